@@ -1,9 +1,11 @@
 import { batchFromJson, readRecords } from "../../dist/plugin.js";
 import { piiSchema } from "../../dist/processors/pii/config.js";
+import { GIVEN_NAMES, SURNAMES } from "../../dist/processors/pii/detect/people/name-lists.js";
 import { DETECTORS } from "../../dist/processors/pii/detect/text/detectors.js";
 import { PiiTreatment } from "../../dist/processors/pii/pii-treatment.js";
 import { show } from "../lib/table.js";
 import { judge } from "../pii-corpus/judge.js";
+import { judgePeople } from "../pii-corpus/people.js";
 import { judgeWild } from "../pii-corpus/wild/judge.js";
 
 /** How well the detectors of `pii` find what they are for, and how often they find it where it is not. */
@@ -25,6 +27,7 @@ export async function run({ options, progress }) {
     scenario: "pii-quality",
     ...row,
   }));
+  const people = peopleRows(options.quick ? 250 : 1000, size.ordinary / 4);
   const wild = judgeWild(throughDefaults, {
     each: options.quick ? 10 : 50,
     ordinary: size.ordinary / 4,
@@ -43,7 +46,7 @@ export async function run({ options, progress }) {
   return {
     results: [...results, ...rows.map((row) => ({ scenario: "pii-quality", ...row }))],
     failures: [...failures, ...wildFailures],
-    tables: [toTable(results, size), toWildTable(rows, wild)],
+    tables: [toTable(results, size), toWildTable(rows, wild), people],
   };
 }
 
@@ -64,6 +67,51 @@ function wildRows(/** @type {import("../pii-corpus/wild/judge.js").WildJudgement
   return [...rows.values()];
 }
 
+/**
+ * Names and addresses, which are off unless asked for: reported, and held to nothing here.
+ *
+ * @param {number} each @param {number} ordinary @returns {import("../lib/table.js").Table}
+ */
+function peopleRows(each, ordinary) {
+  const { secretKeys: _, ...settings } = piiSchema.parse({});
+  const detectors = new Map(["person_name", "postal_address"].map((name) => [name, /** @type {const} */ ("mask")]));
+  const treat = through({ ...settings, secretKeys: undefined, detectors });
+  const { judged, ordinary: lines, changed } = judgePeople(treat, { each, ordinary, seeds: HELD_BACK_SEEDS });
+  const row = (/** @type {string} */ title, /** @type {typeof judged} */ some) => [
+    title,
+    show(some.length),
+    percent(some.filter(({ isGone }) => isGone).length / some.length),
+  ];
+  const names = judged.filter(({ kind }) => kind === "person_name");
+  const addresses = judged.filter(({ kind }) => kind === "postal_address");
+  const isContext = (/** @type {{ context: string }} */ { context }) => context === "sentence";
+  return {
+    title: `pii-quality: names and addresses, switched on, seeds ${HELD_BACK_SEEDS.join(", ")}`,
+    columns: ["kind", "planted", "removed"],
+    rows: [
+      row("person_name", names),
+      row("person_name in a sentence", names.filter(isContext)),
+      row(
+        "person_name, no word of it in the dictionaries",
+        names.filter(({ value }) => !isKnown(value)),
+      ),
+      row("postal_address", addresses),
+      row("postal_address in a sentence", addresses.filter(isContext)),
+    ],
+    note: `false positives: ${percent(changed.length / lines)} of ${show(lines)} other lines are changed, half of which were written to look like people.`,
+  };
+}
+
+/** Is a word of it in the dictionaries? */
+function isKnown(/** @type {string} */ name) {
+  return name
+    .toLowerCase()
+    .normalize("NFD")
+    .replace(/\p{M}/gu, "")
+    .split(/[^\p{L}]+/u)
+    .some((word) => GIVEN_NAMES.has(word) || SURNAMES.has(word));
+}
+
 /** @returns {import("../lib/table.js").Table} */
 function toWildTable(
   /** @type {ReturnType<typeof wildRows>} */ rows,
@@ -77,16 +125,20 @@ function toWildTable(
   };
 }
 
-function throughDefaults(/** @type {string[]} */ lines) {
-  const treatment = new PiiTreatment(piiSchema.parse({}));
-  const logRecords = lines.map((line) => ({ body: { stringValue: line } }));
-  const batch = batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
-  /** @type {string[]} */
-  const bodies = [];
-  readRecords(treatment.treat(batch), (record) => {
-    if (record.signal === "logs") bodies.push(String(record.body));
-  });
-  return bodies;
+const throughDefaults = (/** @type {string[]} */ lines) => through(piiSchema.parse({}))(lines);
+
+function through(/** @type {ConstructorParameters<typeof PiiTreatment>[0]} */ settings) {
+  const treatment = new PiiTreatment(settings);
+  return (/** @type {string[]} */ lines) => {
+    const logRecords = lines.map((line) => ({ body: { stringValue: line } }));
+    const batch = batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
+    /** @type {string[]} */
+    const bodies = [];
+    readRecords(treatment.treat(batch), (record) => {
+      if (record.signal === "logs") bodies.push(String(record.body));
+    });
+    return bodies;
+  };
 }
 
 const percent = (/** @type {number} */ part) => `${show(part * 100, 2)} %`;

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { secret, section } from "../../plugin.js";
 import { type ConfigPath, compilePattern, configPath } from "../../runtime/kit.js";
-import { COUNTRIES, type Country, DETECTORS, type DetectorName } from "./detect/text/detectors.js";
+import { COUNTRIES, type Country, DETECTORS, type DetectorName, OPTIONAL_DETECTORS } from "./detect/text/detectors.js";
 import type { PiiTreatmentSettings } from "./pii-treatment.js";
 import { EXTRA_PLACES } from "./rewrite-fields.js";
 import { STRATEGIES, type Strategy } from "./strategies.js";
@@ -28,6 +28,11 @@ const detectorChoice = (name: DetectorName) =>
   strategyChoice()
     .optional()
     .meta({ description: `What is done with each ${name} that is found; false: it is not looked for.` });
+
+const optionalChoice = (name: DetectorName) =>
+  strategyChoice()
+    .optional()
+    .meta({ description: `What is done with each ${name} that is found; it is not looked for unless this is set.` });
 
 const nationalIdChoice = () =>
   z
@@ -83,13 +88,14 @@ const rawSchema = z.strictObject({
   }),
   detectors: section(
     z.strictObject(
-      Object.fromEntries(
-        DETECTORS.map((name) => [name, name === "national_id" ? nationalIdChoice() : detectorChoice(name)]),
-      ),
+      Object.fromEntries([
+        ...DETECTORS.map((name) => [name, name === "national_id" ? nationalIdChoice() : detectorChoice(name)] as const),
+        ...OPTIONAL_DETECTORS.map((name) => [name, optionalChoice(name)] as const),
+      ]),
     ),
   )
     .optional()
-    .meta({ description: "All are on; false switches one off." }),
+    .meta({ description: "All but person_name and postal_address are on; false switches one off, true those two on." }),
   secret_keys: strategyChoice().default(true).meta({ description: "Fields whose names say that they hold secrets." }),
   fields: z
     .record(z.string().min(1), strategy())
@@ -118,13 +124,16 @@ export const piiSchema = rawSchema.transform((config, zod): PiiConfig => {
     if (one === false) return "allow";
     return typeof one === "string" ? one : (one.strategy ?? config.strategy);
   };
-  const detectors = new Map(DETECTORS.map((name) => [name, chosen(config.detectors?.[name])]));
+  const detectors = new Map<DetectorName, Strategy>([
+    ...DETECTORS.map((name) => [name, chosen(config.detectors?.[name])] as const),
+    ...OPTIONAL_DETECTORS.map((name) => [name, chosen(config.detectors?.[name] ?? false)] as const),
+  ]);
   const patterns = config.patterns.map((one) => ({
     name: one.name,
     pattern: compilePattern(one.pattern),
     strategy: one.strategy ?? config.strategy,
   }));
-  const taken = new Set<string>([...DETECTORS, "field", "secret_key", "too_costly"]);
+  const taken = new Set<string>([...DETECTORS, ...OPTIONAL_DETECTORS, "field", "secret_key", "too_costly"]);
   for (const [i, { name }] of patterns.entries()) {
     if (taken.has(name)) {
       zod.addIssue({

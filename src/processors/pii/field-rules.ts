@@ -1,9 +1,9 @@
 import { glob } from "../../runtime/kit.js";
+import { hintsOfPeople } from "./detect/people/labels.js";
 import {
   HINT_ACCOUNT,
   HINT_BIRTH,
   HINT_NATIONAL_ID,
-  HINT_NONE,
   HINT_PASSPORT,
   HINT_PHONE,
   HINT_SSN,
@@ -101,7 +101,7 @@ function hintsOf(key: string): number {
     )
   )
     return HINT_NATIONAL_ID;
-  return HINT_NONE;
+  return hintsOfPeople(key);
 }
 
 /** What it takes to find out about a name. */

@@ -8,7 +8,9 @@ import {
   NATIONAL_ID,
   PASSPORT,
   PAYMENT_CARD,
+  PERSON_NAME,
   PHONE,
+  POSTAL_ADDRESS,
   SSN,
 } from "./detect/text/detectors.js";
 
@@ -30,6 +32,11 @@ export function normalised(b: Uint8Array, start: number, end: number, detector: 
       .replace(/[^\da-f]/gi, "")
       .toLowerCase();
   if (detector === IPV6) return shortestIpv6(unescaped(b, start, end));
+  if (detector === PERSON_NAME || detector === POSTAL_ADDRESS)
+    return unescaped(b, start, end)
+      .normalize("NFC")
+      .replace(/[^\p{L}\p{N}]+/gu, " ")
+      .toLowerCase();
   if (NUMBERS.has(detector))
     return unescaped(b, start, end)
       .replace(/[^\p{L}\p{N}]/gu, "")

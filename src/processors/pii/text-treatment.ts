@@ -1,6 +1,8 @@
 import type { Pattern, Rewriter } from "../../runtime/kit.js";
+import { type FindPeople, PEOPLE_DETECTORS } from "./detect/people/people.js";
+import { Tokens } from "./detect/people/tokens.js";
 import { MAX_MATCHES, scan, TOO_COSTLY } from "./detect/scan.js";
-import { COUNTRIES, type Country, DETECTORS } from "./detect/text/detectors.js";
+import { COUNTRIES, type Country, DETECTORS, OPTIONAL_DETECTORS } from "./detect/text/detectors.js";
 import { areIsolated, matches } from "./detect/text/matches.js";
 import { MASK, TREATED } from "./detect/text/treated.js";
 import { PATTERN_COST, work } from "./detect/text/work.js";
@@ -23,19 +25,28 @@ export interface TextTreatmentSettings {
 
 /** Finds what is in texts and puts something else in its place, byte by byte: what is around it stays as it is. */
 export class TextTreatment {
-  /** Names, by number: built-in detectors, then users' patterns. */
+  /** Names, by number: built-in detectors, those that are off unless asked for, then users' patterns. */
   readonly names: readonly string[];
   private readonly enabled: number;
   private readonly countries: number;
   private readonly patterns: readonly UserPattern[];
+  /** Of the optional detectors those that are on, with their numbers. */
+  private readonly people: readonly (readonly [number: number, find: FindPeople])[];
   private readonly treatments: readonly (PartTreatment | undefined)[];
   private readonly replacements: string[] = [];
+  /** Whatever is found becomes a mask. */
+  private readonly isMasking: boolean;
 
   constructor({ detectors, patterns, hashKey, countries = COUNTRIES }: TextTreatmentSettings) {
     this.countries = countries.reduce((bits, country) => bits | (1 << COUNTRIES.indexOf(country)), 0);
-    const strategies = [...DETECTORS.map((name) => detectors.get(name) ?? "allow"), ...patterns.map((p) => p.strategy)];
-    this.names = [...DETECTORS, ...patterns.map(({ name }) => name)];
+    const builtIn = [...DETECTORS, ...OPTIONAL_DETECTORS];
+    const strategies = [...builtIn.map((name) => detectors.get(name) ?? "allow"), ...patterns.map((p) => p.strategy)];
+    this.names = [...builtIn, ...patterns.map(({ name }) => name)];
     this.patterns = patterns;
+    this.people = PEOPLE_DETECTORS.map((find, i) => [DETECTORS.length + i, find] as const).filter(
+      ([number]) => strategies[number] !== "allow",
+    );
+    this.isMasking = strategies.every((strategy) => strategy === "mask" || strategy === "allow");
     this.enabled = DETECTORS.reduce((bits, _, i) => (strategies[i] === "allow" ? bits : bits | (1 << i)), 0);
     this.treatments = strategies.map((strategy) => partTreatment(strategy, hashKey));
   }
@@ -45,7 +56,12 @@ export class TextTreatment {
     matches.countries = this.countries;
     const count =
       end - start < MIN_TEXT_LENGTH ? this.clearMatches(start, end) : scan(b, start, end, hints, this.enabled);
-    return this.patterns.length === 0 || count === TOO_COSTLY ? count : this.findPatterns(b, start, end);
+    return this.passes === 0 || count === TOO_COSTLY ? count : this.findInText(b, start, end, hints);
+  }
+
+  /** How often a text that has been decoded is gone through. */
+  get passes(): number {
+    return this.patterns.length + this.people.length;
   }
 
   /**
@@ -68,7 +84,7 @@ export class TextTreatment {
 
   /** Writes the text [start, end) with everything in it treated, as `treated` gives it; its length is at `lengthAt`. */
   write(rewriter: Rewriter, lengthAt: number, start: number, end: number, hints: number, count: () => void): void {
-    const isFinal = this.patterns.length === 0 && areIsolated(rewriter.bytes);
+    const isFinal = this.passes === 0 && areIsolated(rewriter.bytes, this.isMasking);
     const out = rewriter.copyTo(lengthAt);
     const outAt = out.length;
     count();
@@ -124,20 +140,26 @@ export class TextTreatment {
     return 0;
   }
 
-  /** Adds what users' patterns find; where that overlaps something found already, both are treated as the pattern says. */
-  private findPatterns(b: Uint8Array, start: number, end: number): number {
-    if ((end - start) * this.patterns.length > MAX_PATTERN_BYTES) return TOO_COSTLY;
-    work.spent += (end - start) * this.patterns.length * PATTERN_COST;
+  /**
+   * Adds what the optional detectors and users' patterns find; where that overlaps something found already, both are treated
+   * as the later one says.
+   */
+  private findInText(b: Uint8Array, start: number, end: number, hints: number): number {
+    if ((end - start) * this.passes > MAX_PATTERN_BYTES) return TOO_COSTLY;
+    work.spent += (end - start) * this.passes * PATTERN_COST;
     const text = Buffer.prototype.utf8Slice.call(b, start, end);
-    for (const [i, { pattern, strategy }] of this.patterns.entries()) {
-      if (strategy === "allow") continue;
-      const found = toByteRanges(text, end - start, outsideTreated(text, pattern.spans(text)));
-      if (found.length > 0)
-        matches.merge(
-          DETECTORS.length + i,
-          found.map(([from, to]) => [start + from, start + to]),
-        );
+    const merge = (detector: number, places: TextRanges) => {
+      const found = toByteRanges(text, end - start, outsideTreated(text, places));
+      const ranges = found.map(([from, to]) => [start + from, start + to] as const);
+      if (ranges.length > 0) matches.merge(detector, ranges);
+    };
+    if (this.people.length > 0) {
+      const tokens = new Tokens(text);
+      for (const [number, find] of this.people) merge(number, find(tokens, hints));
     }
+    const firstPattern = DETECTORS.length + OPTIONAL_DETECTORS.length;
+    for (const [i, { pattern, strategy }] of this.patterns.entries())
+      if (strategy !== "allow") merge(firstPattern + i, pattern.spans(text));
     return matches.count <= MAX_MATCHES ? matches.count : TOO_COSTLY;
   }
 }

@@ -16,8 +16,9 @@ import {
 import { findAssignedSecret } from "./secrets/assigned-secret.js";
 import { findEncoded } from "./secrets/encoded.js";
 import { findLabelled } from "./secrets/labelled.js";
+import { findDiscordToken } from "./secrets/long-word.js";
 import { findPrivateKey } from "./secrets/private-key.js";
-import { ACCOUNT_WORD, BIRTH_WORD, PASSPORT_WORD } from "./secrets/secret-words.js";
+import { ACCOUNT_WORD, BIRTH_WORD, mayFollowWord, PASSPORT_WORD } from "./secrets/secret-words.js";
 import { findAuthorization, findJwt, findUrlCredentials } from "./secrets/tokens.js";
 import { SLASH } from "./text/ascii.js";
 import { CHARACTER_BITS, DIGIT } from "./text/characters.js";
@@ -51,8 +52,11 @@ import { findInWord } from "./word.js";
 export function scan(b: Uint8Array, start: number, end: number, hints: number, enabled: number): number {
   matches.begin(start, end, hints, enabled);
   const limit = work.spent + textBudget(end - start);
+  const last = end - 3;
   if ((hints & LABEL_HINTS) !== 0) findHinted(b, start, hints);
   for (let p = Math.max(start, matches.lastEnd); ; ) {
+    while (p < last && (ANCHORS[b[p]!]! | ANCHORS[b[p + 1]!]! | ANCHORS[b[p + 2]!]! | ANCHORS[b[p + 3]!]!) === 0)
+      p += 4;
     while (p < end && ANCHORS[b[p]!] === 0) p++;
     if (p >= end) break;
     const anchor = ANCHORS[b[p]!]!;
@@ -94,7 +98,7 @@ function isPromising(b: Uint8Array, p: number, anchor: number): boolean {
       endsPrefix(b, p) ||
       ((b[p] === 45 || b[p] === 46) && beginsMac(b, p)) ||
       ((anchor & DASH) !== 0 && b[p + 1] === 45) ||
-      ((anchor & MARK) !== 0 && isMarked(b, p))
+      ((anchor & MARK) !== 0 && (isMarked(b, p) || isFirstDot(b, p)))
     );
   if (anchor === LETTER_B) return (b[p + 1]! | 36) === 101; // e or a
   return anchor !== LETTER_J || b[p - 1] === 121;
@@ -103,6 +107,11 @@ function isPromising(b: Uint8Array, p: number, anchor: number): boolean {
 /** Q~ or v1. */
 function isMarked(b: Uint8Array, p: number): boolean {
   return b[p] === 126 ? b[p - 1] === 81 : b[p - 1] === 49 && b[p - 2] === 118;
+}
+
+/** Could it be the first dot of a token of Discord? The second part has six characters. */
+function isFirstDot(b: Uint8Array, p: number): boolean {
+  return b[p] === 46 && b[p + 7] === 46;
 }
 
 function inWord(b: Uint8Array, p: number): number {
@@ -183,7 +192,11 @@ function detectAtEquals(b: Uint8Array, p: number): number {
     const key = findStorageKey(b, p);
     if (key !== NOT_FOUND) return key;
   }
-  return (matches.enabled & ASSIGNED) !== 0 ? findAssignedSecret(b, p) : NOT_FOUND;
+  return findAssigned(b, p);
+}
+
+function findAssigned(b: Uint8Array, p: number): number {
+  return (matches.enabled & ASSIGNED) !== 0 && mayFollowWord(b, p) ? findAssignedSecret(b, p) : NOT_FOUND;
 }
 
 function detectAtColon(b: Uint8Array, p: number): number {
@@ -197,7 +210,7 @@ function detectAtColon(b: Uint8Array, p: number): number {
   if (found !== NOT_FOUND) return found;
   const mac =
     b[p + 3] === 58 && b[p + 6] === 58 && b[p + 9] === 58 && matches.isEnabled(MAC) ? findMac(b, p) : NOT_FOUND;
-  return mac === NOT_FOUND && (matches.enabled & ASSIGNED) !== 0 ? findAssignedSecret(b, p) : mac;
+  return mac === NOT_FOUND ? findAssigned(b, p) : mac;
 }
 
 function detectAtSign(b: Uint8Array, p: number, anchor: number): number {
@@ -215,9 +228,20 @@ function detectApiKey(b: Uint8Array, p: number, anchor: number): number {
   if ((anchor & MARK) !== 0 && isMarked(b, p)) {
     const marked = findMarkedKey(b, p);
     if (marked !== NOT_FOUND) return marked;
+    const origin = findOriginKey(b, p);
+    if (origin !== NOT_FOUND) return origin;
+  }
+  if (isFirstDot(b, p)) {
+    const token = findDiscordToken(b, p);
+    if (token !== NOT_FOUND) return token;
   }
   const key = (anchor & DASH) !== 0 && b[p + 1] === 45 ? findPrivateKey(b, p) : NOT_FOUND;
   return key === NOT_FOUND ? findApiKey(b, p) : key;
+}
+
+/** Cloudflare's v1.0-, known by its dot: where digits follow, the `-` is part of a number for the scan. */
+function findOriginKey(b: Uint8Array, p: number): number {
+  return b[p + 1] === 48 && b[p + 2] === 45 ? findApiKey(b, p + 2) : NOT_FOUND;
 }
 
 /** AIza, known by its I: an `a` is no anchor. */

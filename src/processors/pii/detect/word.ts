@@ -1,6 +1,6 @@
 import { findCryptoAddress } from "./numbers/crypto-address.js";
 import { findIban } from "./numbers/iban.js";
-import { findLetteredId } from "./numbers/lettered-ids.js";
+import { findLetteredId, isIdLength } from "./numbers/lettered-ids.js";
 import { isEnabled } from "./numbers/national-ids.js";
 import { findKeyInWord, MIN_KEY_WORD } from "./secrets/long-word.js";
 import { findWrapped, type ScanWrapped } from "./secrets/wrapped.js";
@@ -25,13 +25,19 @@ export function findInWord(b: Uint8Array, p: number, scanWrapped: ScanWrapped): 
   while (start > floor && (CHARACTER_BITS[b[start - 1]!]! & ALNUM) !== 0) start--;
   let found = NOT_FOUND;
   if (p - start === 2 && isAt(b, p + 1, end, DIGIT) && matches.isEnabled(IBAN)) found = findIban(b, p);
-  if (found === NOT_FOUND && (stop - start > MAX_SHORT_WORD || isTied(b, start, stop)))
+  if (found === NOT_FOUND && (stop - start > MAX_SHORT_WORD ? !isPlain(b, start, stop) : isTied(b, start, stop)))
     found = findInLongWord(b, start, p, stop, scanWrapped);
   return found === NOT_FOUND ? stop : found;
 }
 
 /** Words up to this length are nothing by themselves, and most words are no longer. */
 const MAX_SHORT_WORD = 8;
+
+/** Does the word stand for itself, and has a length that nothing has? */
+function isPlain(b: Uint8Array, start: number, stop: number): boolean {
+  if (stop - start >= MIN_KEY_WORD || isIdLength(stop - start)) return false;
+  return !isAt(b, stop, matches.end, BASE64) && !isBefore(b, start, matches.floor, BASE64);
+}
 
 /** Is a short word tied to so much by `-` or the like that it may be the beginning of a key? */
 function isTied(b: Uint8Array, start: number, stop: number): boolean {
@@ -48,23 +54,29 @@ function findInLongWord(b: Uint8Array, start: number, p: number, stop: number, s
   return found === NOT_FOUND && stop - start >= MIN_WRAPPED_WORD ? findWrapped(b, start, scanWrapped) : found;
 }
 
+/** Where the last run ends of letters, digits, `-` and `_` that was tried as a whole, and the one with `+` and `/` too. */
 let triedScan = -1;
 let triedEnd = -1;
+let triedPathEnd = -1;
 
 /** A key that begins with the word, or with the words before it that are tied to it by `-`, `_`, `+` or `/`. */
 function findKey(b: Uint8Array, start: number, stop: number): number {
   const end = runs.end(b, start, BASE64);
   if (end - start < MIN_KEY_WORD) return NOT_FOUND;
   const found = stop - start >= MIN_KEY_WORD || end > stop ? findKeyInWord(b, start, stop) : NOT_FOUND;
-  if (found !== NOT_FOUND || (triedScan === matches.scan && triedEnd === end)) return found;
+  if (found !== NOT_FOUND) return found;
+  if (triedScan !== matches.scan) triedEnd = triedPathEnd = -1;
   triedScan = matches.scan;
-  triedEnd = end;
+  const wordEnd = runs.end(b, start, BASE64URL);
+  if (triedEnd === wordEnd) return NOT_FOUND;
+  triedEnd = wordEnd;
   const floor = Math.max(matches.lastEnd, start - MAX_LETTERS);
   let first = start;
   while (first > floor && isBefore(b, first, floor, BASE64URL)) first--;
   work.spent += start - first;
   const whole = first === start ? NOT_FOUND : findKeyInWord(b, first, runs.end(b, first, ALNUM));
-  if (whole !== NOT_FOUND) return whole;
+  if (whole !== NOT_FOUND || triedPathEnd === end) return whole;
+  triedPathEnd = end;
   let earliest = first;
   while (earliest > floor && isBefore(b, earliest, floor, BASE64)) earliest--;
   work.spent += first - earliest;

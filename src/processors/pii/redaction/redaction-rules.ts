@@ -1,6 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
 import type { Value } from "../../../plugin.js";
-import { NameCache, type Pattern } from "../../../runtime/kit.js";
+import { ByteScan, NameCache, type Pattern } from "../../../runtime/kit.js";
 import { MASK } from "../detect/text/treated.js";
 import { PATTERN_COST, work } from "../detect/text/work.js";
 import type { HashFunction, RedactionConfig } from "./config.js";
@@ -13,10 +13,12 @@ export class RedactionRules {
   private readonly config: RedactionConfig;
   private readonly mask: (text: string) => string;
   private readonly ownMasks: RegExp | undefined;
+  private readonly blockedValues: ByteScan;
   private readonly kinds = new NameCache((key) => this.findKind(key));
 
   constructor(config: RedactionConfig, keepsOwnMasks = false) {
     this.config = config;
+    this.blockedValues = new ByteScan(config.blockedValues);
     this.mask = createMask(config.hashFunction, config.hmacKey);
     this.ownMasks = keepsOwnMasks ? maskPattern(this.mask("").length, config.hashFunction) : undefined;
   }
@@ -25,13 +27,38 @@ export class RedactionRules {
     return this.kinds.get(key);
   }
 
+  get allowsValues(): boolean {
+    return this.config.allowedValues.length > 0;
+  }
+
   isAllowedValue(text: string): boolean {
     return matchesAny(this.config.allowedValues, text);
   }
 
-  /** The text with everything that is blocked masked; pattern after pattern. */
-  maskBlocked(text: string): string {
-    return this.config.blockedValues.reduce((rest, pattern) => this.maskMatches(rest, pattern), text);
+  /** Whether a key can change what becomes of its value. */
+  get asksForKeys(): boolean {
+    const { allowedKeys, ignoredKeys, ignoredKeyPatterns, blockedKeys } = this.config;
+    return allowedKeys !== undefined || ignoredKeys.size + ignoredKeyPatterns.length + blockedKeys.length > 0;
+  }
+
+  /** Which patterns of blocked values may match in the text [start, end), as `maskBlocked` takes them; 0 for none. */
+  findBlocked(bytes: Uint8Array, start: number, end: number): number {
+    return this.blockedValues.scan(bytes, start, end);
+  }
+
+  /**
+   * The text with everything that is blocked masked; pattern after pattern. Those that are not in `suspects` cannot match
+   * in the text, but they can in what others make of it.
+   */
+  maskBlocked(text: string, suspects = -1): string {
+    let rest = text;
+    for (const [i, pattern] of this.config.blockedValues.entries()) {
+      if (rest !== text || (suspects & (1 << i)) !== 0) {
+        work.spent += rest.length * PATTERN_COST;
+        rest = this.maskMatches(rest, pattern);
+      }
+    }
+    return rest;
   }
 
   /** All of it masked, line by line. */
@@ -53,11 +80,13 @@ export class RedactionRules {
   }
 
   private maskMatches(text: string, pattern: Pattern): string {
+    const spans = pattern.spans(text);
+    if (spans.length === 0) return text;
     let result = "";
     let from = 0;
     const ownRanges = this.ownMaskRanges(text);
     let next = 0;
-    for (const [start, end] of pattern.spans(text)) {
+    for (const [start, end] of spans) {
       while (next < ownRanges.length && ownRanges[next]![1] < end) next++;
       if (next < ownRanges.length && start >= ownRanges[next]![0]) continue;
       result += text.slice(from, start) + this.mask(text.slice(start, end));

@@ -1,5 +1,6 @@
 import type { Value } from "../../../plugin.js";
-import type { Rewriter } from "../../../runtime/kit.js";
+import { after, findField, type Rewriter, STRING_VALUE_TAG, skip, VALUE_TAG, varint } from "../../../runtime/kit.js";
+import { HOLDS_NO_TEXT } from "../attribute-values.js";
 import type { AttributeOwner, FieldVisitor } from "../rewrite-fields.js";
 import { SummaryAttributes } from "../summary-attributes.js";
 import type { RedactionConfig } from "./config.js";
@@ -16,6 +17,14 @@ interface KeySummary {
 
 const emptyKeySummary = (): KeySummary => ({ redacted: [], masked: [], allowed: [], ignored: [] });
 
+/** What is known of a message whose fields are passing. */
+class OpenOwner {
+  owner: AttributeOwner = "record";
+  readonly summary = new SummaryAttributes();
+  found = emptyKeySummary();
+  inBody = emptyKeySummary();
+}
+
 /**
  * Goes over attributes of resources, scopes, records and span events, and over bodies of log records, as the Collector's
  * processor does: links, exemplars and names stay as they are.
@@ -23,53 +32,62 @@ const emptyKeySummary = (): KeySummary => ({ redacted: [], masked: [], allowed: 
 export class RedactionVisitor implements FieldVisitor {
   private readonly rules: RedactionRules;
   private readonly config: RedactionConfig;
-  private readonly openOwners: {
-    readonly owner: AttributeOwner;
-    readonly summary: SummaryAttributes;
-    found: KeySummary;
-    inBody: KeySummary;
-  }[] = [];
+  private readonly hasSummary: boolean;
+  /** A value without a match stays as it is, and leaves nothing to tell, whatever its key is. */
+  private readonly skipsWithoutKey: boolean;
+  /** Made once for each depth. */
+  private readonly owners: OpenOwner[] = [];
+  private depth = 0;
 
   /** With `keepsOwnMasks` it leaves what it has redacted before. */
   constructor(config: RedactionConfig, keepsOwnMasks = false) {
     this.config = config;
     this.rules = new RedactionRules(config, keepsOwnMasks);
+    this.hasSummary = config.summary === "info" || config.summary === "debug";
+    this.skipsWithoutKey = !this.hasSummary && !this.rules.asksForKeys;
   }
 
   /** Forgets what a batch that failed has left. */
   begin(): void {
-    this.openOwners.length = 0;
+    this.depth = 0;
   }
 
   open(owner: AttributeOwner): void {
-    this.openOwners.push({
-      owner,
-      summary: new SummaryAttributes(),
-      found: emptyKeySummary(),
-      inBody: emptyKeySummary(),
-    });
+    if (this.depth === this.owners.length) this.owners.push(new OpenOwner());
+    const current = this.owners[this.depth++]!;
+    current.owner = owner;
+    if (!this.hasSummary) return;
+    current.summary.clear();
+    current.found = emptyKeySummary();
+    current.inBody = emptyKeySummary();
   }
 
   attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): void {
-    const { owner, summary, found } = this.openOwners.at(-1)!;
+    const { owner, summary, found } = this.owners[this.depth - 1]!;
     if (owner === "link" || owner === "exemplar" || owner === "metric") return;
+    const suspects = this.findBlockedInAttribute(rewriter.bytes, start, end);
+    if (suspects === 0 && this.skipsWithoutKey) return;
     rewriteAttribute(rewriter, at, lengthAt, start, end, (key, read) => {
-      const verdict = this.verdict(found, key, read);
-      if (verdict === "keep" && key.startsWith("redaction.")) summary.remember(rewriter, key, at, lengthAt, end);
+      const verdict = this.verdict(found, key, read, suspects);
+      if (verdict === "keep" && this.hasSummary && key.startsWith("redaction."))
+        summary.remember(rewriter, key, at, lengthAt, end);
       return verdict;
     });
   }
 
   body(rewriter: Rewriter, _at: number, lengthAt: number, start: number, end: number): void {
-    const current = this.openOwners.at(-1)!;
-    rewriteValue(rewriter, lengthAt, start, end, new BodyVisitor(this.rules, current.inBody));
+    const isText = rewriter.bytes[start] === STRING_VALUE_TAG;
+    const suspects = isText ? this.findBlocked(rewriter.bytes, start, end) : -1;
+    if (suspects === 0) return;
+    const found = this.hasSummary ? this.owners[this.depth - 1]!.inBody : undefined;
+    rewriteValue(rewriter, lengthAt, start, end, new BodyVisitor(this.rules, found, suspects));
   }
 
   text(): void {}
 
   close(rewriter: Rewriter, _owner: AttributeOwner, end: number, attributesTag: number): void {
-    const { summary, found, inBody } = this.openOwners.pop()!;
-    if (this.config.summary !== "info" && this.config.summary !== "debug") return;
+    const { summary, found, inBody } = this.owners[--this.depth]!;
+    if (!this.hasSummary) return;
     for (const [prefix, findings] of [
       ["redaction.", found],
       ["redaction.body.", inBody],
@@ -89,38 +107,60 @@ export class RedactionVisitor implements FieldVisitor {
     }
   }
 
-  private verdict(found: KeySummary, key: string, read: () => Value): ValueVerdict {
+  private findBlockedInAttribute(b: Uint8Array, start: number, end: number): number {
+    const valueAt = findField(b, start, end, VALUE_TAG);
+    if (valueAt < 0) return 0;
+    const size = varint(b, valueAt);
+    return this.findBlocked(b, after, after + size);
+  }
+
+  /** Which patterns may match in the AnyValue [start, end): 0 when none does, -1 when all may. */
+  private findBlocked(b: Uint8Array, start: number, end: number): number {
+    if (start === end) return 0;
+    const tag = b[start]!;
+    if (tag === STRING_VALUE_TAG) {
+      const size = varint(b, start + 1);
+      return after + size === end ? this.rules.findBlocked(b, after, end) : -1;
+    }
+    return HOLDS_NO_TEXT[tag] === 1 && !this.config.allTypes && skip(b, start + 1, tag) === end ? 0 : -1;
+  }
+
+  private verdict(found: KeySummary, key: string, read: () => Value, suspects: number): ValueVerdict {
     const kind = this.rules.kindOf(key);
     if (kind === "ignored" || kind === "redacted") {
-      found[kind].push(key);
+      if (this.hasSummary) found[kind].push(key);
       return kind === "ignored" ? "keep" : "remove";
     }
+    if (kind === "plain" && suspects === 0 && !(this.hasSummary && this.rules.allowsValues)) return "keep";
     const value = read();
     const text = typeof value === "string" || this.config.allTypes ? collectorText(value) : "";
     if (this.rules.isAllowedValue(text)) {
-      found.allowed.push(key);
+      if (this.hasSummary) found.allowed.push(key);
       return "keep";
     }
-    const put = kind === "blocked" ? this.rules.maskLines(text) : this.rules.maskBlocked(text);
+    const put = kind === "blocked" ? this.rules.maskLines(text) : this.rules.maskBlocked(text, suspects);
     if (kind !== "blocked" && put === text) return "keep";
-    found.masked.push(key);
+    if (this.hasSummary) found.masked.push(key);
     return { put };
   }
 }
 
 class BodyVisitor implements ValueVisitor {
   private readonly rules: RedactionRules;
-  private readonly found: KeySummary;
+  private readonly found: KeySummary | undefined;
+  /** Of the body, when it is a text. */
+  private readonly suspects: number;
 
-  constructor(rules: RedactionRules, found: KeySummary) {
+  constructor(rules: RedactionRules, found: KeySummary | undefined, suspects: number) {
     this.rules = rules;
     this.found = found;
+    this.suspects = suspects;
   }
 
   member(path: string, key: string, read: () => Value): ValueVerdict {
     const kind = this.rules.kindOf(key);
     if (kind === "plain") return "inside";
-    this.found[kind === "blocked" ? "masked" : kind].push(path);
+    this.found?.[kind === "blocked" ? "masked" : kind].push(path);
     if (kind !== "blocked") return kind === "ignored" ? "keep" : "remove";
     const value = read();
     return { put: this.rules.maskLines(typeof value === "string" ? value : "") };
@@ -129,12 +169,12 @@ class BodyVisitor implements ValueVisitor {
   leaf(path: string, value: Value): string | undefined {
     const text = collectorText(value);
     if (this.rules.isAllowedValue(text)) {
-      if (path !== "") this.found.allowed.push(path);
+      if (path !== "") this.found?.allowed.push(path);
       return undefined;
     }
-    const put = this.rules.maskBlocked(text);
+    const put = this.rules.maskBlocked(text, this.suspects);
     if (put === text) return undefined;
-    this.found.masked.push(path === "" ? "body" : path);
+    this.found?.masked.push(path === "" ? "body" : path);
     return put;
   }
 }

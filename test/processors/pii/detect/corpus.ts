@@ -27,6 +27,13 @@ interface WildJudgement {
   readonly changed: readonly { readonly line: string; readonly after: string }[];
 }
 
+/** What became of planted names and addresses, and of other lines. */
+interface PeopleJudgement {
+  readonly judged: readonly { readonly kind: string; readonly line: string; readonly isGone: boolean }[];
+  readonly ordinary: number;
+  readonly changed: readonly { readonly line: string; readonly after: string }[];
+}
+
 interface Planted {
   readonly line: string;
   readonly value: string;
@@ -42,10 +49,14 @@ const planted = (await import(`${folder}planted.js`)) as {
 const wild = (await import(`${folder}wild/judge.js`)) as {
   judgeWild(treat: (lines: string[]) => string[], size: object): WildJudgement;
 };
+const people = (await import(`${folder}people.js`)) as {
+  judgePeople(treat: (lines: string[]) => string[], size: object): PeopleJudgement;
+};
 const ordinary = (await import(`${folder}ordinary.js`)) as { ordinaryLines(count: number, seed?: number): string[] };
 
 /** The benchmark's judgement of the detectors, on a corpus of this size. */
 export const judge = (size: { ordinary: number; planted: number; seed?: number }) => judged(pii, size);
 export const { plantedLines } = planted;
 export const { judgeWild } = wild;
+export const { judgePeople } = people;
 export const { ordinaryLines } = ordinary;

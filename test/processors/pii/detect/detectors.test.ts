@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { scan } from "../../../../src/processors/pii/detect/scan.js";
-import { DETECTORS, type DetectorName } from "../../../../src/processors/pii/detect/text/detectors.js";
+import { DETECTORS } from "../../../../src/processors/pii/detect/text/detectors.js";
 import { matches } from "../../../../src/processors/pii/detect/text/matches.js";
 import { judge } from "./corpus.js";
 
@@ -17,7 +17,10 @@ function found(text: string, hints = 0): string[] {
   });
 }
 
-const CASES: Record<DetectorName, { readonly finds: [text: string, value: string][]; readonly leaves: string[] }> = {
+const CASES: Record<
+  (typeof DETECTORS)[number],
+  { readonly finds: [text: string, value: string][]; readonly leaves: string[] }
+> = {
   email: {
     finds: [
       ["<anna@example.com>", "anna@example.com"],

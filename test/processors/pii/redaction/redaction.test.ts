@@ -188,6 +188,22 @@ describe("the redaction processor", () => {
     expect(processed(redaction, { allow_all_keys: true, blocked_values: [VISA] }, batch)).toBe(batch);
   });
 
+  it("masks what a pattern finds only in what an earlier one has left", () => {
+    const config = { allow_all_keys: true, blocked_values: ["secret", "\\*{4}-\\d+", "never"] };
+    expect(attributesOf(config, { a: "secret-12", b: "****-1", c: "plain" })).toEqual({
+      a: "****",
+      b: "****",
+      c: "plain",
+    });
+  });
+
+  it("masks values beyond ASCII and long ones like all others", () => {
+    const config = { allow_all_keys: true, blocked_values: ["(?i)schlüssel=\\S+", "[a-z.]+@[a-z.]+", "\\bé\\w*"] };
+    const long = "x".repeat(5000);
+    const before = { a: "Schlüssel=1 ok", b: `${long} me@example.org`, c: "é", d: "né", e: 5 };
+    expect(attributesOf(config, before)).toEqual({ ...before, a: "**** ok", b: `${long} ****`, d: "n****" });
+  });
+
   it("takes sanitizers that are off", () => {
     const config = {
       url_sanitizer: { enabled: false },

@@ -1,6 +1,6 @@
 import { BLANK, CLOSE_PAREN, COLON, DASH, DOT, OPEN_PAREN } from "../text/ascii.js";
 import { CHARACTER_BITS, DIGIT, SEPARATOR, WORD } from "../text/characters.js";
-import { followsWord } from "../text/lookback.js";
+import { followsWord, type LabelWords } from "../text/lookback.js";
 import { endsMask } from "../text/matches.js";
 
 /**
@@ -79,7 +79,7 @@ class DigitGroups {
   }
 
   /** Does a word like this stand shortly before group `i`? Nothing but separators is between groups. */
-  followsWord(b: Uint8Array, i: number, words: RegExp): boolean {
+  followsWord(b: Uint8Array, i: number, words: LabelWords): boolean {
     return i === 0 && followsWord(b, this.starts[0]!, words);
   }
 

@@ -1,7 +1,7 @@
 import { COLON, DASH, DOT, SLASH, ZERO } from "../text/ascii.js";
-import { isAt, isBefore, LETTER, latin1, UPPER } from "../text/characters.js";
+import { CHARACTER_BITS, DIGIT, isAt, isBefore, LETTER, latin1, SEPARATOR, UPPER, WORD } from "../text/characters.js";
 import { HINT_VERSION, IPV4 } from "../text/detectors.js";
-import { endsMask, matches } from "../text/matches.js";
+import { endsMask, matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { groups, groupValue } from "./digit-groups.js";
 
@@ -20,9 +20,48 @@ export function findIpv4(b: Uint8Array, i: number): number {
   if (i + 4 > groups.count || groups.separators[i] !== DOT || groups.separators[i + 1] !== DOT) return 0;
   if (groups.separators[i + 2] !== DOT || (matches.hints & HINT_VERSION) !== 0) return 0;
   for (let k = i; k < i + 4; k++) if (!isOctet(b, k)) return 0;
-  if (!namesHost(b, i) || !isBounded(b, i)) return 0;
+  if (!namesHost(b, i) || groups.separators[i + 3] === DOT || (i > 0 && groups.separators[i - 1] === DOT)) return 0;
+  if (!isBounded(b, groups.starts[i]!, groups.ends[i + 3]!)) return 0;
   matches.add(IPV4, groups.starts[i]!, groups.ends[i + 3]!);
   return i + 4;
+}
+
+/**
+ * An address at `p` with no other numbers behind it, read in one go: what `findIpv4` finds in the four groups of its digits.
+ * The digit at `p` begins a number.
+ */
+export function findPlainIpv4(b: Uint8Array, p: number): number {
+  const { end } = matches;
+  const start = p;
+  let sum = 0;
+  let first = 0;
+  for (let octet = 0; octet < 4; octet++) {
+    if (octet > 0 && (p >= end || b[p++] !== DOT)) return NOT_FOUND;
+    const from = p;
+    let value = 0;
+    for (; p < end && p < from + 4; p++) {
+      const digit = b[p]! - 48;
+      if (digit < 0 || digit > 9) break;
+      value = value * 10 + digit;
+    }
+    if (p === from || value > 255 || p - from > 3 || (b[from] === ZERO && p > from + 1)) return NOT_FOUND;
+    if (octet === 0) first = value;
+    sum += value;
+  }
+  work.spent += p - start;
+  if (!isLastGroup(b, p, end) || first === 127 || first === 0 || sum === first || sum === 1020) return NOT_FOUND;
+  if ((matches.hints & HINT_VERSION) !== 0 || !isBounded(b, start, p)) return NOT_FOUND;
+  return matches.add(IPV4, start, p);
+}
+
+/** Nothing behind `p` would be read as part of the number: neither a word nor more digits. */
+function isLastGroup(b: Uint8Array, p: number, end: number): boolean {
+  for (let q = p; q < end && q <= p + 3; q++) {
+    const bits = CHARACTER_BITS[b[q]!]!;
+    if ((bits & (q === p ? DIGIT | WORD : DIGIT)) !== 0) return false;
+    if ((bits & SEPARATOR) === 0) return true;
+  }
+  return true;
 }
 
 function isOctet(b: Uint8Array, i: number): boolean {
@@ -36,14 +75,11 @@ function namesHost(b: Uint8Array, i: number): boolean {
   return first !== 127 && first !== 0 && rest !== 0 && first + rest !== 1020;
 }
 
-function isBounded(b: Uint8Array, i: number): boolean {
+/** Does the address [start, stop) stand for itself? */
+function isBounded(b: Uint8Array, start: number, stop: number): boolean {
   const { floor, end } = matches;
-  const start = groups.starts[i]!;
-  const stop = groups.ends[i + 3]!;
-  if (i > 0 && groups.separators[i - 1] === DOT) return false;
   if ((start > floor && b[start - 1] === DOT) || endsMask(b, start)) return false;
   if (start > floor && b[start - 1] === SLASH && isProduct(b, start - 1) && b[stop] !== COLON) return false;
-  if (groups.separators[i + 3] === DOT) return false;
   if (stop < end && b[stop] === DASH && isAt(b, stop + 1, end, LETTER)) return false; // 1.2.3.4-beta
   return !isVersion(b, start);
 }

@@ -37,6 +37,11 @@ const WORDS: readonly (readonly [letters: number, length: number, country: Count
 const LENGTHS = new Uint8Array(19);
 for (const [, length] of WORDS) LENGTHS[length] = 1;
 
+/** Does any national number with letters have this length? */
+export function isIdLength(length: number): boolean {
+  return length < LENGTHS.length && LENGTHS[length] === 1;
+}
+
 /** A national number that is the word [start, stop), whose first digit is at `p`. */
 export function findLetteredId(
   b: Uint8Array,
@@ -46,7 +51,7 @@ export function findLetteredId(
   isEnabled: (country: Country) => boolean,
 ): number {
   const length = stop - start;
-  if (length > 18 || LENGTHS[length] === 0 || p - start > 6 || start < matches.lastEnd) return NOT_FOUND;
+  if (!isIdLength(length) || p - start > 6 || start < matches.lastEnd) return NOT_FOUND;
   for (const [letters, size, country, is] of WORDS) {
     if (length !== size || p - start !== letters || !isEnabled(country)) continue;
     work.spent += TEXT_COST;

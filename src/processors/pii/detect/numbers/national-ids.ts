@@ -1,7 +1,7 @@
-import { BLANK, DASH, DOT, SLASH } from "../text/ascii.js";
+import { BLANK, DASH, DOT, ONE, SLASH, TWO } from "../text/ascii.js";
 import { ALNUM, isAt, UPPER } from "../text/characters.js";
 import { COUNTRIES, type Country, HINT_NATIONAL_ID, NATIONAL_ID } from "../text/detectors.js";
-import { wordsInLatin1 } from "../text/lookback.js";
+import { labelWords } from "../text/lookback.js";
 import { matches } from "../text/matches.js";
 import {
   type CheckDigits,
@@ -19,7 +19,7 @@ import { groups } from "./digit-groups.js";
 import { DNI_LETTERS } from "./lettered-ids.js";
 
 /** Words that say what a number is that has no form of its own. */
-const LABELS = wordsInLatin1([
+const LABELS = labelWords([
   ..."\\bnhs,\\bbsn,burgerservice,sofinummer,steuer.?id,\\bidnr,identifikationsnummer,steuernummer,tax.?id,\\bcpf,\\bcnpj".split(
     ",",
   ),
@@ -81,12 +81,18 @@ export function findNationalId(b: Uint8Array, i: number): number {
     const end = i + one.sizes.length;
     if ((matches.countries & one.bit) === 0 || !hasForm(one, i) || !groups.isDetachedAfter(end)) continue;
     if (!one.needsLabel && groups.separators[i] === BLANK && !(i === 0 && end === groups.count)) continue; // among other numbers
+    if (one.needsLabel ? !isLabelled(b, i) : one.check === isNir && !beginsNir(b[groups.starts[i]!]!)) continue;
     readDigits(b, i, end);
-    if (!one.check(digits) || (one.needsLabel && !isLabelled(b, i))) continue;
+    if (!one.check(digits)) continue;
     matches.add(NATIONAL_ID, groups.starts[i]!, groups.ends[end - 1]!);
     return end;
   }
   return 0;
+}
+
+/** Men and women: so few long numbers begin like that that the others need not be read. */
+function beginsNir(c: number): boolean {
+  return c === ONE || c === TWO;
 }
 
 function bitOf(country: Country): number {

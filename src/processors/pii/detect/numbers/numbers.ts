@@ -4,7 +4,7 @@ import { IPV4, MAC, NATIONAL_ID, PAYMENT_CARD, PHONE, SSN } from "../text/detect
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { work } from "../text/work.js";
 import { groups } from "./digit-groups.js";
-import { findIpv4 } from "./ipv4.js";
+import { findIpv4, findPlainIpv4 } from "./ipv4.js";
 import { findSpacedNino } from "./lettered-ids.js";
 import { findMac } from "./mac.js";
 import { findNationalId, isEnabled } from "./national-ids.js";
@@ -28,6 +28,8 @@ export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): n
   }
   const stop = endIfTooShort(b, p, end);
   if (stop > 0) return isAt(b, stop, end, LETTER) ? findInWord(b, p) : stop; // 7c9f
+  const address = matches.isEnabled(IPV4) ? findPlainIpv4(b, p) : NOT_FOUND;
+  if (address !== NOT_FOUND) return address;
   groups.read(b, p, end);
   work.spent += GROUP_COST * groups.count;
   if (groups.digits < 8 && groups.count < 4) return groups.wordAt < 0 ? groups.resumeAt : findInWord(b, groups.wordAt);

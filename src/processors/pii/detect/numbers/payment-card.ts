@@ -1,5 +1,5 @@
 import { PAYMENT_CARD } from "../text/detectors.js";
-import { wordsInLatin1 } from "../text/lookback.js";
+import { labelWords } from "../text/lookback.js";
 import { matches } from "../text/matches.js";
 import { groups } from "./digit-groups.js";
 
@@ -44,7 +44,7 @@ const byFirstFour = (ranges: typeof RANGES) =>
 const ISSUERS = byFirstFour(RANGES);
 const LABELLED_ISSUERS = byFirstFour(LABELLED_RANGES);
 
-const CARD_WORDS = wordsInLatin1(["card", "\\bpan\\b", "\\bcc\\b", "karte", "carte", "tarjeta", "uatp", "maestro"]);
+const CARD_WORDS = labelWords(["card", "\\bpan\\b", "\\bcc\\b", "karte", "carte", "tarjeta", "uatp", "maestro"]);
 
 /** How the digits are grouped on cards. */
 const GROUPINGS: readonly (readonly number[])[] = [

@@ -1,7 +1,7 @@
 import { BLANK, CLOSE_PAREN, DASH, DOT, ONE, OPEN_PAREN, PLUS, SLASH, ZERO } from "../text/ascii.js";
 import { ALNUM, isBefore } from "../text/characters.js";
 import { HINT_PHONE, PHONE } from "../text/detectors.js";
-import { wordsInLatin1 } from "../text/lookback.js";
+import { labelWords } from "../text/lookback.js";
 import { matches } from "../text/matches.js";
 import { CLOSING, groups, groupValue, MIXED, OPENING } from "./digit-groups.js";
 
@@ -9,7 +9,7 @@ import { CLOSING, groups, groupValue, MIXED, OPENING } from "./digit-groups.js";
  * Phone numbers: with a country code behind `+` or `00`; North American ones in three groups; others that begin with the
  * trunk prefix 0 and are grouped. Any other number of 7 to 15 digits counts only where a word or the key says that it is one.
  */
-const PHONE_WORDS = wordsInLatin1([
+const PHONE_WORDS = labelWords([
   ..."phone,\\btel\\b,telef,tél,mobile,\\bmob\\b,\\bcell\\b,cellular,\\bfax\\b,whatsapp,\\bsms\\b,msisdn,\\bgsm\\b,handy,rufnummer,móvil".split(
     ",",
   ),
@@ -85,6 +85,7 @@ export function findPhone(b: Uint8Array, i: number): number {
   const start = groups.starts[i]!;
   const { floor } = matches;
   if (start > floor && b[start - 1] === PLUS) return isBefore(b, start - 1, floor, ALNUM) ? 0 : international(b, i, 0);
+  if (i + 1 === groups.count && !isLabelled(b, i)) return 0; // an id, a time: all other forms have more groups
   return national(b, i) || bracketed(b, i) || labelled(b, i);
 }
 

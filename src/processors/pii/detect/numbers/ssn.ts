@@ -1,10 +1,10 @@
 import { BLANK } from "../text/ascii.js";
 import { HINT_SSN, SSN } from "../text/detectors.js";
-import { wordsInLatin1 } from "../text/lookback.js";
+import { labelWords } from "../text/lookback.js";
 import { matches } from "../text/matches.js";
 import { groups, groupValue } from "./digit-groups.js";
 
-const SSN_WORDS = wordsInLatin1(["\\bssn", "social.?security", "\\bsocial\\b"]);
+const SSN_WORDS = labelWords(["\\bssn", "social.?security", "\\bsocial\\b"]);
 
 /**
  * A US social security number, or the number of a taxpayer who has none (an ITIN, from 900 on), that begins with group `i`: the group behind it, or 0. Nine digits in one piece count

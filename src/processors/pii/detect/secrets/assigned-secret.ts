@@ -1,4 +1,4 @@
-import { AMPERSAND, APOSTROPHE, BACKSLASH, BLANK, COLON, EQUALS, HASH, QUESTION, QUOTE } from "../text/ascii.js";
+import { AMPERSAND, APOSTROPHE, BACKSLASH, BLANK, COLON, EQUALS, HASH, QUESTION, QUOTE, TAB } from "../text/ascii.js";
 import { CHARACTER_BITS, DIGIT, isAt, LETTER, latin1, NAME, SECRET } from "../text/characters.js";
 import { API_KEY, ASSIGNED_SECRET } from "../text/detectors.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
@@ -41,7 +41,7 @@ export function findAssignedSecret(b: Uint8Array, p: number): number {
   let last = p - 1;
   while (last >= floor && last > p - 8 && (b[last] === QUOTE || b[last] === APOSTROPHE || b[last] === BACKSLASH))
     last--;
-  if (last === p - 1 && last > floor && b[last] === BLANK) last--;
+  if (last === p - 1 && last > floor && (b[last] === BLANK || b[last] === TAB)) last--;
   const kind = wordEndingAt(b, last + 1, lastEnd);
   if (kind === NO_WORD || isPublic(b, last + 1)) return NOT_FOUND;
   assigned.read(b, p + 1);

@@ -1,4 +1,4 @@
-import { AMPERSAND, APOSTROPHE, BACKSLASH, BLANK, DOT, EQUALS, QUOTE } from "../text/ascii.js";
+import { AMPERSAND, APOSTROPHE, BACKSLASH, BLANK, DOT, EQUALS, QUOTE, TAB } from "../text/ascii.js";
 import {
   BRACKET,
   CHARACTER_BITS,
@@ -19,10 +19,10 @@ class AssignedValue {
   stop = 0;
   isQuoted = false;
 
-  /** Reads the value behind `p`, perhaps behind a blank, in quotes, in quotes that are escaped, or in a list of one. */
+  /** Reads the value behind `p`, perhaps behind a blank or a tab, in quotes, in quotes that are escaped, or in a list of one. */
   read(b: Uint8Array, p: number): void {
     const { end } = matches;
-    if (p < end && b[p] === BLANK) p++;
+    if (p < end && (b[p] === BLANK || b[p] === TAB)) p++;
     let backslashes = 0;
     while (p < end && b[p] === BACKSLASH && backslashes < 8) {
       p++;

@@ -1,5 +1,5 @@
 import { DOT } from "../text/ascii.js";
-import { ALNUM, BASE64URL, HEX, hasTextAt, isAt, isInWord, runEnd } from "../text/characters.js";
+import { ALNUM, BASE64URL, HEX, hasTextAt, isAt, isBefore, isInWord, runEnd } from "../text/characters.js";
 import { API_KEY } from "../text/detectors.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { runs } from "../text/runs.js";
@@ -52,6 +52,16 @@ function airtableEnd(b: Uint8Array, start: number, stop: number): number {
   if (!hasTextAt(b, start, matches.end, "pat") || b[stop] !== DOT) return -1;
   const last = runEnd(b, stop + 1, matches.end, HEX);
   return last - stop === 65 ? last : -1;
+}
+
+/** A token of Discord whose first dot is at `p`: its first part may hold no digit. */
+export function findDiscordToken(b: Uint8Array, p: number): number {
+  const { floor, lastEnd } = matches;
+  let start = p;
+  while (start > lastEnd && p - start < 29 && isBefore(b, start, floor, BASE64URL)) start--;
+  work.spent += p - start;
+  const end = discordEnd(b, start, p);
+  return end < 0 ? NOT_FOUND : matches.add(API_KEY, start, end);
 }
 
 /** A user's number in base64, a time and a signature, with dots between them. */

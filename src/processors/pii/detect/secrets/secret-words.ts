@@ -1,5 +1,5 @@
 import { DASH, DOT } from "../text/ascii.js";
-import { isBefore, LETTER } from "../text/characters.js";
+import { CHARACTER_BITS, isBefore, LETTER } from "../text/characters.js";
 import { work } from "../text/work.js";
 
 /** No such word. */
@@ -50,6 +50,27 @@ class WordNode {
 }
 
 const ROOT = new WordNode();
+/** The last two letters of the words. */
+const ENDINGS = new Uint8Array(1024);
+
+function endingOf(a: number, b: number): number {
+  return ((a & 31) << 5) | (b & 31);
+}
+
+/** What may be between a word and the sign behind it: quotes, a backslash, a blank, a tab, or the dot of `no.` */
+const AFTER_WORD = new Uint8Array(256);
+for (const c of "\"'\\ \t.") AFTER_WORD[c.charCodeAt(0)] = 1;
+
+/** Could one of the words stand before the `=` or `:` at `p`? Two letters rule most signs out. */
+export function mayFollowWord(b: Uint8Array, p: number): boolean {
+  if (p < 4) return true;
+  const c = b[p - 1]!;
+  if ((CHARACTER_BITS[c]! & LETTER) !== 0) return ENDINGS[endingOf(b[p - 2]!, c)] !== 0;
+  if (AFTER_WORD[c] === 0) return false;
+  const before = b[p - 2]!;
+  return (CHARACTER_BITS[before]! & LETTER) === 0 || ENDINGS[endingOf(b[p - 3]!, before)] !== 0;
+}
+
 for (const [kind, words] of WORDS) for (const word of words.split(" ")) addWord(word, kind);
 
 function addWord(word: string, kind: number): void {
@@ -65,6 +86,7 @@ function addWord(word: string, kind: number): void {
   }
   node.kind = kind;
   node.isWhole = word.startsWith("^");
+  ENDINGS[endingOf(word.charCodeAt(word.length - 2), word.charCodeAt(word.length - 1))] = 1;
 }
 
 /** What the longest word of these says that ends before `end`, in any case. Where it begins is in `wordStart` then. */

@@ -1,4 +1,5 @@
 /** The codes of ASCII characters that detectors look for. */
+export const TAB = 9;
 export const BLANK = 32;
 export const QUOTE = 34;
 export const HASH = 35;
@@ -15,6 +16,7 @@ export const DOT = 46;
 export const SLASH = 47;
 export const ZERO = 48;
 export const ONE = 49;
+export const TWO = 50;
 export const COLON = 58;
 export const LESS = 60;
 export const EQUALS = 61;

@@ -66,8 +66,9 @@ function characterBits(): Uint32Array {
   add(`${alnum}-._~%!*()+@:$='`, URL_PART);
   add(" -./()", SEPARATOR);
   for (let c = 128; c < 256; c++) bits[c]! |= URL_PART;
-  // The bytes of blanks that do not break, thin ones, and of hyphens and dashes: numbers come out of texts like that.
-  for (const c of "\u00a0\u2009\u202f\u2010\u2011\u2012\u2013")
+  // The bytes of blanks that do not break, thin ones, those that nobody sees, and of hyphens and dashes: numbers come out of
+  // texts like that.
+  for (const c of "\u00a0\u2009\u202f\u200b\u2060\u00ad\u2010\u2011\u2012\u2013")
     for (const byte of Buffer.from(c)) bits[byte]! |= SEPARATOR;
   return bits;
 }

@@ -20,8 +20,11 @@ export const DETECTORS = [
   "crypto_address",
 ] as const;
 
-/** One of `DETECTORS`. */
-export type DetectorName = (typeof DETECTORS)[number];
+/** Those that are off unless the config names them; their numbers follow. */
+export const OPTIONAL_DETECTORS = ["person_name", "postal_address"] as const;
+
+/** One of `DETECTORS` or `OPTIONAL_DETECTORS`. */
+export type DetectorName = (typeof DETECTORS)[number] | (typeof OPTIONAL_DETECTORS)[number];
 
 export const EMAIL = 0;
 export const PHONE = 1;
@@ -41,6 +44,8 @@ export const PASSPORT = 14;
 export const NATIONAL_ID = 15;
 export const BANK_ACCOUNT = 16;
 export const CRYPTO_ADDRESS = 17;
+export const PERSON_NAME = 18;
+export const POSTAL_ADDRESS = 19;
 
 /** What a field's key says about its value. */
 export const HINT_NONE = 0;
@@ -51,6 +56,10 @@ export const HINT_NATIONAL_ID = 8;
 export const HINT_BIRTH = 16;
 export const HINT_PASSPORT = 32;
 export const HINT_ACCOUNT = 64;
+/** It is a name; it is about somebody, and may be a name; it is an address. */
+export const HINT_NAME = 128;
+export const HINT_PERSON = 256;
+export const HINT_ADDRESS = 512;
 
 /** Countries whose national numbers are known; those of the United States are `ssn`'s. */
 export const COUNTRIES = ["gb", "de", "fr", "es", "it", "nl", "br", "in", "cn", "jp"] as const;

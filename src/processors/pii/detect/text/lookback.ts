@@ -5,23 +5,81 @@ import { TEXT_COST, work } from "./work.js";
 
 const MAX_LOOKBACK = 28;
 
+/** Words of which one says, before a number, what the number is. */
+export interface LabelWords {
+  /** Held against UTF-8 read as Latin-1, in lower case. */
+  readonly pattern: RegExp;
+  /** Its bit in `TRIGRAMS`. */
+  readonly bit: number;
+}
+
+/** Bytes as `toLowerCase` makes them of Latin-1. */
+const FOLDED = Uint8Array.from({ length: 256 }, (_, c) => String.fromCharCode(c).toLowerCase().charCodeAt(0));
+
 /**
- * Does a word like this stand shortly before `p`, with neither digits nor anything treated in between? `words` is held
- * against UTF-8 read as Latin-1, in lower case.
+ * Which sets hold a word with these three bytes in it: numbers are many and words before them few, so the bytes are asked
+ * before a text is made for a pattern.
  */
-export function followsWord(b: Uint8Array, p: number, words: RegExp): boolean {
+const TRIGRAMS = new Uint8Array(1 << 16);
+let sets = 0;
+
+function trigram(a: number, b: number, c: number): number {
+  return ((a << 10) ^ (b << 5) ^ c) & 0xffff;
+}
+
+/** Patterns of words in any script, for `followsWord`. Each must hold two letters in a row, and should hold three. */
+export function labelWords(words: readonly string[]): LabelWords {
+  const bit = 1 << sets++;
+  const folded = words.map((word) => Buffer.from(word, "utf8").toString("latin1").toLowerCase());
+  for (const word of folded) addTrigrams(longestLiteral(word), bit);
+  return { pattern: new RegExp(folded.join("|")), bit };
+}
+
+function addTrigrams(literal: string, bit: number): void {
+  if (literal.length < 2 || bit > 128) throw new Error(`no bytes to look for in ${JSON.stringify(literal)}`);
+  const [a, b, c] = [...literal].map((one) => one.charCodeAt(0)) as [number, number, number | undefined];
+  for (let third = 0; third < 256; third++)
+    if (c === undefined || c === third) TRIGRAMS[trigram(a, b, FOLDED[third]!)]! |= bit;
+}
+
+/** The longest part of a pattern that stands in everything it matches. */
+function longestLiteral(pattern: string): string {
+  const parts = pattern.replace(/\(.*|\\b/g, " ").split(/\.\?| /);
+  return parts.reduce((longest, part) => (part.length > longest.length ? part : longest), "");
+}
+
+/** Does a word like this stand shortly before the digit at `p`, with neither digits nor anything treated in between? */
+export function followsWord(b: Uint8Array, p: number, { pattern, bit }: LabelWords): boolean {
+  if (seenScan !== matches.scan || seenAt !== p) lookBack(b, p);
+  if ((seenBits & bit) === 0) return false;
+  work.spent += 2 * TEXT_COST;
+  return pattern.test(latin1(b, seenStart, p).toLowerCase());
+}
+
+/** What is before the number that was asked about last: several sets are asked in turn. */
+let seenScan = -1;
+let seenAt = -1;
+let seenStart = 0;
+let seenBits = 0;
+
+function lookBack(b: Uint8Array, p: number): void {
   const floor = Math.max(matches.floor, p - MAX_LOOKBACK);
   let start = p;
+  let bits = 0;
+  let next = p < b.length ? FOLDED[b[p]!]! : 0;
+  let afterNext = 0;
   while (start > floor) {
     const c = b[start - 1]!;
     if ((c >= 48 && c <= 57) || c === STAR || c === CLOSE_PAREN || c === CLOSE_BRACKET) break;
     start--;
+    const folded = FOLDED[c]!;
+    bits |= TRIGRAMS[trigram(folded, next, afterNext)]!;
+    afterNext = next;
+    next = folded;
   }
-  work.spent += 2 * TEXT_COST;
-  return words.test(latin1(b, start, p).toLowerCase());
-}
-
-/** A pattern of words in any script, for `followsWord`. */
-export function wordsInLatin1(words: readonly string[]): RegExp {
-  return new RegExp(words.map((word) => Buffer.from(word, "utf8").toString("latin1").toLowerCase()).join("|"));
+  work.spent += p - start;
+  seenScan = matches.scan;
+  seenAt = p;
+  seenStart = start;
+  seenBits = bits;
 }

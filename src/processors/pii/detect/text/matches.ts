@@ -1,9 +1,10 @@
-import { CHARACTER_BITS, DIGIT, SEPARATOR } from "./characters.js";
+import { COLON, EQUALS } from "./ascii.js";
+import { CHARACTER_BITS, DIGIT, LETTER, SEPARATOR } from "./characters.js";
 
 /** A text that was left, with its findings. */
 type OuterText = Pick<
   Matches,
-  "count" | "starts" | "ends" | "detectors" | "floor" | "end" | "hints" | "enabled" | "scan"
+  "count" | "starts" | "ends" | "detectors" | "floor" | "end" | "lastEnd" | "hints" | "enabled" | "scan"
 >;
 
 /**
@@ -22,6 +23,8 @@ class Matches {
   /** Where the text begins and ends, and what the key says of it. */
   floor = 0;
   end = 0;
+  /** The end of the last match: nothing before it can be found again. */
+  lastEnd = 0;
   hints = 0;
   /** A bit for each built-in detector that is on. */
   enabled = 0;
@@ -34,17 +37,18 @@ class Matches {
     this.scan = this.scans;
     this.floor = start;
     this.end = end;
+    this.lastEnd = start;
     this.hints = hints;
     this.enabled = enabled;
   }
 
   /** Leaves the present text for one that is inside it; `enter` comes back to what this gives. */
   leave(): OuterText {
-    const { count, starts, ends, detectors, floor, end, hints, enabled, scan } = this;
+    const { count, starts, ends, detectors, floor, end, lastEnd, hints, enabled, scan } = this;
     this.starts = [];
     this.ends = [];
     this.detectors = [];
-    return { count, starts, ends, detectors, floor, end, hints, enabled, scan };
+    return { count, starts, ends, detectors, floor, end, lastEnd, hints, enabled, scan };
   }
 
   enter(text: OuterText): void {
@@ -55,17 +59,13 @@ class Matches {
     return (this.enabled & (1 << detector)) !== 0;
   }
 
-  /** The end of the last match: nothing before it can be found again. */
-  get lastEnd(): number {
-    return this.count === 0 ? this.floor : this.ends[this.count - 1]!;
-  }
-
   /** Gives the end, where the scan goes on. */
   add(detector: number, start: number, end: number): number {
     const i = this.count++;
     this.starts[i] = start;
     this.ends[i] = end;
     this.detectors[i] = detector;
+    this.lastEnd = end;
     return end;
   }
 
@@ -77,6 +77,7 @@ class Matches {
     const before = { starts: this.starts.slice(0, this.count), ends: this.ends.slice(0, this.count) };
     const detectors = this.detectors.slice(0, this.count);
     this.count = 0;
+    this.lastEnd = this.floor;
     let i = 0;
     for (const [start, end] of found) {
       for (; i < detectors.length && before.starts[i]! <= start; i++)
@@ -91,7 +92,8 @@ class Matches {
     const last = this.count - 1;
     if (last < 0 || this.ends[last]! <= start) this.add(detector, start, end);
     else {
-      this.ends[last] = Math.max(this.ends[last]!, end);
+      this.lastEnd = Math.max(this.ends[last]!, end);
+      this.ends[last] = this.lastEnd;
       this.detectors[last] = joining;
     }
   }
@@ -118,14 +120,41 @@ for (const c of " \t\r\n\"',;<>") ISOLATING[c.charCodeAt(0)] = 1;
 
 /**
  * Does every match stand by itself, so that nothing else can be found once it is gone? Nothing but blanks or the like is
- * beside it, and no digits beyond them, which could be taken for one number with others then.
+ * beside it, and no digits beyond them, which could be taken for one number with others then. With `isMasked`, where a mask
+ * comes in its place, it may also be behind a name and `=`, or before `:` and a port: no detector takes a mask for a
+ * value, or looks across it.
  */
-export function areIsolated(b: Uint8Array): boolean {
+export function areIsolated(b: Uint8Array, isMasked: boolean): boolean {
   const { count, starts, ends, floor, end } = matches;
   for (let i = 0; i < count; i++) {
-    if (!isIsolatedSide(b, starts[i]! - 1, -1, floor, end) || !isIsolatedSide(b, ends[i]!, 1, floor, end)) return false;
+    const start = starts[i]!;
+    const stop = ends[i]!;
+    if (!isIsolatedSide(b, start - 1, -1, floor, end) && !(isMasked && isAssigned(b, start, floor))) return false;
+    if (!isIsolatedSide(b, stop, 1, floor, end) && !(isMasked && hasPort(b, stop, end))) return false;
   }
   return true;
+}
+
+/** Longer names could be the beginning of something. */
+const MAX_PLAIN_NAME = 24;
+/** As many digits as a port has: fewer than anything has that is found. */
+const MAX_PORT_DIGITS = 5;
+
+/** Is it behind a name of letters, with a blank or the like before it, and `=`? */
+function isAssigned(b: Uint8Array, start: number, floor: number): boolean {
+  let p = start - 1;
+  if (p <= floor || b[p] !== EQUALS) return false;
+  const least = Math.max(floor, p - MAX_PLAIN_NAME);
+  while (p > least && ((CHARACTER_BITS[b[p - 1]!]! & LETTER) !== 0 || b[p - 1] === 95)) p--;
+  return p < start - 1 && (p === floor || ISOLATING[b[p - 1]!] === 1);
+}
+
+/** Do `:` and a port stand behind it, and nothing that could be one number with that? */
+function hasPort(b: Uint8Array, stop: number, end: number): boolean {
+  if (b[stop] !== COLON) return false;
+  let p = stop + 1;
+  while (p < end && p <= stop + MAX_PORT_DIGITS && (CHARACTER_BITS[b[p]!]! & DIGIT) !== 0) p++;
+  return p > stop + 1 && isIsolatedSide(b, p, 1, stop, end);
 }
 
 function isIsolatedSide(b: Uint8Array, p: number, step: number, floor: number, end: number): boolean {

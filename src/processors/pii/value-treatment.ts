@@ -1,0 +1,287 @@
+import {
+  ARRAY_VALUE_TAG,
+  after,
+  BYTES_VALUE_TAG,
+  decodeText,
+  ELEMENT_TAG,
+  findField,
+  KEY_TAG,
+  KVLIST_VALUE_TAG,
+  type Rewriter,
+  STRING_VALUE_TAG,
+  skip,
+  VALUE_TAG,
+  varint,
+} from "../../runtime/kit.js";
+import { isConfidential, keyOf, leafText } from "./attribute-values.js";
+import { TOO_COSTLY } from "./detect/scan.js";
+import { matches } from "./detect/text/matches.js";
+import { MASK } from "./detect/text/treated.js";
+import { TooCostlyError, work } from "./detect/text/work.js";
+import type { FieldRule, FieldRules } from "./field-rules.js";
+import type { PiiTreatmentSettings } from "./pii-treatment.js";
+import { STRATEGIES, type Strategy, type WholeTreatment, wholeTreatment } from "./strategies.js";
+import type { TextTreatment } from "./text-treatment.js";
+import type { TreatmentCounts } from "./treatment-counts.js";
+
+/** An attribute or a body is treated in one go: everybody waits meanwhile. */
+const MAX_UNITS_PER_FIELD = 64_000_000;
+const UNITS_PER_ELEMENT = 10;
+
+/**
+ * Treats values: texts as the detectors find something in them, and, where a rule names the field, everything in it.
+ *
+ * Value, list, member and text call each other for every field, on one set of positions: they stay in one file.
+ */
+export class ValueTreatment {
+  private readonly fields: FieldRules;
+  private readonly texts: TextTreatment;
+  private readonly counts: TreatmentCounts;
+  private readonly isEnforced: boolean;
+  private readonly wholeTreatments: Readonly<Record<Strategy, WholeTreatment>>;
+  private readonly looksIntoBytes: boolean;
+  private readonly looksIntoKeys: boolean;
+  private matchPath = "";
+  /** What the present attribute or body may cost altogether. */
+  private maxWork = 0;
+
+  constructor(settings: PiiTreatmentSettings, fields: FieldRules, texts: TextTreatment, counts: TreatmentCounts) {
+    this.fields = fields;
+    this.texts = texts;
+    this.counts = counts;
+    this.isEnforced = settings.isEnforced;
+    this.looksIntoBytes = settings.lookInto?.includes("bytes") ?? false;
+    this.looksIntoKeys = settings.lookInto?.includes("keys") ?? false;
+    this.wholeTreatments = Object.fromEntries(
+      STRATEGIES.map((strategy) => [strategy, wholeTreatment(strategy, settings.hashKey)]),
+    ) as Record<Strategy, WholeTreatment>;
+  }
+
+  /** An attribute or a body begins. */
+  begin(): void {
+    this.maxWork = work.spent + MAX_UNITS_PER_FIELD;
+  }
+
+  /** A KeyValue [start, end) with its value [valueStart, valueEnd). */
+  keyValue(
+    rewriter: Rewriter,
+    field: FieldRule,
+    at: number,
+    lengthAt: number,
+    start: number,
+    end: number,
+    valueAt: number,
+    valueStart: number,
+    valueEnd: number,
+    strategy = field.strategy,
+  ): void {
+    if (strategy === "allow") return;
+    if (strategy === "redact") {
+      if (field.decidedBy === "field" || isConfidential(rewriter.bytes, valueStart, valueEnd))
+        this.removeField(rewriter, field, at, end);
+      return;
+    }
+    const outStart = rewriter.outputPosition(start);
+    const isKeyPersonal = this.looksIntoKeys && this.isKeyPersonal(rewriter.bytes, start, end);
+    const shown = isKeyPersonal ? { ...field, path: MASK } : field; // summaries name paths
+    if (isKeyPersonal) this.key(rewriter, shown, start, valueAt);
+    this.value(rewriter, shown, strategy, valueAt, valueStart, valueEnd);
+    if (isKeyPersonal) this.key(rewriter, shown, valueEnd, end);
+    rewriter.closeMessage(start, end, outStart, start - lengthAt);
+  }
+
+  private isKeyPersonal(b: Uint8Array, start: number, end: number): boolean {
+    const at = findField(b, start, end, KEY_TAG);
+    if (at < 0) return false;
+    const size = varint(b, at);
+    return this.texts.find(b, after, after + size, 0) !== 0;
+  }
+
+  /** The key of a KeyValue, if it is in the part [from, to) of it, before or behind the value. */
+  private key(rewriter: Rewriter, field: FieldRule, from: number, to: number): void {
+    const at = findField(rewriter.bytes, from, to, KEY_TAG);
+    if (at < 0) return;
+    const size = varint(rewriter.bytes, at);
+    this.string(rewriter, field, undefined, at, after, after + size);
+  }
+
+  /** Takes a field out, if it is not only counted. */
+  removeField(rewriter: Rewriter, field: FieldRule, from: number, to: number): void {
+    this.counts.countField(field, field.path);
+    if (this.isEnforced) rewriter.remove(from, to);
+  }
+
+  /** The AnyValue [start, end), whose length is at `lengthAt`. */
+  value(
+    rewriter: Rewriter,
+    field: FieldRule,
+    strategy: Strategy | undefined,
+    lengthAt: number,
+    start: number,
+    end: number,
+  ): void {
+    if (strategy === "allow") return;
+    const b = rewriter.bytes;
+    const outStart = rewriter.outputPosition(start);
+    for (let p = start; p < end; ) {
+      const tag = varint(b, p);
+      const at = after;
+      const next = skip(b, at, tag);
+      if (tag === STRING_VALUE_TAG) {
+        varint(b, at);
+        this.string(rewriter, field, strategy, at, after, next);
+      } else if (tag === ARRAY_VALUE_TAG || tag === KVLIST_VALUE_TAG) {
+        varint(b, at);
+        const inner = after;
+        const outInner = rewriter.outputPosition(inner);
+        this.elements(rewriter, field, strategy, tag, inner, next);
+        rewriter.closeMessage(inner, next, outInner, inner - at);
+      } else if (tag === BYTES_VALUE_TAG && strategy === undefined && this.looksIntoBytes) {
+        varint(b, at);
+        this.string(rewriter, field, undefined, at, after, next);
+      } else if (strategy !== undefined) this.leaf(rewriter, field, strategy, tag, p, at, next);
+      p = next;
+    }
+    rewriter.closeMessage(start, end, outStart, start - lengthAt);
+  }
+
+  private elements(
+    rewriter: Rewriter,
+    field: FieldRule,
+    strategy: Strategy | undefined,
+    kind: number,
+    p: number,
+    end: number,
+  ): void {
+    const b = rewriter.bytes;
+    while (p < end) {
+      const at = p;
+      const tag = varint(b, p);
+      const lengthAt = after;
+      p = skip(b, lengthAt, tag);
+      work.spent += UNITS_PER_ELEMENT;
+      if (work.spent > this.maxWork) throw new TooCostlyError();
+      if (tag !== ELEMENT_TAG) continue;
+      varint(b, lengthAt);
+      if (kind === ARRAY_VALUE_TAG) this.value(rewriter, field, strategy, lengthAt, after, p);
+      else this.member(rewriter, field, strategy, at, lengthAt, after, p);
+    }
+  }
+
+  private member(
+    rewriter: Rewriter,
+    parent: FieldRule,
+    inherited: Strategy | undefined,
+    at: number,
+    lengthAt: number,
+    start: number,
+    end: number,
+  ): void {
+    const b = rewriter.bytes;
+    const valueAt = findField(b, start, end, VALUE_TAG);
+    if (valueAt < 0) return;
+    const size = varint(b, valueAt);
+    const valueStart = after;
+    const field = this.fields.ofMember(parent, keyOf(b, start, end));
+    const memberStrategy = inherited === undefined || field.decidedBy === "field" ? field.strategy : undefined;
+    this.keyValue(
+      rewriter,
+      memberStrategy === undefined && inherited !== undefined ? { ...field, decidedBy: parent.decidedBy } : field,
+      at,
+      lengthAt,
+      start,
+      end,
+      valueAt,
+      valueStart,
+      valueStart + size,
+      memberStrategy ?? inherited,
+    );
+  }
+
+  /** The string [start, end), whose length is at `lengthAt`. */
+  string(
+    rewriter: Rewriter,
+    field: FieldRule,
+    strategy: Strategy | undefined,
+    lengthAt: number,
+    start: number,
+    end: number,
+  ): void {
+    if (strategy === undefined) {
+      const found = this.texts.find(rewriter.bytes, start, end, field.hints);
+      if (found !== 0) this.treatFound(rewriter, field, found, lengthAt, start, end);
+      return;
+    }
+    if (start === end || strategy === "allow") return;
+    const text = decodeText(rewriter.bytes, start, end);
+    const treated = this.wholeTreatments[strategy](text);
+    if (treated === text) return;
+    this.counts.countField(field, field.path);
+    if (!this.isEnforced) return;
+    rewriter.copyTo(lengthAt).text(treated);
+    rewriter.skipTo(end);
+  }
+
+  /** The same of a string in which so much has just been found. */
+  treatFound(rewriter: Rewriter, field: FieldRule, found: number, lengthAt: number, start: number, end: number): void {
+    this.matchPath = field.path;
+    if (found === TOO_COSTLY) return this.maskText(rewriter, field, lengthAt, end);
+    if (!this.isEnforced) return this.countMatches();
+    this.texts.write(rewriter, lengthAt, start, end, field.hints, this.countMatches);
+  }
+
+  /** Masks a text that would take too long to look for anything in it. */
+  maskText(rewriter: Rewriter, field: FieldRule, lengthAt: number, end: number): void {
+    this.counts.countTooCostly(field.path);
+    if (!this.isEnforced) return;
+    rewriter.copyTo(lengthAt).text(MASK);
+    rewriter.skipTo(end);
+  }
+
+  /** A number, a boolean or bytes that are to be treated as a whole: text stands in their place then. */
+  private leaf(
+    rewriter: Rewriter,
+    field: FieldRule,
+    strategy: Strategy,
+    tag: number,
+    at: number,
+    valueAt: number,
+    end: number,
+  ): void {
+    const text = leafText(rewriter.bytes, tag, valueAt, end, field.decidedBy === "secret_key");
+    if (text === undefined) return;
+    this.counts.countField(field, field.path);
+    if (!this.isEnforced) return;
+    const out = rewriter.copyTo(at);
+    out.byte(STRING_VALUE_TAG);
+    out.text(this.wholeTreatments[strategy](text));
+    rewriter.skipTo(end);
+  }
+
+  /** A text that has been decoded, treated; in a report it stays as it is. */
+  treatText(text: string, field: FieldRule, strategy: Strategy | undefined): string {
+    if (strategy !== undefined) {
+      const treated = text === "" ? text : this.wholeTreatments[strategy](text);
+      if (treated !== text) this.counts.countField(field, field.path);
+      return treated;
+    }
+    const b = Buffer.from(text, "utf8");
+    const found = this.texts.find(b, 0, b.length, field.hints);
+    if (found === 0) return text;
+    this.matchPath = field.path;
+    if (found === TOO_COSTLY) {
+      this.counts.countTooCostly(field.path);
+      return this.isEnforced ? MASK : text;
+    }
+    if (this.isEnforced)
+      return Buffer.from(this.texts.treat(b, 0, b.length, field.hints, this.countMatches)).toString();
+    this.countMatches();
+    return text;
+  }
+
+  /** Counts what was found last, in the text of the field whose path was noted. */
+  private readonly countMatches = (): void => {
+    const { count, detectors } = matches;
+    for (let i = 0; i < count; i++) this.counts.countDetected(detectors[i]!, this.matchPath);
+  };
+}

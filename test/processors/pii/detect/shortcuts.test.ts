@@ -1,0 +1,204 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { batchFromJson } from "../../../../src/plugin.js";
+import { piiSchema } from "../../../../src/processors/pii/config.js";
+import { groups } from "../../../../src/processors/pii/detect/numbers/digit-groups.js";
+import { findIpv4, findPlainIpv4 } from "../../../../src/processors/pii/detect/numbers/ipv4.js";
+import { scan } from "../../../../src/processors/pii/detect/scan.js";
+import { mayFollowWord, NO_WORD, wordEndingAt } from "../../../../src/processors/pii/detect/secrets/secret-words.js";
+import { DETECTORS } from "../../../../src/processors/pii/detect/text/detectors.js";
+import { followsWord, labelWords } from "../../../../src/processors/pii/detect/text/lookback.js";
+import { areIsolated, matches } from "../../../../src/processors/pii/detect/text/matches.js";
+import { PiiTreatment } from "../../../../src/processors/pii/pii-treatment.js";
+import { runs } from "../../../support/runs.js";
+import { bodies, logs } from "../../../support/telemetry/batches.js";
+import { ordinaryLines, plantedLines } from "./corpus.js";
+
+const ALL = 2 ** DETECTORS.length - 1;
+const treatment = () => new PiiTreatment(piiSchema.parse({}));
+
+/** Pieces put together without and with something in between. */
+const textOf = (pieces: readonly string[], between: readonly string[]) =>
+  fc
+    .array(fc.tuple(fc.constantFrom(...pieces), fc.constantFrom(...between)), { minLength: 1, maxLength: 6 })
+    .map((parts) => parts.flat().join(""));
+
+const VALUES = DETECTORS.flatMap((name) => plantedLines(name, 10, 9).flatMap(({ line, value }) => [line, value]));
+const lines = textOf(
+  [...VALUES, ...ordinaryLines(60, 9), "user=", "client=", "a_b=", ":80", "1.2.3.4", "203.0.113.7:8080", "****"],
+  ["", " ", "=", ":", ",", " x=", ".", "\n"],
+);
+
+describe("what a detector skips", () => {
+  it("is no number behind a word that says what it is", () => {
+    const words = [
+      "\\btel\\b",
+      "tél",
+      "电话",
+      "steuer.?id",
+      "my.?number",
+      "\\bcc\\b",
+      "dial(?:ed|ing)?\\b",
+      "call (?:me|us)\\b",
+    ];
+    const set = labelWords(words);
+    const before = textOf(
+      [
+        "tel",
+        "TÉL",
+        "tél",
+        "电话",
+        "steuer-id",
+        "Steuer",
+        "id",
+        "my_number",
+        "mynumber",
+        "cc",
+        "acc",
+        "dialed",
+        "call me",
+        "é",
+        "x",
+      ],
+      ["", " ", ":", "=", "_"],
+    );
+    fc.assert(
+      fc.property(before, (text) => {
+        const b = Buffer.from(`${text}5551234567`);
+        const p = Buffer.byteLength(text);
+        matches.begin(0, b.length, 0, ALL);
+        const window = b
+          .subarray(Math.max(0, p - 28), p)
+          .toString("latin1")
+          .toLowerCase();
+        expect(followsWord(b, p, set)).toBe(set.pattern.test(window));
+      }),
+      runs(300),
+    );
+  });
+
+  it("is no sign behind the name of a secret", () => {
+    const before = textOf(
+      ["password", "API_KEY", "token", "dob", "no", "account no.", "route", "x", "é", "_", "1"],
+      ["", '"', "'", '\\"', " ", "\t", "."],
+    );
+    fc.assert(
+      fc.property(before, (text) => {
+        const b = Buffer.from(`${text}=x`);
+        const p = Buffer.byteLength(text);
+        let end = p;
+        while (end > 0 && "\"'\\".includes(String.fromCharCode(b[end - 1]!))) end--;
+        if (end === p && (b[end - 1] === 32 || b[end - 1] === 9)) end--;
+        if (wordEndingAt(b, end, 0) !== NO_WORD) expect(mayFollowWord(b, p)).toBe(true);
+      }),
+      runs(300),
+    );
+  });
+
+  it("is no second look at an address that is read in one go", () => {
+    const part = fc.oneof(fc.nat(300).map(String), fc.constantFrom("0", "00", "01", "255", "256", "1234"));
+    const around = fc.constantFrom(
+      "",
+      " ",
+      ".",
+      "-",
+      "/",
+      "Chrome/",
+      "version ",
+      "v",
+      "=",
+      ":80",
+      " 5",
+      "a",
+      "-b",
+      "****",
+    );
+    fc.assert(
+      fc.property(fc.tuple(part, part, part, part), around, around, (octets, before, behind) => {
+        const b = Buffer.from(`${before}${octets.join(".")}${behind}`);
+        const p = Buffer.byteLength(before);
+        matches.begin(0, b.length, 0, ALL);
+        const end = findPlainIpv4(b, p);
+        if (end < 0) return;
+        matches.begin(0, b.length, 0, ALL);
+        groups.read(b, p, b.length);
+        expect([groups.count, findIpv4(b, 0), matches.starts[0], matches.ends[0]]).toEqual([4, 4, p, end]);
+      }),
+      runs(400),
+    );
+  });
+
+  it("is no second look at what masks could uncover", () => {
+    fc.assert(
+      fc.property(lines, (line) => {
+        const b = Buffer.from(line);
+        const count = scan(b, 0, b.length, 0, ALL);
+        if (count < 1 || !areIsolated(b, true)) return;
+        let masked = "";
+        let from = 0;
+        for (let i = 0; i < count; i++) {
+          masked += `${b.toString("latin1", from, matches.starts[i])}****`;
+          from = matches.ends[i]!;
+        }
+        const rest = Buffer.from(masked + b.toString("latin1", from), "latin1");
+        expect(scan(rest, 0, rest.length, 0, ALL)).toBe(0);
+      }),
+      runs(400),
+    );
+  });
+
+  it("is no record that is like the one before only in part", () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(lines, fc.boolean()), { minLength: 1, maxLength: 6 }), (texts) => {
+        const records = texts.flatMap(([line, isTwice]) => (isTwice ? [line, line] : [line]));
+        const alone = records.map((line) => bodies(treatment().treat(logs(line)))[0]);
+        expect(bodies(treatment().treat(logs(...records)))).toEqual(alone);
+      }),
+      runs(60),
+    );
+  });
+
+  it("is no attribute that differs from the one before in a single byte", () => {
+    const of = (value: string) => ({ attributes: [{ key: "from", value: { stringValue: value } }] });
+    const logRecords = ["client at 203.0.113.x", "client at 203.0.113.x", "client at 203.0.113.7"].map(of);
+    const batch = batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
+    const treated = Buffer.from(treatment().treat(batch).bytes).toString("latin1");
+    expect(treated.match(/client at [\w.*]+/g)).toEqual([
+      "client at 203.0.113.x",
+      "client at 203.0.113.x",
+      "client at ****",
+    ]);
+  });
+});
+
+describe("values that are written to get past", () => {
+  it.each([
+    ["4111\u200b1111\u200b1111\u200b1111", "****"],
+    ["4111\u00ad1111\u00ad1111\u00ad1111", "****"],
+    ["4111\u00a01111\u00a01111\u00a01111", "****"],
+    ["password\t=\thunter2abc", "password\t=\t****"],
+    ["joe%2540example.com", "****"],
+    ["YW05bFFHVjRZVzF3YkdVdVkyOXRJR2x6SUdobGNtVT0=", "****"],
+    ['{"a":"{\\"password\\":\\"hunter2abc\\"}"}', '{"a":"{\\"password\\":\\"****\\"}"}'],
+    ["日本joe@example.com日本 é203.0.113.7é", "日本****日本 é****é"],
+    ["\u200bjoe@example.com\u200b", "\u200b****\u200b"],
+    [`v1.0-6126934735ab206276b50aea-${"98355d1ab2".repeat(15)}`, "****"],
+    ["/v1/things/AQVNTxydAe-DM1Sg946BBWauVzjkryxQWl17ZtOp/edit", "/v1/things/****/edit"],
+    ["NzhPTcYXSShSMlSoBYcJFruHRb.GB8Ndr.ruNAjkNm8QnGCXy8yHvKQTkB5Chtu1AVOyR3Xo", "****"],
+  ])("are found in %j", (line, left) => {
+    expect(bodies(treatment().treat(logs(line)))).toEqual([left]);
+  });
+
+  it("leave every byte around them as it is, in any script", () => {
+    const around = fc
+      .string({ unit: "grapheme", maxLength: 12 })
+      .map((text) => text.replace(/[^\u{80}-\u{10ffff}]/gu, ""));
+    fc.assert(
+      fc.property(around, around, (before, behind) => {
+        const line = `${before} joe@example.com (203.0.113.7) ${behind}`;
+        expect(bodies(treatment().treat(logs(line)))).toEqual([`${before} **** (****) ${behind}`]);
+      }),
+      runs(200),
+    );
+  });
+});
