@@ -3,6 +3,7 @@ import type { Server as TlsServer } from "node:tls";
 import { z } from "zod";
 import { defineExtension, deprecated, type Extension, type ExtensionContext, ignored, section } from "../plugin.js";
 import {
+  authReference,
   type ExporterStatus,
   formatAddress,
   glob,
@@ -10,9 +11,12 @@ import {
   hostPort,
   loadServerTls,
   parseHostPort,
+  protectionOf,
+  refuseStrangers,
   reloadServerTls,
   type SimpleHttpResponse,
   type SimpleHttpServer,
+  serverAuthenticator,
   startSimpleHttpServer,
   startUnlessPortTaken,
   tlsServer,
@@ -54,6 +58,9 @@ const schema = z.strictObject({
     .default(200)
     .meta({ description: "What /healthz/exporters answers when an exporter is DEGRADED and none is DOWN." }),
   tls: section(tlsServer()).optional().meta({ description: "Answer over https." }),
+  auth: authReference("server")
+    .optional()
+    .meta({ description: "An extension that says who may ask; left out, everybody may." }),
   cors: section(corsSchema).optional().meta({ description: "Lets pages of other origins ask from browsers." }),
   check_collector_pipeline: ignored("the answer follows the agent's own state"),
   include_metadata: ignored("requests are only counted by their path"),
@@ -71,7 +78,13 @@ export const healthCheck = defineExtension<HealthCheckConfig>({
   onByDefault: true,
   summary: "Answers HTTP probes: 200 while the agent is ready, 503 otherwise.",
   schema,
-  listensAt: (config) => [{ address: endpointOf(config), key: [configuredEndpointKey(config) ?? "endpoint"] }],
+  listensAt: (config) => [
+    {
+      address: endpointOf(config),
+      key: [configuredEndpointKey(config) ?? "endpoint"],
+      protection: protectionOf(config),
+    },
+  ],
   create: (config, context) => new HealthCheck(config, context),
 });
 
@@ -95,7 +108,10 @@ class HealthCheck implements Extension {
     const configPath = [key ?? "endpoint"];
     const { logger, clock } = this.context;
     const renewTls = (server: TlsServer) => reloadServerTls(server, this.config.tls!, clock, logger);
-    const start = () => startSimpleHttpServer({ endpoint, configPath, answer, ...(tls && { tls, renewTls }) });
+    const { auth } = this.config;
+    const refuse = auth && refuseStrangers(serverAuthenticator(auth, this.context));
+    const settings = { endpoint, configPath, answer, refuse, ...(tls && { tls, renewTls }) };
+    const start = () => startSimpleHttpServer(settings);
     this.server = await (key === undefined ? startUnlessPortTaken(start, "health check", logger) : start());
     if (this.server !== undefined)
       logger.info({ endpoint: formatAddress(this.server.endpoint) }, "health check is listening");

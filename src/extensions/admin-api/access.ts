@@ -60,15 +60,20 @@ export class AdminAccess {
     const outcome = await authenticate(this.authenticator, head);
     if (!isAuthError(outcome)) return this.actorOf(outcome);
     if (outcome.kind === "unavailable") throw new HttpError("unavailable", outcome.message);
+    // It may have been a guess at a token, which the authenticator does not take for one of its own.
+    if (request.headers.authorization !== undefined) this.gate.invalid(head, outcome.message);
     throw this.unauthorized(outcome.message);
   }
 
-  /** Undefined when the authenticator is to be asked, which counts failures itself. */
+  /**
+   * Undefined when the authenticator is to be asked: also for a token that is right, of an address that has failed too often, whose
+   * answer must not tell it from those that are wrong.
+   */
   private tokenClient(head: ServerAuthRequest): AuthenticatedClient | undefined {
     try {
       const shown = head.header("authorization");
       if (!shown) return undefined;
-      if (this.authenticator !== undefined) return this.verify(shown);
+      if (this.authenticator !== undefined && this.find(shown) === undefined) return undefined;
       // Without a promise, since nothing is waited for here.
       return this.gate.authenticate(head, shown, (text) => ({ client: this.verify(text) })) as AuthenticatedClient;
     } catch (error) {
@@ -80,11 +85,16 @@ export class AdminAccess {
   }
 
   private verify(shown: string): AuthenticatedClient {
+    const found = this.find(shown);
+    if (found === undefined) throw new AuthError("unauthenticated", "the token is not valid");
+    return found;
+  }
+
+  private find(shown: string): AuthenticatedClient | undefined {
     const hash = Buffer.from(adminTokenHash(/^bearer +(\S+)$/i.exec(shown)?.[1] ?? ""));
     let found: AuthenticatedClient | undefined;
     // All are compared, so that the time tells nothing.
     for (const known of this.known) if (timingSafeEqual(known.hash, hash)) found = known.client;
-    if (found === undefined) throw new AuthError("unauthenticated", "the token is not valid");
     return found;
   }
 

@@ -7,8 +7,12 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_LINE_LENGTH = 64 * 1024 * 1024;
 
 /** The JSON of a request, checked; an empty body counts as `{}`. */
-export async function readBody<T>(request: IncomingMessage, schema: z.ZodType<T>): Promise<T> {
-  const text = await readText(request);
+export async function readBody<T>(
+  request: IncomingMessage,
+  schema: z.ZodType<T>,
+  maxBytes = MAX_BODY_BYTES,
+): Promise<T> {
+  const text = await readText(request, maxBytes);
   const parsed = schema.safeParse(text.trim() === "" ? {} : parseJson(text));
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map(
@@ -17,12 +21,12 @@ export async function readBody<T>(request: IncomingMessage, schema: z.ZodType<T>
   throw badRequest(problems.join("; "));
 }
 
-async function readText(request: IncomingMessage): Promise<string> {
+async function readText(request: IncomingMessage, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of chunksOf<Buffer>(request)) {
     size += chunk.length;
-    if (size > MAX_BODY_BYTES) throw new HttpError("too_large", `the body may have ${MAX_BODY_BYTES} bytes`);
+    if (size > maxBytes) throw new HttpError("too_large", `the body may have ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

@@ -1,52 +1,62 @@
 import { z } from "zod";
-import { type Admin, AdminError, type Entry, withIsoTimes } from "../../runtime/kit.js";
+import { type Admin, AdminError, type Entry, type RevealOptions, withIsoTimes } from "../../runtime/kit.js";
+import { requireRole } from "./access.js";
 import { readBody, readLines } from "./body.js";
-import { operatorFields, operatorOf, requiredReason } from "./operator.js";
-import { FILTERS, readDeadLetterQuery, readFlag, readParameters } from "./parameters.js";
+import { actorName, operatorFields, operatorOf, requiredReason } from "./operator.js";
+import { FILTERS, readDeadLetterQuery, readFlag, readNumber, readParameters } from "./parameters.js";
 import type { ApiRoute, RouteRequest } from "./route.js";
 import { readFilters, readSelection, selectionFields } from "./selection-body.js";
 
 const PAGING = ["limit", "cursor", "order"];
-const GROUP_FILTERS = ["exporter", "reason", "category", "signature", "limit"];
 const FILTERS_ONLY = FILTERS.filter((name) => !PAGING.includes(name));
+const GROUP_FILTERS = [...FILTERS_ONLY, "limit"];
 
 const purgeBody = z.strictObject({ ...selectionFields, ...operatorFields });
 
 /** Whoever sees what is masked for others says why. */
-const revealBody = z.strictObject({ ...operatorFields, reason: requiredReason });
-const exportBody = revealBody.extend({ query: selectionFields.query });
+const whyBody = z.strictObject({ ...operatorFields, reason: requiredReason });
+const revealBody = whyBody.extend({ revision: z.number().int().min(0).optional() });
+const exportBody = whyBody.extend({ query: selectionFields.query });
+
+/** The payload as text keeps the numbers in it as exact as they are written. */
+const editBody = whyBody.extend({
+  revision: z.number({ error: "say which revision was edited" }).int().min(0),
+  payload: z.string().or(z.record(z.string(), z.unknown())),
+});
+/** A payload may be as large as a request was; as JSON it is some times as long. */
+const MAX_EDIT_BYTES = 64 * 1024 * 1024;
 
 export const deadLetterRoutes: readonly ApiRoute[] = [
   {
     method: "GET",
     path: "/dead-letters",
     role: "view",
-    async answer({ admin, query }) {
-      return { body: await admin.listDeadLetters(readDeadLetterQuery(readParameters(query, FILTERS))) };
+    async answer({ admin, query, actor }) {
+      return { body: await admin.listDeadLetters(readDeadLetterQuery(readParameters(query, FILTERS), actor)) };
     },
   },
   {
     method: "GET",
     path: "/dead-letters/stats",
     role: "view",
-    async answer({ admin, query }) {
-      return { body: await admin.deadLetterStats(readDeadLetterQuery(readParameters(query, FILTERS_ONLY))) };
+    async answer({ admin, query, actor }) {
+      return { body: await admin.deadLetterStats(readDeadLetterQuery(readParameters(query, FILTERS_ONLY), actor)) };
     },
   },
   {
     method: "GET",
     path: "/dead-letters/groups",
     role: "view",
-    async answer({ admin, query }) {
-      return { body: await admin.deadLetterGroups(readDeadLetterQuery(readParameters(query, GROUP_FILTERS))) };
+    async answer({ admin, query, actor }) {
+      return { body: await admin.deadLetterGroups(readDeadLetterQuery(readParameters(query, GROUP_FILTERS), actor)) };
     },
   },
   {
     method: "GET",
     path: "/dead-letters/export",
     role: "reveal",
-    answer: ({ admin, query }) => ({
-      lines: admin.exportDeadLetters(readDeadLetterQuery(readParameters(query, FILTERS_ONLY))),
+    answer: ({ admin, query, actor }) => ({
+      lines: admin.exportDeadLetters(readDeadLetterQuery(readParameters(query, FILTERS_ONLY), actor)),
     }),
   },
   {
@@ -56,7 +66,7 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
     async answer({ admin, request, actor }) {
       const { query, ...operator } = await readBody(request, exportBody);
       const acting = admin.actingAs(operatorOf(request, operator, actor));
-      return { lines: acting.exportDeadLetters(readFilters(query), { reveal: true }) };
+      return { lines: acting.exportDeadLetters(readFilters(query, actor), { reveal: true }) };
     },
   },
   {
@@ -76,7 +86,7 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
     async answer({ admin, request, actor }) {
       const { dry_run: older = false, dryRun = older, by, reason, ...selected } = await readBody(request, purgeBody);
       const acting = admin.actingAs(operatorOf(request, { by, reason }, actor));
-      const deleted = await acting.deleteDeadLetters(readSelection(selected), { dryRun });
+      const deleted = await acting.deleteDeadLetters(readSelection(selected, actor), { dryRun });
       return { body: { deleted, dryRun } };
     },
   },
@@ -87,15 +97,16 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
     async answer({ admin, request, actor }) {
       const { dry_run: _, dryRun: __, by, reason, ...selected } = await readBody(request, purgeBody);
       const acting = admin.actingAs(operatorOf(request, { by, reason }, actor));
-      return { body: { restored: await acting.restoreDeadLetters(readSelection(selected)) } };
+      return { body: { restored: await acting.restoreDeadLetters(readSelection(selected, actor)) } };
     },
   },
   {
     method: "GET",
     path: "/dead-letters/:id",
-    role: ({ query }) => (readFlag("payload", query.get("payload") ?? undefined) ? "reveal" : "view"),
+    role: "view",
     answer: showDeadLetter,
   },
+  { method: "POST", path: "/dead-letters/:id/edit", role: "replay", answer: edit },
   { method: "POST", path: "/dead-letters/:id/reveal", role: "reveal", answer: revealDeadLetter },
   {
     method: "DELETE",
@@ -111,17 +122,37 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
 /** The payload only when it is asked for, and masked. Its numbers stay as exact as they are. */
 async function showDeadLetter({ admin, params, query }: RouteRequest) {
   const id = params["id"]!;
-  const { payload: wanted } = readParameters(query, ["payload"]);
+  const { payload: wanted, revision: text } = readParameters(query, ["payload", "revision"]);
   const entry = await requireEntry(admin, id);
   if (!readFlag("payload", wanted)) return { body: { entry } };
-  return { json: withPayload(entry, true, await admin.payload(id)) };
+  const which = text === undefined ? {} : { revision: readNumber("revision", text) };
+  return { json: withPayload(entry, true, await requireRevision(admin, id, which)) };
+}
+
+/** Undefined only for an entry that was delivered: what is asked for by its number is there or not. */
+async function requireRevision(admin: Admin, id: string, options: RevealOptions): Promise<string | undefined> {
+  const payload = await admin.payload(id, options);
+  if (payload === undefined && options.revision !== undefined)
+    throw new AdminError("not_found", `revision ${options.revision} of ${id} is not kept`);
+  return payload;
+}
+
+/** Whoever changes a payload has seen it: that needs both roles. */
+async function edit({ admin, params, request, actor }: RouteRequest) {
+  requireRole(actor, "reveal");
+  const { payload: given, revision: seen, by, reason } = await readBody(request, editBody, MAX_EDIT_BYTES);
+  const payload = typeof given === "string" ? given : JSON.stringify(given);
+  const acting = admin.actingAs(operatorOf(request, { by, reason }, actor));
+  const entry = await acting.editDeadLetter(params["id"]!, { by: actorName(by, actor), payload, revision: seen });
+  return { body: { entry } };
 }
 
 async function revealDeadLetter({ admin, params, request, actor }: RouteRequest) {
   const id = params["id"]!;
-  const operator = await readBody(request, revealBody);
+  const { revision: wanted, ...operator } = await readBody(request, revealBody);
   const entry = await requireEntry(admin, id);
-  const payload = await admin.actingAs(operatorOf(request, operator, actor)).payload(id, { reveal: true });
+  const acting = admin.actingAs(operatorOf(request, operator, actor));
+  const payload = await requireRevision(acting, id, { reveal: true, revision: wanted });
   return { json: withPayload(entry, false, payload) };
 }
 

@@ -1,8 +1,12 @@
 import { DEAD_LETTER_QUERY, type DeadLetterQuery } from "../../runtime/kit.js";
-import { badRequest } from "./http-error.js";
+import { badRequest, HttpError } from "./http-error.js";
+import type { Actor } from "./roles.js";
 
 /** Filters of dead letters as query parameters, or as the members of an object. */
 export const FILTERS: readonly string[] = Object.keys(DEAD_LETTER_QUERY);
+
+/** They ask the records themselves: whoever tries values with them learns what is masked. */
+const RECORD_FILTERS: readonly string[] = ["where", "attribute", "text"];
 
 /** Each parameter once, and none but these. */
 export function readParameters(query: URLSearchParams, known: readonly string[]): Readonly<Record<string, string>> {
@@ -16,14 +20,22 @@ export function readParameters(query: URLSearchParams, known: readonly string[])
   return values;
 }
 
-/** What the values mean is checked by the admin; here only their form is. */
-export function readDeadLetterQuery(values: Readonly<Record<string, unknown>>): DeadLetterQuery {
+/** What the values mean is checked by the admin; here only their form is, and whether the actor may look into records. */
+export function readDeadLetterQuery(values: Readonly<Record<string, unknown>>, actor: Actor): DeadLetterQuery {
+  const filter = RECORD_FILTERS.find((name) => values[name] !== undefined);
+  if (filter !== undefined) requireReveal(actor, `the filter ${filter} looks into records`);
   const query: Record<string, string | number | boolean> = {};
   for (const [name, kind] of Object.entries(DEAD_LETTER_QUERY)) {
     const value = values[name];
     if (value !== undefined) query[name] = READERS[kind](name, value);
   }
   return query as DeadLetterQuery;
+}
+
+/** Throws an `HttpError` unless the actor may see records as they are; `why` says what would show them. */
+export function requireReveal({ name, roles }: Actor, why: string): void {
+  if (roles.has("reveal")) return;
+  throw new HttpError("forbidden", `${why}: that needs the role reveal, which ${JSON.stringify(name)} does not have`);
 }
 
 const READERS = { text: readText, time: readTime, number: readNumber, flag: readBoolean } as const;

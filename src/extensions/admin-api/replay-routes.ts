@@ -1,8 +1,10 @@
 import { z } from "zod";
 import { type Admin, AdminError, type Operator, type ReplayJob } from "../../runtime/kit.js";
 import { readBody } from "./body.js";
+import { badRequest } from "./http-error.js";
 import { actorName, operatorFields, operatorOf } from "./operator.js";
-import { readNumber, readParameters } from "./parameters.js";
+import { readNumber, readParameters, requireReveal } from "./parameters.js";
+import type { Actor } from "./roles.js";
 import type { ApiRoute, RouteAnswer, RouteRequest } from "./route.js";
 import { readSelection, selectionFields } from "./selection-body.js";
 
@@ -14,6 +16,10 @@ const replayBody = z.strictObject({
   approved: z.boolean().optional(),
   generation: z.string().optional(),
   pipeline: z.string().or(z.literal(false)).optional(),
+  to: z.string().optional(),
+  transform: z.array(z.string()).optional(),
+  samples: z.number().optional(),
+  reveal: z.boolean().optional(),
 });
 
 /** What may be said of a replay. */
@@ -35,19 +41,27 @@ export const replayRoutes: readonly ApiRoute[] = [
         rate,
         generation,
         pipeline,
+        to,
+        transform,
+        samples,
+        reveal = false,
         approved = false,
         dry_run: older = false,
         dryRun = older,
         ...selected
       } = body;
+      if (reveal) checkReveal(actor, reason, samples);
+      // Whoever tries conditions in statements learns from what changes, and an edit needs the role too.
+      if (transform !== undefined) requireReveal(actor, "transform changes records");
       const given = {
+        ...{ to, transform, samples, revealSamples: reveal },
         ...(rate !== undefined && { rate }),
         ...(generation !== undefined && { generation }),
         ...(pipeline !== undefined && { pipeline }),
       };
       const options = { by: actorName(by, actor), approved, dryRun, ...given };
       const acting = admin.actingAs(operatorOf(request, { by, reason }, actor));
-      const { outcomes: _, ...job } = await acting.startReplay(readSelection(selected), options);
+      const { outcomes: _, ...job } = await acting.startReplay(readSelection(selected, actor), options);
       return { status: job.state === "running" ? 202 : 200, body: job };
     },
   },
@@ -77,6 +91,13 @@ export const replayRoutes: readonly ApiRoute[] = [
   ...(["pause", "resume", "cancel"] as const).map(controlRoute),
   { method: "GET", path: "/replays/:id/events", role: "view", answer: followReplay },
 ];
+
+/** Samples that are not masked are for those who may see payloads, and who say why. */
+function checkReveal(actor: Actor, reason: string | undefined, samples: number | undefined): void {
+  requireReveal(actor, "reveal shows records as they are");
+  if (samples === undefined) throw badRequest("reveal is about samples");
+  if (!reason) throw badRequest("say why: a reason is needed");
+}
 
 function controlRoute(change: "pause" | "resume" | "cancel"): ApiRoute {
   return {

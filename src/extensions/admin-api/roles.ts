@@ -2,8 +2,8 @@
 export const ADMIN_ROLES = ["view", "reveal", "replay", "purge", "configure"] as const;
 
 /**
- * `view`: exporters, and dead letters without what is in them. `reveal`: what is in them. `replay`: sending them again, and
- * importing them. `purge`: removing them. `configure`: pausing and breakers.
+ * `view`: exporters, and dead letters, whose records are masked. `reveal`: their records as they are. `replay`: sending them
+ * again, and importing them; with `reveal` also editing them. `purge`: removing them. `configure`: pausing and breakers.
  */
 export type AdminRole = (typeof ADMIN_ROLES)[number];
 

@@ -47,6 +47,6 @@ export interface ApiRoute {
    */
   readonly needs?: "queues" | "components" | "nothing";
   /** What whoever asks must have. */
-  readonly role: AdminRole | ((request: RouteRequest) => AdminRole);
+  readonly role: AdminRole;
   answer(request: RouteRequest): RouteAnswer | Promise<RouteAnswer>;
 }

@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { DeadLetterQuery, Selection } from "../../runtime/kit.js";
 import { badRequest } from "./http-error.js";
 import { FILTERS, readDeadLetterQuery } from "./parameters.js";
+import type { Actor } from "./roles.js";
 
 /** What a body names: ids, or a query, or expressly everything. */
 export const selectionFields = {
@@ -12,25 +13,26 @@ export const selectionFields = {
   dry_run: z.boolean().optional().meta({ description: "The older spelling of dryRun." }),
 };
 
-export function readSelection(body: {
+interface SelectionBody {
   readonly ids?: readonly string[] | undefined;
   readonly query?: Readonly<Record<string, unknown>> | undefined;
   readonly all?: boolean | undefined;
-}): Selection {
-  const { ids, query, all } = body;
+}
+
+export function readSelection({ ids, query, all }: SelectionBody, actor: Actor): Selection {
   if (ids !== undefined) {
     if (query !== undefined || all) throw badRequest("give ids or a query, not both");
     return { ids };
   }
-  const filters = readFilters(query);
+  const filters = readFilters(query, actor);
   const isEmpty = Object.keys(filters).length === 0;
   if (isEmpty && !all) throw badRequest('nothing is selected: give ids or a query, or "all": true for everything');
   return { query: filters };
 }
 
-export function readFilters(query: Readonly<Record<string, unknown>> = {}): DeadLetterQuery {
+export function readFilters(query: SelectionBody["query"] = {}, actor: Actor): DeadLetterQuery {
   const unknown = Object.keys(query).find((name) => !FILTERS.includes(name));
   if (unknown !== undefined)
     throw badRequest(`query: unknown filter ${JSON.stringify(unknown)}; there are: ${FILTERS.join(", ")}`);
-  return readDeadLetterQuery(query);
+  return readDeadLetterQuery(query, actor);
 }

@@ -115,8 +115,7 @@ async function answerTo(
   const query = new URLSearchParams(url.slice(1).join("?"));
   const parts = { ...kept, host, clock, traceUrl, params: found.params, query, request };
   const asked = { ...parts, actor, admin: admin!, inspection: inspection! };
-  const { role } = found.route;
-  requireRole(actor, typeof role === "string" ? role : role(asked));
+  requireRole(actor, found.route.role);
   return found.route.answer(asked);
 }
 

@@ -9,7 +9,7 @@ import {
 
 /** A request whose answer is short. */
 export interface SmallRequest {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "PUT";
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -24,6 +24,7 @@ export interface SmallRequest {
 export interface SmallAnswer {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
+  readonly text: string;
   /** The JSON object that it is, or an empty one. */
   readonly json: Readonly<Record<string, unknown>>;
 }
@@ -48,7 +49,8 @@ export async function sendSmallRequest(request: SmallRequest): Promise<SmallAnsw
   try {
     const head = requestHead(method, target, { ...own, ...toProxy, ...headers });
     const answer = await client.request(head, [Buffer.from(body)], controller.signal);
-    return { status: answer.status, headers: answer.headers, json: parseObject(answer.body) };
+    const text = answer.body.toString("utf8");
+    return { status: answer.status, headers: answer.headers, text, json: parseObject(text) };
   } catch (error) {
     const why = controller.signal.aborted ? new Error(`no answer within ${timeoutMs} ms`) : (error as Error).cause;
     throw refusalOfConnection(`${url.origin}${url.pathname}`, why ?? error);
@@ -58,9 +60,9 @@ export async function sendSmallRequest(request: SmallRequest): Promise<SmallAnsw
   }
 }
 
-function parseObject(body: Buffer): Readonly<Record<string, unknown>> {
+function parseObject(text: string): Readonly<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(body.toString("utf8"));
+    const value: unknown = JSON.parse(text);
     return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
     return {};

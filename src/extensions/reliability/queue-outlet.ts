@@ -1,6 +1,7 @@
 import { type Delivery, StartError } from "../../plugin.js";
 import type { Batching, CompleteSettings, Entry, ExporterStatus, Outlet, OutletSettings } from "../../runtime/kit.js";
 import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
+import { mayBeSecret } from "./entry/client-metadata.js";
 import type { BatchingOf } from "./entry/queue-item.js";
 import { EntryLifecycle } from "./entry-lifecycle.js";
 import type { DamageReporter } from "./operate/damage-reporter.js";
@@ -23,6 +24,7 @@ export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "
   readonly generation: string;
   /** How much of the queue is kept in memory. */
   readonly limits?: HeadLimits;
+  readonly isEncrypted?: boolean;
   /** Told what becomes of entries that were replayed. */
   readonly tracker?: ReplayTracker | undefined;
   /** Looks after its dead letters; gives the function that stops it. */
@@ -39,6 +41,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
   readonly store: QueueStore;
   readonly prepare: PrepareReplayed;
   readonly hasPipeline: ExporterControl["hasPipeline"];
+  readonly pipelines: ExporterControl["pipelines"];
   replayRate: number;
   private readonly outletSettings: QueueOutletSettings;
   private readonly metrics: QueueMetrics;
@@ -54,8 +57,9 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.id = id;
     this.settings = settings;
     this.store = store;
-    this.prepare = createReplayPreparation(outletSettings.prepareReplay);
+    this.prepare = createReplayPreparation(outletSettings.prepareReplay, outletSettings.pipelines);
     this.hasPipeline = outletSettings.hasPipeline;
+    this.pipelines = outletSettings.pipelines;
     this.replayRate = settings.replay.rate;
     const { metrics, damageReporter, filter, deadLetters } = createQueueServices(outletSettings, store);
     const { prepare } = this;
@@ -70,12 +74,23 @@ export class QueueOutlet implements Outlet, ExporterControl {
   }
 
   async start(): Promise<void> {
+    this.warnOfCredentials();
     this.damageReporter.reportOpening(await this.openStore());
     this.lifecycle.admission.recount();
     this.registerGauges();
     this.stopMaintenance = this.outletSettings.startMaintenance(this);
     this.lifecycle.policy.onOpened(this.store.stats.pending.entries);
     this.lifecycle.scheduler.start();
+  }
+
+  /** Which headers an exporter sends on is known when it has started. */
+  private warnOfCredentials(): void {
+    const { exporter, isEncrypted, logger } = this.outletSettings;
+    const headers = (exporter.metadataKeys ?? []).filter(mayBeSecret);
+    if (headers.length === 0 || isEncrypted) return;
+    const warning =
+      "credentials of clients are kept in the queue until they are sent on: give it reliability.encryption";
+    logger.warn({ headers }, warning);
   }
 
   /** An exporter whose breaker is open, or that is refused everything, is available again once nothing is left in its queue to try it with. */

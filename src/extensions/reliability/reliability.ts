@@ -28,6 +28,7 @@ import {
 } from "../../runtime/kit.js";
 import { startDeadLetterMaintenance } from "./dead-letters/dead-letter-maintenance.js";
 import { directPath } from "./direct-path.js";
+import type { NeededMetadata } from "./entry/client-metadata.js";
 import { journalSettings } from "./intake/journal-settings.js";
 import { JOURNAL_PREFIX, journalId, PipelineJournal } from "./intake/pipeline-journal.js";
 import { RefusedJournal } from "./intake/refused-journal.js";
@@ -131,6 +132,7 @@ class Reliability implements Extension {
   private keyring = new Keyring();
   /** Where the queues and journals of this config are. */
   private readonly usedDirectories = new Set<string>();
+  private readonly outletSettings: OutletSettings[] = [];
   /** Ids of the journals that are on disk. */
   private leftJournals: ReadonlySet<string> = new Set();
   /** Names of the directories that earlier runs have left. */
@@ -179,7 +181,17 @@ class Reliability implements Extension {
     return { clock, logger, metrics, generation: this.generation };
   }
 
+  /** What may be secret of clients' headers and is needed behind journals: by any exporter, as connectors lead anywhere. */
+  private neededMetadata(): NeededMetadata {
+    const sent = this.outletSettings.flatMap(({ exporter }) => exporter.metadataKeys ?? []);
+    const apart = this.outletSettings.flatMap(({ batching }) =>
+      [...(batching?.values() ?? [])].flatMap(({ metadataKeys }) => metadataKeys),
+    );
+    return { sent: new Set(sent), apart: new Set(apart) };
+  }
+
   private createOutlet(outletSettings: OutletSettings): Outlet {
+    this.outletSettings.push(outletSettings);
     this.orphanCheck ??= Promise.resolve().then(() => this.checkForOrphanedQueues());
     const layers = [outletSettings.settings, this.defaults, outletSettings.typeDefaults];
     const settings = completeSettings(...layers);
@@ -192,10 +204,11 @@ class Reliability implements Extension {
       ...outletSettings,
       settings,
       tracker: this.records.tracker,
+      isEncrypted: this.keyring.active !== undefined,
       isBatching: layers.some((layer) => layer.sending_queue?.batch !== undefined),
       generation: this.generation,
       createStore: (onDamage) => this.createQueueStore(outletSettings, settings, { onDamage, mayOpenLater: true }),
-      startMaintenance: (control) => startDeadLetterMaintenance(control, this.services),
+      startMaintenance: (control) => this.startMaintenance(control),
     });
     this.controls.set(outletSettings.id, outlet);
     return outlet;
@@ -224,8 +237,15 @@ class Reliability implements Extension {
     return new PipelineJournal({
       ...{ ...journal, id, isTaking, settings, generation: this.generation },
       createStore: (onDamage) => this.createQueueStore({ id }, settings, { onDamage }),
-      startMaintenance: (control) => startDeadLetterMaintenance(control, this.services),
+      neededMetadata: once(() => this.neededMetadata()),
+      startMaintenance: (control) => this.startMaintenance(control),
     });
+  }
+
+  private startMaintenance(control: ExporterControl): () => void {
+    const { moves } = this.records;
+    moves.start();
+    return startDeadLetterMaintenance(control, { ...this.services, moves });
   }
 
   /** Runs when all outlets and journals have been made: they are in one go. */
@@ -263,6 +283,11 @@ class Reliability implements Extension {
     const names = [id, ...otherIds].map(directoryNameOf);
     return names.find((name) => this.leftNames.has(name)) ?? directoryNameOf(id);
   }
+}
+
+function once<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
 }
 
 /** The journals below the directory. Whether one is empty is known when it is open: its summary may be a little older. */

@@ -2,8 +2,14 @@ import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 
 type Node = Record<string, unknown>;
+interface Operation {
+  readonly parameters?: Node[];
+  readonly requestBody?: { readonly content: Record<string, { readonly schema: Node } | undefined> };
+  readonly responses?: Record<string, Node | undefined>;
+}
+
 export const document = parse(readFileSync("docs/openapi.yaml", "utf8")) as {
-  paths: Record<string, Record<string, { parameters?: Node[] }>>;
+  paths: Record<string, Record<string, Operation>>;
   components: { schemas: Record<string, Node>; parameters: Record<string, Node> };
 };
 

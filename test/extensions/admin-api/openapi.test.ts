@@ -1,11 +1,16 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { FILTERS } from "../../../src/extensions/admin-api/parameters.js";
+import { REPLAY_KEYS } from "../../../src/extensions/admin-api/replay-routes.js";
 import { ROUTES } from "../../../src/extensions/admin-api/routes.js";
 import { FAILURE_REASONS } from "../../../src/runtime/kit.js";
 import { deadLetter } from "../reliability/operate/controls.js";
 import { startApi } from "./harness.js";
 import { differences, document, resolved } from "./openapi-document.js";
+
+interface JsonResponse {
+  readonly content?: { readonly "application/json": { readonly schema: Record<string, unknown> } };
+}
 
 describe("docs/openapi.yaml", () => {
   it("describes every route, and no other", () => {
@@ -27,6 +32,54 @@ describe("docs/openapi.yaml", () => {
     const parameters = document.paths["/dead-letters"]!["get"]!.parameters!.map((each) => resolved(each)["name"]);
     expect(parameters.sort()).toEqual([...FILTERS].sort());
     expect(document.components.schemas["Reason"]!["enum"]).toEqual(FAILURE_REASONS);
+  });
+
+  it("knows what may be said of a replay", () => {
+    const { schema } = document.paths["/dead-letters/replay"]!["post"]!.requestBody!.content["application/json"]!;
+    const all = [schema, ...(schema["allOf"] as Record<string, unknown>[]).map(resolved)];
+    const described = all.flatMap((each) => Object.keys(each["properties"] as object));
+    expect([...new Set(described)].sort()).toEqual([...REPLAY_KEYS].sort());
+  });
+
+  it("describes what every route of dead letters and replays answers", async () => {
+    const { ask, a } = await startApi();
+    const [one, other] = [(await deadLetter(a)).entry, (await deadLetter(a)).entry];
+    const asked = async (method: string, path: string, body?: unknown, pattern = path.split("?")[0]!) => {
+      const answer = await ask(method, path, body);
+      const { responses } = document.paths[pattern]![method.toLowerCase()]!;
+      const described = resolved(responses![String(answer.status)] ?? { missing: answer.status }) as JsonResponse;
+      expect([path, differences(answer.body, described.content!["application/json"].schema)]).toEqual([path, []]);
+      return answer.body;
+    };
+    const why = { by: "ann", reason: "test" };
+    const ofOne = (rest = "") => [`/dead-letters/${one.id}${rest}`, `/dead-letters/{id}${rest.split("?")[0]}`] as const;
+    await asked("GET", "/dead-letters");
+    await asked("GET", "/dead-letters/groups");
+    await asked("GET", "/dead-letters/stats");
+    await asked("GET", ofOne("?payload=true")[0], undefined, ofOne()[1]);
+    const { payload } = await asked("POST", ofOne("/reveal")[0], why, ofOne("/reveal")[1]);
+    await asked("POST", ofOne("/edit")[0], { ...why, revision: 0, payload }, ofOne("/edit")[1]);
+    await asked("GET", ofOne("?payload=true&revision=0")[0], undefined, ofOne()[1]);
+    const transform = ['set(log.body, "y")'];
+    await asked("POST", "/dead-letters/replay", { all: true, ...why, transform, dryRun: true, samples: 2 });
+    const { id } = await asked("POST", "/dead-letters/replay", { ids: [one.id, "x"], ...why, transform });
+    await asked("GET", "/replays");
+    await asked("GET", `/replays/${id}`, undefined, "/replays/{id}");
+    const startSlowReplay = async () => {
+      const ids = [(await deadLetter(a)).entry.id, (await deadLetter(a)).entry.id];
+      return asked("POST", "/dead-letters/replay", { ids, ...why, rate: 0.001 });
+    };
+    const running = await startSlowReplay();
+    for (const change of ["pause", "resume", "cancel"])
+      await asked("POST", `/replays/${running.id}/${change}`, why, `/replays/{id}/${change}`);
+    const { id: deleted } = await startSlowReplay();
+    await asked("DELETE", `/replays/${deleted}`, undefined, "/replays/{id}");
+    await asked("GET", "/console");
+    await asked("DELETE", `/dead-letters/${other.id}`, undefined, "/dead-letters/{id}");
+    await asked("POST", "/dead-letters/purge", { all: true });
+    await asked("POST", "/dead-letters/restore", { all: true });
+    await asked("GET", "/audit");
+    await asked("GET", "/exporters");
   });
 
   it("describes what is answered", async () => {

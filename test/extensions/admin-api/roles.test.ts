@@ -23,8 +23,8 @@ const REQUESTS: readonly (readonly [AdminRole, string, string, unknown?])[] = [
   ["view", "GET", "/dead-letters/stats"],
   ["view", "GET", "/dead-letters/unknown"],
   ["view", "GET", "/replays"],
-  ["reveal", "GET", "/dead-letters/unknown?payload=true"],
-  ["reveal", "GET", "/dead-letters/unknown?payload="],
+  ["view", "GET", "/dead-letters/unknown?payload=true"],
+  ["reveal", "POST", "/dead-letters/unknown/reveal", { reason: "why" }],
   ["reveal", "GET", "/dead-letters/export"],
   ["replay", "POST", "/dead-letters/replay", { all: true, by: "ann" }],
   ["replay", "POST", "/dead-letters/import", ""],
@@ -62,8 +62,33 @@ describe("a token", () => {
     };
     for (const { method, path, role } of ROUTES) {
       const written = page.paths[path.replace(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()]?.["x-role"];
-      expect([path, written]).toEqual([path, typeof role === "string" ? role : "view, or reveal for the payload"]);
+      expect([path, written]).toEqual([path, role]);
     }
+  });
+
+  it("reveal is needed by what asks records, for answers tell what is masked", async () => {
+    const token = createAdminToken();
+    const roles = ["view", "replay", "purge"];
+    const { ask, a } = await startApi({ endpoint, tokens: [{ name: "ops", token, roles }] });
+    await deadLetter(a);
+    const asked = async (method: string, path: string, body?: unknown) => {
+      const answer = await ask(method, path, body, bearer(token));
+      return answer.status === 403 ? answer.body.error.message : answer.status;
+    };
+    for (const name of ["text", "where", "attribute"]) {
+      const refused = `the filter ${name} looks into records: that needs the role reveal, which "ops" does not have`;
+      const query = { [name]: "x" };
+      for (const path of ["", "/stats", "/groups"])
+        expect(await asked("GET", `/dead-letters${path}?${name}=x`)).toBe(refused);
+      for (const path of ["/purge", "/restore"])
+        expect(await asked("POST", `/dead-letters${path}`, { query, dryRun: true })).toBe(refused);
+      expect(await asked("POST", "/dead-letters/replay", { query, by: "ann", dryRun: true })).toBe(refused);
+    }
+    const transform = ['set(log.body, "x") where IsMatch(log.body, "4111")'];
+    expect(await asked("POST", "/dead-letters/replay", { all: true, by: "ann", dryRun: true, transform })).toContain(
+      "transform changes records: that needs the role reveal",
+    );
+    expect(await asked("POST", "/dead-letters/replay", { all: true, by: "ann", dryRun: true })).toBe(200);
   });
 
   it("that is not known is refused, and many of them are held back", async () => {
@@ -134,6 +159,26 @@ describe("an authenticator", () => {
     const { ask } = await startApi({ endpoint, auth, grants, tokens }, known);
     expect((await ask("POST", "/dead-letters/purge", { all: true }, bearer(token))).status).toBe(200);
     expect((await ask("GET", "/exporters", undefined, { authorization: "joe" })).status).toBe(200);
+  });
+});
+
+describe("tokens beside an authenticator", () => {
+  it("are not guessed at for long, and no answer tells that a guess was right", async () => {
+    const passwords: ServerAuthenticator = {
+      challenge: "Basic",
+      authenticate() {
+        throw new AuthError("unauthenticated", "a password is required");
+      },
+    };
+    const [token, other] = [createAdminToken(), createAdminToken()];
+    const tokens = [token, other].map((each, i) => ({ name: `ops-${i}`, token: each, roles: ["view"] }));
+    const grants = [{ subject: "*", roles: ["view"] }];
+    const { ask } = await startApi({ endpoint, auth: { authenticator: "known" }, grants, tokens }, passwords);
+    const status = async (shown: string) => (await ask("GET", "/exporters", undefined, bearer(shown))).status;
+    expect(await status(token)).toBe(200);
+    for (let guess = 0; guess < 20; guess++) expect(await status(`a-guess-at-a-token-${guess}`)).toBe(401);
+    expect(await status(other)).toBe(401);
+    expect(await status(token)).toBe(200); // It was known before.
   });
 });
 

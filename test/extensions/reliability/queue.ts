@@ -1,4 +1,4 @@
-import { withReplay } from "../../../src/extensions/reliability/dead-letters/replay.js";
+import { withReplay } from "../../../src/extensions/reliability/dead-letters/change/with-replay.js";
 import { QueueOutlet, type QueueOutletSettings } from "../../../src/extensions/reliability/queue-outlet.js";
 import type { HeadLimits } from "../../../src/extensions/reliability/schedule/queue-head.js";
 import { MemoryStore } from "../../../src/extensions/reliability/store/memory-store.js";

@@ -9,7 +9,7 @@ export function consoleRoute(routes: () => readonly ApiRoute[]): ApiRoute {
     path: "/console",
     role: "view",
     needs: "nothing",
-    answer({ traceUrl, query }) {
+    answer({ traceUrl, query, actor }) {
       readParameters(query, []);
       return {
         body: {
@@ -17,6 +17,7 @@ export function consoleRoute(routes: () => readonly ApiRoute[]): ApiRoute {
           routes: routes().map(({ method, path }) => `${method} ${path}`),
           filters: FILTERS,
           replay: REPLAY_KEYS,
+          roles: [...actor.roles],
         },
       };
     },

@@ -36,6 +36,8 @@ const MAX_EXAMINED = 1000;
 /** A larger record is not shown: it would fill the memory of whoever looks. */
 const MAX_RECORD_BYTES = 256 * 1024;
 const MAX_SHOWN_BYTES = 1024 * 1024;
+/** Batches that were chosen from and wait for time to be masked in. */
+const MAX_WAITING = 8;
 
 /**
  * The time that all taps together may take from the pipelines: 1 % of each second. What passes when it is used up is not looked
@@ -51,12 +53,18 @@ export class TapBudget {
     this.filledAt = clock.monotonic();
   }
 
+  /** How long to wait until there is time again; 0 when there is. */
+  get waitMs(): number {
+    const now = this.clock.monotonic();
+    this.left = Math.min(MAX_WORK_MS, this.left + (now - this.filledAt) * WORK_SHARE);
+    this.filledAt = now;
+    return this.left > 0 ? 0 : Math.ceil(1 - this.left / WORK_SHARE);
+  }
+
   /** Runs the work if there is time for it; undefined when there is none. */
   run<T>(work: () => T): T | undefined {
-    const start = this.clock.monotonic();
-    this.left = Math.min(MAX_WORK_MS, this.left + (start - this.filledAt) * WORK_SHARE);
-    this.filledAt = start;
-    if (this.left <= 0) return undefined;
+    if (this.waitMs > 0) return undefined;
+    const start = this.filledAt;
     try {
       return work();
     } finally {
@@ -77,9 +85,11 @@ class Tap {
   private readonly settings: TapSettings;
   private readonly services: TapServices;
   private readonly stream: EventStream;
-  /** How many may be shown before the next refill, and in all. */
+  /** How many may be chosen before the next refill, and in all: what was chosen and could not be shown does not count. */
   private tokens: number;
   private left: number;
+  private unshown: number;
+  private waiting = 0;
   private isOver = false;
 
   constructor(settings: TapSettings, services: TapServices, stream: EventStream) {
@@ -88,6 +98,7 @@ class Tap {
     this.stream = stream;
     this.tokens = settings.rate;
     this.left = settings.limit;
+    this.unshown = settings.limit;
   }
 
   start(): () => void {
@@ -116,8 +127,18 @@ class Tap {
     if (count === 0) return;
     this.tokens -= count;
     this.left -= count;
-    const isLast = this.left === 0;
-    this.services.clock.after(0, () => this.show(chosen.batch, edge, isLast));
+    this.waiting += 1;
+    this.services.clock.after(0, () => this.showInTime(chosen.batch, edge));
+  }
+
+  /** What was chosen is not thrown away because choosing it took all the time there was, unless too much waits already. */
+  private showInTime(batch: Batch, edge: GraphEdge): void {
+    if (this.isOver) return;
+    const { budget, clock } = this.services;
+    const { waitMs } = budget;
+    if (waitMs > 0 && this.waiting <= MAX_WAITING) return void clock.after(waitMs, () => this.showInTime(batch, edge));
+    this.waiting -= 1;
+    this.show(batch, edge);
   }
 
   /** A condition that fails on a record says nothing of the batch. */
@@ -138,13 +159,15 @@ class Tap {
   }
 
   /** The pipeline does not wait for this. */
-  private show(batch: Batch, edge: GraphEdge, isLast: boolean): void {
-    if (this.isOver) return;
+  private show(batch: Batch, edge: GraphEdge): void {
     const records = this.services.budget.run(() => this.maskedRecords(batch)) ?? [];
     const at = new Date(this.services.clock.now()).toISOString();
     for (const placed of records) this.stream.send("record", { at, edge: edge.id, signal: batch.signal, ...placed });
-    this.stream.drop(batch.count - records.length);
-    if (isLast) this.finish();
+    const missed = batch.count - records.length;
+    this.stream.drop(missed);
+    this.left += missed;
+    this.unshown -= records.length;
+    if (this.unshown <= 0) this.finish();
   }
 
   /** None when they cannot be masked: then they must not be seen. */

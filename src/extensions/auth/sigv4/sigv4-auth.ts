@@ -1,17 +1,43 @@
 import { z } from "zod";
-import { defineExtension, type Extension, type ExtensionContext, Refusal, unsupported } from "../../../plugin.js";
+import {
+  type Clock,
+  defineExtension,
+  type Extension,
+  type ExtensionContext,
+  Refusal,
+  section,
+} from "../../../plugin.js";
 import type { AuthHeaders, ClientAuthenticator, ClientAuthRequest } from "../../../runtime/kit.js";
 import { RenewedCredentials } from "../renewed-credentials.js";
+import { assumeRole, assumeRoleWithWebIdentity } from "./assume-role.js";
 import { findAwsCredentials } from "./aws-credentials.js";
+import type { FetchedKeys } from "./aws-keys.js";
 import { type AwsCredentials, signRequest } from "./sign.js";
 
-const NO_ROLES = "roles are not assumed here: give the agent the keys of the role, in its environment or its container";
+const role = {
+  arn: z.string().default("").meta({ description: "The role to assume; left out, none is." }),
+  sts_region: z
+    .string()
+    .default("")
+    .meta({ description: "The region to ask for its keys in; default: region, or AWS_REGION." }),
+};
 
 const schema = z.strictObject({
   region: z.string().default("").meta({ description: "The region to sign for; default: that in the host's name." }),
   service: z.string().default("").meta({ description: "The service to sign for; default: that in the host's name." }),
-  assume_role: unsupported(NO_ROLES),
-  assume_role_with_web_identity: unsupported(NO_ROLES),
+  assume_role: section(
+    z.strictObject({
+      ...role,
+      session_name: z.string().optional().meta({ description: "What the session is called in the logs of AWS." }),
+    }),
+  )
+    .optional()
+    .meta({ description: "A role that the agent's own keys may assume, with which it signs." }),
+  assume_role_with_web_identity: section(
+    z.strictObject({ ...role, token_file: z.string().min(1).meta({ description: "Where the token is." }) }),
+  )
+    .optional()
+    .meta({ description: "A role for whoever has the token of an identity provider, without keys of its own." }),
 });
 
 type SigV4Config = z.infer<typeof schema>;
@@ -38,7 +64,7 @@ class SigV4Auth implements Extension {
     this.config = config;
     this.context = context;
     const { clock, random, logger } = context;
-    const fetch = () => findAwsCredentials(clock);
+    const fetch = () => fetchKeys(config, clock);
     this.keys = new RenewedCredentials({ fetch, bufferMs: BUFFER_MS, clock, random, logger });
   }
 
@@ -62,6 +88,16 @@ class SigV4Auth implements Extension {
     if (service === "" || region === "") throw unknownPlace(url.hostname);
     return signRequest({ method, url, headers, body, region, service, at: this.context.clock.now() }, keys);
   }
+}
+
+/** The keys to sign with: those of the role, or those that are found. */
+async function fetchKeys(config: SigV4Config, clock: Clock): Promise<FetchedKeys> {
+  const { assume_role: own, assume_role_with_web_identity: web } = config;
+  const { arn = "", sts_region: stsRegion = "" } = web?.arn ? web : (own ?? {});
+  const role = { arn, sessionName: own?.session_name, region: stsRegion || config.region, clock };
+  if (web?.arn) return assumeRoleWithWebIdentity(role, web.token_file);
+  const found = await findAwsCredentials(clock);
+  return arn === "" ? found : assumeRole(role, found.value);
 }
 
 /** `xray.eu-west-1.amazonaws.com` is the service xray in the region eu-west-1; others than these have to be written. */

@@ -43,8 +43,8 @@ export interface AdmissionServices {
   readonly filter: DeadLetterFilter;
   readonly deadLetters: DeadLetterWriter;
   readonly queue: AdmittedEntries;
-  /** Keep what the receiver kept of the client's headers: for those who hand the batch to processors. */
-  readonly keepsMetadata?: boolean;
+  /** What is kept of the client's headers for those who hand the batch to processors; left out, what is sent. */
+  readonly metadataOnDisk?: (metadata: Origin["metadata"]) => Origin["metadata"];
   /** Whoever sends: it may ask for some of that, which is kept then. */
   readonly exporter?: Pick<Exporter, "metadataKeys">;
 }
@@ -208,10 +208,10 @@ export class Admission {
     const shown = this.pickMetadata(origin.metadata);
     const { receiver, transport } = origin;
     const source = shown === undefined ? { receiver, transport } : { receiver, transport, metadata: shown };
-    const { keepsMetadata, exporter = {} } = this.services;
+    const { metadataOnDisk, exporter = {} } = this.services;
     const sent = metadataFor(exporter, origin.metadata);
     const batchKey = batchKeyOf(this.services.batchingOf(pipeline), origin, exporter.metadataKeys);
-    const metadata = keepsMetadata ? origin.metadata : sent;
+    const metadata = metadataOnDisk === undefined ? sent : metadataOnDisk(origin.metadata);
     const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation };
     const kept = {
       ...(batchKey === undefined ? {} : { batchKey }),

@@ -1,8 +1,9 @@
 import type { Entry } from "../../../runtime/kit.js";
 import type { QueueControl } from "../operate/exporter-control.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
+import type { ReplayServices } from "./change/replay-chunk.js";
 import { isDeleted, type LocatedEntry, walkDeadLetters } from "./dead-letters.js";
-import { type ReplayServices, replayDeadLetters } from "./replay.js";
+import { replayDeadLetters } from "./replay.js";
 import { isBreakerShut } from "./replay-check.js";
 
 /**

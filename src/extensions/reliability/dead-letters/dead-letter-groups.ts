@@ -1,14 +1,30 @@
 import type { Clock } from "../../../plugin.js";
 import type { DeadLetterGroup, DeadLetterGroups, DeadLetterQuery, Entry } from "../../../runtime/kit.js";
 import { waitAtMost } from "../../../runtime/kit.js";
-import { type Controls, controlOf, searchDeadLetters } from "./dead-letters.js";
+import { type Controls, controlOf, foundMatcher, queriedControls, walkDeadLetters } from "./dead-letters.js";
+import { payloadMatcher } from "./payload-matcher.js";
 
 /** Messages can be made up by others: no more kinds than this are told apart. */
 const MAX_GROUPS = 1000;
-/** Whoever asks is answered by then, with what is known. */
-const MAX_WAIT_MS = 200;
-/** What was counted is good for so long. */
-const FRESH_MS = 2000;
+/** Whoever asks first is answered by then, with what is known. */
+const MAX_WAIT_MS = 100;
+/** The same when there is an older count: of few dead letters the new one is ready by then. */
+const MAX_WAIT_FOR_NEWER_MS = 15;
+/** What was counted is good for so long at least. */
+const MIN_FRESH_MS = 2000;
+/**
+ * A console that stays open may take about a fiftieth of the time, so a count is good for longer the more it looked at: of each,
+ * fifty times the 15 us that it takes. Time is not measured, for on a busy machine it is mostly time of others.
+ */
+const FRESH_MS_PER_ENTRY = 0.75;
+/** The same where payloads must be read. */
+const FRESH_MS_PER_PAYLOAD = 3;
+/** There are fewer than were counted: somebody replays or deletes, and looks what became of it. */
+const FRESH_SHARE_OF_FEWER = 0.1;
+/** Kinds of filters whose counts are kept. */
+const MAX_COUNTS = 4;
+/** A count that nobody has asked for so long is given up. */
+const ABANDONED_MS = 30_000;
 export const TREND_BUCKETS = 24;
 const MIN_BUCKET_MS = 60_000;
 
@@ -19,57 +35,105 @@ interface Count {
   readonly at: number;
   /** Where the last bucket of all trends ends, and how long each is. */
   readonly trendEnd: number;
+  /** How many dead letters there were. */
+  readonly present: number;
+  looked: number;
   isComplete: boolean;
 }
 
 /**
  * Dead letters by cause: signature, exporter and reason. Counting reads all of them, which takes seconds when there are a
  * hundred thousand. So it is done in the background, for all who ask, and whoever asks gets the last count at once; while
- * there is none yet, what was counted so far.
+ * there is none yet, what was counted so far. Filters that are about the causes choose among those of one count for all; for
+ * others there is a count of their own.
  */
 export class DeadLetterGrouping {
   private readonly controls: Controls;
   private readonly clock: Clock;
-  private counted: Count | undefined;
-  private counting: { readonly count: Count; readonly done: Promise<void> } | undefined;
+  /** By their filters, those asked for last at the end. */
+  private readonly counts = new Map<string, FilteredCount>();
 
   constructor(controls: Controls, clock: Clock) {
     this.controls = controls;
     this.clock = clock;
   }
 
-  /** The largest first. Only the exporter, reason, category and signature of a query are looked at. */
+  /** The largest first. */
   async list(query: DeadLetterQuery): Promise<DeadLetterGroups> {
     if (query.exporter !== undefined) controlOf(this.controls, query.exporter);
-    const now = this.clock.now();
-    const isFresh = this.counted !== undefined && Math.abs(now - this.counted.at) < FRESH_MS;
-    if (!isFresh) {
-      this.counting ??= this.start(now);
-      await waitAtMost(MAX_WAIT_MS, this.counting.done, this.clock);
-    }
-    const count = this.counted ?? this.counting!.count;
+    const { exporter: _, reason: __, category: ___, signature: ____, limit = MAX_GROUPS, ...filters } = query;
+    const count = await this.countFor(filters).current();
     const groups = [...count.groups.values()].filter((group) => isWanted(group, query));
     groups.sort((a, b) => b.entries - a.entries || b.lastAt - a.lastAt);
-    const { limit = MAX_GROUPS } = query;
-    const bucketMs = MIN_BUCKET_MS;
-    return {
-      groups: groups.slice(0, limit),
-      total: groups.length,
-      isComplete: count.isComplete,
-      at: count.at,
-      bucketMs,
-    };
+    const { isComplete, looked, at } = count;
+    return { groups: groups.slice(0, limit), total: groups.length, isComplete, looked, at, bucketMs: MIN_BUCKET_MS };
   }
 
-  private start(at: number) {
+  private countFor(filters: DeadLetterQuery): FilteredCount {
+    const key = JSON.stringify(Object.entries(filters).sort());
+    const count = this.counts.get(key) ?? new FilteredCount(this.controls, filters, this.clock);
+    this.counts.delete(key);
+    this.counts.set(key, count);
+    const [oldest] = this.counts.keys();
+    if (this.counts.size > MAX_COUNTS) this.counts.delete(oldest!);
+    return count;
+  }
+}
+
+/** The dead letters that some filters find, counted again when that is due and somebody asks. */
+class FilteredCount {
+  private readonly controls: Controls;
+  private readonly filters: DeadLetterQuery;
+  private readonly clock: Clock;
+  private counted: Count | undefined;
+  private counting: { readonly count: Count; readonly done: Promise<void> } | undefined;
+  private askedAt = 0;
+
+  constructor(controls: Controls, filters: DeadLetterQuery, clock: Clock) {
+    this.controls = controls;
+    this.filters = filters;
+    this.clock = clock;
+  }
+
+  async current(): Promise<Count> {
+    this.askedAt = this.clock.monotonic();
+    if (this.counted === undefined || !this.isFresh(this.counted)) {
+      this.counting ??= this.start();
+      const { count, done } = this.counting;
+      await waitAtMost(this.counted === undefined ? MAX_WAIT_MS : MAX_WAIT_FOR_NEWER_MS, done, this.clock);
+      return this.counted ?? count;
+    }
+    return this.counted;
+  }
+
+  private isFresh({ at, looked, present }: Count): boolean {
+    const each = payloadMatcher(this.filters) === undefined ? FRESH_MS_PER_ENTRY : FRESH_MS_PER_PAYLOAD;
+    const share = this.present() < present ? FRESH_SHARE_OF_FEWER : 1;
+    return Math.abs(this.clock.now() - at) < Math.max(MIN_FRESH_MS, looked * each * share);
+  }
+
+  private present(): number {
+    return queriedControls(this.controls, {}).reduce((sum, { store }) => sum + store.stats.failed.entries, 0);
+  }
+
+  private start() {
+    const at = this.clock.now();
     const trendEnd = Math.ceil((at + 1) / MIN_BUCKET_MS) * MIN_BUCKET_MS;
-    const count: Count = { groups: new Map(), at, trendEnd, isComplete: false };
+    const present = this.present();
+    const count: Count = { groups: new Map(), at, trendEnd, present, looked: 0, isComplete: false };
     return { count, done: this.count(count) };
   }
 
   private async count(count: Count): Promise<void> {
     try {
-      for await (const { entry } of searchDeadLetters(this.controls, {})) addTo(count, entry);
+      const matches = foundMatcher(this.filters);
+      for (const control of queriedControls(this.controls, {})) {
+        for await (const stored of walkDeadLetters(control.store)) {
+          if (this.clock.monotonic() - this.askedAt > ABANDONED_MS) return;
+          count.looked++;
+          if (await matches({ ...stored, control })) addTo(count, stored.entry);
+        }
+      }
       count.isComplete = true;
       this.counted = count;
     } finally {

@@ -1,6 +1,7 @@
 import type { Clock, Logger } from "../../../plugin.js";
 import { AdminError, type Entry, type Selection } from "../../../runtime/kit.js";
 import type { StoredEntry } from "../store/store.js";
+import type { Originals } from "./change/originals.js";
 import { type Controls, DELETE_CHUNK_SIZE, isDeleted, type LocatedEntry } from "./dead-letters.js";
 import { runExclusively } from "./run-exclusively.js";
 import { selectCandidates, selectIds } from "./selection.js";
@@ -8,6 +9,8 @@ import { selectCandidates, selectIds } from "./selection.js";
 interface DeletionServices {
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Where payloads are that edits have replaced: they go with their entries. */
+  readonly originals?: Pick<Originals, "erase"> | undefined;
 }
 
 /**
@@ -19,11 +22,11 @@ export async function deleteSelected(
   controls: Controls,
   selection: Selection,
   dryRun: boolean,
-  { clock, logger }: DeletionServices,
+  { clock, logger, originals }: DeletionServices,
 ): Promise<number> {
   let deleted = 0;
   for await (const group of groupByExporter(await candidatesOf(controls, selection, () => true)))
-    deleted += dryRun ? group.length : await deleteGroup(group, clock.now());
+    deleted += dryRun ? group.length : await deleteGroup(group, clock.now(), originals);
   if (!dryRun && deleted > 0) logger.info({ deleted }, "dead letters were deleted");
   return deleted;
 }
@@ -53,7 +56,11 @@ async function candidatesOf(
   throw new AdminError("not_found", `there is no dead letter ${missing.slice(0, 5).join(", ")}; nothing was changed`);
 }
 
-function deleteGroup(group: readonly LocatedEntry[], now: number): Promise<number> {
+function deleteGroup(
+  group: readonly LocatedEntry[],
+  now: number,
+  originals: DeletionServices["originals"],
+): Promise<number> {
   const { store, settings } = group[0]!.control;
   const isKept = settings.dead_letter.keep_deleted > 0 && !isDeleted(group[0]!.entry);
   if (isKept)
@@ -63,7 +70,9 @@ function deleteGroup(group: readonly LocatedEntry[], now: number): Promise<numbe
       (entry) => ({ ...entry, deletedAt: now }),
     );
   return runExclusively(store, async () => {
-    const refs = (await presentOf(group)).map(({ ref }) => ref);
+    const present = await presentOf(group);
+    const refs = present.map(({ ref }) => ref);
+    await originals?.erase(present.map(({ entry }) => entry));
     await (store.erase?.(refs) ?? store.delete(refs));
     return refs.length;
   });

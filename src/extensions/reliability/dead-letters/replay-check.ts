@@ -7,29 +7,49 @@ import { type LocatedEntry, queryMatcher } from "./dead-letters.js";
 export interface ReplayConditions {
   readonly now: number;
   readonly approved: boolean;
+  /** The exporter that it is sent to, when that is another than it failed at. */
+  readonly to?: QueueControl | undefined;
+  /** Whether it is being moved to another queue, or that broke off and cannot be settled. */
+  readonly moving?: ((id: string) => "now" | "unsettled" | undefined) | undefined;
   /** See `ReplayOptions`. */
   readonly pipeline?: string | false | undefined;
 }
 
 /**
- * Why a dead letter must not be replayed, or undefined when it may be. Asked in this order: is it approved, is it known
- * what its pipeline does to it, is its payload still fit to be sent, is it not expired, is its backend healthy.
+ * Why a dead letter must not be replayed, or undefined when it may be. Asked in this order: is it approved, may it go where
+ * it is to go, is it known what its pipeline does to it, is its payload still fit to be sent, is it not expired, is the
+ * backend healthy. `payload` reads what would be sent.
  */
 export async function replaySkipReason(
   found: LocatedEntry,
   conditions: ReplayConditions,
+  payload: () => Promise<Batch> = () => found.control.store.payload(found.ref),
 ): Promise<ReplaySkip | undefined> {
   const { entry, control } = found;
+  const destination = destinationOf(control, conditions.to);
   if (!conditions.approved) {
     if (needsApproval(entry, control.settings.replay)) return "skip_approval";
     if (entry.replays >= control.settings.replay.max_replays) return "skip_max_replays";
+    if (entry.arriving !== undefined || conditions.moving?.(entry.id) !== undefined) return "skip_moving";
   }
+  if (conditions.moving?.(entry.id) === "now") return "skip_moving";
+  if (conditions.to !== undefined && !(await canBeMoved(found, conditions.to))) return "skip_destination";
   if (conditions.pipeline === undefined && isOfNoPipeline(found)) return "skip_pipeline";
   const replayed = { ...found, entry: withPipeline(found, conditions.pipeline) };
-  if (!(await canBeSent(replayed))) return "skip_schema";
+  if (!(await canBeSent(replayed.entry, destination, payload))) return "skip_schema";
   if (expiryOf(entry, control.settings.dead_letter) <= conditions.now) return "skip_expired";
-  if (!conditions.approved && isDown(found, conditions.now)) return "skip_downstream";
+  if (!conditions.approved && isDown(destination, conditions.now)) return "skip_downstream";
   return undefined;
+}
+
+/**
+ * Only what has passed its pipeline may go to another exporter: dead letters of a journal have not, and what `pii` does in
+ * their pipeline would be left out. And that exporter must be one of a pipeline of this signal.
+ */
+async function canBeMoved({ control, entry }: LocatedEntry, to: QueueControl): Promise<boolean> {
+  if (control.pipelines === undefined) return false;
+  if (!to.pipelines?.some(({ signal }) => signal === entry.signal)) return false;
+  return (await to.store.find(entry.id)) === undefined;
 }
 
 /** The pipeline that it came from is not in the config. Without a config that is found out when it is sent. */
@@ -44,8 +64,13 @@ export function withPipeline(found: LocatedEntry, pipeline: string | false | und
   return pipeline === false ? { ...entry, goesAsItIs: true } : { ...entry, pipeline };
 }
 
+/** Whose queue it is put into. */
+export function destinationOf(control: QueueControl, to: QueueControl | undefined): QueueControl {
+  return to ?? control;
+}
+
 /** Its backend refuses all that is sent, or its breaker is open, and not only for want of something to try it with. */
-function isDown({ control }: LocatedEntry, now: number): boolean {
+function isDown(control: QueueControl, now: number): boolean {
   const { state, refused } = control.status();
   return isBreakerShut(control, now) || (state === "DOWN" && refused !== undefined);
 }
@@ -79,9 +104,9 @@ export function expiryOf({ failure, deletedAt }: Entry, settings: RetentionSetti
 }
 
 /** It decodes, and its pipeline's replay steps take it. Of several records the queue finds out which are refused. */
-async function canBeSent({ control, ref, entry }: LocatedEntry): Promise<boolean> {
+async function canBeSent(entry: Entry, control: QueueControl, payload: () => Promise<Batch>): Promise<boolean> {
   try {
-    const batch = await control.store.payload(ref);
+    const batch = await payload();
     Batch.admit(entry.signal, batch.bytes);
     return batch.count > 1 || control.prepare?.(entry, batch, true).error === undefined;
   } catch (error) {

@@ -1,19 +1,23 @@
 import type { Logger, Metrics } from "../../../plugin.js";
-import type { ReplayOptions, ReplayReport, ReplaySkip } from "../../../runtime/kit.js";
+import type { ReplayOptions, ReplayReport, ReplaySample, ReplaySkip } from "../../../runtime/kit.js";
 
 const MAX_EXAMPLES = 10;
+const MAX_MESSAGE = 300;
+
+type TalliedOptions = Omit<ReplayOptions, "to">;
 
 /** Keeps count of one replay: for its report, for whoever watches it, and in the metrics. */
 export class ReplayTally {
   private readonly total: number;
-  private readonly options: ReplayOptions;
+  private readonly options: TalliedOptions;
   private readonly metrics: Metrics;
   private readonly skipped: Partial<Record<ReplaySkip, number>> = {};
-  private readonly examples: { id: string; reason: ReplaySkip }[] = [];
+  private readonly examples: { id: string; reason: ReplaySkip; message?: string }[] = [];
+  private readonly samples: ReplaySample[] = [];
   private replayed = 0;
   private done = 0;
 
-  constructor(total: number, options: ReplayOptions, metrics: Metrics) {
+  constructor(total: number, options: TalliedOptions, metrics: Metrics) {
     this.total = total;
     this.options = options;
     this.metrics = metrics;
@@ -25,19 +29,30 @@ export class ReplayTally {
     this.reportProgress();
   }
 
-  countSkipped(id: string, reason: ReplaySkip, exporter = "unknown"): void {
+  countSkipped(id: string, reason: ReplaySkip, exporter = "unknown", message?: string): void {
     this.skipped[reason] = (this.skipped[reason] ?? 0) + 1;
-    if (this.examples.length < MAX_EXAMPLES) this.examples.push({ id, reason });
+    const about = message === undefined ? {} : { message: message.slice(0, MAX_MESSAGE) };
+    if (this.examples.length < MAX_EXAMPLES) this.examples.push({ id, reason, ...about });
     if (!this.options.dryRun)
       this.count("sluice_dead_letter_replays_skipped", SKIPPED_DESCRIPTION, { exporter, reason });
     this.reportProgress();
   }
 
-  report(): ReplayReport {
-    return { selected: this.done, replayed: this.replayed, skipped: this.skipped, examples: this.examples };
+  /** Whether it is to be shown of one more what would be sent. */
+  get wantsSample(): boolean {
+    return this.options.dryRun === true && this.samples.length < (this.options.samples ?? 0);
   }
 
-  log({ by, dryRun, abort }: ReplayOptions, logger: Logger): void {
+  addSample(sample: ReplaySample): void {
+    this.samples.push(sample);
+  }
+
+  report(): ReplayReport {
+    const { done: selected, replayed, skipped, examples, samples } = this;
+    return { selected, replayed, skipped, examples, ...(samples.length > 0 && { samples }) };
+  }
+
+  log({ by, dryRun, abort }: TalliedOptions, logger: Logger): void {
     if (dryRun || this.done === 0) return;
     const fields = { by, selected: this.total, replayed: this.replayed, skipped: this.skipped };
     logger.info(fields, abort?.aborted ? "replay of dead letters was cancelled" : "dead letters were queued again");

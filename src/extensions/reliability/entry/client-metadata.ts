@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Origin } from "../../../plugin.js";
 import { AUTH_PREFIX, glob } from "../../../runtime/kit.js";
 
@@ -17,6 +18,36 @@ const SECRET = /auth|cookie|token|secret|passw|credential|session|signature|jwt|
 export function mayBeSecret(name: string): boolean {
   return SECRET.test(name) && !name.startsWith(AUTH_PREFIX);
 }
+
+/** Headers that somebody behind a journal needs although they may hold a secret, by lower-case name. */
+export interface NeededMetadata {
+  /** Those that are sent on. */
+  readonly sent: ReadonlySet<string>;
+  /** Those that keep records apart: that they differ is enough. */
+  readonly apart: ReadonlySet<string>;
+}
+
+/**
+ * What of a client's headers may be on disk: of those that may hold a secret only what is sent on, and a hash of what
+ * keeps records apart.
+ */
+export function metadataOnDisk(metadata: Origin["metadata"], { sent, apart }: NeededMetadata): Origin["metadata"] {
+  if (metadata === undefined) return undefined;
+  const secret = [...metadata.keys()].filter((name) => mayBeSecret(name) && !sent.has(name));
+  if (secret.length === 0) return metadata;
+  const kept = new Map(metadata);
+  for (const name of secret) {
+    if (apart.has(name)) kept.set(name, kept.get(name)!.map(hashOf));
+    else kept.delete(name);
+  }
+  return kept;
+}
+
+function hashOf(value: string): string {
+  return `sha256:${createHash("sha256").update(value).digest("hex").slice(0, HASH_LENGTH)}`;
+}
+
+const HASH_LENGTH = 16;
 
 /** Picks what is kept with an entry of the headers that its receiver kept; undefined when that is nothing. */
 export type PickMetadata = (metadata: Origin["metadata"]) => ClientMetadata | undefined;

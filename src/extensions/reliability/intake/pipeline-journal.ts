@@ -10,6 +10,7 @@ import type {
 import { Admission } from "../admit/admission.js";
 import { stoppingRefusal } from "../admit/refusals.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
+import { metadataOnDisk, type NeededMetadata } from "../entry/client-metadata.js";
 import type { DamageReporter } from "../operate/damage-reporter.js";
 import type { ExporterControl } from "../operate/exporter-control.js";
 import { exporterStatus } from "../operate/exporter-status.js";
@@ -28,6 +29,8 @@ export interface PipelineJournalSettings extends Omit<JournalSettings, "durable"
   readonly settings: CompleteSettings;
   readonly createStore: (onDamage: (report: OpenReport) => void) => QueueStore;
   readonly generation: string;
+  /** Known when exporters have started. */
+  readonly neededMetadata: () => NeededMetadata;
   readonly startMaintenance: (control: ExporterControl) => () => void;
 }
 
@@ -86,7 +89,7 @@ export class PipelineJournal implements Journal, ExporterControl {
       ...journalSettings,
       ...{ store, metrics, filter, deadLetters, queue: this.feed },
       batchingOf: () => undefined,
-      keepsMetadata: true,
+      metadataOnDisk: (metadata) => metadataOnDisk(metadata, journalSettings.neededMetadata()),
     });
   }
 

@@ -1,11 +1,21 @@
 import { type Batch, batchToJson } from "../../../plugin.js";
-import { type Admin, AdminError, type Entry, type ReplayOptions, type RevealOptions } from "../../../runtime/kit.js";
+import {
+  type Admin,
+  AdminError,
+  type Entry,
+  type ReplayOptions,
+  type RevealOptions,
+  revisionOf,
+} from "../../../runtime/kit.js";
+import { editDeadLetter } from "../dead-letters/change/edit.js";
+import type { ReplayServices } from "../dead-letters/change/replay-chunk.js";
+import { plannedOptions } from "../dead-letters/change/replay-options.js";
 import { checkQuery } from "../dead-letters/check-query.js";
 import { DeadLetterGrouping } from "../dead-letters/dead-letter-groups.js";
 import { countDeadLetters } from "../dead-letters/dead-letter-stats.js";
 import { type Controls, controlOf, listPage, queriedControls } from "../dead-letters/dead-letters.js";
 import { deleteSelected, restoreSelected } from "../dead-letters/deletion.js";
-import { type ReplayServices, replayDeadLetters } from "../dead-letters/replay.js";
+import { replayDeadLetters } from "../dead-letters/replay.js";
 import { findEntry, selectDeadLetters } from "../dead-letters/selection.js";
 import { exportLines, importLines } from "../dead-letters/transfer/transfer.js";
 import { auditedAdmin } from "../records/audited-admin.js";
@@ -25,7 +35,11 @@ export interface AdminServices extends ReplayServices {
 export function createAdmin(controls: Controls, services: AdminServices): Admin {
   const view = (options: RevealOptions = {}) =>
     options.reveal === true ? undefined : (batch: Batch) => masked(batch, services.mask);
-  const { audit, tracker, jobs } = services.records;
+  const { audit, tracker, jobs, originals, moves } = services.records;
+  services.records.watchEntries(async (id) => (await findEntry(controls, id)) !== undefined);
+  moves.setControls(controls);
+  const maskSample = view();
+  const replayServices = { ...services, tracker, originals, moves, maskSample };
   const grouping = new DeadLetterGrouping(controls, services.clock);
   const admin: Admin = {
     actingAs: (operator) => auditedAdmin(admin, services.records, operator),
@@ -53,7 +67,7 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
         if (found === undefined) return tracker.deliveredEntry(id);
         return withoutMetadata(found.control.isInFlight?.(id) ? inFlight(found.entry) : found.entry);
       }),
-    payload: (id, options) => withAdminErrors(() => payloadOf(controls, id, view(options))),
+    payload: (id, options) => withAdminErrors(() => payloadOf(controls, originals, id, view(options), options)),
     async deadLetterGroups(query) {
       checkQuery(query);
       return withAdminErrors(() => grouping.list(query));
@@ -62,11 +76,18 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
       checkQuery(query);
       return withAdminErrors(() => countDeadLetters(controls, query));
     },
+    editDeadLetter: (id, edit) =>
+      withAdminErrors(async () => {
+        checkBy(edit.by);
+        await moves.settleLeft();
+        return withoutMetadata(await editDeadLetter(controls, id, edit, { ...services, originals }));
+      }),
     async replay(selection, options) {
       checkReplay(options);
       checkPipeline(controls, options);
+      const planned = plannedOptions(controls, selection, options);
       return withAdminErrors(async () =>
-        replayDeadLetters(await selectDeadLetters(controls, selection), options, { ...services, tracker }),
+        replayDeadLetters(await selectDeadLetters(controls, selection), planned, replayServices),
       );
     },
     startReplay: (selection, options) => jobs.start(admin, selection, options),
@@ -75,7 +96,10 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
     controlReplay: (id, change) => jobs[change](id),
     watchReplay: (id, listener) => tracker.watch(id, listener),
     deleteDeadLetters: (selection, options) =>
-      withAdminErrors(() => deleteSelected(controls, selection, options?.dryRun ?? false, services)),
+      withAdminErrors(async () => {
+        await moves.settleLeft();
+        return deleteSelected(controls, selection, options?.dryRun ?? false, { ...services, originals });
+      }),
     restoreDeadLetters: (selection) => withAdminErrors(() => restoreSelected(controls, selection, services)),
     exportDeadLetters(query, options) {
       checkQuery(query);
@@ -98,10 +122,13 @@ function inFlight(entry: Entry): Entry {
   return entry.state === "pending" ? { ...entry, state: "in_flight" } : entry;
 }
 
+function checkBy(by: unknown): void {
+  if (typeof by !== "string" || by.trim() === "" || by.length > MAX_BY_LENGTH)
+    throw new AdminError("bad_request", "say who it is: by must be a name");
+}
+
 function checkReplay({ by, rate, generation }: ReplayOptions): void {
-  if (typeof by !== "string" || by.trim() === "" || by.length > MAX_BY_LENGTH) {
-    throw new AdminError("bad_request", "say who replays: by must be a name");
-  }
+  checkBy(by);
   if (generation !== undefined && (generation.trim() === "" || generation.length > MAX_BY_LENGTH))
     throw new AdminError("bad_request", "generation must be a name");
   if (rate !== undefined) checkRate(rate);
@@ -128,12 +155,17 @@ function checkRate(rate: number): void {
 
 async function payloadOf(
   controls: Controls,
+  originals: OperatorRecords["originals"],
   id: string,
   mask: ((batch: Batch) => Promise<Batch>) | undefined,
+  { revision }: RevealOptions = {},
 ): Promise<string | undefined> {
   const found = await findEntry(controls, id);
-  if (found === undefined) return undefined;
-  const batch = await found.control.store.payload(found.ref);
+  const isPresent = revision === undefined || (found !== undefined && revision === revisionOf(found.entry));
+  const batch = isPresent
+    ? found && (await found.control.store.payload(found.ref))
+    : await originals.payload(id, revision);
+  if (batch === undefined) return undefined;
   return batchToJson(mask === undefined ? batch : await mask(batch));
 }
 

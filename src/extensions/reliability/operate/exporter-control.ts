@@ -1,4 +1,4 @@
-import type { CompleteSettings, Entry, ExporterStatus } from "../../../runtime/kit.js";
+import type { CompleteSettings, EndingPipeline, Entry, ExporterStatus } from "../../../runtime/kit.js";
 import type { PrepareReplayed } from "../send/replay-preparation.js";
 import type { QueueStore } from "../store/store.js";
 
@@ -12,6 +12,8 @@ export interface ExporterControl {
   readonly prepare?: PrepareReplayed;
   /** Whether the config has a pipeline of this name; undefined where that is not known. */
   readonly hasPipeline?: ((pipeline: string) => boolean) | undefined;
+  /** Those that end in this exporter; undefined where that is not known, and for a journal, which none ends in. */
+  readonly pipelines?: readonly EndingPipeline[] | undefined;
   status(): ExporterStatus;
   /** The entry with this id is being sent; not there where that is not known. */
   isInFlight?(id: string): boolean;

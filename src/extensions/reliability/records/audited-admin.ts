@@ -49,7 +49,9 @@ export function auditedAdmin(
     forceBreaker: (id, state) => changeExporter("breaker", id, () => admin.forceBreaker(id, state), { state }),
     setReplayRate: (id, rate) => changeExporter("replay_rate", id, () => admin.setReplayRate(id, rate), { rate }),
     async payload(id, options) {
-      if (options?.reveal) await audit.add(operator, { action: "reveal", target: id, outcome: "done" });
+      const { reveal, revision } = options ?? {};
+      const which = revision === undefined ? {} : { filter: { revision } };
+      if (reveal) await audit.add(operator, { action: "reveal", target: id, ...which, outcome: "done" });
       return admin.payload(id, options);
     },
     async *exportDeadLetters(query, options) {
@@ -64,10 +66,22 @@ export function auditedAdmin(
         () => admin.importDeadLetters(lines),
         ({ imported }) => imported,
       ),
-    replay(selection, options) {
+    editDeadLetter: (id, edit) =>
+      changeEntries(
+        "edit",
+        { target: id, filter: { revision: edit.revision } },
+        () => admin.editDeadLetter(id, { reason: operator.reason, ...edit }),
+        () => 1,
+      ),
+    async replay(selection, options) {
       const replay = () => admin.replay(selection, options);
-      if (options.dryRun) return replay();
-      return changeEntries("replay", deedOf(selection), replay, ({ replayed }) => replayed);
+      const { dryRun, revealSamples, to, transform } = options;
+      const { filter, ...deed } = deedOf(selection);
+      const how = { ...(to !== undefined && { to }), ...(transform && { transform }) };
+      const told = { ...deed, filter: { ...filter, ...how } };
+      if (!dryRun) return changeEntries("replay", told, replay, ({ replayed }) => replayed);
+      if (revealSamples) await audit.add(operator, { action: "reveal", ...told, outcome: "done" });
+      return replay();
     },
     startReplay: (selection, options) => jobs.start(acting, selection, { reason: operator.reason, ...options }),
     controlReplay(id, change) {

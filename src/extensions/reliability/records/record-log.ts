@@ -11,6 +11,8 @@ export interface RecordLogSettings {
   /** Older records are removed; 0: none is. */
   readonly retentionMs: number;
   readonly maxRecords: number;
+  /** Whether a record that is too old, or one too many, may go; without it, all may. */
+  readonly mayRemove?: ((record: never) => Promise<boolean>) | undefined;
 }
 
 export interface KeptRecord<T> {
@@ -66,6 +68,25 @@ export class RecordLog<T extends { readonly at: number }> {
     return stored && toRecord<T>(stored);
   }
 
+  /** The payload that was added with a record; undefined when there is none of this id. */
+  async payload(id: string): Promise<Batch | undefined> {
+    const store = await this.openIfThere();
+    const stored = await store?.find(id);
+    return stored && (await store!.payload(stored.ref));
+  }
+
+  /** Removes records for good, before their time. */
+  async remove(ids: readonly string[]): Promise<void> {
+    const { store, refs } = await this.refsOf(ids);
+    await store?.delete(refs);
+  }
+
+  /** The same, and resolves when nothing of them is in the files any more. */
+  async erase(ids: readonly string[]): Promise<void> {
+    const { store, refs } = await this.refsOf(ids);
+    await (store?.erase?.(refs) ?? store?.delete(refs));
+  }
+
   /** What lies behind a place, or all. */
   async *walk(order: "oldest" | "newest", after?: EntryRef): AsyncGenerator<KeptRecord<T>> {
     const store = await this.openIfThere();
@@ -102,13 +123,27 @@ export class RecordLog<T extends { readonly at: number }> {
     if (now - this.cleanedAt < CLEANING_INTERVAL_MS) return;
     this.cleanedAt = now;
     const isOld = ({ enqueuedAt }: Entry) => retentionMs > 0 && enqueuedAt + retentionMs <= now;
-    for (;;) {
-      const page = await store.failed(undefined, DELETE_CHUNK_SIZE, "oldest");
+    for (let after: EntryRef | undefined; ; ) {
+      const page = await store.failed(after, DELETE_CHUNK_SIZE, "oldest");
       const excess = store.stats.failed.entries - maxRecords;
-      const refs = page.filter(({ entry }, i) => i < excess || isOld(entry)).map(({ ref }) => ref);
-      await store.delete(refs);
-      if (refs.length < DELETE_CHUNK_SIZE) return;
+      const due = page.filter(({ entry }, i) => i < excess || isOld(entry));
+      await store.delete((await this.removable(due)).map(({ ref }) => ref));
+      if (due.length < DELETE_CHUNK_SIZE) return;
+      after = due.at(-1)!.ref;
     }
+  }
+
+  private async removable(due: readonly StoredEntry[]): Promise<readonly StoredEntry[]> {
+    const { mayRemove } = this.settings;
+    if (mayRemove === undefined) return due;
+    const may = await Promise.all(due.map((stored) => mayRemove(toRecord<T>(stored).record as never)));
+    return due.filter((_, i) => may[i]);
+  }
+
+  private async refsOf(ids: readonly string[]): Promise<{ store: QueueStore | undefined; refs: EntryRef[] }> {
+    const store = await this.openIfThere();
+    const found = await Promise.all(ids.map((id) => store?.find(id)));
+    return { store, refs: found.flatMap((stored) => stored?.ref ?? []) };
   }
 }
 

@@ -5,6 +5,7 @@ import {
   AdminError,
   type ReplayJob,
   type ReplayOptions,
+  type ReplayReport,
   type Selection,
   waitAtMost,
 } from "../../../runtime/kit.js";
@@ -37,13 +38,25 @@ export class ReplayJobs {
     if (this.running.size >= MAX_RUNNING)
       throw new AdminError("conflict", `${this.running.size} replays are running: wait for one to end, or cancel one`);
     const id = randomBytes(6).toString("hex");
-    const { by, reason, dryRun = false } = options;
+    const { by, reason, dryRun = false, to, transform } = options;
     const begun = { id, state: "running" as const, by, dryRun, startedAt: this.clock.now(), done: 0, total: 0 };
-    this.tracker.begin({ ...begun, ...(reason !== undefined && { reason }) });
+    const said = {
+      ...(reason !== undefined && { reason }),
+      ...(to !== undefined && { to }),
+      ...(transform && { transform }),
+    };
+    this.tracker.begin({ ...begun, ...said });
     const work = this.run(id, admin, selection, options);
     work.catch(() => {});
+    if (options.revealSamples) return this.withSamples(id, await work);
     await waitAtMost(ANSWER_AFTER_MS, work, this.clock);
     return (await this.tracker.get(id))!;
+  }
+
+  /** What is shown as it is goes to whoever asked for it, and nowhere else. */
+  private async withSamples(id: string, { samples }: ReplayReport): Promise<ReplayJob> {
+    const job = (await this.tracker.get(id))!;
+    return { ...job, report: { ...job.report!, ...(samples && { samples }) } };
   }
 
   cancel(id: string): void {
@@ -80,7 +93,12 @@ export class ReplayJobs {
     throw new AdminError("conflict", "this replay does not run; GET /replays tells which do");
   }
 
-  private async run(id: string, admin: Pick<Admin, "replay">, selection: Selection, options: ReplayOptions) {
+  private async run(
+    id: string,
+    admin: Pick<Admin, "replay">,
+    selection: Selection,
+    options: ReplayOptions,
+  ): Promise<ReplayReport> {
     const running: RunningReplay = { abort: new AbortController(), pause: undefined };
     this.running.set(id, running);
     let [done, total] = [0, 0];
@@ -93,7 +111,10 @@ export class ReplayJobs {
     try {
       const report = await admin.replay(selection, { ...options, id, abort: signal, onProgress, whenResumed });
       const state = signal.aborted && done < total ? "cancelled" : "done";
-      this.tracker.update(id, { report, state, endedAt: this.clock.now() });
+      const { samples: _, ...withoutSamples } = report;
+      const kept = options.revealSamples ? withoutSamples : report;
+      this.tracker.update(id, { report: kept, state, endedAt: this.clock.now() });
+      return report;
     } catch (error) {
       const failed = { state: "failed" as const, error: (error as Error).message, endedAt: this.clock.now() };
       if (done === 0) this.tracker.forget(id);

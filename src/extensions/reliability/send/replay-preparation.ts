@@ -11,7 +11,7 @@ import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
 
 /** What is sent of an entry that was replayed, or would be (`onlyCheck`), or why it is not fit to be sent. Never throws. */
 export type PrepareReplayed = (
-  entry: Pick<Entry, "pipeline" | "goesAsItIs">,
+  entry: Pick<Entry, "pipeline" | "signal" | "goesAsItIs">,
   batch: Batch,
   onlyCheck?: boolean,
 ) => PreparedBatch;
@@ -25,14 +25,23 @@ const REPLAY_REFUSED = ERROR_CODES.SLUICE_REPLAY_REFUSED;
 /**
  * Puts the steps that a pipeline has for replayed data in front of every send of it. Only what is sent changes; the stored
  * payload stays, so that a later config can treat it better. A step that refuses, fails or leaves records out makes the
- * entry a dead letter again: whatever it does, no record is lost by it.
+ * entry a dead letter again: whatever it does, no record is lost by it. What came from a pipeline that does not end here, as
+ * what was replayed to another exporter, passes the steps of that pipeline and then those of all that do: the backend gets
+ * nothing that its own pipelines would have masked.
  */
-export function createReplayPreparation(prepareReplay: OutletSettings["prepareReplay"]): PrepareReplayed {
+export function createReplayPreparation(
+  prepareReplay: OutletSettings["prepareReplay"],
+  ending: OutletSettings["pipelines"] = [],
+): PrepareReplayed {
   if (prepareReplay === undefined) return (_entry, batch) => ({ batch });
-  return ({ pipeline, goesAsItIs }, batch, onlyCheck) => {
-    if (goesAsItIs) return { batch };
+  const pipelinesOf = ({ pipeline, signal }: Pick<Entry, "pipeline" | "signal">) => {
+    const own = ending.filter((each) => each.signal === signal).map(({ id }) => id);
+    return own.includes(pipeline) ? [pipeline] : [pipeline, ...own];
+  };
+  return (entry, batch, onlyCheck) => {
+    if (entry.goesAsItIs) return { batch };
     try {
-      const prepared = prepareReplay(batch, pipeline, onlyCheck);
+      const prepared = pipelinesOf(entry).reduce((each, pipeline) => prepareReplay(each, pipeline, onlyCheck), batch);
       return prepared.count < batch.count ? { error: leftOutError(batch, prepared) } : { batch: prepared };
     } catch (error) {
       const refusal = toRefusal(error);

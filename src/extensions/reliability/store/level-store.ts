@@ -4,7 +4,7 @@ import { subtractAmount } from "./amounts.js";
 import { Keyring } from "./encryption/keyring.js";
 import { ValueCipher } from "./encryption/value-cipher.js";
 import type { EntryInfo } from "./format/entry-value.js";
-import { ENCRYPTED_FORMAT, FORMAT } from "./format/frame.js";
+import { BOUND_FORMAT, FORMAT } from "./format/frame.js";
 import type { Meta } from "./format/meta.js";
 import { ChangesDuringReads } from "./level/changes-during-reads.js";
 import { Compactor } from "./level/compactor.js";
@@ -77,9 +77,10 @@ export class LevelStore implements QueueStore {
   private readonly changesDuringReads = new ChangesDuringReads();
   private readonly reads: LevelReads;
   readonly notes: LevelNotes;
-  private readonly idReservations = new IdReservations(
-    async (id) => this.storeState.willAssignId(id) || (await this.find(id)) !== undefined,
-  );
+  private readonly idReservations = new IdReservations(async (id, replaced) => {
+    const ref = this.storeState.willAssignId(id) ? -1 : (await this.find(id))?.ref;
+    return ref !== undefined && ref !== replaced;
+  });
   private readonly compactor: Compactor;
   private readonly summaryFile: SummaryFile;
   private readonly guard: WriteGuard;
@@ -113,7 +114,7 @@ export class LevelStore implements QueueStore {
     };
     const { keyring = new Keyring() } = options;
     const hasKeys = keyring.all.length > 0;
-    this.storeState = new StoreState(settings, hooks, hasKeys ? ENCRYPTED_FORMAT : FORMAT);
+    this.storeState = new StoreState(settings, hooks, hasKeys ? BOUND_FORMAT : FORMAT);
     this.database = new Database({
       directory,
       exporter,
@@ -218,8 +219,10 @@ export class LevelStore implements QueueStore {
 
   async replace(ref: EntryRef, replacements: readonly NewEntry[]): Promise<StoredEntry[]> {
     const bytes = replacements.reduce((sum, { batch }) => sum + batch.byteLength, 0);
-    return this.idReservations.withReservedIds(replacements, (ids) =>
-      this.commitChange([ref], bytes, (transaction) => transaction.replace(ref, replacements, ids)),
+    return this.idReservations.withReservedIds(
+      replacements,
+      (ids) => this.commitChange([ref], bytes, (transaction) => transaction.replace(ref, replacements, ids)),
+      ref,
     );
   }
 

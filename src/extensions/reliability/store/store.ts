@@ -22,7 +22,7 @@ export interface QueueStore {
   update(ref: EntryRef, entry: Entry): void;
   /** Turns an entry into a dead letter. Its ref stays. */
   fail(ref: EntryRef, entry: Entry): Promise<void>;
-  /** Puts new pending (or failed) entries in the place of one, in one step: for taking a batch apart. */
+  /** Puts new pending (or failed) entries in the place of one, in one step. One of them may have the id of the one that goes. */
   replace(ref: EntryRef, replacements: readonly NewEntry[]): Promise<StoredEntry[]>;
   /** Turns dead letters into pending entries, at the end of the queue: their ids stay, their refs are new. */
   replay(changes: readonly { readonly ref: EntryRef; readonly entry: Entry }[]): Promise<StoredEntry[]>;

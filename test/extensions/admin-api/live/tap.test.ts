@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { TapBudget } from "../../../../src/extensions/admin-api/live/tap.js";
+import type { EventStream } from "../../../../src/extensions/admin-api/events.js";
+import { TapBudget, tapEvents } from "../../../../src/extensions/admin-api/live/tap.js";
+import type { Batch } from "../../../../src/plugin.js";
+import type { AgentInspection, GraphEdge, RecordCondition } from "../../../../src/runtime/kit.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { logs } from "../../../support/telemetry/batches.js";
 import { batchFor } from "../../../support/telemetry/ottl.js";
@@ -79,7 +82,7 @@ describe("GET /tap", () => {
     await hand(logs("i", "j"));
     const dropped = () => reader.of("dropped").reduce((sum, { records }) => sum + records, 0);
     await expect.poll(dropped).toBe(7);
-    expect(reader.of("record")).toHaveLength(3);
+    await expect.poll(() => reader.of("record")).toHaveLength(3);
   });
 
   it("ends when it has shown as many as asked for", async () => {
@@ -118,6 +121,71 @@ describe("GET /tap", () => {
     reader.close();
     expect(await hand(logs("a"))).toMatchObject({ ok: true });
     expect(agent.inspection!.traffic().nodes.get("processor:logs:filter")).toMatchObject({ in: 2, out: 2 });
+  });
+});
+
+describe("a tap with a limit", () => {
+  it("does not count what could not be shown", () => {
+    const clock = new FakeClock();
+    const events: string[] = [];
+    let see!: (batch: Batch, edge: GraphEdge) => void;
+    const inspection = {
+      watch(_: unknown, watcher: typeof see) {
+        see = watcher;
+        return () => {};
+      },
+    } as unknown as AgentInspection;
+    const masks = [(batch: Batch) => batch, () => expect.fail("cannot be masked"), (batch: Batch) => batch];
+    const mask = (batch: Batch) => masks.shift()!(batch);
+    const stream = { send: (event: string) => events.push(event) > 0, drop() {}, tellDropped() {}, end() {} };
+    const settings = { edges: [], where: undefined, rate: 10, limit: 2 };
+    tapEvents(settings, { inspection, clock, budget: new TapBudget(clock), mask })(stream);
+    const pass = () => {
+      see(logs("a"), { id: "edge" } as GraphEdge);
+      clock.advance(1);
+    };
+    pass();
+    pass();
+    expect(events).toEqual(["record"]);
+    pass();
+    expect(events).toEqual(["record", "record", "end"]);
+  });
+});
+
+describe("a tap that has used up its time", () => {
+  it("shows later what it has chosen, and does not look at what passes meanwhile", () => {
+    const clock = new FakeClock();
+    const shown: string[] = [];
+    let dropped = 0;
+    let see!: (batch: Batch, edge: GraphEdge) => void;
+    const watch = (_: unknown, watcher: typeof see) => {
+      see = watcher;
+      return () => {};
+    };
+    const stream = {
+      send: (_: string, { record }: { record: { body: { stringValue: string } } }) =>
+        shown.push(record.body.stringValue) > 0,
+      drop: (count: number) => void (dropped += count),
+      tellDropped() {},
+      end() {},
+    } as unknown as EventStream;
+    let isSlow = true;
+    const where = {
+      matching(batch: Batch) {
+        if (isSlow) clock.advance(30);
+        isSlow = false;
+        return batch;
+      },
+    } as unknown as RecordCondition;
+    const inspection = { watch } as unknown as AgentInspection;
+    const services = { inspection, clock, budget: new TapBudget(clock), mask: (batch: Batch) => batch };
+    tapEvents({ edges: [], where, rate: 10, limit: 10 }, services)(stream);
+    see(logs("a"), { id: "edge" } as GraphEdge);
+    see(logs("b"), { id: "edge" } as GraphEdge);
+    clock.advance(100);
+    expect([shown, dropped]).toEqual([[], 1]);
+    clock.advance(2500);
+    expect([shown, dropped]).toEqual([["a"], 1]);
   });
 });
 

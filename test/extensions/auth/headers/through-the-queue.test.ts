@@ -29,7 +29,7 @@ exporters:
   otlp_http:
     endpoint: ${sink.url}
     auth: {authenticator: headers_setter}
-    retry_on_failure: {initial_interval: 5ms, max_interval: 10ms}
+    retry_on_failure: {initial_interval: 5ms, max_interval: 10ms, max_retries: 1000000}
     circuit_breaker: {enabled: false}
     sending_queue: {num_consumers: 1, batch: {min_size: 1000, flush_timeout: 20ms}${queue}}
 extensions:

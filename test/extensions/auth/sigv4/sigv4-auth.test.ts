@@ -9,7 +9,7 @@ import { FakeClock } from "../../../support/fake-clock.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";
 import { contextOf } from "../requests.js";
 
-const NOWHERE = { AWS_SHARED_CREDENTIALS_FILE: "/nowhere/credentials" };
+const NOWHERE = { AWS_SHARED_CREDENTIALS_FILE: "/nowhere/credentials", AWS_EC2_METADATA_DISABLED: "true" };
 const KEYS = { AWS_ACCESS_KEY_ID: "AKIDENV", AWS_SECRET_ACCESS_KEY: "s3cret" };
 afterEach(() => useEnvironment({}));
 
@@ -94,8 +94,141 @@ describe("sigv4auth", () => {
     expect((await started(KEYS)).lines.join()).not.toContain("s3cret");
   });
 
-  it("refuses roles with their place", () => {
-    const { error } = sigV4Auth.schema.safeParse({ assume_role: { arn: "arn:aws:iam::1:role/x" } });
-    expect(error?.issues[0]).toMatchObject({ path: ["assume_role"] });
+  describe("on an instance", () => {
+    /** The metadata service of one, by its contract: no answer without a token that was asked for with PUT. */
+    async function startMetadata(clock: FakeClock) {
+      const sink = await startSink();
+      onTestFinished(() => sink.close());
+      let keys = 0;
+      sink.respond = (response, { method, url: path, headers }) => {
+        const isSeconds = /^\d+$/.test(String(headers["x-aws-ec2-metadata-token-ttl-seconds"]));
+        if (method === "PUT" && path === "/latest/api/token" && isSeconds) return response.end("tok=");
+        if (headers["x-aws-ec2-metadata-token"] !== "tok=") return response.writeHead(401).end();
+        const list = "/latest/meta-data/iam/security-credentials/";
+        if (path === list) return response.end("the-role");
+        if (path !== `${list}the-role`) return response.writeHead(404).end();
+        keys += 1;
+        const Expiration = new Date(clock.now() + 3_600_000).toISOString();
+        const found = { Code: "Success", AccessKeyId: `AKID${keys}`, SecretAccessKey: "s", Token: "t", Expiration };
+        return response.end(JSON.stringify(found));
+      };
+      const AWS_EC2_METADATA_SERVICE_ENDPOINT = `http://127.0.0.1:${sink.port}`;
+      return { sink, environment: { AWS_EC2_METADATA_DISABLED: "false", AWS_EC2_METADATA_SERVICE_ENDPOINT } };
+    }
+
+    it("asks its metadata service for a token and the keys of its role, and again before they end", async () => {
+      const clock = new FakeClock();
+      const { environment } = await startMetadata(clock);
+      const { authorize } = await started(environment, {}, clock);
+      const headers = await authorize();
+      expect(headers["authorization"]).toContain("AKID1");
+      expect(headers["x-amz-security-token"]).toBe("t");
+      clock.advance(3_400_000);
+      expect((await authorize())["authorization"]).toContain("AKID1");
+      await expect.poll(async () => (await authorize())["authorization"]).toContain("AKID2");
+    });
+
+    it("asks nobody when it is told not to, and nobody who is neither near nor AWS", async () => {
+      const { sink, environment } = await startMetadata(new FakeClock());
+      const off = await started({ ...environment, AWS_EC2_METADATA_DISABLED: "true" });
+      await expect(off.authorize()).rejects.toThrow(/has AWS keys/);
+      expect(sink.requests).toHaveLength(0);
+      const far = { ...environment, AWS_EC2_METADATA_SERVICE_ENDPOINT: "http://evil.example" };
+      await expect((await started(far)).authorize()).rejects.toThrow(/neither https nor an address of this machine/);
+    });
+
+    it("says that there are no keys where nobody answers, and comes back for a service that fails", async () => {
+      const { sink, environment } = await startMetadata(new FakeClock());
+      sink.respond = (response) => response.writeHead(503).end();
+      await expect((await started(environment)).authorize()).rejects.toMatchObject({ kind: "transient" });
+      const nobody = { ...environment, AWS_EC2_METADATA_SERVICE_ENDPOINT: "http://127.0.0.1:1" };
+      await expect((await started(nobody)).authorize()).rejects.toMatchObject({ kind: "permanent" });
+    });
+  });
+
+  describe("with a role", () => {
+    const ARN = "arn:aws:iam::1:role/x";
+    const region = { region: "eu-west-1" };
+
+    /** STS by its contract: a form in, XML out. */
+    async function startSts(clock: FakeClock) {
+      const sink = await startSink();
+      onTestFinished(() => sink.close());
+      const forms: URLSearchParams[] = [];
+      sink.respond = (response) => {
+        const form = new URLSearchParams(sink.requests.at(-1)!.body.toString());
+        forms.push(form);
+        const end = new Date(clock.now() + 3_600_000).toISOString();
+        const keys = `<AccessKeyId>ASIA${forms.length}</AccessKeyId><SecretAccessKey>s</SecretAccessKey>`;
+        const credentials = `<Credentials>${keys}<SessionToken>role-token</SessionToken><Expiration>${end}</Expiration></Credentials>`;
+        const action = form.get("Action");
+        response.end(`<${action}Response><${action}Result>${credentials}</${action}Result></${action}Response>`);
+      };
+      return { sink, forms, environment: { AWS_ENDPOINT_URL_STS: `http://127.0.0.1:${sink.port}` } };
+    }
+
+    it("signs with the keys of the role, asked for with its own, and again before they end", async () => {
+      const clock = new FakeClock();
+      const { sink, forms, environment } = await startSts(clock);
+      const config = { ...region, assume_role: { arn: ARN, session_name: "edge", sts_region: "us-east-1" } };
+      const { authorize } = await started({ ...KEYS, ...environment }, config, clock);
+      const headers = await authorize();
+      expect(headers["authorization"]).toContain("Credential=ASIA1/");
+      expect(headers["x-amz-security-token"]).toBe("role-token");
+      expect(Object.fromEntries(forms[0]!)).toEqual({
+        ...{ Action: "AssumeRole", Version: "2011-06-15", RoleArn: ARN, RoleSessionName: "edge" },
+      });
+      expect(sink.requests[0]!.headers["authorization"]).toMatch(/Credential=AKIDENV\/\d{8}\/us-east-1\/sts\//);
+      clock.advance(3_400_000);
+      expect((await authorize())["authorization"]).toContain("ASIA1");
+      await expect.poll(async () => (await authorize())["authorization"]).toContain("ASIA2");
+    });
+
+    it("shows the token of a web identity as it is in its file at that time, without keys of its own", async () => {
+      const clock = new FakeClock();
+      const { sink, forms, environment } = await startSts(clock);
+      const file = join(temporaryFolder(), "token");
+      await writeFile(file, "jwt-1\n");
+      const config = { ...region, assume_role_with_web_identity: { arn: ARN, token_file: file } };
+      const { authorize } = await started(environment, config, clock);
+      expect((await authorize())["authorization"]).toContain("ASIA1");
+      await writeFile(file, "jwt-2\n");
+      clock.advance(3_601_000);
+      expect((await authorize())["authorization"]).toContain("ASIA2");
+      expect(forms.map((form) => form.get("WebIdentityToken"))).toEqual(["jwt-1", "jwt-2"]);
+      expect(sink.requests[0]!.headers["authorization"]).toBeUndefined();
+    });
+
+    it("takes the web identity that a pod is given in its environment", async () => {
+      const { forms, environment } = await startSts(new FakeClock());
+      const file = join(temporaryFolder(), "token");
+      await writeFile(file, "jwt");
+      const pod = { AWS_WEB_IDENTITY_TOKEN_FILE: file, AWS_ROLE_ARN: ARN, AWS_REGION: "eu-west-1" };
+      const { authorize } = await started({ ...environment, ...pod });
+      expect((await authorize())["authorization"]).toContain("ASIA1");
+      expect(forms[0]!.get("RoleArn")).toBe(ARN);
+    });
+
+    it("holds the queue for a role that it is not given, and comes back when it is asked to wait", async () => {
+      const { sink, environment } = await startSts(new FakeClock());
+      const config = { ...region, assume_role: { arn: ARN } };
+      const answer = (code: string) => {
+        sink.respond = (response) =>
+          response.writeHead(400).end(`<ErrorResponse><Error><Code>${code}</Code></Error></ErrorResponse>`);
+      };
+      answer("AccessDenied");
+      const denied = await started({ ...KEYS, ...environment }, config);
+      await expect(denied.authorize()).rejects.toMatchObject({ kind: "permanent", status: "HTTP 401" });
+      await expect(denied.authorize()).rejects.toThrow(/does not give the keys of arn.*AccessDenied/);
+      answer("Throttling");
+      const busy = await started({ ...KEYS, ...environment }, config);
+      await expect(busy.authorize()).rejects.toMatchObject({ kind: "transient" });
+    });
+
+    it("sends the keys of nobody to a service that is neither near nor secure", async () => {
+      const config = { ...region, assume_role: { arn: ARN } };
+      const { authorize } = await started({ ...KEYS, AWS_ENDPOINT_URL_STS: "http://evil.example" }, config);
+      await expect(authorize()).rejects.toThrow(/neither https nor an address of this machine/);
+    });
   });
 });

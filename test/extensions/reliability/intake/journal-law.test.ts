@@ -27,6 +27,7 @@ class Bench {
       ...{ generation: "1", settings: journalSettings({}), startMaintenance: () => () => {} },
       ...{ clock: this.clock, random: () => 0.5, logger: silentLogger, metrics: noMetrics },
       createStore: () => this.store,
+      neededMetadata: () => ({ sent: new Set(), apart: new Set() }),
       consumer: (delivery) => void inside.push(delivery),
     });
     await this.journal.start();

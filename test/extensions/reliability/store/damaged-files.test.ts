@@ -48,14 +48,17 @@ const FLIPS = [
 let place: Place;
 let flips: Looks;
 let others: Looks;
-beforeAll(async () => {
-  place = makePlace();
-  await fillStore(place);
-  [flips, others] = await Promise.all([
-    lookAt(FLIPS.flatMap(([pattern, count]) => flipsIn(pattern, count)).map((flip) => [flip])),
-    lookAt([...known(), ...randomPairs(PAIRS)]),
-  ]);
-});
+beforeAll(
+  async () => {
+    place = makePlace();
+    await fillStore(place);
+    [flips, others] = await Promise.all([
+      lookAt(FLIPS.flatMap(([pattern, count]) => flipsIn(pattern, count)).map((flip) => [flip])),
+      lookAt([...known(), ...randomPairs(PAIRS)]),
+    ]);
+  },
+  120_000 + PAIRS * 1000,
+);
 afterAll(() => place.remove());
 
 function files(pattern: RegExp): string[] {

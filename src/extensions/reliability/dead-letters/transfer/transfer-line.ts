@@ -39,7 +39,7 @@ export function readTransferLine(line: string): TransferredDeadLetter | { readon
   if (!isDeadLetter(entry)) return { problem: "the entry is incomplete" };
   try {
     // What was said of it elsewhere does not count here.
-    const { goesAsItIs: _, ...own } = entry;
+    const { goesAsItIs: _, arriving: __, ...own } = entry;
     return { entry: own, batch: Batch.admit(entry.signal, Buffer.from(payload, "base64")) };
   } catch (error) {
     return { problem: `the payload is not valid OTLP: ${(error as Error).message}` };

@@ -37,9 +37,19 @@ export const encryptionSchema = section(
       keys: z.array(queueKey).min(1, "expected at least one key").meta({
         description: "The keys that queues are read with.",
       }),
+      refuse_plain: z.boolean().default(false).meta({
+        description:
+          "Take nothing from a queue that is not encrypted for it: set it when all that was written before is delivered.",
+      }),
       active: z.string().optional().meta({ description: "The id of the key to write with; the first one without." }),
     })
-    .superRefine(({ keys, active }, context) => {
+    .superRefine(({ keys, active, enabled, refuse_plain }, context) => {
+      if (refuse_plain && !enabled)
+        context.addIssue({
+          code: "custom",
+          path: ["refuse_plain"],
+          message: "entries are written in plain text with enabled: false, and could not be read again",
+        });
       const ids = keys.map(({ id }) => id);
       for (const [i, id] of ids.entries())
         if (ids.indexOf(id) !== i)

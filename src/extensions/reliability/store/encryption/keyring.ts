@@ -26,9 +26,12 @@ export function createQueueKey(id: string, bytes: Buffer): QueueKey {
 /** The keys that are known, and the one that is written with, if any. */
 export class Keyring {
   readonly active: QueueKey | undefined;
+  /** Nothing is taken that is not encrypted, and for its queue. */
+  readonly refusesPlain: boolean;
   private readonly byCheck: Map<string, QueueKey>;
 
-  constructor(keys: readonly QueueKey[] = [], active?: QueueKey) {
+  constructor(keys: readonly QueueKey[] = [], active?: QueueKey, refusesPlain = false) {
+    this.refusesPlain = refusesPlain;
     this.byCheck = new Map(keys.map((key) => [key.check, key]));
     this.active = active;
   }

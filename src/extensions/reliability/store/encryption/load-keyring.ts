@@ -17,7 +17,7 @@ export async function loadKeyring(config: EncryptionConfig | undefined, logger: 
     }
   }
   const active = keys.find(({ id }) => id === (config.active ?? config.keys[0]!.id));
-  return new Keyring(keys, config.enabled ? active : undefined);
+  return new Keyring(keys, config.enabled ? active : undefined, config.refuse_plain);
 }
 
 async function readKey({ file, key, command }: QueueKeyConfig, logger: Logger): Promise<Buffer> {

@@ -1,15 +1,16 @@
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
-import { ENCRYPTED_FORMAT, isFrameIntact } from "../format/frame.js";
-import { RANGES } from "../format/keys.js";
+import { BOUND_FORMAT, isEncrypted, isFrameIntact } from "../format/frame.js";
+import { type KeyRange, RANGES } from "../format/keys.js";
 import { StoreError } from "../store.js";
 import { CHECK_BYTES, deriveKey, type Keyring } from "./keyring.js";
 
 /**
  * Values on their way to the disk and back, with AES-256-GCM. How an encrypted value looks: checksum (4 bytes, over all that
- * follows), then as in every value range letter, format (3), number and ref; check of the key (8), salt (16), counter (6);
- * the whole plain value, encrypted; tag (16). Everything between checksum and ciphertext is authenticated, so that a
- * value can be read nowhere but in its own place.
+ * follows), then as in every value range letter, format (4), number and ref; check of the key (8), salt (16), counter (6),
+ * id of the queue (8); the whole plain value, encrypted; tag (16). Everything between checksum and ciphertext is
+ * authenticated, so that a value can be read nowhere but in its own place of its own queue. Values of format 3, which are
+ * read and not written any more, have no id.
  *
  * - A nonce is never used twice under a key: each opening of a store derives a key of its own with a random salt, and counts.
  * - The checksum tells damage without any key: who repairs files needs none. A value that is whole and whose key is not
@@ -22,23 +23,29 @@ export class ValueCipher {
   private counter = 0;
   private readonly writingKey: KeyObject | undefined;
   private readonly readingKeys = new Map<string, KeyObject>();
+  private queueId: Buffer | undefined;
 
   constructor(keyring: Keyring) {
     this.keyring = keyring;
     this.writingKey = keyring.active && deriveKey(keyring.active, this.salt);
   }
 
+  /** Says whose values these are; before any is read or written. */
+  bindTo(queueId: Buffer): void {
+    this.queueId = queueId;
+  }
+
   /** The value as it is written. It is valid until the next call. Counters and marks, which hold no data, stay as they are. */
   encrypt(value: Uint8Array): Uint8Array {
-    if (this.writingKey === undefined || value[5] === ENCRYPTED_FORMAT || !ENCRYPTED_RANGES.has(value[4]!))
-      return value;
+    if (this.writingKey === undefined || isEncrypted(value) || !ENCRYPTED_LETTERS.has(value[4]!)) return value;
     const length = HEADER_BYTES + value.length + TAG_BYTES;
     const out = scratchBuffer(length);
     out.set(value.subarray(4, PLACE_END), 4);
-    out[5] = ENCRYPTED_FORMAT;
+    out[5] = BOUND_FORMAT;
     out.write(this.keyring.active!.check, PLACE_END, "hex");
     out.set(this.salt, SALT_AT);
     out.writeUIntLE(this.counter, COUNTER_AT, COUNTER_BYTES);
+    out.set(this.boundTo(), QUEUE_ID_AT);
     this.nonce.writeUIntLE(this.counter++, 0, COUNTER_BYTES);
     const cipher = createCipheriv(ALGORITHM, this.writingKey, this.nonce);
     cipher.setAAD(out.subarray(4, HEADER_BYTES));
@@ -54,16 +61,20 @@ export class ValueCipher {
    * unless it is one. Throws a `StoreError` "wrong_key" when the key is not there.
    */
   decrypt(value: Uint8Array): Uint8Array {
-    if (value[5] !== ENCRYPTED_FORMAT || value.length < HEADER_BYTES + TAG_BYTES) return value;
+    const isBound = value[5] === BOUND_FORMAT;
+    const headerBytes = isBound ? HEADER_BYTES : QUEUE_ID_AT;
+    if (this.keyring.refusesPlain) this.checkNotPlain(value);
+    if (!isEncrypted(value) || value.length < headerBytes + TAG_BYTES) return value;
     const bytes = Buffer.from(value.buffer, value.byteOffset, value.length);
     if (!isFrameIntact(bytes)) return value;
     const key = this.keyFor(bytes.subarray(PLACE_END, COUNTER_AT));
+    if (isBound && !this.boundTo().equals(bytes.subarray(QUEUE_ID_AT, HEADER_BYTES))) return value;
     const nonce = Buffer.alloc(NONCE_BYTES);
-    bytes.copy(nonce, 0, COUNTER_AT, HEADER_BYTES);
+    bytes.copy(nonce, 0, COUNTER_AT, QUEUE_ID_AT);
     const decipher = createDecipheriv(ALGORITHM, key, nonce);
-    decipher.setAAD(bytes.subarray(4, HEADER_BYTES));
+    decipher.setAAD(bytes.subarray(4, headerBytes));
     decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
-    const plain = decipher.update(bytes.subarray(HEADER_BYTES, -TAG_BYTES));
+    const plain = decipher.update(bytes.subarray(headerBytes, -TAG_BYTES));
     try {
       decipher.final();
       return plain;
@@ -71,6 +82,18 @@ export class ValueCipher {
       plain.fill(0);
       return value;
     }
+  }
+
+  private boundTo(): Buffer {
+    if (this.queueId === undefined) throw new Error("the cipher was not told which queue it is for");
+    return this.queueId;
+  }
+
+  /** Throws a `StoreError` for a value of `ENCRYPTED_RANGES` that is whole and not encrypted for a queue. */
+  checkNotPlain(value: Uint8Array): void {
+    if (value[5] === BOUND_FORMAT || !ENCRYPTED_LETTERS.has(value[4]!)) return;
+    const bytes = Buffer.from(value.buffer, value.byteOffset, value.length);
+    if (isFrameIntact(bytes)) throw plainError(isEncrypted(value));
   }
 
   private keyFor(checkAndSalt: Buffer): KeyObject {
@@ -89,8 +112,23 @@ export class ValueCipher {
 
 /** The check of the key that a value as it is on disk was encrypted with; undefined when it was not. */
 export function keyCheckOf(value: Uint8Array): string | undefined {
-  if (value[5] !== ENCRYPTED_FORMAT || value.length < HEADER_BYTES + TAG_BYTES) return undefined;
+  if (!isEncrypted(value) || value.length < QUEUE_ID_AT + TAG_BYTES) return undefined;
   return Buffer.from(value.subarray(PLACE_END, SALT_AT)).toString("hex");
+}
+
+/** The queue that a value as it is on disk was encrypted for; undefined when it was for none. */
+export function queueIdOf(value: Uint8Array): Buffer | undefined {
+  if (value[5] !== BOUND_FORMAT || value.length < HEADER_BYTES + TAG_BYTES) return undefined;
+  const bytes = Buffer.from(value);
+  return isFrameIntact(bytes) ? bytes.subarray(QUEUE_ID_AT, HEADER_BYTES) : undefined;
+}
+
+function plainError(isUnbound: boolean): StoreError {
+  const what = isUnbound ? "encrypted for no queue in particular, as former versions did" : "not encrypted";
+  return new StoreError(
+    "wrong_key",
+    `an entry of the queue is ${what}, and extensions.reliability.encryption.refuse_plain is on: if it is yours, turn that off until it is delivered; if it is not, somebody else writes to the directory; nothing was changed`,
+  );
 }
 
 function missingKeyError(check: string): StoreError {
@@ -109,12 +147,20 @@ const TAG_BYTES = 16;
 const PLACE_END = 16;
 const SALT_AT = PLACE_END + CHECK_BYTES;
 const COUNTER_AT = SALT_AT + SALT_BYTES;
-const HEADER_BYTES = COUNTER_AT + COUNTER_BYTES;
+const QUEUE_ID_AT = COUNTER_AT + COUNTER_BYTES;
+export const QUEUE_ID_BYTES = 8;
+const HEADER_BYTES = QUEUE_ID_AT + QUEUE_ID_BYTES;
 /** Openings of a store whose keys are kept at hand: those that old entries are from. */
 const MAX_READING_KEYS = 1000;
-const ENCRYPTED_RANGES: ReadonlySet<number> = new Set(
-  [RANGES.entry, RANGES.chunk, RANGES.update, RANGES.failed, RANGES.note].map((range) => range.charCodeAt(0)),
-);
+/** What is encrypted; the rest are counters and marks. */
+export const ENCRYPTED_RANGES: readonly KeyRange[] = [
+  RANGES.entry,
+  RANGES.chunk,
+  RANGES.update,
+  RANGES.failed,
+  RANGES.note,
+];
+const ENCRYPTED_LETTERS: ReadonlySet<number> = new Set(ENCRYPTED_RANGES.map((range) => range.charCodeAt(0)));
 
 let scratch = Buffer.allocUnsafeSlow(64 * 1024);
 

@@ -15,6 +15,8 @@ export const FORMAT = 2;
 const FORMAT_WITH_CRC32C = 1;
 /** A value that holds another, encrypted: see `ValueCipher`. Its checksum and its place are like those of any. */
 export const ENCRYPTED_FORMAT = 3;
+/** The same, for one queue only: it opens in no other. */
+export const BOUND_FORMAT = 4;
 
 /** No value is shorter. */
 export const HEAD_OFFSET = 20;
@@ -56,7 +58,7 @@ export function frame(
 /** What is in a value; undefined when it is damaged, does not belong where it was found, or could not be decrypted. */
 export function unframe(range: KeyRange, ref: EntryRef, number: number, value: Uint8Array): ValueFrame | undefined {
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.length);
-  if (!isFrameIntact(bytes) || bytes[5] === ENCRYPTED_FORMAT) return undefined;
+  if (!isFrameIntact(bytes) || isEncrypted(bytes)) return undefined;
   if (bytes[4] !== range.charCodeAt(0) || bytes.readUInt16LE(6) !== number) return undefined;
   if (refOfValue(bytes) !== ref) return undefined;
   const bodyAt = HEAD_OFFSET + bytes.readUInt32LE(16);
@@ -80,8 +82,13 @@ export function isFrameIntact(value: Buffer): boolean {
   return value.length >= HEAD_OFFSET && value.readUInt32LE(0) === checksumOf(value);
 }
 
+/** Does it hold another value, encrypted? */
+export function isEncrypted(value: Uint8Array): boolean {
+  return value[5] === BOUND_FORMAT || value[5] === ENCRYPTED_FORMAT;
+}
+
 function isKnownFormat(value: Buffer): boolean {
-  return value[5] === FORMAT || value[5] === FORMAT_WITH_CRC32C || value[5] === ENCRYPTED_FORMAT;
+  return value[5] === FORMAT || value[5] === FORMAT_WITH_CRC32C || isEncrypted(value);
 }
 
 function checksumOf(value: Buffer): number {

@@ -1,35 +1,36 @@
-import type { NewEntry } from "../store.js";
+import type { EntryRef, NewEntry } from "../store.js";
 
 /** Ids that entries bring along from elsewhere: each is given to one entry only. */
 export class IdReservations {
-  private readonly isTaken: (id: string) => Promise<boolean>;
+  private readonly isTaken: (id: string, replaced: EntryRef | undefined) => Promise<boolean>;
   private readonly reserved = new Set<string>();
 
-  constructor(isTaken: (id: string) => Promise<boolean>) {
+  constructor(isTaken: (id: string, replaced: EntryRef | undefined) => Promise<boolean>) {
     this.isTaken = isTaken;
   }
 
-  /** Runs with the id each entry may keep, undefined for those that need a new one; holds them meanwhile. */
+  /** Runs with the id each entry may keep, undefined for those that need a new one; holds them meanwhile. That of `replaced` is free. */
   async withReservedIds<T>(
     fresh: readonly NewEntry[],
     run: (ids: readonly (string | undefined)[]) => Promise<T>,
+    replaced?: EntryRef,
   ): Promise<T> {
     if (fresh.every(({ fields }) => fields?.id === undefined)) return run([]);
     const ids: (string | undefined)[] = [];
     try {
-      for (const { fields } of fresh) ids.push(await this.reserve(fields?.id));
+      for (const { fields } of fresh) ids.push(await this.reserve(fields?.id, replaced));
       return await run(ids);
     } finally {
       for (const id of ids) if (id !== undefined) this.reserved.delete(id);
     }
   }
 
-  private async reserve(id: string | undefined): Promise<string | undefined> {
+  private async reserve(id: string | undefined, replaced: EntryRef | undefined): Promise<string | undefined> {
     if (id === undefined || this.reserved.has(id)) return undefined;
     this.reserved.add(id);
     let isFree = false;
     try {
-      isFree = !(await this.isTaken(id));
+      isFree = !(await this.isTaken(id, replaced));
     } finally {
       if (!isFree) this.reserved.delete(id);
     }

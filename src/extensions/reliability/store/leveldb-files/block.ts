@@ -57,7 +57,9 @@ function contentOf(bytes: Buffer): Buffer {
 export function readBlockEntry(reader: VarintReader, previousKey: Buffer = Buffer.alloc(0)): BlockEntry {
   const [shared, unshared, length] = [reader.next(), reader.next(), reader.next()];
   if (shared > previousKey.length) throw new RangeError("no such key before");
-  const key = Buffer.concat([previousKey.subarray(0, shared), reader.take(unshared)]);
+  const own = asBuffer(reader.take(unshared));
+  // The keys of an index share nothing: they are not copied.
+  const key = shared === 0 ? own : Buffer.concat([previousKey.subarray(0, shared), own]);
   return [key, asBuffer(reader.take(length))];
 }
 

@@ -50,20 +50,34 @@ function* damagedBlocks(
   checkEveryByte: boolean,
 ): Generator<IndexEntry> {
   const toCompare: IndexEntry[] = [];
+  const borders = new BorderReader(file);
   for (const block of blocks)
     if (
       checkEveryByte ||
       block.size < SMALL_BLOCK_BYTES ||
-      ifIntact(() => isSingleValueIntact(file, block, lastSequence)) !== true
+      ifIntact(() => isSingleValueIntact(borders, block, lastSequence)) !== true
     )
       toCompare.push(block);
   for (const run of adjacentBlocks(toCompare)) {
     const start = run[0]!.offset;
-    const bytes = readBytes(file, start, endOfBlock(run.at(-1)!) - start);
+    const bytes = readScratch(file, start, endOfBlock(run.at(-1)!) - start);
     for (const block of run)
       if (!isBlockIntact(bytes.subarray(block.offset - start, endOfBlock(block) - start))) yield block;
   }
 }
+
+/**
+ * The same memory for every read but of a block that is larger: new memory for each would take longer than the read itself.
+ * What was read is valid until the next call.
+ */
+function readScratch(file: number, at: number, length: number): Buffer {
+  if (length > MAX_READ_BYTES) return readBytes(file, at, length);
+  scratch ??= Buffer.allocUnsafeSlow(MAX_READ_BYTES);
+  if (readSync(file, scratch, 0, length, at) < length) throw new RangeError("too short");
+  return scratch.subarray(0, length);
+}
+
+let scratch: Buffer | undefined;
 
 /** Blocks that lie side by side, so many that one read gets them all. */
 function* adjacentBlocks(blocks: readonly IndexEntry[]): Generator<IndexEntry[]> {
@@ -88,26 +102,46 @@ function endOfBlock({ offset, size }: IndexEntry): number {
 
 /** Whether a block is one value, and everything around it is as it must be. */
 function isSingleValueIntact(
-  file: number,
+  borders: BorderReader,
   { offset, size }: IndexEntry,
   lastSequence = Number.MAX_SAFE_INTEGER,
 ): boolean {
-  readSync(file, blockEnd, 0, blockEnd.length, offset + size - 8);
-  if (!blockEnd.equals(SINGLE_ENTRY_END)) return false;
-  readSync(file, blockStart, 0, blockStart.length, offset);
-  const reader = new VarintReader(blockStart);
+  const reader = new VarintReader(borders.bytesAt(offset, BLOCK_START_BYTES));
   const [shared, keyLength, valueLength] = [reader.next(), reader.next(), reader.next()];
   if (shared !== 0 || reader.position + keyLength + valueLength + 8 !== size) return false;
   const key = asBuffer(reader.take(keyLength));
-  return (
-    isValueKey(key, lastSequence) &&
-    keyOfValue(asBuffer(reader.rest()))?.equals(key.subarray(0, -KEY_SUFFIX_BYTES)) === true
-  );
+  if (!isValueKey(key, lastSequence)) return false;
+  if (keyOfValue(asBuffer(reader.rest()))?.equals(key.subarray(0, -KEY_SUFFIX_BYTES)) !== true) return false;
+  return SINGLE_ENTRY_END.equals(borders.bytesAt(offset + size - 8, SINGLE_ENTRY_END.length));
 }
 
-/** Enough of a block for its first key and the beginning of the value; and its end. Used again for every block. */
-const blockStart = Buffer.alloc(128);
-const blockEnd = Buffer.alloc(9);
+/** Enough of a block for its first key and the beginning of the value. */
+const BLOCK_START_BYTES = 128;
+
+/**
+ * Reads the ends of a file's blocks. The next block begins where one ends, so the read of an end has the beginning of the
+ * next one too: one read a block. What was given is valid until the next call.
+ */
+class BorderReader {
+  private readonly file: number;
+  private readonly bytes = Buffer.alloc(SINGLE_ENTRY_END.length + TRAILER_BYTES + BLOCK_START_BYTES);
+  private from = 0;
+  private length = 0;
+
+  constructor(file: number) {
+    this.file = file;
+  }
+
+  /** Throws a RangeError when the file has not so many bytes there. */
+  bytesAt(at: number, length: number): Buffer {
+    if (at < this.from || at + length > this.from + this.length) {
+      this.from = at;
+      this.length = readSync(this.file, this.bytes, 0, this.bytes.length, at);
+      if (this.length < length) throw new RangeError("too short");
+    }
+    return this.bytes.subarray(at - this.from, at - this.from + length);
+  }
+}
 
 /** How a block with a single entry ends: one restart, at offset 0, and the type byte for "not compressed". */
 const SINGLE_ENTRY_END = Buffer.from([0, 0, 0, 0, 1, 0, 0, 0, 0]);

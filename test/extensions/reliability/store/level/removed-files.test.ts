@@ -1,6 +1,7 @@
 import { cpSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type LevelDb, makeLevelDb } from "../../../../../src/extensions/reliability/store/level/level-db.js";
 import { newEntry } from "../entries.js";
 import { makePlace, type Place, textsIn } from "../level-harness.js";
 
@@ -50,6 +51,37 @@ describe("a queue whose files are taken away while it is in use", () => {
       await again.close();
     });
   }
+
+  it.each(Object.entries(WAYS))(
+    "answers no entry when it happens in the moment of its write: %s",
+    async (_, takeAway) => {
+      let beforeNextWrite = () => {};
+      const makeDb = (...args: Parameters<typeof makeLevelDb>) => {
+        const db = makeLevelDb(...args);
+        const begin = db.batch.bind(db) as () => ReturnType<LevelDb["batch"]>;
+        const batch = () => {
+          const chained = begin();
+          const write = chained.write.bind(chained);
+          chained.write = (options?: object) => {
+            beforeNextWrite();
+            beforeNextWrite = () => {};
+            return write(options ?? {});
+          };
+          return chained;
+        };
+        return Object.assign(db, { batch }) as LevelDb;
+      };
+      const store = place.store({ durability: "fsync" }, { checkMs: 1e6, makeDb });
+      await store.open();
+      await store.put(newEntry("a"));
+      beforeNextWrite = takeAway;
+      await expect(store.put(newEntry("b"))).rejects.toMatchObject({
+        code: "io",
+        message: expect.stringContaining("removed or replaced"),
+      });
+      await store.close();
+    },
+  );
 
   it("is noticed also when nothing comes", async () => {
     const store = place.store({}, { checkMs: 10 });

@@ -1,8 +1,9 @@
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { makePrivate, makePrivateDirectory } from "../../../../../runtime/kit.js";
+import { queueIdIn } from "../../encryption/queue-id.js";
 import { checkUsedKeys, noteActiveKey, retireKeys } from "../../encryption/used-keys.js";
-import { keyCheckOf, type ValueCipher } from "../../encryption/value-cipher.js";
+import { ENCRYPTED_RANGES, keyCheckOf, queueIdOf, type ValueCipher } from "../../encryption/value-cipher.js";
 import { RANGES, rangeOf, refOf } from "../../format/keys.js";
 import { checkFormat, type Meta } from "../../format/meta.js";
 import { dataFiles, type Inspection, inspectDirectory, LOG_FILE } from "../../leveldb-files/inspect-directory.js";
@@ -163,6 +164,8 @@ async function openAndReconcile(
   await stored.open();
   try {
     const keysOfNotes = await noteKeys(stored);
+    if (cipher.keyring.all.length > 0) cipher.bindTo(await queueIdIn(directory, () => queueIdsOn(stored)));
+    if (cipher.keyring.refusesPlain) await checkAllBound(stored, cipher);
     const db = encryptedDb(stored, cipher);
     const reconciled = await reconcileStore(db, exporter, evidence);
     const { last } = reconciled.meta;
@@ -178,6 +181,25 @@ async function openAndReconcile(
 async function lowestRef(db: LevelDb): Promise<EntryRef> {
   for await (const [first] of scanKeys(db, RANGES.entry, 0, undefined, 1)) return refOf(first!);
   return Number.POSITIVE_INFINITY;
+}
+
+/** Looks at every value before any is used: while the store is open nobody else can write to it. */
+async function checkAllBound(stored: LevelDb, cipher: ValueCipher): Promise<void> {
+  for (const range of ENCRYPTED_RANGES)
+    for await (const rows of scanRows(stored, range, 0)) for (const [, value] of rows) cipher.checkNotPlain(value);
+}
+
+/** Queues that values say they were encrypted for; two are enough to know. */
+async function queueIdsOn(stored: LevelDb): Promise<readonly Buffer[]> {
+  const found = new Map<string, Buffer>();
+  for (const range of [RANGES.entry, RANGES.note])
+    for await (const rows of scanRows(stored, range, 0))
+      for (const [, value] of rows) {
+        const id = queueIdOf(value);
+        if (id !== undefined) found.set(id.toString("hex"), id);
+        if (found.size > 1) return [...found.values()];
+      }
+  return [...found.values()];
 }
 
 /** Checks of the keys that notes are encrypted with. */

@@ -1,0 +1,41 @@
+import { AdminError, type ReplayOptions, type Selection } from "../../../../runtime/kit.js";
+import { hasQueue, type QueueControl } from "../../operate/exporter-control.js";
+import { type Controls, controlOf } from "../dead-letters.js";
+import type { PlannedOptions } from "./replay-chunk.js";
+import { compileTransform, type Transform } from "./transform.js";
+
+const MAX_SAMPLES = 10;
+const MAX_STATEMENTS = 100;
+
+/** The options of a replay with what they name; throws an `AdminError` for what cannot be meant. Nothing is looked at yet. */
+export function plannedOptions(controls: Controls, selection: Selection, options: ReplayOptions): PlannedOptions {
+  const { to, transform, samples, ...others } = options;
+  if (samples !== undefined && !(Number.isInteger(samples) && samples >= 0 && samples <= MAX_SAMPLES))
+    throw new AdminError("bad_request", `samples must be a number from 0 to ${MAX_SAMPLES}`);
+  if (samples !== undefined && !options.dryRun) throw new AdminError("bad_request", "samples are those of a dry run");
+  return {
+    ...others,
+    samples,
+    ...(to !== undefined && { to: destination(controls, to, options) }),
+    ...(transform !== undefined && { transform, transformation: transformation(transform, selection) }),
+  };
+}
+
+function destination(controls: Controls, to: string, { pipeline }: ReplayOptions): QueueControl {
+  const control = controlOf(controls, to);
+  if (!hasQueue(control))
+    throw new AdminError("bad_request", `${to} has no queue (sending_queue.enabled): nothing can be put into it`);
+  if (control.pipelines === undefined)
+    throw new AdminError("bad_request", `to: ${to} is no exporter of an agent that runs: start it first`);
+  if (pipeline === false)
+    throw new AdminError("bad_request", "what goes to another exporter passes processors: it cannot go as it is");
+  return control;
+}
+
+function transformation(statements: readonly string[], selection: Selection): Transform {
+  if (statements.length === 0) throw new AdminError("bad_request", "transform: there is no statement");
+  if (statements.length > MAX_STATEMENTS)
+    throw new AdminError("bad_request", `transform: more than ${MAX_STATEMENTS} statements were given`);
+  const signal = "query" in selection ? selection.query.signal : undefined;
+  return compileTransform(statements, signal && [signal]);
+}

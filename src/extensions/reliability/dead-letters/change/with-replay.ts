@@ -1,0 +1,42 @@
+import type { Cycle, Entry } from "../../../../runtime/kit.js";
+
+/** Older ones are forgotten. */
+const MAX_CYCLES = 10;
+
+interface ReplayMark {
+  readonly at: number;
+  readonly by: string;
+  readonly generation: string;
+  readonly replayId?: string | undefined;
+}
+
+/**
+ * A dead letter as it goes back into the queue: its cycle moves into the history, its counters begin anew, and it stays
+ * the same entry, with the same id and so the same idempotency key. When it first failed at all is not forgotten.
+ */
+export function withReplay(entry: Entry, { at, by, generation, replayId }: ReplayMark): Entry {
+  const { failure, failingSince, lastAttemptAt, lastError, ...rest } = entry;
+  if (failure === undefined) throw new RangeError(`${entry.id} is no dead letter`);
+  const cycle: Cycle = {
+    failure,
+    attempts: entry.attempts,
+    calls: entry.calls,
+    ...(failingSince !== undefined && { firstFailedAt: failingSince }),
+    ...(lastError !== undefined && { lastError }),
+    generation: entry.generation,
+    replayedAt: at,
+    replayedBy: by,
+    ...(replayId !== undefined && { replayId, replayedAs: entry.id }),
+  };
+  return {
+    ...rest,
+    state: "pending",
+    firstFailedAt: entry.firstFailedAt ?? failure.at,
+    attempts: 0,
+    calls: 0,
+    history: [],
+    cycles: [...entry.cycles, cycle].slice(-MAX_CYCLES),
+    generation,
+    replays: entry.replays + 1,
+  };
+}

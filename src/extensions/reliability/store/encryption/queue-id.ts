@@ -1,0 +1,54 @@
+import { randomBytes } from "node:crypto";
+import { open, readFile, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { PRIVATE_FILE_MODE } from "../../../../runtime/kit.js";
+import { StoreError } from "../store.js";
+import { QUEUE_ID_BYTES } from "./value-cipher.js";
+
+/**
+ * A small file in a store's directory (`QUEUE`) with the random id that its encrypted values are bound to. It goes where the
+ * directory goes, so a queue that is moved or renamed stays readable. When it is gone or damaged the values tell the id, as
+ * long as they agree: `found` gives the ids that are on them, and is asked only then.
+ */
+export async function queueIdIn(directory: string, found: () => Promise<readonly Buffer[]>): Promise<Buffer> {
+  const written = await readId(directory);
+  if (written !== undefined) return written;
+  const ids = await found();
+  if (ids.length > 1) throw twoQueuesError(directory);
+  const id = ids[0] ?? randomBytes(QUEUE_ID_BYTES);
+  await writeId(directory, id);
+  return id;
+}
+
+async function readId(directory: string): Promise<Buffer | undefined> {
+  try {
+    const text = (await readFile(pathIn(directory), "utf8")).trim();
+    return /^[\da-f]{16}$/.test(text) ? Buffer.from(text, "hex") : undefined;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+async function writeId(directory: string, id: Buffer): Promise<void> {
+  const temporary = `${pathIn(directory)}.new`;
+  const file = await open(temporary, "w", PRIVATE_FILE_MODE);
+  try {
+    await file.writeFile(id.toString("hex"));
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, pathIn(directory));
+}
+
+function twoQueuesError(directory: string): StoreError {
+  return new StoreError(
+    "wrong_key",
+    `the file QUEUE in ${directory} is missing, and the queue holds entries that were encrypted for different queues: put the file back from a backup; nothing was changed`,
+  );
+}
+
+function pathIn(directory: string): string {
+  return join(directory, "QUEUE");
+}
