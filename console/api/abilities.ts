@@ -7,6 +7,8 @@ export interface Abilities {
   hasRoute(route: string): boolean;
   /** Filters of dead letters. */
   hasFilter(name: string): boolean;
+  /** What whoever is signed in may do. */
+  hasRole(role: string): boolean;
   /** What may be said of a replay. */
   hasReplayKey(name: string): boolean;
 }
@@ -16,6 +18,7 @@ interface Answer {
   readonly routes: readonly string[];
   readonly filters: readonly string[];
   readonly replay: readonly string[];
+  readonly roles: readonly string[];
 }
 
 /** Undefined until it is known. */
@@ -26,6 +29,7 @@ export function useAbilities(): Abilities | undefined {
       traceUrl: data.traceUrl,
       hasRoute: (route) => data.routes.includes(route),
       hasFilter: (name) => data.filters.includes(name),
+      hasRole: (role) => data.roles.includes(role),
       hasReplayKey: (name) => data.replay.includes(name),
     }
   );

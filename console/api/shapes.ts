@@ -1,5 +1,7 @@
 /** What the API answers with, as far as the console shows it; docs/openapi.yaml has all of it. */
 
+export type { GraphDescription as Graph, GraphEdge, GraphNode } from "../../src/runtime/contract/inspect/graph.js";
+
 /** ISO 8601; a number is milliseconds since 1970. */
 export type Time = string | number;
 
@@ -96,6 +98,17 @@ export interface Entry {
   readonly parent?: string;
   readonly generation?: string;
   readonly replays?: number;
+  readonly edits?: readonly Edit[];
+  readonly movedFrom?: string;
+}
+
+/** A change of an entry's payload by an operator; revision 0 is the payload as it came. */
+export interface Edit {
+  readonly revision: number;
+  readonly at: Time;
+  readonly by: string;
+  readonly reason?: string;
+  readonly transform?: readonly string[];
 }
 
 export interface Group {
@@ -126,28 +139,6 @@ export interface Agent {
   readonly generation: string;
   readonly pipelines: readonly string[];
   readonly warnings: readonly { readonly message: string; readonly place?: string }[];
-}
-
-export interface GraphNode {
-  readonly id: string;
-  readonly kind: "receiver" | "processor" | "connector" | "exporter";
-  readonly name: string;
-  readonly type: string;
-  readonly pipelines: readonly string[];
-  readonly signals: readonly string[];
-}
-
-export interface GraphEdge {
-  readonly id: string;
-  readonly from: string;
-  readonly to: string;
-  readonly pipeline: string;
-  readonly signal: string;
-}
-
-export interface Graph {
-  readonly nodes: readonly GraphNode[];
-  readonly edges: readonly GraphEdge[];
 }
 
 /** What passed in the last second, in records per second. */
@@ -193,7 +184,9 @@ export interface Replay {
   readonly state: "running" | "paused" | "done" | "cancelled" | "failed";
   readonly by?: string;
   readonly reason?: string;
+  readonly dryRun?: boolean;
   readonly to?: string;
+  readonly transform?: readonly string[];
   readonly startedAt: Time;
   readonly endedAt?: Time;
   readonly total: number;
@@ -217,7 +210,24 @@ export interface DryRun {
   readonly total: number;
   readonly wouldReplay: number;
   readonly skipped: Readonly<Record<string, number>>;
-  readonly samples?: readonly { readonly id: string; readonly before: unknown; readonly after: unknown }[];
+  readonly examples?: readonly SkippedExample[];
+  readonly samples?: readonly ReplaySample[];
+}
+
+export interface SkippedExample {
+  readonly id: string;
+  readonly reason: string;
+  readonly message?: string;
+}
+
+/** An entry as it is and as it would be sent; `note` says why there is nothing to compare. */
+export interface ReplaySample {
+  readonly id: string;
+  readonly before?: unknown;
+  readonly after?: unknown;
+  readonly changed?: boolean;
+  readonly masked: boolean;
+  readonly note?: string;
 }
 
 export interface OttlResult {
@@ -232,4 +242,6 @@ export interface ReplayReport {
   readonly selected: number;
   readonly replayed: number;
   readonly skipped: Readonly<Record<string, number>>;
+  readonly examples?: readonly SkippedExample[];
+  readonly samples?: readonly ReplaySample[];
 }

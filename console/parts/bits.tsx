@@ -14,9 +14,10 @@ export function Badge({ tone, children }: { tone: Tone; children: ComponentChild
 /** How long ago, with the exact time for whoever points at it. */
 export function Ago({ at }: { at: Time | undefined }) {
   if (at === undefined) return <span class="dim">never</span>;
+  const age = Date.now() - toMs(at);
   return (
     <time dateTime={new Date(toMs(at)).toISOString()} title={clockText(at)}>
-      {durationText(Math.max(Date.now() - toMs(at), 0))} ago
+      {age < 1_000 ? "just now" : `${durationText(age)} ago`}
     </time>
   );
 }

@@ -1,8 +1,7 @@
 import { useMemo } from "preact/hooks";
-import { type DiffLine, diffValues } from "./diff.js";
+import { diffValues, withContext } from "../../src/runtime/kit/text/diff-lines.js";
 import { Text } from "./text.js";
 
-const CONTEXT = 3;
 const MAX_LINES = 400;
 
 /** Two values as one text: what is only in the first, and only in the second, with a few lines around. */
@@ -26,14 +25,4 @@ export function DiffView({ before, after }: { before: unknown; after: unknown })
       {lines.length > MAX_LINES && <div class="dim">{lines.length - MAX_LINES} more lines</div>}
     </pre>
   );
-}
-
-/** Only lines near a change; undefined stands for those left out. */
-function withContext(lines: readonly DiffLine[]): (DiffLine | undefined)[] {
-  const isNear = lines.map(() => false);
-  for (const [i, { kind }] of lines.entries()) {
-    if (kind !== "same") isNear.fill(true, Math.max(i - CONTEXT, 0), i + CONTEXT + 1);
-  }
-  if (!isNear.includes(true)) return [...lines];
-  return lines.flatMap((line, i) => (isNear[i] ? [line] : isNear[i - 1] || i === 0 ? [undefined] : []));
 }

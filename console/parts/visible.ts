@@ -25,6 +25,14 @@ export function textRuns(text: string): TextRun[] {
   return runs;
 }
 
+/** JSON whose texts mean the same, with what a reader would not see, or be misled by, written as escapes. */
+export function escapeHidden(json: string): string {
+  return json.replace(HIDDEN, (character) => {
+    const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));
+    return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
+  });
+}
+
 function nameOf(character: string): string {
   const code = character.codePointAt(0)!;
   if (code === 0x1b) return "ESC";

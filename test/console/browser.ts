@@ -51,9 +51,11 @@ export function sidewaysScroll(page: Page): Promise<number> {
   return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
 }
 
+const folder = process.env["SLUICE_SCREENSHOTS"];
+export const takesPictures = folder !== undefined;
+
 /** Keeps a picture when SLUICE_SCREENSHOTS names a folder for them. */
 export async function takePicture(page: Page, name: string): Promise<void> {
-  const folder = process.env["SLUICE_SCREENSHOTS"];
   if (folder === undefined) return;
   mkdirSync(folder, { recursive: true });
   await page.screenshot({ path: join(folder, `${name}.png`) });

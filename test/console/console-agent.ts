@@ -106,7 +106,7 @@ service:
 }
 
 /** A port that is free now, for an agent that must come back at the same one. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createTcpServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;

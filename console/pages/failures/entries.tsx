@@ -1,8 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
-import { get, query } from "../../api/client.js";
+import { type ApiError, get, query } from "../../api/client.js";
 import type { Entry } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
-import { Ago, Empty, Load } from "../../parts/bits.js";
+import { Ago, Empty, Load, Problem } from "../../parts/bits.js";
 import { bytesText, countText } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 import { goTo, linkTo } from "../../route.js";
@@ -22,39 +22,56 @@ export function Entries({ filters }: { filters: Filters }) {
   const asked = { ...apiFilters(filters), limit: String(PAGE) };
   const first = useLoad<EntryPageOf>(`/dead-letters${query(asked)}`);
   const [more, setMore] = useState<EntryPageOf[]>([]);
+  const [wanted, setWanted] = useState(PAGE);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [failed, setFailed] = useState<ApiError>();
+  const pages = first.data === undefined ? [] : [first.data, ...more];
+  const entries = pages.flatMap((each) => each.entries);
+  const cursor = pages.at(-1)?.cursor;
+  const isSearching = cursor !== undefined && entries.length < Math.min(wanted, MAX_ROWS) && failed === undefined;
+  const loadMore = () => {
+    setFailed(undefined);
+    setWanted(entries.length + PAGE);
+  };
   useEffect(() => {
     setMore([]);
+    setWanted(PAGE);
+    setFailed(undefined);
     setChosen(new Set());
   }, [first.data]);
+  // A page of the API looks at so many dead letters only; a filter that finds little goes through many of them.
+  useEffect(() => {
+    if (!isSearching) return;
+    const abort = new AbortController();
+    get<EntryPageOf>(`/dead-letters${query({ ...asked, cursor })}`, abort.signal).then(
+      (page) => !abort.signal.aborted && setMore((before) => [...before, page]),
+      (error: unknown) => !abort.signal.aborted && setFailed(error as ApiError),
+    );
+    return () => abort.abort();
+  }, [isSearching, cursor]);
   return (
     <Load of={first} part="Dead letters">
-      {(page) => {
-        const pages = [page, ...more];
-        const entries = pages.flatMap((each) => each.entries);
-        const { cursor } = pages.at(-1)!;
-        const loadMore = async () =>
-          setMore([...more, await get<EntryPageOf>(`/dead-letters${query({ ...asked, cursor })}`)]);
-        const canLoad = cursor !== undefined && entries.length < MAX_ROWS;
-        return (
-          <>
-            <Toolbar chosen={chosen} filters={filters} isEmpty={entries.length === 0} />
-            {entries.length === 0 && cursor === undefined ? (
-              <Empty>No dead letter matches.</Empty>
-            ) : (
-              <EntryTable entries={entries} chosen={chosen} onChoose={setChosen} />
-            )}
-            {canLoad && (
-              <p>
-                <button type="button" onClick={() => void loadMore()}>
-                  Load more
-                </button>
-              </p>
-            )}
-            {entries.length >= MAX_ROWS && <p class="dim">The first {countText(MAX_ROWS)}; filter to see others.</p>}
-          </>
-        );
-      }}
+      {() => (
+        <>
+          <Toolbar chosen={chosen} filters={filters} isEmpty={entries.length === 0} />
+          {entries.length > 0 && <EntryTable entries={entries} chosen={chosen} onChoose={setChosen} />}
+          {failed && <Problem error={failed} part="Dead letters" />}
+          {isSearching && (
+            <p class="empty" role="status">
+              Searching… {countText(entries.length)} found so far.
+            </p>
+          )}
+          {cursor === undefined && entries.length === 0 && <Empty>No dead letter matches.</Empty>}
+          {!isSearching && cursor !== undefined && entries.length < MAX_ROWS && (
+            <p>
+              <button type="button" onClick={loadMore}>
+                Load more
+              </button>
+            </p>
+          )}
+          {entries.length >= MAX_ROWS && <p class="dim">The first {countText(MAX_ROWS)}; filter to see others.</p>}
+        </>
+      )}
     </Load>
   );
 }

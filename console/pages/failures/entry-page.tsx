@@ -29,14 +29,16 @@ export function EntryPage({ id }: { id: string }) {
                 {entry.state.replaceAll("_", " ")}
               </Badge>
               <span class="spacer" />
-              {abilities?.hasRoute("POST /dead-letters/:id/edit") && (
+              {entry.state === "failed" && abilities?.hasRole("replay") && abilities.hasRole("reveal") && (
                 <a class="button" href={linkTo("replay", ["edit", id])}>
                   Edit…
                 </a>
               )}
-              <a class="button primary" href={linkTo("replay", ["new"], { ids: id })}>
-                Replay…
-              </a>
+              {entry.state === "failed" && (
+                <a class="button primary" href={linkTo("replay", ["new"], { ids: id })}>
+                  Replay…
+                </a>
+              )}
             </header>
             <div class="columns">
               <section class="card">
@@ -48,7 +50,7 @@ export function EntryPage({ id }: { id: string }) {
                 <Timeline entry={entry} />
               </section>
             </div>
-            <PayloadView id={id} />
+            <PayloadView id={id} edits={entry.edits ?? []} />
           </>
         )}
       </Load>
@@ -87,6 +89,7 @@ function EntryFacts({ entry }: { entry: Entry }) {
                 </a>,
               ],
             ] as const)),
+        ...(entry.movedFrom === undefined ? [] : ([["Moved from", text(entry.movedFrom)]] as const)),
         ...(entry.parent === undefined
           ? []
           : ([

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { FAILURE_REASONS } from "../../../src/runtime/contract/operations/failure-reasons.js";
 import { useAbilities } from "../../api/abilities.js";
 import type { Exporter } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
@@ -7,18 +8,6 @@ import { goTo } from "../../route.js";
 /** The filters of the address, as the API reads them. */
 export type Filters = Readonly<Record<string, string>>;
 
-const REASONS = [
-  "permanent",
-  "retry_exhausted",
-  "poison",
-  "rate_limited",
-  "circuit_open",
-  "queue_full",
-  "expired",
-  "partial_success",
-  "rejected",
-  "imported",
-];
 const SPANS: readonly (readonly [string, string])[] = [
   ["15", "15 minutes"],
   ["60", "1 hour"],
@@ -32,6 +21,8 @@ const TEXTS: readonly (readonly [string, string, string])[] = [
   ["text", "Text", "timeout"],
   ["where", "OTTL condition", 'attributes["http.status"] == 500'],
 ];
+/** They look into records: only for those who may see what is masked for others. */
+const RECORD_FILTERS = ["attribute", "text", "where"];
 export const FILTER_NAMES = ["exporter", "reason", "signature", "minutes", ...TEXTS.map(([name]) => name)];
 
 /** What the API is asked for: minutes become the time they began at, to the minute, so that pages stay the same. */
@@ -47,6 +38,8 @@ export function apiFilters(filters: Filters): Record<string, string> {
 export function FilterBar({ filters, view }: { filters: Filters; view: string | undefined }) {
   const { data } = useLoad<{ exporters: readonly Exporter[] }>("/exporters");
   const abilities = useAbilities();
+  const mayReveal = abilities?.hasRole("reveal") ?? true;
+  const isShut = (name: string) => !mayReveal && RECORD_FILTERS.includes(name);
   const [draft, setDraft] = useState<Filters>(filters);
   const key = JSON.stringify(filters);
   useEffect(() => setDraft(JSON.parse(key) as Filters), [key]);
@@ -80,7 +73,7 @@ export function FilterBar({ filters, view }: { filters: Filters; view: string | 
       {select(
         "reason",
         "Reason",
-        REASONS.map((reason) => [reason, reason.replaceAll("_", " ")] as const),
+        FAILURE_REASONS.map((reason) => [reason, reason.replaceAll("_", " ")] as const),
       )}
       {select("minutes", "Failed within", SPANS)}
       {TEXTS.filter(([name]) => abilities?.hasFilter(name)).map(([name, label, example]) => (
@@ -88,7 +81,9 @@ export function FilterBar({ filters, view }: { filters: Filters; view: string | 
           <span>{label}</span>
           <input
             value={draft[name] ?? ""}
-            placeholder={example}
+            placeholder={isShut(name) ? "needs the role reveal" : example}
+            disabled={isShut(name)}
+            title={isShut(name) ? "It looks into records, which needs the role reveal" : undefined}
             spellcheck={false}
             onInput={(event) => setDraft({ ...draft, [name]: event.currentTarget.value })}
           />

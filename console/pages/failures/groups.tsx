@@ -1,64 +1,95 @@
-import { useAbilities } from "../../api/abilities.js";
+import { useState } from "preact/hooks";
 import { query } from "../../api/client.js";
-import type { Group } from "../../api/shapes.js";
+import type { Group, Time } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Ago, Empty, Load } from "../../parts/bits.js";
-import { countText, messageText } from "../../parts/format.js";
+import { countText, messageText, toMs } from "../../parts/format.js";
 import { Bars } from "../../parts/sparkline.js";
 import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
 import { apiFilters, type Filters } from "./filters.js";
 
 const EVERY_MS = 10_000;
-/** Groups are counted ahead, by these; with other filters the agent looks through the dead letters. */
-const GROUP_FILTERS = ["exporter", "reason", "category", "signature"];
+/** While the agent still looks through its dead letters. */
+const COUNTING_EVERY_MS = 1_000;
+/** A count that is older says so. */
+const OLD_MS = 15_000;
+/** More rows than somebody reads only make the page slow. */
+const ROWS = 50;
 
-type GroupPage = { readonly groups: readonly Group[]; readonly isComplete?: boolean };
-
-interface Stats {
-  readonly entries: number;
-  readonly signatures: readonly (Omit<Group, "error"> & { readonly class: string; readonly message: string })[];
+interface GroupPage {
+  readonly groups: readonly Group[];
+  readonly isComplete: boolean;
+  readonly looked: number;
+  readonly at: Time;
 }
 
 /** One line a cause: failures that are alike. */
 export function Groups({ filters }: { filters: Filters }) {
-  const abilities = useAbilities();
-  const wanted = apiFilters(filters);
-  const isCounted = Object.keys(wanted).every((name) => GROUP_FILTERS.includes(name));
-  const hasGroups = abilities && isCounted && abilities.hasRoute("GET /dead-letters/groups");
-  const asked = query(wanted);
-  const grouped = useLoad<GroupPage>(hasGroups === true ? `/dead-letters/groups${asked}` : undefined, EVERY_MS);
-  const counted = useLoad<Stats>(hasGroups === false ? `/dead-letters/stats${asked}` : undefined, EVERY_MS);
-  if (hasGroups === false) {
-    return (
-      <Load of={counted} part="Causes">
-        {({ signatures }) => (
-          <GroupTable
-            filters={filters}
-            groups={signatures.map(({ class: name, message, ...rest }) => ({
-              ...rest,
-              error: { class: name, message },
-            }))}
-          />
-        )}
-      </Load>
-    );
-  }
+  const [isCounting, setCounting] = useState(false);
+  const path = `/dead-letters/groups${query(apiFilters(filters))}`;
+  const grouped = useLoad<GroupPage>(path, isCounting ? COUNTING_EVERY_MS : EVERY_MS);
+  const isPartial = grouped.data?.isComplete === false;
+  if (isPartial !== isCounting) setCounting(isPartial);
   return (
     <Load of={grouped} part="Causes">
-      {({ groups, isComplete = true }) => (
+      {(page) => (
         <>
-          {!isComplete && <p class="note">Still counting: there may be more causes than these.</p>}
-          <GroupTable filters={filters} groups={groups} />
+          <CountNote page={page} />
+          {(page.isComplete || page.groups.length > 0) && (
+            <GroupTable key={path} filters={filters} groups={page.groups} />
+          )}
         </>
       )}
     </Load>
   );
 }
 
+function CountNote({ page: { isComplete, looked, at } }: { page: GroupPage }) {
+  if (!isComplete)
+    return (
+      <p class="note" role="status">
+        Still counting: {countText(looked)} dead letters looked through so far.
+      </p>
+    );
+  if (Date.now() - toMs(at) < OLD_MS) return null;
+  return (
+    <p class="dim">
+      Counted <Ago at={at} />.
+    </p>
+  );
+}
+
 function GroupTable({ groups, filters }: { groups: readonly Group[]; filters: Filters }) {
+  const [rows, setRows] = useState(ROWS);
+  const isFiltered = Object.values(apiFilters(filters)).some((value) => value !== "");
   if (groups.length === 0)
-    return <Empty>No dead letters. Everything that was accepted was delivered or is queued.</Empty>;
+    return (
+      <Empty>
+        {isFiltered
+          ? "No dead letter matches these filters."
+          : "No dead letters. Everything that was accepted was delivered or is queued."}
+      </Empty>
+    );
+  const left = groups.length - rows;
+  return (
+    <>
+      <GroupRows groups={groups.slice(0, rows)} filters={filters} />
+      {left > 0 && (
+        <p>
+          <button type="button" onClick={() => setRows(rows + ROWS)}>
+            Show {countText(Math.min(left, ROWS))} more
+          </button>{" "}
+          <span class="dim">
+            of {countText(left)} smaller {left === 1 ? "cause" : "causes"}
+          </span>
+        </p>
+      )}
+    </>
+  );
+}
+
+function GroupRows({ groups, filters }: { groups: readonly Group[]; filters: Filters }) {
   return (
     <table>
       <thead>

@@ -1,10 +1,10 @@
-import type { Cycle, Entry } from "../../api/shapes.js";
+import type { Cycle, Edit, Entry } from "../../api/shapes.js";
 import { clockText, durationText, toMs } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 
 /** From when it came in, through earlier failures and their replays, to its last attempts and how it ended. */
 export function Timeline({ entry }: { entry: Entry }) {
-  const { history, cycles, failure, calls } = entry;
+  const { history, cycles, failure, calls, edits = [] } = entry;
   return (
     <ol class="timeline">
       <Step at={entry.enqueuedAt} title="came in" tone="info" />
@@ -32,6 +32,9 @@ export function Timeline({ entry }: { entry: Entry }) {
           text={failure.error.message}
         />
       )}
+      {edits.map((edit) => (
+        <EditStep key={edit.revision} edit={edit} />
+      ))}
     </ol>
   );
 }
@@ -48,6 +51,20 @@ function CycleSteps({ cycle }: { cycle: Cycle }) {
       />
       <Step at={replayedAt} title={`replayed by ${replayedBy}`} tone="good" />
     </>
+  );
+}
+
+/** Edits stand at the end, whenever they were: what they changed is what is there now. */
+function EditStep({ edit: { at, by, reason, revision, transform } }: { edit: Edit }) {
+  const how = transform === undefined ? "edited" : "changed by statements";
+  return (
+    <Step at={at} title={`${how} by ${by} (revision ${revision})`} tone="info" text={reason}>
+      {transform?.map((text, i) => (
+        <div key={i}>
+          <Text value={text} max={300} />
+        </div>
+      ))}
+    </Step>
   );
 }
 

@@ -1,6 +1,8 @@
-import type { DryRun } from "../../api/shapes.js";
+import type { DryRun, ReplaySample, SkippedExample } from "../../api/shapes.js";
+import { Badge } from "../../parts/bits.js";
 import { DiffView } from "../../parts/diff-view.js";
 import { countText } from "../../parts/format.js";
+import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
 
 /** Why an entry would be left, in words; a reason that is not here is shown as it is. */
@@ -12,6 +14,9 @@ export const SKIPS: Readonly<Record<string, string>> = {
   skip_downstream: "its backend is down",
   skip_max_replays: "was replayed too often",
   skip_not_found: "is no longer there",
+  skip_transform: "a statement fails on it",
+  skip_destination: "that exporter takes no such signal, or it has not passed the processors of its pipeline",
+  skip_moving: "is being moved to another exporter",
 };
 
 /** What a replay would do: how many, which are left and why, and how the first of them would change on the way. */
@@ -36,21 +41,58 @@ export function DryRunView({ result }: { result: DryRun }) {
           {skipped.map(([reason, count]) => (
             <li key={reason}>
               {countText(count)}: {SKIPS[reason] ?? reason}
+              <Examples examples={result.examples?.filter((each) => each.reason === reason) ?? []} />
             </li>
           ))}
         </ul>
       )}
-      {result.samples?.map(({ id, before, after }) => (
-        <div key={id} class="sample">
-          <h3>
-            <a class="mono" href={linkTo("failures", [id])}>
-              {id}
-            </a>{" "}
-            <span class="dim">as it is, and as it would be sent</span>
-          </h3>
-          <DiffView before={before} after={after} />
-        </div>
+      {result.samples?.map((sample) => (
+        <SampleView key={sample.id} sample={sample} />
       ))}
     </section>
+  );
+}
+
+const MAX_EXAMPLES = 3;
+
+/** The first that would be left, and what is wrong with them. */
+function Examples({ examples }: { examples: readonly SkippedExample[] }) {
+  return (
+    <ul class="plain dim">
+      {examples.slice(0, MAX_EXAMPLES).map(({ id, message }) => (
+        <li key={id}>
+          <a class="mono" href={linkTo("failures", [id])}>
+            {id}
+          </a>
+          {message !== undefined && (
+            <>
+              : <Text value={message} max={300} />
+            </>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function SampleView({ sample }: { sample: ReplaySample }) {
+  const { id, before, after, changed, masked, note } = sample;
+  return (
+    <div class="sample">
+      <h3>
+        <a class="mono" href={linkTo("failures", [id])}>
+          {id}
+        </a>{" "}
+        <span class="dim">as it is, and as it would be sent</span> {masked && <Badge tone="info">masked</Badge>}
+      </h3>
+      {note === undefined ? (
+        <DiffView before={before} after={after} />
+      ) : (
+        <p class="note">
+          <Text value={note} max={300} />
+        </p>
+      )}
+      {changed && masked && <p class="dim">What is masked on both sides may differ too.</p>}
+    </div>
   );
 }

@@ -1,22 +1,27 @@
 import { useState } from "preact/hooks";
 import { post, segment } from "../../api/client.js";
+import type { Entry } from "../../api/shapes.js";
 import { ConfirmDialog, type Why } from "../../parts/dialog.js";
 import { DiffView } from "../../parts/diff-view.js";
 import { Text } from "../../parts/text.js";
+import { escapeHidden } from "../../parts/visible.js";
 import { goTo, linkTo } from "../../route.js";
 
 /** Mends one entry by hand: its payload as OTLP/JSON, what was changed in it, and then the replay. */
 export function EditPage({ id }: { id: string }) {
   const [original, setOriginal] = useState<unknown>();
+  const [revision, setRevision] = useState(0);
   const [text, setText] = useState("");
   const [isAsking, setAsking] = useState<"reveal" | "save" | undefined>("reveal");
   const reveal = async (why: Why) => {
-    const { payload } = await post<{ payload: unknown }>(`/dead-letters/${segment(id)}/reveal`, why);
+    const { entry, payload } = await post<Revealed>(`/dead-letters/${segment(id)}/reveal`, why);
+    setRevision(entry.edits?.at(-1)?.revision ?? 0);
     setOriginal(payload);
-    setText(JSON.stringify(payload, null, 2));
+    setText(written(payload));
   };
   const save = async (why: Why) => {
-    await post(`/dead-letters/${segment(id)}/edit`, { payload: JSON.parse(text) as unknown, ...why });
+    // As text its numbers stay as they were written.
+    await post(`/dead-letters/${segment(id)}/edit`, { payload: text, revision, ...why });
     goTo("replay", ["new"], { ids: id });
   };
   const parsed = parse(text);
@@ -51,10 +56,15 @@ export function EditPage({ id }: { id: string }) {
               </p>
             )}
             <p class="toolbar">
-              <button type="button" class="primary" disabled={"error" in parsed} onClick={() => setAsking("save")}>
+              <button
+                type="button"
+                class="primary"
+                disabled={"error" in parsed || text === written(original)}
+                onClick={() => setAsking("save")}
+              >
                 Save and go on to the replay…
               </button>
-              <button type="button" onClick={() => setText(JSON.stringify(original, null, 2))}>
+              <button type="button" onClick={() => setText(written(original))}>
                 Undo all
               </button>
             </p>
@@ -84,6 +94,15 @@ export function EditPage({ id }: { id: string }) {
       )}
     </>
   );
+}
+
+interface Revealed {
+  readonly entry: Entry;
+  readonly payload: unknown;
+}
+
+function written(payload: unknown): string {
+  return escapeHidden(JSON.stringify(payload, null, 2));
 }
 
 function parse(text: string): { readonly value: unknown } | { readonly error: string } {

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { segment } from "../../api/client.js";
+import { useEvents } from "../../api/events.js";
 import type { Replay, ReplayOutcome } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Ago, Badge, Facts, Load } from "../../parts/bits.js";
@@ -10,11 +11,16 @@ import { SKIPS } from "./dry-run-view.js";
 import { changeReplay, replayOf } from "./replay-api.js";
 import { ReplayBadge } from "./replay-page.js";
 
-const EVERY_MS = 1_000;
-
 /** One replay: how far it is, and what became of each entry. */
 export function JobPage({ id }: { id: string }) {
-  const loaded = useLoad<Replay>(`/replays/${segment(id)}`, EVERY_MS);
+  const path = `/replays/${segment(id)}`;
+  const loaded = useLoad<Replay>(path);
+  const [isSettled, setSettled] = useState(false);
+  // The agent says when something has changed; what became of each entry is asked for then.
+  useEvents(isSettled ? undefined : `${path}/events`, ({ name }) => {
+    loaded.reload();
+    if (name === "settled") setSettled(true);
+  });
   return (
     <>
       <p class="crumbs">
@@ -111,6 +117,9 @@ function Progress({ replay }: { replay: Replay }) {
           ["By", <Text key="by" value={replay.by ?? "unknown"} />],
           ...(replay.reason === undefined ? [] : ([["Reason", <Text key="reason" value={replay.reason} />]] as const)),
           ...(replay.to === undefined ? [] : ([["To", <Text key="to" value={replay.to} />]] as const)),
+          ...(replay.transform ?? []).map(
+            (text, i) => ["Changed by", <Text key={i} value={text} max={300} />] as const,
+          ),
           ...left.map(([reason, count]) => ["Left", `${countText(count)}: ${SKIPS[reason] ?? reason}`] as const),
         ]}
       />

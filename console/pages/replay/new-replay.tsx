@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { type Abilities, useAbilities } from "../../api/abilities.js";
-import type { DryRun, Exporter } from "../../api/shapes.js";
+import { query } from "../../api/client.js";
+import type { DryRun, Exporter, Group } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { Empty, Facts } from "../../parts/bits.js";
 import { Text } from "../../parts/text.js";
@@ -111,7 +112,20 @@ function Chosen({ asked }: { asked: Asked }) {
     <>
       <p>All dead letters with</p>
       <Facts rows={Object.entries(asked).map(([name, value]) => [name, <Text key={name} value={value} />] as const)} />
+      {asked["signature"] !== undefined && <Cause signature={asked["signature"]} />}
     </>
+  );
+}
+
+/** A signature says nothing to people: the error does that it stands for. */
+function Cause({ signature }: { signature: string }) {
+  const { data } = useLoad<{ groups: readonly Group[] }>(`/dead-letters/groups${query({ signature })}`);
+  const error = data?.groups[0]?.error;
+  if (error === undefined) return null;
+  return (
+    <p class="dim">
+      which is: <Text value={typeof error === "string" ? error : error.message} />
+    </p>
   );
 }
 
@@ -149,7 +163,7 @@ function HowForm({ draft, abilities, onChange }: HowProps) {
           onInput={(event) => onChange({ rate: event.currentTarget.value })}
         />
       </label>
-      {abilities?.hasReplayKey("transform") && (
+      {abilities?.hasReplayKey("transform") && abilities.hasRole("reveal") && (
         <label class="field">
           <span>Change with OTTL first, one statement a line</span>
           <textarea

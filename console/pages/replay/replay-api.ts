@@ -1,7 +1,7 @@
 import type { Abilities } from "../../api/abilities.js";
-import { ApiError, post, request, segment } from "../../api/client.js";
+import { ApiError, get, post, request, segment } from "../../api/client.js";
 import type { DryRun, Replay, ReplayReport } from "../../api/shapes.js";
-import { FILTER_NAMES } from "../failures/filters.js";
+import { apiFilters } from "../failures/filters.js";
 
 /** What was entered about how something is to be replayed. */
 export interface ReplayDraft {
@@ -19,24 +19,31 @@ export type Asked = Readonly<Record<string, string>>;
 type JobAnswer = Replay & { readonly report?: ReplayReport };
 
 const SAMPLES = 3;
-const SELECTING = [...FILTER_NAMES, "since", "until", "signal"];
+const AGAIN_MS = 500;
 
 /** Ids, or a query, as the API takes them; undefined when the address names nothing. */
 export function selectionOf(asked: Asked): object | undefined {
   const ids = asked["ids"]?.split(",").filter((id) => id !== "");
   if (ids !== undefined && ids.length > 0) return { ids };
-  const query = Object.fromEntries(Object.entries(asked).filter(([name]) => SELECTING.includes(name)));
+  const { since, until, signal, ...filters } = asked;
+  const others = Object.entries({ since, until, signal }).filter(([, value]) => value !== undefined);
+  const query = { ...apiFilters(filters), ...Object.fromEntries(others) };
   return Object.keys(query).length === 0 ? undefined : { query };
 }
 
 /** What would happen. */
 export async function dryRun(asked: Asked, draft: ReplayDraft, abilities: Abilities): Promise<DryRun> {
   const samples = abilities.hasReplayKey("samples") ? { samples: SAMPLES } : {};
-  const body = { ...bodyOf(asked, draft, abilities), dry_run: true, ...samples };
-  const answer = await post<DryRun & JobAnswer>("/dead-letters/replay", body);
-  if (answer.report === undefined) return answer;
-  const { selected, replayed, skipped } = answer.report;
-  return { total: selected, wouldReplay: replayed, skipped, samples: answer.samples ?? [] };
+  const body = { ...bodyOf(asked, draft, abilities), dryRun: true, ...samples };
+  let answer = await post<JobAnswer>("/dead-letters/replay", body);
+  // One that looks at many entries is answered before it is done.
+  while (answer.report === undefined) {
+    if (answer.state === "failed") throw new Error(answer.error ?? "the dry run failed");
+    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    answer = await get<JobAnswer>(`/replays/${segment(answer.id)}`);
+  }
+  const { selected, replayed, ...report } = answer.report;
+  return { total: selected, wouldReplay: replayed, ...report };
 }
 
 /** Starts it; gives the id of the job. */

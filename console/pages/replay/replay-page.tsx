@@ -21,6 +21,7 @@ const STATE_TONES: Readonly<Record<Replay["state"], Tone>> = {
 /** How a replay is. What was put back may still wait or have failed again: only then it is known whether it was any use. */
 export function ReplayBadge({ replay }: { replay: Replay }) {
   const { state, delivered, failedAgain = 0, pending = 0 } = replay;
+  if (replay.dryRun) return <Badge tone="off">dry run</Badge>;
   if (state !== "done" || delivered === undefined) return <Badge tone={STATE_TONES[state]}>{state}</Badge>;
   if (failedAgain > 0) return <Badge tone="bad">{countText(failedAgain)} failed again</Badge>;
   if (pending > 0) return <Badge tone="info">being sent</Badge>;

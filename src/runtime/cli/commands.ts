@@ -90,10 +90,14 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
       "Give names to see only these: sluice components otlp batch",
       "With --config or --plugin, those of the plugins too.",
     ],
-    options: { ...PLUGINS, ...JSON_OUT },
+    options: {
+      short: { type: "boolean", description: "One line each: kind, type and what it does." },
+      ...PLUGINS,
+      ...JSON_OUT,
+    },
     names: "[name ...]",
     examples: [
-      "sluice components",
+      "sluice components --short",
       "sluice components batch",
       "sluice components --plugin ./my-processor.js my_processor",
       "sluice components --json",
@@ -157,6 +161,28 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     },
     examples: ["sluice init", "sluice init --endpoint http://localhost:4318 --signals logs,traces --pii"],
     load: async () => (await import("./init/init.js")).init,
+  },
+  {
+    name: "demo",
+    summary: "See in two minutes what happens when a backend fails.",
+    details: [
+      "Runs a shop that sends, an agent, and a backend that is down first and refuses records then, and leads you step by",
+      "step from the failure over its cause to the replay, in the console and on the command line. All of it is in this",
+      "process; its files are in a temporary folder. q, Ctrl-C or the end of the last step stops it, and nothing stays.",
+      "Where there is no terminal it goes on by itself, as with --auto.",
+    ],
+    options: {
+      auto: { type: "boolean", description: "Go from step to step, replay and end, without waiting for anybody." },
+      "no-open": { type: "boolean", description: "Do not open the console in a browser." },
+      port: {
+        type: "string",
+        value: "N",
+        description: "The port of the console; default: 55679, or any when that is taken. 0: any that is free.",
+      },
+      json: { type: "boolean", description: "Print a line of JSON for each thing that happens; with that --auto." },
+    },
+    examples: ["sluice demo", "sluice demo --auto --json"],
+    load: async () => (await import("./demo/demo.js")).demo,
   },
   {
     name: "create",

@@ -3,8 +3,9 @@ import type { ComponentFactory } from "../contract/component.js";
 import { DEFAULT_SETTINGS, uncheckedExporterSettingsSchema } from "../contract/schema/exporter-settings.js";
 import { nearest } from "../contract/schema/suggest.js";
 import type { CommandContext } from "./command.js";
+import { type Column, table } from "./print/table.js";
 import { registryWithPlugins } from "./registry-with-plugins.js";
-import { EXIT, UsageError } from "./terminal.js";
+import { EXIT, type Output, UsageError } from "./terminal.js";
 
 export interface ComponentDescription {
   readonly kind: string;
@@ -32,7 +33,12 @@ export async function components(context: CommandContext): Promise<number> {
     );
     throw new UsageError(`there is no component "${name}"`, guess && `did you mean "${guess}"?`);
   }
-  terminal.out.write(values["json"] === true ? `${JSON.stringify(chosen, undefined, 2)}\n` : componentsText(chosen));
+  const isShort = values["short"] === true;
+  if (values["json"] === true) {
+    const shown = isShort ? chosen.map(({ keys: _, ...facts }) => facts) : chosen;
+    terminal.out.write(`${JSON.stringify(shown, undefined, 2)}\n`);
+  } else if (isShort) terminal.out.write(`${shortList(chosen, terminal.out).join("\n")}\n`);
+  else terminal.out.write(componentsText(chosen));
   return EXIT.ok;
 }
 
@@ -67,6 +73,17 @@ function commonKeys(defaults: Readonly<Record<string, unknown>>): KeyDescription
 
 function hasName({ type, aliases }: ComponentDescription, name: string): boolean {
   return type === name || aliases.includes(name);
+}
+
+const SHORT_COLUMNS: readonly Column[] = [
+  { title: "KIND" },
+  { title: "TYPE" },
+  { title: "WHAT IT DOES", shrinks: true },
+];
+
+function shortList(all: readonly ComponentDescription[], out: Output): string[] {
+  const rows = all.map(({ kind, type, summary }) => [kind, type, summary]);
+  return table(SHORT_COLUMNS, rows, out);
 }
 
 function componentsText(all: readonly ComponentDescription[]): string {

@@ -86,6 +86,7 @@ async function runConfig(
       await telemetry.start();
       logWarnings(configFacts.warnings, logger);
       await agent.start();
+      telemetry.useAuthenticators(agent.authenticators);
       logger.info({ pipelines: config.pipelines.map((pipeline) => pipeline.id) }, "ready");
     },
     stop: (timeoutMs: number) => agent.stop(timeoutMs),

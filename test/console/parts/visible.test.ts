@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { textRuns } from "../../../console/parts/visible.js";
+import { escapeHidden, textRuns } from "../../../console/parts/visible.js";
 
 const shown = (text: string) => textRuns(text).map(({ text: part, isHidden }) => (isHidden ? `[${part}]` : part));
 
@@ -27,5 +27,18 @@ describe("a text of strangers", () => {
         expect(back.join("")).toBe(text);
       }),
     );
+  });
+});
+
+describe("escapeHidden", () => {
+  it("changes nothing of what JSON means, and hides nothing", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), (text) => {
+        const json = escapeHidden(JSON.stringify({ text }));
+        expect(JSON.parse(json)).toEqual({ text });
+        expect(textRuns(json).some(({ isHidden }) => isHidden)).toBe(false);
+      }),
+    );
+    expect(escapeHidden('"a\u202eb"')).toBe('"a\\u202eb"');
   });
 });

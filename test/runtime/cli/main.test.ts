@@ -132,6 +132,15 @@ warning: a duration without a unit counts nanoseconds, as in the Collector
 });
 
 describe("sluice components", () => {
+  it("has a short list, a line each, and the same as JSON", async () => {
+    const { out } = await cli(["components", "--short"]);
+    const [head, ...lines] = out.trimEnd().split("\n");
+    expect(head).toMatch(/^KIND +TYPE +WHAT IT DOES$/);
+    const shown = JSON.parse((await cli(["components", "--short", "--json"])).out) as { kind: string; type: string }[];
+    expect(lines.map((line) => line.split(/ +/).slice(0, 2))).toEqual(shown.map(({ kind, type }) => [kind, type]));
+    expect(shown.filter((each) => "keys" in each)).toEqual([]);
+  });
+
   it("lists each component with its keys, types and defaults", async () => {
     const { out } = await cli(["components", "otlp", "otlphttp"]);
     expect(out).toContain("receiver otlp: logs, traces, metrics\n  Takes OTLP.\n");

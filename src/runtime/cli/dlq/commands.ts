@@ -1,5 +1,5 @@
-import { FAILURE_REASONS } from "../../contract/entry.js";
 import { AUDITED_ACTIONS } from "../../contract/operations/audit.js";
+import { FAILURE_REASONS } from "../../contract/operations/failure-reasons.js";
 import { AGENT_OPTIONS } from "../agent/find-agent.js";
 import { OPERATOR_OPTIONS, REVEAL_OPTIONS } from "../agent/operator.js";
 import { type Command, type CommandGroup, type CommandOption, JSON_OUT } from "../command.js";
@@ -78,6 +78,11 @@ const show: Command = {
   ],
   options: {
     payload: { type: "boolean", description: "Show the records too, as OTLP/JSON, masked." },
+    revision: {
+      type: "string",
+      value: "N",
+      description: "Show the records as they were after N edits, 0: as they came.",
+    },
     ...REVEAL_OPTIONS,
     ...CONNECTION_OPTIONS,
     ...JSON_OUT,
@@ -96,10 +101,14 @@ const replay: Command = {
   summary: "Put dead letters back into their queues.",
   details: [
     "Select them by their ids, by filters, or with --all. They keep their ids and their history.",
-    "Left where they are: what was replayed too often, was partly taken before, has expired, cannot be read, or whose",
-    "backend is down, and what came from a pipeline that the config does not have: nobody knows what pii would have to do",
-    "to it (--pipeline, --as-is). The reasons are printed. --approve replays also the first two kinds and those whose backend is down.",
+    "Left where they are: what was replayed too often, was partly taken before or is found by replay.require_approval, has",
+    "expired, cannot be read, or whose backend is down, and what came from a pipeline that the config does not have: nobody",
+    "knows what pii would have to do to it (--pipeline, --as-is). The reasons are printed. --approve replays also the first",
+    "three kinds and those whose backend is down.",
     "Exit code 0 when all of them were queued again, 1 when some were not. What fails again is a dead letter again.",
+    "With --to they go into the queue of another exporter. They still pass the processors of the pipeline they came from that",
+    "have a step for what is replayed, such as pii, and those of the pipelines that end in that exporter.",
+    "--diff, a dry run, shows them before and after statements and processors; --reveal --why TEXT shows them unmasked.",
     "With --wait it waits until every one has left its queue, tells what became of them, and exits with 0 only if all of",
     "them were delivered. Ctrl-C stops waiting, not the sending.",
   ],
@@ -122,6 +131,22 @@ const replay: Command = {
       value: "NAME",
       description: "Treat those whose pipeline is not in the config as those of this one (pii, versioning).",
     },
+    to: {
+      type: "string",
+      value: "EXPORTER",
+      description: "Send them to this exporter instead of the one they failed at.",
+    },
+    transform: {
+      type: "string",
+      multiple: true,
+      value: "OTTL",
+      description: "Change them first with this statement; the originals are kept. Can be given again.",
+    },
+    diff: {
+      type: "boolean",
+      description: "Only show what would be sent of the first of them beside what is stored, masked.",
+    },
+    reveal: REVEAL_OPTIONS["reveal"]!,
     "as-is": { type: "boolean", description: "Send those whose pipeline is not in the config untreated, as they are." },
     ...DRY_RUN,
     ...CONNECTION_OPTIONS,
@@ -133,8 +158,43 @@ const replay: Command = {
     "sluice dlq replay --all --wait --timeout 5m",
     "sluice dlq replay 5f0c1d2e3a4b5c6d-17 --by ann",
     "sluice dlq replay --signature 0f3a9c21d4e8 --rate 10",
+    "sluice dlq replay --signature 0f3a9c21d4e8 --transform 'delete_key(log.attributes, \"order.total\")' --diff",
+    "sluice dlq replay --exporter otlp_http/old --to otlp_http/new",
   ],
   load: async () => (await import("./replay.js")).replay,
+};
+
+const edit: Command = {
+  name: "dlq edit",
+  summary: "Change the records of one dead letter, as OTLP/JSON.",
+  details: [
+    "Opens $VISUAL or $EDITOR with its records as they are, which is kept in the audit and needs a reason. What you save is",
+    "checked: it must be OTLP of the same signal. The original stays in the history (dlq show ID --revision 0). Nothing is sent:",
+    "dlq replay does that. When somebody else has changed the entry meanwhile, nothing is changed, and your text is kept.",
+  ],
+  options: {
+    file: {
+      type: "string",
+      short: "f",
+      value: "FILE",
+      description: "Take the new records from this file; -: standard input.",
+    },
+    reason: { type: "string", value: "TEXT", description: "Why it is changed, for the audit (or --why TEXT)." },
+    ...OPERATOR_OPTIONS,
+    revision: {
+      type: "string",
+      value: "N",
+      description: "With --file: the revision that the file was made from; default: the present one.",
+    },
+    ...CONNECTION_OPTIONS,
+    ...JSON_OUT,
+  },
+  names: "ID",
+  examples: [
+    "sluice dlq edit 5f0c1d2e3a4b5c6d-17 --reason 'INC-17: wrong currency'",
+    "sluice dlq edit 5f0c1d2e3a4b5c6d-17 --file mended.json --reason INC-17",
+  ],
+  load: async () => (await import("./edit.js")).edit,
 };
 
 const remove: Command = {
@@ -258,5 +318,5 @@ export const DLQ: CommandGroup = {
     "Exit codes: 0 all well, 1 it failed or not all was done, 2 wrong usage.",
   ],
   examples: ["sluice dlq stats", "sluice dlq list --since 2h", "sluice dlq replay --all --by ann"],
-  commands: [list, show, replay, remove, purge, restore, exportCommand, importCommand, stats, audit],
+  commands: [list, show, replay, edit, remove, purge, restore, exportCommand, importCommand, stats, audit],
 };

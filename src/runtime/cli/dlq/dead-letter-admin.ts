@@ -7,6 +7,7 @@ export type DeadLetterAdmin = Pick<
   | "listDeadLetters"
   | "deadLetter"
   | "payload"
+  | "editDeadLetter"
   | "deadLetterStats"
   | "startReplay"
   | "replays"

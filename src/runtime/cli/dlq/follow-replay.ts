@@ -27,7 +27,8 @@ export async function followReplay(
     onProgress(isPut ? settled : job.done, isPut ? job.queued : job.total);
     if (job.state === "failed") throw new AdminError("unavailable", job.error ?? "the replay failed");
     const isOver = waitsMs === undefined || job.isSettled || abort.aborted || performance.now() >= endsAt;
-    if (isPut && (job.dryRun || isOver)) return (await admin.replayJob(job.id)) ?? job;
+    if (isPut && job.dryRun) return job;
+    if (isPut && isOver) return (await admin.replayJob(job.id)) ?? job;
     if (abort.aborted && !isPut && !isCancelled) {
       isCancelled = true;
       await admin.controlReplay(job.id, "cancel");

@@ -26,14 +26,15 @@ export function remoteAdmin(base: URL, access: ApiAccess, operator?: Operator): 
     deadLetter: (id) => undefinedIfNotFound(async () => (await get<{ entry: Entry }>(at(entryAt(id)))).entry),
     payload: (id, options) =>
       undefinedIfNotFound(async () => {
-        const url = at(entryAt(id));
-        url.searchParams.set("payload", "true");
-        const asked = options?.reveal
-          ? { url: at(`${entryAt(id)}/reveal`), request: { method: "POST", json: who } }
-          : { url, request: { method: "GET" } };
+        const { reveal, revision } = options ?? {};
+        const asked = reveal
+          ? { url: at(`${entryAt(id)}/reveal`), request: { method: "POST", json: { ...who, revision } } }
+          : { url: at(entryAt(id), { payload: true, revision }), request: { method: "GET" } };
         const shown = requestJson<{ payload: unknown }>(asked.url, { ...asked.request, isPlain: true }, access);
         return JSON.stringify((await shown).payload);
       }),
+    editDeadLetter: async (id, { by, payload, revision }) =>
+      (await post<{ entry: Entry }>(`${entryAt(id)}/edit`, { by, reason: who.reason, payload, revision })).entry,
     deadLetterStats: (query) => get(at("/dead-letters/stats", query)),
     startReplay: (selection, options) =>
       post<ReplayJob>("/dead-letters/replay", { reason: who.reason, ...replayBody(selection, options) }),
@@ -61,9 +62,11 @@ function selectionBody(selection: Selection) {
 }
 
 function replayBody(selection: Selection, options: ReplayOptions) {
-  const { by, approved = false, dryRun = false, rate, generation, pipeline } = options;
+  const { by, approved = false, dryRun = false, rate, generation, pipeline, to, transform, samples } = options;
+  const reveal = options.revealSamples || undefined;
   // What is not given is not there in JSON.
-  return { ...selectionBody(selection), by, approved, dryRun, rate, generation, pipeline };
+  const how = { rate, generation, pipeline, to, transform, samples, reveal };
+  return { ...selectionBody(selection), by, approved, dryRun, ...how };
 }
 
 async function* linesOf(url: URL, asked: ApiRequest, access: ApiAccess): AsyncGenerator<string> {

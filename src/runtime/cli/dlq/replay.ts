@@ -1,11 +1,12 @@
 import process from "node:process";
 import type { ReplayOptions, ReplayReport, Selection } from "../../contract/admin.js";
-import type { ReplayJob } from "../../contract/operations/replay-job.js";
+import type { ReplayJob, ReplaySample } from "../../contract/operations/replay-job.js";
 import { parseDuration } from "../../contract/schema/units.js";
-import { printable } from "../../kit/text/terminal.js";
-import { operatorOf } from "../agent/operator.js";
+import { painter, printable } from "../../kit/text/terminal.js";
+import { operatorOf, revealOptions, withoutRevealReason } from "../agent/operator.js";
 import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
+import { diffText } from "../print/diff.js";
 import { errorText, pluralize } from "../print/text.js";
 import { EXIT, type Output, UsageError } from "../terminal.js";
 import { parsePositiveNumber, selectionQuery } from "./filters.js";
@@ -16,13 +17,19 @@ import { withDeadLetters } from "./with-dead-letters.js";
 export async function replay(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const selection = selectionOf(context);
-  const dryRun = values["dry-run"] === true;
+  const isDiff = values["diff"] === true;
+  const dryRun = values["dry-run"] === true || isDiff;
+  const reveal = revealOptions(context).reveal === true;
+  if (reveal && !isDiff) throw new UsageError("--reveal is about --diff");
   const options = {
     by: operatorOf(context).actor,
     dryRun,
     approved: values["approve"] === true,
     ...(values["generation"] !== undefined && { generation: values["generation"] as string }),
     ...pipelineOption(values),
+    ...(values["to"] !== undefined && { to: values["to"] as string }),
+    ...(values["transform"] !== undefined && { transform: values["transform"] as readonly string[] }),
+    ...(isDiff && { samples: MAX_SAMPLES, revealSamples: reveal }),
     ...(values["rate"] !== undefined && { rate: parsePositiveNumber("rate", values["rate"] as string) }),
   };
   const waitsMs = waitOption(values);
@@ -40,6 +47,8 @@ export async function replay(context: CommandContext): Promise<number> {
     const isWaiting = waitsMs !== undefined && !dryRun;
     if (values["json"] === true) printJson(context, isWaiting ? { ...report, ...outcomeOf(job) } : report);
     else {
+      for (const sample of report.samples ?? [])
+        terminal.out.write(`${describeSample(sample, context).join("\n")}\n\n`);
       terminal.out.write(describeReport(report, dryRun, interrupt.signal.aborted));
       if (isWaiting && job.queued > 0) terminal.out.write(`${describeOutcome(job).join("\n")}\n`);
     }
@@ -82,6 +91,15 @@ function describeOutcome({ id, delivered, failedAgain, pending, outcomes = [] }:
   ];
 }
 
+const MAX_SAMPLES = 3;
+
+function describeSample(sample: ReplaySample, { terminal }: CommandContext): string[] {
+  const { id, exporter, masked, before, after, note } = sample;
+  const title = `${id} of ${exporter}, as it is and as it would be sent${masked ? ", masked" : ""}`;
+  if (note !== undefined) return [title, `  ${printable(note)}`];
+  return [title, ...diffText(before, after, painter(terminal.out.colour))];
+}
+
 function pipelineOption(values: CommandContext["values"]): Pick<ReplayOptions, "pipeline"> {
   const pipeline = values["pipeline"] as string | undefined;
   if (values["as-is"] !== true) return pipeline === undefined ? {} : { pipeline };
@@ -91,7 +109,7 @@ function pipelineOption(values: CommandContext["values"]): Pick<ReplayOptions, "
 
 function selectionOf(context: CommandContext): Selection {
   const ids = positionalArguments(context);
-  const { values } = context;
+  const values = withoutRevealReason(context.values);
   if (ids.length === 0) return { query: selectionQuery(values, Date.now()) };
   const filter = [
     "all",
@@ -121,7 +139,8 @@ function onInterrupt(): { signal: AbortSignal; end(): void } {
 }
 
 const SKIP_REASONS: Readonly<Record<string, string>> = {
-  skip_approval: "partly taken by the backend before (--approve sends all of it again)",
+  skip_approval:
+    "partly taken by the backend before, or found by replay.require_approval (--approve sends all of it again)",
   skip_max_replays: "replayed too often (--approve does it once more)",
   skip_pipeline:
     "their pipeline is not in the config (--pipeline NAME treats them as that one would, --as-is sends them untreated)",
@@ -129,6 +148,10 @@ const SKIP_REASONS: Readonly<Record<string, string>> = {
   skip_expired: "older than dead_letter.retention",
   skip_downstream: "the backend is down, its circuit breaker open",
   skip_not_found: "not found among the dead letters",
+  skip_transform: "a statement of --transform fails on them",
+  skip_destination:
+    "the exporter of --to is in no pipeline of their signal, or they have not passed the processors of their own",
+  skip_moving: "being moved to another exporter, which broke off (--approve sends them all the same)",
 };
 
 function describeReport(
@@ -142,9 +165,12 @@ function describeReport(
     `${pluralize(replayed, "dead letter")} ${verb} queued again${aborted ? ", then it was interrupted" : ""}.`,
   ];
   for (const [reason, number] of Object.entries(skipped)) {
-    const ids = examples.filter((each) => each.reason === reason).map(({ id }) => id);
+    const left = examples.filter((each) => each.reason === reason);
+    const ids = left.map(({ id }) => id);
     const shown = `${ids.slice(0, 3).join(", ")}${number > Math.min(3, ids.length) ? " ..." : ""}`;
     lines.push(`  ${number} left: ${SKIP_REASONS[reason] ?? reason}: ${printable(shown)}`);
+    const message = left.find((each) => each.message !== undefined)?.message;
+    if (message !== undefined) lines.push(`    ${printable(message)}`);
   }
   return `${lines.join("\n")}\n`;
 }

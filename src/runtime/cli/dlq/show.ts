@@ -1,5 +1,5 @@
 import { AdminError } from "../../contract/admin.js";
-import type { Attempt, AttemptError, Cycle, Entry, Failure } from "../../contract/entry.js";
+import type { Attempt, AttemptError, Cycle, Entry, EntryEdit, Failure } from "../../contract/entry.js";
 import { printable } from "../../kit/text/terminal.js";
 import { operatorOf, revealOptions } from "../agent/operator.js";
 import { positionalArguments, printJson } from "../agent/report.js";
@@ -13,12 +13,15 @@ export async function show(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const [id, ...more] = positionalArguments(context);
   if (id === undefined || more.length > 0) throw new UsageError("show needs one id", "dlq list prints them");
-  const reveal = revealOptions(context);
+  const revision = revisionOption(values);
+  const reveal = { ...revealOptions(context), ...(revision !== undefined && { revision }) };
   return withDeadLetters(context, async ({ admin }) => {
     const entry = await admin.deadLetter(id);
     if (entry === undefined) throw new AdminError("not_found", `there is no entry ${JSON.stringify(id)}`);
-    const isShown = values["payload"] === true || reveal.reveal === true;
+    const isShown = values["payload"] === true || reveal.reveal === true || revision !== undefined;
     const text = isShown ? await admin.actingAs(operatorOf(context)).payload(id, reveal) : undefined;
+    if (revision !== undefined && text === undefined)
+      throw new AdminError("not_found", `revision ${revision} of ${id} is not kept`);
     const masked = reveal.reveal !== true;
     const payload: unknown = text === undefined ? undefined : JSON.parse(text);
     if (values["json"] === true) printJson(context, payload === undefined ? { entry } : { entry, masked, payload });
@@ -29,6 +32,13 @@ export async function show(context: CommandContext): Promise<number> {
     }
     return EXIT.ok;
   });
+}
+
+/** Counts edits of an entry; undefined when none was named. */
+export function revisionOption({ revision }: CommandContext["values"]): number | undefined {
+  if (revision === undefined) return undefined;
+  if (/^\d{1,9}$/.test(revision as string)) return Number(revision);
+  throw new UsageError(`--revision ${revision as string} is no number`);
 }
 
 const MASKED_TITLE = "Payload, masked (--reveal --reason TEXT shows it as it is)";
@@ -47,14 +57,19 @@ function describeEntry(entry: Entry, now: number): string[] {
       ["Content", `${pluralize(entry.items, "item")} of ${entry.signal}, ${roughByteSize(entry.bytes)}`],
       ["Enqueued", timeAndAge(entry.enqueuedAt, now)],
       ["Split from", entry.parent],
+      ["Moved from", entry.movedFrom],
       ...(failure === undefined ? [] : failureFields(failure, entry.items)),
       ["Error", failure === undefined && lastError ? errorText(lastError) : undefined],
       ["Attempts", `${entry.calls}${entry.calls === entry.attempts ? "" : `, of which ${entry.attempts} count`}`],
       ["First failed", entry.firstFailedAt === undefined ? undefined : timeAndAge(entry.firstFailedAt, now)],
       ["Config", entry.generation],
     ]),
+    ...(failure?.error.stack === undefined ? [] : ["", "Stack", ...stackLines(failure.error.stack)]),
     ...(entry.history.length === 0 ? [] : ["", "Attempts", ...entry.history.map(attemptLine)]),
     ...(entry.cycles.length === 0 ? [] : ["", "Earlier cycles", ...entry.cycles.map(cycleLine)]),
+    ...(entry.edits === undefined
+      ? []
+      : ["", "Edits (--revision N shows what was before)", ...entry.edits.map(editLine)]),
   ];
 }
 
@@ -70,8 +85,11 @@ function failureFields(failure: Failure, items: number): [string, string | undef
     ["Trace ids", traceIds.join(", ") || undefined],
     ["Schemas", schemaUrls.join(", ") || undefined],
     ["Versions", failure.eventVersions?.join(", ") || undefined],
-    ["Stack", error.stack],
   ];
+}
+
+function stackLines(stack: string): string[] {
+  return stack.split("\n").map((line) => `  ${printable(line)}`);
 }
 
 function rejectedText(rejected: number, records: number): string {
@@ -108,9 +126,15 @@ function attemptLine({ at, error, message = "", requestItems, delayMs }: Attempt
   return `  ${timeText(at)}  ${errorText({ class: error, message })}${company}${wait}`;
 }
 
-function cycleLine({ failure, calls, replayedAt, replayedBy }: Cycle): string {
+function cycleLine({ failure, calls, generation, replayedAt, replayedBy }: Cycle): string {
   const end = `replayed ${timeText(replayedAt)} by ${printable(replayedBy)}`;
-  return `  ${timeText(failure.at)}  ${failure.reason} after ${pluralize(calls, "attempt")}: ${errorText(failure.error)}; ${end}`;
+  return `  ${timeText(failure.at)}  ${failure.reason} after ${pluralize(calls, "attempt")} with config ${printable(generation)}: ${errorText(failure.error)}; ${end}`;
+}
+
+function editLine({ revision, at, by, reason, transform }: EntryEdit): string {
+  const how = transform === undefined ? "edited" : `changed with ${transform.join("; ")}`;
+  const why = reason === undefined ? "" : `: ${reason}`;
+  return printable(`  ${timeText(at)}  ${revision}. ${how} by ${by}${why}`);
 }
 
 function timeAndAge(time: number, now: number): string {

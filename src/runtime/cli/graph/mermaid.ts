@@ -1,4 +1,4 @@
-import type { GraphDescription, GraphNode } from "../../contract/inspect/inspection.js";
+import type { GraphDescription, GraphNode } from "../../contract/inspect/graph.js";
 
 /** Shapes of Mermaid's flowcharts: what stands around a node's name. */
 const SHAPES: Readonly<Record<GraphNode["kind"], readonly [string, string]>> = {

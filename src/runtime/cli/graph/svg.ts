@@ -1,4 +1,4 @@
-import type { GraphDescription } from "../../contract/inspect/inspection.js";
+import type { GraphDescription } from "../../contract/inspect/graph.js";
 import { kindText, type Layout, layOut, NODE_HEIGHT, type PlacedEdge, type PlacedNode } from "./layout.js";
 
 const STYLE = `

@@ -1,4 +1,4 @@
-import type { GraphDescription } from "../../contract/inspect/inspection.js";
+import type { GraphDescription } from "../../contract/inspect/graph.js";
 import { painter, printable } from "../../kit/text/terminal.js";
 import { type Column, table } from "../print/table.js";
 import { pluralize, roughByteSize, roughDuration } from "../print/text.js";

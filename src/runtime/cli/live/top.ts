@@ -1,5 +1,5 @@
 import process from "node:process";
-import type { GraphDescription } from "../../contract/inspect/inspection.js";
+import type { GraphDescription } from "../../contract/inspect/graph.js";
 import { readEvents } from "../agent/read-events.js";
 import { type AgentApi, connectToAgent, withAgent } from "../agent/with-agent.js";
 import type { CommandContext } from "../command.js";

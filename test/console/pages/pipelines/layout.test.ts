@@ -17,7 +17,7 @@ const graphs: fc.Arbitrary<Graph> = fc
       .map((kind, i): GraphNode => ({ id: `${i}`, kind, name: `n${i}`, type: "t", pipelines: [], signals: [] }));
     const edges = pairs
       .filter(([a, b]) => a < b && b < nodes.length && nodes[a]!.kind !== "exporter")
-      .map(([a, b], i) => ({ id: `e${i}`, from: `${a}`, to: `${b}`, pipeline: "logs", signal: "logs" }));
+      .map(([a, b], i) => ({ id: `e${i}`, from: `${a}`, to: `${b}`, pipeline: "logs", signal: "logs" as const }));
     return { nodes, edges };
   });
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { crc32c } from "../../../../src/extensions/reliability/store/format/crc32c.js";
-import { FAILURE_REASONS } from "../../../../src/runtime/kit.js";
+import { completeSettings, FAILURE_REASONS } from "../../../../src/runtime/kit.js";
 import { startApi } from "../../../extensions/admin-api/harness.js";
 import { deadLetter } from "../../../extensions/reliability/operate/controls.js";
 import { newEntry } from "../../../extensions/reliability/store/entries.js";
@@ -136,10 +136,20 @@ describe("dlq show", () => {
     expect(code).toBe(0);
     expect(out).toContain("waiting to be sent, replayed 1 time");
     expect(out).toContain("First failed  2023-11-14");
-    expect(out).toMatch(/permanent after 7 attempts: HTTP 400: bad; replayed .* by ann/);
+    expect(out).toMatch(/permanent after 7 attempts with config \S+: HTTP 400: bad; replayed .* by ann/);
     expect(out).not.toContain("hello");
     expect((await dlq(["show", ids[0]!, "--payload"])).out).toContain('"stringValue": "hello"');
     expect(JSON.parse((await dlq(["show", ids[0]!, "--json"])).out)).toMatchObject({ entry: { id: ids[0] } });
+  });
+
+  it("tells where an error was thrown line by line, without what a terminal might obey", async () => {
+    const stack = "Error: bad\n    at send (exporter.js:3:7)\n    at \x1b[31mred (x.js:1:1)";
+    const error = { kind: "permanent" as const, class: "HTTP 400", message: "bad", code: "X", stack };
+    const { dlq, ids } = await running({ error });
+    const { out } = await dlq(["show", ids[0]!]);
+    expect(out).toContain(
+      "\nStack\n  Error: bad\n      at send (exporter.js:3:7)\n      at \\u001b[31mred (x.js:1:1)\n",
+    );
   });
 
   it("masks the records, unless somebody says why they must be seen", async () => {
@@ -229,6 +239,13 @@ describe("dlq replay", () => {
     expect(await dlq(["replay", "--all", "--approve", "--json"])).toMatchObject({ code: 0 });
     expect(await dlq(["replay", "--all"])).toMatchObject({ code: 0, out: "No dead letters were selected.\n" });
     expect((await dlq(["replay", "nobody-1"])).code).toBe(1);
+  });
+
+  it("does not say of what the config wants approved that a backend has it", async () => {
+    const { dlq, a } = await running({ category: "business" });
+    a.settings = completeSettings({ replay: { require_approval: [{ category: "business" }] } });
+    const left = await dlq(["replay", "--all"]);
+    expect([left.code, left.out]).toEqual([1, expect.stringMatching(/1 left: .* or found by replay.require_approval/)]);
   });
 
   it("shows how far it is, to a person who waits", async () => {

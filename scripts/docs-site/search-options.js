@@ -1,0 +1,6 @@
+/** How sections are found; the page reads the index with the same. */
+export const SEARCH_OPTIONS = {
+  fields: ["heading", "title", "text"],
+  storeFields: ["title", "heading", "excerpt"],
+  searchOptions: { boost: { heading: 3, title: 2 }, prefix: true, fuzzy: 0.15, combineWith: "AND" },
+};

@@ -1,0 +1,182 @@
+/**
+ * Makes a site of the pages: README.md, docs/ and what they link to, as HTML that needs no server and asks no other host, with a
+ * search that works offline. `npm run docs` writes it to site/; `node scripts/docs.js FOLDER` writes it elsewhere.
+ */
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, posix, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import MarkdownIt from "markdown-it";
+import MiniSearch from "minisearch";
+import { SEARCH_OPTIONS } from "./docs-site/search-options.js";
+
+const root = dirname(import.meta.dirname);
+const assets = join(root, "scripts", "docs-site");
+
+/** @typedef {{ name: string, target: string, title: string, html: string, sections: readonly Section[], links: readonly string[] }} Page */
+/** @typedef {{ id: string, heading: string, text: string }} Section */
+
+/** Writes the site; gives what it has, for tests. */
+export function buildSite(out) {
+  rmSync(out, { recursive: true, force: true });
+  const pages = pageNames().map(readPage);
+  const navigation = navigationOf(pages);
+  for (const page of pages) write(out, page.target, pageHtml(page, navigation));
+  const others = new Set(pages.flatMap(({ links }) => links).filter((name) => !targetOf(name).endsWith(".html")));
+  for (const name of others) copy(out, name);
+  for (const file of ["style.css", "search.js"]) cpSync(join(assets, file), join(out, file));
+  const searching = dirname(createRequire(import.meta.url).resolve("minisearch"));
+  cpSync(join(searching, "../umd/index.js"), join(out, "minisearch.js"));
+  write(
+    out,
+    "search-index.js",
+    `globalThis.sluiceSearch = ${JSON.stringify({ index: searchIndex(pages), options: SEARCH_OPTIONS })};\n`,
+  );
+  return { pages: pages.map(({ name, target }) => ({ name, target })), files: [...others] };
+}
+
+/** The README first; then what it leads to, wherever it is. */
+function pageNames() {
+  const inDocs = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
+    .map((file) => posix.join("docs", file.replaceAll("\\", "/")))
+    .filter((file) => file.endsWith(".md"));
+  return ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", ...inDocs.sort()];
+}
+
+/** Where a file of the project is on the site: a page is HTML, a README is the index of its folder. */
+function targetOf(name) {
+  if (!name.endsWith(".md")) return name;
+  return name.replace(/README\.md$/, "index.md").replace(/\.md$/, ".html");
+}
+
+/** @returns {Page} */
+function readPage(name) {
+  const tokens = markdown.parse(readFileSync(join(root, name), "utf8"), {});
+  const links = [];
+  const sections = [];
+  for (const [i, token] of tokens.entries()) {
+    if (token.type === "heading_open") {
+      const heading = plainText(tokens[i + 1]);
+      const id = headingId(heading, sections);
+      token.attrSet("id", id);
+      sections.push({ id, heading, text: "" });
+    } else if (sections.length > 0 && tokens[i - 1]?.type !== "heading_open") {
+      sections.at(-1).text += ` ${plainText(token)}`;
+    }
+    for (const child of token.children ?? []) {
+      const attribute = child.type === "image" ? "src" : "href";
+      const written = child.attrGet(attribute);
+      if (written === null || /^[a-z]+:/i.test(written) || written.startsWith("#")) continue;
+      const [file, hash] = written.split("#");
+      const linked = posix.join(posix.dirname(name), file).replace(/\/$/, "");
+      links.push(linked);
+      const isFolder = statSync(join(root, linked)).isDirectory();
+      const target = isFolder ? `${linked}/index.html` : targetOf(linked);
+      child.attrSet(attribute, pathBetween(targetOf(name), target) + (hash === undefined ? "" : `#${hash}`));
+    }
+  }
+  const html = markdown.renderer.render(tokens, markdown.options, {});
+  return { name, target: targetOf(name), title: sections[0]?.heading ?? name, html, sections, links };
+}
+
+/** Pages are ours: what is HTML in them, such as comments, is meant. */
+const markdown = new MarkdownIt({ html: true });
+// A table may be wider than a telephone: it moves sideways by itself, not with the page.
+markdown.renderer.rules.table_open = () => '<div class="table"><table>\n';
+markdown.renderer.rules.table_close = () => "</table></div>\n";
+
+function plainText(token) {
+  if (token.type === "fence") return token.content;
+  return (token.children ?? []).map(({ type, content }) => (type === "softbreak" ? " " : content)).join("");
+}
+
+/** As GitHub makes it, so that links work in both places. */
+function headingId(heading, before) {
+  const id = heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+    .replaceAll(" ", "-");
+  const same = before.filter((section) => section.id === id || section.id.startsWith(`${id}-`)).length;
+  return before.some((section) => section.id === id) ? `${id}-${same}` : id;
+}
+
+/** The README, what it tells to read first, and its list of what to read on, in that order: there is no second list. */
+function navigationOf(pages) {
+  const targets = pages[0].links.map(targetOf);
+  return [pages[0], ...new Set(targets.map((target) => pages.find((page) => page.target === target)))].filter(Boolean);
+}
+
+function pageHtml({ target, title, html }, navigation) {
+  const to = (file) => pathBetween(target, file);
+  const links = navigation.map(
+    (link) =>
+      `<li><a href="${to(link.target)}"${link.target === target ? ' aria-current="page"' : ""}>${escaped(link.title)}</a></li>`,
+  );
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'">
+<title>${escaped(title)}${target === "index.html" ? "" : " - Sluice"}</title>
+<link rel="stylesheet" href="${to("style.css")}">
+<script defer src="${to("search.js")}" data-root="${to(".")}"></script>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the page</a>
+<header><a class="home" href="${to("index.html")}">Sluice</a>
+<search><input id="search" type="search" placeholder="Search" aria-label="Search the documentation" autocomplete="off">
+<ol id="results" aria-live="polite" hidden></ol></search></header>
+<nav aria-label="Pages"><ul>
+${links.join("\n")}
+</ul></nav>
+<main id="main">
+${html}</main>
+</body>
+</html>
+`;
+}
+
+/** A section is what is found: a page is too long to look through. */
+function searchIndex(pages) {
+  const index = new MiniSearch(SEARCH_OPTIONS);
+  for (const { target, title, sections } of pages) {
+    for (const { id, heading, text } of sections) {
+      const words = text.replaceAll(/\s+/g, " ").trim();
+      index.add({ id: `${target}#${id}`, title, heading, text: words, excerpt: words.slice(0, 140) });
+    }
+  }
+  return index;
+}
+
+/** A file as it is; a folder as a list of its files. */
+function copy(out, name) {
+  const source = join(root, name);
+  cpSync(source, join(out, name), { recursive: true });
+  if (!statSync(source).isDirectory() || existsSync(join(out, name, "index.html"))) return;
+  const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter((file) =>
+    statSync(join(source, file)).isFile(),
+  );
+  const items = files.sort().map((file) => `<li><a href="${file}">${escaped(file)}</a></li>`);
+  const html = `<h1>${escaped(name)}</h1>\n<ul>\n${items.join("\n")}\n</ul>\n`;
+  write(out, `${name}/index.html`, pageHtml({ target: `${name}/index.html`, title: name, html }, []));
+}
+
+function pathBetween(from, to) {
+  return posix.relative(posix.dirname(from), to) || ".";
+}
+
+function escaped(text) {
+  return text.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+function write(out, name, text) {
+  mkdirSync(dirname(join(out, name)), { recursive: true });
+  writeFileSync(join(out, name), text);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const out = resolve(process.argv[2] ?? join(root, "site"));
+  const { pages } = buildSite(out);
+  console.log(`${pages.length} pages in ${relative(process.cwd(), out) || out}; open ${join(out, "index.html")}`);
+}

@@ -1,0 +1,47 @@
+import process from "node:process";
+
+/** What a person asks for while the demo runs: to go on, to have the replay done, or to end it. */
+export interface Keys {
+  /** Whether somebody can press one. */
+  readonly isThere: boolean;
+  /** Aborted by q, Ctrl-C and signals. */
+  readonly ended: AbortSignal;
+  /** Whether Enter was pressed since the last question. */
+  takeEnter(): boolean;
+  close(): void;
+}
+
+const SIGNALS_TO_END = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+const CTRL_C = "\u0003";
+
+/** A second signal ends the process as it ends any other. */
+export function listenForKeys(isWanted: boolean): Keys {
+  const { stdin } = process;
+  const isThere = isWanted && stdin.isTTY === true;
+  const abort = new AbortController();
+  let isEnter = false;
+  const end = () => {
+    abort.abort();
+    for (const signal of SIGNALS_TO_END) process.off(signal, end);
+  };
+  const onData = (data: Buffer | string) => {
+    const key = String(data);
+    if (key === CTRL_C || key === "q" || key === "Q") end();
+    if (key.includes("\r") || key.includes("\n")) isEnter = true;
+  };
+  for (const signal of SIGNALS_TO_END) process.on(signal, end);
+  if (isThere) stdin.setRawMode(true).resume().on("data", onData);
+  return {
+    isThere,
+    ended: abort.signal,
+    takeEnter() {
+      const was = isEnter;
+      isEnter = false;
+      return was;
+    },
+    close() {
+      for (const signal of SIGNALS_TO_END) process.off(signal, end);
+      if (isThere) stdin.off("data", onData).setRawMode(false).pause();
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import type { DemoBackend } from "./backend.js";
+import type { DemoShop } from "./shop.js";
+
+/** What can be counted at a moment of the demo. */
+export interface DemoCounts {
+  /** Orders that the agent has acknowledged. */
+  readonly acknowledged: number;
+  readonly delivered: number;
+  /** In the queue. */
+  readonly waiting: number;
+  readonly deadLetters: number;
+  readonly breaker: "closed" | "open" | "half_open";
+}
+
+/** Where something can be looked at. */
+export interface Look {
+  /** A page of the console, with its address behind the `#`. */
+  readonly page: string;
+  readonly hash: string;
+  /** The same as commands; `ID` stands for a dead letter. */
+  readonly commands: readonly string[];
+}
+
+/** A step of the demo: what happens, when it has happened, and what to look at then. */
+export interface Scene {
+  readonly name: "well" | "outage" | "recovery" | "poison" | "replay";
+  readonly title: string;
+  /** Told when it begins. */
+  readonly story: readonly string[];
+  begin(parts: { readonly backend: DemoBackend; readonly shop: DemoShop }): void;
+  isReached(counts: DemoCounts): boolean;
+  /** Told when it is reached. */
+  readonly lesson: readonly string[];
+  readonly look: Look;
+}
+
+/** So many orders are enough to see something. */
+const SOME = 12;
+
+export const SCENES: readonly Scene[] = [
+  {
+    name: "well",
+    title: "All is well",
+    story: ["A shop sends 20 orders a second to the agent, which sends them to a backend."],
+    begin: () => {},
+    isReached: ({ delivered, waiting }) => delivered >= SOME && waiting <= SOME,
+    lesson: ["What the agent has acknowledged arrives at once."],
+    look: { page: "Pipelines", hash: "#/pipelines", commands: ["sluice top"] },
+  },
+  {
+    name: "outage",
+    title: "The backend is down",
+    story: [
+      "It answers 503 to everything. The shop does not notice: what it sends is on",
+      "the agent's disk before it is acknowledged.",
+    ],
+    begin: ({ backend }) => {
+      backend.mood = "down";
+    },
+    isReached: ({ breaker, waiting }) => breaker !== "closed" && waiting >= SOME,
+    lesson: [
+      "The circuit breaker has opened: the backend is only tried now and then. The",
+      "queue grows, and nothing is given up.",
+    ],
+    look: { page: "Exporters", hash: "#/exporters", commands: ["sluice status"] },
+  },
+  {
+    name: "recovery",
+    title: "The backend is back",
+    story: ["The next probe finds out, the breaker closes, and the queue is sent."],
+    begin: ({ backend }) => {
+      backend.mood = "well";
+    },
+    isReached: ({ breaker, waiting }) => breaker === "closed" && waiting === 0,
+    lesson: ["All that waited was delivered. Nobody had to do anything."],
+    look: { page: "Exporters", hash: "#/exporters", commands: ["sluice status"] },
+  },
+  {
+    name: "poison",
+    title: "A new release of the shop writes some totals as text",
+    story: ['The backend expects numbers, and answers 400. To send "12,50 EUR" again would', "not help."],
+    begin: ({ shop }) => {
+      shop.hasBadRelease = true;
+    },
+    isReached: ({ deadLetters }) => deadLetters >= 3,
+    lesson: [
+      "Good orders were in the same requests: they are delivered. Each bad one is a",
+      "dead letter, kept with its error and every attempt, and grouped by cause. Find",
+      "out which attribute the backend does not read; personal data is masked.",
+    ],
+    look: {
+      page: "Failures",
+      hash: "#/failures",
+      commands: ["sluice dlq stats", "sluice dlq show ID --payload"],
+    },
+  },
+  {
+    name: "replay",
+    title: "The cause is mended: replay",
+    story: [
+      "The shop is rolled back, and the backend reads such texts now. What failed can",
+      "be sent again: in the console (Replay…), with the command, or here.",
+    ],
+    begin: ({ backend, shop }) => {
+      backend.mood = "mended";
+      shop.hasBadRelease = false;
+    },
+    isReached: ({ deadLetters, waiting }) => deadLetters === 0 && waiting === 0,
+    lesson: ["All are delivered. The console's pages Replay and Audit say who did it, and when."],
+    look: { page: "Failures", hash: "#/failures", commands: ["sluice dlq replay --all --wait"] },
+  },
+];

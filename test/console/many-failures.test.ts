@@ -1,0 +1,94 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
+import { hasBrowser, launchBrowser, openPage } from "./browser.js";
+import { CONSOLE_TOKEN, freePort } from "./console-agent.js";
+import { fillWithDeadLetters } from "./many-failures.js";
+
+const VIEWER_TOKEN = "token-of-one-who-only-looks";
+/** As many as a page must cope with are a hundred thousand; they only take longer to make. */
+const ENTRIES = Number(process.env["SLUICE_MANY_FAILURES"] ?? 10_000);
+const CAUSES = 200;
+const MAX_HEAP_BYTES = 40 * 1024 * 1024;
+
+describe.skipIf(!hasBrowser)("the console with very many dead letters", () => {
+  let agent: AgentProcess;
+  let browser: Browser;
+  let url: string;
+  const folder = mkdtempSync(join(tmpdir(), "sluice-console-"));
+
+  beforeAll(async () => {
+    const directory = join(folder, "queue");
+    await fillWithDeadLetters(directory, { exporter: "otlp_http/bad", entries: ENTRIES, causes: CAUSES });
+    const port = await freePort();
+    url = `http://127.0.0.1:${port}`;
+    const yaml = `
+receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}
+exporters: {otlp_http/bad: {endpoint: "http://127.0.0.1:9"}}
+extensions:
+  reliability: {directory: ${directory}}
+  admin:
+    endpoint: "127.0.0.1:${port}"
+    tokens:
+      - {name: console, token: ${CONSOLE_TOKEN}, roles: [view, reveal, replay]}
+      - {name: viewer, token: ${VIEWER_TOKEN}, roles: [view]}
+service:
+  extensions: [reliability, admin]
+  telemetry: {metrics: {level: none}}
+  pipelines: {logs: {receivers: [otlp], exporters: [otlp_http/bad]}}
+`;
+    [agent, browser] = await Promise.all([startAgentProcess({ yaml }), launchBrowser()]);
+  }, 180_000);
+  afterAll(async () => {
+    await browser?.close();
+    agent?.child.kill("SIGTERM");
+    await agent?.exited;
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("shows the largest causes and offers the others, in a page that stays small", async () => {
+    const { page, problems } = await openPage(browser, `${url}/#/failures`, CONSOLE_TOKEN);
+    await page.getByRole("button", { name: "Show 50 more" }).waitFor();
+    await page.getByText("of 150 smaller causes").waitFor();
+    expect(await page.locator("tbody tr").count()).toBe(50);
+    expect(await page.evaluate('document.getElementsByTagName("*").length')).toBeLessThan(2000);
+    await page.getByRole("button", { name: "Show 50 more" }).click();
+    await page.getByText("of 100 smaller causes").waitFor();
+    expect(await page.locator("tbody tr").count()).toBe(100);
+    await page.goto(`${url}/#/failures?view=entries`);
+    for (let pages = 1; pages <= 20; pages++) {
+      await expect.poll(() => page.locator("tbody tr").count(), { timeout: 20_000 }).toBe(pages * 50);
+      if (pages < 20) await page.getByRole("button", { name: "Load more" }).click();
+    }
+    await page.getByText("The first 1,000; filter to see others.").waitFor();
+    expect(await page.getByRole("button", { name: "Load more" }).count()).toBe(0);
+    expect(await page.evaluate("performance.memory.usedJSHeapSize")).toBeLessThan(MAX_HEAP_BYTES);
+    expect(problems).toEqual([]);
+  }, 120_000);
+
+  it("looks through all of them for a text, by cause and one by one", async () => {
+    const { page, problems } = await openPage(browser, `${url}/#/failures`, CONSOLE_TOKEN);
+    await page.getByLabel("Text").fill("record 7 of cause 7");
+    await page.getByRole("button", { name: "Filter" }).click();
+    await page.locator("tbody tr").getByText("HTTP 4007").waitFor();
+    expect(await page.locator("tbody tr").count()).toBe(1);
+    // The oldest are found last.
+    await page.getByRole("link", { name: "Entries" }).click();
+    await page.locator("tbody tr").getByText("HTTP 4007").waitFor();
+    await page.getByLabel("Text").fill("is nowhere");
+    await page.getByRole("button", { name: "Filter" }).click();
+    await page.getByText("No dead letter matches.").waitFor();
+    expect(problems).toEqual([]);
+  }, 120_000);
+
+  it("does not offer to look into records to those who may not see them", async () => {
+    const { page } = await openPage(browser, `${url}/#/failures`, VIEWER_TOKEN);
+    await page.locator('input[placeholder="needs the role reveal"]').first().waitFor();
+    expect(await page.locator("input:disabled").count()).toBe(3);
+    await page.goto(`${url}/#/failures?text=x`);
+    await page.getByText("the filter text looks into records: that needs the role reveal").waitFor();
+  }, 60_000);
+});
