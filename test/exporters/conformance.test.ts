@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Writable } from "node:stream";
@@ -9,6 +12,8 @@ import { fileExporter } from "../../src/exporters/file/file.js";
 import { nopExporter } from "../../src/exporters/nop.js";
 import { otlpGrpcExporter } from "../../src/exporters/otlp-grpc/otlp-grpc.js";
 import { otlpHttpExporter } from "../../src/exporters/otlp-http/otlp-http.js";
+import { prometheusExporter } from "../../src/exporters/prometheus/prometheus.js";
+import { remoteWriteExporter } from "../../src/exporters/prometheus/remote-write/remote-write.js";
 import { Batch, batchFromJson, type ExporterFactory, type Signal } from "../../src/plugin.js";
 import { type BackendAnswer, exporterConformance, type TestBackend } from "../../src/testing.js";
 import { CONDITION_LIMIT_MS } from "../support/limits.js";
@@ -22,6 +27,28 @@ async function httpBackend(config: object): Promise<TestBackend> {
     taken: () => sink.batches,
     answer: (how) => sink.decide(() => HTTP[how()]),
     close: () => sink.close(),
+  };
+}
+
+/** What it gets is samples, not records: only its answers are tried. */
+async function remoteWriteBackend(): Promise<TestBackend> {
+  let answer: () => BackendAnswer = () => "take";
+  const server = createServer((request, response) => {
+    request.resume().on("end", () => {
+      const status = HTTP[answer()];
+      if (status !== undefined) response.writeHead(status).end();
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    config: { endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
+    answer(how) {
+      answer = how;
+    },
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
   };
 }
 
@@ -85,6 +112,8 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
   ["otlp_grpc, packed", otlpGrpcExporter, () => grpcBackend({})],
   ["file", fileExporter, fileBackend],
   ["debug", quietDebug, () => ({ config: { verbosity: "detailed" } })],
+  ["prometheus", prometheusExporter, () => ({ config: { endpoint: "127.0.0.1:0" } })],
+  ["prometheus_remote_write", remoteWriteExporter, remoteWriteBackend],
   ["nop", nopExporter, () => ({ config: {} })],
 ];
 

@@ -90,7 +90,7 @@ class ResponseCollector {
   result(): UnaryCallResult | undefined {
     if (this.headers === undefined) return undefined;
     const fields = this.headers["grpc-status"] === undefined ? this.trailers : this.headers;
-    const code = Number(fields?.["grpc-status"]);
+    const code = statusCode(fields?.["grpc-status"]);
     if (fields && Number.isInteger(code)) return { status: statusOf(code, fields), response: this.message() };
     const httpStatus = Number(this.headers[":status"]);
     return httpStatus === 200 ? undefined : { status: statusOfHttp(httpStatus, this.headers), response: EMPTY };
@@ -116,6 +116,11 @@ const FRAME_FAULTS = {
 
 /** How a stream is closed whose answer nobody waits for any more. */
 const HTTP2_CANCEL = 8;
+
+/** NaN for what is no status: one that is empty must not count as 0, which is success. */
+function statusCode(text: unknown): number {
+  return /^-?\d+$/.test(String(text)) ? Number(text) : Number.NaN;
+}
 
 function statusOf(code: number, fields: IncomingHttpHeaders): RpcStatus {
   const message = decodeGrpcMessage(String(fields["grpc-message"] ?? ""));

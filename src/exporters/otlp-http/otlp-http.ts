@@ -1,7 +1,6 @@
 import {
   type Batch,
   batchToJson,
-  type Clock,
   defineExporter,
   type Exporter,
   type ExporterContext,
@@ -16,29 +15,31 @@ import {
   type ClientAuthenticator,
   checkByEmptyExport,
   clientAuthenticator,
+  clientSettings,
   compress,
   decodeResponse,
   decodeStatus,
   encodingOf,
   type Http1Answer,
   Http1Client,
-  type Http1Settings,
-  headerLine,
+  type HttpTarget,
+  hostHeaderName,
   isNearby,
   loadClientTls,
-  MAX_ANSWER_BYTES,
   type OtlpEncoding,
   OutgoingRequest,
   parseRetryAfter,
+  plainText,
   type RequestHead,
   refusalOfHttp,
   refusalOfUnreadable,
   sendAuthorized,
   sendHeaders,
   sendTwiceIfStale,
+  withHeaders,
 } from "../../runtime/kit.js";
 import { type OtlpHttpConfig, otlpHttpSchema } from "./config.js";
-import { type HttpTarget, hasTarget, hostHeaderName, httpTargets } from "./http-target.js";
+import { hasTarget, httpTargets } from "./http-target.js";
 
 /** Sends OTLP over HTTP. */
 export const otlpHttpExporter = defineExporter<OtlpHttpConfig>({
@@ -52,8 +53,6 @@ export const otlpHttpExporter = defineExporter<OtlpHttpConfig>({
     hasTarget(config, signal) ? undefined : `it has neither "endpoint" nor "${signal}_endpoint"`,
   create: (config, context) => new OtlpHttpExporter(config, context),
 });
-
-const DEFAULT_CONNECTIONS = 100;
 
 type Body = readonly Uint8Array[];
 
@@ -88,7 +87,7 @@ class OtlpHttpExporter implements Exporter {
     const loaded = this.config.tls ? await loadClientTls(this.config.tls, ["tls"]) : { rejectUnauthorized: true };
     const servername = hostHeaderName(this.config);
     const tls = servername === undefined ? loaded : { servername, ...loaded };
-    const settings = clientSettings(this.config, this.context.clock);
+    const settings = clientSettings(this.config, this.context);
     for (const { origin, host, port, isSecure, proxy } of this.targets.values()) {
       if (this.clients.has(origin)) continue;
       this.clients.set(origin, new Http1Client({ host, port, proxy, ...(isSecure && { tls }) }, settings));
@@ -165,7 +164,10 @@ class OtlpHttpExporter implements Exporter {
     );
   }
 
-  /** What does not claim to be OTLP's answer is understood if it is one; if not, the backend has no way to reject records. */
+  /**
+   * What does not claim to be OTLP's answer is understood if it is one; if not, the backend has no way to reject records.
+   * But a web page is not from a backend: somebody in between wants a login, or the address is that of a user interface.
+   */
   private readSuccess(
     { body, bodyError }: Http1Answer,
     url: string,
@@ -175,37 +177,20 @@ class OtlpHttpExporter implements Exporter {
     if (bodyError !== undefined) throw refusalOfUnreadable(url, bodyError.message);
     const partial = decodeResponse(signal, encoding ?? this.config.encoding, body);
     if (partial !== "unreadable") return partial;
+    if (isWebPage(body)) throw refusalOfUnreadable(url, "the body is a web page: a login, or another service");
     if (encoding === undefined) return undefined;
     throw refusalOfUnreadable(url, "the body is not the answer that its content-type says");
   }
 }
 
-function clientSettings(config: OtlpHttpConfig, clock: Clock): Http1Settings {
-  const maxIdle = config.max_idle_conns_per_host || config.max_idle_conns || DEFAULT_CONNECTIONS;
-  return {
-    clock,
-    maxConnections: config.max_conns_per_host || DEFAULT_CONNECTIONS,
-    maxIdle: config.disable_keep_alives ? 0 : maxIdle,
-    idleTimeoutMs: config.idle_conn_timeout,
-    maxAnswerBytes: MAX_ANSWER_BYTES,
-  };
-}
-
-function withHeaders({ method, text }: RequestHead, headers: Readonly<Record<string, string>>): RequestHead {
-  let whole = text;
-  for (const name in headers) whole += headerLine(name, headers[name]!);
-  return { method, text: whole };
+function isWebPage(body: Uint8Array): boolean {
+  return /^\s*(?:<!--.{0,200}?-->\s*)?<(?:!doctype\s+html|html)[\s>]/is.test(
+    Buffer.from(body.subarray(0, 512)).toString("utf8"),
+  );
 }
 
 function noEndpoint(signal: Signal): Refusal {
   return new Refusal("permanent", `no endpoint for ${signal}; set endpoint or ${signal}_endpoint`, {
     category: "integration",
   });
-}
-
-/** The beginning of an answer in words, if it is words. */
-function plainText(body: Buffer): string {
-  const text = body.subarray(0, 300).toString("utf8").trim();
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
-  return /[\u0000-\u0008\ufffd]/.test(text) ? "" : text;
 }

@@ -83,7 +83,7 @@ export class KeyLog {
     try {
       await this.file?.appendFile(keys.map((key) => `\n${JSON.stringify(key)}`).join(""));
       this.keysInFile += keys.length;
-      if (this.keysInFile >= this.maxKeys) await this.startNextFile();
+      if (this.file !== undefined && this.keysInFile >= this.maxKeys) await this.startNextFile();
       this.syncSometimes();
     } catch (error) {
       this.logFailure(error);

@@ -1,5 +1,5 @@
 import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "../../plugin.js";
-import { formatAddress, listenAddress } from "../../runtime/kit.js";
+import { formatAddress, listenAddress, protectionOf } from "../../runtime/kit.js";
 import { type OtlpReceiverConfig, otlpReceiverSchema } from "./config.js";
 import { Dedup } from "./dedup.js";
 import { GrpcEndpoint } from "./grpc-endpoint.js";
@@ -17,9 +17,8 @@ export const otlpReceiver = defineReceiver<OtlpReceiverConfig>({
     (["grpc", "http"] as const).flatMap((protocol) => {
       const config = protocols[protocol];
       if (config === undefined) return [];
-      const { endpoint, transport, tls, auth } = config;
-      const isMutual = tls?.client_ca_file !== undefined;
-      const protection = { tls: tls !== undefined, auth: auth !== undefined || isMutual };
+      const { endpoint, transport } = config;
+      const protection = protectionOf(config);
       return [{ address: listenAddress(endpoint, transport), key: ["protocols", protocol, "endpoint"], protection }];
     }),
   create: (config, context) => new OtlpReceiver(config, context),

@@ -230,6 +230,15 @@ describe("otlp_grpc exporter", () => {
       expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient" });
     });
 
+    it.each(["", " ", "0x0", "0.0", "-0.0", "OK"])(
+      'is refused transiently by one whose status is "%s"',
+      async (status) => {
+        const headers = { ":status": 200, "grpc-status": status };
+        await serve(answering((stream) => stream.respond(headers, { endStream: true })));
+        expect(await refusalOf(exporter.send(logs(), never))).toMatchObject({ kind: "transient" });
+      },
+    );
+
     it.each([
       ["is cut", grpcFrame(encodeResponse("logs", "proto", { rejected: 2, message: "too old" })).subarray(0, -1)],
       ["is compressed", Buffer.concat([grpcFrameHeader(1, true), Buffer.alloc(1)])],

@@ -160,7 +160,7 @@ describe("otlp_http exporter", () => {
   });
 
   it("counts a success with a body that does not claim to be OTLP's answer", async () => {
-    for (const body of [Buffer.alloc(100, 0xff), Buffer.from("<html>"), Buffer.from("ok")]) {
+    for (const body of [Buffer.alloc(100, 0xff), Buffer.from("<ok/>"), Buffer.from("ok")]) {
       sink.respond = (response) => response.setHeader("content-type", "text/html").end(body);
       expect(await exporter.send(logs(), never)).toBeUndefined();
       sink.respond = (response) => response.end(body);
@@ -175,6 +175,8 @@ describe("otlp_http exporter", () => {
     ["is no protobuf", "application/x-protobuf", Buffer.from("<html>")],
     ["is no JSON", "application/json", Buffer.from('{"partialSuccess":{"rejectedLogRecords":"2"')],
     ["is JSON of something else", "application/json", Buffer.from("[]")],
+    ["is a web page", "text/html; charset=utf-8", Buffer.from("\n<!DOCTYPE html>\n<title>Sign in</title>")],
+    ["is a web page that does not say so", "text/plain", Buffer.from("<html lang=en>")],
     ["counts in words", "application/json", Buffer.from('{"partialSuccess":{"rejectedLogRecords":"two"}}')],
   ])("takes a success whose body %s for a doubt, and sends again", async (_, type, body) => {
     sink.respond = (response) => response.setHeader("content-type", type).end(body);

@@ -1,7 +1,7 @@
 import { appendFileSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import type { Outcome } from "../../../src/plugin.js";
 import { Dedup } from "../../../src/receivers/otlp/dedup.js";
 import { KeyLog } from "../../../src/receivers/otlp/key-log.js";
@@ -15,8 +15,16 @@ import { temporaryFolder } from "../../support/temporary-folder.js";
 
 const OK: Outcome = { ok: true, rejected: 0, message: "" };
 
+const opened: KeyLog[] = [];
+/** Whatever a test leaves as a killed process does holds a file until then. */
+afterEach(async () => {
+  for (const log of opened.splice(0)) await log.close();
+});
+
 function keyLog(directory: string, maxKeys = 1000, logger = silentLogger): KeyLog {
-  return new KeyLog(directory, "otlp/second", maxKeys, { clock: new FakeClock(), logger });
+  const log = new KeyLog(directory, "otlp/second", maxKeys, { clock: new FakeClock(), logger });
+  opened.push(log);
+  return log;
 }
 
 /** Appends keys, and leaves the log as a killed process does. */
@@ -78,6 +86,15 @@ describe("the keys that a receiver has taken", () => {
     await log.close();
   });
 
+  it("leave no file open when one comes after the end", async () => {
+    const directory = temporaryFolder();
+    const log = keyLog(directory, 1);
+    await log.open();
+    await log.close();
+    await log.append([["late", 0]]);
+    expect(readdirSync(directory)).toEqual(["otlp%2Fsecond.keys"]);
+  });
+
   it("need a directory that can be used", async () => {
     const file = join(temporaryFolder(), "file");
     writeFileSync(file, "");
@@ -92,6 +109,7 @@ describe("deduplication with a log", () => {
     let taken = 0;
     const start = async () => {
       const log = new KeyLog(directory, "otlp", 100, { clock, logger: silentLogger });
+      opened.push(log);
       const dedup = new Dedup({ max_entries: 100, ttl: 1000 }, clock, { add() {} }, log);
       await dedup.start();
       return (key: string) => dedup.accept(key, logs("r"), async () => ({ ...OK, rejected: Number(taken++ < 0) }));

@@ -1,0 +1,119 @@
+import { z } from "zod";
+import { byteSize, caseInsensitiveEnum, duration, ignored, type Signal, section, unsupported } from "../../plugin.js";
+import { KAFKA_CLIENT, kafkaConnectionKeys, MESSAGE_ENCODINGS, withClient, wordOrNone } from "../../runtime/kit.js";
+
+/** The section of a signal. */
+function target(topic: string, what: string) {
+  return section(
+    z.strictObject({
+      topic: z
+        .string()
+        .min(1, "expected the name of a topic")
+        .default(topic)
+        .meta({ description: "The topic to write to." }),
+      encoding: z
+        .enum(MESSAGE_ENCODINGS)
+        .default("otlp_proto")
+        .meta({ description: "What messages are; text, raw and json write the body of each log record as a message." }),
+      topic_from_metadata_key: unsupported("use routing and one exporter for each topic"),
+      message_key_from_metadata_key: unsupported("keys are made by the partition_* keys"),
+    }),
+  )
+    .prefault({})
+    .meta({ description: `Where ${what} are written to.` });
+}
+
+const keys = z
+  .strictObject({
+    ...kafkaConnectionKeys,
+    logs: target("otlp_logs", "logs"),
+    traces: target("otlp_spans", "traces"),
+    metrics: target("otlp_metrics", "metrics"),
+    topic: unsupported("write it under logs, traces or metrics"),
+    encoding: unsupported("write it under logs, traces or metrics"),
+    topic_from_attribute: unsupported("use routing and one exporter for each topic"),
+    include_metadata_keys: unsupported("what is known of a client is not written to Kafka"),
+    partition_traces_by_id: z.boolean().default(false).meta({
+      description: "Write each trace as messages of its own, all in one partition: the trace id is their key.",
+    }),
+    partition_metrics_by_resource_attributes: z
+      .boolean()
+      .default(false)
+      .meta({ description: "Write metrics of each resource as messages of their own, all in one partition." }),
+    partition_logs_by_resource_attributes: z
+      .boolean()
+      .default(false)
+      .meta({ description: "Write logs of each resource as messages of their own, all in one partition." }),
+    partition_logs_by_trace_id: z
+      .boolean()
+      .default(false)
+      .meta({ description: "Write logs of each trace as messages of their own, all in one partition." }),
+    producer: section(
+      z.strictObject({
+        max_message_bytes: byteSize().default(1_000_000).meta({
+          description:
+            "A larger request is cut into several messages; a larger record is a dead letter. The topic's max.message.bytes must allow it.",
+        }),
+        required_acks: z
+          .union([z.literal(1), z.literal(-1), z.literal("all")], {
+            error: "expected 1 or -1 (all): with 0 the broker never says that it has a message",
+          })
+          .default("all")
+          .meta({
+            description:
+              "Who must have a message before it counts as delivered: 1, the leader; -1 or all, every replica in sync.",
+          }),
+        compression: wordOrNone(caseInsensitiveEnum(["none", "gzip", "snappy", "lz4", "zstd"]))
+          .default("none")
+          .meta({ description: "How messages are compressed; zstd needs Node.js 22.15." }),
+        idempotent: z.boolean().default(false).meta({
+          description:
+            "The broker takes a message once though it is sent again after a lost answer. One request at a time, and required_acks: all.",
+        }),
+        allow_auto_topic_creation: z
+          .boolean()
+          .default(true)
+          .meta({ description: "Let the broker make a topic that is not there, if it is set to." }),
+        compression_params: ignored("each compression has one level here"),
+        flush_max_messages: ignored("use sending_queue.batch"),
+        linger: ignored("use sending_queue.batch"),
+      }),
+    )
+      .prefault({})
+      .meta({ description: "How messages are written." }),
+    unknown_topic: z.enum(["retry", "dead_letter"]).default("retry").meta({
+      description: "What becomes of data whose topic the broker does not have: it waits, or is a dead letter.",
+    }),
+    conn_linger: ignored("connections stay open"),
+    publish_timeout: duration().optional().meta({ ignored: "use timeout" }),
+  })
+  .superRefine((config, context) => {
+    const issue = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
+    for (const signal of ["traces", "metrics"] as const) {
+      if (!config[signal].encoding.startsWith("otlp_"))
+        issue([signal, "encoding"], "expected otlp_proto or otlp_json: the others are for log records");
+    }
+    const { idempotent, required_acks: acks, compression } = config.producer;
+    if (idempotent && acks === 1) issue(["producer", "required_acks"], "expected all: idempotent needs it");
+    if (config.partition_logs_by_trace_id && config.partition_logs_by_resource_attributes)
+      issue(["partition_logs_by_trace_id"], "expected one of this and partition_logs_by_resource_attributes");
+    if (compression === "zstd" && !hasZstd())
+      issue(["producer", "compression"], "expected gzip, snappy or lz4: zstd for Kafka needs Node.js 22.15 or newer");
+  });
+
+/** The client compresses with what Node.js has. */
+function hasZstd(): boolean {
+  return "zstdCompressSync" in process.getBuiltinModule("node:zlib");
+}
+
+export const kafkaExporterSchema = withClient(KAFKA_CLIENT, keys);
+
+export type KafkaExporterConfig = z.infer<typeof keys>;
+
+/** By what the messages of a signal are keyed; undefined: they have no key, and go to the partitions in turn. */
+export function keyingOf(config: KafkaExporterConfig, signal: Signal): "trace" | "resource" | undefined {
+  if (signal === "traces") return config.partition_traces_by_id ? "trace" : undefined;
+  if (signal === "metrics") return config.partition_metrics_by_resource_attributes ? "resource" : undefined;
+  if (config.partition_logs_by_trace_id) return "trace";
+  return config.partition_logs_by_resource_attributes ? "resource" : undefined;
+}

@@ -1,0 +1,202 @@
+import type { MessageToProduce, Producer, ProducerOptions } from "@platformatic/kafka";
+import {
+  type Batch,
+  defineExporter,
+  type Exporter,
+  Refusal,
+  type SendOptions,
+  SIGNALS,
+  splitBatch,
+} from "../../plugin.js";
+import {
+  ERROR_CODES,
+  type HeaderValue,
+  KAFKA_CLIENT,
+  kafkaConnection,
+  kafkaErrorIds,
+  kafkaErrorMessage,
+  loadClient,
+  refusalOfAbort,
+  writeMessages,
+} from "../../runtime/kit.js";
+import { type KafkaExporterConfig, kafkaExporterSchema, keyingOf } from "./config.js";
+import { keyedBatches } from "./keyed-batches.js";
+
+/** Writes to topics of Kafka. */
+export const kafkaExporter = defineExporter<KafkaExporterConfig>({
+  type: "kafka",
+  summary: "Writes to topics of Kafka; an entry is delivered when the brokers have confirmed it.",
+  signals: SIGNALS,
+  defaults: { timeout: "15s" },
+  schema: kafkaExporterSchema,
+  create: (config) => new KafkaExporter(config),
+});
+
+type Options = ProducerOptions<Buffer, Buffer, Buffer, Buffer>;
+
+interface KafkaProducers {
+  readonly Producer: new (options: Options) => Producer;
+}
+
+class KafkaExporter implements Exporter {
+  private readonly config: KafkaExporterConfig;
+  private readonly peer: string;
+  private readonly acks: 1 | -1;
+  private open: (() => Producer) | undefined;
+  private producer: Producer | undefined;
+  /** With an idempotent producer: the send before, which has to end first, as its messages are numbered. */
+  private last: Promise<unknown> = Promise.resolve();
+
+  constructor(config: KafkaExporterConfig) {
+    this.config = config;
+    this.acks = config.producer.required_acks === 1 ? 1 : -1;
+    this.peer = `kafka at ${config.brokers.join(", ")}`;
+  }
+
+  async start(): Promise<void> {
+    const { Producer } = await loadClient<KafkaProducers>(KAFKA_CLIENT);
+    const { compression, idempotent, allow_auto_topic_creation: autocreateTopics } = this.config.producer;
+    const connection = await kafkaConnection(this.config);
+    const options: Options = { ...connection, compression, idempotent, acks: this.acks, autocreateTopics };
+    // The numbers of an idempotent producer are worth something only if it is the one that sends again.
+    if (idempotent) Object.assign(options, { retries: IDEMPOTENT_RETRIES, retryDelay: 200 });
+    this.open = () => new Producer(options);
+  }
+
+  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
+    const messages = this.messagesOf(batch, options);
+    const sending = this.config.producer.idempotent ? this.sendInTurn(messages, abort) : this.produce(messages);
+    await orAbort(sending, abort, () => refusalOfAbort(this.peer, abort));
+  }
+
+  async check(abort: AbortSignal): Promise<void> {
+    const asking = this.current().metadata({ topics: [], forceUpdate: true });
+    await orAbort(asking, abort, () => refusalOfAbort(this.peer, abort));
+  }
+
+  async stop(): Promise<void> {
+    await this.letGo(this.producer);
+  }
+
+  private current(): Producer {
+    this.producer ??= this.open!();
+    return this.producer;
+  }
+
+  /** A producer that is closed gives up what it is sending. */
+  private async letGo(producer: Producer | undefined): Promise<void> {
+    if (this.producer === producer) this.producer = undefined;
+    await producer?.close().catch(() => {});
+  }
+
+  private sendInTurn(messages: MessageToProduce[], abort: AbortSignal): Promise<void> {
+    const turn = this.last.then(async () => {
+      if (abort.aborted) return;
+      // What is sent once more after a failure must not get the number of another message: then a new producer begins.
+      const onAbort = () => void this.letGo(this.producer);
+      abort.addEventListener("abort", onAbort, { once: true });
+      try {
+        await this.produce(messages);
+      } catch (error) {
+        await this.letGo(this.producer);
+        throw error;
+      } finally {
+        abort.removeEventListener("abort", onAbort);
+      }
+    });
+    this.last = turn.catch(() => {});
+    return turn;
+  }
+
+  private async produce(messages: MessageToProduce[]): Promise<void> {
+    const producer = this.current();
+    try {
+      await producer.send({ messages, acks: this.acks });
+    } catch (error) {
+      producer.clearMetadata();
+      throw this.refusalOf(error);
+    }
+  }
+
+  private messagesOf(batch: Batch, options: SendOptions | undefined): MessageToProduce[] {
+    const messages: MessageToProduce[] = [];
+    for (const { key, batch: piece } of keyedBatches(batch, keyingOf(this.config, batch.signal))) {
+      this.addMessages(piece, key, options, messages);
+    }
+    return messages;
+  }
+
+  /** Cuts what is too large for a message. */
+  private addMessages(
+    batch: Batch,
+    key: Buffer | undefined,
+    options: SendOptions | undefined,
+    to: MessageToProduce[],
+  ): void {
+    const { topic, encoding } = this.config[batch.signal];
+    const { max_message_bytes: limit } = this.config.producer;
+    const bytes = limit - MESSAGE_OVERHEAD;
+    const pieces = encoding === "otlp_proto" ? splitBatch(batch, { bytes }) : [batch];
+    for (const piece of pieces) {
+      const written = writeMessages(piece, encoding, options);
+      const largest = Math.max(...written.map(({ body }) => body.length));
+      if (largest <= bytes) {
+        for (const { body, headers } of written)
+          to.push({ topic, ...(key && { key }), value: asBuffer(body), headers: headerMap(headers) });
+      } else if (piece.count === 1) throw tooLarge(largest, limit);
+      else
+        for (const half of splitBatch(piece, { records: Math.ceil(piece.count / 2) }))
+          this.addMessages(half, key, options, to);
+    }
+  }
+
+  private refusalOf(error: unknown): Refusal {
+    const ids = kafkaErrorIds(error);
+    const message = `${this.peer}: ${kafkaErrorMessage(error)}`;
+    const status = ids[0];
+    const options = { cause: error, ...(status !== undefined && { status }) };
+    if (ids.some((id) => TOO_LARGE.has(id)))
+      return new Refusal("permanent", message, { ...options, code: ERROR_CODES.SLUICE_TOO_LARGE, category: "schema" });
+    if (ids.includes("INVALID_RECORD")) return new Refusal("permanent", message, { ...options, category: "schema" });
+    const isUnknown = ids.includes("UNKNOWN_TOPIC_OR_PARTITION") || /Unknown topic/.test(message);
+    if (isUnknown && this.config.unknown_topic === "dead_letter")
+      return new Refusal("permanent", message, { ...options, category: "integration" });
+    return new Refusal("transient", message, options);
+  }
+}
+
+const IDEMPOTENT_RETRIES = 20;
+/** What a broker counts beside the body: header of the set of records, key, headers of the message. */
+const MESSAGE_OVERHEAD = 1024;
+const TOO_LARGE: ReadonlySet<string> = new Set(["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]);
+
+function tooLarge(bytes: number, limit: number): Refusal {
+  const message = `a message of ${bytes} bytes is larger than producer.max_message_bytes, ${limit}`;
+  return new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_TOO_LARGE, category: "schema" });
+}
+
+/** What the work comes to, or a refusal when it is given up before. How the work then ends, nobody is told. */
+function orAbort<T>(work: Promise<T>, abort: AbortSignal, refusal: () => Refusal): Promise<T> {
+  if (abort.aborted) {
+    work.catch(() => {});
+    return Promise.reject(refusal());
+  }
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(refusal());
+    abort.addEventListener("abort", onAbort, { once: true });
+    work.then(resolve, reject).finally(() => abort.removeEventListener("abort", onAbort));
+  });
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+function headerMap(headers: Readonly<Record<string, HeaderValue>>): Map<Buffer, Buffer> {
+  return new Map(
+    Object.entries(headers).map(([name, value]) => [
+      Buffer.from(name),
+      value instanceof Uint8Array ? asBuffer(value) : Buffer.from(String(value)),
+    ]),
+  );
+}

@@ -1,0 +1,86 @@
+import { createHash } from "node:crypto";
+import type { Batch } from "../../plugin.js";
+import {
+  after,
+  type Frame,
+  findField,
+  LOG_TRACE_ID_TAG,
+  OWNER_TAG,
+  partition,
+  RESOURCE_ATTRIBUTES_TAG,
+  type RecordWalk,
+  SHAPES,
+  SPAN_TRACE_ID_TAG,
+  skip,
+  varint,
+} from "../../runtime/kit.js";
+
+/** Records that belong into one partition. */
+export interface KeyedBatch {
+  /** Undefined: any partition will do. */
+  readonly key: Buffer | undefined;
+  readonly batch: Batch;
+}
+
+/** The batch by traces or by resources, each with its key. Of records without a trace id there is one without a key. */
+export function keyedBatches(batch: Batch, keying: "trace" | "resource" | undefined): KeyedBatch[] {
+  if (keying === undefined) return [{ key: undefined, batch }];
+  const groups = new Map<string, number>();
+  const groupOf = (name: string) => {
+    const known = groups.get(name) ?? groups.size;
+    groups.set(name, known);
+    return known;
+  };
+  const choose = keying === "trace" ? byTrace(batch, groupOf) : byResource(groupOf);
+  const pieces = partition(batch, SHAPES[batch.signal], 0, choose);
+  const keyOf = keying === "trace" ? traceKey : resourceKey;
+  return [...groups].map(([name, index]) => ({ key: keyOf(name), batch: pieces[index]! }));
+}
+
+type Choose = (walk: RecordWalk, start: number, end: number) => number;
+
+function byTrace({ signal }: Batch, groupOf: (name: string) => number): Choose {
+  const tag = signal === "traces" ? SPAN_TRACE_ID_TAG : LOG_TRACE_ID_TAG;
+  return ({ bytes }, start, end) => {
+    const at = findField(bytes, start, end, tag);
+    if (at < 0) return groupOf("");
+    const length = varint(bytes, at);
+    return groupOf(Buffer.from(bytes.buffer, bytes.byteOffset + after, length).toString("hex"));
+  };
+}
+
+function byResource(groupOf: (name: string) => number): Choose {
+  let serial = -1;
+  let group = 0;
+  return ({ bytes, frames, serials }) => {
+    if (serials[0] === serial) return group;
+    serial = serials[0]!;
+    group = groupOf(resourceName(bytes, frames[0]!));
+    return group;
+  };
+}
+
+/** The attributes of a resource in an order of our own: a resource is the same however they are written. */
+function resourceName(bytes: Uint8Array, { start, end }: Frame): string {
+  const at = findField(bytes, start, end, OWNER_TAG);
+  if (at < 0) return "";
+  const resourceEnd = varint(bytes, at) + after;
+  const attributes: string[] = [];
+  for (let p = after; p < resourceEnd; ) {
+    const tag = varint(bytes, p);
+    const valueAt = after;
+    p = skip(bytes, valueAt, tag);
+    if (tag === RESOURCE_ATTRIBUTES_TAG) {
+      attributes.push(Buffer.from(bytes.buffer, bytes.byteOffset + valueAt, p - valueAt).toString("latin1"));
+    }
+  }
+  return attributes.toSorted().join("");
+}
+
+function traceKey(name: string): Buffer | undefined {
+  return name === "" ? undefined : Buffer.from(name);
+}
+
+function resourceKey(name: string): Buffer {
+  return createHash("sha256").update(name, "latin1").digest().subarray(0, 16);
+}

@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { type Signal, section } from "../../plugin.js";
+import { MESSAGE_ENCODINGS, NATS_CLIENTS, natsConnectionKeys, natsStreamKeys, withClient } from "../../runtime/kit.js";
+
+function destination(signal: Signal) {
+  return section(
+    z.strictObject({
+      subject: z
+        .string()
+        .regex(/^[^\s*>]+$/, "expected a subject without blanks, * and >")
+        .default(`otlp.${signal}`)
+        .meta({ description: `The subject of the messages with ${signal}.` }),
+      encoding: z
+        .enum(MESSAGE_ENCODINGS)
+        .default("otlp_proto")
+        .refine((encoding) => signal === "logs" || encoding.startsWith("otlp_"), "expected otlp_proto or otlp_json")
+        .meta({ description: "What the body of a message is; text, raw and json make a message of each log record." }),
+    }),
+  )
+    .prefault({})
+    .meta({ description: `Where ${signal} go.` });
+}
+
+export const natsExporterSchema = NATS_CLIENTS.reduce(
+  (schema, client) => withClient(client, schema),
+  z
+    .strictObject({
+      ...natsConnectionKeys,
+      ...natsStreamKeys,
+      stream: natsStreamKeys.stream.optional().meta({
+        description: "The JetStream stream that must take the messages. Default: whichever has the subject.",
+      }),
+      logs: destination("logs"),
+      traces: destination("traces"),
+      metrics: destination("metrics"),
+    })
+    .refine(({ stream, create_stream }) => !create_stream || stream !== undefined, {
+      path: ["create_stream"],
+      message: "expected the name of the stream under `stream`",
+    }),
+);
+
+export type NatsExporterConfig = z.infer<typeof natsExporterSchema>;

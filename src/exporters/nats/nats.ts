@@ -1,0 +1,136 @@
+import {
+  type Batch,
+  defineExporter,
+  type Exporter,
+  type ExporterContext,
+  Refusal,
+  type SendOptions,
+  SIGNALS,
+} from "../../plugin.js";
+import {
+  ensureNatsStream,
+  MESSAGE_HEADERS,
+  NatsLink,
+  type NatsSession,
+  refusalOfAbort,
+  type WrittenMessage,
+  withoutCredentials,
+  writeMessages,
+} from "../../runtime/kit.js";
+import { type NatsExporterConfig, natsExporterSchema } from "./config.js";
+import { refusalOfPublish, refuseTooLarge } from "./refusal-of-publish.js";
+
+/** Publishes to JetStream; a batch is delivered once the stream has confirmed each of its messages. */
+export const natsExporter = defineExporter<NatsExporterConfig>({
+  type: "nats",
+  summary: "Publishes to NATS JetStream, with message ids by which the stream recognises what it has.",
+  signals: SIGNALS,
+  schema: natsExporterSchema,
+  create: (config, context) => new NatsExporter(config, context),
+});
+
+/** No answer for this long, whatever the exporter's own timeout is, and the client forgets the question. */
+const CONFIRM_MS = 60_000;
+
+class NatsExporter implements Exporter {
+  private readonly config: NatsExporterConfig;
+  private readonly link: NatsLink;
+  private readonly peer: string;
+  /** The session whose stream is known to be there. */
+  private prepared: { readonly session: NatsSession; readonly done: Promise<void> } | undefined;
+
+  constructor(config: NatsExporterConfig, context: ExporterContext) {
+    this.config = config;
+    this.link = new NatsLink(config, context);
+    this.peer = config.servers.map(withoutCredentials).join(", ");
+  }
+
+  start(): Promise<void> {
+    return this.link.start();
+  }
+
+  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
+    const session = this.usableSession();
+    const { subject, encoding } = this.config[batch.signal];
+    const messages = writeMessages(batch, encoding, options);
+    refuseTooLarge(messages, session.connection.info?.max_payload);
+    const published = this.prepare(session).then(() =>
+      Promise.all(messages.map((message) => this.publish(session, subject, message))),
+    );
+    await untilAborted(published, abort, this.peer);
+    return undefined;
+  }
+
+  async check(abort: AbortSignal): Promise<void> {
+    await untilAborted(this.usableSession().connection.flush(), abort, this.peer);
+  }
+
+  stop(): Promise<void> {
+    return this.link.stop();
+  }
+
+  /** What would wait inside the client for the server to come back waits in the queue instead. */
+  private usableSession(): NatsSession {
+    const session = this.link.current;
+    if (session !== undefined) return session;
+    throw new Refusal("transient", `${this.peer}: ${this.link.reason}`, { status: "DISCONNECTED" });
+  }
+
+  private async publish({ stream, transport }: NatsSession, subject: string, message: WrittenMessage): Promise<void> {
+    const headers = transport.headers();
+    for (const [name, value] of Object.entries(message.headers)) headers.set(headerName(name), headerValue(value));
+    const key = message.headers[MESSAGE_HEADERS.idempotencyKey];
+    try {
+      await stream.publish(subject, message.body, {
+        headers,
+        timeout: CONFIRM_MS,
+        ...(typeof key === "string" && { msgID: key }),
+        ...(this.config.stream !== undefined && { expect: { streamName: this.config.stream } }),
+      });
+    } catch (error) {
+      throw refusalOfPublish(error, subject, this.peer);
+    }
+  }
+
+  private prepare(session: NatsSession): Promise<void> {
+    const { stream, create_stream } = this.config;
+    if (!create_stream || stream === undefined) return Promise.resolve();
+    if (this.prepared?.session !== session) {
+      const done = session
+        .manager()
+        .then((manager) =>
+          ensureNatsStream(
+            manager,
+            stream,
+            SIGNALS.map((signal) => this.config[signal].subject),
+          ),
+        )
+        .catch((error: unknown) => {
+          this.prepared = undefined;
+          throw refusalOfPublish(error, stream, this.peer);
+        });
+      this.prepared = { session, done };
+    }
+    return this.prepared.done;
+  }
+}
+
+/** What was published stays so; nobody waits for its confirmation any more. */
+function untilAborted<T>(work: Promise<T>, abort: AbortSignal, peer: string): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(refusalOfAbort(peer, abort));
+    work.then(resolve, reject).finally(() => abort.removeEventListener("abort", onAbort));
+    if (abort.aborted) onAbort();
+    else abort.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/** A header of NATS is a line of text. */
+function headerName(name: string): string {
+  return name.replace(/[^!-9;-~]/g, "_");
+}
+
+function headerValue(value: WrittenMessage["headers"][string]): string {
+  const text = value instanceof Uint8Array ? Buffer.from(value).toString("base64") : String(value);
+  return text.replace(/[\r\n]+/g, " ");
+}

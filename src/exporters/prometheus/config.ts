@@ -1,0 +1,98 @@
+import { z } from "zod";
+import { caseInsensitiveEnum, deprecated, duration, section } from "../../plugin.js";
+import {
+  labelName,
+  listenEndpoint,
+  nameRules,
+  readOnlyHttpServerKeys,
+  TRANSLATION_STRATEGIES,
+} from "../../runtime/kit.js";
+import type { Label } from "./labels.js";
+import type { OwnerSettings } from "./owners.js";
+
+/** Keys that both exporters to Prometheus have. */
+export function translationKeys() {
+  return {
+    namespace: z.string().default("").meta({ description: "Put in front of every metric's name, with an underscore." }),
+    resource_to_telemetry_conversion: section(
+      z.strictObject({
+        enabled: z.boolean().default(false).meta({ description: "Make labels of all resource attributes." }),
+        exclude_service_attributes: z.boolean().default(false).meta({
+          description:
+            "But not of service.name, service.namespace and service.instance.id, which are job and instance.",
+        }),
+      }),
+    )
+      .optional()
+      .meta({ description: "Resource attributes as labels." }),
+    add_metric_suffixes: z
+      .boolean()
+      .default(true)
+      .meta({ description: "Append units and _total or _ratio to names. translation_strategy counts before it." }),
+    translation_strategy: z
+      .enum(TRANSLATION_STRATEGIES)
+      .optional()
+      .meta({ description: "How names are translated, in one word." }),
+  };
+}
+
+export const prometheusSchema = z.strictObject({
+  endpoint: listenEndpoint().meta({ description: "Where to listen for scrapes; /metrics is the path." }),
+  transport: caseInsensitiveEnum(["tcp", "tcp4", "tcp6", "unix"])
+    .default("tcp")
+    .meta({ description: "What the endpoint is an address of; with unix it is the path of a socket." }),
+  ...translationKeys(),
+  const_labels: labels().meta({ description: "Labels that every series gets, unless it has one of that name." }),
+  send_timestamps: z.boolean().default(false).meta({ description: "Show when each value was measured." }),
+  metric_expiration: duration()
+    .default(300_000)
+    .meta({ description: "A series that got no new points for so long is not shown any more; 0: for ever." }),
+  enable_open_metrics: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Answer in OpenMetrics, with exemplars, whoever asks for it." }),
+  without_scope_info: z.boolean().default(false).meta({ description: "Leave out the labels otel_scope_*." }),
+  max_series: z
+    .number()
+    .int()
+    .positive()
+    .default(1_000_000)
+    .meta({ description: "So many series are kept at most; points of more are rejected, with a warning." }),
+  metric_relabeling: deprecated(
+    z.unknown().optional(),
+    "it never had an effect in the Collector; use the processor transform or filter",
+  ),
+  ...readOnlyHttpServerKeys(),
+});
+
+export type PrometheusConfig = z.infer<typeof prometheusSchema>;
+
+/** A map of labels, by name. */
+export function labels() {
+  return z
+    .record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String))
+    .nullish()
+    .transform((written): Label[] => toLabels(written ?? {}));
+}
+
+function toLabels(written: Readonly<Record<string, string>>): Label[] {
+  return Object.entries(written).map(([name, value]): Label => [labelName(name, { allowUtf8: false }), value]);
+}
+
+type TranslationConfig = z.infer<z.ZodObject<ReturnType<typeof translationKeys>>>;
+
+export function ownerSettings(
+  config: TranslationConfig,
+  withScope: boolean,
+  constLabels: readonly Label[],
+): OwnerSettings {
+  const { namespace, add_metric_suffixes: suffixes, translation_strategy: strategy } = config;
+  const conversion = config.resource_to_telemetry_conversion;
+  return {
+    rules: nameRules(namespace === "" ? "" : labelName(namespace, { allowUtf8: false }), suffixes, strategy),
+    resourceToLabels: conversion?.enabled ?? false,
+    excludeServiceAttributes: conversion?.exclude_service_attributes ?? false,
+    withScope,
+    constLabels,
+  };
+}

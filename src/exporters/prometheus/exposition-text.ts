@@ -1,0 +1,73 @@
+import type { Label } from "./labels.js";
+
+/** The text formats: Prometheus's own 0.0.4, and OpenMetrics 1.0. */
+export type ExpositionFormat = "prometheus" | "openmetrics";
+
+export const CONTENT_TYPES: Readonly<Record<ExpositionFormat, string>> = {
+  prometheus: "text/plain; version=0.0.4; charset=utf-8",
+  openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
+};
+
+/** Labels as they stand between the braces. */
+export function labelText(labels: readonly Label[]): string {
+  let text = "";
+  for (const [name, value] of labels) text += `${text === "" ? "" : ","}${quotedName(name)}="${escapeLabel(value)}"`;
+  return text;
+}
+
+/** Names with characters that Prometheus 2 does not know stand in quotes, as Prometheus 3 reads them. */
+function quotedName(name: string): string {
+  return isPlainLabel(name) ? name : `"${escapeLabel(name)}"`;
+}
+
+function isPlainLabel(name: string): boolean {
+  return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
+}
+
+/** A sample's name and labels: `name{a="b"}`; a name that needs quotes stands between the braces. */
+export function sampleHead(name: string, labels: string): string {
+  if (/^[A-Za-z_:][A-Za-z0-9_:]*$/.test(name)) return labels === "" ? name : `${name}{${labels}}`;
+  return `{"${escapeLabel(name)}"${labels === "" ? "" : `,${labels}`}}`;
+}
+
+export function escapeLabel(text: string): string {
+  return /[\\"\n]/.test(text) ? text.replace(/[\\"\n]/g, (char) => (char === "\n" ? "\\n" : `\\${char}`)) : text;
+}
+
+/** In the help of 0.0.4 a quotation mark stands for itself. */
+export function escapeHelp(text: string, format: ExpositionFormat): string {
+  return format === "openmetrics" ? escapeLabel(text) : text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
+}
+
+/** A number as Go writes it: bounds of buckets are labels, and must be the same text as elsewhere. */
+export function goNumber(value: number, format: ExpositionFormat): string {
+  if (Number.isNaN(value)) return "NaN";
+  if (value === Number.POSITIVE_INFINITY) return "+Inf";
+  if (value === Number.NEGATIVE_INFINITY) return "-Inf";
+  const text = shortest(value);
+  return format === "openmetrics" && !/[.e]/.test(text) ? `${text}.0` : text;
+}
+
+/** What `%g` makes of the fewest digits that are exact: an exponent below 0.0001 and from a million on. */
+function shortest(value: number): string {
+  const size = Math.abs(value);
+  return size !== 0 && (size < 1e-4 || size >= 1e6) ? exponential(value) : String(value);
+}
+
+function exponential(value: number): string {
+  const [digits, sign, exponent] = value.toExponential().split(/e([+-])/) as [string, string, string];
+  return `${digits}e${sign}${exponent.padStart(2, "0")}`;
+}
+
+/** Without an exponent, however small or large. */
+export function decimal(value: number): string {
+  const text = String(value);
+  if (!text.includes("e")) return text;
+  const [digits = "", exponent = "0"] = value.toExponential().split("e");
+  const places = Number(exponent);
+  const [whole = "", fraction = ""] = digits.replace("-", "").split(".");
+  const all = whole + fraction;
+  const sign = value < 0 ? "-" : "";
+  if (places < 0) return `${sign}0.${"0".repeat(-places - 1)}${all}`;
+  return `${sign}${all.padEnd(places + 1, "0")}`;
+}

@@ -1,0 +1,78 @@
+import {
+  type Batch,
+  defineExporter,
+  type Exporter,
+  type ExporterContext,
+  type PartialRejection,
+} from "../../plugin.js";
+import { formatAddress, listenAddress } from "../../runtime/kit.js";
+import { ownerSettings, type PrometheusConfig, prometheusSchema } from "./config.js";
+import type { ExpositionFormat } from "./exposition-text.js";
+import { LastValues } from "./last-values.js";
+import { renderPage } from "./render.js";
+import { ScrapeServer } from "./scrape-server.js";
+
+/** Shows the last value of every series to Prometheus. */
+export const prometheusExporter = defineExporter<PrometheusConfig>({
+  type: "prometheus",
+  summary: "Shows the last value of every metric at /metrics, for Prometheus to scrape.",
+  signals: ["metrics"],
+  // What is shown is in memory anyway: a queue in front of it would keep nothing that a scrape could not have seen.
+  defaults: { sending_queue: { enabled: false }, retry_on_failure: { enabled: false } },
+  schema: prometheusSchema,
+  listensAt: ({ endpoint, transport }) => [{ address: listenAddress(endpoint, transport), key: ["endpoint"] }],
+  create: (config, context) => new PrometheusExporter(config, context),
+});
+
+const SWEEP_MS = 1000;
+
+class PrometheusExporter implements Exporter {
+  private readonly config: PrometheusConfig;
+  private readonly context: ExporterContext;
+  private readonly values: LastValues;
+  private readonly server: ScrapeServer;
+  private cancelSweep: (() => void) | undefined;
+
+  constructor(config: PrometheusConfig, context: ExporterContext) {
+    this.config = config;
+    this.context = context;
+    this.values = new LastValues({
+      ...ownerSettings(config, !config.without_scope_info, config.const_labels),
+      maxSeries: config.max_series,
+      expireAfterMs: config.metric_expiration,
+      keepExemplars: config.enable_open_metrics,
+    });
+    this.server = new ScrapeServer(config, context, (format) => this.page(format));
+  }
+
+  async start(): Promise<void> {
+    const port = await this.server.start();
+    const address = listenAddress(this.config.endpoint, this.config.transport);
+    const endpoint = formatAddress("path" in address ? address : { ...address, port });
+    this.context.logger.info({ endpoint }, "metrics are shown at /metrics");
+    this.sweepLater(SWEEP_MS);
+  }
+
+  async send(batch: Batch): Promise<PartialRejection | undefined> {
+    return this.values.update(batch.bytes, this.context.clock.monotonic());
+  }
+
+  async stop(): Promise<void> {
+    this.cancelSweep?.();
+    await this.server.stop();
+  }
+
+  private page(format: ExpositionFormat): Iterable<string> {
+    const { namespace, send_timestamps: sendTimestamps } = this.config;
+    const targetInfoName = namespace === "" ? "target_info" : `${namespace}_target_info`;
+    return renderPage(this.values, this.context.clock.monotonic(), { format, sendTimestamps, targetInfoName });
+  }
+
+  /** A little at a time: a million series that expire together must not stop everything else. */
+  private sweepLater(ms: number): void {
+    this.cancelSweep = this.context.clock.after(ms, () => {
+      const isDone = this.values.sweep(this.context.clock.monotonic());
+      this.sweepLater(isDone ? SWEEP_MS : 1);
+    });
+  }
+}

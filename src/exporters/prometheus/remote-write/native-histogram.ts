@@ -1,0 +1,105 @@
+import { type PointReader, WireWriter } from "../../../runtime/kit.js";
+import { writeTime } from "./write-request.js";
+
+const MIN_SCALE = -4;
+const MAX_SCALE = 8;
+/** What counts as zero where a histogram does not say: the smallest that Prometheus tells from it. */
+const DEFAULT_ZERO_THRESHOLD = 1e-128;
+/** Holes of so many empty buckets are filled; larger ones begin a new span. */
+const MAX_GAP = 2;
+const STALE_NAN = Buffer.from("020000000000f07f", "hex");
+
+/** Why an exponential histogram cannot be a native one; undefined when it can. */
+export function nativeProblem({ scale }: PointReader): string | undefined {
+  return scale < MIN_SCALE ? `a scale of ${scale}: native histograms begin at ${MIN_SCALE}` : undefined;
+}
+
+/**
+ * An exponential histogram as the Histogram message of remote write. Finer scales than Prometheus has are made coarser, which
+ * is exact: neighbouring buckets become one. Bucket i of OTLP is bucket i + 1 there.
+ */
+export function encodeNativeHistogram(point: PointReader): Uint8Array {
+  const down = Math.max(0, point.scale - MAX_SCALE);
+  const out = new WireWriter(256);
+  if (point.hasNoValue) return encodeEnd(out, point);
+  field(out, 8, () => wholeNumber(out, point.count));
+  field(out, 25, () => out.double(point.hasSum ? point.sum : 0));
+  field(out, 32, () => out.varint(zigzag(point.scale - down)));
+  field(out, 41, () => out.double(point.zeroThreshold || DEFAULT_ZERO_THRESHOLD));
+  field(out, 48, () => wholeNumber(out, point.zeroCount));
+  writeSide(out, point.negative.offset, point.negative.counts, down, 66, 74);
+  writeSide(out, point.positive.offset, point.positive.counts, down, 90, 98);
+  field(out, 120, () => writeTime(out, point.timeMs));
+  return new Uint8Array(out.written());
+}
+
+/** A series that has ended: its sum is Prometheus's own NaN, and the rest is empty. */
+function encodeEnd(out: WireWriter, { timeMs }: PointReader): Uint8Array {
+  field(out, 25, () => out.copy(STALE_NAN, 0, 8));
+  field(out, 120, () => writeTime(out, timeMs));
+  return new Uint8Array(out.written());
+}
+
+function field(out: WireWriter, tag: number, write: () => void): void {
+  out.varint(tag);
+  write();
+}
+
+function writeSide(
+  out: WireWriter,
+  offset: number,
+  counts: readonly number[],
+  down: number,
+  spansTag: number,
+  deltasTag: number,
+): void {
+  const spans: { offset: number; length: number }[] = [];
+  const deltas: number[] = [];
+  let before = 0;
+  let next = 0; // the index behind the last bucket of the last span
+  const push = (count: number) => {
+    spans.at(-1)!.length++;
+    deltas.push(count - before);
+    before = count;
+    next++;
+  };
+  for (const [index, count] of merged(offset, counts, down)) {
+    const gap = spans.length === 0 ? index : index - next;
+    if (spans.length === 0 || gap > MAX_GAP) {
+      spans.push({ offset: gap, length: 0 });
+      next = index;
+    } else for (let i = 0; i < gap; i++) push(0);
+    push(count);
+  }
+  for (const span of spans) {
+    out.varint(spansTag);
+    out.begin();
+    field(out, 8, () => out.varint(zigzag(span.offset)));
+    field(out, 16, () => out.varint(span.length));
+    out.end();
+  }
+  if (deltas.length === 0) return;
+  out.varint(deltasTag);
+  out.begin();
+  for (const delta of deltas) wholeNumber(out, delta < 0 ? -2 * delta - 1 : 2 * delta);
+  out.end();
+}
+
+/** The buckets that are not empty, in Prometheus's numbers. */
+function merged(offset: number, counts: readonly number[], down: number): Map<number, number> {
+  const found = new Map<number, number>();
+  counts.forEach((count, i) => {
+    if (count === 0) return;
+    const index = Math.floor((offset + i) / 2 ** down) + 1;
+    found.set(index, (found.get(index) ?? 0) + count);
+  });
+  return found;
+}
+
+function wholeNumber(out: WireWriter, value: number): void {
+  out.varintOfHalves(value >>> 0, Math.floor(value / 4294967296) >>> 0);
+}
+
+function zigzag(value: number): number {
+  return ((value << 1) ^ (value >> 31)) >>> 0;
+}

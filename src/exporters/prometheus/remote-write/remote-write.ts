@@ -1,0 +1,113 @@
+import {
+  type Batch,
+  defineExporter,
+  type Exporter,
+  type ExporterContext,
+  type PartialRejection,
+  Refusal,
+  type SendOptions,
+} from "../../../plugin.js";
+import {
+  compress,
+  type Http1Answer,
+  HttpPoster,
+  parseRetryAfter,
+  plainText,
+  refusalOfHttp,
+} from "../../../runtime/kit.js";
+import { ownerSettings } from "../config.js";
+import { MESSAGE_TYPES, type RemoteWriteConfig, remoteWriteSchema } from "./config.js";
+import { Translator } from "./translate.js";
+import { WriteRequestV1, WriteRequestV2 } from "./write-request.js";
+
+/** Sends metrics to whatever takes Prometheus's remote write. */
+export const remoteWriteExporter = defineExporter<RemoteWriteConfig>({
+  type: "prometheus_remote_write",
+  aliases: ["prometheusremotewrite"],
+  summary: "Sends metrics with Prometheus's remote write, 1.0 or 2.0.",
+  signals: ["metrics"],
+  // Two requests under way may overtake each other, and Prometheus refuses samples that are older than what it has.
+  defaults: { sending_queue: { num_consumers: 1 } },
+  schema: remoteWriteSchema,
+  create: (config, context) => new RemoteWriteExporter(config, context),
+});
+
+const HEADERS = {
+  v1: { "Content-Type": "application/x-protobuf", "X-Prometheus-Remote-Write-Version": "0.1.0" },
+  v2: {
+    "Content-Type": "application/x-protobuf;proto=io.prometheus.write.v2.Request",
+    "X-Prometheus-Remote-Write-Version": "2.0.0",
+  },
+} as const;
+
+class RemoteWriteExporter implements Exporter {
+  private readonly context: ExporterContext;
+  private readonly translator: Translator;
+  private readonly poster: HttpPoster;
+  private readonly isV2: boolean;
+
+  constructor(config: RemoteWriteConfig, context: ExporterContext) {
+    this.context = context;
+    this.isV2 = config.protobuf_message === MESSAGE_TYPES[1];
+    const { namespace, send_metadata: sendMetadata } = config;
+    this.translator = new Translator({
+      ...ownerSettings(config, !config.disable_scope_info, config.external_labels),
+      targetInfoName:
+        config.target_info?.enabled === false ? "" : namespace === "" ? "target_info" : `${namespace}_target_info`,
+      maxRequestBytes: config.max_batch_size_bytes,
+      createWriter: () => (this.isV2 ? new WriteRequestV2() : new WriteRequestV1(sendMetadata)),
+    });
+    const client = config.http ?? config;
+    const headers = { ...HEADERS[this.isV2 ? "v2" : "v1"], "Content-Encoding": "snappy" };
+    this.poster = new HttpPoster(client.endpoint!, client, headers, context);
+  }
+
+  get metadataKeys(): readonly string[] {
+    return this.poster.metadataKeys;
+  }
+
+  start(): Promise<void> {
+    return this.poster.start();
+  }
+
+  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
+    const { bodies, rejection } = this.translator.translate(batch.bytes, this.context.clock.monotonic());
+    for (const body of bodies) {
+      const packed = await compress("snappy", body);
+      await this.poster.post([packed], abort, options, (answer) => this.readAnswer(answer));
+    }
+    return rejection;
+  }
+
+  async stop(): Promise<void> {
+    this.poster.stop();
+  }
+
+  private readAnswer({ status, headers, body }: Http1Answer): void {
+    const isTaken = status >= 200 && status < 300;
+    if (isTaken && (!this.isV2 || headers.has("x-prometheus-remote-write-samples-written"))) return;
+    if (isTaken) throw refusalOfHttp(415, NO_V2, undefined);
+    const retryAfterMs = parseRetryAfter(headers.get("retry-after"), this.context.clock.now());
+    throw classify(refusalOfHttp(status, plainText(body), retryAfterMs));
+  }
+}
+
+const NO_V2 =
+  "it answered without saying how many samples it wrote, so it does not know remote write 2.0; set protobuf_message: prometheus.WriteRequest";
+
+/** What Prometheus, Mimir and others say of samples that come too late, or a second time with another value. */
+const REFUSED_SAMPLES =
+  /out[- ]of[- ](order|bounds)|too[- ]old|too[- ]far|duplicate (sample|timestamp)|new-value-for-timestamp/i;
+
+/** Prometheus 2 answers 500 to a histogram whose numbers contradict each other, however often it is sent. */
+const BAD_HISTOGRAM = /observations found in buckets|histogram.*(spans?|buckets?|negative)/i;
+
+/** Samples that come too late are right in form: it is the store that must not take them any more. */
+function classify(refusal: Refusal): Refusal {
+  const { kind, message, status = "" } = refusal;
+  if (kind === "permanent" && REFUSED_SAMPLES.test(message))
+    return new Refusal("permanent", message, { status, category: "business" });
+  if (kind === "transient" && BAD_HISTOGRAM.test(message))
+    return new Refusal("permanent", message, { status, category: "schema" });
+  return refusal;
+}

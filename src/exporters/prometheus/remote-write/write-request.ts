@@ -1,0 +1,204 @@
+import { WireWriter } from "../../../runtime/kit.js";
+import type { Label } from "../labels.js";
+import type { MetricOwner } from "../owners.js";
+import type { SampleLabels } from "./remote-series.js";
+
+/** An exemplar, as Prometheus has it. */
+export interface RemoteExemplar {
+  readonly labels: readonly Label[];
+  readonly value: number;
+  readonly timeMs: number;
+}
+
+/** What is written of one point of one series: a number, or a native histogram. */
+export interface RemoteSample {
+  readonly labels: SampleLabels;
+  readonly value: number;
+  readonly timeMs: number;
+  /** The series has ended: Prometheus's own NaN, which a number here cannot be. */
+  readonly isStale: boolean;
+  readonly histogram: Uint8Array | undefined;
+  readonly exemplars: readonly RemoteExemplar[] | undefined;
+  readonly metric: MetricOwner | undefined;
+}
+
+/** Writes the body of a request, before compression. A writer is for one request. */
+export interface WriteRequestBody {
+  readonly size: number;
+  add(sample: RemoteSample): void;
+  finish(): Uint8Array;
+}
+
+const TYPES = { counter: 1, gauge: 2, histogram: 3, summary: 5 } as const;
+const STALE_NAN = Buffer.from("020000000000f07f", "hex");
+
+/** prometheus.WriteRequest, of remote write 1.0. Labels are encoded once for a series, and copied after that. */
+export class WriteRequestV1 implements WriteRequestBody {
+  private readonly out = new WireWriter(65_536);
+  private readonly described: Set<string> | undefined;
+  private readonly metadata = new WireWriter(1024);
+
+  constructor(sendMetadata: boolean) {
+    this.described = sendMetadata ? new Set() : undefined;
+  }
+
+  get size(): number {
+    return this.out.length + this.metadata.length;
+  }
+
+  add(sample: RemoteSample): void {
+    const { out } = this;
+    const labels = (sample.labels.bytes ??= encodeLabels(sample.labels.labels));
+    out.byte(10);
+    out.begin(labels.length + 24);
+    out.copy(labels, 0, labels.length);
+    writeValue(out, sample, 18, 34);
+    for (const exemplar of sample.exemplars ?? []) {
+      out.byte(26);
+      out.begin(64);
+      const bytes = encodeLabels(exemplar.labels);
+      out.copy(bytes, 0, bytes.length);
+      writeExemplarValue(out, exemplar);
+      out.end();
+    }
+    out.end();
+    if (sample.metric !== undefined) this.describe(sample.metric);
+  }
+
+  finish(): Uint8Array {
+    this.out.copy(this.metadata.bytes, 0, this.metadata.length);
+    return this.out.written();
+  }
+
+  private describe({ name, type, help, unit }: MetricOwner): void {
+    if (this.described === undefined || this.described.has(name)) return;
+    this.described.add(name);
+    const out = this.metadata;
+    out.byte(26);
+    out.begin();
+    out.byte(8);
+    out.varint(TYPES[type]);
+    for (const [tag, text] of [
+      [18, name],
+      [34, help],
+      [42, unit],
+    ] as const) {
+      out.byte(tag);
+      out.text(text);
+    }
+    out.end();
+  }
+}
+
+/** io.prometheus.write.v2.Request, of remote write 2.0: every text once, and numbers where it is used. */
+export class WriteRequestV2 implements WriteRequestBody {
+  private readonly out = new WireWriter(65_536);
+  private readonly symbols = new Map<string, number>([["", 0]]);
+  private symbolBytes = 0;
+
+  get size(): number {
+    return this.out.length + this.symbolBytes;
+  }
+
+  add(sample: RemoteSample): void {
+    const { out } = this;
+    out.byte(42);
+    out.begin(64);
+    this.writeRefs(sample.labels.labels);
+    writeValue(out, sample, 18, 26);
+    for (const exemplar of sample.exemplars ?? []) {
+      out.byte(34);
+      out.begin(32);
+      this.writeRefs(exemplar.labels);
+      writeExemplarValue(out, exemplar);
+      out.end();
+    }
+    if (sample.metric !== undefined) this.describe(sample.metric);
+    out.end();
+  }
+
+  finish(): Uint8Array {
+    const head = new WireWriter(this.symbolBytes + this.symbols.size * 4 + this.out.length);
+    for (const symbol of this.symbols.keys()) {
+      head.byte(34);
+      head.text(symbol);
+    }
+    head.copy(this.out.bytes, 0, this.out.length);
+    return head.written();
+  }
+
+  private writeRefs(labels: readonly Label[]): void {
+    const { out } = this;
+    out.byte(10);
+    out.begin(labels.length * 2);
+    for (const [name, value] of labels) {
+      out.varint(this.ref(name));
+      out.varint(this.ref(value));
+    }
+    out.end();
+  }
+
+  private describe({ type, help, unit }: MetricOwner): void {
+    const { out } = this;
+    out.byte(42);
+    out.begin(8);
+    out.byte(8);
+    out.varint(TYPES[type]);
+    out.byte(24);
+    out.varint(this.ref(help));
+    out.byte(32);
+    out.varint(this.ref(unit));
+    out.end();
+  }
+
+  private ref(text: string): number {
+    const known = this.symbols.get(text);
+    if (known !== undefined) return known;
+    const ref = this.symbols.size;
+    this.symbols.set(text, ref);
+    this.symbolBytes += text.length + 2;
+    return ref;
+  }
+}
+
+function encodeLabels(labels: readonly Label[]): Uint8Array {
+  const out = new WireWriter(256);
+  for (const [name, value] of labels) {
+    out.byte(10);
+    out.begin(name.length + value.length + 4);
+    out.byte(10);
+    out.text(name);
+    out.byte(18);
+    out.text(value);
+    out.end();
+  }
+  return new Uint8Array(out.written());
+}
+
+function writeValue(out: WireWriter, sample: RemoteSample, sampleTag: number, histogramTag: number): void {
+  const { histogram } = sample;
+  if (histogram !== undefined) {
+    out.byte(histogramTag);
+    out.lengthDelimited(histogram);
+    return;
+  }
+  out.byte(sampleTag);
+  out.begin(16);
+  out.byte(9);
+  if (sample.isStale) out.copy(STALE_NAN, 0, 8);
+  else out.double(sample.value);
+  out.byte(16);
+  writeTime(out, sample.timeMs);
+  out.end();
+}
+
+function writeExemplarValue(out: WireWriter, { value, timeMs }: RemoteExemplar): void {
+  out.byte(17);
+  out.double(value);
+  out.byte(24);
+  writeTime(out, timeMs);
+}
+
+export function writeTime(out: WireWriter, timeMs: number): void {
+  out.varintOfHalves(timeMs >>> 0, Math.floor(timeMs / 4294967296) >>> 0);
+}

@@ -1,0 +1,171 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import process from "node:process";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Server as TlsServer } from "node:tls";
+import { promisify } from "node:util";
+import { createGzip, type Gzip } from "node:zlib";
+import type { ExporterContext } from "../../plugin.js";
+import {
+  answerOfAuthError,
+  authenticate,
+  httpAuthRequest,
+  isAuthError,
+  listen,
+  listenAddress,
+  loadServerTls,
+  reloadServerTls,
+  type ServerAuthenticator,
+  serverAuthenticator,
+} from "../../runtime/kit.js";
+import type { PrometheusConfig } from "./config.js";
+import { CONTENT_TYPES, type ExpositionFormat } from "./exposition-text.js";
+
+/** More scrapes at a time are told to come back: each of them takes memory for what its client has not read. */
+const MAX_SCRAPES = 20;
+
+/**
+ * Answers GET /metrics with pages that are made while they are sent: no faster than the client reads, and with a turn
+ * for everybody else between any two pieces.
+ */
+export class ScrapeServer {
+  private readonly config: PrometheusConfig;
+  private readonly context: ExporterContext;
+  private readonly page: (format: ExpositionFormat) => Iterable<string>;
+  private server: Server | undefined;
+  private stopRenewal: (() => void) | undefined;
+  private authenticator: ServerAuthenticator | undefined;
+  private scrapes = 0;
+
+  constructor(
+    config: PrometheusConfig,
+    context: ExporterContext,
+    page: (format: ExpositionFormat) => Iterable<string>,
+  ) {
+    this.config = config;
+    this.context = context;
+    this.page = page;
+  }
+
+  /** Resolves with the port. */
+  async start(): Promise<number> {
+    const { config, context } = this;
+    this.authenticator = config.auth ? serverAuthenticator(config.auth, context) : undefined;
+    const tls = config.tls && (await loadServerTls(config.tls, ["tls"]));
+    const limits = {
+      requestTimeout: config.read_timeout,
+      headersTimeout: config.read_header_timeout,
+      keepAliveTimeout: config.idle_timeout,
+    };
+    const listener = (request: IncomingMessage, response: ServerResponse) => void this.respond(request, response);
+    this.server = tls
+      ? (process.getBuiltinModule("node:https").createServer({ ...tls, ...limits }, listener) as unknown as Server)
+      : createServer(limits, listener);
+    const port = await listen(this.server, listenAddress(config.endpoint, config.transport), ["endpoint"]);
+    this.server.on("error", () => {}); // a failed accept (such as EMFILE) concerns one client only
+    this.server.on("clientError", (_, socket) => socket.destroy());
+    if (config.tls) {
+      this.stopRenewal = reloadServerTls(
+        this.server as unknown as TlsServer,
+        config.tls,
+        context.clock,
+        context.logger,
+      );
+    }
+    return port;
+  }
+
+  async stop(): Promise<void> {
+    this.stopRenewal?.();
+    const { server } = this;
+    if (server === undefined) return;
+    this.server = undefined;
+    server.closeAllConnections();
+    await promisify(server.close.bind(server))();
+  }
+
+  private async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.on("error", () => {});
+    response.setTimeout(this.config.write_timeout, () => response.destroy());
+    request.resume();
+    for (const [name, value] of Object.entries(this.config.response_headers ?? {})) response.setHeader(name, value);
+    if (!this.config.keep_alives_enabled) response.setHeader("connection", "close");
+    const status = await this.refusalOf(request, response);
+    if (status !== undefined) return answer(response, status[0], status[1]);
+    this.scrapes++;
+    try {
+      await this.sendPage(request, response);
+    } catch {
+      response.destroy(); // half a page must not look like a whole one
+    } finally {
+      this.scrapes--;
+    }
+  }
+
+  private async refusalOf(request: IncomingMessage, response: ServerResponse): Promise<[number, string] | undefined> {
+    if (this.authenticator !== undefined) {
+      const outcome = await authenticate(this.authenticator, httpAuthRequest(request));
+      if (isAuthError(outcome)) {
+        const { httpStatus, message } = answerOfAuthError(outcome);
+        return [httpStatus, message];
+      }
+    }
+    if (request.method !== "GET" && request.method !== "HEAD") {
+      response.setHeader("allow", "GET, HEAD");
+      return [405, "GET or HEAD only"];
+    }
+    const path = (request.url ?? "/").split("?", 1)[0];
+    if (path !== "/metrics") return [404, "metrics are at /metrics"];
+    if (this.scrapes >= MAX_SCRAPES) return [503, "too many scrapes at a time"];
+    return undefined;
+  }
+
+  private async sendPage(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const format = this.formatFor(request.headers.accept);
+    const isPacked = /\bgzip\b/.test(String(request.headers["accept-encoding"] ?? ""));
+    response.writeHead(200, {
+      "content-type": CONTENT_TYPES[format],
+      vary: "accept, accept-encoding",
+      ...(isPacked && { "content-encoding": "gzip" }),
+    });
+    if (request.method === "HEAD") return void response.end();
+    const out = isPacked ? packed(response) : response;
+    for (const piece of this.page(format)) {
+      if (response.destroyed) break;
+      if (!out.write(piece)) await drained(out, response);
+      await nextTurn();
+    }
+    out.end();
+  }
+
+  private formatFor(accept = ""): ExpositionFormat {
+    return this.config.enable_open_metrics && accept.includes("application/openmetrics-text")
+      ? "openmetrics"
+      : "prometheus";
+  }
+}
+
+function packed(response: ServerResponse): Gzip {
+  const gzip = createGzip({ level: 1 });
+  gzip.pipe(response);
+  response.once("close", () => gzip.destroy());
+  gzip.on("error", () => response.destroy());
+  return gzip;
+}
+
+/** Resolves when there is room again, or nobody reads any more. */
+function drained(out: Gzip | ServerResponse, response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      out.off("drain", done);
+      response.off("close", done);
+      resolve();
+    };
+    out.once("drain", done);
+    response.once("close", done);
+  });
+}
+
+function answer(response: ServerResponse, status: number, message: string): void {
+  response.writeHead(status, { "content-type": "text/plain; charset=utf-8" });
+  response.end(`${message}\n`);
+}

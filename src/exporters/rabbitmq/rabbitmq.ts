@@ -1,0 +1,132 @@
+import { randomUUID } from "node:crypto";
+import {
+  type Batch,
+  defineExporter,
+  type Exporter,
+  type ExporterContext,
+  Refusal,
+  type SendOptions,
+  SIGNALS,
+  type Signal,
+} from "../../plugin.js";
+import {
+  ERROR_CODES,
+  type MessageEncoding,
+  RabbitClient,
+  rejectOnAbort,
+  type WrittenMessage,
+  writeMessages,
+} from "../../runtime/kit.js";
+import { type RabbitmqExporterConfig, rabbitmqExporterSchema } from "./config.js";
+import { ConfirmedChannel, type Publication } from "./confirmed-channel.js";
+
+/** Publishes to RabbitMQ; what was sent is delivered when RabbitMQ has confirmed it. */
+export const rabbitmqExporter = defineExporter<RabbitmqExporterConfig>({
+  type: "rabbitmq",
+  summary: "Publishes to exchanges of RabbitMQ, with confirms.",
+  signals: SIGNALS,
+  schema: rabbitmqExporterSchema,
+  refusesSignal: ({ encoding }, signal) =>
+    signal === "logs" || encoding.startsWith("otlp_") ? undefined : `encoding ${encoding} is for logs alone`,
+  create: (config, context) => new RabbitmqExporter(config, context),
+});
+
+/** The Collector's. */
+const ROUTING_KEYS: Readonly<Record<Signal, string>> = {
+  logs: "otlp_logs",
+  traces: "otlp_spans",
+  metrics: "otlp_metrics",
+};
+
+const CONTENT_TYPES: Readonly<Record<MessageEncoding, string>> = {
+  otlp_proto: "application/x-protobuf",
+  otlp_json: "application/json",
+  text: "text/plain",
+  raw: "application/octet-stream",
+  json: "application/json",
+};
+
+class RabbitmqExporter implements Exporter {
+  private readonly config: RabbitmqExporterConfig;
+  private readonly context: ExporterContext;
+  private channel!: ConfirmedChannel;
+
+  constructor(config: RabbitmqExporterConfig, context: ExporterContext) {
+    this.config = config;
+    this.context = context;
+  }
+
+  async start(): Promise<void> {
+    const client = await RabbitClient.create(this.config.connection, this.context.id);
+    const unroutableIs = this.config.on_unroutable === "dead_letter" ? "permanent" : "transient";
+    this.channel = new ConfirmedChannel(client, unroutableIs);
+  }
+
+  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
+    const messages = writeMessages(batch, this.config.encoding, options);
+    for (const { body } of messages) this.refuseTooLarge(body);
+    const sent = messages.map((message) => this.channel.publish(this.publication(message, batch.signal)));
+    await rejectOnAbort("rabbitmq", abort, Promise.all(sent));
+    return undefined;
+  }
+
+  async check(abort: AbortSignal): Promise<void> {
+    await rejectOnAbort("rabbitmq", abort, this.channel.open());
+  }
+
+  stop(): Promise<void> {
+    return this.channel?.close();
+  }
+
+  /** RabbitMQ would close the channel, and fail all that is on its way there. */
+  private refuseTooLarge({ length }: Uint8Array): void {
+    const { max_message_size: max } = this.config;
+    if (length <= max) return;
+    const message = `a message of ${length} bytes is larger than max_message_size, ${max}`;
+    throw new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_MESSAGE_TOO_LARGE, category: "integration" });
+  }
+
+  private publication({ body, headers, attributes }: WrittenMessage, signal: Signal): Publication {
+    const { routing, encoding, durable, on_unroutable } = this.config;
+    const lastQueue = routing.back_to_queue ? queueOfDeath(attributes) : undefined;
+    const key = headers["x-idempotency-key"];
+    return {
+      exchange: lastQueue === undefined ? routing.exchange : "",
+      routingKey: lastQueue ?? (routing.routing_key || ROUTING_KEYS[signal]),
+      body,
+      options: {
+        headers: withoutDeath(headers),
+        persistent: durable,
+        mandatory: on_unroutable !== "drop",
+        contentType: text(attributes["messaging.message.content_type"]) ?? CONTENT_TYPES[encoding],
+        messageId: text(attributes["messaging.message.id"]) ?? text(key) ?? randomUUID(),
+        ...optional("correlationId", text(attributes["messaging.message.conversation_id"])),
+        ...optional("type", text(attributes["messaging.message.type"])),
+      },
+    };
+  }
+}
+
+/** The queue that a message was dead-lettered in: RabbitMQ puts its last death first. */
+function queueOfDeath(attributes: WrittenMessage["attributes"]): string | undefined {
+  const deaths = attributes["messaging.header.x-death"];
+  return Array.isArray(deaths) ? text((deaths[0] as { queue?: unknown } | undefined)?.queue) : undefined;
+}
+
+/** RabbitMQ's history of an earlier life: a message that is sent again begins a new one. */
+function withoutDeath(headers: WrittenMessage["headers"]): Record<string, unknown> {
+  const kept = Object.entries(headers).filter(
+    ([name]) => !/^x-(death|first-death-|last-death-|retry-count$)/.test(name),
+  );
+  return Object.fromEntries(
+    kept.map(([name, value]) => [name, value instanceof Uint8Array ? Buffer.from(value) : value]),
+  );
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function optional<Key extends string>(key: Key, value: string | undefined): Partial<Record<Key, string>> {
+  return value === undefined ? {} : ({ [key]: value } as Record<Key, string>);
+}

@@ -1,0 +1,115 @@
+import type { Redis } from "ioredis";
+import {
+  type Batch,
+  defineExporter,
+  type Exporter,
+  type ExporterContext,
+  Refusal,
+  type SendOptions,
+  SIGNALS,
+} from "../../plugin.js";
+import {
+  connectRedis,
+  isRedisReady,
+  MESSAGE_HEADERS,
+  redisErrorMessage,
+  refusalOfAbort,
+  type WrittenMessage,
+  writeMessages,
+} from "../../runtime/kit.js";
+import { type RedisStreamExporterConfig, redisStreamExporterSchema } from "./config.js";
+
+/** Adds entries to Redis streams; a batch is delivered once the server has answered with the id of each of its entries. */
+export const redisStreamExporter = defineExporter<RedisStreamExporterConfig>({
+  type: "redis_stream",
+  summary: "Adds entries to Redis streams, each once within dedup_window.",
+  signals: SIGNALS,
+  schema: redisStreamExporterSchema,
+  create: (config, context) => new RedisStreamExporter(config, context),
+});
+
+/** Adds an entry unless its key was seen within the window, in one step: nobody sees the key without the entry. */
+const ADD_ONCE = `
+if not redis.call("SET", KEYS[2], "1", "NX", "PX", ARGV[1]) then return false end
+return redis.call("XADD", KEYS[1], unpack(ARGV, 2))`;
+
+class RedisStreamExporter implements Exporter {
+  private readonly config: RedisStreamExporterConfig;
+  private readonly context: ExporterContext;
+  private redis: Redis | undefined;
+
+  constructor(config: RedisStreamExporterConfig, context: ExporterContext) {
+    this.config = config;
+    this.context = context;
+  }
+
+  async start(): Promise<void> {
+    this.redis = await connectRedis(this.config, this.context);
+  }
+
+  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
+    const redis = this.usable();
+    const { stream, encoding } = this.config[batch.signal];
+    const messages = writeMessages(batch, encoding, options);
+    await this.untilAborted(Promise.all(messages.map((message) => this.add(redis, stream, message))), abort);
+    return undefined;
+  }
+
+  async check(abort: AbortSignal): Promise<void> {
+    await this.untilAborted(this.usable().ping(), abort);
+  }
+
+  async stop(): Promise<void> {
+    this.redis?.disconnect();
+  }
+
+  private usable(): Redis {
+    if (this.redis !== undefined && isRedisReady(this.redis)) return this.redis;
+    throw new Refusal("transient", `${this.config.endpoint}: not connected`, { status: "DISCONNECTED" });
+  }
+
+  private async add(redis: Redis, stream: string, { headers, body }: WrittenMessage): Promise<void> {
+    const { dedup_window, max_length, body_field } = this.config;
+    const fields: (string | Buffer)[] = [];
+    for (const [name, value] of Object.entries(headers))
+      fields.push(name, value instanceof Uint8Array ? asBuffer(value) : String(value));
+    const entry = [
+      ...(max_length === undefined ? [] : ["MAXLEN", "~", max_length]),
+      "*",
+      body_field,
+      asBuffer(body),
+      ...fields,
+    ];
+    const key = headers[MESSAGE_HEADERS.idempotencyKey];
+    try {
+      if (typeof key !== "string" || dedup_window === 0) await redis.call("XADD", stream, ...entry);
+      else await redis.eval(ADD_ONCE, 2, stream, `{${stream}}:sluice:${key}`, Math.ceil(dedup_window), ...entry);
+    } catch (error) {
+      throw this.refusalOf(error, stream);
+    }
+  }
+
+  /** The server may have more memory, another user or another key there later; nothing is wrong with the data. */
+  private refusalOf(error: unknown, stream: string): Refusal {
+    const message = redisErrorMessage(error);
+    const [, word] = /^([A-Z]{3,}) /.exec(message) ?? [];
+    return new Refusal("transient", `${this.config.endpoint}: ${stream}: ${message}`, {
+      ...(word !== undefined && { status: word }),
+      cause: error,
+    });
+  }
+
+  /** What the server was sent stays so; nobody waits for its answer any more. */
+  private untilAborted<T>(work: Promise<T>, abort: AbortSignal): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const onAbort = () => reject(refusalOfAbort(this.config.endpoint, abort));
+      work.then(resolve, reject).finally(() => abort.removeEventListener("abort", onAbort));
+      if (abort.aborted) onAbort();
+      else abort.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

@@ -1,0 +1,35 @@
+import type {
+  ClusterMetadata,
+  ExtendedGroupProtocolSubscription,
+  GroupPartitionsAssignments,
+} from "@platformatic/kafka";
+
+/**
+ * Shares the partitions of every topic evenly among those members of the group that read it. Agents of one group may read
+ * different topics.
+ */
+export function assignPartitions(
+  _self: string,
+  members: ReadonlyMap<string, Pick<ExtendedGroupProtocolSubscription, "topics">>,
+  _topics: ReadonlySet<string>,
+  metadata: Pick<ClusterMetadata, "topics">,
+): GroupPartitionsAssignments[] {
+  // In an order that all members would find, so that a partition mostly stays where it is.
+  const ids = [...members.keys()].toSorted();
+  const shares = new Map(
+    ids.map((memberId) => [memberId, { memberId, assignments: new Map() } as GroupPartitionsAssignments]),
+  );
+  const topics = new Set([...members.values()].flatMap((member) => member.topics ?? []));
+  let turn = 0;
+  for (const topic of [...topics].toSorted()) {
+    const readers = ids.filter((id) => members.get(id)?.topics?.includes(topic));
+    const count = metadata.topics.get(topic)?.partitionsCount ?? 0;
+    for (let partition = 0; partition < count; partition++) {
+      const { assignments } = shares.get(readers[turn++ % readers.length]!)!;
+      const own = assignments.get(topic) ?? { topic, partitions: [] };
+      own.partitions.push(partition);
+      assignments.set(topic, own);
+    }
+  }
+  return [...shares.values()];
+}

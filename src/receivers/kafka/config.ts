@@ -1,0 +1,175 @@
+import { z } from "zod";
+import {
+  byteSize,
+  caseInsensitiveEnum,
+  duration,
+  ignored,
+  SIGNALS,
+  type Signal,
+  section,
+  unsupported,
+} from "../../plugin.js";
+import { KAFKA_CLIENT, kafkaConnectionKeys, MESSAGE_ENCODINGS, withClient } from "../../runtime/kit.js";
+
+const MIB = 1024 * 1024;
+
+function topicName() {
+  return z
+    .string()
+    .min(1, "expected the name of a topic")
+    .refine((name) => !name.startsWith("^"), "expected the name of a topic; patterns of names are not supported");
+}
+
+/** The section of a signal. */
+function source(topic: string) {
+  return section(
+    z.strictObject({
+      topic: topicName()
+        .optional()
+        .meta({ description: `The topic to read. Default ${topic}.` }),
+      topics: z.array(topicName()).min(1).optional().meta({ description: "Several topics in the place of one." }),
+      encoding: z
+        .enum(MESSAGE_ENCODINGS)
+        .default("otlp_proto")
+        .meta({ description: "What messages are; text, raw and json make one log record of each." }),
+      exclude_topic: unsupported("patterns of topics are not supported; name the topics"),
+      exclude_topics: unsupported("patterns of topics are not supported; name the topics"),
+    }),
+  )
+    .optional()
+    .meta({ description: `Where ${topic.replace("otlp_", "").replace("spans", "traces")} are read from.` });
+}
+
+const DEFAULT_TOPICS: Readonly<Record<Signal, string>> = {
+  logs: "otlp_logs",
+  traces: "otlp_spans",
+  metrics: "otlp_metrics",
+};
+
+const keys = z
+  .strictObject({
+    ...kafkaConnectionKeys,
+    logs: source(DEFAULT_TOPICS.logs),
+    traces: source(DEFAULT_TOPICS.traces),
+    metrics: source(DEFAULT_TOPICS.metrics),
+    topic: unsupported("write it under logs, traces or metrics"),
+    encoding: unsupported("write it under logs, traces or metrics"),
+    group_id: z
+      .string()
+      .min(1)
+      .default("sluice")
+      .meta({ description: "The consumer group: agents of one group share partitions." }),
+    group_instance_id: z.string().min(1).optional().meta({
+      description: "A name that this agent keeps over restarts: its partitions wait for it. Each agent needs its own.",
+    }),
+    group_rebalance_strategy: ignored(
+      "partitions are shared evenly among the agents of the group that read their topic",
+    ),
+    initial_offset: caseInsensitiveEnum(["latest", "earliest"])
+      .default("latest")
+      .meta({ description: "Where a group begins that has never read a partition." }),
+    session_timeout: duration()
+      .default(10_000)
+      .meta({ description: "An agent that is silent for this long loses its partitions to others." }),
+    heartbeat_interval: duration().default(3000).meta({ description: "How often an agent tells that it is there." }),
+    rebalance_timeout: duration()
+      .default(60_000)
+      .meta({ description: "How long the group waits for its members when it shares partitions anew." }),
+    min_fetch_size: byteSize().default(1).meta({ description: "A broker waits until it has so much to give." }),
+    max_fetch_wait: duration().default(250).meta({ description: "A broker answers after this long with what it has." }),
+    max_fetch_size: byteSize()
+      .default(16 * MIB)
+      .meta({ description: "Most bytes of one answer, all partitions together." }),
+    max_partition_fetch_size: byteSize()
+      .default(MIB)
+      .meta({ description: "Most bytes of one partition in an answer." }),
+    default_fetch_size: ignored("use max_partition_fetch_size"),
+    max_unsettled_size: byteSize()
+      .default(4 * MIB)
+      .meta({
+        description:
+          "A partition with more bytes on their way to the exporters' queues is not read until they are there.",
+      }),
+    max_message_size: byteSize()
+      .default(16 * MIB)
+      .meta({ description: "A larger message is a dead letter." }),
+    autocommit: section(
+      z.strictObject({
+        enable: z
+          .literal(true, "expected true: without commits every restart would read all over again")
+          .default(true)
+          .meta({ description: "Offsets are committed once their messages are on disk behind every exporter." }),
+        interval: duration().default(1000).meta({ description: "How often they are committed." }),
+      }),
+    )
+      .default({ enable: true, interval: 1000 })
+      .meta({ description: "How offsets are committed." }),
+    message_marking: section(
+      z.strictObject({
+        after: z
+          .literal(true, "expected true: a message is only marked when every exporter behind has it on disk")
+          .default(true)
+          .meta({ description: "Messages are always marked after they were processed." }),
+        on_error: z
+          .literal(false, "expected false: what is refused for now is tried again until it is taken")
+          .default(false)
+          .meta({ description: "What is refused for now is always tried again." }),
+        on_permanent_error: z.boolean().default(false).meta({
+          description:
+            "Go on behind a message that is refused for good and that no exporter can keep as a dead letter: it is lost. Without, its partition waits.",
+        }),
+      }),
+    )
+      .default({ after: true, on_error: false, on_permanent_error: false })
+      .meta({ description: "When messages count as read." }),
+    header_extraction: section(
+      z.strictObject({
+        extract_headers: z
+          .boolean()
+          .default(false)
+          .meta({ description: "Keep headers of messages as attributes of the resource." }),
+        headers: z.array(z.string()).default([]).meta({ description: "Which; they become kafka.header.NAME." }),
+      }),
+    )
+      .optional()
+      .meta({ description: "Headers of messages as attributes." }),
+    error_backoff: ignored("what is refused is tried again after 20 ms, then after twice as long each time, up to 5 s"),
+  })
+  .superRefine((config, context) => {
+    const seen = new Map<string, Signal>();
+    for (const signal of SIGNALS) {
+      for (const topic of topicsOf(config, signal)) {
+        const other = seen.get(topic);
+        if (other !== undefined) {
+          const message = `the topic ${topic} is read for ${other} already: a message is of one signal`;
+          context.addIssue({ code: "custom", path: [signal, "topic"], message });
+        }
+        seen.set(topic, signal);
+      }
+      const { encoding = "otlp_proto" } = config[signal] ?? {};
+      if (signal !== "logs" && !encoding.startsWith("otlp_"))
+        context.addIssue({
+          code: "custom",
+          path: [signal, "encoding"],
+          message: "expected otlp_proto or otlp_json: the others make log records",
+        });
+    }
+    if (config.heartbeat_interval > config.session_timeout)
+      context.addIssue({ code: "custom", path: ["heartbeat_interval"], message: "expected less than session_timeout" });
+    if (config.rebalance_timeout < config.session_timeout)
+      context.addIssue({
+        code: "custom",
+        path: ["rebalance_timeout"],
+        message: "expected no less than session_timeout",
+      });
+  });
+
+export const kafkaReceiverSchema = withClient(KAFKA_CLIENT, keys);
+
+export type KafkaReceiverConfig = z.infer<typeof keys>;
+
+/** The topics that a signal is read from. */
+export function topicsOf(config: Pick<KafkaReceiverConfig, Signal>, signal: Signal): readonly string[] {
+  const { topics, topic = DEFAULT_TOPICS[signal] } = config[signal] ?? {};
+  return topics ?? [topic];
+}

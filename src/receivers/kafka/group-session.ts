@@ -1,0 +1,279 @@
+import type { Consumer, ConsumerOptions, GroupAssignment } from "@platformatic/kafka";
+import { type ComponentContext, limitedLog } from "../../plugin.js";
+import { kafkaErrorIds, kafkaErrorMessage, waitAtMost } from "../../runtime/kit.js";
+import { assignPartitions } from "./assign-partitions.js";
+import type { KafkaReceiverConfig } from "./config.js";
+import { Partition, partitionKey } from "./partition.js";
+import { type FetchedRecords, PartitionFetcher } from "./partition-fetcher.js";
+import { pause } from "./pause.js";
+
+/** What the client library exports that we use. */
+export interface KafkaConsumers {
+  readonly Consumer: new (options: ConsumerOptions<Buffer, Buffer, Buffer, Buffer>) => Consumer;
+}
+
+export interface SessionParts {
+  readonly kafka: KafkaConsumers;
+  readonly config: KafkaReceiverConfig;
+  readonly connection: ConsumerOptions<Buffer, Buffer, Buffer, Buffer>;
+  readonly context: ComponentContext;
+  readonly topics: readonly string[];
+  /** What is known of partitions from sessions before, and is kept for those to come. */
+  readonly partitions: Map<string, Partition>;
+  /** Is given what was fetched for a partition. */
+  readonly onRecords: (partition: Partition, records: FetchedRecords) => void;
+}
+
+/**
+ * One membership of the consumer group: joins it, reads the partitions that it is given, and commits what is settled. It
+ * ends with an error when the broker is lost; a new one then goes on with the partitions where this one was.
+ *
+ * Reading has connections of its own: a broker that waits for new records would keep heartbeats waiting.
+ */
+export class GroupSession {
+  private readonly parts: SessionParts;
+  private readonly group: Consumer;
+  private readonly reader: Consumer;
+  private readonly fetcher: PartitionFetcher;
+  private readonly ended = new AbortController();
+  private readonly end: Promise<void>;
+  private readonly logCommit: (error: unknown) => void;
+  private assigned: readonly Partition[] = [];
+  private joins = 0;
+  private isCommitting = false;
+
+  constructor(parts: SessionParts) {
+    this.parts = parts;
+    const { kafka, config, connection, context } = parts;
+    const options = {
+      ...connection,
+      sessionTimeout: config.session_timeout,
+      heartbeatInterval: config.heartbeat_interval,
+      rebalanceTimeout: config.rebalance_timeout,
+      partitionAssigner: assignPartitions,
+      ...(config.group_instance_id !== undefined && { groupInstanceId: config.group_instance_id }),
+    };
+    // A join is answered when all members of the group have come, which may take as long as a rebalance.
+    const joinTimeout = config.rebalance_timeout + config.request_timeout;
+    this.group = new kafka.Consumer({ ...options, timeout: joinTimeout, requestTimeout: joinTimeout });
+    this.reader = new kafka.Consumer(options);
+    this.fetcher = new PartitionFetcher({
+      reader: this.reader,
+      config,
+      context,
+      onRecords: parts.onRecords,
+      onFailure: (error) => this.fail(error),
+    });
+    this.end = new Promise((_resolve, reject) =>
+      this.ended.signal.addEventListener("abort", () => reject(this.ended.signal.reason)),
+    );
+    this.end.catch(() => {});
+    this.logCommit = limitedLog(context.clock, (error, suppressed) =>
+      context.logger.warn(
+        { reason: kafkaErrorMessage(error), suppressed },
+        "could not commit offsets; what is not committed is read again",
+      ),
+    );
+  }
+
+  /** Resolves when the group is joined; then `failed` tells of its end. */
+  async start(): Promise<void> {
+    const topics = await this.existingTopics();
+    this.group.topics.trackAll(...topics);
+    this.reader.topics.trackAll(...topics);
+    this.listen();
+    await Promise.race([this.group.joinGroup({}), this.end]);
+    void this.commitOften();
+    void this.watchTopics(topics);
+  }
+
+  /** Rejects when this session is over. */
+  get failed(): Promise<void> {
+    return this.end;
+  }
+
+  /** A partition may be read again that was full. */
+  wake(): void {
+    this.fetcher.wake();
+  }
+
+  /** Reads nothing more. */
+  pause(): void {
+    this.fetcher.stop();
+  }
+
+  /** Commits what is settled, leaves the group, and closes all connections; waits for a broker only so long. */
+  async close(): Promise<void> {
+    this.pause();
+    const { clock } = this.parts.context;
+    await waitAtMost(CLOSE_LIMIT_MS, this.commit(), clock);
+    this.fail(new Error("closed"));
+    const closing = [this.group.close(true), this.reader.close(true)];
+    await waitAtMost(CLOSE_LIMIT_MS, Promise.allSettled(closing), clock);
+  }
+
+  private fail(error: unknown): void {
+    if (this.ended.signal.aborted) return;
+    this.pause();
+    this.ended.abort(error);
+  }
+
+  private listen(): void {
+    const { group } = this;
+    group.on("error", (error: unknown) => this.fail(error));
+    this.reader.on("error", (error: unknown) => this.fail(error));
+    group.on("consumer:group:join", ({ assignments }) => {
+      this.assign(assignments ?? []).catch((error: unknown) => this.fail(error));
+    });
+    // What is settled by now is committed before others may get the partitions.
+    group.on("consumer:group:rebalance", () => void this.commit());
+    group.on("consumer:heartbeat:error", ({ error }) => this.fail(error));
+  }
+
+  private async assign(assignments: readonly GroupAssignment[]): Promise<void> {
+    const join = ++this.joins;
+    const { partitions, context } = this.parts;
+    this.fetcher.read([]);
+    const found = await this.committedOffsets(assignments);
+    if (join !== this.joins || this.ended.signal.aborted) return;
+    for (const key of partitions.keys()) if (!found.has(key)) partitions.delete(key);
+    for (const [key, fresh] of found) {
+      const known = partitions.get(key);
+      if (known !== undefined && goesOn(known, fresh)) known.committed = fresh.committed;
+      else partitions.set(key, fresh);
+    }
+    this.assigned = [...partitions.values()];
+    context.logger.info({ partitions: [...found.keys()] }, "reading partitions");
+    this.fetcher.read(this.assigned);
+    await this.commit();
+  }
+
+  /** The partitions as one would begin to read them who knows nothing but what the broker does. */
+  private async committedOffsets(assignments: readonly GroupAssignment[]): Promise<Map<string, Partition>> {
+    const found = new Map<string, Partition>();
+    if (assignments.length === 0) return found;
+    const topics = assignments.map(({ topic }) => topic);
+    const metadata = await this.reader.metadata({ topics });
+    const committed = await this.group.listCommittedOffsets({ topics: [...assignments] });
+    const timestamp = this.parts.config.initial_offset === "earliest" ? EARLIEST : LATEST;
+    const isNew = assignments.some(({ topic, partitions }) =>
+      partitions.some((i) => (committed.get(topic)?.[i] ?? -1n) < 0n),
+    );
+    const initial = isNew ? await this.reader.listOffsets({ topics, timestamp }) : undefined;
+    for (const { topic, partitions } of assignments) {
+      const topicId = metadata.topics.get(topic)?.id ?? "";
+      for (const index of partitions) {
+        const told = committed.get(topic)?.[index] ?? -1n;
+        const begin = told >= 0n ? told : (initial?.get(topic)?.[index] ?? 0n);
+        found.set(partitionKey(topic, index), new Partition(topic, index, topicId, begin, told));
+      }
+    }
+    return found;
+  }
+
+  private async commitOften(): Promise<void> {
+    const { config, context } = this.parts;
+    while (!this.ended.signal.aborted) {
+      await pause(config.autocommit.interval, context.clock, this.ended.signal);
+      await this.commit();
+    }
+  }
+
+  /** Never rejects: what could not be committed is committed the next time, or read again. */
+  private async commit(): Promise<void> {
+    const due = this.assigned.filter(({ isCommitDue }) => isCommitDue);
+    if (due.length === 0 || this.isCommitting) return;
+    const offsets = due.map(({ topic, index, commitOffset }) => ({
+      topic,
+      partition: index,
+      offset: commitOffset,
+      leaderEpoch: -1,
+    }));
+    this.isCommitting = true;
+    try {
+      await this.group.commit({ offsets });
+      for (const [i, { offset }] of offsets.entries()) due[i]!.committed = offset;
+    } catch (error) {
+      if (!this.ended.signal.aborted && !isRebalance(error)) this.logCommit(error);
+    } finally {
+      this.isCommitting = false;
+    }
+  }
+
+  private async existingTopics(): Promise<string[]> {
+    const { topics, context } = this.parts;
+    const missing: string[] = [];
+    for (const topic of topics) {
+      try {
+        await this.reader.metadata({ topics: [topic] });
+      } catch (error) {
+        if (!isUnknownTopic(error)) throw error;
+        missing.push(topic);
+      }
+    }
+    const there = topics.filter((topic) => !missing.includes(topic));
+    if (there.length === 0) throw new Error(`the broker has no topic ${missing.join(", ")}`);
+    if (missing.length > 0)
+      context.logger.warn({ topics: missing }, "the broker has no such topics; they are looked for again");
+    return there;
+  }
+
+  /** A topic that is made, deleted or given more partitions needs the group to share anew. */
+  private async watchTopics(there: readonly string[]): Promise<void> {
+    const { topics, context } = this.parts;
+    const { signal } = this.ended;
+    const before = await this.describeTopics(topics);
+    while (!signal.aborted) {
+      await pause(TOPIC_CHECK_MS, context.clock, signal);
+      const now = signal.aborted ? undefined : await this.describeTopics(topics);
+      if (before !== undefined && now !== undefined && now !== before) this.fail(new TopicsChanged(there));
+    }
+  }
+
+  /** Undefined when the broker does not answer. */
+  private async describeTopics(topics: readonly string[]): Promise<string | undefined> {
+    const words: string[] = [];
+    for (const topic of topics) {
+      try {
+        const { topics: found } = await this.reader.metadata({ topics: [topic], forceUpdate: true });
+        words.push(`${found.get(topic)?.id}:${found.get(topic)?.partitionsCount}`);
+      } catch (error) {
+        if (!isUnknownTopic(error)) return undefined;
+        words.push("none");
+      }
+    }
+    return words.join(" ");
+  }
+}
+
+/** Not a failure: the next session begins at once. */
+export class TopicsChanged extends Error {
+  override readonly name = "TopicsChanged";
+
+  constructor(topics: readonly string[]) {
+    super(`topics were made, deleted or given partitions; until now it read ${topics.join(", ")}`);
+  }
+}
+
+const EARLIEST = -2n;
+const LATEST = -1n;
+const CLOSE_LIMIT_MS = 3000;
+const TOPIC_CHECK_MS = 10_000;
+
+/**
+ * Whether what is on its way of a partition still counts: nobody has read on from where we were, and it is the same topic.
+ * If so, it need not be read twice.
+ */
+function goesOn(known: Partition, fresh: Partition): boolean {
+  if (known.topicId !== fresh.topicId) return false;
+  return fresh.committed < 0n || (fresh.position <= known.position && fresh.position >= known.committed);
+}
+
+function isUnknownTopic(error: unknown): boolean {
+  return /Unknown topic/.test(kafkaErrorMessage(error)) || kafkaErrorIds(error).includes("UNKNOWN_TOPIC_OR_PARTITION");
+}
+
+function isRebalance(error: unknown): boolean {
+  const ids = kafkaErrorIds(error);
+  return ids.some((id) => /REBALANCE_IN_PROGRESS|ILLEGAL_GENERATION|UNKNOWN_MEMBER_ID/.test(id));
+}

@@ -1,0 +1,196 @@
+import { isUtf8 } from "node:buffer";
+import type { ConsumerOptions, KafkaRecord } from "@platformatic/kafka";
+import {
+  type Batch,
+  defineReceiver,
+  editRecords,
+  limitedLog,
+  type Receiver,
+  type ReceiverContext,
+  SIGNALS,
+} from "../../plugin.js";
+import {
+  type IncomingMessage,
+  KAFKA_CLIENT,
+  kafkaConnection,
+  kafkaErrorMessage,
+  loadClient,
+  MessageIntake,
+} from "../../runtime/kit.js";
+import { type KafkaReceiverConfig, kafkaReceiverSchema, topicsOf } from "./config.js";
+import { GroupSession, type KafkaConsumers, type SessionParts, TopicsChanged } from "./group-session.js";
+import type { Partition } from "./partition.js";
+import type { FetchedRecords } from "./partition-fetcher.js";
+import { pause } from "./pause.js";
+
+/** Reads topics of Kafka as a member of a consumer group. */
+export const kafkaReceiver = defineReceiver<KafkaReceiverConfig>({
+  type: "kafka",
+  summary: "Reads topics of Kafka; an offset is committed when every exporter behind has the data on disk.",
+  schema: kafkaReceiverSchema,
+  create: (config, context) => new KafkaReceiver(config, context),
+});
+
+class KafkaReceiver implements Receiver {
+  private readonly config: KafkaReceiverConfig;
+  private readonly context: ReceiverContext;
+  private readonly intakes = new Map<string, MessageIntake>();
+  private readonly partitions = new Map<string, Partition>();
+  private readonly stopping = new AbortController();
+  private readonly logRejected: (reason: string) => void;
+  private session: GroupSession | undefined;
+  private running: Promise<void> = Promise.resolve();
+
+  constructor(config: KafkaReceiverConfig, context: ReceiverContext) {
+    this.config = config;
+    this.context = context;
+    const { clock, logger } = context;
+    const what = config.message_marking.on_permanent_error
+      ? "a message was refused for good and is skipped, as message_marking.on_permanent_error says"
+      : "a message was refused for good and no exporter can keep it as a dead letter; its partition waits";
+    this.logRejected = limitedLog(clock, (reason, suppressed) => logger.error({ reason, suppressed }, what));
+  }
+
+  async start(): Promise<void> {
+    const { config, context } = this;
+    const kafka = await loadClient<KafkaConsumers>(KAFKA_CLIENT);
+    const connection: ConsumerOptions<Buffer, Buffer, Buffer, Buffer> = {
+      ...(await kafkaConnection(config)),
+      groupId: config.group_id,
+    };
+    for (const signal of SIGNALS) {
+      if (context.intakes[signal] === undefined) continue;
+      const { encoding = "otlp_proto" } = config[signal] ?? {};
+      const settings = {
+        signal,
+        encoding,
+        transport: "kafka",
+        maxMessageBytes: config.max_message_size,
+        complete: headerExtraction(config),
+      };
+      const intake = new MessageIntake(settings, context);
+      for (const topic of topicsOf(config, signal)) this.intakes.set(topic, intake);
+    }
+    const topics = [...this.intakes.keys()];
+    const onRecords: SessionParts["onRecords"] = (partition, records) => this.takeAll(partition, records);
+    this.running = this.run({ kafka, config, connection, context, topics, partitions: this.partitions, onRecords });
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    this.session?.pause();
+    await Promise.all(new Set([...this.intakes.values()].map((intake) => intake.stop())));
+    await this.session?.close();
+    await this.running;
+  }
+
+  /** One session after the other, until we are stopped. */
+  private async run(parts: SessionParts): Promise<void> {
+    const { logger, clock } = this.context;
+    const { signal } = this.stopping;
+    for (let failures = 0; !signal.aborted; ) {
+      const session = new GroupSession(parts);
+      this.session = session;
+      try {
+        await session.start();
+        failures = 0;
+        logger.info({ group: this.config.group_id, topics: parts.topics }, "joined the consumer group");
+        await session.failed;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof TopicsChanged)) failures++;
+        logger.warn(
+          { reason: kafkaErrorMessage(error), brokers: this.config.brokers },
+          "not connected to Kafka; it is tried again",
+        );
+      }
+      await session.close();
+      if (failures > 0) await pause(Math.min(MAX_WAIT_MS, 250 * 2 ** Math.min(failures, 10)), clock, signal);
+    }
+  }
+
+  private takeAll(partition: Partition, batches: FetchedRecords): void {
+    const intake = this.intakes.get(partition.topic);
+    if (intake === undefined) return;
+    const from = partition.position;
+    for (const { firstOffset, firstTimestamp, lastOffsetDelta, attributes, records } of batches) {
+      const isControl = (attributes & CONTROL_BATCH) !== 0;
+      for (const record of isControl ? [] : records) {
+        const offset = firstOffset + BigInt(record.offsetDelta);
+        // A broker gives whole sets of records, also when only the last of one is asked for.
+        if (offset < from) continue;
+        void this.take(intake, partition, offset, messageOf(partition, offset, firstTimestamp, record));
+      }
+      partition.skipTo(firstOffset + BigInt(lastOffsetDelta) + 1n);
+    }
+  }
+
+  private async take(
+    intake: MessageIntake,
+    partition: Partition,
+    offset: bigint,
+    message: IncomingMessage,
+  ): Promise<void> {
+    const unsettled = partition.take(offset, message.body.length);
+    for (;;) {
+      const outcome = await intake.accept(message);
+      if (outcome.kind === "returned") return;
+      if (outcome.kind === "rejected") this.logRejected(outcome.refusal.message);
+      if (outcome.kind === "taken" || this.config.message_marking.on_permanent_error) break;
+      await pause(MAX_WAIT_MS, this.context.clock, this.stopping.signal);
+    }
+    partition.settle(unsettled);
+    this.session?.wake();
+  }
+}
+
+/** Adds the headers that are wanted to every resource; undefined when none are. */
+function headerExtraction({ header_extraction: wanted }: KafkaReceiverConfig): MessageCompletion | undefined {
+  if (!wanted?.extract_headers || wanted.headers.length === 0) return undefined;
+  return (batch, { headers }) => {
+    const found = wanted.headers.filter((name) => headers[name] !== undefined);
+    if (found.length === 0) return batch;
+    return editRecords(batch, ({ resource }) => {
+      for (const name of found) resource.attributes.set(`kafka.header.${name}`, headers[name] as string | Uint8Array);
+    });
+  };
+}
+
+type MessageCompletion = (batch: Batch, message: IncomingMessage) => Batch;
+
+const MAX_WAIT_MS = 5000;
+/** The bit of a set of records that marks the beginning or the end of a transaction, not data. */
+const CONTROL_BATCH = 0b100000;
+
+function messageOf(
+  { topic, index }: Partition,
+  offset: bigint,
+  firstTimestamp: bigint,
+  record: KafkaRecord,
+): IncomingMessage {
+  const { key, value, headers, timestampDelta } = record;
+  return {
+    // A tombstone has no body.
+    body: value ?? NO_BODY,
+    headers:
+      headers.length === 0
+        ? NO_HEADERS
+        : Object.fromEntries(headers.map(([name, text]) => [String(name), textOf(text)])),
+    facts: {
+      "messaging.system": "kafka",
+      "messaging.destination.name": topic,
+      "messaging.destination.partition.id": String(index),
+      "messaging.kafka.offset": offset,
+      "messaging.kafka.message.key": key === null ? undefined : textOf(key),
+    },
+    sentAtMs: Number(firstTimestamp + timestampDelta),
+  };
+}
+
+const NO_BODY = Buffer.alloc(0);
+const NO_HEADERS = {};
+
+function textOf(bytes: Buffer | null): string | Buffer {
+  if (bytes === null) return "";
+  return isUtf8(bytes) ? bytes.toString() : bytes;
+}

@@ -1,0 +1,197 @@
+import type { ConsumerMessages, JsMsg } from "@nats-io/jetstream";
+import { limitedLog, type ReceiverContext, type Signal } from "../../plugin.js";
+import {
+  MessageIntake,
+  type MessageOutcome,
+  type NatsLink,
+  type NatsSession,
+  natsErrorMessage,
+} from "../../runtime/kit.js";
+import type { NatsReceiverConfig } from "./config.js";
+import { ensureConsumer } from "./ensure-consumer.js";
+import { incomingMessage } from "./incoming-message.js";
+
+const RETRY_MS = 1000;
+/** For how long a message that nobody takes is left alone. */
+const REJECTED_DELAY_MS = 30_000;
+/** Messages that were acknowledged, in case the acknowledgement got lost. */
+const MAX_REMEMBERED = 10_000;
+
+/**
+ * The messages of one durable consumer.
+ *
+ * - A message is acknowledged when its outcome is `taken`, and not before. The server bounds how many have no
+ *   acknowledgement (`max_ack_pending`), so nothing is kept waiting here.
+ * - While a message is worked on the server is told so, thrice in `ack_wait`; else it would hand it out again.
+ * - A message that comes again while the first copy is worked on, or after its acknowledgement was lost, is not handed in
+ *   a second time.
+ * - Whatever goes wrong, the consumer is opened again: the stream may come back.
+ */
+export class NatsSource {
+  private readonly signal: Signal;
+  private readonly config: NatsReceiverConfig;
+  private readonly link: NatsLink;
+  private readonly context: ReceiverContext;
+  private readonly intake: MessageIntake;
+  private readonly logFailure: (error: unknown) => void;
+  private readonly logRejected: (outcome: Extract<MessageOutcome, { kind: "rejected" }>) => void;
+  /** The newest copy of each message that is worked on. */
+  private readonly inProgress = new Map<string, JsMsg>();
+  private readonly acknowledged = new Set<string>();
+  private messages: ConsumerMessages | undefined;
+  private isStopping = false;
+  private ackWaitMs: number;
+  private stopTelling = () => {};
+  private endPause = () => {};
+
+  constructor(signal: Signal, config: NatsReceiverConfig, link: NatsLink, context: ReceiverContext) {
+    this.signal = signal;
+    this.config = config;
+    this.link = link;
+    this.context = context;
+    const { encoding, subject, consumer } = config[signal];
+    const { max_message_size: maxMessageBytes, stream } = config;
+    this.intake = new MessageIntake({ signal, encoding, transport: "nats", maxMessageBytes }, context);
+    this.ackWaitMs = config.ack_wait;
+    const { clock, logger } = context;
+    this.logFailure = limitedLog(clock, (error, suppressed) =>
+      logger.error(
+        { stream, consumer, subject, reason: natsErrorMessage(error), suppressed },
+        "cannot read from the stream; trying again",
+      ),
+    );
+    this.logRejected = limitedLog(clock, ({ refusal }, suppressed) =>
+      logger.error(
+        { stream, consumer, reason: refusal.message, suppressed },
+        "a message is refused for good and cannot be kept as a dead letter",
+      ),
+    );
+  }
+
+  start(): void {
+    this.tellProgress();
+    void this.run();
+  }
+
+  /** Resolves when every message has its outcome, and the server was told. */
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    this.endPause();
+    // The server keeps what it has not handed out; what is on its way is returned.
+    void this.messages?.close();
+    await this.intake.stop();
+    this.stopTelling();
+  }
+
+  private async run(): Promise<void> {
+    while (!this.isStopping) {
+      const session = await this.link.connected();
+      if (session === undefined || this.isStopping) return;
+      try {
+        await this.consume(session);
+      } catch (error) {
+        if (!this.isStopping) this.logFailure(error);
+      }
+      if (!this.isStopping) await this.pause();
+    }
+  }
+
+  /** Resolves or rejects when no more messages come: the consumer or the stream is gone, or we are stopping. */
+  private async consume(session: NatsSession): Promise<void> {
+    const { consumer, ackWaitMs } = await ensureConsumer(session, this.signal, this.config);
+    this.ackWaitMs = ackWaitMs;
+    if (this.isStopping) return;
+    const callback = (message: JsMsg) => void this.take(message, session);
+    const messages = await consumer.consume({ callback, max_messages: PULLED, abort_on_missing_resource: true });
+    this.messages = messages;
+    if (this.isStopping) void messages.close();
+    // The client would notice by missing heartbeats, half a minute after the server is back.
+    const forget = this.link.onceLost(() => void messages.close());
+    try {
+      const error = await messages.closed();
+      if (error) throw error;
+    } finally {
+      forget();
+      this.messages = undefined;
+    }
+  }
+
+  private async take(message: JsMsg, session: NatsSession): Promise<void> {
+    const key = keyOf(message);
+    if (this.isStopping) return answer(() => message.nak());
+    if (message.redelivered && this.acknowledged.has(key)) return answer(() => message.ack());
+    const isKnown = this.inProgress.has(key);
+    this.inProgress.set(key, message);
+    if (isKnown) return;
+    const outcome = await this.intake.accept(incomingMessage(message));
+    const newest = this.inProgress.get(key)!;
+    if (outcome.kind === "taken") this.acknowledge(newest);
+    else if (outcome.kind === "returned") answer(() => newest.nak());
+    else await this.setAside(newest, outcome, session);
+    this.inProgress.delete(key);
+  }
+
+  private acknowledge(message: JsMsg): void {
+    answer(() => message.ack());
+    this.acknowledged.add(keyOf(message));
+    if (this.acknowledged.size <= MAX_REMEMBERED) return;
+    const [oldest] = this.acknowledged;
+    this.acknowledged.delete(oldest!);
+  }
+
+  /** A message that is at the other subject may be acknowledged; one that is not stays. */
+  private async setAside(
+    message: JsMsg,
+    outcome: Extract<MessageOutcome, { kind: "rejected" }>,
+    { stream, transport }: NatsSession,
+  ): Promise<void> {
+    this.logRejected(outcome);
+    const { dead_letter_subject: subject } = this.config;
+    if (subject === undefined) return answer(() => message.nak(REJECTED_DELAY_MS));
+    const headers = transport.headers();
+    for (const [name, values] of message.headers ?? []) for (const value of values) headers.append(name, value);
+    headers.set("sluice-rejected-reason", outcome.refusal.message.replace(/[\r\n]+/g, " ").slice(0, 1000));
+    headers.set("sluice-rejected-subject", message.subject);
+    try {
+      await stream.publish(subject, message.data, { headers });
+      this.acknowledge(message);
+    } catch (error) {
+      this.logFailure(error);
+      answer(() => message.nak(REJECTED_DELAY_MS));
+    }
+  }
+
+  private tellProgress(): void {
+    this.stopTelling = this.context.clock.after(this.ackWaitMs / 3, () => {
+      for (const message of this.inProgress.values()) answer(() => message.working());
+      this.tellProgress();
+    });
+  }
+
+  private pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.context.clock.after(RETRY_MS, resolve);
+      this.endPause = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}
+
+/** A stream that is made anew counts from the beginning: the time tells its messages from those of the old one. */
+function keyOf({ info }: JsMsg): string {
+  return `${info.streamSequence}@${info.timestampNanos}`;
+}
+
+/** On a connection that was closed no answer can be given: the server hands the message out again. */
+function answer(give: () => void): void {
+  try {
+    give();
+  } catch {
+    // as above
+  }
+}
+
+/** Messages that are asked for ahead of those that have come. */
+const PULLED = 500;

@@ -1,0 +1,42 @@
+import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "../../plugin.js";
+import { NatsLink } from "../../runtime/kit.js";
+import { type NatsReceiverConfig, natsReceiverSchema, usedSignals } from "./config.js";
+import { NatsSource } from "./nats-source.js";
+
+/** Messages of JetStream streams; one is acknowledged once every exporter behind has its data on disk. */
+export const natsReceiver = defineReceiver<NatsReceiverConfig>({
+  type: "nats",
+  summary: "Reads messages of NATS JetStream, and acknowledges them when their data is safe.",
+  signals: SIGNALS,
+  schema: natsReceiverSchema,
+  create: (config, context) => new NatsReceiver(config, context),
+});
+
+class NatsReceiver implements Receiver {
+  private readonly config: NatsReceiverConfig;
+  private readonly context: ReceiverContext;
+  private running: { readonly link: NatsLink; readonly sources: readonly NatsSource[] } | undefined;
+
+  constructor(config: NatsReceiverConfig, context: ReceiverContext) {
+    this.config = config;
+    this.context = context;
+  }
+
+  async start(): Promise<void> {
+    const link = new NatsLink(this.config, this.context);
+    const sources = usedSignals(this.context.intakes).map(
+      (signal) => new NatsSource(signal, this.config, link, this.context),
+    );
+    await link.start();
+    for (const source of sources) source.start();
+    this.running = { link, sources };
+  }
+
+  async stop(): Promise<void> {
+    const { running } = this;
+    this.running = undefined;
+    if (running === undefined) return;
+    await Promise.all(running.sources.map((source) => source.stop()));
+    await running.link.stop();
+  }
+}

@@ -1,0 +1,84 @@
+import { z } from "zod";
+import { byteSize, caseInsensitiveEnum, duration, SIGNALS, section } from "../../plugin.js";
+import { MESSAGE_ENCODINGS, RABBITMQ_CLIENT, rabbitConnection, withClient } from "../../runtime/kit.js";
+
+const encoding = () => caseInsensitiveEnum(MESSAGE_ENCODINGS);
+
+const signalSection = () =>
+  section(
+    z.strictObject({
+      queue: z.string().min(1).meta({ description: "The queue to read." }),
+      encoding: encoding().optional().meta({ description: "What its messages are; default the receiver's encoding." }),
+    }),
+  )
+    .optional()
+    .meta({ description: "Another queue for this signal." });
+
+const declareSection = z.strictObject({
+  type: z.enum(["quorum", "classic"]).default("quorum").meta({ description: "The kind of queue." }),
+  bindings: z
+    .array(
+      z.strictObject({
+        exchange: z.string().min(1).meta({ description: "The exchange; it is declared too." }),
+        type: z.enum(["direct", "topic", "fanout", "headers"]).default("topic").meta({ description: "Its type." }),
+        routing_key: z.string().default("").meta({ description: "What it passes on to the queue." }),
+      }),
+    )
+    .default([])
+    .meta({ description: "Exchanges that the queue gets its messages from." }),
+  retry_delays: z.array(duration()).default([]).meta({
+    description:
+      "A retry queue for each, <queue>.retry.<milliseconds>: a message that is refused for now waits there and comes back; after the last it goes to the dead-letter queue.",
+  }),
+  dead_letter: z.boolean().default(true).meta({
+    description: "Declare the exchange <queue>.dlx and the queue <queue>.dlq for messages that are rejected.",
+  }),
+});
+
+const receiverSchema = z
+  .strictObject({
+    connection: section(rabbitConnection()).prefault({}).meta({ description: "How RabbitMQ is reached." }),
+    queue: z.string().default("").meta({ description: "The queue to read, for a receiver of one signal." }),
+    encoding: encoding()
+      .default("otlp_proto")
+      .meta({ description: "What messages are. Of text, raw and json a message is one log record." }),
+    logs: signalSection(),
+    traces: signalSection(),
+    metrics: signalSection(),
+    prefetch: z
+      .number()
+      .int()
+      .min(1)
+      .max(65535)
+      .default(100)
+      .meta({ description: "How many messages may be here unacknowledged: that is the back-pressure." }),
+    max_message_size: byteSize()
+      .default(16 * 1024 * 1024)
+      .meta({ description: "A larger message becomes a dead letter." }),
+    declare: section(declareSection)
+      .optional()
+      .meta({ description: "Declare the queue, and what belongs to it; without, it must be there." }),
+    has_dead_letter_exchange: z.boolean().default(false).meta({
+      description:
+        "The queue is not declared here and has a dead-letter exchange: what nobody can keep is rejected to it. Without one such a message stays in the queue.",
+    }),
+    as_dead_letters: z
+      .boolean()
+      .default(false)
+      .meta({ description: "The queue is a dead-letter queue: its messages become dead letters of our exporters." }),
+  })
+  .superRefine((config, context) => {
+    const named = SIGNALS.filter((signal) => config[signal] !== undefined);
+    if (config.queue === "" && named.length === 0)
+      context.addIssue({ code: "custom", path: ["queue"], message: "say which queue to read, such as queue: orders" });
+    for (const signal of [undefined, ...named]) {
+      const used = signal === undefined ? config.encoding : (config[signal]?.encoding ?? config.encoding);
+      if (signal === undefined || signal === "logs" || used.startsWith("otlp_")) continue;
+      const message = `${used} messages are log records; ${signal} need otlp_proto or otlp_json`;
+      context.addIssue({ code: "custom", path: [signal, "encoding"], message });
+    }
+  });
+
+export const rabbitmqReceiverSchema = withClient(RABBITMQ_CLIENT, receiverSchema);
+
+export type RabbitmqReceiverConfig = z.infer<typeof receiverSchema>;

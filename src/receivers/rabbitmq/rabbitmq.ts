@@ -1,0 +1,56 @@
+import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS, StartError } from "../../plugin.js";
+import { RabbitClient } from "../../runtime/kit.js";
+import { type RabbitmqReceiverConfig, rabbitmqReceiverSchema } from "./config.js";
+import { QueueReader } from "./queue-reader.js";
+
+/** Telemetry, or any messages, from queues of RabbitMQ. */
+export const rabbitmqReceiver = defineReceiver<RabbitmqReceiverConfig>({
+  type: "rabbitmq",
+  summary: "Reads queues of RabbitMQ; a message is acknowledged when every exporter has it on disk.",
+  signals: SIGNALS,
+  schema: rabbitmqReceiverSchema,
+  create: (config, context) => new RabbitmqReceiver(config, context),
+});
+
+class RabbitmqReceiver implements Receiver {
+  private readonly config: RabbitmqReceiverConfig;
+  private readonly context: ReceiverContext;
+  private readers: readonly QueueReader[] = [];
+
+  constructor(config: RabbitmqReceiverConfig, context: ReceiverContext) {
+    this.config = config;
+    this.context = context;
+  }
+
+  /** A broker that is not there does not hold up the agent: it is read as soon as it is. */
+  async start(): Promise<void> {
+    const { config, context } = this;
+    const sources = sourcesOf(config, context);
+    const client = await RabbitClient.create(config.connection, context.id);
+    this.readers = sources.map(({ queue, ...settings }) => new QueueReader(queue, settings, config, client, context));
+    await Promise.all(this.readers.map((reader) => reader.start()));
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.readers.map((reader) => reader.stop()));
+  }
+}
+
+/** The queue and encoding of each signal that a pipeline takes from the receiver. */
+function sourcesOf(config: RabbitmqReceiverConfig, context: ReceiverContext) {
+  const signals = SIGNALS.filter((signal) => context.intakes[signal] !== undefined);
+  const sources = signals.map((signal) => {
+    const { queue, encoding = config.encoding } = config[signal] ?? { queue: config.queue };
+    if (queue === "")
+      throw new StartError(`a pipeline takes ${signal} from it, but no queue is named for them`, [signal]);
+    if (signal !== "logs" && !encoding.startsWith("otlp_"))
+      throw new StartError(`${encoding} messages are log records; ${signal} need otlp_proto or otlp_json`, [
+        "encoding",
+      ]);
+    return { signal, queue, encoding };
+  });
+  const shared = sources.find(({ queue }, i) => sources.findIndex((other) => other.queue === queue) < i);
+  if (shared !== undefined)
+    throw new StartError(`the queue ${shared.queue} is read for two signals; name one for each: logs, traces, metrics`);
+  return sources;
+}

@@ -1,0 +1,241 @@
+import type { Redis } from "ioredis";
+import { limitedLog, type ReceiverContext, type Refusal, type Signal } from "../../plugin.js";
+import { connectRedis, isRedisError, MessageIntake, redisErrorMessage, waitAtMost } from "../../runtime/kit.js";
+import type { RedisStreamReceiverConfig } from "./config.js";
+import { entryMessage, readEntries, type StreamEntry } from "./stream-entry.js";
+
+const RETRY_MS = 1000;
+/** How long the server lets a read wait for entries. */
+const BLOCK_MS = 2000;
+const MAX_READ = 100;
+/** How long a stop waits for the server to take the last acknowledgements. */
+const LAST_WORDS_MS = 2000;
+
+/**
+ * The entries of one stream, as one consumer of the group.
+ *
+ * - An entry is acknowledged when its outcome is `taken`, and not before. Acknowledgements that the server has not confirmed
+ *   are kept and sent again; an entry that comes again meanwhile is not handed in a second time.
+ * - While an entry is worked on, the group is told so thrice in `claim_after`; else another agent would take it over.
+ * - No more is read than there is room for (`max_in_flight`).
+ * - Two connections: a read that waits for entries would hold up everything behind it.
+ */
+export class StreamSource {
+  private readonly stream: string;
+  private readonly consumer: string;
+  private readonly config: RedisStreamReceiverConfig;
+  private readonly context: ReceiverContext;
+  private readonly intake: MessageIntake;
+  private readonly logFailure: (error: unknown) => void;
+  private readonly logRejected: (refusal: Refusal) => void;
+  private readonly inProgress = new Set<string>();
+  /** Taken, and the server has not confirmed that it knows. */
+  private readonly unconfirmed = new Set<string>();
+  private reader: Redis | undefined;
+  private writer: Redis | undefined;
+  private running: Promise<void> = Promise.resolve();
+  private acknowledging: Promise<void> | undefined;
+  private readerId: number | undefined;
+  private isStopping = false;
+  private wake = () => {};
+  private cancelUpkeep = () => {};
+
+  constructor(signal: Signal, consumer: string, config: RedisStreamReceiverConfig, context: ReceiverContext) {
+    const { stream, encoding } = config[signal];
+    this.stream = stream;
+    this.consumer = consumer;
+    this.config = config;
+    this.context = context;
+    const { max_message_size: maxMessageBytes, group } = config;
+    this.intake = new MessageIntake({ signal, encoding, transport: "redis", maxMessageBytes }, context);
+    const { clock, logger } = context;
+    this.logFailure = limitedLog(clock, (error, suppressed) =>
+      logger.error(
+        { stream, group, reason: redisErrorMessage(error), suppressed },
+        "cannot read from the stream; trying again",
+      ),
+    );
+    this.logRejected = limitedLog(clock, (refusal, suppressed) =>
+      logger.error(
+        { stream, group, reason: refusal.message, suppressed },
+        "an entry is refused for good and cannot be kept as a dead letter",
+      ),
+    );
+  }
+
+  async start(): Promise<void> {
+    [this.reader, this.writer] = await Promise.all([
+      connectRedis(this.config, this.context),
+      connectRedis(this.config, this.context),
+    ]);
+    this.reader.on("ready", () => void this.learnReaderId(this.reader!));
+    await this.learnReaderId(this.reader);
+    this.scheduleUpkeep();
+    this.running = this.run(this.reader, this.writer);
+  }
+
+  /** Resolves when every entry has its outcome and the server was told, or does not listen. */
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    this.wake();
+    const { reader, writer } = this;
+    if (reader === undefined || writer === undefined) return;
+    await this.endRead(reader, writer);
+    await this.intake.stop();
+    this.cancelUpkeep();
+    await waitAtMost(LAST_WORDS_MS, this.acknowledge(writer), this.context.clock);
+    reader.disconnect();
+    writer.disconnect();
+  }
+
+  private async run(reader: Redis, writer: Redis): Promise<void> {
+    let hasGroup = false;
+    let start = this.config.start_at === "first" ? "0" : "$";
+    while (!this.isStopping) {
+      try {
+        if (!hasGroup) await this.createGroup(writer, start);
+        hasGroup = true;
+        start = "0"; // a stream that was deleted is all new
+        const room = this.config.max_in_flight - this.inProgress.size;
+        if (room > 0) this.takeAll(await this.read(reader, Math.min(room, MAX_READ)), writer);
+        else await this.pause(BLOCK_MS);
+      } catch (error) {
+        if (this.isStopping) return;
+        hasGroup = false;
+        this.logFailure(error);
+        await this.pause(RETRY_MS);
+      }
+    }
+  }
+
+  private async createGroup(writer: Redis, start: string): Promise<void> {
+    try {
+      await writer.call("XGROUP", "CREATE", this.stream, this.config.group, start, "MKSTREAM");
+    } catch (error) {
+      if (!isRedisError(error, "BUSYGROUP")) throw error;
+    }
+  }
+
+  private async read(reader: Redis, count: number): Promise<StreamEntry[]> {
+    const args = ["GROUP", this.config.group, this.consumer, "COUNT", count, "BLOCK", BLOCK_MS] as const;
+    const streams = (await reader.callBuffer("XREADGROUP", ...args, "STREAMS", this.stream, ">")) as
+      | readonly (readonly [Buffer, unknown])[]
+      | null;
+    return readEntries(streams?.[0]?.[1]);
+  }
+
+  private takeAll(entries: readonly StreamEntry[], writer: Redis): void {
+    for (const entry of entries) {
+      if (!this.inProgress.has(entry.id) && !this.unconfirmed.has(entry.id)) void this.take(entry, writer);
+    }
+  }
+
+  private async take(entry: StreamEntry, writer: Redis): Promise<void> {
+    this.inProgress.add(entry.id);
+    const outcome = await this.intake.accept(entryMessage(entry, this.stream, this.config.body_field));
+    if (
+      outcome.kind === "taken" ||
+      (outcome.kind === "rejected" && (await this.setAside(entry, outcome.refusal, writer)))
+    ) {
+      this.unconfirmed.add(entry.id);
+      void this.acknowledge(writer);
+    } else if (outcome.kind === "returned") await this.giveBack(entry.id, writer);
+    this.inProgress.delete(entry.id);
+    this.wake();
+  }
+
+  /** Those that come while one round is under way go together in the next. What fails is tried again with the upkeep. */
+  private acknowledge(writer: Redis): Promise<void> {
+    this.acknowledging ??= this.acknowledgeAll(writer).finally(() => {
+      this.acknowledging = undefined;
+    });
+    return this.acknowledging;
+  }
+
+  private async acknowledgeAll(writer: Redis): Promise<void> {
+    await Promise.resolve(); // outcomes of one moment are one command
+    while (this.unconfirmed.size > 0) {
+      const ids = [...this.unconfirmed].slice(0, 1000);
+      try {
+        await writer.call("XACK", this.stream, this.config.group, ...ids);
+        if (this.config.delete_acknowledged) await writer.call("XDEL", this.stream, ...ids);
+      } catch (error) {
+        if (!this.isStopping) this.logFailure(error);
+        return;
+      }
+      for (const id of ids) this.unconfirmed.delete(id);
+    }
+  }
+
+  /** True once the entry is in the other stream. */
+  private async setAside({ id, fields }: StreamEntry, refusal: Refusal, writer: Redis): Promise<boolean> {
+    this.logRejected(refusal);
+    const { dead_letter_stream: target } = this.config;
+    if (target === undefined) return false;
+    const about = ["sluice-rejected-reason", refusal.message.slice(0, 1000), "sluice-rejected-id", id];
+    try {
+      await writer.call("XADD", target, "*", ...fields, ...about, "sluice-rejected-stream", this.stream);
+      return true;
+    } catch (error) {
+      this.logFailure(error);
+      return false;
+    }
+  }
+
+  /** Whoever looks next for entries to take over finds this one. */
+  private async giveBack(id: string, writer: Redis): Promise<void> {
+    const { group } = this.config;
+    await writer
+      .call("XCLAIM", this.stream, group, this.consumer, 0, id, "IDLE", LONG_IDLE_MS, "JUSTID")
+      .catch(() => {});
+  }
+
+  private scheduleUpkeep(): void {
+    this.cancelUpkeep = this.context.clock.after(this.config.claim_after / 3, () => {
+      void this.upkeep(this.writer!).finally(() => !this.isStopping && this.scheduleUpkeep());
+    });
+  }
+
+  /** Tells of what is worked on, sends acknowledgements again, and takes over what others have left. */
+  private async upkeep(writer: Redis): Promise<void> {
+    const { group, claim_after } = this.config;
+    try {
+      const ids = [...this.inProgress];
+      if (ids.length > 0) await writer.call("XCLAIM", this.stream, group, this.consumer, 0, ...ids, "JUSTID");
+      await this.acknowledge(writer);
+      const room = this.config.max_in_flight - this.inProgress.size;
+      if (room <= 0 || this.isStopping) return;
+      const args = [this.stream, group, this.consumer, claim_after, "0-0", "COUNT", Math.min(room, MAX_READ)] as const;
+      const [, entries] = (await writer.callBuffer("XAUTOCLAIM", ...args)) as readonly unknown[];
+      this.takeAll(readEntries(entries), writer);
+    } catch (error) {
+      if (!this.isStopping && !isRedisError(error, "NOGROUP")) this.logFailure(error);
+    }
+  }
+
+  /** What the server calls the connection; asked for before the first read. */
+  private async learnReaderId(reader: Redis): Promise<void> {
+    this.readerId = undefined;
+    this.readerId = (await reader.call("CLIENT", "ID").catch(() => undefined)) as number | undefined;
+  }
+
+  /** A read that waits is ended by the server, so that no entry is on its way to a connection that is gone. */
+  private async endRead(reader: Redis, writer: Redis): Promise<void> {
+    if (this.readerId !== undefined) void writer.call("CLIENT", "UNBLOCK", this.readerId).catch(() => {});
+    await waitAtMost(BLOCK_MS + LAST_WORDS_MS, this.running, this.context.clock, () => reader.disconnect());
+  }
+
+  /** Ends early when an entry has its outcome, or at a stop. */
+  private pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.context.clock.after(ms, resolve);
+      this.wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}
+
+/** Longer than any claim_after that makes sense. */
+const LONG_IDLE_MS = 2 ** 31 - 1;

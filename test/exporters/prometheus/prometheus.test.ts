@@ -1,0 +1,248 @@
+import { spawnSync } from "node:child_process";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { prometheusExporter } from "../../../src/exporters/prometheus/prometheus.js";
+import type { Exporter } from "../../../src/plugin.js";
+import { FakeClock } from "../../support/fake-clock.js";
+import { freePort, hasPrometheus, TestPrometheus } from "../../support/prometheus.js";
+import { exporterContext, never } from "../support.js";
+import { at, attributes, BASE_MS, gauge, histogram, metricsBatch, type ResourceMetrics, sum } from "./metrics.js";
+
+const isInstalled = hasPrometheus();
+
+async function start(config: object = {}, context: Parameters<typeof exporterContext>[0] = {}) {
+  const endpoint = `127.0.0.1:${await freePort()}`;
+  const parsed = prometheusExporter.schema.parse({ endpoint, without_scope_info: true, ...config });
+  const exporter: Exporter = prometheusExporter.create(parsed, exporterContext(context));
+  await exporter.start!();
+  onTestFinished(() => exporter.stop!());
+  const url = `http://${endpoint}/metrics`;
+  const scrape = async (headers: Record<string, string> = {}) => (await fetch(url, { headers })).text();
+  return {
+    exporter,
+    endpoint,
+    url,
+    scrape,
+    send: (...all: ResourceMetrics[]) => exporter.send(metricsBatch(...all), never),
+  };
+}
+
+const OPEN = { accept: "application/openmetrics-text" };
+
+describe("the prometheus exporter", () => {
+  it("shows the last value of every series, with the names of Prometheus", async () => {
+    const { send, scrape } = await start({ namespace: "shop", const_labels: { Region: "eu", route: "never" } });
+    await send({
+      resource: {
+        "service.name": "cart",
+        "service.namespace": "shop",
+        "service.instance.id": "i-1",
+        "host.name": 'a"b',
+      },
+      metrics: [
+        { ...gauge("queue.length", 3, { "queue.name": "x\ny", b: true }), description: "Waiting\nones" },
+        { ...sum("requests", 7, { "http.route": "/a" }), unit: "{request}" },
+        histogram("latency", [1, 2, 0, 4], 12.5),
+      ],
+    });
+    await send({ resource: { "service.name": "cart" }, metrics: [gauge("queue.length", 4)] });
+    expect(await scrape()).toBe(
+      [
+        "# HELP shop_latency_seconds How long it took",
+        "# TYPE shop_latency_seconds histogram",
+        'shop_latency_seconds_bucket{Region="eu",instance="i-1",job="shop/cart",route="/a",le="0.1"} 1',
+        'shop_latency_seconds_bucket{Region="eu",instance="i-1",job="shop/cart",route="/a",le="1"} 3',
+        'shop_latency_seconds_bucket{Region="eu",instance="i-1",job="shop/cart",route="/a",le="2.5e+06"} 3',
+        'shop_latency_seconds_bucket{Region="eu",instance="i-1",job="shop/cart",route="/a",le="+Inf"} 7',
+        'shop_latency_seconds_sum{Region="eu",instance="i-1",job="shop/cart",route="/a"} 12.5',
+        'shop_latency_seconds_count{Region="eu",instance="i-1",job="shop/cart",route="/a"} 7',
+        "# HELP shop_queue_length Waiting\\nones",
+        "# TYPE shop_queue_length gauge",
+        'shop_queue_length{Region="eu",b="true",instance="i-1",job="shop/cart",queue_name="x\\ny",route="never"} 3',
+        'shop_queue_length{Region="eu",job="cart",route="never"} 4',
+        "# TYPE shop_requests_total counter",
+        'shop_requests_total{Region="eu",http_route="/a",instance="i-1",job="shop/cart",route="never"} 7',
+        "# HELP shop_target_info Target metadata",
+        "# TYPE shop_target_info gauge",
+        'shop_target_info{Region="eu",host_name="a\\"b",instance="i-1",job="shop/cart",route="never"} 1',
+        "",
+      ].join("\n"),
+    );
+  });
+
+  it("makes labels of scopes and, if asked, of resources", async () => {
+    const { send, scrape } = await start({
+      without_scope_info: false,
+      resource_to_telemetry_conversion: { enabled: true, exclude_service_attributes: true },
+    });
+    const scope = { name: "lib", version: "1.2", attributes: attributes({ flavour: "x" }) };
+    await send({
+      resource: { "service.name": "s", zone: "z" },
+      scope,
+      schemaUrl: "https://a/1",
+      metrics: [gauge("g", 1, { zone: "own" })],
+    });
+    expect(await scrape()).toContain(
+      'g{job="s",otel_scope_flavour="x",otel_scope_name="lib",otel_scope_schema_url="https://a/1",otel_scope_version="1.2",zone="z"} 1\n',
+    );
+  });
+
+  it("is one series what has the same name and labels, in whatever order, and shows the newest", async () => {
+    const { send, scrape } = await start();
+    await send({ metrics: [gauge("g", 2, { a: "1", b: "2" }, { timeUnixNano: at(5) })] });
+    await send({ metrics: [gauge("g", 1, { b: "2", a: "1" })] });
+    await send({ metrics: [gauge("g", 3, { b: 2, a: 1 }, { timeUnixNano: at(6) })] });
+    await send({ metrics: [gauge("g", 4, { "x.y": "1", x_y: "2" })] });
+    expect(await scrape()).toBe('# TYPE g gauge\ng{a="1",b="2"} 3\ng{x_y="1;2"} 4\n');
+  });
+
+  it("adds up deltas, and rejects one that comes again", async () => {
+    const { send, scrape } = await start();
+    const delta = (value: number, ms: number) =>
+      sum("n", value, {}, { timeUnixNano: at(ms) }, { aggregationTemporality: 1 });
+    const more = (ms: number) => histogram("h", [1, 0, 1, 0], 2, { timeUnixNano: at(ms) }, 1);
+    await send({ metrics: [delta(5, 1), delta(2, 2), more(1), more(2)] });
+    expect(await send({ metrics: [delta(2, 2)] })).toMatchObject({
+      rejected: 1,
+      message: expect.stringContaining("n: a delta"),
+    });
+    const page = await scrape();
+    expect(page).toContain("n_total 7\n");
+    expect(page).toContain('h_seconds_bucket{route="/a",le="2.5e+06"} 4\n');
+    expect(page).toContain('h_seconds_count{route="/a"} 4\n');
+  });
+
+  it("says what it cannot show: another type under the same name, no temporality, a name without a character", async () => {
+    const { send } = await start({ add_metric_suffixes: false });
+    expect(
+      await send({
+        metrics: [gauge("a", 1), sum("a", 2), sum("b", 1, {}, {}, { aggregationTemporality: 0 }), gauge("温", 1)],
+      }),
+    ).toMatchObject({ rejected: 3, message: expect.stringContaining("another metric is called a too") });
+  });
+
+  it("takes no more series than it may, and rejects the points of the rest", async () => {
+    const { send, scrape } = await start({ max_series: 2 });
+    const metrics = [1, 2, 3, 4].map((i) => gauge("g", i, { i }));
+    expect(await send({ metrics })).toMatchObject({ rejected: 2, message: expect.stringContaining("max_series") });
+    expect((await scrape()).match(/^g\{/gm)).toHaveLength(2);
+  });
+
+  it("forgets series that were not updated, and those whose end was told", async () => {
+    const clock = new FakeClock();
+    const { send, scrape } = await start({ metric_expiration: "1m" }, { clock });
+    await send({ metrics: [gauge("old", 1), gauge("ended", 1), gauge("kept", 1)] });
+    await clock.advance(59_000);
+    await send({ metrics: [gauge("kept", 2), gauge("ended", 0, {}, { flags: 1 })] });
+    expect(await scrape()).toBe("# TYPE kept gauge\nkept 2\n# TYPE old gauge\nold 1\n");
+    await clock.advance(2_000);
+    expect(await scrape()).toBe("# TYPE kept gauge\nkept 2\n");
+  });
+
+  it("answers in OpenMetrics with exemplars, if that is enabled and asked for", async () => {
+    const { send, scrape } = await start({ enable_open_metrics: true, send_timestamps: true });
+    const exemplars = [
+      { timeUnixNano: at(0), asDouble: 0.5, traceId: "0102030405060708090a0b0c0d0e0f10", spanId: "0102030405060708" },
+    ];
+    await send({ metrics: [sum("n", 7, {}, { exemplars }), histogram("h", [1, 2, 0, 0], 1, { exemplars })] });
+    const page = await scrape(OPEN);
+    const seconds = BASE_MS / 1000;
+    const exemplar = ` # {span_id="0102030405060708",trace_id="0102030405060708090a0b0c0d0e0f10"} 0.5 ${seconds}`;
+    expect(page).toContain(`# TYPE n counter\nn_total 7.0 ${seconds}${exemplar}\n`);
+    expect(page).toContain(`h_seconds_bucket{route="/a",le="1.0"} 3 ${seconds}${exemplar}\n`);
+    expect(page.endsWith("# EOF\n")).toBe(true);
+    expect(await scrape()).not.toContain("# EOF");
+  });
+
+  it("answers only GET of /metrics, and packs the page for those who can read that", async () => {
+    const { url, send } = await start();
+    await send({ metrics: [gauge("g", 1)] });
+    expect((await fetch(url, { method: "POST" })).status).toBe(405);
+    expect((await fetch(url.replace("/metrics", "/"))).status).toBe(404);
+    const packed = await fetch(url, { headers: { "accept-encoding": "gzip" } });
+    expect([packed.headers.get("content-encoding"), await packed.text()]).toEqual(["gzip", "# TYPE g gauge\ng 1\n"]);
+  });
+
+  it("lets others have their turn while it makes a large page", async () => {
+    const { send, scrape } = await start();
+    for (let i = 0; i < 50; i++) {
+      await send({
+        metrics: [
+          {
+            name: "g",
+            gauge: { dataPoints: Array.from({ length: 400 }, (_, k) => gauge("", k, { i, k }).gauge.dataPoints[0]) },
+          },
+        ],
+      });
+    }
+    let turns = 0;
+    const timer = setInterval(() => turns++, 0);
+    const page = await scrape();
+    clearInterval(timer);
+    expect(page.match(/^g\{/gm)).toHaveLength(20_000);
+    expect(turns).toBeGreaterThan(5);
+  });
+
+  it.skipIf(!isInstalled)("gives promtool nothing to complain about", async () => {
+    const { send, scrape } = await start({ without_scope_info: false });
+    await send({
+      resource: { "service.name": "a", "service.instance.id": "b", "x.y": "z" },
+      metrics: [
+        { ...gauge("temperature", 21.5, { room: "a" }), unit: "Cel", description: "How warm it is" },
+        { ...sum("requests", 3, { route: "/" }), description: "How many came" },
+        histogram("latency", [1, 1, 1, 1], 4),
+      ],
+    });
+    const { status, stdout, stderr } = spawnSync("promtool", ["check", "metrics"], {
+      input: await scrape(),
+      encoding: "utf8",
+    });
+    expect([status, stdout, stderr]).toEqual([0, "", ""]);
+  });
+
+  it.skipIf(!isInstalled)("shows a real Prometheus the numbers that were sent", async () => {
+    const { send, endpoint } = await start();
+    const exponential = {
+      name: "sizes",
+      exponentialHistogram: {
+        aggregationTemporality: 2,
+        dataPoints: [
+          {
+            timeUnixNano: at(0),
+            count: 6,
+            sum: 20,
+            scale: 0,
+            zeroCount: 1,
+            positive: { offset: 0, bucketCounts: [2, 3] },
+          },
+        ],
+      },
+    };
+    const summary = {
+      name: "waits",
+      summary: {
+        dataPoints: [{ timeUnixNano: at(0), count: 9, sum: 4.5, quantileValues: [{ quantile: 0.99, value: 2.25 }] }],
+      },
+    };
+    await send({
+      resource: { "service.name": "cart", "service.instance.id": "1" },
+      metrics: [
+        gauge("g", -0.25),
+        sum("n", 9_007_199_254_740_991),
+        histogram("h", [1, 2, 0, 4], 12.5),
+        exponential,
+        summary,
+      ],
+    });
+    const prometheus = await TestPrometheus.start([endpoint]);
+    const value = (query: string) => prometheus.query(query).then((found) => Object.values(found)[0]);
+    await expect.poll(() => value("up")).toBe("1");
+    await expect.poll(() => value('g{job="cart",instance="1"}')).toBe("-0.25");
+    expect(await value("n_total")).toBe("9007199254740991");
+    expect(await value('h_seconds_bucket{le="1"}')).toBe("3");
+    expect(await value("h_seconds_sum")).toBe("12.5");
+    expect(await value("histogram_quantile(0.25, h_seconds_bucket)")).toBe("0.4375");
+    expect([await value("sizes_count"), await value("sizes_sum")]).toEqual(["6", "20"]);
+    expect(await value('waits{quantile="0.99"}')).toBe("2.25");
+    expect(await value("target_info")).toBe("1");
+  });
+});

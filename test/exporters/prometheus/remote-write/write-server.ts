@@ -1,0 +1,120 @@
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { buffer } from "node:stream/consumers";
+import { onTestFinished } from "vitest";
+import { decompress } from "../../../../src/runtime/kit.js";
+import { after, double, skip, varint, varint64 } from "../../../../src/runtime/telemetry/bytes/wire.js";
+
+type Labels = Record<string, string>;
+
+export interface WrittenSeries {
+  readonly labels: Labels;
+  readonly samples: [value: number, time: number][];
+  readonly histograms: number;
+  readonly exemplars: { labels: Labels; value: number; time: number }[];
+  readonly metadata: object | undefined;
+}
+
+export interface WriteRequest {
+  readonly headers: IncomingHttpHeaders;
+  readonly series: readonly WrittenSeries[];
+  readonly symbols: readonly string[];
+  readonly metadata: readonly object[];
+}
+
+interface WriteServerSettings {
+  readonly knowsV2?: boolean;
+  readonly answer?: { readonly status: number; readonly headers: Readonly<Record<string, string>> };
+}
+
+/** A server that takes remote write of both versions and keeps what it got. Written by the specification alone. */
+export async function startWriteServer({ knowsV2 = true, answer }: WriteServerSettings = {}) {
+  const requests: WriteRequest[] = [];
+  const server = createServer(async (request, response) => {
+    const packed = await buffer(request);
+    const body = await decompress("snappy", packed, { limit: 1e8, reserve: () => true });
+    const isV2 = request.headers["content-type"]!.includes("v2");
+    requests.push({ headers: request.headers, ...(isV2 ? readV2(body) : readV1(body)) });
+    const written = isV2 && knowsV2 ? { "x-prometheus-remote-write-samples-written": "1" } : {};
+    response.writeHead(answer?.status ?? 204, { ...written, ...answer?.headers }).end();
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/write`, requests };
+}
+
+interface Field {
+  readonly number: number;
+  /** Of a number. */
+  readonly value: number;
+  /** Of a message, text or packed list. */
+  readonly bytes: Uint8Array;
+}
+
+function fields(b: Uint8Array): Field[] {
+  const found: Field[] = [];
+  for (let p = 0; p < b.length; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    const value = (tag & 7) === 1 ? double(b, at) : (tag & 7) === 0 ? Number(varint64(b, at)) : 0;
+    if ((tag & 7) === 2) varint(b, at);
+    found.push({ number: tag >>> 3, value, bytes: (tag & 7) === 2 ? b.subarray(after, p) : new Uint8Array() });
+  }
+  return found;
+}
+
+const all = (b: Uint8Array, number: number) => fields(b).filter((field) => field.number === number);
+const numberOf = (b: Uint8Array, number: number) => all(b, number)[0]?.value ?? 0;
+const textOf = (b: Uint8Array, number: number) => Buffer.from(all(b, number)[0]?.bytes ?? []).toString();
+
+function readSeries(b: Uint8Array, labelsOf: (b: Uint8Array) => Labels, [histograms, exemplars]: [number, number]) {
+  return {
+    labels: labelsOf(b),
+    samples: all(b, 2).map(({ bytes }): [number, number] => [numberOf(bytes, 1), numberOf(bytes, 2)]),
+    histograms: all(b, histograms).length,
+    exemplars: all(b, exemplars).map(({ bytes }) => ({
+      labels: labelsOf(bytes),
+      value: numberOf(bytes, 2),
+      time: numberOf(bytes, 3),
+    })),
+  };
+}
+
+function readV1(body: Uint8Array) {
+  const labelsOf = (b: Uint8Array) =>
+    Object.fromEntries(all(b, 1).map(({ bytes }) => [textOf(bytes, 1), textOf(bytes, 2)]));
+  return {
+    series: all(body, 1).map(({ bytes }) => ({ ...readSeries(bytes, labelsOf, [4, 3]), metadata: undefined })),
+    symbols: [],
+    metadata: all(body, 3).map(({ bytes }) => ({
+      type: numberOf(bytes, 1),
+      name: textOf(bytes, 2),
+      help: textOf(bytes, 4),
+      unit: textOf(bytes, 5),
+    })),
+  };
+}
+
+function readV2(body: Uint8Array) {
+  const symbols = all(body, 4).map(({ bytes }) => Buffer.from(bytes).toString());
+  const labelsOf = (b: Uint8Array) => {
+    const refs: number[] = [];
+    const packed = all(b, 1)[0]?.bytes ?? new Uint8Array();
+    for (let p = 0; p < packed.length; p = after) refs.push(varint(packed, p));
+    return Object.fromEntries(refs.flatMap((ref, i) => (i % 2 === 0 ? [[symbols[ref], symbols[refs[i + 1]!]]] : [])));
+  };
+  const series = all(body, 5).map(({ bytes }) => ({
+    ...readSeries(bytes, labelsOf, [3, 4]),
+    metadata: all(bytes, 5).map(({ bytes: each }) => ({
+      type: numberOf(each, 1),
+      help: symbols[numberOf(each, 3)],
+      unit: symbols[numberOf(each, 4)],
+    }))[0],
+  }));
+  return { series, symbols, metadata: [] };
+}

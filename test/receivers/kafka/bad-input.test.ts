@@ -1,0 +1,96 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { reliability } from "../../../src/extensions/reliability/reliability.js";
+import { listeningLogger } from "../../exporters/support.js";
+import { agentOf } from "../../support/agent.js";
+import { collectingExporter } from "../../support/collecting-exporter.js";
+import { TEST_LIMIT_MS } from "../../support/limits.js";
+import { hasKafka, type Kafka, startKafka } from "../../support/servers/kafka.js";
+import { until } from "../../support/until.js";
+import { bodiesOf, committedOffsets, logsMessage, produce, startReading, uniqueName } from "./harness.js";
+
+describe.skipIf(!hasKafka)("bad input from kafka", { timeout: TEST_LIMIT_MS }, () => {
+  let kafka: Kafka;
+  beforeAll(async () => {
+    kafka = await startKafka({ "message.max.bytes": 3_000_000 });
+  }, TEST_LIMIT_MS);
+  afterAll(() => kafka?.close());
+
+  /** An agent that keeps dead letters. */
+  async function startKeeping(keys: object) {
+    const directory = mkdtempSync(join(tmpdir(), "sluice-test-"));
+    const sink = collectingExporter();
+    const logger = listeningLogger();
+    const agent = agentOf(
+      JSON.stringify({
+        extensions: { reliability: { directory } },
+        receivers: {
+          kafka: { brokers: [kafka.broker], initial_offset: "earliest", autocommit: { interval: "50ms" }, ...keys },
+        },
+        exporters: { collect: {} },
+        service: { extensions: ["reliability"], pipelines: { logs: { receivers: ["kafka"], exporters: ["collect"] } } },
+      }),
+      { components: [reliability, sink.factory], logger },
+    );
+    await agent.start();
+    onTestFinished(async () => {
+      await agent.stop(1000);
+      rmSync(directory, { recursive: true, force: true });
+    });
+    return { agent, sink, logger };
+  }
+
+  test("is kept as a dead letter with its bytes and headers, and what follows is read", async () => {
+    const topic = await kafka.createTopic(uniqueName("logs"));
+    const group = uniqueName("group");
+    const headers = new Map([[Buffer.from("tenant"), Buffer.from("acme")]]);
+    await produce(kafka, [
+      { topic, key: Buffer.from("k"), value: Buffer.from("this is not OTLP"), headers },
+      { topic, value: Buffer.alloc(2_000_000, 1) },
+      { topic, key: Buffer.from("tombstone") },
+      logsMessage(topic, "fine"),
+    ]);
+    const { agent, sink } = await startKeeping({ group_id: group, logs: { topic }, max_message_size: "1MiB" });
+    await until(() => expect(bodiesOf(sink)).toEqual(["fine"]));
+    await until(async () => expect(await committedOffsets(kafka, group, topic)).toEqual([4]));
+    const { entries } = await agent.admin!.listDeadLetters({});
+    expect(entries.map(({ failure }) => failure?.error.code)).toEqual([
+      "SLUICE_MESSAGE_UNREADABLE",
+      "SLUICE_MESSAGE_UNREADABLE",
+    ]);
+    expect(entries.map(({ failure }) => failure?.error.message).join()).toMatch(/max_message_size/);
+    const payloads = (await Promise.all(entries.map(({ id }) => agent.admin!.payload(id)))).join();
+    for (const word of [Buffer.from("this is not OTLP").toString("base64"), "acme", topic])
+      expect(payloads).toContain(word);
+  });
+
+  test("holds its partition when nobody can keep it, or is skipped where the config says so", async () => {
+    const topic = await kafka.createTopic(uniqueName("logs"));
+    await produce(kafka, [{ topic, value: Buffer.from("this is not OTLP") }, logsMessage(topic, "fine")]);
+    const [waits, skips] = [uniqueName("group"), uniqueName("group")];
+    const first = await startReading(kafka, { group_id: waits, logs: { topic } });
+    await until(() => expect(bodiesOf(first.sink)).toEqual(["fine"]));
+    const marking = { on_permanent_error: true };
+    await startReading(kafka, { group_id: skips, logs: { topic }, message_marking: marking });
+    await until(async () => expect(await committedOffsets(kafka, skips, topic)).toEqual([2]));
+    expect(await committedOffsets(kafka, waits, topic)).toEqual([0]);
+  });
+
+  test("of credentials is said in the log, and the right ones are let in", async () => {
+    const topic = await kafka.createTopic(uniqueName("logs"));
+    await produce(kafka, [logsMessage(topic, "a")]);
+    const keys = (password: string) => ({
+      brokers: [kafka.saslBroker],
+      group_id: uniqueName("group"),
+      logs: { topic },
+      auth: { sasl: { username: "ann", password, mechanism: "PLAIN" } },
+    });
+    const wrong = await startKeeping(keys("guess"));
+    await until(() => expect(JSON.stringify(wrong.logger.lines)).toMatch(/not connected to Kafka.*[Aa]uthentication/));
+    expect(JSON.stringify(wrong.logger.lines)).not.toContain("guess");
+    const right = await startKeeping(keys("secret"));
+    await until(() => expect(bodiesOf(right.sink)).toEqual(["a"]));
+  });
+});

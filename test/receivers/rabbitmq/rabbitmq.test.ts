@@ -1,0 +1,262 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { reliability } from "../../../src/extensions/reliability/reliability.js";
+import { type Batch, type ComponentFactory, defineExporter, Refusal } from "../../../src/plugin.js";
+import type { Agent } from "../../../src/runtime/host/agent.js";
+import { agentOf, resolve } from "../../support/agent.js";
+import { type RabbitMq, rabbitmqProgram, startRabbitMq } from "../../support/servers/rabbitmq.js";
+import { RabbitSession } from "../../support/servers/rabbitmq-session.js";
+import { bodies, logs } from "../../support/telemetry/batches.js";
+import { until } from "../../support/until.js";
+
+let rabbit: RabbitMq;
+let session: RabbitSession;
+const agents: Agent[] = [];
+const folders: string[] = [];
+
+interface Settings {
+  readonly receiver?: string;
+  readonly exporter?: string;
+  readonly components?: readonly ComponentFactory[];
+  readonly durable?: boolean;
+}
+
+/** An agent that reads from RabbitMQ, and whatever is to be behind it. */
+async function start({
+  receiver = "",
+  exporter = "nop: {}",
+  components = [],
+  durable = true,
+}: Settings): Promise<Agent> {
+  const directory = mkdtempSync(join(tmpdir(), "sluice-queue-"));
+  folders.push(directory);
+  const [id] = exporter.split(":");
+  const queues = durable ? `reliability: {directory: "${directory}"}, ` : "";
+  const yaml = `
+receivers: {rabbitmq: {connection: {endpoint: "${rabbit.url}"}, ${receiver}}}
+exporters: {${exporter}}
+extensions: {${queues}health_check: {endpoint: "127.0.0.1:0"}}
+service:
+  extensions: [${durable ? "reliability, " : ""}health_check]
+  pipelines: {logs: {receivers: [rabbitmq], exporters: [${id}]}}
+`;
+  const agent = agentOf(yaml, { components: [...(durable ? [reliability] : []), ...components] });
+  agents.push(agent);
+  await agent.start();
+  return agent;
+}
+
+const to = (queue: string, more = "") =>
+  `rabbitmq: {connection: {endpoint: "${rabbit.url}"}, routing: {routing_key: ${queue}}, ${more}}`;
+
+/** An exporter without a queue of its own, that does as the test says. */
+function judge(decide: (batch: Batch) => void | Promise<void>): ComponentFactory {
+  const off = { sending_queue: { enabled: false }, retry_on_failure: { enabled: false } };
+  const send = async (batch: Batch) => {
+    await decide(batch);
+    return undefined;
+  };
+  return defineExporter({ type: "judge", defaults: off, create: () => ({ send }) });
+}
+
+describe.skipIf(rabbitmqProgram === undefined)("the rabbitmq receiver and exporter", () => {
+  beforeAll(async () => {
+    rabbit = await startRabbitMq();
+    session = await RabbitSession.open(rabbit.url);
+  });
+  afterEach(async () => {
+    for (const agent of agents.splice(0)) await agent.stop(0);
+    for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+  });
+  afterAll(async () => {
+    await session?.close();
+    await rabbit?.close();
+  });
+
+  it("carry OTLP from one queue to another as the same bytes", async () => {
+    for (const queue of ["otlp.in", "otlp.out"]) await session.queue(queue);
+    await start({ receiver: "queue: otlp.in", exporter: to("otlp.out") });
+    const batch = logs("one", "two");
+    session.publish("otlp.in", batch.bytes);
+    const { content, properties } = await session.take("otlp.out");
+    expect(content).toEqual(Buffer.from(batch.bytes));
+    expect(properties).toMatchObject({ contentType: "application/x-protobuf", deliveryMode: 2 });
+    expect(properties.headers).toMatchObject({ "x-idempotency-key": expect.any(String) });
+    await until(async () => expect(await session.waiting("otlp.in")).toBe(0));
+  });
+
+  it("carry any message with its headers and properties", async () => {
+    for (const queue of ["raw.in", "raw.out"]) await session.queue(queue);
+    await start({ receiver: "queue: raw.in, encoding: raw", exporter: to("raw.out", "encoding: raw") });
+    const options = {
+      headers: { tenant: "acme", n: 7 },
+      messageId: "m1",
+      correlationId: "c1",
+      contentType: "image/png",
+    };
+    session.publish("raw.in", Uint8Array.of(0xff, 0xd8, 0), options);
+    const { content, properties } = await session.take("raw.out");
+    expect(content).toEqual(Buffer.of(0xff, 0xd8, 0));
+    expect(properties).toMatchObject({ messageId: "m1", correlationId: "c1", contentType: "image/png" });
+    expect(properties.headers).toMatchObject({ tenant: "acme", n: 7 });
+  });
+
+  it("acknowledge a message only when it is settled, and take no more than the prefetch", async () => {
+    await session.queue("held");
+    const held: (() => void)[] = [];
+    const component = judge(() => new Promise((settle) => held.push(settle)));
+    await start({
+      receiver: "queue: held, encoding: text, prefetch: 2",
+      exporter: "judge: {}",
+      components: [component],
+      durable: false,
+    });
+    for (const body of ["a", "b", "c"]) session.publish("held", body);
+    await until(() => expect(held.length).toBe(2));
+    expect(await session.waiting("held")).toBe(1);
+    held.shift()!();
+    await until(() => expect(held.length).toBe(2));
+    await agents[0]!.stop(0);
+    await until(async () => expect(await session.waiting("held")).toBe(2));
+  });
+
+  it("keep what cannot be read as a dead letter with its bytes and headers", async () => {
+    await session.queue("poison");
+    const agent = await start({ receiver: "queue: poison", exporter: to("anywhere") });
+    session.publish("poison", "this is no OTLP", { headers: { tenant: "acme" } });
+    await until(async () => {
+      const { entries } = await agent.admin!.listDeadLetters({});
+      expect(entries.map(({ failure }) => failure?.error.code)).toEqual(["SLUICE_MESSAGE_UNREADABLE"]);
+    });
+    const { entries } = await agent.admin!.listDeadLetters({});
+    const payload = await agent.admin!.payload(entries[0]!.id);
+    expect(payload).toContain(Buffer.from("this is no OTLP").toString("base64"));
+    expect(payload).toContain("acme");
+    expect(await session.waiting("poison")).toBe(0);
+  });
+
+  it("send what nobody can take or keep through the retry queues to the dead-letter queue", async () => {
+    let tries = 0;
+    const component = judge(() => {
+      tries++;
+      throw new Refusal("transient", "not now");
+    });
+    await start({
+      receiver: "queue: orders, encoding: text, declare: {retry_delays: [10ms, 20ms]}",
+      exporter: "judge: {}",
+      components: [component],
+      durable: false,
+    });
+    session.publish("orders", "order 1", { headers: { tenant: "acme" } });
+    await until(async () => expect(await session.waiting("orders.dlq")).toBe(1));
+    expect(tries).toBe(15);
+    expect(await session.waiting("orders")).toBe(0);
+
+    // What is in the dead-letter queue becomes a dead letter of ours with its history, and goes back to its queue.
+    await agents[0]!.stop(0);
+    const agent = await start({
+      receiver: "queue: orders.dlq, encoding: raw, as_dead_letters: true",
+      exporter: to("elsewhere", "encoding: raw").replace("routing: {", "routing: {back_to_queue: true, "),
+    });
+    await until(async () => expect((await agent.admin!.listDeadLetters({})).entries.length).toBe(1));
+    const { entries } = await agent.admin!.listDeadLetters({});
+    expect(entries[0]!.failure?.error.message).toContain("rejected in orders (1 times)");
+    await agent.admin!.replay({ ids: [entries[0]!.id] }, { by: "ann" });
+    const { content, properties } = await session.take("orders");
+    expect(content.toString()).toBe("order 1");
+    expect(properties.headers).toMatchObject({ tenant: "acme", "x-replayed": "true", "x-original-id": entries[0]!.id });
+    expect(properties.headers).not.toHaveProperty("x-death");
+  });
+
+  it("leave a message in a queue without a dead-letter exchange when nobody can keep it", async () => {
+    await session.queue("stuck");
+    let tries = 0;
+    const component = judge(() => {
+      tries++;
+      throw new Refusal("permanent", "never");
+    });
+    await start({
+      receiver: "queue: stuck, encoding: text",
+      exporter: "judge: {}",
+      components: [component],
+      durable: false,
+    });
+    session.publish("stuck", "a");
+    await until(() => expect(tries).toBeGreaterThan(0));
+    await agents[0]!.stop(0);
+    await until(async () => expect(await session.waiting("stuck")).toBe(1));
+  });
+
+  it("wait for a queue that is not there, and for one that is deleted", async () => {
+    const seen: string[] = [];
+    const component = judge((batch) => void seen.push(...bodies(batch)));
+    await start({
+      receiver: "queue: later, encoding: text",
+      exporter: "judge: {}",
+      components: [component],
+      durable: false,
+    });
+    await session.queue("later");
+    session.publish("later", "a");
+    await until(() => expect(seen).toEqual(["a"]));
+    await until(async () => expect(await session.waiting("later")).toBe(0));
+    await session.channel.deleteQueue("later");
+    await session.queue("later");
+    session.publish("later", "b");
+    await until(() => expect(seen).toEqual(["a", "b"]));
+  });
+
+  it("hold what no queue is bound for until one is, or dead-letter it at once where the config says so", async () => {
+    await session.queue("unrouted.in");
+    await start({
+      receiver: "queue: unrouted.in, encoding: text",
+      exporter: to("unrouted.out", "encoding: text, retry_on_failure: {initial_interval: 20ms, max_interval: 50ms}"),
+    });
+    session.publish("unrouted.in", "a");
+    await until(async () => expect(await session.waiting("unrouted.in")).toBe(0));
+    await session.queue("unrouted.out");
+    expect((await session.take("unrouted.out")).content.toString()).toBe("a");
+    await agents[0]!.stop(0);
+
+    const agent = await start({
+      receiver: "queue: unrouted.in, encoding: text",
+      exporter: to("nowhere", "encoding: text, on_unroutable: dead_letter"),
+    });
+    session.publish("unrouted.in", "b");
+    await until(async () => {
+      const { entries } = await agent.admin!.listDeadLetters({});
+      expect(entries[0]?.failure?.error.message).toContain('no queue is called "nowhere"');
+    });
+  });
+
+  it("say what is wrong with a config", () => {
+    const of = (receiver: string) => () =>
+      resolve(
+        `{receivers: {rabbitmq: {${receiver}}}, exporters: {nop: }, service: {pipelines: {logs: {receivers: [rabbitmq], exporters: [nop]}}}}`,
+      );
+    expect(of("")).toThrow("say which queue to read");
+    expect(of("queue: a, connection: {endpoint: 'localhost:5672'}")).toThrow(
+      "expected a URL such as amqp://localhost:5672",
+    );
+    expect(of("traces: {queue: a, encoding: text}")).toThrow("traces need otlp_proto or otlp_json");
+  });
+
+  it("go on where they were when RabbitMQ was killed and comes back", async () => {
+    for (const queue of ["killed.in", "killed.out"]) await session.queue(queue);
+    await start({
+      receiver: "queue: killed.in, encoding: text",
+      exporter: to("killed.out", "encoding: text, retry_on_failure: {initial_interval: 20ms, max_interval: 100ms}"),
+    });
+    session.publish("killed.in", "a");
+    expect((await session.take("killed.out")).content.toString()).toBe("a");
+    await rabbit.server.kill();
+    await rabbit.server.start();
+    session = await RabbitSession.open(rabbit.url);
+    session.publish("killed.in", "b");
+    const seen = [(await session.take("killed.out")).content.toString()];
+    while (!seen.includes("b")) seen.push((await session.take("killed.out")).content.toString());
+    expect(new Set(seen).has("b")).toBe(true);
+  });
+});

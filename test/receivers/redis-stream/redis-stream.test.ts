@@ -1,0 +1,188 @@
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Refusal } from "../../../src/plugin.js";
+import { redisStreamReceiver } from "../../../src/receivers/redis-stream/redis-stream.js";
+import type { Receiver } from "../../../src/runtime/contract/component.js";
+import { type Logger, silentLogger } from "../../../src/runtime/contract/observability.js";
+import { ACCEPTED } from "../../../src/runtime/kit.js";
+import { plainRecords } from "../../../src/testing.js";
+import { type RedisServer, redisProgram, startRedis } from "../../support/servers/redis.js";
+import { bodies, logs } from "../../support/telemetry/batches.js";
+import { until } from "../../support/until.js";
+import { SetbackIntake, startReceiver } from "../started-receiver.js";
+
+const REFUSED = { ok: false, refusal: new Refusal("permanent", "never") } as const;
+
+describe.skipIf(redisProgram === undefined)("the redis_stream receiver", () => {
+  let server: RedisServer;
+  let redis: Redis;
+  let names = 0;
+  const receivers: Receiver[] = [];
+
+  beforeAll(async () => {
+    server = await startRedis();
+    redis = new Redis({ port: server.port, retryStrategy: () => 20 });
+    redis.on("error", () => {});
+  });
+
+  afterAll(async () => {
+    for (const receiver of receivers) await receiver.stop();
+    redis?.disconnect();
+    await server?.close();
+  });
+
+  /** A stream of the test's own, and the config of a receiver for it. */
+  function newStream() {
+    const stream = `s${names++}`;
+    const add = (body: Uint8Array | string, ...fields: string[]) =>
+      redis.xadd(stream, "*", "body", Buffer.from(body as Uint8Array), ...fields);
+    const pending = async () => Number(((await redis.xpending(stream, "sluice").catch(() => [-1])) as [number])[0]);
+    return { stream, add, pending, config: { endpoint: server.endpoint, logs: { stream } } };
+  }
+
+  async function start(config: object, intake: SetbackIntake, logger?: Logger): Promise<Receiver> {
+    const receiver = await startReceiver(redisStreamReceiver, config, intake, logger);
+    receivers.push(receiver);
+    return receiver;
+  }
+
+  it("acknowledges an entry when its data is safe, and not before, and deletes it if told", async () => {
+    const { stream, add, pending, config } = newStream();
+    await add(logs("one").bytes);
+    const intake = new SetbackIntake();
+    let accept = () => {};
+    intake.answer = () => new Promise((resolve) => (accept = () => resolve(ACCEPTED)));
+    await start({ ...config, delete_acknowledged: true }, intake);
+    await until(() => expect(intake.batches).toHaveLength(1));
+    expect(await pending()).toBe(1);
+    accept();
+    await expect.poll(pending).toBe(0);
+    await expect.poll(() => redis.xlen(stream)).toBe(0);
+    expect(bodies(intake.batches[0]!)).toEqual(["one"]);
+  });
+
+  it("reads no more than it has room for", async () => {
+    const { add, pending, config } = newStream();
+    for (let i = 0; i < 5; i++) await add(logs(`m${i}`).bytes);
+    const intake = new SetbackIntake();
+    const accepts: (() => void)[] = [];
+    intake.answer = () => new Promise((resolve) => accepts.push(() => resolve(ACCEPTED)));
+    await start({ ...config, max_in_flight: 2 }, intake);
+    await until(() => expect(accepts).toHaveLength(2));
+    expect(await pending()).toBe(2);
+    accepts[0]!();
+    await until(() => expect(accepts).toHaveLength(3));
+    intake.answer = () => ACCEPTED;
+    for (const accept of accepts) accept();
+    await until(() => expect(intake.batches.flatMap(bodies)).toEqual(["m0", "m1", "m2", "m3", "m4"]));
+    await expect.poll(pending).toBe(0);
+  });
+
+  it("takes over what a dead agent has left, and not what a slow one still works on", async () => {
+    const { stream, add, pending, config } = newStream();
+    await redis.xgroup("CREATE", stream, "sluice", "0", "MKSTREAM");
+    await add(logs("left").bytes);
+    await redis.xreadgroup("GROUP", "sluice", "dead", "STREAMS", stream, ">");
+    const slow = new SetbackIntake();
+    const accepts: (() => void)[] = [];
+    slow.answer = () => new Promise((resolve) => accepts.push(() => resolve(ACCEPTED)));
+    const claiming = { ...config, claim_after: "300ms" };
+    await start({ ...claiming, consumer: "slow" }, slow);
+    await until(() => expect(slow.batches.flatMap(bodies)).toEqual(["left"]));
+    const other = new SetbackIntake();
+    await start({ ...claiming, consumer: "other" }, other);
+    const begin = Date.now();
+    await expect.poll(() => Date.now() - begin > 900).toBe(true);
+    expect([...slow.batches, ...other.batches]).toHaveLength(1);
+    for (const accept of accepts) accept();
+    await expect.poll(pending).toBe(0);
+  });
+
+  it("keeps what it cannot read as a dead letter, with bytes and fields as they came, and goes on", async () => {
+    const { stream, add, pending, config } = newStream();
+    await add("no OTLP", "tenant", "acme");
+    await redis.xadd(stream, "*", "other", "field");
+    await add(logs("good").bytes);
+    const intake = new SetbackIntake();
+    await start(config, intake);
+    await until(() => expect(intake.batches).toHaveLength(3));
+    expect(intake.setbacks.map(({ setback }) => setback.code)).toEqual(Array(2).fill("SLUICE_MESSAGE_UNREADABLE"));
+    const [unreadable, without] = intake.setbacks.map(({ batch }) => plainRecords(batch)[0]);
+    expect(unreadable).toMatchObject({
+      body: new Uint8Array(Buffer.from("no OTLP")),
+      attributes: { "messaging.header.tenant": "acme", "messaging.system": "redis" },
+    });
+    expect(without).toMatchObject({ attributes: { "messaging.header.other": "field" } });
+    await expect.poll(pending).toBe(0);
+  });
+
+  it("adds what is refused for good to the dead-letter stream before it acknowledges it, or leaves it pending", async () => {
+    const { stream, add, pending, config } = newStream();
+    const intake = new SetbackIntake();
+    intake.answer = () => REFUSED;
+    await add(logs("poison").bytes, "tenant", "acme");
+    const first = await start(config, intake);
+    await until(() => expect(intake.batches).toHaveLength(2));
+    expect(await pending()).toBe(1);
+    await first.stop();
+    await start({ ...config, dead_letter_stream: `${stream}:dead`, claim_after: "100ms" }, intake);
+    await expect.poll(pending).toBe(0);
+    const [[, fields]] = (await redis.xrange(`${stream}:dead`, "-", "+")) as [[string, string[]]];
+    expect(fields).toEqual(expect.arrayContaining(["tenant", "acme", "sluice-rejected-reason", "never"]));
+  });
+
+  it("waits for its answers when it is stopped", async () => {
+    const { add, pending, config } = newStream();
+    await add(logs("a").bytes);
+    const intake = new SetbackIntake();
+    let accept = () => {};
+    intake.answer = () => new Promise((resolve) => (accept = () => resolve(ACCEPTED)));
+    const receiver = await start(config, intake);
+    await until(() => expect(intake.batches).toHaveLength(1));
+    const stopped = receiver.stop();
+    accept();
+    await stopped;
+    expect(await pending()).toBe(0);
+  });
+
+  it("reads on when the stream was deleted, and after the server was killed", async () => {
+    const { stream, add, pending, config } = newStream();
+    const intake = new SetbackIntake();
+    await start({ ...config, claim_after: "1s" }, intake);
+    await add(logs("a").bytes);
+    await until(() => expect(intake.batches).toHaveLength(1));
+    await expect.poll(pending).toBe(0);
+    await redis.del(stream);
+    await add(logs("b").bytes);
+    await until(() => expect(intake.batches.flatMap(bodies)).toContain("b"));
+    await server.server.kill();
+    await server.server.start();
+    await expect
+      .poll(() =>
+        add(logs("c").bytes).then(
+          () => true,
+          () => false,
+        ),
+      )
+      .toBe(true);
+    await until(() => expect(intake.batches.flatMap(bodies)).toContain("c"));
+    await expect.poll(pending).toBe(0);
+    expect(intake.batches.flatMap(bodies)).toEqual(["a", "b", "c"]);
+  });
+
+  it("starts and says so when the password is wrong", async () => {
+    const locked = await startRedis(["--requirepass", "secret"]);
+    const said: string[] = [];
+    const say = (fields: { reason?: string }) => void said.push(fields.reason ?? "");
+    const logger = { ...silentLogger, error: say, warn: say } as Logger;
+    const receiver = await startReceiver(
+      redisStreamReceiver,
+      { endpoint: locked.endpoint, password: "x" },
+      new SetbackIntake(),
+      logger,
+    );
+    await until(() => expect(said.join()).toMatch(/WRONGPASS/));
+    await receiver.stop();
+    await locked.close();
+  });
+});

@@ -1,0 +1,37 @@
+import type { Batch, ReceiverFactory, Setback } from "../../src/plugin.js";
+import { systemClock } from "../../src/runtime/contract/clock.js";
+import type { Receiver, ReceiverContext } from "../../src/runtime/contract/component.js";
+import type { Outcome } from "../../src/runtime/contract/debt.js";
+import { type Logger, noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
+import { TestIntake } from "../../src/testing.js";
+
+/** An intake that also remembers what was handed in as a dead letter. */
+export class SetbackIntake extends TestIntake {
+  readonly setbacks: { readonly batch: Batch; readonly setback: Setback }[] = [];
+
+  override async accept(batch: Batch, _origin?: unknown, setback?: Setback): Promise<Outcome> {
+    if (setback !== undefined) this.setbacks.push({ batch, setback });
+    return super.accept(batch);
+  }
+}
+
+/** A receiver of logs with this config, started. */
+export async function startReceiver(
+  factory: ReceiverFactory,
+  config: object,
+  intake: TestIntake,
+  logger: Logger = silentLogger,
+): Promise<Receiver> {
+  const context: ReceiverContext = {
+    id: factory.type,
+    kind: "receiver",
+    logger,
+    metrics: noMetrics,
+    clock: systemClock,
+    random: () => 0.5,
+    intakes: { logs: intake },
+  };
+  const receiver = factory.create(factory.schema.parse(config), context);
+  await receiver.start();
+  return receiver;
+}

@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished } from "vitest";
+import { until } from "./until.js";
+
+const isInstalled = (command: string) => spawnSync(command, ["--version"]).error === undefined;
+
+/** Whether this machine has a Prometheus; says so when it has not. */
+export function hasPrometheus(): boolean {
+  const found = isInstalled("prometheus") && isInstalled("promtool");
+  if (!found) console.warn("skipped: these tests need prometheus and promtool (Debian: prometheus)");
+  return found;
+}
+
+/** A real Prometheus with an empty store. */
+export class TestPrometheus {
+  readonly url: string;
+  private readonly process: ChildProcess;
+
+  private constructor(url: string, process: ChildProcess) {
+    this.url = url;
+    this.process = process;
+  }
+
+  /** `targets` are scraped five times a second. Ends with the test. */
+  static async start(targets: readonly string[], ...flags: string[]): Promise<TestPrometheus> {
+    const folder = await mkdtemp(join(tmpdir(), "sluice-prometheus-"));
+    const port = await freePort();
+    const scrape = { job_name: "sluice", honor_labels: true, static_configs: [{ targets }] };
+    const config = { global: { scrape_interval: "200ms", scrape_timeout: "200ms" }, scrape_configs: [scrape] };
+    await writeFile(join(folder, "prometheus.yml"), JSON.stringify(config));
+    const listen = `--web.listen-address=127.0.0.1:${port}`;
+    const args = [`--config.file=${folder}/prometheus.yml`, `--storage.tsdb.path=${folder}/data`, listen, ...flags];
+    const child = spawn("prometheus", args, { stdio: "ignore" });
+    onTestFinished(async () => {
+      child.kill("SIGKILL");
+      if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+      await rm(folder, { recursive: true, force: true });
+    });
+    const prometheus = new TestPrometheus(`http://127.0.0.1:${port}`, child);
+    await until(() => prometheus.checkReady());
+    return prometheus;
+  }
+
+  /** The answer to a query: values by the text of their labels, without those of the scrape. */
+  async query(expression: string, time?: number): Promise<Record<string, string>> {
+    const parameters = new URLSearchParams({ query: expression, ...(time !== undefined && { time: String(time) }) });
+    const response = await fetch(`${this.url}/api/v1/query?${parameters}`);
+    const { data } = (await response.json()) as { data: { result: { metric: object; value: [number, string] }[] } };
+    return Object.fromEntries(data.result.map(({ metric, value }) => [JSON.stringify(metric), value[1]]));
+  }
+
+  private async checkReady(): Promise<void> {
+    const { ok } = await fetch(`${this.url}/-/ready`);
+    if (!ok) throw new Error(`prometheus is not ready (${this.process.exitCode ?? "running"})`);
+  }
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  server.close();
+  return port;
+}

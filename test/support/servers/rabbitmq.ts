@@ -1,0 +1,70 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import amqp from "amqplib";
+import { canConnect, freePorts, installedProgram, ServerProcess, serverFolder } from "./server-process.js";
+
+const BIN = "/usr/lib/rabbitmq/bin";
+export const rabbitmqProgram = installedProgram("rabbitmq", [`${BIN}/rabbitmq-server`]);
+
+/** A RabbitMQ of its own, with nothing in it. */
+export interface RabbitMq {
+  readonly url: string;
+  readonly port: number;
+  readonly server: ServerProcess;
+  close(): Promise<void>;
+}
+
+/** About six seconds: one for all tests of a file. */
+export async function startRabbitMq(): Promise<RabbitMq> {
+  const folder = serverFolder("rabbitmq");
+  const [port, distPort, epmdPort] = (await freePorts(3)) as [number, number, number];
+  const file = (name: string) => join(folder.path, name);
+  writeFileSync(file("plugins"), "[].");
+  writeFileSync(
+    file("rabbitmq.conf"),
+    "listeners.tcp.default = 127.0.0.1:" + port + "\nlog.console = true\nlog.console.level = error\nlog.file = false\n",
+  );
+  // Erlang's name server: RabbitMQ would start one for the whole machine and leave it there.
+  const names = new ServerProcess({
+    program: "/usr/bin/epmd",
+    args: ["-port", String(epmdPort), "-address", "127.0.0.1"],
+    folder: folder.path,
+    isReady: () => canConnect(epmdPort),
+  });
+  const server = new ServerProcess({
+    program: rabbitmqProgram!,
+    args: [],
+    folder: folder.path,
+    env: {
+      HOME: folder.path,
+      ERL_EPMD_PORT: String(epmdPort),
+      RABBITMQ_NODENAME: `sluice${port}@localhost`,
+      RABBITMQ_NODE_PORT: String(port),
+      RABBITMQ_DIST_PORT: String(distPort),
+      RABBITMQ_CONFIG_FILE: file("rabbitmq.conf"),
+      RABBITMQ_MNESIA_BASE: file("data"),
+      RABBITMQ_LOG_BASE: file("log"),
+      RABBITMQ_ENABLED_PLUGINS_FILE: file("plugins"),
+      RABBITMQ_PID_FILE: file("pid"),
+      // One scheduler and no busy waiting: other tests run beside it.
+      RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: "+S 1:1 +sbwt none +sbwtdcpu none +sbwtdio none",
+    },
+    isReady: async () => {
+      const connection = await amqp.connect(url);
+      await connection.close();
+    },
+  });
+  const url = `amqp://guest:guest@127.0.0.1:${port}`;
+  await names.start();
+  await server.start();
+  return {
+    url,
+    port,
+    server,
+    async close() {
+      await server.kill();
+      await names.kill();
+      folder.remove();
+    },
+  };
+}
