@@ -17,8 +17,8 @@ export default defineConfig({
     pool: "forks",
     // Modules keep no state between tests, so the files that a worker runs share them: loading them took half of the time.
     isolate: false,
-    // Most tests wait for sockets, disks and child processes, so two at a time pay also on two cores.
-    maxWorkers: 2,
+    // Most tests wait for sockets, disks and child processes, so three at a time pay also on two cores.
+    maxWorkers: 3,
     server: { deps: { external: [/\/dist\//] } },
   },
 });

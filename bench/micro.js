@@ -63,6 +63,7 @@ export function cases(records) {
   const personal = Batch.admit("logs", protoRequest("logs", records, 0, 0, 1000));
   const key = createQueueKey("bench", randomBytes(32));
   const cipher = new ValueCipher(new Keyring([key], key));
+  cipher.bindTo(randomBytes(8));
   const value = Buffer.from(frame("p", 1, 0, {}, [bytes]));
   const encrypted = Buffer.from(cipher.encrypt(value));
   const all = (/** @type {number} */ n) => n === records;

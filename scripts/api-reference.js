@@ -120,7 +120,7 @@ function item({ says, short, example }) {
 }
 
 function section({ exported, says, example, short }) {
-  return `\n#### ${exported}\n${says}\n\n\`\`\`ts\n${short}\n// For example:\n${example}\n\`\`\`\n`;
+  return `#### ${exported}\n${says}\n\`\`\`ts\n${short}\n// For example:\n${example}\n\`\`\`\n`;
 }
 
 /** Of a class only the first paragraph of what is said of it: what follows is for those who read its code. */

@@ -9,7 +9,7 @@
  */
 
 const CONTRACT = ["src/runtime/contract/", "src/runtime/telemetry/"];
-const CONFIG = [...CONTRACT, "src/runtime/host/registry.ts"];
+const CONFIG = [...CONTRACT, "src/runtime/host/registry.ts", "src/runtime/host/other-types.ts"];
 
 /** @type {readonly Room[]} */
 export const ROOMS = [
@@ -52,7 +52,13 @@ export const ROOMS = [
     path: "src/runtime/kit/auth/",
     purpose: "asking authenticators about requests; what all by credentials share: recognising, delays, counts",
   },
+  { path: "src/runtime/kit/kafka/", purpose: "reaching a Kafka cluster, and the names of its errors" },
+  { path: "src/runtime/kit/clients/", purpose: "connections to brokers that a receiver and an exporter both make" },
   { path: "src/runtime/kit/match/", purpose: "patterns in linear time" },
+  {
+    path: "src/runtime/kit/messages/",
+    purpose: "what all brokers share: messages read, written and handed in; loading their client libraries",
+  },
   { path: "src/runtime/kit/net/", purpose: "listening, TLS, endpoints, compression" },
   {
     path: "src/runtime/kit/net/compression/",
@@ -63,7 +69,12 @@ export const ROOMS = [
     purpose: "proxies of the config and the environment, and tunnels through them",
   },
   { path: "src/runtime/kit/net/http1/", purpose: "an HTTP/1.1 client for one origin" },
+  { path: "src/runtime/kit/rabbitmq/", purpose: "connections to RabbitMQ" },
   { path: "src/runtime/kit/otlp/", purpose: "the OTLP protocol over HTTP and gRPC" },
+  { path: "src/runtime/kit/metrics/", purpose: "data points where they lie in the bytes" },
+  { path: "src/runtime/kit/prometheus/", purpose: "names and units as Prometheus has them" },
+  { path: "src/runtime/kit/sending/", purpose: "POST to one URL, with credentials, proxies and TLS" },
+  { path: "src/runtime/kit/series/", purpose: "the state of series: identity, limits, expiry" },
   { path: "src/runtime/kit/text/", purpose: "text for terminals" },
   {
     path: "src/runtime/ottl/",
@@ -74,6 +85,8 @@ export const ROOMS = [
   { path: "src/runtime/ottl/values/", purpose: "values: comparison, arithmetic, conversion, limits" },
   { path: "src/runtime/ottl/paths/", purpose: 'what a path such as `attributes["a"]` reads and writes in a record' },
   { path: "src/runtime/ottl/functions/", purpose: "editors and converters" },
+  { path: "src/runtime/ottl/functions/metric/", purpose: "editors of whole metrics, histograms and summaries" },
+  { path: "src/runtime/ottl/functions/xml/", purpose: "XML: reading, writing, XPath" },
   { path: "src/runtime/ottl/functions/text/", purpose: "what they are made of: times, grok, user agents, formats" },
   { path: "src/runtime/ottl/compile/", purpose: "conditions and statements, compiled and run on batches" },
   {
@@ -136,7 +149,7 @@ export const ROOMS = [
   {
     path: "src/runtime/host/plugins/",
     purpose: "finds, loads and watches components of others",
-    imports: [...CONTRACT, "src/runtime/config/", "src/runtime/host/registry.ts", "src/runtime/host/errors/"],
+    imports: [...CONFIG, "src/runtime/config/", "src/runtime/host/errors/"],
   },
   {
     path: "src/runtime/host/errors/",
@@ -159,6 +172,10 @@ export const ROOMS = [
   { path: "src/runtime/cli/print/", purpose: "what commands print: tables, times, sizes" },
   { path: "src/runtime/cli/completion/", purpose: "`sluice completion`: a file for each shell" },
   { path: "src/runtime/cli/config-tests/", purpose: "`sluice test`: a config tried on records" },
+  {
+    path: "src/runtime/cli/demo/",
+    purpose: "`sluice demo`: a shop, an agent and a backend that fails, step by step",
+  },
   { path: "src/runtime/cli/graph/", purpose: "`sluice graph`: pipelines as Mermaid and SVG" },
   { path: "src/runtime/cli/init/", purpose: "`sluice init`: a config to start from" },
   { path: "src/runtime/cli/live/", purpose: "`sluice top`, `sluice tap` and `sluice ottl`" },
@@ -175,7 +192,15 @@ export const ROOMS = [
   },
   { path: "src/runtime/testing/conformance/", purpose: "suites that hold a component to its contract" },
   { path: "src/receivers/", purpose: "one component, one file or folder", component: true },
+  {
+    path: "src/receivers/kafka/",
+    purpose: "a member of a consumer group: partitions, fetches, commits",
+    component: true,
+  },
+  { path: "src/receivers/nats/", purpose: "messages of NATS JetStream", component: true },
+  { path: "src/receivers/redis-stream/", purpose: "entries of Redis streams", component: true },
   { path: "src/receivers/otlp/", purpose: "OTLP over HTTP and gRPC: reading, answering, stopping", component: true },
+  { path: "src/receivers/rabbitmq/", purpose: "queues of RabbitMQ: reading, settling, topology", component: true },
   { path: "src/processors/", purpose: "one component or one family of them, one file or folder", component: true },
   { path: "src/processors/attributes/", purpose: "`attributes` and `resource`", component: true },
   { path: "src/processors/filter/", purpose: "drops by conditions", component: true },
@@ -187,6 +212,7 @@ export const ROOMS = [
     purpose: "what detectors read texts with: kinds of characters, runs, matches, the work they count",
   },
   { path: "src/processors/pii/detect/numbers/", purpose: "what is made of digits: one file a detector" },
+  { path: "src/processors/pii/detect/people/", purpose: "names and addresses of people, by dictionaries and context" },
   { path: "src/processors/pii/detect/secrets/", purpose: "tokens, keys and passwords" },
   { path: "src/processors/pii/redaction/", purpose: "the Collector's `redaction`" },
   { path: "src/processors/rate-limit/", purpose: "so many of a kind in any window", component: true },
@@ -204,8 +230,18 @@ export const ROOMS = [
   { path: "src/exporters/", purpose: "one component, one file or folder", component: true },
   { path: "src/exporters/debug/", purpose: "prints what it gets", component: true },
   { path: "src/exporters/file/", purpose: "appends to files, with rotation", component: true },
+  { path: "src/exporters/kafka/", purpose: "records as messages of topics, keyed", component: true },
+  { path: "src/exporters/nats/", purpose: "messages to NATS JetStream", component: true },
+  { path: "src/exporters/redis-stream/", purpose: "entries to Redis streams", component: true },
   { path: "src/exporters/otlp-grpc/", purpose: "OTLP over gRPC", component: true },
+  {
+    path: "src/exporters/prometheus/",
+    purpose: "the last value of every series, for Prometheus to scrape",
+    component: true,
+  },
+  { path: "src/exporters/prometheus/remote-write/", purpose: "Prometheus's remote write, 1.0 and 2.0" },
   { path: "src/exporters/otlp-http/", purpose: "OTLP over HTTP", component: true },
+  { path: "src/exporters/rabbitmq/", purpose: "publishes to RabbitMQ, with confirms", component: true },
   { path: "src/connectors/", purpose: "one component, one file or folder", component: true },
   { path: "src/connectors/count/", purpose: "counts records as metrics", component: true },
   { path: "src/connectors/failover/", purpose: "the next pipelines when the first cannot take it", component: true },
@@ -241,6 +277,10 @@ export const ROOMS = [
   {
     path: "src/extensions/reliability/dead-letters/",
     purpose: "what could not be delivered: kept, found, replayed, removed",
+  },
+  {
+    path: "src/extensions/reliability/dead-letters/change/",
+    purpose: "dead letters changed on their way back: edited, transformed, moved to another exporter, and compared",
   },
   { path: "src/extensions/reliability/dead-letters/transfer/", purpose: "dead letters as lines, out and in again" },
   {

@@ -24,5 +24,6 @@ export const SCENARIOS = {
   rate_limit: () => import("./rate-limit.js"),
   versioning: () => import("./versioning.js"),
   emit: () => import("./emit.js"),
+  collector: () => import("./collector.js"),
   micro: () => import("./micro.js"),
 };

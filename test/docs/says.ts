@@ -3,11 +3,12 @@ import { keysOf } from "../../src/runtime/config/schema/zod-schema.js";
 import { builtins } from "../support/builtins.js";
 import type { Page } from "./pages.js";
 
-/** The page of a component names every key of its config. */
-export function namesKeys(type: string): (page: Page) => void {
+/** The page of a component, or of several, names every key of their configs. */
+export function namesKeys(...types: string[]): (page: Page) => void {
   return ({ text }) => {
-    it("names every key", () => {
-      const keys = [...keysOf(builtins.find((factory) => factory.type === type)!.schema).keys()];
+    it.each(types)("names every key of %s", (type) => {
+      const schemas = builtins.filter((factory) => factory.type === type).map(({ schema }) => schema);
+      const keys = schemas.flatMap((schema) => [...keysOf(schema).keys()]);
       expect(keys.length).toBeGreaterThan(0);
       expect(keys.filter((key) => !text.includes(`\`${key}`))).toEqual([]);
     });

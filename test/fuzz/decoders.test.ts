@@ -1,7 +1,10 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { runInThisContext } from "node:vm";
+import { afterAll, describe, expect, it } from "vitest";
 import { isFuzzing } from "../support/runs.js";
+// Before everything whose blocks are to be counted.
+import { stopCounting } from "./coverage.js";
 import { type FuzzTarget, fuzz } from "./fuzz.js";
 import { mutateBytes } from "./mutate-bytes.js";
 import { languageTargets } from "./targets/language.js";
@@ -32,23 +35,54 @@ function keptInputs(target: FuzzTarget): Buffer[] {
   return lines.filter((line) => line !== "").map((line) => Buffer.from(line, "base64"));
 }
 
+/** How often a decoder is asked what code its inputs ran: every time in the long form, in the suite a few times. */
+const MAX_SAMPLES = Number(process.env["FUZZ_SAMPLES"] ?? (isFuzzing ? 20_000 : 20));
+
 const MAX_KEPT = 60;
+const MAX_REACHING = 120;
 const MAX_KEPT_BYTES = 300;
+
+afterAll(stopCounting);
 
 describe("inputs that nobody would write", () => {
   it.each(TARGETS.map((target) => [target.name, target] as const))("break nothing: %s", async (_, target) => {
     const kept = keptInputs(target);
     const inputs = Math.ceil((INPUTS * target.share) / SHARES);
-    const { outcomes, found, slowestMs } = await fuzz(target, kept, inputs, SEED);
+    const options = { inputs, seed: SEED, maxSamples: MAX_SAMPLES };
+    const { outcomes, found, reached, slowestMs } = await fuzz(target, kept, options);
     expect(outcomes).toBeGreaterThan(1);
     if (isFuzzing) {
       const slowest = `slowest ${slowestMs.toFixed(1)} ms`;
-      process.stdout.write(`${target.name}: ${inputs} inputs, ${outcomes} outcomes, ${slowest}, seed ${SEED}\n`);
+      const figures = `${inputs} inputs, ${outcomes} outcomes, ${reached.length} that reached new code, ${slowest}`;
+      process.stdout.write(`${target.name}: ${figures}, seed ${SEED}\n`);
     }
     if (process.env["FUZZ_KEEP"] === undefined) return;
-    const short = found.filter(({ length }) => length <= MAX_KEPT_BYTES).slice(0, Math.max(0, MAX_KEPT - kept.length));
-    const lines = [...kept, ...short].map((input) => `${input.toString("base64")}\n`);
-    if (lines.length > 0) writeFileSync(corpusFile(target), lines.join(""));
+    const isShort = ({ length }: Buffer) => length <= MAX_KEPT_BYTES;
+    const fresh = found.filter(isShort).slice(0, Math.max(0, MAX_KEPT - kept.length));
+    const reaching = reached.filter(isShort).slice(0, Math.max(0, MAX_REACHING - kept.length));
+    const lines = new Set([...kept, ...reaching, ...fresh].map((input) => `${input.toString("base64")}\n`));
+    if (lines.size > 0) writeFileSync(corpusFile(target), [...lines].join(""));
+  });
+
+  it("are led, block by block, to code that hardly any of them would run by chance", async () => {
+    const source = `"use strict";
+    (input, found) => {
+      if (input[0] === 64) { if (input[1] === 4) { if (input[2] === 32) { if (input[3] === 2) found(); } } }
+    }`;
+    type Stairs = (input: Buffer, found: () => void) => void;
+    const foundWith = async (maxSamples: number) => {
+      const stairs = runInThisContext(source, { filename: `/somewhere/src/stairs-${maxSamples}.js` }) as Stairs;
+      let count = 0;
+      const run = (input: Buffer) => {
+        stairs(input, () => void (count += 1));
+        return "always the same";
+      };
+      const target = { name: "stairs", share: 1, seeds: [Buffer.alloc(4)], mutate: mutateBytes, run };
+      await fuzz(target, [], { inputs: 10_000, seed: 1, maxSamples });
+      return count;
+    };
+    expect(await foundWith(0)).toBe(0);
+    expect(await foundWith(2000)).toBeGreaterThan(0);
   });
 
   it("would be found if they broke something", async () => {
@@ -57,6 +91,8 @@ describe("inputs that nobody would write", () => {
       return String(input.length);
     };
     const target = { name: "weak", share: 1, seeds: [Buffer.alloc(8)], mutate: mutateBytes, run };
-    await expect(fuzz(target, [], 10_000, 1)).rejects.toThrow(/^weak broke on [\w+/=]+$/);
+    await expect(fuzz(target, [], { inputs: 10_000, seed: 1, maxSamples: 0 })).rejects.toThrow(
+      /^weak broke on [\w+/=]+$/,
+    );
   });
 });

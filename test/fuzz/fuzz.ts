@@ -1,3 +1,4 @@
+import { Coverage, type CoverageSample } from "./coverage.js";
 import type { Mutator } from "./mutate-bytes.js";
 import { Random } from "./random.js";
 
@@ -20,27 +21,41 @@ export interface FuzzResult {
   readonly outcomes: number;
   /** Inputs that brought an outcome nobody had seen before. */
   readonly found: readonly Buffer[];
+  /** Inputs that ran code which none had run before. */
+  readonly reached: readonly Buffer[];
   readonly slowestMs: number;
 }
 
 /** Longer inputs take longer and find no more. */
 const MAX_INPUT_BYTES = 4096;
 const MAX_CORPUS = 4000;
+/** To ask what was run costs as much as dozens of inputs: it is asked for so many together, and then for halves of them. */
+const INPUTS_TOGETHER = 64;
+
+export interface FuzzOptions {
+  readonly inputs: number;
+  readonly seed: number;
+  /** How often it may be asked what code was run; 0: never. */
+  readonly maxSamples: number;
+}
 
 /**
- * Changes inputs over and over, beginning with seeds, and goes on with those that brought a new outcome: another refusal, another
- * size. Throws with the input that broke something.
+ * Changes inputs over and over, beginning with seeds, and goes on with those that brought a new outcome (another refusal, another
+ * size) or ran code that none had run before. Throws with the input that broke something.
  */
 export async function fuzz(
   target: FuzzTarget,
   kept: readonly Buffer[],
-  inputs: number,
-  seed: number,
+  { inputs, seed, maxSamples }: FuzzOptions,
 ): Promise<FuzzResult> {
   const random = new Random(seed);
   const outcomes = new Set<string>();
   const corpus: Buffer[] = [];
   const found: Buffer[] = [];
+  const guide = maxSamples > 0 ? new CoverageGuide(target, maxSamples) : undefined;
+  const addToCorpus = (input: Buffer) => {
+    if (corpus.length < MAX_CORPUS) corpus.push(Buffer.from(input));
+  };
   let slowestMs = 0;
   const tryInput = async (input: Buffer): Promise<boolean> => {
     const before = performance.now();
@@ -60,17 +75,73 @@ export async function fuzz(
     await tryInput(input);
     corpus.push(input);
   }
+  guide?.begin();
   for (let i = 0; i < inputs; i++) {
     // Half of the time it goes on from what was found last.
     const from = random.oneIn(2) ? random.below(corpus.length) : Math.max(0, corpus.length - 1 - random.below(16));
     let input = corpus[from]!;
     for (let step = random.below(4); step >= 0; step--) input = target.mutate(input, random, random.pick(corpus));
     input = input.subarray(0, MAX_INPUT_BYTES);
-    if (!(await tryInput(input)) || corpus.length >= MAX_CORPUS) continue;
-    corpus.push(Buffer.from(input));
+    const isNew = await tryInput(input);
+    for (const reaching of (await guide?.add(input)) ?? []) addToCorpus(reaching);
+    if (!isNew || corpus.length >= MAX_CORPUS) continue;
+    addToCorpus(input);
     found.push(Buffer.from(input));
   }
-  return { inputs, outcomes: outcomes.size, found, slowestMs };
+  return { inputs, outcomes: outcomes.size, found, reached: guide?.reached ?? [], slowestMs };
+}
+
+/** Finds those of the inputs that run code which none had run before. */
+class CoverageGuide {
+  readonly reached: Buffer[] = [];
+  private readonly coverage = new Coverage();
+  private readonly target: FuzzTarget;
+  private samplesLeft: number;
+  private together: Buffer[] = [];
+
+  constructor(target: FuzzTarget, maxSamples: number) {
+    this.target = target;
+    this.samplesLeft = maxSamples;
+  }
+
+  /** What has run so far is nothing new. */
+  begin(): void {
+    this.coverage.remember(this.coverage.take());
+  }
+
+  /** An input that was just run. Gives those that reached something, when it is time to ask. */
+  async add(input: Buffer): Promise<readonly Buffer[]> {
+    if (this.samplesLeft <= 0) return [];
+    this.together.push(Buffer.from(input));
+    if (this.together.length < INPUTS_TOGETHER) return [];
+    const inputs = this.together;
+    this.together = [];
+    const sample = this.sample();
+    const found = this.coverage.isNew(sample) ? await this.findReaching(inputs) : [];
+    this.coverage.remember(sample); // also what ran for other reasons than an input
+    this.reached.push(...found);
+    return found;
+  }
+
+  /** Runs them again, and halves of them, down to single ones. */
+  private async findReaching(inputs: readonly Buffer[]): Promise<Buffer[]> {
+    if (this.samplesLeft <= 0) return [];
+    const random = new Random(1);
+    for (const input of inputs) await this.target.run(input, random);
+    const sample = this.sample();
+    if (!this.coverage.isNew(sample)) return [];
+    if (inputs.length === 1) {
+      this.coverage.remember(sample);
+      return [...inputs];
+    }
+    const middle = inputs.length >> 1;
+    return [...(await this.findReaching(inputs.slice(0, middle))), ...(await this.findReaching(inputs.slice(middle)))];
+  }
+
+  private sample(): CoverageSample {
+    this.samplesLeft -= 1;
+    return this.coverage.take();
+  }
 }
 
 /** A message without what differs from input to input. */

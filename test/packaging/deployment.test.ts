@@ -38,8 +38,19 @@ describe("packaging/Dockerfile", () => {
     const [least] = /\d+/.exec(manifest.engines.node)!;
     // Both of one image, which may be named by its digest.
     expect(all("FROM").map((text) => text.split(" ")[0])).toEqual(["$NODE_IMAGE", "$NODE_IMAGE"]);
-    const [, line] = /^NODE_IMAGE=node:(\d+)-slim$/.exec(last("ARG"))!;
+    const [, line] = /^NODE_IMAGE=node:(\d+)-slim$/.exec(all("ARG")[0]!)!;
     expect(Number(line)).toBeGreaterThanOrEqual(Number(least));
+  });
+
+  it.each([
+    ["", "node:24-slim", 0],
+    ["1", "node:24-slim", 1],
+    ["1", "node:24-slim@sha256:12", 1],
+    ["1", `node:24-slim@sha256:${"0af".repeat(22).slice(0, 64)}`, 0],
+  ])("of a release (%s) fails unless the image is named by its digest: %s", (RELEASE, NODE_IMAGE, status) => {
+    const check = all("RUN").find((text) => text.includes("RELEASE"))!;
+    const run = spawnSync("sh", ["-c", check], { env: { PATH: process.env["PATH"], RELEASE, NODE_IMAGE } });
+    expect(run.status).toBe(status);
   });
 
   it("copies what is there, and what is not kept from it", () => {

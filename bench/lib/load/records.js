@@ -26,9 +26,16 @@ const PERSONAL = [
   "payment of 42.00 EUR accepted from SE45 5000 0000 0583 9825 7466 after 2 attempts;",
 ].map((text) => text.padEnd(BODY.length, ".").slice(0, BODY.length));
 
-/** So many of a thousand records have one of them. */
+/** A line of names and values with three of them: as long as any other. */
+const threeValues = (/** @type {number} */ i) =>
+  `user=anna.lindqvist${10 + (i % 90)}@mail.example.com client=203.0.113.${100 + (i % 100)} ` +
+  `upstream=198.51.100.${100 + ((i * 7) % 100)} method=POST route=/api/v2/pay status=200 duration=42ms tries=2`;
+
+/** So many of a thousand records have one of them; `THREE_IN_EACH`: three each. */
 const bodyOf = (/** @type {number} */ i, /** @type {number} */ hits) =>
-  isHit(i, hits) ? PERSONAL[i % PERSONAL.length] : BODY;
+  hits === THREE_IN_EACH ? threeValues(i) : isHit(i, hits) ? PERSONAL[i % PERSONAL.length] : BODY;
+/** Instead of a number of hits. */
+export const THREE_IN_EACH = 3000;
 const isHit = (/** @type {number} */ i, /** @type {number} */ hits) => (i * hits) % 1000 < hits;
 
 /** The attributes of each record: nine fixed ones, and the token in the middle. @type {(mark: string) => Attribute[]} */
