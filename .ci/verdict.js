@@ -10,7 +10,8 @@ for (const path of process.argv.slice(again ? 3 : 2)) {
   const report = JSON.parse(readFileSync(path, "utf8"));
   for (const file of report.testResults) {
     const name = relative(process.cwd(), file.name);
-    if (file.status === "failed" && file.assertionResults.length === 0) results.set(`${name}: does not load`, { name, status: "failed" });
+    if (file.status === "failed" && file.assertionResults.length === 0)
+      results.set(`${name}: does not load`, { name, status: "failed" });
     else results.delete(`${name}: does not load`);
     for (const test of file.assertionResults) results.set(`${name}: ${test.fullName}`, { name, status: test.status });
   }
@@ -19,7 +20,8 @@ for (const path of process.argv.slice(again ? 3 : 2)) {
 const failed = [...results].filter(([, { status }]) => status === "failed");
 if (again) {
   const files = [...new Set(failed.map(([, { name }]) => name))];
-  if (unread > 0 || failed.length === 0 || failed.length > 3 || files.some((name) => name.startsWith("test/chaos/"))) process.exit(1);
+  if (unread > 0 || failed.length === 0 || failed.length > 3 || files.some((name) => name.startsWith("test/chaos/")))
+    process.exit(1);
   console.log(files.join("\n"));
 } else {
   const passed = [...results.values()].filter(({ status }) => status === "passed").length;
