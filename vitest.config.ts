@@ -1,10 +1,16 @@
+import { delimiter } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitest/config";
 import { CONDITION_LIMIT_MS, TEST_LIMIT_MS } from "./test/support/limits.js";
+import { hasKafkaClient, kafkaClientModules } from "./test/support/servers/kafka-client.js";
 
 /** These have just built everything: their tests run what was built, which need not be translated a second time. */
 const isBuilt = ["test", "fuzz"].includes(process.env["npm_lifecycle_event"] ?? "");
 const dist = fileURLToPath(new URL("dist/", import.meta.url));
+
+/** The client of Kafka is no package of the project: tests and the agents they start look for it where it is. */
+if (hasKafkaClient)
+  process.env["NODE_PATH"] = [kafkaClientModules, process.env["NODE_PATH"]].filter(Boolean).join(delimiter);
 
 export default defineConfig({
   ...(isBuilt && { resolve: { alias: [{ find: /^(?:\.\.\/)+src\/(.+\.js)$/, replacement: `${dist}$1` }] } }),

@@ -1,6 +1,9 @@
+import { createRequire } from "node:module";
+import { homedir } from "node:os";
+import { join } from "node:path";
 import process from "node:process";
+import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { Admin, Consumer, Producer } from "@platformatic/kafka";
 import { kafkaExporter } from "../dist/exporters/kafka/kafka.js";
 import { batchFromJson } from "../dist/plugin.js";
 import { kafkaReceiver } from "../dist/receivers/kafka/kafka.js";
@@ -12,7 +15,7 @@ import { noMetrics, silentLogger } from "../dist/runtime/contract/observability.
  *
  *     npm run build && node bench/kafka.js --broker 127.0.0.1:9092 [--messages 6000] [--records 100] [--rounds 5]
  *
- * It makes a topic of four partitions for itself and deletes it at the end. What is behind the receiver takes everything at once.
+ * The client library is that of `scripts/kafka-client.sh`. It makes a topic of four partitions for itself and deletes it at the end. What is behind the receiver takes everything at once.
  */
 const { values: options } = parseArgs({
   options: {
@@ -25,6 +28,8 @@ const { values: options } = parseArgs({
 const MESSAGES = Number(options.messages);
 const RECORDS = Number(options.records);
 const LANES = 4;
+
+const { Admin, Consumer, Producer } = await loadClient();
 
 const topic = `bench-${process.pid}`;
 const connection = { clientId: "bench", bootstrapBrokers: [options.broker] };
@@ -58,6 +63,18 @@ for (const [name, figures] of Object.entries(results)) console.log(`${name.padEn
 const ratio = (/** @type {string} */ ours, /** @type {string} */ bare) =>
   (median(results[ours] ?? []) / median(results[bare] ?? [])).toFixed(2);
 console.log(`exporter/producer ${ratio("exporter", "producer")}, receiver/consumer ${ratio("receiver", "consumer")}`);
+
+/** From here on this program runs where the client is installed: there the receiver and the exporter look for it. */
+async function loadClient() {
+  try {
+    process.chdir(process.env.SLUICE_KAFKA_CLIENT ?? join(homedir(), ".cache/sluice-test/kafka-client-1.35.0"));
+    const file = createRequire(join(process.cwd(), "package.json")).resolve("@platformatic/kafka");
+    return await import(pathToFileURL(file).href);
+  } catch {
+    console.error("The client library of Kafka is not installed; run scripts/kafka-client.sh.");
+    process.exit(1);
+  }
+}
 
 async function bareProducer() {
   const producer = new Producer(connection);

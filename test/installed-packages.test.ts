@@ -36,12 +36,6 @@ function compare(a: readonly number[], b: readonly number[]): number {
   return at === -1 ? 0 : a[at]! - b[at]!;
 }
 
-/**
- * The optional client of Kafka, which is here for tests only, asks for 20.19.4, and what it brings for 22.19, though it runs on 20.
- * No older version of it has what the kafka receiver needs.
- */
-const KAFKA_CLIENT = /^node_modules\/@platformatic\/(?:kafka|dynamic-buffer|wasm-utils)$/;
-
 describe("npm install", () => {
   it("runs no script of what comes with Sluice but that of LevelDB, which looks for its ready-made part", () => {
     const scripted = installed.filter(([, { dev, hasInstallScript }]) => hasInstallScript === true && dev !== true);
@@ -50,9 +44,7 @@ describe("npm install", () => {
 
   it("warns of no package that wants a newer Node.js than Sluice does", () => {
     expect(installed.length).toBeGreaterThan(50);
-    const newer = installed.filter(
-      ([path, { engines }]) => engines?.node !== undefined && !takesOldest(engines.node) && !KAFKA_CLIENT.test(path),
-    );
+    const newer = installed.filter(([, { engines }]) => engines?.node !== undefined && !takesOldest(engines.node));
     expect(newer.map(([path, { engines }]) => `${path} ${engines?.node}`)).toEqual([]);
   });
 

@@ -219,6 +219,22 @@ export { NatsLink, type NatsSession, natsErrorMessage, withoutCredentials } from
 export { ensureNatsStream, hasNatsCode, NATS_CODES } from "./kit/clients/nats-stream.js";
 export { REDIS_CLIENT, redisConnectionKeys } from "./kit/clients/redis-config.js";
 export { connectRedis, isRedisError, isRedisReady, redisErrorMessage } from "./kit/clients/redis-link.js";
+export type {
+  KafkaAssignment,
+  KafkaClient,
+  KafkaConsumer,
+  KafkaConsumerOptions,
+  KafkaFetchResponse,
+  KafkaGroupMember,
+  KafkaMemberShare,
+  KafkaMessage,
+  KafkaPartitionAnswer,
+  KafkaProducer,
+  KafkaProducerOptions,
+  KafkaRecord,
+  KafkaRecordSet,
+  KafkaTopicMetadata,
+} from "./kit/kafka/client.js";
 export {
   KAFKA_CLIENT,
   kafkaConnection,

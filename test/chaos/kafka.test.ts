@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Producer } from "@platformatic/kafka";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { hasKafka, startKafka } from "../support/servers/kafka.js";
+import { kafkaTestClient } from "../support/servers/kafka-client.js";
 import { until } from "../support/until.js";
 import { agentConfig } from "./configs.js";
 import { startFaultySink } from "./faulty-sink.js";
@@ -32,6 +32,7 @@ describe.skipIf(!hasKafka)("what a broker of kafka has confirmed", () => {
     });
 
     const send = async () => {
+      const { Producer } = await kafkaTestClient();
       const producer = new Producer({ ...kafka.connection, retries: 0, timeout: 2000, connectTimeout: 500 });
       while (isSending) {
         const numbers = ledger.take(10);

@@ -1,4 +1,3 @@
-import type { MessageToProduce, Producer, ProducerOptions } from "@platformatic/kafka";
 import {
   type Batch,
   defineExporter,
@@ -12,6 +11,10 @@ import {
   ERROR_CODES,
   type HeaderValue,
   KAFKA_CLIENT,
+  type KafkaClient,
+  type KafkaMessage,
+  type KafkaProducer,
+  type KafkaProducerOptions,
   kafkaConnection,
   kafkaErrorIds,
   kafkaErrorMessage,
@@ -32,18 +35,12 @@ export const kafkaExporter = defineExporter<KafkaExporterConfig>({
   create: (config) => new KafkaExporter(config),
 });
 
-type Options = ProducerOptions<Buffer, Buffer, Buffer, Buffer>;
-
-interface KafkaProducers {
-  readonly Producer: new (options: Options) => Producer;
-}
-
 class KafkaExporter implements Exporter {
   private readonly config: KafkaExporterConfig;
   private readonly peer: string;
   private readonly acks: 1 | -1;
-  private open: (() => Producer) | undefined;
-  private producer: Producer | undefined;
+  private open: (() => KafkaProducer) | undefined;
+  private producer: KafkaProducer | undefined;
   /** With an idempotent producer: the send before, which has to end first, as its messages are numbered. */
   private last: Promise<unknown> = Promise.resolve();
 
@@ -54,12 +51,18 @@ class KafkaExporter implements Exporter {
   }
 
   async start(): Promise<void> {
-    const { Producer } = await loadClient<KafkaProducers>(KAFKA_CLIENT);
+    const { Producer } = await loadClient<KafkaClient>(KAFKA_CLIENT);
     const { compression, idempotent, allow_auto_topic_creation: autocreateTopics } = this.config.producer;
     const connection = await kafkaConnection(this.config);
-    const options: Options = { ...connection, compression, idempotent, acks: this.acks, autocreateTopics };
-    // The numbers of an idempotent producer are worth something only if it is the one that sends again.
-    if (idempotent) Object.assign(options, { retries: IDEMPOTENT_RETRIES, retryDelay: 200 });
+    const options: KafkaProducerOptions = {
+      ...connection,
+      compression,
+      idempotent,
+      acks: this.acks,
+      autocreateTopics,
+      // The numbers of an idempotent producer are worth something only if it is the one that sends again.
+      ...(idempotent && { retries: IDEMPOTENT_RETRIES, retryDelay: 200 }),
+    };
     this.open = () => new Producer(options);
   }
 
@@ -78,18 +81,18 @@ class KafkaExporter implements Exporter {
     await this.letGo(this.producer);
   }
 
-  private current(): Producer {
+  private current(): KafkaProducer {
     this.producer ??= this.open!();
     return this.producer;
   }
 
   /** A producer that is closed gives up what it is sending. */
-  private async letGo(producer: Producer | undefined): Promise<void> {
+  private async letGo(producer: KafkaProducer | undefined): Promise<void> {
     if (this.producer === producer) this.producer = undefined;
     await producer?.close().catch(() => {});
   }
 
-  private sendInTurn(messages: MessageToProduce[], abort: AbortSignal): Promise<void> {
+  private sendInTurn(messages: KafkaMessage[], abort: AbortSignal): Promise<void> {
     const turn = this.last.then(async () => {
       if (abort.aborted) return;
       // What is sent once more after a failure must not get the number of another message: then a new producer begins.
@@ -108,7 +111,7 @@ class KafkaExporter implements Exporter {
     return turn;
   }
 
-  private async produce(messages: MessageToProduce[]): Promise<void> {
+  private async produce(messages: KafkaMessage[]): Promise<void> {
     const producer = this.current();
     try {
       await producer.send({ messages, acks: this.acks });
@@ -118,8 +121,8 @@ class KafkaExporter implements Exporter {
     }
   }
 
-  private messagesOf(batch: Batch, options: SendOptions | undefined): MessageToProduce[] {
-    const messages: MessageToProduce[] = [];
+  private messagesOf(batch: Batch, options: SendOptions | undefined): KafkaMessage[] {
+    const messages: KafkaMessage[] = [];
     for (const { key, batch: piece } of keyedBatches(batch, keyingOf(this.config, batch.signal))) {
       this.addMessages(piece, key, options, messages);
     }
@@ -131,7 +134,7 @@ class KafkaExporter implements Exporter {
     batch: Batch,
     key: Buffer | undefined,
     options: SendOptions | undefined,
-    to: MessageToProduce[],
+    to: KafkaMessage[],
   ): void {
     const { topic, encoding } = this.config[batch.signal];
     const { max_message_bytes: limit } = this.config.producer;

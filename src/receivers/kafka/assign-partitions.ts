@@ -1,8 +1,4 @@
-import type {
-  ClusterMetadata,
-  ExtendedGroupProtocolSubscription,
-  GroupPartitionsAssignments,
-} from "@platformatic/kafka";
+import type { KafkaGroupMember, KafkaMemberShare, KafkaTopicMetadata } from "../../runtime/kit.js";
 
 /**
  * Shares the partitions of every topic evenly among those members of the group that read it. Agents of one group may read
@@ -10,15 +6,13 @@ import type {
  */
 export function assignPartitions(
   _self: string,
-  members: ReadonlyMap<string, Pick<ExtendedGroupProtocolSubscription, "topics">>,
+  members: ReadonlyMap<string, KafkaGroupMember>,
   _topics: ReadonlySet<string>,
-  metadata: Pick<ClusterMetadata, "topics">,
-): GroupPartitionsAssignments[] {
+  metadata: { readonly topics: ReadonlyMap<string, Pick<KafkaTopicMetadata, "partitionsCount">> },
+): KafkaMemberShare[] {
   // In an order that all members would find, so that a partition mostly stays where it is.
   const ids = [...members.keys()].toSorted();
-  const shares = new Map(
-    ids.map((memberId) => [memberId, { memberId, assignments: new Map() } as GroupPartitionsAssignments]),
-  );
+  const shares = new Map(ids.map((memberId) => [memberId, { memberId, assignments: new Map() } as KafkaMemberShare]));
   const topics = new Set([...members.values()].flatMap((member) => member.topics ?? []));
   let turn = 0;
   for (const topic of [...topics].toSorted()) {

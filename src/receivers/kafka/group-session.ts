@@ -1,27 +1,30 @@
-import type { Consumer, ConsumerOptions, GroupAssignment } from "@platformatic/kafka";
 import { type ComponentContext, limitedLog } from "../../plugin.js";
-import { kafkaErrorIds, kafkaErrorMessage, waitAtMost } from "../../runtime/kit.js";
+import {
+  type KafkaAssignment,
+  type KafkaClient,
+  type KafkaConsumer,
+  type KafkaConsumerOptions,
+  type KafkaRecordSet,
+  kafkaErrorIds,
+  kafkaErrorMessage,
+  waitAtMost,
+} from "../../runtime/kit.js";
 import { assignPartitions } from "./assign-partitions.js";
 import type { KafkaReceiverConfig } from "./config.js";
 import { Partition, partitionKey } from "./partition.js";
-import { type FetchedRecords, PartitionFetcher } from "./partition-fetcher.js";
+import { PartitionFetcher } from "./partition-fetcher.js";
 import { pause } from "./pause.js";
 
-/** What the client library exports that we use. */
-export interface KafkaConsumers {
-  readonly Consumer: new (options: ConsumerOptions<Buffer, Buffer, Buffer, Buffer>) => Consumer;
-}
-
 export interface SessionParts {
-  readonly kafka: KafkaConsumers;
+  readonly kafka: Pick<KafkaClient, "Consumer">;
   readonly config: KafkaReceiverConfig;
-  readonly connection: ConsumerOptions<Buffer, Buffer, Buffer, Buffer>;
+  readonly connection: KafkaConsumerOptions;
   readonly context: ComponentContext;
   readonly topics: readonly string[];
   /** What is known of partitions from sessions before, and is kept for those to come. */
   readonly partitions: Map<string, Partition>;
   /** Is given what was fetched for a partition. */
-  readonly onRecords: (partition: Partition, records: FetchedRecords) => void;
+  readonly onRecords: (partition: Partition, records: readonly KafkaRecordSet[]) => void;
 }
 
 /**
@@ -32,8 +35,8 @@ export interface SessionParts {
  */
 export class GroupSession {
   private readonly parts: SessionParts;
-  private readonly group: Consumer;
-  private readonly reader: Consumer;
+  private readonly group: KafkaConsumer;
+  private readonly reader: KafkaConsumer;
   private readonly fetcher: PartitionFetcher;
   private readonly ended = new AbortController();
   private readonly end: Promise<void>;
@@ -130,7 +133,7 @@ export class GroupSession {
     group.on("consumer:heartbeat:error", ({ error }) => this.fail(error));
   }
 
-  private async assign(assignments: readonly GroupAssignment[]): Promise<void> {
+  private async assign(assignments: readonly KafkaAssignment[]): Promise<void> {
     const join = ++this.joins;
     const { partitions, context } = this.parts;
     this.fetcher.read([]);
@@ -149,7 +152,7 @@ export class GroupSession {
   }
 
   /** The partitions as one would begin to read them who knows nothing but what the broker does. */
-  private async committedOffsets(assignments: readonly GroupAssignment[]): Promise<Map<string, Partition>> {
+  private async committedOffsets(assignments: readonly KafkaAssignment[]): Promise<Map<string, Partition>> {
     const found = new Map<string, Partition>();
     if (assignments.length === 0) return found;
     const topics = assignments.map(({ topic }) => topic);

@@ -1,5 +1,4 @@
 import { isUtf8 } from "node:buffer";
-import type { ConsumerOptions, KafkaRecord } from "@platformatic/kafka";
 import {
   type Batch,
   defineReceiver,
@@ -12,15 +11,18 @@ import {
 import {
   type IncomingMessage,
   KAFKA_CLIENT,
+  type KafkaClient,
+  type KafkaConsumerOptions,
+  type KafkaRecord,
+  type KafkaRecordSet,
   kafkaConnection,
   kafkaErrorMessage,
   loadClient,
   MessageIntake,
 } from "../../runtime/kit.js";
 import { type KafkaReceiverConfig, kafkaReceiverSchema, topicsOf } from "./config.js";
-import { GroupSession, type KafkaConsumers, type SessionParts, TopicsChanged } from "./group-session.js";
+import { GroupSession, type SessionParts, TopicsChanged } from "./group-session.js";
 import type { Partition } from "./partition.js";
-import type { FetchedRecords } from "./partition-fetcher.js";
 import { pause } from "./pause.js";
 
 /** Reads topics of Kafka as a member of a consumer group. */
@@ -53,11 +55,8 @@ class KafkaReceiver implements Receiver {
 
   async start(): Promise<void> {
     const { config, context } = this;
-    const kafka = await loadClient<KafkaConsumers>(KAFKA_CLIENT);
-    const connection: ConsumerOptions<Buffer, Buffer, Buffer, Buffer> = {
-      ...(await kafkaConnection(config)),
-      groupId: config.group_id,
-    };
+    const kafka = await loadClient<KafkaClient>(KAFKA_CLIENT);
+    const connection: KafkaConsumerOptions = { ...(await kafkaConnection(config)), groupId: config.group_id };
     for (const signal of SIGNALS) {
       if (context.intakes[signal] === undefined) continue;
       const { encoding = "otlp_proto" } = config[signal] ?? {};
@@ -109,7 +108,7 @@ class KafkaReceiver implements Receiver {
     }
   }
 
-  private takeAll(partition: Partition, batches: FetchedRecords): void {
+  private takeAll(partition: Partition, batches: readonly KafkaRecordSet[]): void {
     const intake = this.intakes.get(partition.topic);
     if (intake === undefined) return;
     const from = partition.position;

@@ -1,20 +1,20 @@
-import type { Consumer } from "@platformatic/kafka";
 import { type ComponentContext, limitedLog } from "../../plugin.js";
-import { kafkaErrorMessage } from "../../runtime/kit.js";
+import {
+  type KafkaConsumer,
+  type KafkaFetchResponse,
+  type KafkaPartitionAnswer,
+  type KafkaRecordSet,
+  kafkaErrorMessage,
+} from "../../runtime/kit.js";
 import type { KafkaReceiverConfig } from "./config.js";
 import type { Partition } from "./partition.js";
 import { pause } from "./pause.js";
 
-type FetchResponse = Awaited<ReturnType<Consumer["fetch"]>>;
-type PartitionAnswer = FetchResponse["responses"][number]["partitions"][number];
-
-export type FetchedRecords = NonNullable<PartitionAnswer["records"]>;
-
 interface FetcherParts {
-  readonly reader: Consumer;
+  readonly reader: KafkaConsumer;
   readonly config: KafkaReceiverConfig;
   readonly context: ComponentContext;
-  readonly onRecords: (partition: Partition, records: FetchedRecords) => void;
+  readonly onRecords: (partition: Partition, records: readonly KafkaRecordSet[]) => void;
   /** A broker has not answered several times in a row. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -121,7 +121,7 @@ export class PartitionFetcher {
       this.handOver(response, requested);
     } catch (error) {
       if (this.stopped.signal.aborted) return;
-      const { response } = error as { readonly response?: FetchResponse };
+      const { response } = error as { readonly response?: KafkaFetchResponse };
       if (response === undefined) return this.fault(error);
       // Some partitions could not be read; the others are in the answer.
       this.handOver(response, requested);
@@ -129,7 +129,7 @@ export class PartitionFetcher {
     }
   }
 
-  private handOver(response: FetchResponse, requested: ReadonlyMap<Partition, bigint>): void {
+  private handOver(response: KafkaFetchResponse, requested: ReadonlyMap<Partition, bigint>): void {
     for (const [partition, answer] of this.answers(response, requested)) {
       if (answer.errorCode === 0 && answer.records !== undefined) this.parts.onRecords(partition, answer.records);
     }
@@ -137,9 +137,9 @@ export class PartitionFetcher {
 
   /** Only of what is still read, and from where it was asked for: meanwhile the group may have shared anew. */
   private *answers(
-    response: FetchResponse,
+    response: KafkaFetchResponse,
     requested: ReadonlyMap<Partition, bigint>,
-  ): Iterable<[Partition, PartitionAnswer]> {
+  ): Iterable<[Partition, KafkaPartitionAnswer]> {
     if (this.stopped.signal.aborted) return;
     for (const { topicId, partitions } of response.responses) {
       for (const answer of partitions) {
@@ -152,7 +152,7 @@ export class PartitionFetcher {
   }
 
   private async repair(
-    response: FetchResponse,
+    response: KafkaFetchResponse,
     requested: ReadonlyMap<Partition, bigint>,
     error: unknown,
   ): Promise<void> {

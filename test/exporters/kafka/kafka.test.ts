@@ -1,9 +1,9 @@
-import { Consumer } from "@platformatic/kafka";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { kafkaExporter } from "../../../src/exporters/kafka/kafka.js";
 import { Batch, batchFromJson, type Exporter, type Signal } from "../../../src/plugin.js";
 import { TEST_LIMIT_MS } from "../../support/limits.js";
 import { hasKafka, type Kafka, startKafka } from "../../support/servers/kafka.js";
+import { kafkaTestClient } from "../../support/servers/kafka-client.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
 import { exporterContext } from "../support.js";
 
@@ -157,6 +157,7 @@ interface ReadMessage {
 
 /** So many messages of a topic, by its partitions and in order. */
 async function readTopic(kafka: Kafka, topic: string, count: number): Promise<ReadMessage[]> {
+  const { Consumer } = await kafkaTestClient();
   const consumer = new Consumer({ ...kafka.connection, groupId: `read-${topic}`, maxWaitTime: 50 });
   const stream = await consumer.consume({ topics: [topic], mode: "earliest", autocommit: false });
   const found: ReadMessage[] = [];

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { Consumer, type MessageToProduce, Producer } from "@platformatic/kafka";
 import { onTestFinished } from "vitest";
 import type { Agent } from "../../../src/runtime/host/agent.js";
+import type { KafkaMessage } from "../../../src/runtime/kit/kafka/client.js";
 import { agentOf } from "../../support/agent.js";
 import { type CollectingExporter, collectingExporter } from "../../support/collecting-exporter.js";
 import type { Kafka } from "../../support/servers/kafka.js";
+import { kafkaTestClient } from "../../support/servers/kafka-client.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
 
 /** Names that nothing else in the broker has. */
@@ -13,7 +14,7 @@ export function uniqueName(what: string): string {
 }
 
 /** A message with a log record for each of these bodies. */
-export function logsMessage(topic: string, ...texts: readonly string[]): MessageToProduce {
+export function logsMessage(topic: string, ...texts: readonly string[]): KafkaMessage {
   return { topic, value: Buffer.from(logs(...texts).bytes) };
 }
 
@@ -22,7 +23,8 @@ export function bodiesOf({ batches }: CollectingExporter): string[] {
   return batches.flatMap(bodies);
 }
 
-export async function produce(kafka: Kafka, messages: readonly MessageToProduce[]): Promise<void> {
+export async function produce(kafka: Kafka, messages: readonly KafkaMessage[]): Promise<void> {
+  const { Producer } = await kafkaTestClient();
   const producer = new Producer(kafka.connection);
   try {
     await producer.send({ messages: [...messages], acks: -1 });
@@ -38,6 +40,7 @@ export async function committedOffsets(
   topic: string,
   partitions = 1,
 ): Promise<number[]> {
+  const { Consumer } = await kafkaTestClient();
   const consumer = new Consumer({ ...kafka.connection, groupId });
   try {
     const indexes = Array.from({ length: partitions }, (_, i) => i);

@@ -3,17 +3,22 @@ import { existsSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { Admin, type BaseOptions } from "@platformatic/kafka";
 import { expect } from "vitest";
+import type { KafkaConnectionOptions } from "../../../src/runtime/kit/kafka/client.js";
+import { hasKafkaClient, kafkaTestClient } from "./kafka-client.js";
 import { freePorts, ServerProcess, serverFolder } from "./server-process.js";
 
 const JAVA = "/usr/bin/java";
 /** Where `scripts/kafka-jars.sh` puts Kafka. */
 const jars = process.env.SLUICE_KAFKA_JARS ?? join(homedir(), ".cache/sluice-test/kafka-3.9.1");
 
-export const hasKafka = existsSync(join(jars, "kafka_2.13-3.9.1.jar")) && existsSync(JAVA);
-if (!hasKafka)
+const hasBroker = existsSync(join(jars, "kafka_2.13-3.9.1.jar")) && existsSync(JAVA);
+
+export const hasKafka = hasBroker && hasKafkaClient;
+if (!hasBroker)
   console.warn("The tests of kafka are skipped: it is fetched by scripts/kafka-jars.sh and needs Java 17.");
+else if (!hasKafka)
+  console.warn("The tests of kafka are skipped: its client library is installed by scripts/kafka-client.sh.");
 
 /** One broker of its own, with nothing in it. */
 export interface Kafka {
@@ -22,8 +27,7 @@ export interface Kafka {
   readonly saslBroker: string;
   readonly server: ServerProcess;
   /** What a client of it is made with. */
-  readonly connection: BaseOptions;
-  readonly admin: Admin;
+  readonly connection: KafkaConnectionOptions;
   createTopic(name: string, partitions?: number): Promise<string>;
   close(): Promise<void>;
 }
@@ -40,7 +44,13 @@ export async function startKafka(settings: Readonly<Record<string, string | numb
   const format = [...JVM, "kafka.tools.StorageTool", "format", "-t", "c2x1aWNlLXRlc3RzLWthZg", "-c", file];
   await promisify(execFile)(JAVA, format, { cwd: folder.path });
   const broker = `127.0.0.1:${port}`;
-  const connection: BaseOptions = { clientId: "test", bootstrapBrokers: [broker], retries: 20, retryDelay: 100 };
+  const { Admin } = await kafkaTestClient();
+  const connection: KafkaConnectionOptions = {
+    clientId: "test",
+    bootstrapBrokers: [broker],
+    retries: 20,
+    retryDelay: 100,
+  };
   const admin = new Admin({ ...connection, retries: 3 });
   const server = new ServerProcess({
     program: JAVA,
@@ -57,7 +67,6 @@ export async function startKafka(settings: Readonly<Record<string, string | numb
     saslBroker: `127.0.0.1:${saslPort}`,
     server,
     connection,
-    admin,
     async createTopic(name, partitions = 1) {
       await admin.createTopics({ topics: [name], partitions, replicas: 1 });
       // The leaders of its partitions know that they are a moment later than the controller that answered.

@@ -1,12 +1,12 @@
-import type { BaseOptions, GenericError, SASLOptions } from "@platformatic/kafka";
 import { z } from "zod";
 import { duration, ignored, secret, section, unsupported } from "../../contract/schema/schema.js";
 import { hostPort } from "../net/endpoint.js";
 import { tlsClient } from "../net/tls-config.js";
 import { loadClientTls } from "../net/tls-load.js";
+import type { KafkaConnectionOptions, KafkaSaslOptions } from "./client.js";
 
-/** The package that speaks to Kafka. */
-export const KAFKA_CLIENT = "@platformatic/kafka";
+/** The package that speaks to Kafka. Newer ones do not run on every Node.js that Sluice runs on. */
+export const KAFKA_CLIENT = "@platformatic/kafka@1";
 
 const MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] as const;
 
@@ -70,7 +70,7 @@ const connection = z.strictObject(kafkaConnectionKeys);
 export type KafkaConnectionConfig = z.infer<typeof connection>;
 
 /** What the client library is given to reach the cluster. Throws a `StartError` when a file of `tls` cannot be read. */
-export async function kafkaConnection(config: KafkaConnectionConfig): Promise<BaseOptions> {
+export async function kafkaConnection(config: KafkaConnectionConfig): Promise<KafkaConnectionOptions> {
   const { tls = config.auth?.tls } = config;
   const path = config.tls ? ["tls"] : ["auth", "tls"];
   const login = saslOptions(config.auth);
@@ -92,7 +92,7 @@ export async function kafkaConnection(config: KafkaConnectionConfig): Promise<Ba
 /** So long a new leader or a new partition may go unnoticed if no answer speaks of it. */
 const METADATA_MAX_AGE_MS = 60_000;
 
-function saslOptions(config: KafkaConnectionConfig["auth"]): SASLOptions | undefined {
+function saslOptions(config: KafkaConnectionConfig["auth"]): KafkaSaslOptions | undefined {
   if (config?.plain_text) return { mechanism: "PLAIN", ...config.plain_text };
   if (config?.sasl === undefined) return undefined;
   const { mechanism, username, password } = config.sasl;
@@ -117,7 +117,7 @@ function collectWords(error: unknown, words: Set<string>, depth: number): void {
 /** The broker's names of what went wrong, such as NOT_LEADER_OR_FOLLOWER, wherever in the error they are. */
 export function kafkaErrorIds(error: unknown, depth = 0): string[] {
   if (!(error instanceof Error) || depth > 4) return [];
-  const { apiId } = error as GenericError & { readonly apiId?: string };
+  const { apiId } = error as { readonly apiId?: string };
   const inner = error instanceof AggregateError ? error.errors : [];
   return [
     ...(apiId === undefined ? [] : [apiId]),

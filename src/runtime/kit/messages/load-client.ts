@@ -10,7 +10,7 @@ import { StartError } from "../../contract/start-error.js";
  * config names the component.
  */
 
-/** The client's module. Throws a `StartError` with the command that installs it when it is not there or cannot be loaded. */
+/** The client's module; the name may end with a version to install, as of `npm install`. Throws a `StartError` with the command that installs it when it is not there or cannot be loaded. */
 export async function loadClient<T>(name: string): Promise<T> {
   const file = findClient(name);
   if (file === undefined) throw new StartError(missingClient(name));
@@ -38,13 +38,16 @@ export function missingClient(name: string): string {
 function findClient(name: string): string | undefined {
   for (const from of [join(process.cwd(), "package.json"), import.meta.url]) {
     try {
-      return createRequire(from).resolve(name);
+      return createRequire(from).resolve(name.replace(VERSION, ""));
     } catch {
       // not there
     }
   }
   return undefined;
 }
+
+/** An @ that is not that of a scope. */
+const VERSION = /(?<!^)@[^/]*$/;
 
 function isObject(value: unknown): value is object {
   return (typeof value === "object" || typeof value === "function") && value !== null;

@@ -1,0 +1,184 @@
+import type { ConnectionOptions } from "node:tls";
+
+/**
+ * What we use of @platformatic/kafka 1.35, as types of our own: the package is installed by those who speak to Kafka, and
+ * neither building Sluice nor its types need it.
+ */
+export interface KafkaClient {
+  readonly Consumer: new (options: KafkaConsumerOptions) => KafkaConsumer;
+  readonly Producer: new (options: KafkaProducerOptions) => KafkaProducer;
+}
+
+/** How a cluster is reached. Times are in milliseconds. */
+export interface KafkaConnectionOptions {
+  readonly clientId: string;
+  readonly bootstrapBrokers: string[];
+  readonly connectTimeout?: number;
+  readonly timeout?: number;
+  readonly requestTimeout?: number;
+  readonly retries?: number;
+  readonly retryDelay?: number;
+  readonly autocreateTopics?: boolean;
+  readonly metadataMaxAge?: number;
+  readonly tls?: ConnectionOptions;
+  /** True: the name of the broker is the one that its certificate must have. */
+  readonly tlsServerName?: boolean;
+  readonly sasl?: KafkaSaslOptions;
+}
+
+export interface KafkaSaslOptions {
+  readonly mechanism: "PLAIN" | "SCRAM-SHA-256" | "SCRAM-SHA-512";
+  readonly username: string;
+  readonly password: string;
+}
+
+export interface KafkaConsumerOptions extends KafkaConnectionOptions {
+  readonly groupId: string;
+  readonly groupInstanceId?: string;
+  readonly sessionTimeout?: number;
+  readonly heartbeatInterval?: number;
+  readonly rebalanceTimeout?: number;
+  readonly maxBytes?: number;
+  readonly maxWaitTime?: number;
+  readonly partitionAssigner?: (
+    self: string,
+    members: ReadonlyMap<string, KafkaGroupMember>,
+    topics: ReadonlySet<string>,
+    metadata: KafkaMetadata,
+  ) => KafkaMemberShare[];
+}
+
+/** A member of a group, with the topics that it reads. */
+export interface KafkaGroupMember {
+  readonly topics?: readonly string[];
+}
+
+/** The partitions of a topic that are somebody's. */
+export interface KafkaAssignment {
+  readonly topic: string;
+  readonly partitions: number[];
+}
+
+export interface KafkaMemberShare {
+  readonly memberId: string;
+  readonly assignments: Map<string, KafkaAssignment>;
+}
+
+export interface KafkaMetadata {
+  readonly topics: ReadonlyMap<string, KafkaTopicMetadata>;
+}
+
+export interface KafkaTopicMetadata {
+  readonly id: string;
+  readonly partitionsCount: number;
+  /** `leader` is the id of a broker. */
+  readonly partitions: readonly { readonly leader: number }[];
+}
+
+/** What every client of a cluster can do. */
+export interface KafkaConnection {
+  metadata(options: { readonly topics: string[]; readonly forceUpdate?: boolean }): Promise<KafkaMetadata>;
+  /** Asks the cluster anew the next time. */
+  clearMetadata(): void;
+  close(): Promise<void>;
+}
+
+/** The offset of each partition, by topic. */
+export type KafkaOffsets = ReadonlyMap<string, readonly bigint[]>;
+
+export interface KafkaConsumer extends KafkaConnection {
+  /** The topics that it tells the group it reads. */
+  readonly topics: { trackAll(...topics: string[]): void };
+  joinGroup(options: object): Promise<string>;
+  fetch(request: KafkaFetchRequest): Promise<KafkaFetchResponse>;
+  commit(options: { readonly offsets: KafkaCommit[] }): Promise<void>;
+  listCommittedOffsets(options: { readonly topics: KafkaAssignment[] }): Promise<KafkaOffsets>;
+  /** Of the time, in milliseconds; -2 are the oldest there are, -1 the newest. */
+  listOffsets(options: {
+    readonly topics: string[];
+    readonly partitions?: Record<string, number[]>;
+    readonly timestamp?: bigint;
+  }): Promise<KafkaOffsets>;
+  /** With force also when it is a member of a group, which it leaves. */
+  close(force?: boolean): Promise<void>;
+  on(event: "error", listener: (error: unknown) => void): void;
+  on(
+    event: "consumer:group:join",
+    listener: (payload: { readonly assignments?: readonly KafkaAssignment[] }) => void,
+  ): void;
+  on(event: "consumer:group:rebalance", listener: () => void): void;
+  on(event: "consumer:heartbeat:error", listener: (payload: { readonly error: Error }) => void): void;
+}
+
+export interface KafkaFetchRequest {
+  /** The id of the broker that leads these partitions. */
+  readonly node: number;
+  readonly minBytes: number;
+  readonly maxBytes: number;
+  readonly maxWaitTime: number;
+  readonly topics: {
+    readonly topicId: string;
+    readonly partitions: {
+      readonly partition: number;
+      readonly fetchOffset: bigint;
+      readonly partitionMaxBytes: number;
+      readonly currentLeaderEpoch: number;
+      readonly lastFetchedEpoch: number;
+    }[];
+  }[];
+}
+
+export interface KafkaFetchResponse {
+  readonly responses: readonly {
+    readonly topicId: string;
+    readonly partitions: readonly KafkaPartitionAnswer[];
+  }[];
+}
+
+export interface KafkaPartitionAnswer {
+  readonly partitionIndex: number;
+  readonly errorCode: number;
+  readonly records?: readonly KafkaRecordSet[];
+}
+
+/** Records as they were written together. */
+export interface KafkaRecordSet {
+  readonly firstOffset: bigint;
+  readonly firstTimestamp: bigint;
+  readonly lastOffsetDelta: number;
+  readonly attributes: number;
+  readonly records: readonly KafkaRecord[];
+}
+
+export interface KafkaRecord {
+  readonly offsetDelta: number;
+  readonly timestampDelta: bigint;
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  readonly headers: readonly (readonly [Buffer | null, Buffer | null])[];
+}
+
+export interface KafkaCommit {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: bigint;
+  readonly leaderEpoch: number;
+}
+
+export interface KafkaProducerOptions extends KafkaConnectionOptions {
+  readonly compression?: "none" | "gzip" | "snappy" | "lz4" | "zstd";
+  readonly idempotent?: boolean;
+  readonly acks?: 1 | -1;
+}
+
+export interface KafkaProducer extends KafkaConnection {
+  send(options: { readonly messages: KafkaMessage[]; readonly acks: 1 | -1 }): Promise<unknown>;
+}
+
+export interface KafkaMessage {
+  readonly topic: string;
+  readonly partition?: number;
+  readonly key?: Buffer;
+  readonly value?: Buffer;
+  readonly headers?: Map<Buffer, Buffer>;
+}

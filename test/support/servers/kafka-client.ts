@@ -1,0 +1,53 @@
+import { existsSync } from "node:fs";
+import { createRequire } from "node:module";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import type {
+  KafkaClient,
+  KafkaConnection,
+  KafkaConnectionOptions,
+  KafkaConsumer,
+  KafkaConsumerOptions,
+} from "../../../src/runtime/kit/kafka/client.js";
+
+const folder = process.env["SLUICE_KAFKA_CLIENT"] ?? join(homedir(), ".cache/sluice-test/kafka-client-1.35.0");
+
+/** Where `scripts/kafka-client.sh` puts the client library. */
+export const kafkaClientModules = join(folder, "node_modules");
+
+export const hasKafkaClient = existsSync(join(kafkaClientModules, "@platformatic/kafka/package.json"));
+
+/** What the tests use of the client beside what Sluice does. */
+interface KafkaTestClient extends KafkaClient {
+  readonly Admin: new (options: KafkaConnectionOptions) => KafkaAdmin;
+  readonly Consumer: new (options: KafkaConsumerOptions) => KafkaStreamConsumer;
+}
+
+interface KafkaAdmin extends KafkaConnection {
+  createTopics(options: { topics: string[]; partitions: number; replicas: number }): Promise<unknown>;
+  listOffsets(options: {
+    topics: { name: string; partitions: { partitionIndex: number; timestamp: bigint }[] }[];
+  }): Promise<{ readonly partitions: readonly unknown[] }[]>;
+}
+
+interface KafkaStreamConsumer extends KafkaConsumer {
+  consume(options: {
+    topics: string[];
+    mode: "earliest";
+    autocommit: boolean;
+  }): Promise<AsyncIterable<KafkaStreamMessage>>;
+}
+
+interface KafkaStreamMessage {
+  readonly key: Buffer | undefined;
+  readonly value: Buffer;
+  readonly partition: number;
+  readonly headers: ReadonlyMap<Buffer, Buffer>;
+}
+
+/** The client library itself, as tests speak to a broker past Sluice. */
+export async function kafkaTestClient(): Promise<KafkaTestClient> {
+  const file = createRequire(join(kafkaClientModules, "package.json")).resolve("@platformatic/kafka");
+  return (await import(pathToFileURL(file).href)) as KafkaTestClient;
+}
