@@ -66,11 +66,11 @@ describe.skipIf(natsProgram === undefined)("the nats receiver", () => {
   });
 
   it("holds a message that is refused for now, and tells the server that it works on it", async () => {
-    const { subject, config, state } = await newStream({ ack_wait: "200ms" });
+    const { subject, config, state } = await newStream({ ack_wait: "1s" });
     const intake = new SetbackIntake();
     const begin = Date.now();
     intake.answer = () =>
-      Date.now() - begin > 900
+      Date.now() - begin > 2500
         ? { ok: true, rejected: 0, message: "" }
         : { ok: false, refusal: new Refusal("transient", "not now") };
     await client.publish(subject, logs("late").bytes);
