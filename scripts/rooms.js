@@ -186,6 +186,11 @@ export const ROOMS = [
     imports: ["src/runtime/", "src/extensions/reliability/"],
   },
   {
+    path: "src/runtime/cli/outbox/",
+    purpose: "`sluice outbox`: what the receiver `outbox` needs of a database",
+    imports: ["src/runtime/", "src/receivers/outbox/"],
+  },
+  {
     path: "src/runtime/testing/",
     purpose: "what `sluice/testing` offers: pipelines in memory, a clock, exporters that fail as told",
     imports: ["src/runtime/", "src/extensions/reliability/"],
@@ -198,6 +203,7 @@ export const ROOMS = [
     component: true,
   },
   { path: "src/receivers/nats/", purpose: "messages of NATS JetStream", component: true },
+  { path: "src/receivers/outbox/", purpose: "rows of an outbox table in PostgreSQL", component: true },
   { path: "src/receivers/redis-stream/", purpose: "entries of Redis streams", component: true },
   { path: "src/receivers/otlp/", purpose: "OTLP over HTTP and gRPC: reading, answering, stopping", component: true },
   { path: "src/receivers/rabbitmq/", purpose: "queues of RabbitMQ: reading, settling, topology", component: true },

@@ -217,6 +217,26 @@ export { SeriesTable } from "./kit/series/series-table.js";
 export { NATS_CLIENTS, natsConnectionKeys, natsStreamKeys } from "./kit/clients/nats-config.js";
 export { NatsLink, type NatsSession, natsErrorMessage, withoutCredentials } from "./kit/clients/nats-link.js";
 export { ensureNatsStream, hasNatsCode, NATS_CODES } from "./kit/clients/nats-stream.js";
+export {
+  columnName,
+  POSTGRES_CLIENT,
+  postgresConnectionKeys,
+  quoteName,
+  quoteTable,
+  quoteText,
+  tableName,
+} from "./kit/clients/postgres-config.js";
+export {
+  AS_TEXT,
+  hangUp,
+  loadPostgres,
+  openPostgres,
+  type PostgresClients,
+  postgresErrorMessage,
+  postgresOptions,
+  sqlState,
+  type TextRow,
+} from "./kit/clients/postgres-link.js";
 export { REDIS_CLIENT, redisConnectionKeys } from "./kit/clients/redis-config.js";
 export { connectRedis, isRedisError, isRedisReady, redisErrorMessage } from "./kit/clients/redis-link.js";
 export type {
@@ -263,7 +283,7 @@ export { FNV32_START, FNV64_START, fnv32, fnv64 } from "./kit/fnv.js";
 export { ByteScan } from "./kit/match/byte-scan.js";
 export { compilePattern, type Pattern } from "./kit/match/pattern.js";
 export { makePrivate, makePrivateDirectory, PRIVATE_FILE_MODE } from "./kit/private-files.js";
-export { receiverCounters } from "./kit/receiver-counters.js";
+export { duplicatesCounter, receiverCounters } from "./kit/receiver-counters.js";
 export { splitLines } from "./kit/text/split-lines.js";
 export { type Paint, painterFor, printable, type Style } from "./kit/text/terminal.js";
 

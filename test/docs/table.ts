@@ -24,6 +24,9 @@ export interface Row {
   readonly by: ((page: Page) => void) | string;
 }
 
+/** Its SQL is run by test/runtime/cli/outbox/postgres-migration.test.ts, against a real server. */
+const postgres = namesKeys("outbox");
+
 /**
  * What is tried of each page beside what is tried of all: of every page the configs are loaded, JSON is parsed, TypeScript
  * is type-checked, and `sluice` and `npm run` commands are read. So a page with nothing else needs no line here, and a
@@ -48,6 +51,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/ottl.md", runs: ["js"], by: "test/ottl.test.ts" },
   { page: "docs/pii.md", by: pii },
   { page: "docs/plugins.md", runs: ["js", "sh", "yaml"], by: plugins },
+  { page: "docs/postgres.md", runs: ["sql"], by: postgres },
   { page: "docs/prometheus.md", by: namesKeys("prometheus", "prometheus_remote_write") },
   { page: "docs/rabbitmq.md", by: namesKeys("rabbitmq") },
   { page: "docs/rate-limit.md", by: rateLimit },

@@ -1,5 +1,5 @@
 import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "../../plugin.js";
-import { formatAddress, listenAddress, protectionOf } from "../../runtime/kit.js";
+import { duplicatesCounter, formatAddress, listenAddress, protectionOf } from "../../runtime/kit.js";
 import { type OtlpReceiverConfig, otlpReceiverSchema } from "./config.js";
 import { Dedup } from "./dedup.js";
 import { GrpcEndpoint } from "./grpc-endpoint.js";
@@ -73,10 +73,5 @@ function addressOf({ config: { endpoint, transport }, port }: GrpcEndpoint | Htt
 function createDedup(settings: NonNullable<OtlpReceiverConfig["dedup"]>, context: ReceiverContext): Dedup {
   const { directory, max_entries } = settings;
   const log = directory === "" ? undefined : new KeyLog(directory, context.id, max_entries, context);
-  return new Dedup(settings, context.clock, createDuplicatesCounter(context), log);
-}
-
-function createDuplicatesCounter({ id, metrics }: ReceiverContext) {
-  const description = "Requests, or entries of merged ones, that had been taken before and were not taken again.";
-  return metrics.counter("sluice_receiver_duplicates", { description }, { receiver: id });
+  return new Dedup(settings, context.clock, duplicatesCounter(context.metrics, context.id), log);
 }

@@ -2,6 +2,7 @@ import { EXPORTER, STATUS } from "./agent/commands.js";
 import { type Command, type CommandGroup, type CommandOption, JSON_OUT } from "./command.js";
 import { DLQ } from "./dlq/commands.js";
 import { OTTL, TAP, TOP } from "./live/commands.js";
+import { outboxCommands } from "./outbox/commands.js";
 
 const CONFIG: Record<string, CommandOption> = {
   config: {
@@ -223,6 +224,7 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
   TAP,
   EXPORTER,
   DLQ,
+  outboxCommands(CONFIG),
   {
     name: "completion",
     summary: "Print what makes a shell complete commands and options.",

@@ -46,6 +46,11 @@ export const BUILTINS: readonly Builtin[] = [
     load: async () => (await import("../../receivers/nats/nats.js")).natsReceiver,
   },
   {
+    kind: "receiver",
+    types: ["outbox"],
+    load: async () => (await import("../../receivers/outbox/outbox.js")).outboxReceiver,
+  },
+  {
     kind: "processor",
     types: ["batch"],
     load: async () => (await import("../../processors/batch.js")).batch,

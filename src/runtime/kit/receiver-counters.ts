@@ -22,3 +22,10 @@ export function receiverCounters(
     );
   return { accepted: counter("accepted"), refused: counter("refused") };
 }
+
+/** How much was recognised as taken before, by its idempotency key, and not taken again. */
+export function duplicatesCounter(metrics: Metrics, receiver: string): Counter {
+  const description =
+    "Requests, entries of merged ones, or messages that had been taken before and were not taken again.";
+  return metrics.counter("sluice_receiver_duplicates", { description }, { receiver });
+}

@@ -12,6 +12,9 @@ export interface ServerSettings {
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly folder: string;
+  /** Who it runs as, when that is not whoever runs the tests. */
+  readonly uid?: number;
+  readonly gid?: number;
   /** Asked again and again; a rejection means not yet. */
   readonly isReady: () => Promise<unknown>;
 }
@@ -33,8 +36,12 @@ export class ServerProcess {
     return this.child!.pid!;
   }
 
+  get isRunning(): boolean {
+    return this.child !== undefined && this.child.exitCode === null && this.child.signalCode === null;
+  }
+
   async start(): Promise<this> {
-    const { program, args, env, folder, isReady } = this.settings;
+    const { program, args, env, folder, isReady, uid, gid } = this.settings;
     this.output = "";
     const child = spawn(program, args, {
       cwd: folder,
@@ -42,6 +49,7 @@ export class ServerProcess {
       stdio: ["ignore", "pipe", "pipe"],
       // A group of its own: some servers are the child of a script, and signals are for all of them.
       detached: true,
+      ...(uid !== undefined && { uid, gid }),
     });
     this.child = child;
     let exit: string | undefined;
@@ -80,8 +88,8 @@ export class ServerProcess {
 
   /** Ends it at once, as a power cut would. Resolves when it is gone. */
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
-    const { child } = this;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    if (!this.isRunning) return;
+    const child = this.child!;
     const gone = once(child, "close");
     this.signal("SIGCONT");
     this.signal(signal);

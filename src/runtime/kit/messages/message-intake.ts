@@ -14,13 +14,14 @@ import { readMessage, wholeMessage } from "./read-message.js";
 /**
  * What a broker is to be told of a message:
  *
- * - `taken`: every exporter behind has it on disk, or has kept it as a dead letter: acknowledge.
+ * - `taken`: every exporter behind has it on disk, or, for the reason that `setback` gives, has kept it as a dead letter:
+ *   acknowledge.
  * - `rejected`: nobody can take it, and nobody here could keep it: the broker must. Its refusal says whether another time
  *   makes sense; with `maxTries` only.
  * - `returned`: we are stopping: the broker must hand it out again.
  */
 export type MessageOutcome =
-  | { readonly kind: "taken" }
+  | { readonly kind: "taken"; readonly setback?: Setback | undefined }
   | { readonly kind: "rejected"; readonly refusal: Refusal }
   | { readonly kind: "returned" };
 
@@ -85,7 +86,7 @@ export class MessageIntake {
     const origin = this.originOf(message);
     for (let tries = 0; !this.isStopping; tries++) {
       const outcome = await this.intake.accept(batch, origin, setback);
-      if (outcome.ok) return this.taken(batch, outcome);
+      if (outcome.ok) return this.taken(batch, outcome, setback);
       const { refusal } = outcome;
       if (refusal.kind !== "permanent") {
         if (tries + 1 === this.settings.maxTries) return this.rejected(batch, refusal);
@@ -122,10 +123,10 @@ export class MessageIntake {
     return metadata.size === 0 ? { transport } : { transport, metadata };
   }
 
-  private taken(batch: Batch, { rejected }: Extract<Outcome, { ok: true }>): MessageOutcome {
+  private taken(batch: Batch, { rejected }: Extract<Outcome, { ok: true }>, setback?: Setback): MessageOutcome {
     this.counters.accepted.add(batch.count - rejected);
     if (rejected > 0) this.counters.refused.add(rejected);
-    return { kind: "taken" };
+    return { kind: "taken", setback };
   }
 
   private rejected(batch: Batch, refusal: Refusal): MessageOutcome {

@@ -1,0 +1,86 @@
+import type { Setback } from "../../plugin.js";
+import { ERROR_CODES, type IncomingMessage, MESSAGE_HEADERS, type TextRow } from "../../runtime/kit.js";
+
+/** A row that was taken, as text; the payload is bytes. */
+export interface OutboxRow {
+  readonly id: string;
+  readonly key: string | null;
+  readonly type: string | null;
+  readonly payload: Uint8Array | null;
+  readonly headers: string | null;
+  readonly idempotencyKey: string | null;
+  readonly createdMs: string | null;
+  readonly attempts: number;
+  /** Whether the payload is so large that it was left where it is. */
+  readonly isOversized: boolean;
+  /** Whether its key is in the table of what was handled. */
+  readonly isHandled: boolean;
+}
+
+const BYTEA = 17;
+
+/** `payloadType` is the server's number for the type of the column. */
+export function readRow(row: TextRow, payloadType: number): OutboxRow {
+  const { payload } = row;
+  return {
+    id: row["id"]!,
+    key: row["key"] ?? null,
+    type: row["type"] ?? null,
+    payload: payload == null ? null : readPayload(payload, payloadType),
+    headers: row["headers"] ?? null,
+    idempotencyKey: row["idempotency_key"] ?? null,
+    createdMs: row["created_ms"] ?? null,
+    attempts: Number(row["attempts"] ?? 1),
+    isOversized: row["oversized"] === "t",
+    isHandled: row["handled"] === "t",
+  };
+}
+
+/** The server writes bytes as `\x` and hexadecimal digits. */
+function readPayload(text: string, type: number): Uint8Array {
+  return type === BYTEA && text.startsWith("\\x") ? Buffer.from(text.slice(2), "hex") : Buffer.from(text);
+}
+
+/** A row as a message, and why it cannot be one as it is. */
+export function rowMessage(row: OutboxRow, table: string): { message: IncomingMessage; setback?: Setback } {
+  const { id, key, type, payload, idempotencyKey, createdMs } = row;
+  const facts = {
+    "messaging.system": "postgresql",
+    "messaging.destination.name": table,
+    "messaging.message.id": id,
+    ...(key !== null && { "outbox.key": key }),
+    ...(type !== null && { "event.name": type }),
+  };
+  const headers = readHeaders(row.headers);
+  const own = { [MESSAGE_HEADERS.idempotencyKey]: idempotencyKey ?? `${table}/${id}` };
+  const message: IncomingMessage = {
+    body: payload ?? new Uint8Array(0),
+    headers: { ...(headers ?? { headers: row.headers }), ...own },
+    facts,
+    ...(createdMs !== null && { sentAtMs: Number(createdMs) }),
+  };
+  if (payload === null) return { message, setback: unreadable("the row has no payload") };
+  if (headers === undefined) return { message, setback: unreadable("the headers of the row are no JSON object") };
+  return { message };
+}
+
+/** What was taken so often without an outcome is not read any more: it may be what agents die of. */
+export function poisonSetback(attempts: number): Setback {
+  const message = `the row was taken ${attempts} times, and agents ended before they were done with it`;
+  return { reason: "poison", category: "poison", code: ERROR_CODES.SLUICE_MESSAGE_UNREADABLE, message };
+}
+
+function readHeaders(text: string | null): Record<string, unknown> | undefined {
+  if (text === null) return {};
+  try {
+    const headers: unknown = JSON.parse(text);
+    if (headers === null) return {};
+    return typeof headers === "object" && !Array.isArray(headers) ? (headers as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function unreadable(message: string): Setback {
+  return { reason: "rejected", category: "schema", code: ERROR_CODES.SLUICE_MESSAGE_UNREADABLE, message };
+}

@@ -1,0 +1,294 @@
+import { randomBytes } from "node:crypto";
+import { hostname } from "node:os";
+import type { Client, ClientConfig } from "pg";
+import { type Counter, limitedLog, type ReceiverContext, Refusal } from "../../plugin.js";
+import {
+  duplicatesCounter,
+  hangUp,
+  loadPostgres,
+  MessageIntake,
+  type MessageOutcome,
+  openPostgres,
+  type PostgresClients,
+  postgresErrorMessage,
+  postgresOptions,
+  quoteName,
+  sqlState,
+  waitAtMost,
+} from "../../runtime/kit.js";
+import type { OutboxReceiverConfig } from "./config.js";
+import { type OutboxRow, poisonSetback, rowMessage } from "./outbox-row.js";
+import { OutboxTable } from "./outbox-table.js";
+
+const RETRY_MS = 1000;
+/** How long a stop waits for the server to take the last outcomes. */
+const LAST_WORDS_MS = 2000;
+const FORGET_INTERVAL_MS = 3_600_000;
+
+/**
+ * The rows of an outbox, claimed, handed in and settled.
+ *
+ * - A row is settled when its outcome is known, and not before. Outcomes that the server has not confirmed are kept and told
+ *   again; a row that comes again meanwhile is not handed in a second time.
+ * - Rows of one key are handed in one after the other, each when the one before it has its outcome.
+ * - No more is claimed than there is room for (`max_in_flight`).
+ * - One connection does it all; when it fails or is silent it is made anew.
+ */
+export class OutboxSource {
+  private readonly config: OutboxReceiverConfig;
+  private readonly context: ReceiverContext;
+  private readonly table: OutboxTable;
+  private readonly intake: MessageIntake;
+  private readonly duplicates: Counter;
+  private readonly logFailure: (error: unknown) => void;
+  private readonly logFailedRow: (row: { readonly id: string; readonly error: string }) => void;
+  /** The name of this agent in claims. */
+  private readonly agent = `${hostname()}:${randomBytes(6).toString("hex")}`;
+  private readonly inProgress = new Map<string, Promise<void>>();
+  /** Outcomes of rows that the server has not confirmed: undefined, or why the row failed. */
+  private readonly unconfirmed = new Map<string, string | undefined>();
+  /** Rows that nothing was done with, because we are stopping. */
+  private readonly returned = new Set<string>();
+  /** The last row of each key that is being worked on. */
+  private readonly lastOfKey = new Map<string, Promise<void>>();
+  private pg: PostgresClients | undefined;
+  private options: ClientConfig = {};
+  private client: Client | undefined;
+  private running: Promise<void> = Promise.resolve();
+  private settling: Promise<void> | undefined;
+  private claims = 0;
+  private isStopping = false;
+  private hasNews = false;
+  private isRetrying = false;
+  private wake = () => {};
+  private cancelUpkeep = () => {};
+  private forgotAt = Number.NEGATIVE_INFINITY;
+
+  constructor(config: OutboxReceiverConfig, context: ReceiverContext) {
+    this.config = config;
+    this.context = context;
+    this.table = new OutboxTable(config);
+    const { encoding, max_message_size: maxMessageBytes, table } = config;
+    this.intake = new MessageIntake({ signal: "logs", encoding, transport: "postgresql", maxMessageBytes }, context);
+    const { clock, logger, metrics } = context;
+    this.duplicates = duplicatesCounter(metrics, context.id);
+    this.logFailure = limitedLog(clock, (error, suppressed) =>
+      logger.error(
+        { endpoint: config.endpoint, table, reason: describe(error), suppressed },
+        "cannot work on the outbox; trying again",
+      ),
+    );
+    this.logFailedRow = limitedLog(clock, ({ id, error }, suppressed) =>
+      logger.error({ table, row: id, reason: error, suppressed }, "a row of the outbox has failed"),
+    );
+  }
+
+  /** Resolves after the first try to connect, also when that has failed. */
+  async start(): Promise<void> {
+    this.pg = await loadPostgres();
+    this.options = await postgresOptions(this.config, this.context.id);
+    await this.connect().catch(this.logFailure);
+    this.scheduleUpkeep();
+    this.running = this.run();
+  }
+
+  /** Resolves when every row has its outcome and the server was told, or does not listen. */
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    this.wake();
+    this.cancelUpkeep();
+    await waitAtMost(LAST_WORDS_MS, this.lastWords(), this.context.clock);
+    if (this.client !== undefined) hangUp(this.client);
+    this.client = undefined;
+    await this.intake.stop();
+  }
+
+  /** A claim may be under way: its rows are given back. */
+  private async lastWords(): Promise<void> {
+    await Promise.all([this.intake.stop(), this.running]);
+    await Promise.all(this.inProgress.values());
+    await this.settle();
+    const { client } = this;
+    if (client === undefined) return;
+    if (this.returned.size > 0) await this.table.giveBack(client, [...this.returned]).catch(() => {});
+    await client.end().catch(() => {});
+  }
+
+  private async run(): Promise<void> {
+    while (!this.isStopping) {
+      try {
+        const client = this.client ?? (await this.connect());
+        this.hasNews = false;
+        const room = this.config.max_in_flight - this.inProgress.size - this.unconfirmed.size;
+        const limit = Math.min(room, this.config.batch_size);
+        const rows = limit > 0 ? await this.claim(client, limit) : [];
+        if (!this.hasNews && (rows.length < limit || limit <= 0)) await this.pause(this.config.poll_interval);
+      } catch (error) {
+        if (this.isStopping) return;
+        this.lose(error);
+        this.isRetrying = true;
+        await this.pause(RETRY_MS);
+        this.isRetrying = false;
+      }
+    }
+  }
+
+  private async claim(client: Client, limit: number): Promise<readonly OutboxRow[]> {
+    const rows = await this.table.claim(client, `${this.agent}#${this.claims++}`, limit);
+    for (const row of rows) if (!this.inProgress.has(row.id) && !this.unconfirmed.has(row.id)) this.take(row);
+    return rows;
+  }
+
+  /** Behind the row of the same key that was taken before it. */
+  private take(row: OutboxRow): void {
+    const { id, key } = row;
+    const before = key === null ? undefined : this.lastOfKey.get(key);
+    const done = (before ?? Promise.resolve()).then(() => this.handIn(row));
+    this.inProgress.set(id, done);
+    if (key === null) return;
+    this.lastOfKey.set(key, done);
+    void done.then(() => this.lastOfKey.get(key) === done && this.lastOfKey.delete(key));
+  }
+
+  private async handIn(row: OutboxRow): Promise<void> {
+    const outcome = await this.outcomeOf(row);
+    this.inProgress.delete(row.id);
+    if (outcome.kind === "returned") this.returned.add(row.id);
+    else {
+      const error = outcome.kind === "rejected" ? outcome.refusal.message : outcome.setback?.message;
+      if (error !== undefined) this.logFailedRow({ id: row.id, error });
+      this.unconfirmed.set(row.id, error);
+      void this.settle();
+    }
+    this.wake();
+  }
+
+  private async outcomeOf(row: OutboxRow): Promise<MessageOutcome> {
+    if (row.isHandled) {
+      this.duplicates.add(1);
+      return { kind: "taken" };
+    }
+    const { table, max_attempts, max_message_size } = this.config;
+    if (row.isOversized) {
+      const message = `the payload is larger than max_message_size, ${max_message_size} bytes; it was not read`;
+      return { kind: "rejected", refusal: new Refusal("permanent", message) };
+    }
+    const { message, setback } = rowMessage(row, table);
+    return this.intake.accept(message, row.attempts > max_attempts ? poisonSetback(row.attempts - 1) : setback);
+  }
+
+  /** Outcomes that come while one round is under way go together in the next. What fails is tried again with the upkeep. */
+  private settle(): Promise<void> {
+    this.settling ??= this.settleAll().finally(() => {
+      this.settling = undefined;
+    });
+    return this.settling;
+  }
+
+  private async settleAll(): Promise<void> {
+    await Promise.resolve(); // outcomes of one moment are one command
+    let locked = 0;
+    while (this.unconfirmed.size > locked && this.client !== undefined) {
+      const { client } = this;
+      const round = [...this.unconfirmed].slice(locked, locked + 1000);
+      const delivered = round.flatMap(([id, error]) => (error === undefined ? [id] : []));
+      try {
+        const left = new Set(delivered.length === 0 ? [] : await this.table.deliver(client, delivered));
+        for (const [id, error] of round)
+          if (error !== undefined) for (const row of await this.table.fail(client, id, error)) left.add(row);
+        for (const [id] of round) if (!left.has(id)) this.unconfirmed.delete(id);
+        locked += left.size;
+      } catch (error) {
+        if (!this.isStopping) this.lose(error);
+        return;
+      }
+    }
+    this.wake();
+  }
+
+  private async connect(): Promise<Client> {
+    const options = { ...this.options, query_timeout: this.config.query_timeout };
+    const client = await openPostgres(this.pg!, options, (error, lost) => {
+      if (this.client !== lost) return;
+      this.client = undefined;
+      if (!this.isStopping) this.logFailure(error);
+      this.wake();
+    });
+    try {
+      client.on("notification", () => {
+        this.hasNews = true;
+        if (!this.isRetrying) this.wake();
+      });
+      if (this.config.notify_channel !== "") await client.query(`LISTEN ${quoteName(this.config.notify_channel)}`);
+      await this.table.release(client, this.known(), this.agent);
+    } catch (error) {
+      hangUp(client);
+      throw error;
+    }
+    if (this.isStopping) hangUp(client);
+    else this.client = client;
+    return client;
+  }
+
+  /** The server's answers leave the connection as it is; after anything else nobody knows what is under way on it. */
+  private lose(error: unknown): void {
+    this.logFailure(error);
+    const { client } = this;
+    if (client === undefined || (sqlState(error) !== undefined && !isFatal(error))) return;
+    this.client = undefined;
+    hangUp(client);
+  }
+
+  private known(): string[] {
+    return [...this.inProgress.keys(), ...this.unconfirmed.keys()];
+  }
+
+  private scheduleUpkeep(): void {
+    this.cancelUpkeep = this.context.clock.after(this.config.claim_after / 3, () => {
+      void this.upkeep().finally(() => !this.isStopping && this.scheduleUpkeep());
+    });
+  }
+
+  /** Tells of what is worked on, settles what was not confirmed, and lets wait again what others have left. */
+  private async upkeep(): Promise<void> {
+    const { client, context, table } = this;
+    if (client === undefined) return;
+    try {
+      const known = this.known();
+      if (known.length > 0) await table.extend(client, known);
+      await this.settle();
+      await table.release(client, this.known());
+      this.wake();
+      const now = context.clock.monotonic();
+      if (now - this.forgotAt < FORGET_INTERVAL_MS) return;
+      this.forgotAt = now;
+      await table.forget(client);
+    } catch (error) {
+      if (!this.isStopping) this.lose(error);
+    }
+  }
+
+  private pause(ms: number): Promise<void> {
+    if (this.isStopping) return Promise.resolve();
+    return new Promise((resolve) => {
+      const cancel = this.context.clock.after(ms, () => this.wake());
+      this.wake = () => {
+        cancel();
+        this.wake = () => {};
+        resolve();
+      };
+    });
+  }
+}
+
+function isFatal(error: unknown): boolean {
+  const { severity } = error as { readonly severity?: unknown };
+  return severity === "FATAL" || severity === "PANIC";
+}
+
+const DRIFT: ReadonlySet<string | undefined> = new Set(["42P01", "42703", "42804", "42883", "22P02"]);
+
+function describe(error: unknown): string {
+  const hint = DRIFT.has(sqlState(error)) ? "; `sluice outbox migration` prints what the table needs" : "";
+  return `${postgresErrorMessage(error)}${hint}`;
+}

@@ -1,0 +1,176 @@
+import { createHash } from "node:crypto";
+import type { Client, QueryResult } from "pg";
+import { AS_TEXT, quoteName, quoteTable, quoteText, type TextRow } from "../../runtime/kit.js";
+import type { OutboxReceiverConfig } from "./config.js";
+import { type OutboxRow, readRow } from "./outbox-row.js";
+
+/**
+ * The table, in SQL. A row is `pending` until an agent claims it, which makes it `in_flight`; it ends `delivered` or `failed`.
+ *
+ * - Claims are made one after the other, under a lock of the table's own, so that each sees what those before it have taken:
+ *   rows of a key are never with two agents, nor is one taken while an earlier one of its key still waits.
+ * - Nothing is sent to the client while that lock is held: one that does not read holds up nobody.
+ * - No transaction is open while rows are worked on. A claim ends by itself at `claimed_until`, by the server's clock.
+ */
+export class OutboxTable {
+  private readonly config: OutboxReceiverConfig;
+  private readonly table: string;
+  private readonly column: Readonly<Record<string, string>>;
+  private readonly lock: string;
+
+  constructor(config: OutboxReceiverConfig) {
+    this.config = config;
+    this.table = quoteTable(config.table);
+    const { columns } = config;
+    const named = { ...columns, position: columns.position || columns.id };
+    this.column = Object.fromEntries(Object.entries(named).map(([what, name]) => [what, name && quoteName(name)]));
+    this.lock = createHash("sha256").update(`sluice ${config.table}`).digest().readBigInt64BE().toString();
+  }
+
+  /** Takes up to `limit` rows that wait, oldest first. `claim` is a text that no other claim has. */
+  async claim(client: Client, claim: string, limit: number): Promise<OutboxRow[]> {
+    const results = (await client.query({ text: this.claimText(claim, limit), types: AS_TEXT })) as unknown as
+      | QueryResult<TextRow>[]
+      | QueryResult<TextRow>;
+    const { rows, fields } = [results].flat().at(-1)!;
+    const payloadType = fields.find(({ name }) => name === "payload")?.dataTypeID ?? 0;
+    return rows.map((row) => readRow(row, payloadType));
+  }
+
+  /** Rows that were handed in are done with; their keys are remembered where that is wanted. Gives those that are locked. */
+  deliver(client: Client, ids: readonly string[]): Promise<string[]> {
+    const { handled_table, on_delivered, consumer } = this.config;
+    const { status, idempotency_key: key } = this.column;
+    const change = on_delivered === "delete" ? "DELETE" : `${status} = 'delivered'${this.finished()}`;
+    if (handled_table === undefined) return this.change(client, ids, change);
+    const remember = `, remembered AS (INSERT INTO ${quoteTable(handled_table)} (consumer, idempotency_key)
+      SELECT DISTINCT $2::text, ${key}::text FROM done WHERE ${key} IS NOT NULL ON CONFLICT DO NOTHING)`;
+    return this.change(client, ids, change, [consumer], remember);
+  }
+
+  /** Gives the row's id when it is locked, and so was left as it is. */
+  fail(client: Client, id: string, error: string): Promise<string[]> {
+    const { status, last_error } = this.column;
+    // A text of the server's cannot have this character.
+    const shown = error.replaceAll("\0", "").slice(0, MAX_ERROR_LENGTH);
+    return this.change(client, [id], `${status} = 'failed', ${last_error} = $2${this.finished()}`, [shown]);
+  }
+
+  /** Rows that nothing was done with wait again, as if they had never been taken. */
+  async giveBack(client: Client, ids: readonly string[]): Promise<void> {
+    const { status, attempts } = this.column;
+    const change = `${status} = 'pending', ${attempts} = greatest(${attempts} - 1, 0)${this.unclaimed()}`;
+    await this.change(client, ids, change);
+  }
+
+  /** Tells the others that these are still worked on. */
+  async extend(client: Client, ids: readonly string[]): Promise<void> {
+    await this.change(client, ids, `${this.column["claimed_until"]} = ${this.until()}`);
+  }
+
+  /**
+   * Lets those wait again whose agent was not heard of for too long, beside those that are `known` here; and all others of
+   * `agent`, which it has claimed without getting to know of it.
+   */
+  async release(client: Client, known: readonly string[], agent?: string): Promise<void> {
+    const { table } = this;
+    const { id, status, claimed_by, claimed_until } = this.column;
+    const isLeft = `${claimed_until} IS NULL OR ${claimed_until} < now() OR starts_with(${claimed_by}::text, $1::text)`;
+    const left = `SELECT ${id} FROM ${table} WHERE ${status} = 'in_flight' AND (${isLeft}) AND ${id} <> ALL($2) FOR UPDATE SKIP LOCKED`;
+    const text = `UPDATE ${table} SET ${status} = 'pending'${this.unclaimed()} WHERE ${id} IN (${left})`;
+    await client.query(text, [agent === undefined ? null : `${agent}#`, known]);
+  }
+
+  /**
+   * Changes those of the rows that are in flight, or deletes them. Nobody is waited for who has locked one: the ids of such
+   * rows are the result. A row that is not in flight any more was changed by somebody who knows better.
+   */
+  private async change(
+    client: Client,
+    ids: readonly string[],
+    change: string,
+    more: readonly string[] = [],
+    then = "",
+  ): Promise<string[]> {
+    const { table } = this;
+    const { id, status } = this.column;
+    const inFlight = `${id} = ANY($1) AND ${status} = 'in_flight'`;
+    const verb = change === "DELETE" ? `DELETE FROM ${table}` : `UPDATE ${table} SET ${change}`;
+    const { rows } = await client.query<{ left_id: string }>(
+      `WITH mine AS MATERIALIZED (SELECT ${id} FROM ${table} WHERE ${inFlight} FOR UPDATE SKIP LOCKED),
+        done AS (${verb} WHERE ${id} IN (SELECT ${id} FROM mine) RETURNING *)${then}
+      SELECT ${id}::text AS left_id FROM ${table} WHERE ${inFlight} AND ${id} NOT IN (SELECT ${id} FROM mine)`,
+      [ids, ...more],
+    );
+    return rows.map((row) => row.left_id);
+  }
+
+  /** Forgets what was handled too long ago; a part of it at a time. */
+  async forget(client: Client): Promise<void> {
+    const { handled_table, handled_retention } = this.config;
+    if (handled_table === undefined) return;
+    const table = quoteTable(handled_table);
+    const old = `SELECT ctid FROM ${table} WHERE handled_at < now() - ${milliseconds(handled_retention)} LIMIT 10000`;
+    await client.query(`DELETE FROM ${table} WHERE ctid IN (${old})`);
+  }
+
+  private claimText(claim: string, limit: number): string {
+    const { table, column } = this;
+    const { id, key, position, status, attempts, claimed_by, claimed_until } = column;
+    const isFree = key
+      ? `AND (${key} IS NULL OR NOT EXISTS (SELECT 1 FROM ${table} busy WHERE busy.${key} = waiting.${key} AND busy.${status} = 'in_flight'))`
+      : "";
+    // A row that somebody has locked is left out, and so those of its key that come behind it.
+    const isNext = key
+      ? `AND NOT EXISTS (SELECT 1 FROM ${table} earlier WHERE earlier.${key} = next.key AND earlier.${status} = 'pending'
+           AND earlier.${position} < next.position AND earlier.${id} NOT IN (SELECT id FROM next))`
+      : "";
+    return `BEGIN;
+      SELECT pg_advisory_xact_lock(${this.lock});
+      WITH next AS MATERIALIZED (
+        SELECT ${id} AS id, ${position} AS position${key ? `, ${key} AS key` : ""} FROM ${table} waiting
+        WHERE ${status} = 'pending' ${isFree} ORDER BY ${position} LIMIT ${limit} FOR UPDATE SKIP LOCKED
+      )
+      UPDATE ${table} taken SET ${status} = 'in_flight', ${attempts} = taken.${attempts} + 1,
+        ${claimed_by} = ${quoteText(claim)}, ${claimed_until} = ${this.until()}
+      FROM next WHERE taken.${id} = next.id ${isNext};
+      COMMIT;
+      ${this.selectText(claim)}`;
+  }
+
+  private selectText(claim: string): string {
+    const { config, table, column } = this;
+    const { id, payload, position, status, attempts, claimed_by, created_at, idempotency_key } = column;
+    const text = (name: string | undefined, as: string) => (name ? `, ${name}::text AS ${as}` : "");
+    const isOversized = `pg_column_size(${payload}) > ${Math.ceil(config.max_message_size)}`;
+    const created = created_at ? `, floor(extract(epoch FROM ${created_at}) * 1000)::text AS created_ms` : "";
+    const handled = config.handled_table
+      ? `, EXISTS (SELECT 1 FROM ${quoteTable(config.handled_table)} WHERE consumer = ${quoteText(config.consumer)}
+           AND idempotency_key = ${table}.${idempotency_key}::text) AS handled`
+      : "";
+    return `SELECT ${id}::text AS id${text(column["key"], "key")}${text(column["type"], "type")}${text(column["headers"], "headers")}
+        ${text(idempotency_key, "idempotency_key")}${text(attempts, "attempts")}${created}${handled}
+        , ${isOversized} AS oversized, CASE WHEN ${isOversized} THEN NULL ELSE ${payload} END AS payload
+      FROM ${table} WHERE ${status} = 'in_flight' AND ${claimed_by} = ${quoteText(claim)} ORDER BY ${table}.${position}`;
+  }
+
+  private until(): string {
+    return `now() + ${milliseconds(this.config.claim_after)}`;
+  }
+
+  private finished(): string {
+    const { finished_at } = this.column;
+    return `${finished_at ? `, ${finished_at} = now()` : ""}${this.unclaimed()}`;
+  }
+
+  private unclaimed(): string {
+    const { claimed_by, claimed_until } = this.column;
+    return `, ${claimed_by} = NULL, ${claimed_until} = NULL`;
+  }
+}
+
+const MAX_ERROR_LENGTH = 2000;
+
+function milliseconds(ms: number): string {
+  return `interval '${Math.ceil(ms)} milliseconds'`;
+}
