@@ -54,6 +54,7 @@ export const ROOMS = [
   },
   { path: "src/runtime/kit/kafka/", purpose: "reaching a Kafka cluster, and the names of its errors" },
   { path: "src/runtime/kit/clients/", purpose: "connections to brokers that a receiver and an exporter both make" },
+  { path: "src/runtime/kit/kubernetes/", purpose: "asking a Kubernetes API server: lists that are kept up to date" },
   { path: "src/runtime/kit/match/", purpose: "patterns in linear time" },
   {
     path: "src/runtime/kit/messages/",
@@ -240,6 +241,10 @@ export const ROOMS = [
   { path: "src/exporters/nats/", purpose: "messages to NATS JetStream", component: true },
   { path: "src/exporters/redis-stream/", purpose: "entries to Redis streams", component: true },
   { path: "src/exporters/otlp-grpc/", purpose: "OTLP over gRPC", component: true },
+  {
+    path: "src/exporters/otlp-grpc/load-balancing/",
+    purpose: "the same to several endpoints: the ring, the keys of records, resolvers",
+  },
   {
     path: "src/exporters/prometheus/",
     purpose: "the last value of every series, for Prometheus to scrape",

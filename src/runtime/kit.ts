@@ -75,7 +75,7 @@ export type {
   OutletSettings,
 } from "./contract/outlet.js";
 export { packageFolder } from "./contract/package-info.js";
-export { BUSY_RETRY_AFTER_MS, chooseRefusal, isGenericCode, toRefusal } from "./contract/refusal.js";
+export { BUSY_RETRY_AFTER_MS, chooseRefusal, isGenericCode, toRefusal, type Undelivered } from "./contract/refusal.js";
 export { authReference } from "./contract/schema/auth-reference.js";
 export { type CompleteSettings, completeSettings, type ExporterSettings } from "./contract/schema/exporter-settings.js";
 export { glob, parseRecordPattern, type RecordPattern } from "./contract/schema/record-pattern.js";
@@ -128,6 +128,7 @@ export {
   isLoopbackHost,
   listenAddress,
   listenEndpoint,
+  parseGrpcTarget,
   parseHostPort,
   protectionOf,
 } from "./kit/net/endpoint.js";
@@ -147,6 +148,11 @@ export { type SimpleHttpResponse, type SimpleHttpServer, startSimpleHttpServer }
 export { tlsClient, tlsServer } from "./kit/net/tls-config.js";
 export { loadClientTls, loadServerTls, reloadServerTls, type TlsClientOptions } from "./kit/net/tls-load.js";
 export { clientSettings, HttpPoster, plainText, withHeaders } from "./kit/sending/http-poster.js";
+
+// Kubernetes: lists of its API that are kept up to date.
+
+export { KubernetesApi } from "./kit/kubernetes/api-client.js";
+export { type KubernetesObject, WatchedList } from "./kit/kubernetes/watched-list.js";
 
 // OTLP: how requests and answers look over HTTP and gRPC.
 
@@ -363,6 +369,7 @@ export {
   SPAN_END_TIME_TAG,
   SPAN_EVENT_TIME_TAG,
   SPAN_ID_TAG,
+  SPAN_KIND_TAG,
   SPAN_NAME_TAG,
   SPAN_PARENT_ID_TAG,
   SPAN_START_TIME_TAG,
@@ -395,6 +402,6 @@ export { partition, partitionByMarks } from "./telemetry/edit/partition.js";
 export { eachPoint, type PlacedRecord, placedRecords } from "./telemetry/json/placed-record.js";
 export { findUnknownMember } from "./telemetry/json/unknown-member.js";
 export { attributeValue, encodedKey, findAttribute, hasKey } from "./telemetry/views/attributes.js";
-export { RecordReader } from "./telemetry/views/record-reader.js";
+export { RecordReader, recordAttributesTag } from "./telemetry/views/record-reader.js";
 export { DROP, type Frame, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./telemetry/views/record-walk.js";
 export { readValue, valueText, writeKeyValue } from "./telemetry/views/value.js";

@@ -10,6 +10,7 @@ import { describe, it } from "vitest";
 import { DebugExporter, debugExporter } from "../../src/exporters/debug/debug.js";
 import { fileExporter } from "../../src/exporters/file/file.js";
 import { nopExporter } from "../../src/exporters/nop.js";
+import { loadBalancingExporter } from "../../src/exporters/otlp-grpc/load-balancing/load-balancing.js";
 import { otlpGrpcExporter } from "../../src/exporters/otlp-grpc/otlp-grpc.js";
 import { otlpHttpExporter } from "../../src/exporters/otlp-http/otlp-http.js";
 import { prometheusExporter } from "../../src/exporters/prometheus/prometheus.js";
@@ -77,6 +78,12 @@ async function grpcBackend(config: object): Promise<TestBackend> {
   };
 }
 
+async function balancedBackend(): Promise<TestBackend> {
+  const { config, ...backend } = await grpcBackend({});
+  const { endpoint, ...otlp } = config as { endpoint: string };
+  return { ...backend, config: { protocol: { otlp }, resolver: { static: { hostnames: [endpoint] } } } };
+}
+
 const SIGNAL_OF: Readonly<Record<string, Signal>> = {
   resourceLogs: "logs",
   resourceSpans: "traces",
@@ -110,6 +117,7 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
   ["otlp_http, as packed JSON", otlpHttpExporter, () => httpBackend({ encoding: "json" })],
   ["otlp_grpc", otlpGrpcExporter, () => grpcBackend({ compression: "none" })],
   ["otlp_grpc, packed", otlpGrpcExporter, () => grpcBackend({})],
+  ["load_balancing", loadBalancingExporter, balancedBackend],
   ["file", fileExporter, fileBackend],
   ["debug", quietDebug, () => ({ config: { verbosity: "detailed" } })],
   ["prometheus", prometheusExporter, () => ({ config: { endpoint: "127.0.0.1:0" } })],

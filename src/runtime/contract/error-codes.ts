@@ -138,6 +138,13 @@ export const ERRORS = {
     action:
       "Mend the component that the message names: make batches with `Batch.admit` or the helpers of `sluice/plugin`.",
   },
+  SLUICE_NO_ENDPOINTS: {
+    met: "refusal",
+    kind: "transient",
+    cause: "The resolver of `load_balancing` has found no endpoint: what comes waits in the queue.",
+    action:
+      "Look at the log for why: a name that does not resolve, a service without ready pods, or an API server that does not let the agent read `endpointslices`.",
+  },
   SLUICE_NO_PIPELINE: {
     met: "refusal",
     kind: "permanent",

@@ -27,6 +27,19 @@ export interface RefusalOptions {
   readonly unexpected?: boolean;
   /** @internal The component that failed on this very batch. Nothing says so when a batch was refused with others. */
   readonly failedIn?: string;
+  /** @internal See `Undelivered`. */
+  readonly undelivered?: Undelivered | undefined;
+}
+
+/**
+ * @internal What an exporter that sends to several servers tells when some of them did not take their share: what the others
+ * took must not be sent again, and that one of several is down says nothing of the rest.
+ */
+export interface Undelivered {
+  /** One for each record of the request, in order: 0, it was delivered; any other number, that of the share it belongs to. */
+  readonly marks: Uint16Array;
+  /** The servers that did not take theirs are known to be down: the data is not to blame, however often it is tried. */
+  readonly isOutage: boolean;
 }
 
 const BRAND = Symbol.for("sluice.refusal");
@@ -65,6 +78,8 @@ export class Refusal extends Error {
   readonly unexpected: boolean;
   /** @internal */
   readonly failedIn: string | undefined;
+  /** @internal */
+  readonly undelivered: Undelivered | undefined;
 
   constructor(kind: RefusalKind, message: string, options: RefusalOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -75,6 +90,7 @@ export class Refusal extends Error {
     this.status = optionalText(options.status);
     this.unexpected = options.unexpected ?? false;
     this.failedIn = optionalText(options.failedIn);
+    this.undelivered = options.undelivered;
   }
 }
 

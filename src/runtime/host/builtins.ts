@@ -133,6 +133,12 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["load_balancing", "loadbalancing"],
+    load: async () =>
+      (await import("../../exporters/otlp-grpc/load-balancing/load-balancing.js")).loadBalancingExporter,
+  },
+  {
+    kind: "exporter",
     types: ["debug", "logging"],
     load: async () => (await import("../../exporters/debug/debug.js")).debugExporter,
   },

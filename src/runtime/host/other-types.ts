@@ -160,7 +160,7 @@ const ELSEWHERE: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
     logdedup metricsgeneration metricstarttime metricstransform resourcedetection spanpruning sumologic unroll`),
   exporter: words(`alertmanager alibabacloudlogservice awsemf awskinesis awss3 azureblob azuredataexplorer azuremonitor
     bmchelix cassandra clickhouse dataset doris elasticsearch f5cloud faro googlecloud googlecloudpubsub googlecloudstorage
-    googlecloudtrace honeycombmarker humio influxdb kafka kinesis loadbalancing logicmonitor mezmo parquet prometheus
+    googlecloudtrace honeycombmarker humio influxdb kafka kinesis logicmonitor mezmo parquet prometheus
     prometheusremotewrite pulsar rabbitmq sematext splunkhec stackdriver stef syslog tencentcloudlogservice tinybird zipkin`),
   connector: words("datadog metricsaslogs otlpjson servicegraph slowsql spanmetrics sum"),
   extension:

@@ -31,6 +31,8 @@ export type EntryOutcome =
       readonly sizes: readonly number[];
       readonly cause: DeadLetterCause;
     }
+  /** Some of it was delivered: its records with the same mark, but 0, take its place, and are sent again after that time. */
+  | { readonly kind: "divide"; readonly batch: Batch; readonly marks: Uint16Array; readonly delayMs: number }
   /** It becomes a dead letter, and so do the parts of the same bisection that have not been sent yet, with their own last error. */
   | { readonly kind: "end_bisection"; readonly cause: DeadLetterCause }
   | DropOutcome

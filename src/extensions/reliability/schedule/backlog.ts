@@ -164,6 +164,20 @@ export class Backlog {
     );
   }
 
+  /** Some of the item was delivered, and in the store these have taken its place: they are tried again after that time. */
+  replaceWithShares(
+    item: QueueItem,
+    shares: readonly { readonly stored: StoredEntry; readonly batch: Batch }[],
+    ms: number,
+  ): void {
+    const deliveries = item.delivery?.split(shares.map(({ batch }) => batch));
+    for (const [i, { stored, batch }] of shares.entries()) {
+      const share = this.head.addPart(stored, batch, deliveries?.[i]);
+      const { mustBeAlone, failingSince, failureStreak } = item;
+      this.retryIn(Object.assign(share, { mustBeAlone, failingSince, failureStreak }), ms);
+    }
+  }
+
   /** The item is not being sent any more; a part of the same bisection may be. */
   release(item: QueueItem): void {
     const next = this.bisections.release(item);

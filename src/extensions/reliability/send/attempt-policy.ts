@@ -1,5 +1,5 @@
 import { type Batch, type Clock, type Logger, limitedLog, type PartialRejection } from "../../../plugin.js";
-import type { AttemptError, CompleteSettings } from "../../../runtime/kit.js";
+import type { AttemptError, CompleteSettings, Undelivered } from "../../../runtime/kit.js";
 import {
   type DeadLetterOutcome,
   deadLetter,
@@ -174,6 +174,8 @@ export class AttemptPolicy {
       case "delivered":
         return this.delivered(group, permit, result);
       case "failed":
+        if (result.undelivered !== undefined && !isRefusedForGood(result.error, result.undelivered))
+          return this.partlySent(group, permit, result, result.undelivered);
         return this.failed(group, permit, result.batches, result.error, wasProbe);
       case "unfit":
         this.giveBack(permit);
@@ -221,6 +223,44 @@ export class AttemptPolicy {
       const told = items.length === 1 ? partial : { rejected: 0, message: error.message };
       return { kind: "partly_delivered", sent: sent[i]!, partial: told, rejected, cause };
     });
+  }
+
+  /**
+   * One of several servers did not take its share: the breaker is about all of them, so it counts for those that did, and
+   * what is left is sent without company, so that each server's own answer is known.
+   */
+  private partlySent(
+    { items, bisection }: SendGroup,
+    permit: Permit,
+    { batches, error }: Extract<AttemptResult, { kind: "failed" }>,
+    { marks, isOutage }: Undelivered,
+  ): GroupOutcome {
+    const wasTaken = marks.includes(0);
+    this.breaker.report(permit, wasTaken ? "success" : "answered");
+    this.recent.failed(error);
+    if (wasTaken) bisection?.taken(1);
+    const delays = new Map<number, number>();
+    const failure = {
+      ...{ error, counts: !isOutage, isPoison: false },
+      ...{ isAlone: items.length === 1, requestItems: recordsOf(items) },
+    };
+    let from = 0;
+    const outcomes = outcomeOfEach(items, (item, i) => {
+      const batch = batches[i]!;
+      const own = marks.subarray(from, (from += batch.count));
+      if (own.every((mark) => mark === 0)) {
+        this.services.bisections.delivered(item);
+        return { kind: "delivered", sent: batch };
+      }
+      item.mustBeAlone = true;
+      const isOneShare = isUniform(own);
+      const outcome = this.failedEntry(item, isOneShare ? failure : { ...failure, counts: false }, delays);
+      if (isOneShare || outcome.kind !== "retry") return outcome;
+      return { kind: "divide", batch, marks: own, delayMs: outcome.delayMs };
+    });
+    const [delayMs] = delays.values();
+    if (delayMs !== undefined) this.logRetry({ error, delayMs });
+    return outcomes;
   }
 
   private failed(
@@ -330,4 +370,13 @@ function unreadableOutcome({ items, bisection }: SendGroup, causes: readonly unk
   const readable = items.filter((_item, i) => causes[i] === undefined);
   for (const item of readable) item.hasRetryTurn = true;
   return { outcomes, regrouped: readable.length === 0 ? [] : [{ items: readable, bisection }] };
+}
+
+function isUniform(marks: Uint16Array): boolean {
+  return marks.every((mark) => mark === marks[0]);
+}
+
+/** All of it was to go to one server, and the config says that such a refusal is final. */
+function isRefusedForGood({ kind }: AttemptError, { marks }: Undelivered): boolean {
+  return kind === "permanent" && isUniform(marks);
 }

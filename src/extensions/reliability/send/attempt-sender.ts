@@ -1,5 +1,12 @@
-import { Batch, type Exporter, type PartialRejection, type Refusal, type SendOptions } from "../../../plugin.js";
-import { type AttemptError, validateRejection } from "../../../runtime/kit.js";
+import {
+  Batch,
+  type Exporter,
+  isRefusal,
+  type PartialRejection,
+  type Refusal,
+  type SendOptions,
+} from "../../../plugin.js";
+import { type AttemptError, type Undelivered, validateRejection } from "../../../runtime/kit.js";
 import type { QueueItem } from "../entry/queue-item.js";
 import { keyOfGroup } from "../schedule/send-group.js";
 import type { QueueStore } from "../store/store.js";
@@ -13,7 +20,13 @@ import type { PreparedBatch, PrepareReplayed } from "./replay-preparation.js";
  */
 export type AttemptResult =
   | { readonly kind: "delivered"; readonly sent: readonly Batch[]; readonly partial: PartialRejection | undefined }
-  | { readonly kind: "failed"; readonly batches: readonly Batch[]; readonly error: AttemptError }
+  | {
+      readonly kind: "failed";
+      readonly batches: readonly Batch[];
+      readonly error: AttemptError;
+      /** One of several servers has not taken its share. The marks are those of all records of `batches`. */
+      readonly undelivered?: Undelivered | undefined;
+    }
   /** The replay steps of its pipeline refuse the only one; the other side has no part in it. */
   | { readonly kind: "unfit"; readonly batch: Batch; readonly error: AttemptError }
   /** Nothing was sent: what kept each of them from being read, if anything. */
@@ -88,7 +101,7 @@ export class AttemptSender {
   }
 
   private send(items: readonly QueueItem[], batches: readonly Batch[], done: (result: AttemptResult) => void): void {
-    const { exporter, classify, timeout } = this.services;
+    const { exporter, timeout } = this.services;
     if (this.hasAborted) return done(CANCELLED);
     const prepared = this.prepare(items, batches);
     if (prepared.batch === undefined) return done({ kind: "unfit", batch: batches[0]!, error: prepared.error });
@@ -97,8 +110,18 @@ export class AttemptSender {
     timeout.run(
       (abort) => exporter.send(batch, abort, sendOptionsOf(items)),
       (answer) => done({ kind: "delivered", sent, partial: validateRejection(answer, batch.count) }),
-      (cause) => done(this.hasAborted ? CANCELLED : { kind: "failed", batches, error: classify(cause) }),
+      (cause) =>
+        done(this.hasAborted ? CANCELLED : { kind: "failed", batches, ...this.failureOf(cause, batch, batches) }),
     );
+  }
+
+  /** What the replay steps have made of an entry is not what is stored: then which of its records are undelivered is not known. */
+  private failureOf(cause: unknown, sent: Batch, batches: readonly Batch[]) {
+    const error = this.services.classify(cause);
+    const undelivered = isRefusal(cause) ? cause.undelivered : undefined;
+    if (undelivered === undefined || batches.length > 1 || batches[0] === sent) return { error, undelivered };
+    const marks = new Uint16Array(batches[0]!.count).fill(1);
+    return { error, undelivered: { ...undelivered, marks } };
   }
 
   /** What was replayed is always sent alone. */

@@ -1,5 +1,12 @@
 import { type Batch, splitBatch } from "../../../plugin.js";
-import { type AttemptError, type Entry, ERROR_CODES, partitionByMarks } from "../../../runtime/kit.js";
+import {
+  type AttemptError,
+  type Entry,
+  ERROR_CODES,
+  partition,
+  partitionByMarks,
+  SHAPES,
+} from "../../../runtime/kit.js";
 import type { QueueItem } from "../entry/queue-item.js";
 import type { NewEntry } from "../store/store.js";
 import { Bisection } from "./bisection.js";
@@ -33,6 +40,22 @@ export function partsOf(entry: Entry, batch: Batch, sizes: readonly number[]): N
   };
   const parts = cut(batch, sizes).filter((part) => part.count > 0);
   return parts.map((part) => ({ batch: part, pipeline, source, enqueuedAt, generation, fields }));
+}
+
+/**
+ * What is left of an entry that was delivered in part, share by share: each goes to a server of its own. They are the entry
+ * itself, as it is after the attempt, with fewer records; so the first has its id.
+ */
+export function undeliveredShares(entry: Entry, batch: Batch, marks: Uint16Array): NewEntry[] {
+  const { pipeline, source, enqueuedAt, generation, id, ...fields } = entry;
+  const numbers = [...new Set(marks)].filter((mark) => mark !== 0);
+  let index = 0;
+  const count = Math.max(...numbers) + 1;
+  const batches = partition(batch, SHAPES[batch.signal], count, () => marks[index++]!);
+  return numbers.map((number, i) => ({
+    ...{ batch: batches[number]!, pipeline, source, enqueuedAt, generation },
+    fields: i === 0 ? { ...fields, id } : fields,
+  }));
 }
 
 /** What surrounds a record is repeated in every part that has records of it: many parts may take so many times the room. */

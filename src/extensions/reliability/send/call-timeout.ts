@@ -1,4 +1,4 @@
-import { type Clock, Refusal } from "../../../plugin.js";
+import { type Clock, isRefusal, Refusal } from "../../../plugin.js";
 import { ERROR_CODES } from "../../../runtime/kit.js";
 
 /** One call to an exporter under way. */
@@ -68,7 +68,7 @@ export class CallTimeout {
         if (isOver) return;
         isOver = true;
         this.end(call);
-        failed(signal.aborted ? signal.reason : error);
+        failed(signal.aborted && !tellsUndelivered(error) ? signal.reason : error);
       },
     );
   }
@@ -118,4 +118,9 @@ export class CallTimeout {
     call.controller.abort(refusal);
     this.clock.after(ABANDON_AFTER_MS, () => call.abandon(refusal));
   }
+}
+
+/** Some of it was delivered: that must not get lost because the rest was given up. */
+function tellsUndelivered(error: unknown): boolean {
+  return isRefusal(error) && error.undelivered !== undefined;
 }

@@ -8,7 +8,7 @@ import type { QueueMetrics } from "../operate/queue-metrics.js";
 import type { ReplayTracker } from "../records/replay-tracker.js";
 import type { Backlog } from "../schedule/backlog.js";
 import { isEntryGone, type QueueStore } from "../store/store.js";
-import { partsOf } from "./bisect.js";
+import { partsOf, undeliveredShares } from "./bisect.js";
 
 export interface EntryCompletionServices {
   readonly store: QueueStore;
@@ -50,6 +50,8 @@ export class EntryCompletion {
         return this.deadLetter(item, outcome.cause);
       case "bisect":
         return this.bisect(item, outcome);
+      case "divide":
+        return this.divide(item, outcome);
       case "drop":
         return this.drop(item);
       case "unreadable":
@@ -109,6 +111,24 @@ export class EntryCompletion {
         return { isPending: false, parts };
       },
       // A write that was said to have failed may have been done: then the parts are found when the store is read again.
+      (error: unknown) => (isEntryGone(error) ? this.lost(item) : this.retryStore(item, error)),
+    );
+  }
+
+  private divide(item: QueueItem, { batch, marks, delayMs }: Extract<EntryOutcome, { kind: "divide" }>): Completed {
+    const { store, metrics, backlog } = this.services;
+    const { entry } = item;
+    const shares = undeliveredShares(entry, batch, marks);
+    return store.replace(item.ref, shares).then(
+      (parts) => {
+        const left = shares.reduce((sum, share) => sum + share.batch.count, 0);
+        metrics.sent[batch.signal].add(batch.count - left);
+        if (entry.replays > 0) this.services.tracker?.split(entry, parts.length);
+        const placed = parts.map((stored, i) => ({ stored, batch: shares[i]!.batch }));
+        backlog.replaceWithShares(item, placed, delayMs);
+        metrics.retryScheduled(delayMs);
+        return { isPending: false, parts };
+      },
       (error: unknown) => (isEntryGone(error) ? this.lost(item) : this.retryStore(item, error)),
     );
   }

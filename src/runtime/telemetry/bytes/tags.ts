@@ -48,6 +48,7 @@ export const SPAN_ID_TAG = 18;
 export const SPAN_TRACE_STATE_TAG = 26;
 export const SPAN_PARENT_ID_TAG = 34;
 export const SPAN_NAME_TAG = 42;
+export const SPAN_KIND_TAG = 48;
 export const SPAN_START_TIME_TAG = 57;
 export const SPAN_END_TIME_TAG = 65;
 export const SPAN_ATTRIBUTES_TAG = 74;

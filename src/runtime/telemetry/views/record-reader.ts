@@ -58,7 +58,7 @@ export class RecordReader {
 
   /** An attribute of the record; undefined when there is none of this key. */
   attribute(key: string): Value | undefined {
-    const at = findAttribute(this.bytes, this.start, this.end, attributesTag(this.walk), encodedKey(key));
+    const at = findAttribute(this.bytes, this.start, this.end, recordAttributesTag(this.walk), encodedKey(key));
     return at < 0 ? undefined : attributeValue(this.bytes, at);
   }
 
@@ -122,7 +122,8 @@ export class RecordReader {
 
 const EVENT_NAME_KEY = encodedKey("event.name");
 
-function attributesTag({ batch, frames }: RecordWalk): number {
+/** The tag of the attributes of the record that a walk is at. */
+export function recordAttributesTag({ batch, frames }: RecordWalk): number {
   switch (batch.signal) {
     case "logs":
       return LOG_ATTRIBUTES_TAG;

@@ -1,0 +1,143 @@
+import {
+  type Batch,
+  type Clock,
+  type Exporter,
+  type PartialRejection,
+  Refusal,
+  type RefusalOptions,
+  type SendOptions,
+} from "../../../plugin.js";
+import { toRefusal } from "../../../runtime/kit.js";
+
+/** After so many failures in a row an endpoint is down, and is left alone for a while. */
+const DOWN_AFTER = 3;
+const MIN_PAUSE_MS = 1000;
+const MAX_PAUSE_MS = 30_000;
+
+/** What is noted of the sends to an endpoint. */
+export interface BackendNotes {
+  readonly succeeded: () => void;
+  readonly failed: () => void;
+  readonly latency: (ms: number) => void;
+}
+
+/**
+ * One endpoint of the ring. While it is down, single sends try it, and the others fail at once: they need not wait for
+ * their timeout, nor hold a place that sends to other endpoints could have.
+ */
+export class Backend {
+  readonly endpoint: string;
+  private readonly exporter: Exporter;
+  private readonly clock: Clock;
+  private readonly notes: BackendNotes;
+  private failures = 0;
+  /** Monotonic time until which it is left alone. */
+  private pausedUntil = 0;
+  private last: Refusal | undefined;
+  private inFlight = 0;
+  private isRetired = false;
+
+  constructor(endpoint: string, exporter: Exporter, clock: Clock, notes: BackendNotes) {
+    this.endpoint = endpoint;
+    this.exporter = exporter;
+    this.clock = clock;
+    this.notes = notes;
+  }
+
+  /** Its last send failed. */
+  get isFailing(): boolean {
+    return this.failures > 0;
+  }
+
+  get isDown(): boolean {
+    return this.failures >= DOWN_AFTER;
+  }
+
+  /** Rejects with a refusal that names the endpoint. */
+  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
+    this.throwIfPaused();
+    const began = this.clock.monotonic();
+    this.inFlight += 1;
+    try {
+      const partial = await this.exporter.send(batch, abort, options);
+      this.onSuccess();
+      this.notes.succeeded();
+      return partial;
+    } catch (error) {
+      const refusal = this.named(toRefusal(error));
+      if (refusal.kind === "permanent") this.onSuccess();
+      else this.onFailure(refusal);
+      this.notes.failed();
+      throw refusal;
+    } finally {
+      this.notes.latency(this.clock.monotonic() - began);
+      this.inFlight -= 1;
+      this.stopIfDone();
+    }
+  }
+
+  async check(abort: AbortSignal): Promise<void> {
+    await this.exporter.check?.(abort);
+    this.onSuccess();
+  }
+
+  /** It is not in the ring any more: what is being sent to it may end. */
+  retire(): void {
+    this.isRetired = true;
+    this.stopIfDone();
+  }
+
+  async stop(): Promise<void> {
+    await this.exporter.stop?.();
+  }
+
+  private stopIfDone(): void {
+    if (this.isRetired && this.inFlight === 0) void this.stop().catch(() => {});
+  }
+
+  private throwIfPaused(): void {
+    if (!this.isDown) return;
+    const now = this.clock.monotonic();
+    const leftMs = this.pausedUntil - now;
+    if (leftMs > 0) throw copyOf(this.last!, this.last!.message, { retryAfterMs: leftMs }, "throttled");
+    // This one tries it; the others wait for what comes of that.
+    this.pausedUntil = now + this.pauseMs;
+  }
+
+  private onSuccess(): void {
+    this.failures = 0;
+    this.last = undefined;
+  }
+
+  private onFailure(refusal: Refusal): void {
+    this.failures += 1;
+    this.last = refusal;
+    if (this.isDown) this.pausedUntil = this.clock.monotonic() + this.pauseMs;
+  }
+
+  private get pauseMs(): number {
+    return Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** Math.min(10, this.failures - DOWN_AFTER));
+  }
+
+  private named(refusal: Refusal): Refusal {
+    const { message } = refusal;
+    return message.includes(this.endpoint) ? refusal : copyOf(refusal, `${this.endpoint}: ${message}`);
+  }
+}
+
+/** The same refusal with another message, or with more that is known of it. */
+export function copyOf(
+  refusal: Refusal,
+  message: string,
+  more: RefusalOptions = {},
+  kind: Refusal["kind"] = refusal.kind,
+): Refusal {
+  const { code, retryAfterMs, category, status, cause } = refusal;
+  const known = {
+    ...{ code, cause },
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(category !== undefined && { category }),
+    ...(status !== undefined && { status }),
+  };
+  return new Refusal(kind, message, { ...known, ...more });
+}

@@ -1,0 +1,111 @@
+import type { Exporter, ExporterContext } from "../../../plugin.js";
+import { Backend, type BackendNotes } from "./backend.js";
+import { HashRing } from "./hash-ring.js";
+
+/** The ring at one moment, and the endpoints in it by their numbers. */
+export interface Placement {
+  readonly ring: HashRing;
+  readonly backends: readonly Backend[];
+}
+
+const LATENCY_MS = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000];
+
+/**
+ * The endpoints there are. One that comes is started before the ring names it; one that goes is stopped when nothing is being
+ * sent to it any more. Changes happen one after the other.
+ */
+export class Backends {
+  private readonly context: ExporterContext;
+  private readonly create: (endpoint: string) => Exporter;
+  private readonly removeGauge: () => void;
+  private readonly countUpdate: () => void;
+  private readonly known = new Map<string, Backend>();
+  private placement: Placement = { ring: new HashRing([]), backends: [] };
+  private changing: Promise<void> = Promise.resolve();
+  private isStopped = false;
+
+  constructor(context: ExporterContext, create: (endpoint: string) => Exporter) {
+    this.context = context;
+    this.create = create;
+    const { metrics, id: exporter } = context;
+    this.removeGauge = metrics.gauge(
+      "otelcol_loadbalancer_num_backends",
+      { description: "Endpoints that data is sent to." },
+      () => this.placement.backends.length,
+      { exporter },
+    );
+    const updates = metrics.counter(
+      "otelcol_loadbalancer_num_backend_updates",
+      { description: "Times that the endpoints changed." },
+      { exporter },
+    );
+    this.countUpdate = () => updates.add(1);
+  }
+
+  /** What counts for a batch that is sent now. */
+  get current(): Placement {
+    return this.placement;
+  }
+
+  /** From now on these are the endpoints. Rejects when one of them cannot be started: that one is left out. */
+  update(endpoints: readonly string[]): Promise<void> {
+    const change = this.changing.then(() => this.change(endpoints));
+    this.changing = change.catch(() => {});
+    return change;
+  }
+
+  async stop(): Promise<void> {
+    this.isStopped = true;
+    this.removeGauge();
+    await this.changing;
+    await Promise.all([...this.known.values()].map((backend) => backend.stop()));
+  }
+
+  private async change(endpoints: readonly string[]): Promise<void> {
+    if (this.isStopped) return;
+    const wanted = new HashRing(endpoints);
+    const { ring } = this.placement;
+    if (wanted.endpoints.join() === ring.endpoints.join()) return;
+    const failures: unknown[] = [];
+    for (const endpoint of wanted.endpoints) {
+      if (this.known.has(endpoint)) continue;
+      await this.add(endpoint).catch((error: unknown) => failures.push(error));
+    }
+    const started = wanted.endpoints.filter((endpoint) => this.known.has(endpoint));
+    const next = failures.length === 0 ? wanted : new HashRing(started);
+    this.placement = { ring: next, backends: next.endpoints.map((endpoint) => this.known.get(endpoint)!) };
+    this.removeOthers(new Set(next.endpoints));
+    this.countUpdate();
+    const before = ring.endpoints.length;
+    this.context.logger.info({ before, endpoints: next.endpoints }, "the endpoints that data is sent to have changed");
+    if (failures.length > 0) throw failures[0];
+  }
+
+  private async add(endpoint: string): Promise<void> {
+    const exporter = this.create(endpoint);
+    await exporter.start?.();
+    this.known.set(endpoint, new Backend(endpoint, exporter, this.context.clock, this.notesOf(endpoint)));
+  }
+
+  private removeOthers(wanted: ReadonlySet<string>): void {
+    for (const [endpoint, backend] of this.known) {
+      if (wanted.has(endpoint)) continue;
+      this.known.delete(endpoint);
+      backend.retire();
+    }
+  }
+
+  private notesOf(endpoint: string): BackendNotes {
+    const { metrics, id: exporter } = this.context;
+    const outcome = { description: "Requests to an endpoint, by whether it took them." };
+    const counter = (success: string) =>
+      metrics.counter("otelcol_loadbalancer_backend_outcome", outcome, { exporter, endpoint, success });
+    const [succeeded, failed] = [counter("true"), counter("false")];
+    const latency = metrics.histogram(
+      "otelcol_loadbalancer_backend_latency",
+      { description: "How long requests to an endpoint took.", unit: "ms", boundaries: LATENCY_MS },
+      { exporter, endpoint },
+    );
+    return { succeeded: () => succeeded.add(1), failed: () => failed.add(1), latency: (ms) => latency.record(ms) };
+  }
+}

@@ -1,0 +1,135 @@
+import { z } from "zod";
+import { duration, ignored, section, unsupported } from "../../../plugin.js";
+import { parseGrpcTarget, parseHostPort } from "../../../runtime/kit.js";
+import { otlpGrpcSchema } from "../config.js";
+import { ROUTING_KEYS } from "./routing-key.js";
+
+const DEFAULT_PORT = 4317;
+
+/** One queue stands in front of all endpoints: what it does is written beside `protocol`, not in it. */
+const OWN_KEY = "write it beside protocol: one queue stands in front of all endpoints";
+
+const otlp = otlpGrpcSchema.omit({ endpoint: true }).extend({
+  endpoint: ignored("the resolver says where to send to"),
+  timeout: ignored(OWN_KEY),
+  sending_queue: ignored(OWN_KEY),
+  retry_on_failure: ignored(OWN_KEY),
+});
+
+const port = z.number().int().min(1).max(65535);
+
+const hostname = z.string().superRefine((text, context) => {
+  const target = parseGrpcTarget(withPort(text));
+  if (target === undefined || "path" in target.address)
+    context.addIssue({ code: "custom", message: "expected host or host:port, such as gateway-1:4317" });
+});
+
+const staticResolver = z.strictObject({
+  hostnames: z
+    .array(hostname)
+    .min(1, "expected at least one host")
+    .meta({ description: "The endpoints, as host or host:port; the port is 4317 where none is written." }),
+});
+
+const dnsServer = z
+  .string()
+  .refine((text) => parseHostPort(/:\d+$/.test(text) ? text : `${text}:53`)?.host !== undefined, {
+    error: "expected the address of a DNS server, such as 127.0.0.1:8600",
+  });
+
+const dnsResolver = z.strictObject({
+  hostname: z.string().min(1, "expected a name such as gateways.example.com").meta({
+    description: "The name whose addresses, A and AAAA, are the endpoints.",
+  }),
+  port: z
+    .union([port, z.string().regex(/^\d{1,5}$/, "expected a port such as 4317")])
+    .default(DEFAULT_PORT)
+    .meta({ description: "The port of all of them." }),
+  interval: duration().default(5000).meta({ description: "How often the name is looked up." }),
+  timeout: duration().default(1000).meta({ description: "How long that may take." }),
+  servers: z
+    .array(dnsServer)
+    .optional()
+    .meta({ description: "DNS servers to ask instead of the system's, such as 127.0.0.1:8600 for Consul." }),
+});
+
+const k8sResolver = z.strictObject({
+  service: z
+    .string()
+    .regex(
+      /^[a-z0-9-]+(\.[a-z0-9-]+)?$/,
+      "expected a service, with its namespace or without, such as gateways.monitoring",
+    )
+    .meta({
+      description:
+        "The service whose endpoints they are, as name or name.namespace; the agent's own namespace is the default.",
+    }),
+  ports: z
+    .array(port)
+    .min(1, "expected at least one port")
+    .default([DEFAULT_PORT])
+    .meta({ description: "The ports of every pod; each is an endpoint." }),
+  timeout: duration().default(1000).meta({ description: "How long the start waits for the first list." }),
+  return_hostnames: z.boolean().default(false).meta({
+    description:
+      "Names of pods instead of addresses, as a StatefulSet has them: pods keep their share of the data over restarts.",
+  }),
+  api_server: z
+    .url({ protocol: /^https?$/, error: "expected a URL such as https://10.0.0.1:6443" })
+    .optional()
+    .meta({ description: "The API server; that of the cluster the agent runs in, unless written." }),
+  token_file: z
+    .string()
+    .optional()
+    .meta({ description: "The token for it; that of the pod's service account, unless written." }),
+  ca_file: z
+    .string()
+    .optional()
+    .meta({ description: "Who signs its certificate; that of the pod's service account, unless written." }),
+});
+
+const resolver = z
+  .strictObject({
+    static: section(staticResolver).optional().meta({ description: "Always the same endpoints." }),
+    dns: section(dnsResolver).optional().meta({ description: "The addresses of a name." }),
+    k8s: section(k8sResolver).optional().meta({ description: "The endpoints of a Kubernetes service." }),
+    aws_cloud_map: unsupported("use dns: AWS Cloud Map has names for its services"),
+  })
+  .superRefine((given, context) => {
+    const count = [given.static, given.dns, given.k8s].filter((each) => each !== undefined).length;
+    if (count !== 1) context.addIssue({ code: "custom", message: "expected one of static, dns and k8s" });
+  });
+
+export const loadBalancingSchema = z
+  .strictObject({
+    protocol: section(
+      z.strictObject({
+        otlp: section(otlp)
+          .prefault({})
+          .meta({ description: "How to send: the keys of otlp_grpc without its endpoint." }),
+      }),
+    )
+      .prefault({})
+      .meta({ description: "How data is sent to the endpoints." }),
+    resolver: resolver.meta({ description: "Where the endpoints come from." }),
+    routing_key: z.enum(ROUTING_KEYS).optional().meta({
+      description: "What is kept together on one endpoint. Default: traceID, and service for metrics.",
+    }),
+    routing_attributes: z.array(z.string().min(1)).optional().meta({
+      description:
+        "For routing_key: attributes. Looked for in the resource, the scope and the record; of spans also span.name and span.kind.",
+    }),
+  })
+  .superRefine(({ routing_key, routing_attributes = [] }, context) => {
+    if (routing_key === "attributes" && routing_attributes.length === 0)
+      context.addIssue({ code: "custom", path: ["routing_attributes"], message: "expected the names of attributes" });
+  });
+
+export type LoadBalancingConfig = z.infer<typeof loadBalancingSchema>;
+export type DnsResolverConfig = z.infer<typeof dnsResolver>;
+export type K8sResolverConfig = z.infer<typeof k8sResolver>;
+
+/** An endpoint as the ring names it, with the port that it has without writing it. */
+export function withPort(endpoint: string): string {
+  return /:\d+\/?$/.test(endpoint) ? endpoint : `${endpoint}:${DEFAULT_PORT}`;
+}

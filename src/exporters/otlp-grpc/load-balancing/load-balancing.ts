@@ -1,0 +1,184 @@
+import {
+  type Batch,
+  defineExporter,
+  type Exporter,
+  type ExporterContext,
+  type PartialRejection,
+  Refusal,
+  type SendOptions,
+  SIGNALS,
+} from "../../../plugin.js";
+import {
+  type ClientAuthenticator,
+  chooseRefusal,
+  clientAuthenticator,
+  ERROR_CODES,
+  parseGrpcTarget,
+  partition,
+  SHAPES,
+  toRefusal,
+} from "../../../runtime/kit.js";
+import { otlpGrpcExporter } from "../otlp-grpc.js";
+import { type Backend, copyOf } from "./backend.js";
+import { Backends, type Placement } from "./backends.js";
+import { type LoadBalancingConfig, loadBalancingSchema, withPort } from "./config.js";
+import { createResolver, type EndpointResolver } from "./resolvers.js";
+import { defaultRoutingKey, hasRoutingKey, recordHasher } from "./routing-key.js";
+
+/** Sends records with the same key to the same one of several endpoints. */
+export const loadBalancingExporter = defineExporter<LoadBalancingConfig>({
+  type: "load_balancing",
+  aliases: ["loadbalancing"],
+  summary: "Sends OTLP over gRPC to several endpoints: records of one trace, service or the like always to the same.",
+  signals: SIGNALS,
+  schema: loadBalancingSchema,
+  refusesSignal: ({ routing_key }, signal) =>
+    routing_key === undefined || hasRoutingKey(signal, routing_key)
+      ? undefined
+      : `${signal} have no ${routing_key}: choose another routing_key`,
+  create: (config, context) => new LoadBalancingExporter(config, context),
+});
+
+/** The records of a request that go to one endpoint. */
+interface Share {
+  readonly number: number;
+  readonly backend: Backend;
+  readonly batch: Batch;
+}
+
+/**
+ * Where a record goes is decided whenever it is sent, by the ring of that moment: what waits in the queue for an endpoint that
+ * has gone is sent to the one that has its keys now. When only some endpoints take their share, the queue is told which
+ * records are left (see `Undelivered`).
+ */
+class LoadBalancingExporter implements Exporter {
+  private readonly config: LoadBalancingConfig;
+  private readonly context: ExporterContext;
+  private readonly backends: Backends;
+  private readonly resolver: EndpointResolver;
+  private authenticator: ClientAuthenticator | undefined;
+
+  constructor(config: LoadBalancingConfig, context: ExporterContext) {
+    this.config = config;
+    this.context = context;
+    this.backends = new Backends(context, (endpoint) => this.createExporter(endpoint));
+    this.resolver = createResolver(config, context);
+  }
+
+  get metadataKeys(): readonly string[] {
+    return this.authenticator?.metadataKeys ?? [];
+  }
+
+  async start(): Promise<void> {
+    this.authenticator = clientAuthenticator(this.config.protocol.otlp.auth, this.context);
+    let isStarting = true;
+    let first: Promise<void> | undefined;
+    await this.resolver.start((endpoints) => {
+      const updated = this.backends.update(endpoints);
+      if (isStarting) first = updated;
+      updated.catch((error: unknown) => {
+        if (!isStarting) this.context.logger.error({ err: error }, "an endpoint cannot be used");
+      });
+    });
+    try {
+      await first;
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+    isStarting = false;
+  }
+
+  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
+    const placement = this.backends.current;
+    if (placement.ring.isEmpty) throw noEndpoints();
+    const { shares, owners } = this.share(batch, placement);
+    const results = await Promise.allSettled(
+      shares.map(({ backend, batch: own }) => backend.send(own, abort, options)),
+    );
+    const failed = shares.filter((_share, i) => results[i]!.status === "rejected");
+    if (failed.length === 0) return mergeRejections(results);
+    throw refusalOf(results, failed, owners, placement);
+  }
+
+  /** One that answers is enough: the share of the others waits. */
+  async check(abort: AbortSignal): Promise<void> {
+    const { backends } = this.backends.current;
+    if (backends.length === 0) throw noEndpoints();
+    const checks = backends.map((backend) => backend.check(abort));
+    await Promise.any(checks).catch((error: AggregateError) => {
+      throw error.errors[0];
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.resolver.stop();
+    await this.backends.stop();
+  }
+
+  private createExporter(endpoint: string): Exporter {
+    const { endpoint: _, timeout: __, sending_queue: ___, retry_on_failure: ____, ...keys } = this.config.protocol.otlp;
+    const target = parseGrpcTarget(withPort(endpoint));
+    if (target === undefined) throw new Refusal("permanent", `${endpoint} is no address`, { category: "integration" });
+    return otlpGrpcExporter.create({ ...keys, endpoint: target }, this.context);
+  }
+
+  /** `owners` has the number of the endpoint of every record. */
+  private share(batch: Batch, { ring, backends }: Placement): { shares: Share[]; owners: Uint16Array } {
+    const owners = new Uint16Array(batch.count);
+    const { routing_key: key = defaultRoutingKey(batch.signal), routing_attributes: attributes = [] } = this.config;
+    const hash = recordHasher(batch, key, attributes);
+    // Records without a key stay together, so that a batch of them is not torn.
+    const anywhere = Math.floor(this.context.random() * backends.length);
+    let index = 0;
+    const parts = partition(batch, SHAPES[batch.signal], backends.length, (walk, start, end) => {
+      const hashed = hash(walk, start, end);
+      const owner = hashed === undefined ? anywhere : ring.ownerOf(hashed);
+      owners[index++] = owner;
+      return owner;
+    });
+    const shares = backends.flatMap((backend, number) => {
+      const own = parts[number];
+      return own === undefined ? [] : [{ number, backend, batch: own }];
+    });
+    return { shares: shares.length > 0 ? shares : [{ number: 0, backend: backends[0]!, batch }], owners };
+  }
+}
+
+/**
+ * What the queue is told. An endpoint's own word if it alone was to take the request; but while other endpoints are well, that
+ * it is not says nothing of the exporter. What several were to take is sent again share by share, to those that failed.
+ */
+function refusalOf(
+  results: readonly PromiseSettledResult<PartialRejection | undefined>[],
+  failed: readonly Share[],
+  owners: Uint16Array,
+  { backends }: Placement,
+): Refusal {
+  const refusals = results.flatMap((result) => (result.status === "rejected" ? [toRefusal(result.reason)] : []));
+  const refusal = refusals.reduce(chooseRefusal);
+  if (results.length === 1 && refusal.kind === "permanent") return refusal;
+  if (failed.length === results.length && backends.every(({ isFailing }) => isFailing)) return refusal;
+  const numbers = new Set(failed.map(({ number }) => number));
+  const marks = owners.map((owner) => (numbers.has(owner) ? owner + 1 : 0));
+  const isOutage = failed.every(({ backend }) => backend.isDown);
+  const kind = refusal.kind === "permanent" ? "transient" : refusal.kind;
+  return copyOf(refusal, refusal.message, { undelivered: { marks, isOutage } }, kind);
+}
+
+/** All of them took their shares; some may have rejected records of theirs. */
+function mergeRejections(
+  results: readonly PromiseSettledResult<PartialRejection | undefined>[],
+): PartialRejection | undefined {
+  const partials = results.flatMap((result) =>
+    result.status === "fulfilled" && result.value !== undefined ? [result.value] : [],
+  );
+  if (partials.length === 0) return undefined;
+  const rejected = partials.reduce((sum, partial) => sum + partial.rejected, 0);
+  return { rejected, message: partials.map(({ message }) => message).join("; ") };
+}
+
+function noEndpoints(): Refusal {
+  const message = "the resolver has found no endpoint yet: what comes waits in the queue";
+  return new Refusal("transient", message, { code: ERROR_CODES.SLUICE_NO_ENDPOINTS });
+}

@@ -1,0 +1,114 @@
+import { Resolver as DnsClient, lookup } from "node:dns/promises";
+import { isIPv6 } from "node:net";
+import { type Clock, type Counter, type ExporterContext, limitedLog } from "../../../plugin.js";
+import type { DnsResolverConfig, LoadBalancingConfig } from "./config.js";
+import { KubernetesResolver } from "./kubernetes-resolver.js";
+
+/** Says which endpoints there are. */
+export interface EndpointResolver {
+  /** Resolves when the first answer has come, or has taken too long. `onChange` is told of every list that can be had, changed or not. */
+  start(onChange: (endpoints: readonly string[]) => void): Promise<void>;
+  stop(): void;
+}
+
+/** Notes how a resolution went; of one that failed, the log is told why. */
+export type NoteResolution = (error?: unknown) => void;
+
+export function createResolver({ resolver }: LoadBalancingConfig, context: ExporterContext): EndpointResolver {
+  if (resolver.k8s) return new KubernetesResolver(resolver.k8s, context, noteResolutions("k8s", context));
+  if (resolver.dns) return new DnsResolver(resolver.dns, context.clock, noteResolutions("dns", context));
+  const hostnames = resolver.static!.hostnames;
+  const note = noteResolutions("static", context);
+  return {
+    async start(onChange) {
+      note();
+      onChange(hostnames);
+    },
+    stop() {},
+  };
+}
+
+function noteResolutions(resolver: string, { id, metrics, clock, logger }: ExporterContext): NoteResolution {
+  const description = "Times that the endpoints were asked for.";
+  const counter = (success: string): Counter =>
+    metrics.counter("otelcol_loadbalancer_num_resolutions", { description }, { exporter: id, resolver, success });
+  const [succeeded, failed] = [counter("true"), counter("false")];
+  const logFailure = limitedLog<unknown>(clock, (error, suppressed) =>
+    logger.warn(
+      { resolver, err: error, suppressed },
+      "the endpoints could not be found out; those known last are used",
+    ),
+  );
+  return (error) => {
+    if (error === undefined) return succeeded.add(1);
+    failed.add(1);
+    logFailure(error);
+  };
+}
+
+/** Looks a name up again and again. A failure changes nothing: servers do not vanish because a DNS server did. */
+class DnsResolver implements EndpointResolver {
+  private readonly config: DnsResolverConfig;
+  private readonly clock: Clock;
+  private readonly note: NoteResolution;
+  private readonly client: DnsClient | undefined;
+  private cancelTimer: (() => void) | undefined;
+  private isStopped = false;
+
+  constructor(config: DnsResolverConfig, clock: Clock, note: NoteResolution) {
+    this.config = config;
+    this.clock = clock;
+    this.note = note;
+    if (config.servers === undefined) return;
+    this.client = new DnsClient({ timeout: config.timeout, tries: 1 });
+    this.client.setServers(config.servers);
+  }
+
+  async start(onChange: (endpoints: readonly string[]) => void): Promise<void> {
+    await this.resolve(onChange);
+  }
+
+  stop(): void {
+    this.isStopped = true;
+    this.cancelTimer?.();
+    this.client?.cancel();
+  }
+
+  private async resolve(onChange: (endpoints: readonly string[]) => void): Promise<void> {
+    try {
+      const addresses = await this.withinTime(this.client ? this.ask(this.client) : this.lookUp());
+      if (this.isStopped) return;
+      this.note();
+      onChange(addresses.map((address) => `${isIPv6(address) ? `[${address}]` : address}:${this.config.port}`));
+    } catch (error) {
+      if (this.isStopped) return;
+      this.note(error);
+    }
+    this.cancelTimer = this.clock.after(this.config.interval, () => void this.resolve(onChange));
+  }
+
+  /** As other programs of this machine do: with its hosts file and search domains. */
+  private async lookUp(): Promise<string[]> {
+    const found = await lookup(this.config.hostname, { all: true });
+    return found.map(({ address }) => address);
+  }
+
+  private async ask(client: DnsClient): Promise<string[]> {
+    const { hostname } = this.config;
+    const answers = await Promise.allSettled([client.resolve4(hostname), client.resolve6(hostname)]);
+    const addresses = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+    const failures = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason as Error] : []));
+    // Half an answer would move keys to and fro: a name without addresses of one kind says so.
+    const failure = failures.find((error) => (error as NodeJS.ErrnoException).code !== "ENODATA");
+    if (failure !== undefined || addresses.length === 0) throw failure ?? failures[0];
+    return addresses;
+  }
+
+  private withinTime<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const { timeout, hostname } = this.config;
+      const cancel = this.clock.after(timeout, () => reject(new Error(`${hostname}: no answer within ${timeout} ms`)));
+      work.then(resolve, reject).finally(cancel);
+    });
+  }
+}
