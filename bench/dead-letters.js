@@ -82,6 +82,8 @@ async function manyOf() {
   console.log(`open with ${ENTRIES} dead letters: ${(performance.now() - start).toFixed(0)} ms`);
   await say("first page of 100", () => admin.listDeadLetters({ limit: 100 }));
   await say("first page of 100, a filter that finds nothing", () => admin.listDeadLetters({ limit: 100, event: "no" }));
+  await say("all causes", () => untilCounted(admin));
+  await say("every page of a text that is nowhere", () => everyPage(admin, { text: "is nowhere" }));
   await say("stats", () => admin.deadLetterStats({}));
   await close();
   const store = await openStore(path, "fsync");
@@ -99,6 +101,18 @@ async function manyOf() {
   console.log(`put meanwhile: p50 ${at(busy, 0.5)} ms, p99 ${at(busy, 0.99)} ms`);
   console.log(`put otherwise: p50 ${at(quiet, 0.5)} ms, p99 ${at(quiet, 0.99)} ms`);
   await store.close();
+}
+
+/** @typedef {Awaited<ReturnType<typeof openOfflineQueues>>["admin"]} Admin */
+
+async function untilCounted(/** @type {Admin} */ admin) {
+  while (!(await admin.deadLetterGroups({})).isComplete);
+}
+
+async function everyPage(/** @type {Admin} */ admin, /** @type {{ text: string }} */ query) {
+  let cursor;
+  do ({ cursor } = await admin.listDeadLetters({ ...query, ...(cursor !== undefined && { cursor }) }));
+  while (cursor !== undefined);
 }
 
 async function putsDuring(/** @type {LevelStore} */ store, /** @type {Promise<unknown>} */ other) {
@@ -140,8 +154,14 @@ function deadLetterOf(/** @type {import("../dist/runtime/contract/entry.js").Ent
 }
 
 async function say(/** @type {string} */ what, /** @type {() => Promise<unknown>} */ run) {
-  const times = [await timed(run), await timed(run), await timed(run)];
-  console.log(`${what}: ${times.map((ms) => ms.toFixed(0)).join(", ")} ms`);
+  const times = [];
+  for (let i = 0; i < 3; i++) {
+    const before = process.cpuUsage();
+    const ms = await timed(run);
+    const { user, system } = process.cpuUsage(before);
+    times.push(`${ms.toFixed(0)} (CPU ${((user + system) / 1000).toFixed(0)})`);
+  }
+  console.log(`${what}: ${times.join(", ")} ms`);
 }
 
 async function timed(/** @type {() => Promise<unknown>} */ run) {

@@ -293,6 +293,10 @@ export const ROOMS = [
     path: "src/extensions/reliability/dead-letters/change/",
     purpose: "dead letters changed on their way back: edited, transformed, moved to another exporter, and compared",
   },
+  {
+    path: "src/extensions/reliability/dead-letters/search/",
+    purpose: "dead letters found: what is known of each in memory, filters, pages, counts by cause",
+  },
   { path: "src/extensions/reliability/dead-letters/transfer/", purpose: "dead letters as lines, out and in again" },
   {
     path: "src/extensions/reliability/operate/",

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
 import { hasBrowser, launchBrowser, openPage } from "./browser.js";
@@ -12,7 +12,8 @@ const VIEWER_TOKEN = "token-of-one-who-only-looks";
 /** As many as a page must cope with are a hundred thousand; they only take longer to make. */
 const ENTRIES = Number(process.env["SLUICE_MANY_FAILURES"] ?? 10_000);
 const CAUSES = 200;
-const MAX_HEAP_BYTES = 40 * 1024 * 1024;
+/** Of what the page keeps: what is left for the garbage collector is the browser's own business. */
+const MAX_HEAP_BYTES = 20 * 1024 * 1024;
 
 describe.skipIf(!hasBrowser)("the console with very many dead letters", () => {
   let agent: AgentProcess;
@@ -65,7 +66,7 @@ service:
     }
     await page.getByText("The first 1,000; filter to see others.").waitFor();
     expect(await page.getByRole("button", { name: "Load more" }).count()).toBe(0);
-    expect(await page.evaluate("performance.memory.usedJSHeapSize")).toBeLessThan(MAX_HEAP_BYTES);
+    expect(await keptHeap(page)).toBeLessThan(MAX_HEAP_BYTES);
     expect(problems).toEqual([]);
   }, 120_000);
 
@@ -92,3 +93,9 @@ service:
     await page.getByText("the filter text looks into records: that needs the role reveal").waitFor();
   }, 60_000);
 });
+
+async function keptHeap(page: Page): Promise<number> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("HeapProfiler.collectGarbage");
+  return (await session.send("Runtime.getHeapUsage")).usedSize;
+}

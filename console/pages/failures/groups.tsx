@@ -19,6 +19,8 @@ const ROWS = 50;
 
 interface GroupPage {
   readonly groups: readonly Group[];
+  readonly total: number;
+  readonly others: number;
   readonly isComplete: boolean;
   readonly looked: number;
   readonly at: Time;
@@ -39,6 +41,7 @@ export function Groups({ filters }: { filters: Filters }) {
           {(page.isComplete || page.groups.length > 0) && (
             <GroupTable key={path} filters={filters} groups={page.groups} />
           )}
+          <Unlisted page={page} />
         </>
       )}
     </Load>
@@ -56,6 +59,19 @@ function CountNote({ page: { isComplete, looked, at } }: { page: GroupPage }) {
   return (
     <p class="dim">
       Counted <Ago at={at} />.
+    </p>
+  );
+}
+
+/** Causes can be made up by whoever sends: what a list of them leaves out is said. */
+function Unlisted({ page: { groups, total, others } }: { page: GroupPage }) {
+  const causes = total - groups.length;
+  if (causes <= 0 && others === 0) return null;
+  return (
+    <p class="note">
+      {causes > 0 && `${countText(causes)} more causes with fewer entries are not listed. `}
+      {others > 0 && `${countText(others)} entries are of further causes, too many to tell apart. `}
+      Filter, or look at the entries, to see them.
     </p>
   );
 }

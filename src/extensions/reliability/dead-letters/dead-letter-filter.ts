@@ -22,7 +22,9 @@ export interface DeadLetterFilter {
 /** What a filter may know of what could not be delivered, beside its records. */
 export interface DeadLetterFacts {
   readonly exporter: string;
-  readonly cause: Pick<DeadLetterCause, "reason" | "category" | "error">;
+  readonly cause: Pick<DeadLetterCause, "reason" | "category"> & {
+    readonly error: Pick<DeadLetterCause["error"], "class">;
+  };
   readonly attempts: number;
 }
 
@@ -55,14 +57,14 @@ export function createDeadLetterFilter(settings: FilterSettings): DeadLetterFilt
   return {
     decide: (batch, about) => {
       try {
-        return isWorthKeeping(batch, factsOf(about)) ? "save" : "discard";
+        return isWorthKeeping(batch, conditionFacts(about)) ? "save" : "discard";
       } catch {
         return "save";
       }
     },
     savedByRule: (batch, about) => {
       try {
-        const saved = savedByRule(batch, factsOf(about)).filter(({ count }) => count > 0);
+        const saved = savedByRule(batch, conditionFacts(about)).filter(({ count }) => count > 0);
         return saved.length === 0 ? undefined : Batch.merge(saved);
       } catch {
         return batch;
@@ -71,7 +73,8 @@ export function createDeadLetterFilter(settings: FilterSettings): DeadLetterFilt
   };
 }
 
-function factsOf({ exporter, cause, attempts }: DeadLetterFacts): BatchFacts {
+/** The same as a condition reads it. */
+export function conditionFacts({ exporter, cause, attempts }: DeadLetterFacts): BatchFacts {
   const facts: Record<(typeof DEAD_LETTER_FACTS)[number], string | bigint> = {
     "dead_letter.exporter": exporter,
     "dead_letter.reason": cause.reason,

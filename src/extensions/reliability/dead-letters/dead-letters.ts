@@ -1,8 +1,7 @@
-import { AdminError, type DeadLetterPage, type DeadLetterQuery, type Entry, glob } from "../../../runtime/kit.js";
+import { AdminError, type DeadLetterQuery, type Entry, glob } from "../../../runtime/kit.js";
 import { type ExporterControl, hasQueue, type QueueControl } from "../operate/exporter-control.js";
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
-import { decodeCursor, encodeCursor } from "./cursor.js";
-import { payloadMatcher } from "./payload-matcher.js";
+import { asSearched, matchRecords, recordTest } from "./search/record-test.js";
 
 /** All exporters, with a queue or without, by id. */
 export type Controls = ReadonlyMap<string, ExporterControl>;
@@ -12,15 +11,10 @@ export interface LocatedEntry extends StoredEntry {
   readonly control: QueueControl;
 }
 
-const DEFAULT_PAGE_SIZE = 50;
 export const MAX_PAGE_SIZE = 1000;
-const READ_CHUNK_SIZE = 500;
+export const READ_CHUNK_SIZE = 500;
 /** Entries that are deleted in one write. */
 export const DELETE_CHUNK_SIZE = 200;
-/** A filter that finds little must not make one answer take long: about a tenth of a second for so many. */
-const MAX_SCANNED = 5000;
-/** The same where the payload of each must be read. */
-const MAX_PAYLOADS_SCANNED = 1000;
 
 /** True for the entries a query asks for. */
 export function queryMatcher(query: DeadLetterQuery): (entry: Entry) => boolean {
@@ -61,116 +55,70 @@ export function queriedControls(controls: Controls, { exporter }: DeadLetterQuer
   return wanted.filter(hasQueue);
 }
 
-/** Goes through a store's dead letters page by page; what comes or goes meanwhile does no harm. */
+/** Goes through a store's dead letters; what comes or goes meanwhile does no harm. */
 export async function* walkDeadLetters(
   store: QueueStore,
   order: "oldest" | "newest" = "oldest",
   after?: EntryRef,
-  chunkSize = READ_CHUNK_SIZE,
 ): AsyncGenerator<StoredEntry> {
+  for await (const page of pagesOfDeadLetters(store, order, after)) yield* page;
+}
+
+/** The same, as many at a time as are read together. */
+export async function* pagesOfDeadLetters(
+  store: QueueStore,
+  order: "oldest" | "newest" = "oldest",
+  after?: EntryRef,
+  chunkSize = READ_CHUNK_SIZE,
+): AsyncGenerator<readonly StoredEntry[]> {
   for (let position = after; ; ) {
     const page = await store.failed(position, chunkSize, order);
-    yield* page;
+    yield page;
     const last = page.at(-1);
     if (last === undefined || page.length < chunkSize) return;
     position = last.ref;
   }
 }
 
-/** The same with the filters that are about records. */
-export function foundMatcher(query: DeadLetterQuery): (found: LocatedEntry) => boolean | Promise<boolean> {
-  const matches = queryMatcher(query);
-  const matchesPayload = payloadMatcher(query);
-  if (matchesPayload === undefined) return ({ entry }) => matches(entry);
-  return (found) => matches(found.entry) && matchesPayload(found);
-}
-
 /** All dead letters a query finds, store by store, the oldest first; its limit and cursor are not looked at. */
 export async function* searchDeadLetters(controls: Controls, query: DeadLetterQuery): AsyncGenerator<LocatedEntry> {
-  const matches = foundMatcher(query);
-  for (const control of queriedControls(controls, query)) {
-    for await (const stored of walkDeadLetters(control.store)) {
-      const found = { ...stored, control };
-      if (await matches(found)) yield found;
-    }
-  }
+  for (const control of queriedControls(controls, query))
+    for await (const stored of findDeadLetters(control.store, query)) yield { ...stored, control };
 }
 
-/**
- * One page of what a query finds, all stores merged by the time of the failure. When a filter finds little it ends early,
- * with a cursor: the next page goes on from there.
- */
-export async function listPage(
-  controls: Controls,
+/** Those of one store, the oldest first, up to one of them: what fails meanwhile could otherwise make it endless. */
+export async function* findDeadLetters(
+  store: QueueStore,
   query: DeadLetterQuery,
-  maxScanned = MAX_SCANNED,
-): Promise<DeadLetterPage> {
-  const { limit = DEFAULT_PAGE_SIZE, order = "newest" } = query;
-  const positions: Record<string, EntryRef> =
-    query.cursor === undefined ? {} : { ...decodeCursor(query.cursor, query) };
-  const matches = foundMatcher(query);
-  const chunkSize = Math.min(isFiltered(query) ? READ_CHUNK_SIZE : limit + 1, READ_CHUNK_SIZE);
-  const limitOfScan = payloadMatcher(query) === undefined ? maxScanned : Math.min(maxScanned, MAX_PAYLOADS_SCANNED);
-  const sources = await Promise.all(
-    queriedControls(controls, query).map((control) =>
-      openMergeSource(control, order, positions[control.id], chunkSize),
-    ),
-  );
-  const entries: Entry[] = [];
-  for (let scanned = 0; ; scanned++) {
-    const source = nextSource(sources, order);
-    if (source?.stored === undefined) return { entries };
-    const { ref, entry } = source.stored;
-    const isMatch = await matches({ ...source.stored, control: source.control });
-    if (scanned >= limitOfScan || (isMatch && entries.length === limit))
-      return { entries, cursor: encodeCursor(positions, query) };
-    if (isMatch) entries.push(entry);
-    positions[source.id] = ref;
-    await source.advance();
+  last = Number.POSITIVE_INFINITY,
+): AsyncGenerator<StoredEntry> {
+  const matches = entryMatcher(store, query);
+  for await (const page of pagesOfDeadLetters(store)) {
+    yield* await matches(page.filter(({ ref }) => ref <= last));
+    if ((page.at(-1)?.ref ?? 0) > last) return;
   }
 }
 
-function isFiltered({ exporter: _, limit: __, cursor: ___, order: ____, ...filters }: DeadLetterQuery): boolean {
-  return Object.values(filters).some((value) => value !== undefined);
-}
-
-interface MergeSource {
-  readonly id: string;
-  readonly control: QueueControl;
-  stored: StoredEntry | undefined;
-  advance(): Promise<void>;
-}
-
-async function openMergeSource(
-  control: QueueControl,
-  order: "oldest" | "newest",
-  after: EntryRef | undefined,
-  chunkSize: number,
-): Promise<MergeSource> {
-  const { id, store } = control;
-  const entries = walkDeadLetters(store, order, after, chunkSize);
-  const source: MergeSource = {
-    ...{ id, control },
-    stored: undefined,
-    async advance() {
-      source.stored = (await entries.next()).value ?? undefined;
-    },
+/** Those of some entries that match all filters of a query. */
+export function entryMatcher(
+  store: QueueStore,
+  query: DeadLetterQuery,
+): (entries: readonly StoredEntry[]) => Promise<readonly StoredEntry[]> {
+  const matches = queryMatcher(query);
+  const test = recordTest(query);
+  return async (entries) => {
+    const matching = entries.filter(({ entry }) => matches(entry));
+    if (test === undefined) return matching;
+    return matchRecords(
+      store,
+      matching.map((stored) => ({ ...stored, ...asSearched(stored) })),
+      test,
+    );
   };
-  await source.advance();
-  return source;
 }
 
-/** The head whose entry comes next. */
-function nextSource(sources: readonly MergeSource[], order: "oldest" | "newest"): MergeSource | undefined {
-  const sign = order === "oldest" ? 1 : -1;
-  let best: MergeSource | undefined;
-  for (const source of sources) {
-    if (source.stored === undefined) continue;
-    if (best === undefined || sign * (failedAt(source) - failedAt(best)) < 0) best = source;
-  }
-  return best;
-}
-
-function failedAt({ stored }: MergeSource): number {
-  return stored?.entry.failure?.at ?? 0;
+/** The dead letter of this ref; undefined when there is none any more. */
+export async function readDeadLetter(store: QueueStore, ref: EntryRef): Promise<StoredEntry | undefined> {
+  const [stored] = await store.failed(ref - 1, 1, "oldest");
+  return stored?.ref === ref ? stored : undefined;
 }

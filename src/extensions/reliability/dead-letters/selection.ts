@@ -1,15 +1,14 @@
 import { AdminError, type DeadLetterQuery, type Entry, type Selection } from "../../../runtime/kit.js";
-import { checkQuery } from "./check-query.js";
 import {
   type Controls,
-  foundMatcher,
+  findDeadLetters,
   isDeleted,
   type LocatedEntry,
   queriedControls,
   searchDeadLetters,
-  walkDeadLetters,
 } from "./dead-letters.js";
 import type { ReplayPlan } from "./replay.js";
+import { checkQuery } from "./search/check-query.js";
 
 const MAX_IDS = 10_000;
 
@@ -80,16 +79,12 @@ async function* candidatesUpTo(
   lastRefs: ReadonlyMap<string, number>,
   limit: number,
 ): AsyncGenerator<LocatedEntry> {
-  const matches = foundMatcher(query);
   let left = limit;
   for (const control of queriedControls(controls, query)) {
-    for await (const stored of walkDeadLetters(control.store)) {
+    for await (const stored of findDeadLetters(control.store, query, lastRefs.get(control.id) ?? -1)) {
       if (left === 0) return;
-      if (stored.ref > (lastRefs.get(control.id) ?? -1)) break;
-      const found = { ...stored, control };
-      if (!(await matches(found))) continue;
       left--;
-      yield found;
+      yield { ...stored, control };
     }
   }
 }

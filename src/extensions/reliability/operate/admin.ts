@@ -10,12 +10,14 @@ import {
 import { editDeadLetter } from "../dead-letters/change/edit.js";
 import type { ReplayServices } from "../dead-letters/change/replay-chunk.js";
 import { plannedOptions } from "../dead-letters/change/replay-options.js";
-import { checkQuery } from "../dead-letters/check-query.js";
-import { DeadLetterGrouping } from "../dead-letters/dead-letter-groups.js";
-import { countDeadLetters } from "../dead-letters/dead-letter-stats.js";
-import { type Controls, controlOf, listPage, queriedControls } from "../dead-letters/dead-letters.js";
+import { type Controls, controlOf, queriedControls } from "../dead-letters/dead-letters.js";
 import { deleteSelected, restoreSelected } from "../dead-letters/deletion.js";
 import { replayDeadLetters } from "../dead-letters/replay.js";
+import { checkQuery } from "../dead-letters/search/check-query.js";
+import { DeadLetterGrouping } from "../dead-letters/search/dead-letter-groups.js";
+import { countDeadLetters } from "../dead-letters/search/dead-letter-stats.js";
+import { FailureIndexes } from "../dead-letters/search/failure-indexes.js";
+import { listPage } from "../dead-letters/search/list-page.js";
 import { findEntry, selectDeadLetters } from "../dead-letters/selection.js";
 import { exportLines, importLines } from "../dead-letters/transfer/transfer.js";
 import { auditedAdmin } from "../records/audited-admin.js";
@@ -40,7 +42,9 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
   moves.setControls(controls);
   const maskSample = view();
   const replayServices = { ...services, tracker, originals, moves, maskSample };
-  const grouping = new DeadLetterGrouping(controls, services.clock);
+  const { clock } = services;
+  const indexes = new FailureIndexes();
+  const grouping = new DeadLetterGrouping(controls, indexes, clock);
   const admin: Admin = {
     actingAs: (operator) => auditedAdmin(admin, services.records, operator),
     audit: (query) => withAdminErrors(() => audit.list(query)),
@@ -57,7 +61,7 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
     async listDeadLetters(query) {
       checkQuery(query);
       return withAdminErrors(async () => {
-        const page = await listPage(controls, query);
+        const page = await listPage(controls, query, { indexes, clock });
         return { ...page, entries: page.entries.map(withoutMetadata) };
       });
     },

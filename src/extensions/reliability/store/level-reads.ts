@@ -13,13 +13,22 @@ import {
   firstPending,
   loadEntry,
   loadPayload,
+  loadWholePayloads,
   pendingFrom,
   UnreadableEntryError,
 } from "./level/reader.js";
 import type { StoreState } from "./level/store-state.js";
 import type { Transaction } from "./level/transaction.js";
 import { sequenceOfId } from "./new-entry.js";
-import { type EntryRef, noSuchEntry, type OpenReport, type StoredEntry, StoreError } from "./store.js";
+import {
+  type EntryRef,
+  isEntryGone,
+  noSuchEntry,
+  type OpenReport,
+  type StoredEntry,
+  StoreError,
+  type WantedPayload,
+} from "./store.js";
 
 /** Commits what `work` does to these entries, about so many bytes; resolves with its result once it is written. */
 export type CommitChange = <T>(
@@ -116,6 +125,22 @@ export class LevelReads {
         });
       },
     );
+  }
+
+  /** Those that lie in one value with their entry, which is nearly all, are read together. */
+  async payloads(wanted: readonly WantedPayload[]): Promise<(Batch | undefined)[]> {
+    const found = await this.read((db) => loadWholePayloads(db, wanted));
+    for (const [i, { ref }] of wanted.entries()) found[i] ??= await this.payloadIfThere(ref);
+    return found;
+  }
+
+  private async payloadIfThere(ref: EntryRef): Promise<Batch | undefined> {
+    try {
+      return await this.payload(ref);
+    } catch (error) {
+      if (isEntryGone(error)) return undefined;
+      throw error;
+    }
   }
 
   /** Runs a read; sets aside what it finds unreadable, repairs the database if it is damaged, and tries again. */

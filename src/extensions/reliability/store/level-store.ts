@@ -27,12 +27,14 @@ import {
   alreadyOpenError,
   closedError,
   type EntryRef,
+  type FailedWatcher,
   type LevelStoreSettings,
   type NewEntry,
   type OpenReport,
   type QueueStore,
   type StoredEntry,
   type StoreStats,
+  type WantedPayload,
 } from "./store.js";
 
 /** Who puts an entry while others are deleted waits for that commit, so one commit deletes no more than this. */
@@ -85,6 +87,7 @@ export class LevelStore implements QueueStore {
   private readonly summaryFile: SummaryFile;
   private readonly guard: WriteGuard;
   private readonly mayOpenLater: boolean;
+  private readonly failedWatchers = new Set<FailedWatcher>();
   private lifecycle: "closed" | "open" | "closing" = "closed";
   private syncTimer: NodeJS.Timeout | undefined;
 
@@ -265,6 +268,15 @@ export class LevelStore implements QueueStore {
     return cached !== undefined && this.lifecycle === "open" ? cached : this.reads.payload(ref);
   }
 
+  payloads(wanted: readonly WantedPayload[]): Promise<(Batch | undefined)[]> {
+    return this.reads.payloads(wanted);
+  }
+
+  watchFailed(watcher: FailedWatcher): () => void {
+    this.failedWatchers.add(watcher);
+    return () => this.failedWatchers.delete(watcher);
+  }
+
   get stats(): StoreStats {
     const { failed, corrupt } = this.storeState.meta;
     const pending = subtractAmount(this.storeState.meta.pending, this.lazyChanges.ackedButCounted);
@@ -328,6 +340,7 @@ export class LevelStore implements QueueStore {
     await this.guard.onOpened();
     this.compactor.resume();
     await this.storeState.reset(db, meta);
+    for (const watcher of this.failedWatchers) watcher.reset();
     await this.summaryFile.start(this.storeState.meta);
     await this.noteInheritedGarbage(meta);
   }
@@ -358,8 +371,9 @@ export class LevelStore implements QueueStore {
       this.commits.add({ refs, bytes, lazy: false, apply, done: () => resolve(result), fail: reject });
     });
 
-  private onCommitted({ infos, removed, meta }: Transaction): void {
+  private onCommitted({ infos, failed, removed, meta }: Transaction): void {
     this.changesDuringReads.noteCommit(infos);
+    for (const watcher of this.failedWatchers) for (const ref of infos.keys()) watcher.changed(ref, failed.get(ref));
     for (const [ref, info] of infos) if (info === null) this.lazyChanges.onUncounted(ref);
     this.compactor.noteRemoved(removed);
     this.summaryFile.write(meta);

@@ -6,6 +6,7 @@ import {
   alreadyOpenError,
   closedError,
   type EntryRef,
+  type FailedWatcher,
   type NewEntry,
   type Note,
   type NoteNumber,
@@ -33,6 +34,7 @@ export class MemoryStore implements QueueStore {
   private lastRef = 0;
   private pendingAmount = ZERO_AMOUNT;
   private failedAmount = ZERO_AMOUNT;
+  private readonly failedWatchers = new Set<FailedWatcher>();
   readonly notes: NoteStore = new MemoryNotes();
   private isOpen = false;
   private wasOpen = false;
@@ -63,11 +65,11 @@ export class MemoryStore implements QueueStore {
 
   update(ref: EntryRef, entry: Entry): void {
     const stored = this.entries.get(ref);
-    if (this.isOpen && stored !== undefined) this.set(stored, { ...entry, state: stored.entry.state });
+    if (this.isOpen && stored !== undefined) this.set(ref, stored, { ...entry, state: stored.entry.state });
   }
 
   async fail(ref: EntryRef, entry: Entry): Promise<void> {
-    this.set(this.get(ref), { ...entry, state: "failed" });
+    this.set(ref, this.get(ref), { ...entry, state: "failed" });
   }
 
   async replace(ref: EntryRef, replacements: readonly NewEntry[]): Promise<StoredEntry[]> {
@@ -107,6 +109,11 @@ export class MemoryStore implements QueueStore {
 
   async payload(ref: EntryRef): Promise<Batch> {
     return this.get(ref).batch;
+  }
+
+  watchFailed(watcher: FailedWatcher): () => void {
+    this.failedWatchers.add(watcher);
+    return () => this.failedWatchers.delete(watcher);
   }
 
   get stats(): StoreStats {
@@ -150,13 +157,20 @@ export class MemoryStore implements QueueStore {
     this.entries.set(ref, { entry, batch });
     this.refs.set(entry.id, ref);
     this.count(entry, 1);
+    this.tell(ref, entry);
     return { ref, entry };
   }
 
-  private set(stored: MemoryEntry, entry: Entry): void {
+  private set(ref: EntryRef, stored: MemoryEntry, entry: Entry): void {
     this.count(stored.entry, -1);
     stored.entry = entry;
     this.count(entry, 1);
+    this.tell(ref, entry);
+  }
+
+  private tell(ref: EntryRef, entry: Entry | undefined): void {
+    const failed = entry?.state === "failed" ? entry : undefined;
+    for (const watcher of this.failedWatchers) watcher.changed(ref, failed);
   }
 
   private remove(ref: EntryRef): void {
@@ -165,6 +179,7 @@ export class MemoryStore implements QueueStore {
     this.entries.delete(ref);
     this.refs.delete(stored.entry.id);
     this.count(stored.entry, -1);
+    this.tell(ref, undefined);
   }
 
   private get(ref: EntryRef): MemoryEntry {

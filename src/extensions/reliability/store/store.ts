@@ -40,6 +40,10 @@ export interface QueueStore {
   find(id: string): Promise<StoredEntry | undefined>;
   /** The batch of an entry. Rejects with a `StoreError` "corrupt" when it cannot be read; then it has been set aside. */
   payload(ref: EntryRef): Promise<Batch>;
+  /** @internal Those of several at once, much cheaper each; undefined for one that is gone or cannot be read. Without it each is asked for. */
+  payloads?(wanted: readonly WantedPayload[]): Promise<(Batch | undefined)[]>;
+  /** @internal Tells what becomes of dead letters from now on, once it is written. A store without it has to be walked. */
+  watchFailed?(watcher: FailedWatcher): () => void;
 
   readonly stats: StoreStats;
   /** @internal What a pipeline's journal keeps beside its entries. A store without it is good enough for an exporter. */
@@ -96,6 +100,17 @@ export interface Amount {
   readonly entries: number;
   readonly items: number;
   readonly bytes: number;
+}
+
+/** An entry whose payload is asked for, as far as it is known. */
+export type WantedPayload = Pick<Entry, "signal" | "items"> & { readonly ref: EntryRef };
+
+/** Told of changes in the order in which they were written. */
+export interface FailedWatcher {
+  /** This is a dead letter now, with what is known of it; undefined: it is none, and mostly was none. */
+  changed(ref: EntryRef, entry: Entry | undefined): void;
+  /** The store was opened anew: all that was known of it may be wrong. */
+  reset(): void;
 }
 
 /** What a store holds. */

@@ -24,6 +24,8 @@ export interface DeadLetterGroups {
   readonly groups: readonly DeadLetterGroup[];
   /** How many groups there are. */
   readonly total: number;
+  /** Dead letters of further causes: there are too many to tell them apart. */
+  readonly others: number;
   /** False while the first count goes on: there may be more of each. */
   readonly isComplete: boolean;
   /** How many dead letters have been looked at. */

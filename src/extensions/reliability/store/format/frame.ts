@@ -57,13 +57,23 @@ export function frame(
 
 /** What is in a value; undefined when it is damaged, does not belong where it was found, or could not be decrypted. */
 export function unframe(range: KeyRange, ref: EntryRef, number: number, value: Uint8Array): ValueFrame | undefined {
+  const read = unframeBytes(range, ref, number, value);
+  return read && { head: read.head.length === 0 ? undefined : JSON.parse(read.head.toString()), body: read.body };
+}
+
+/** The same, with the head as it is written. */
+export function unframeBytes(
+  range: KeyRange,
+  ref: EntryRef,
+  number: number,
+  value: Uint8Array,
+): { readonly head: Buffer; readonly body: Buffer } | undefined {
   const bytes = Buffer.from(value.buffer, value.byteOffset, value.length);
   if (!isFrameIntact(bytes) || isEncrypted(bytes)) return undefined;
   if (bytes[4] !== range.charCodeAt(0) || bytes.readUInt16LE(6) !== number) return undefined;
   if (refOfValue(bytes) !== ref) return undefined;
   const bodyAt = HEAD_OFFSET + bytes.readUInt32LE(16);
-  const head = bodyAt === HEAD_OFFSET ? undefined : JSON.parse(bytes.toString("utf8", HEAD_OFFSET, bodyAt));
-  return { head, body: bytes.subarray(bodyAt) };
+  return { head: bytes.subarray(HEAD_OFFSET, bodyAt), body: bytes.subarray(bodyAt) };
 }
 
 /** The key that a value says it has, of which the beginning is enough; undefined when it does not say. */

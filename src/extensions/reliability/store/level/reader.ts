@@ -1,10 +1,10 @@
 import { Batch } from "../../../../plugin.js";
 import type { Entry } from "../../../../runtime/kit.js";
 import { type EntryHead, type EntryInfo, infoOf } from "../format/entry-value.js";
-import { unframe } from "../format/frame.js";
+import { unframe, unframeBytes } from "../format/frame.js";
 import { chunkKey, endOfRange, idKey, RANGES, refKey, refOf } from "../format/keys.js";
 import type { Meta } from "../format/meta.js";
-import type { EntryRef, StoredEntry } from "../store.js";
+import type { EntryRef, StoredEntry, WantedPayload } from "../store.js";
 import type { LevelDb } from "./level-db.js";
 import { decodeHead, scanKeys, scanRefs, scanRows } from "./scan.js";
 
@@ -62,6 +62,26 @@ export async function loadPayload(db: LevelDb, ref: EntryRef, info: EntryInfo): 
   const { entry } = first.head as EntryHead;
   const bytes = furtherBodies.length === 0 ? first.body : Buffer.concat([first.body, ...furtherBodies]);
   return Batch.trusted(entry.signal, bytes, entry.items);
+}
+
+/**
+ * The payloads that lie whole in the value of their entry, in one read and without decoding what stands before them;
+ * undefined for others: those in several chunks, of replayed entries, gone or damaged.
+ */
+export async function loadWholePayloads(db: LevelDb, wanted: readonly WantedPayload[]): Promise<(Batch | undefined)[]> {
+  const values = await db.getMany(wanted.map(({ ref }) => refKey(RANGES.entry, ref)));
+  return wanted.map(({ ref, signal, items }, i) => {
+    const body = values[i] && wholeBody(ref, values[i]);
+    return body && Batch.trusted(signal, body, items);
+  });
+}
+
+/** An entry's head ends with where the rest of its payload is: here, there is no rest. */
+const END_OF_WHOLE = Buffer.from('"chunks":0}');
+
+function wholeBody(ref: EntryRef, value: Uint8Array): Buffer | undefined {
+  const read = unframeBytes(RANGES.entry, ref, 0, value);
+  return read?.head.subarray(-END_OF_WHOLE.length).equals(END_OF_WHOLE) ? read.body : undefined;
 }
 
 /** Pending entries from a ref on, page by page. Goes over those that are not pending without reading them. */

@@ -36,6 +36,8 @@ export interface RemovedPayload {
 export class Transaction {
   /** Entries as this transaction leaves them; null for those it removes. */
   readonly infos = new Map<EntryRef, EntryInfo | null>();
+  /** Those of them that are dead letters. */
+  readonly failed = new Map<EntryRef, Entry>();
   readonly removed: RemovedPayload[] = [];
   readonly meta: { -readonly [K in keyof Meta]: Meta[K] };
   private onlyAdds = true;
@@ -78,7 +80,7 @@ export class Transaction {
     if (entry.state === "failed") this.writer.put(refKey(RANGES.failed, ref), frame(RANGES.failed, ref, 0, head, []));
     if (entry.state === "failed" || isIndexed(entry.id, ref)) this.onlyAdds = false;
     this.indexId(entry.id, ref);
-    this.setInfo(ref, infoOf(ref, head, false));
+    this.setInfo(ref, infoOf(ref, head, false), entry);
     return { ref, entry };
   }
 
@@ -109,7 +111,7 @@ export class Transaction {
     const head = headOf(ref, changed, info);
     const range = info.state === "failed" ? RANGES.failed : RANGES.update;
     this.writer.put(refKey(range, ref), frame(range, ref, 0, head, []));
-    this.setInfo(ref, infoOf(ref, head, info.changed || range === RANGES.update));
+    this.setInfo(ref, infoOf(ref, head, info.changed || range === RANGES.update), changed);
   }
 
   fail(ref: EntryRef, entry: Entry): void {
@@ -118,7 +120,7 @@ export class Transaction {
     const head = headOf(ref, { ...entry, state: "failed" }, info);
     this.writer.put(refKey(RANGES.failed, ref), frame(RANGES.failed, ref, 0, head, []));
     if (info.changed) this.writer.del(refKey(RANGES.update, ref));
-    this.setInfo(ref, infoOf(ref, head, false));
+    this.setInfo(ref, infoOf(ref, head, false), head.entry);
     this.meta.failedHead = Math.min(this.meta.failedHead, ref);
   }
 
@@ -224,11 +226,13 @@ export class Transaction {
     return info;
   }
 
-  private setInfo(ref: EntryRef, info: EntryInfo | null): void {
+  private setInfo(ref: EntryRef, info: EntryInfo | null, entry?: Entry): void {
     const before = this.info(ref);
     if (before !== undefined) this.count(before, -1);
     if (info !== null) this.count(info, 1);
     this.infos.set(ref, info);
+    if (info?.state === "failed" && entry !== undefined) this.failed.set(ref, entry);
+    else this.failed.delete(ref);
   }
 
   private count(info: EntryInfo, sign: 1 | -1): void {

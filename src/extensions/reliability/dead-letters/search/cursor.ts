@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { AdminError, type DeadLetterQuery } from "../../../runtime/kit.js";
-import type { EntryRef } from "../store/store.js";
+import { AdminError, type DeadLetterQuery } from "../../../../runtime/kit.js";
+import type { EntryRef } from "../../store/store.js";
 
 /** How far each exporter's dead letters have been shown. */
 export type CursorPositions = Readonly<Record<string, EntryRef>>;

@@ -1,6 +1,6 @@
-import type { DeadLetterQuery, DeadLetterStats, Entry } from "../../../runtime/kit.js";
-import { ZERO_AMOUNT } from "../store/amounts.js";
-import { type Controls, searchDeadLetters } from "./dead-letters.js";
+import type { DeadLetterQuery, DeadLetterStats, Entry } from "../../../../runtime/kit.js";
+import { ZERO_AMOUNT } from "../../store/amounts.js";
+import { type Controls, searchDeadLetters } from "../dead-letters.js";
 
 type SignatureGroup = {
   -readonly [Key in keyof DeadLetterStats["signatures"][number]]: DeadLetterStats["signatures"][number][Key];

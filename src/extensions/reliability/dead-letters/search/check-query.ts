@@ -1,7 +1,7 @@
-import { SIGNALS } from "../../../plugin.js";
-import { AdminError, type DeadLetterQuery, FAILURE_REASONS } from "../../../runtime/kit.js";
-import { MAX_PAGE_SIZE } from "./dead-letters.js";
-import { payloadMatcher } from "./payload-matcher.js";
+import { SIGNALS } from "../../../../plugin.js";
+import { AdminError, type DeadLetterQuery, FAILURE_REASONS } from "../../../../runtime/kit.js";
+import { MAX_PAGE_SIZE } from "../dead-letters.js";
+import { recordTest } from "./record-test.js";
 
 /** Rejects a query that cannot be meant, with an `AdminError` that says what to write. */
 export function checkQuery(query: DeadLetterQuery): void {
@@ -12,7 +12,7 @@ export function checkQuery(query: DeadLetterQuery): void {
   if (limit !== undefined && !(Number.isInteger(limit) && limit >= 1 && limit <= MAX_PAGE_SIZE)) {
     throw new AdminError("bad_request", `limit must be a number from 1 to ${MAX_PAGE_SIZE}`);
   }
-  payloadMatcher(query);
+  recordTest(query);
   for (const [name, time] of Object.entries({ since, until })) {
     if (time !== undefined && !Number.isFinite(time)) throw new AdminError("bad_request", `${name} is no time`);
   }

@@ -1,0 +1,260 @@
+import type { DeadLetterQuery, Entry } from "../../../../runtime/kit.js";
+import { glob } from "../../../../runtime/kit.js";
+import { entryId, sequenceOfId } from "../../store/new-entry.js";
+import type { EntryRef } from "../../store/store.js";
+import type { Searched } from "./record-test.js";
+
+/** What dead letters of one cause have in common. */
+export interface KnownCause {
+  readonly signature: string;
+  readonly exporter: string;
+  readonly reason: NonNullable<Entry["failure"]>["reason"];
+  readonly category: string;
+  readonly signal: Entry["signal"];
+  readonly error: { readonly class: string; readonly message: string };
+}
+
+/** Gets what is counted of a dead letter; the cause is undefined when it has to be read to be known. */
+export type CountRow = (cause: KnownCause | undefined, ref: EntryRef, at: number, items: number) => void;
+
+/** Causes, lists of names and ids of imports can be made up by others: further ones are not remembered. */
+const MAX_CAUSES = 2000;
+const MAX_TAGS = 1000;
+const MAX_NAME_LISTS = 10_000;
+const FIRST_CAPACITY = 1024;
+const UNKNOWN = 0;
+
+/**
+ * What filters and counts need of each dead letter of a queue, in about a hundred bytes each: a hundred thousand are looked
+ * through in a few milliseconds.
+ */
+export class FailureRows {
+  private readonly places = new Map<EntryRef, number>();
+  private readonly causes = new Interned<KnownCause>(MAX_CAUSES);
+  private readonly nameLists = new Interned<readonly string[]>(MAX_NAME_LISTS);
+  private readonly tags = new Interned<string>(MAX_TAGS);
+  private capacity = FIRST_CAPACITY;
+  private refs = new Float64Array(FIRST_CAPACITY);
+  private times = new Float64Array(FIRST_CAPACITY);
+  /** Negative for those that are deleted and can be restored. */
+  private items = new Float64Array(FIRST_CAPACITY);
+  private bytes = new Float64Array(FIRST_CAPACITY);
+  private attempts = new Uint32Array(FIRST_CAPACITY);
+  private tagOf = new Uint16Array(FIRST_CAPACITY);
+  private sequences = new Float64Array(FIRST_CAPACITY);
+  private causeOf = new Uint16Array(FIRST_CAPACITY);
+  private namesOf = new Uint16Array(FIRST_CAPACITY);
+
+  get size(): number {
+    return this.places.size;
+  }
+
+  /** Some have causes that were not remembered, and there would be room for them now. */
+  get shouldReadAgain(): boolean {
+    return this.causes.shouldReadAgain || this.nameLists.shouldReadAgain;
+  }
+
+  has(ref: EntryRef): boolean {
+    return this.places.has(ref);
+  }
+
+  set(ref: EntryRef, entry: Entry): void {
+    const { failure } = entry;
+    if (failure === undefined) return this.delete(ref);
+    const before = this.places.get(ref);
+    const place = before ?? this.places.size;
+    if (before !== undefined) this.release(place);
+    else this.places.set(ref, place);
+    if (place >= this.capacity) this.grow();
+    const { id, exporter, signal } = entry;
+    const { signature, reason, category, names } = failure;
+    const { class: kind, message } = failure.error;
+    const causeKey = `${signal} ${reason} ${exporter} ${category}\n${signature}`;
+    this.refs[place] = ref;
+    this.times[place] = failure.at;
+    this.items[place] = entry.deletedAt === undefined ? entry.items : -1 - entry.items;
+    this.bytes[place] = entry.bytes;
+    this.attempts[place] = entry.attempts;
+    this.causeOf[place] = this.causes.hold(causeKey, () => ({
+      ...{ signature, exporter, reason, category, signal },
+      error: { class: kind, message },
+    }));
+    const sequence = sequenceOfId(id) ?? 0;
+    const tag = id.slice(0, id.lastIndexOf("-"));
+    this.sequences[place] = sequence;
+    this.tagOf[place] = entryId(tag, sequence) === id ? this.tags.hold(tag, () => tag) : this.tags.holdUnknown();
+    this.namesOf[place] = this.nameLists.hold(namesKey(names), () => names);
+  }
+
+  delete(ref: EntryRef): void {
+    const place = this.places.get(ref);
+    if (place === undefined) return;
+    this.release(place);
+    this.places.delete(ref);
+    const last = this.places.size;
+    if (place === last) return;
+    for (const column of this.columns()) column[place] = column[last]!;
+    this.places.set(this.refs[place]!, place);
+  }
+
+  /** Those that match, in no order, and those that have to be read to know. Filters that are about records are not looked at. */
+  select(query: DeadLetterQuery): { readonly sure: Float64Array; readonly unsure: Float64Array } {
+    const { since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY, deleted = false } = query;
+    const causes = this.causes.verdicts((cause) => isCauseWanted(cause, query));
+    const isEvent = query.event === undefined ? undefined : glob(query.event);
+    const names = this.nameLists.verdicts((list) => isEvent === undefined || list.some(isEvent));
+    if (isEvent === undefined) names[UNKNOWN] = YES;
+    if (!asksForCause(query)) causes[UNKNOWN] = YES;
+    const sure = new Float64Array(this.size);
+    const unsure: EntryRef[] = [];
+    let found = 0;
+    for (let place = 0; place < this.size; place++) {
+      const at = this.times[place]!;
+      if (at < since || at >= until || this.items[place]! < 0 !== deleted) continue;
+      const cause = causes[this.causeOf[place]!]!;
+      const name = names[this.namesOf[place]!]!;
+      if (cause === NO || name === NO) continue;
+      if (cause === YES && name === YES) sure[found++] = this.refs[place]!;
+      else unsure.push(this.refs[place]!);
+    }
+    return { sure: sure.subarray(0, found), unsure: Float64Array.from(unsure) };
+  }
+
+  /** Shows these, those that are there. */
+  count(refs: Iterable<EntryRef>, count: CountRow): void {
+    for (const ref of refs) {
+      const place = this.places.get(ref);
+      if (place !== undefined)
+        count(this.causes.get(this.causeOf[place]!), ref, this.times[place]!, this.itemsAt(place));
+    }
+  }
+
+  /** Undefined when there is none, or it has to be read to be known. */
+  idOf(ref: EntryRef): string | undefined {
+    const place = this.places.get(ref);
+    const tag = place === undefined ? undefined : this.tags.get(this.tagOf[place]!);
+    return tag === undefined ? undefined : entryId(tag, this.sequences[place!]!);
+  }
+
+  /** What has to be known of one to look into its records; undefined as above. */
+  searched(ref: EntryRef): Searched | undefined {
+    const place = this.places.get(ref);
+    const cause = place === undefined ? undefined : this.causes.get(this.causeOf[place]!);
+    if (place === undefined || cause === undefined) return undefined;
+    const facts = { exporter: cause.exporter, cause, attempts: this.attempts[place]! };
+    return { ref, signal: cause.signal, items: this.itemsAt(place), bytes: this.bytes[place]!, facts };
+  }
+
+  private itemsAt(place: number): number {
+    const items = this.items[place]!;
+    return items < 0 ? -1 - items : items;
+  }
+
+  private release(place: number): void {
+    this.causes.release(this.causeOf[place]!);
+    this.nameLists.release(this.namesOf[place]!);
+    this.tags.release(this.tagOf[place]!);
+  }
+
+  private columns() {
+    const { refs, times, items, bytes, attempts, tagOf, sequences, causeOf, namesOf } = this;
+    return [refs, times, items, bytes, attempts, tagOf, sequences, causeOf, namesOf];
+  }
+
+  private grow(): void {
+    this.capacity *= 2;
+    this.refs = grown(this.refs, this.capacity);
+    this.times = grown(this.times, this.capacity);
+    this.items = grown(this.items, this.capacity);
+    this.bytes = grown(this.bytes, this.capacity);
+    this.attempts = grown(this.attempts, this.capacity);
+    this.tagOf = grown(this.tagOf, this.capacity);
+    this.sequences = grown(this.sequences, this.capacity);
+    this.causeOf = grown(this.causeOf, this.capacity);
+    this.namesOf = grown(this.namesOf, this.capacity);
+  }
+}
+
+function namesKey(names: readonly string[]): string {
+  return names.length === 1 ? `=${names[0]}` : JSON.stringify(names);
+}
+
+function grown<T extends Float64Array | Uint32Array | Uint16Array>(column: T, capacity: number): T {
+  const larger = new (column.constructor as new (length: number) => T)(capacity);
+  larger.set(column);
+  return larger;
+}
+
+function isCauseWanted(cause: KnownCause, { reason, category, signature, signal }: DeadLetterQuery): boolean {
+  return (
+    (reason === undefined || cause.reason === reason) &&
+    (category === undefined || cause.category === category) &&
+    (signature === undefined || cause.signature === signature) &&
+    (signal === undefined || cause.signal === signal)
+  );
+}
+
+function asksForCause({ reason, category, signature, signal }: DeadLetterQuery): boolean {
+  return [reason, category, signature, signal].some((value) => value !== undefined);
+}
+
+const NO = 0;
+const YES = 1;
+const UNSURE = 2;
+
+/** Values that many have in common, by number; 0 stands for one that is not remembered. */
+class Interned<T> {
+  private readonly max: number;
+  private readonly numbers = new Map<string, number>();
+  private readonly held: ({ readonly key: string; readonly value: T; holders: number } | undefined)[] = [undefined];
+  private readonly free: number[] = [];
+  private unknown = 0;
+
+  constructor(max: number) {
+    this.max = max;
+  }
+
+  get shouldReadAgain(): boolean {
+    return this.unknown > 0 && this.numbers.size < this.max / 2;
+  }
+
+  hold(key: string, make: () => T): number {
+    const known = this.numbers.get(key) ?? this.add(key, make);
+    if (known === UNKNOWN) return this.holdUnknown();
+    this.held[known]!.holders++;
+    return known;
+  }
+
+  holdUnknown(): number {
+    this.unknown++;
+    return UNKNOWN;
+  }
+
+  release(number: number): void {
+    const held = this.held[number];
+    if (held === undefined) this.unknown--;
+    else if (--held.holders === 0) {
+      this.numbers.delete(held.key);
+      this.held[number] = undefined;
+      this.free.push(number);
+    }
+  }
+
+  get(number: number): T | undefined {
+    return this.held[number]?.value;
+  }
+
+  verdicts(isWanted: (value: T) => boolean): Uint8Array {
+    const verdicts = Uint8Array.from(this.held, (held) => (held !== undefined && isWanted(held.value) ? YES : NO));
+    verdicts[UNKNOWN] = UNSURE;
+    return verdicts;
+  }
+
+  private add(key: string, make: () => T): number {
+    if (this.numbers.size >= this.max) return UNKNOWN;
+    const number = this.free.pop() ?? this.held.length;
+    this.numbers.set(key, number);
+    this.held[number] = { key, value: make(), holders: 0 };
+    return number;
+  }
+}
