@@ -19,7 +19,7 @@ import {
   kafkaErrorIds,
   kafkaErrorMessage,
   loadClient,
-  refusalOfAbort,
+  rejectOnAbort,
   writeMessages,
 } from "../../runtime/kit.js";
 import { type KafkaExporterConfig, kafkaExporterSchema, keyingOf } from "./config.js";
@@ -69,12 +69,12 @@ class KafkaExporter implements Exporter {
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
     const messages = this.messagesOf(batch, options);
     const sending = this.config.producer.idempotent ? this.sendInTurn(messages, abort) : this.produce(messages);
-    await orAbort(sending, abort, () => refusalOfAbort(this.peer, abort));
+    await rejectOnAbort(this.peer, abort, sending);
   }
 
   async check(abort: AbortSignal): Promise<void> {
     const asking = this.current().metadata({ topics: [], forceUpdate: true });
-    await orAbort(asking, abort, () => refusalOfAbort(this.peer, abort));
+    await rejectOnAbort(this.peer, abort, asking);
   }
 
   async stop(): Promise<void> {
@@ -176,19 +176,6 @@ const TOO_LARGE: ReadonlySet<string> = new Set(["MESSAGE_TOO_LARGE", "RECORD_LIS
 function tooLarge(bytes: number, limit: number): Refusal {
   const message = `a message of ${bytes} bytes is larger than producer.max_message_bytes, ${limit}`;
   return new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_TOO_LARGE, category: "schema" });
-}
-
-/** What the work comes to, or a refusal when it is given up before. How the work then ends, nobody is told. */
-function orAbort<T>(work: Promise<T>, abort: AbortSignal, refusal: () => Refusal): Promise<T> {
-  if (abort.aborted) {
-    work.catch(() => {});
-    return Promise.reject(refusal());
-  }
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(refusal());
-    abort.addEventListener("abort", onAbort, { once: true });
-    work.then(resolve, reject).finally(() => abort.removeEventListener("abort", onAbort));
-  });
 }
 
 function asBuffer(bytes: Uint8Array): Buffer {

@@ -12,7 +12,7 @@ import {
   MESSAGE_HEADERS,
   NatsLink,
   type NatsSession,
-  refusalOfAbort,
+  rejectOnAbort,
   type WrittenMessage,
   withoutCredentials,
   writeMessages,
@@ -57,12 +57,12 @@ class NatsExporter implements Exporter {
     const published = this.prepare(session).then(() =>
       Promise.all(messages.map((message) => this.publish(session, subject, message))),
     );
-    await untilAborted(published, abort, this.peer);
+    await rejectOnAbort(this.peer, abort, published);
     return undefined;
   }
 
   async check(abort: AbortSignal): Promise<void> {
-    await untilAborted(this.usableSession().connection.flush(), abort, this.peer);
+    await rejectOnAbort(this.peer, abort, this.usableSession().connection.flush());
   }
 
   stop(): Promise<void> {
@@ -113,16 +113,6 @@ class NatsExporter implements Exporter {
     }
     return this.prepared.done;
   }
-}
-
-/** What was published stays so; nobody waits for its confirmation any more. */
-function untilAborted<T>(work: Promise<T>, abort: AbortSignal, peer: string): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => reject(refusalOfAbort(peer, abort));
-    work.then(resolve, reject).finally(() => abort.removeEventListener("abort", onAbort));
-    if (abort.aborted) onAbort();
-    else abort.addEventListener("abort", onAbort, { once: true });
-  });
 }
 
 /** A header of NATS is a line of text. */

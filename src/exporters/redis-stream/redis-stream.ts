@@ -13,7 +13,7 @@ import {
   isRedisReady,
   MESSAGE_HEADERS,
   redisErrorMessage,
-  refusalOfAbort,
+  rejectOnAbort,
   type WrittenMessage,
   writeMessages,
 } from "../../runtime/kit.js";
@@ -51,12 +51,16 @@ class RedisStreamExporter implements Exporter {
     const redis = this.usable();
     const { stream, encoding } = this.config[batch.signal];
     const messages = writeMessages(batch, encoding, options);
-    await this.untilAborted(Promise.all(messages.map((message) => this.add(redis, stream, message))), abort);
+    await rejectOnAbort(
+      this.config.endpoint,
+      abort,
+      Promise.all(messages.map((message) => this.add(redis, stream, message))),
+    );
     return undefined;
   }
 
   async check(abort: AbortSignal): Promise<void> {
-    await this.untilAborted(this.usable().ping(), abort);
+    await rejectOnAbort(this.config.endpoint, abort, this.usable().ping());
   }
 
   async stop(): Promise<void> {
@@ -96,16 +100,6 @@ class RedisStreamExporter implements Exporter {
     return new Refusal("transient", `${this.config.endpoint}: ${stream}: ${message}`, {
       ...(word !== undefined && { status: word }),
       cause: error,
-    });
-  }
-
-  /** What the server was sent stays so; nobody waits for its answer any more. */
-  private untilAborted<T>(work: Promise<T>, abort: AbortSignal): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const onAbort = () => reject(refusalOfAbort(this.config.endpoint, abort));
-      work.then(resolve, reject).finally(() => abort.removeEventListener("abort", onAbort));
-      if (abort.aborted) onAbort();
-      else abort.addEventListener("abort", onAbort, { once: true });
     });
   }
 }
