@@ -55,6 +55,10 @@ export const ROOMS = [
   { path: "src/runtime/kit/kafka/", purpose: "reaching a Kafka cluster, and the names of its errors" },
   { path: "src/runtime/kit/clients/", purpose: "connections to brokers that a receiver and an exporter both make" },
   { path: "src/runtime/kit/kubernetes/", purpose: "asking a Kubernetes API server: lists that are kept up to date" },
+  {
+    path: "src/runtime/kit/log-operators/",
+    purpose: "log records from texts: entries, the operators that parse and change them, and their bytes",
+  },
   { path: "src/runtime/kit/match/", purpose: "patterns in linear time" },
   {
     path: "src/runtime/kit/messages/",
@@ -198,6 +202,11 @@ export const ROOMS = [
   },
   { path: "src/runtime/testing/conformance/", purpose: "suites that hold a component to its contract" },
   { path: "src/receivers/", purpose: "one component, one file or folder", component: true },
+  {
+    path: "src/receivers/file-log/",
+    purpose: "files as they grow and are rotated: finding them, telling them apart, cutting, offsets",
+    component: true,
+  },
   {
     path: "src/receivers/kafka/",
     purpose: "a member of a consumer group: partitions, fetches, commits",

@@ -268,6 +268,7 @@ export {
   kafkaErrorIds,
   kafkaErrorMessage,
 } from "./kit/kafka/connection.js";
+export { BatchIntake, type MessageOutcome } from "./kit/messages/batch-intake.js";
 export { loadClient, withClient } from "./kit/messages/load-client.js";
 export {
   type HeaderValue,
@@ -276,10 +277,17 @@ export {
   MESSAGE_HEADERS,
   type MessageEncoding,
 } from "./kit/messages/message.js";
-export { MessageIntake, type MessageIntakeSettings, type MessageOutcome } from "./kit/messages/message-intake.js";
+export { MessageIntake, type MessageIntakeSettings } from "./kit/messages/message-intake.js";
 export { rejectOnAbort } from "./kit/messages/reject-on-abort.js";
 export { type WrittenMessage, writeMessages } from "./kit/messages/write-messages.js";
 export { closeConnection, RABBITMQ_CLIENT, RabbitClient, rabbitConnection } from "./kit/rabbitmq/connection.js";
+
+// Log records from texts, and what is done to them on the way.
+
+export { LogBatchWriter } from "./kit/log-operators/log-batch-writer.js";
+export { encodeAttributes, type LogMap, type LogValue } from "./kit/log-operators/log-value.js";
+export { parseLayout } from "./ottl/functions/text/time-layout.js";
+export { parseTime } from "./ottl/functions/text/time-parse.js";
 
 // Text, patterns, hashes and counters.
 

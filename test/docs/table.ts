@@ -42,6 +42,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/embedding.md", runs: ["js"], by: programs },
   { page: "docs/errors.md", by: errors },
   { page: "docs/failover.md", by: namesKeys("failover") },
+  { page: "docs/file-log.md", by: namesKeys("file_log") },
   { page: "docs/groupbyattrs.md", by: namesKeys("groupbyattrs") },
   { page: "docs/handlers.md", runs: ["js"], by: "test/end-to-end/rabbitmq-handler.test.ts" },
   { page: "docs/install.md", runs: ["sh"], by: "test/packaging/deployment.test.ts" },

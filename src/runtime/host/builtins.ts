@@ -51,6 +51,11 @@ export const BUILTINS: readonly Builtin[] = [
     load: async () => (await import("../../receivers/outbox/outbox.js")).outboxReceiver,
   },
   {
+    kind: "receiver",
+    types: ["file_log", "filelog"],
+    load: async () => (await import("../../receivers/file-log/file-log.js")).fileLogReceiver,
+  },
+  {
     kind: "processor",
     types: ["batch"],
     load: async () => (await import("../../processors/batch.js")).batch,

@@ -1,0 +1,124 @@
+import type { FileHandle } from "node:fs/promises";
+import { createGunzip } from "node:zlib";
+
+/** Reads up to `length` bytes of the content from `position` on. Fewer: there is no more, for now. */
+export interface FileContent {
+  read(target: Buffer, length: number, position: number): Promise<number>;
+  close(): void;
+}
+
+export class PlainContent implements FileContent {
+  private readonly handle: FileHandle;
+
+  constructor(handle: FileHandle) {
+    this.handle = handle;
+  }
+
+  async read(target: Buffer, length: number, position: number): Promise<number> {
+    let read = 0;
+    while (read < length) {
+      const { bytesRead } = await this.handle.read(target, read, length - read, position + read);
+      if (bytesRead === 0) break;
+      read += bytesRead;
+    }
+    return read;
+  }
+
+  close(): void {}
+}
+
+/**
+ * What a gzip file has, from its begin on: positions are those of the text in it, and may only go forwards. A file that
+ * is still being written ends early; what is no gzip at some place ends there, and `problem` says why.
+ */
+export class GzipContent implements FileContent {
+  problem: string | undefined;
+  private readonly stream: ReturnType<typeof createGunzip>;
+  private readonly chunks: AsyncIterator<Buffer>;
+  private held: Buffer[] = [];
+  /** Where the first of those held begins. */
+  private start = 0;
+  private heldBytes = 0;
+  private hasEnded = false;
+
+  constructor(handle: FileHandle) {
+    const source = handle.createReadStream({ autoClose: false, start: 0, highWaterMark: 256 * 1024 });
+    this.stream = createGunzip({ chunkSize: 256 * 1024 });
+    source.on("error", (error) => this.stream.destroy(error));
+    this.stream.on("close", () => source.destroy());
+    source.pipe(this.stream);
+    this.chunks = this.stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  }
+
+  async read(target: Buffer, length: number, position: number): Promise<number> {
+    this.dropUpTo(position);
+    while (!this.hasEnded && this.start + this.heldBytes < position + length) {
+      await this.pull();
+      this.dropUpTo(position);
+    }
+    let copied = 0;
+    let skip = position - this.start;
+    for (const chunk of this.held) {
+      if (skip >= chunk.length) {
+        skip -= chunk.length;
+        continue;
+      }
+      copied += chunk.copy(target, copied, skip, Math.min(chunk.length, skip + length - copied));
+      skip = 0;
+      if (copied === length) break;
+    }
+    return copied;
+  }
+
+  close(): void {
+    this.stream.destroy();
+  }
+
+  private async pull(): Promise<void> {
+    try {
+      const { value, done } = await this.chunks.next();
+      if (done) this.hasEnded = true;
+      else {
+        this.held.push(value);
+        this.heldBytes += value.length;
+      }
+    } catch (error) {
+      this.hasEnded = true;
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code !== "Z_BUF_ERROR") this.problem = message; // else it is still being written
+    }
+  }
+
+  private dropUpTo(position: number): void {
+    while (this.held.length > 0 && this.start + this.held[0]!.length <= position) {
+      const { length } = this.held.shift()!;
+      this.start += length;
+      this.heldBytes -= length;
+    }
+  }
+}
+
+const GZIP_MAGIC = [0x1f, 0x8b];
+
+export type FileCompression = "" | "gzip" | "auto";
+
+/** Whether a file is read as gzip: by its name, or by its first bytes, as the key `compression` has it. */
+export async function isGzipFile(handle: FileHandle, path: string, compression: FileCompression): Promise<boolean> {
+  if (compression === "gzip") return true;
+  if (compression !== "auto") return false;
+  const head = Buffer.alloc(2);
+  const { bytesRead } = await handle.read(head, 0, 2, 0);
+  return bytesRead === 2 ? head[0] === GZIP_MAGIC[0] && head[1] === GZIP_MAGIC[1] : path.endsWith(".gz");
+}
+
+/** The first bytes of the content, as many as there are. */
+export async function readHead(handle: FileHandle, size: number, isGzip: boolean): Promise<Buffer> {
+  const target = Buffer.alloc(size);
+  if (!isGzip) return target.subarray(0, await new PlainContent(handle).read(target, size, 0));
+  const content = new GzipContent(handle);
+  try {
+    return target.subarray(0, await content.read(target, size, 0));
+  } finally {
+    content.close();
+  }
+}

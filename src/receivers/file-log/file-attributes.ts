@@ -1,0 +1,47 @@
+import { readFile, realpath, stat } from "node:fs/promises";
+import { basename, resolve } from "node:path";
+import { encodeAttributes, type LogValue } from "../../runtime/kit.js";
+import type { FileLogConfig } from "./config.js";
+
+/** What a record says of the file that it is from, as the fields of a log record. Throws what the file system does. */
+export class FileAttributes {
+  private readonly config: FileLogConfig;
+
+  constructor(config: FileLogConfig) {
+    this.config = config;
+  }
+
+  /** As values, for operators. */
+  async values(path: string): Promise<Record<string, LogValue>> {
+    const { config } = this;
+    const values: Record<string, LogValue> = Object.create(null);
+    if (config.include_file_name) values["log.file.name"] = basename(path);
+    if (config.include_file_path) values["log.file.path"] = path;
+    if (config.include_file_owner_name || config.include_file_owner_group_name || config.include_file_permissions) {
+      const { uid, gid, mode } = await stat(path);
+      if (config.include_file_owner_name) values["log.file.owner.name"] = await nameOf("/etc/passwd", uid);
+      if (config.include_file_owner_group_name) values["log.file.owner.group.name"] = await nameOf("/etc/group", gid);
+      if (config.include_file_permissions) values["log.file.permissions"] = (mode & 0o777).toString(8).padStart(3, "0");
+    }
+    if (config.include_file_name_resolved || config.include_file_path_resolved) {
+      const resolved = resolve(await realpath(path));
+      if (config.include_file_name_resolved) values["log.file.name_resolved"] = basename(resolved);
+      if (config.include_file_path_resolved) values["log.file.path_resolved"] = resolved;
+    }
+    return values;
+  }
+
+  encode(values: Readonly<Record<string, LogValue>>): Uint8Array {
+    return encodeAttributes({ ...this.config.attributes, ...values });
+  }
+}
+
+/** The name behind a number in a file such as /etc/passwd; the number itself for one that has none there. */
+async function nameOf(file: string, id: number): Promise<string> {
+  const text = await readFile(file, "utf8").catch(() => "");
+  for (const line of text.split("\n")) {
+    const [name, , number] = line.split(":");
+    if (number === String(id)) return name!;
+  }
+  return String(id);
+}

@@ -1,0 +1,244 @@
+import { stat } from "node:fs/promises";
+import { join } from "node:path";
+import { defineReceiver, limitedLog, type Receiver, type ReceiverContext, StartError } from "../../plugin.js";
+import { compilePattern } from "../../runtime/kit.js";
+import { type FileLogConfig, fileLogSchema } from "./config.js";
+import { textEncoding } from "./encoding.js";
+import { FileAttributes } from "./file-attributes.js";
+import { FileReader, type RecordOutput } from "./file-reader.js";
+import { FileTable, type FoundFile } from "./file-table.js";
+import { FileFinder, pathMatcher } from "./find-files.js";
+import { type FileMark, OffsetStore } from "./offset-store.js";
+import { chooseFiles } from "./ordering.js";
+import { Outbox } from "./outbox.js";
+import { PlainOutput } from "./plain-output.js";
+import { type CutterSettings, createCutter } from "./record-cutter.js";
+import { START, TrackedFile } from "./tracked-file.js";
+
+/**
+ * Lines of files as log records. How far a file was read is kept on disk, and moves only when every exporter behind has
+ * what was read: after a crash the rest is read again, and nothing is passed over.
+ */
+export const fileLogReceiver = defineReceiver<FileLogConfig>({
+  type: "file_log",
+  aliases: ["filelog"],
+  summary: "Reads files as they grow and are rotated, a record a line, and remembers how far they are safe.",
+  signals: ["logs"],
+  schema: fileLogSchema,
+  create: (config, context) => new FileLogReceiver(config, context),
+});
+
+class FileLogReceiver implements Receiver {
+  private readonly config: FileLogConfig;
+  private readonly context: ReceiverContext;
+  private readonly store: OffsetStore;
+  private readonly table: FileTable;
+  private readonly finder: FileFinder;
+  private readonly attributes: FileAttributes;
+  private readonly outbox: Outbox;
+  private readonly output: RecordOutput;
+  private readonly reader: FileReader;
+  private readonly logProblem: (event: { readonly path: string; readonly reason: string }) => void;
+  private readonly logTruncated: (event: { readonly path: string; readonly action: string }) => void;
+  private isWatchedBefore: (path: string) => boolean = () => false;
+  private isFirstLook = true;
+  private isStopping = false;
+  private running: Promise<void> = Promise.resolve();
+  private wake = () => {};
+  private removeGauge = () => {};
+
+  constructor(config: FileLogConfig, context: ReceiverContext) {
+    this.config = config;
+    this.context = context;
+    const { clock, logger } = context;
+    this.logProblem = limitedLog(clock, ({ path, reason }, suppressed) =>
+      logger.warn({ path, reason, suppressed }, "cannot be read; it is tried again"),
+    );
+    this.logTruncated = limitedLog(clock, ({ path, action }, suppressed) =>
+      logger.warn({ path, on_truncate: action, suppressed }, "a file is shorter than it was and begins as it did"),
+    );
+    const onProblem = (path: string, error: unknown) =>
+      this.logProblem({ path, reason: error instanceof Error ? error.message : String(error) });
+    const now = () => clock.monotonic();
+    this.store = new OffsetStore(join(config.offsets_directory, storeName(context.id)), context);
+    this.table = new FileTable(
+      {
+        fingerprintSize: config.fingerprint_size,
+        maxOpenFiles: config.max_concurrent_files,
+        compression: config.compression,
+        onTruncate: config.on_truncate,
+      },
+      { store: this.store, now, onProblem, onTruncated: ({ path }, action) => this.logTruncated({ path, action }) },
+    );
+    this.finder = new FileFinder(config.include, config.exclude, onProblem);
+    this.attributes = new FileAttributes(config);
+    this.outbox = new Outbox(context, this.store);
+    this.output = new PlainOutput(config);
+    const { table, outbox, output } = this;
+    const cutter = createCutter(cutterSettings(config));
+    this.reader = new FileReader(config.force_flush_period, { table, outbox, output, cutter, context, onProblem });
+  }
+
+  async start(): Promise<void> {
+    await this.loadOffsets();
+    this.removeGauge = this.context.metrics.gauge(
+      "otelcol_fileconsumer_open_files",
+      { description: "Number of files that are held open.", unit: "1" },
+      () => this.table.openFiles,
+      { receiver: this.context.id },
+    );
+    // What is written from now on is read, also of files that are begun with at their ends.
+    const files = await this.look();
+    this.running = this.run(files);
+  }
+
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    this.reader.isStopping = true;
+    this.wake();
+    const stopped = this.outbox.stop(); // who reads may wait for room
+    await this.running;
+    await stopped;
+    await this.store.close();
+    await this.table.closeAll();
+    this.removeGauge();
+  }
+
+  private async loadOffsets(): Promise<void> {
+    const { include, exclude, offsets_directory: directory } = this.config;
+    const excluded = exclude.map((pattern) => `!${pattern}`);
+    try {
+      const { files, patterns, isDamaged } = await this.store.load();
+      const isSameExclude = String(patterns.filter((each) => each.startsWith("!"))) === String(excluded);
+      const known = isSameExclude ? patterns.filter((each) => !each.startsWith("!")) : [];
+      this.isWatchedBefore = isDamaged ? () => true : pathMatcher(known);
+      for (const file of files) {
+        const tracked = new TrackedFile(file);
+        tracked.seenAt = this.context.clock.monotonic();
+        this.table.add(tracked);
+      }
+      await this.store.begin([...include, ...excluded]);
+    } catch (error) {
+      const { message } = error as Error;
+      throw new StartError(`offsets cannot be kept in ${directory}: ${message}`, ["offsets_directory"], {
+        cause: error,
+      });
+    }
+  }
+
+  private async run(first: readonly TrackedFile[]): Promise<void> {
+    let files = first;
+    let lookMs = 0;
+    while (!this.isStopping) {
+      let hasMore = false;
+      try {
+        hasMore = await this.readAll(files);
+        await this.output.send(this.outbox);
+        this.store.wake();
+        await this.table.forgetOld(FORGET_AFTER_MS, MAX_GONE_FILES);
+      } catch (error) {
+        this.logProblem({ path: this.config.include.join(", "), reason: (error as Error).message });
+      }
+      // Looking at thousands of files must not be all that the agent does.
+      const pause = Math.max(this.config.poll_interval, Math.min(MAX_PAUSE_MS, lookMs * 9));
+      if (!hasMore) await this.pause(pause);
+      if (this.isStopping) return;
+      const started = this.context.clock.monotonic();
+      files = await this.look().catch((error: Error) => {
+        this.logProblem({ path: this.config.include.join(", "), reason: error.message });
+        return [];
+      });
+      lookMs = this.context.clock.monotonic() - started;
+    }
+  }
+
+  private async look(): Promise<TrackedFile[]> {
+    const paths = await this.finder.find();
+    const found: FoundFile[] = [];
+    for (let i = 0; i < paths.length; i += STATS_AT_ONCE) {
+      const some = paths.slice(i, i + STATS_AT_ONCE);
+      const stats = await Promise.all(some.map((path) => stat(path).catch(() => undefined)));
+      for (const [index, each] of stats.entries()) {
+        if (each?.isFile()) found.push({ path: some[index]!, stats: each });
+      }
+    }
+    const files = await this.table.look(this.choose(found), (each) => this.startOf(each));
+    this.isFirstLook = false;
+    return files;
+  }
+
+  private choose(found: readonly FoundFile[]): readonly FoundFile[] {
+    const { exclude_older_than: maxAge, ordering_criteria: order } = this.config;
+    const oldest = this.context.clock.now() - maxAge;
+    const young = maxAge === 0 ? found : found.filter(({ stats }) => stats.mtimeMs >= oldest);
+    return order === undefined ? young : chooseFiles(young, order);
+  }
+
+  private startOf({ path, stats }: FoundFile): FileMark {
+    const isOld = this.isFirstLook && this.config.start_at === "end" && !this.isWatchedBefore(path);
+    return isOld ? { ...START, offset: stats.size } : START;
+  }
+
+  private async readAll(files: readonly TrackedFile[]): Promise<boolean> {
+    let hasMore = false;
+    for (const file of files) {
+      if (this.isStopping) return false;
+      try {
+        await this.describe(file);
+        if (await this.reader.read(file)) hasMore = true;
+      } catch (error) {
+        this.logProblem({ path: file.path, reason: (error as Error).message });
+        await this.table.close(file);
+      }
+    }
+    return hasMore;
+  }
+
+  private async describe(file: TrackedFile): Promise<void> {
+    if (file.attributesPath === file.path) return;
+    file.attributes = this.attributes.encode(await this.attributes.values(file.path));
+    file.attributesPath = file.path;
+  }
+
+  private pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.context.clock.after(ms, resolve);
+      this.wake = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}
+
+const STATS_AT_ONCE = 64;
+const MAX_PAUSE_MS = 5000;
+const FORGET_AFTER_MS = 24 * 60 * 60 * 1000;
+const MAX_GONE_FILES = 10_000;
+
+function cutterSettings(config: FileLogConfig): CutterSettings {
+  const { multiline } = config;
+  const source = multiline?.line_start_pattern || multiline?.line_end_pattern;
+  return {
+    encoding: textEncoding(config.encoding)!,
+    maxLogSize: config.max_log_size,
+    truncates: config.max_log_size_behavior === "truncate",
+    trimsLeading: !config.preserve_leading_whitespaces,
+    trimsTrailing: !config.preserve_trailing_whitespaces,
+    ...(source && {
+      multiline: {
+        pattern: compilePattern(`(?m)${source}`),
+        isStart: multiline?.line_start_pattern !== "",
+        omitsPattern: multiline!.omit_pattern,
+      },
+    }),
+  };
+}
+
+/** The file that a receiver keeps its offsets in: both spellings of the type have the same. */
+function storeName(id: string): string {
+  const safe = id
+    .replace(/^filelog(?=\/|$)/, "file_log")
+    .replace(/[^\w.-]/g, (char) => `%${char.charCodeAt(0).toString(16)}`);
+  return `${safe}.offsets`;
+}

@@ -1,0 +1,397 @@
+import type { Stats } from "node:fs";
+import { type FileHandle, open, readdir, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { type FileCompression, isGzipFile, readHead } from "./content.js";
+import type { FileMark, OffsetStore } from "./offset-store.js";
+import { inodeKey, START, TrackedFile } from "./tracked-file.js";
+
+/** A path that a pattern has, and what is there. */
+export interface FoundFile {
+  readonly path: string;
+  readonly stats: Stats;
+}
+
+interface FileTableServices {
+  readonly store: OffsetStore;
+  readonly now: () => number;
+  readonly onProblem: (path: string, error: unknown) => void;
+  readonly onTruncated: (file: TrackedFile, message: string) => void;
+}
+
+export interface FileTableSettings {
+  readonly fingerprintSize: number;
+  readonly maxOpenFiles: number;
+  readonly compression: FileCompression;
+  readonly onTruncate: "ignore" | "read_whole_file" | "read_new";
+}
+
+/**
+ * The files that are known, told apart by what they are and not by their names.
+ *
+ * A file is the same one while its inode and its first bytes are. One that was moved is found by its inode, also under a
+ * name that no pattern has, in the folder where it was. One that was copied and emptied is found by its first bytes: the
+ * copy goes on where the file was. As long as both have the same content, the copy is not read. What is neither is new.
+ */
+export class FileTable {
+  readonly files = new Set<TrackedFile>();
+  private readonly settings: FileTableSettings;
+  private readonly services: FileTableServices;
+  private readonly byInode = new Map<string, TrackedFile>();
+  /** Copies of files that are still there, by inode, as they were when that was found out. */
+  private readonly copies = new Map<string, { readonly of: TrackedFile; readonly stats: Stats }>();
+  /** Files with an open handle; the first was used least recently. */
+  private readonly opened = new Set<TrackedFile>();
+  private round = 0;
+
+  constructor(settings: FileTableSettings, services: FileTableServices) {
+    this.settings = settings;
+    this.services = services;
+  }
+
+  get openFiles(): number {
+    return this.opened.size;
+  }
+
+  add(file: TrackedFile): void {
+    this.files.add(file);
+    this.byInode.set(file.key, file);
+    this.services.store.keep(file);
+  }
+
+  /**
+   * Finds out what these are. `startOf` says where to begin with one that is new. Gives the files that have something to be
+   * read, perhaps.
+   */
+  async look(found: readonly FoundFile[], startOf: (found: FoundFile) => FileMark): Promise<TrackedFile[]> {
+    this.round++;
+    const strangers: FoundFile[] = [];
+    const seen = new Set<string>();
+    for (const each of found) {
+      const key = inodeKey(each.stats);
+      if (seen.has(key)) continue; // a second name of the same file
+      seen.add(key);
+      if (!(await this.recognise(each))) strangers.push(each);
+    }
+    for (const file of this.files) if (file.seenIn !== this.round) await this.follow(file);
+    for (const stranger of strangers) await this.identify(stranger, startOf);
+    for (const key of this.copies.keys()) if (!seen.has(key)) this.copies.delete(key);
+    return [...this.files].filter((file) => file.seenIn === this.round || file.isElsewhere);
+  }
+
+  /** A handle on the file's content; undefined when it is not where it was. */
+  async open(file: TrackedFile): Promise<FileHandle | undefined> {
+    if (file.handle !== undefined) {
+      this.opened.delete(file);
+      this.opened.add(file);
+      return file.handle;
+    }
+    const handle = await this.openPath(file.path);
+    if (handle === undefined) return undefined;
+    const stats = await handle.stat();
+    if (inodeKey(stats) === file.key) this.attach(file, handle);
+    else await handle.close();
+    return file.handle;
+  }
+
+  /** Whether what was just read from the file's handle is of this content: it may have been emptied since the last look. */
+  async isStill(file: TrackedFile): Promise<boolean> {
+    return file.isGzip || (file.handle !== undefined && (await this.checkHead(file)));
+  }
+
+  /** Lets go of what has not been seen for long. */
+  async forgetOld(maxAgeMs: number, maxGone: number): Promise<void> {
+    const now = this.services.now();
+    const gone = [...this.files].filter((file) => file.seenIn !== this.round && !file.isElsewhere && file.isSettled);
+    gone.sort((a, b) => a.seenAt - b.seenAt);
+    for (const [index, file] of gone.entries()) {
+      if (now - file.seenAt < maxAgeMs && gone.length - index <= maxGone) break;
+      await this.close(file);
+      this.files.delete(file);
+      if (this.byInode.get(file.key) === file) this.byInode.delete(file.key);
+      this.services.store.forget(file);
+    }
+  }
+
+  async closeAll(): Promise<void> {
+    for (const file of [...this.opened]) await this.close(file);
+  }
+
+  async close(file: TrackedFile): Promise<void> {
+    this.opened.delete(file);
+    await file.close();
+  }
+
+  /** By its inode, and by its first bytes if it has changed. */
+  private async recognise({ path, stats }: FoundFile): Promise<boolean> {
+    const file = this.byInode.get(inodeKey(stats));
+    if (file === undefined) return false;
+    const isUnchanged = file.size === stats.size && file.mtimeMs === stats.mtimeMs;
+    if (!isUnchanged && !(await this.hasSameContent(file, path))) {
+      await this.lose(file);
+      return false;
+    }
+    this.see(file, path, stats);
+    return true;
+  }
+
+  private see(file: TrackedFile, path: string, stats: Stats): void {
+    const now = this.services.now();
+    if (file.path !== path || file.dev !== stats.dev || file.ino !== stats.ino) {
+      this.byInode.delete(file.key);
+      file.path = path;
+      file.dev = stats.dev;
+      file.ino = stats.ino;
+      this.byInode.set(file.key, file);
+      this.services.store.keep(file);
+    }
+    if (stats.size !== file.size) file.grownAt = now;
+    file.size = stats.size;
+    file.mtimeMs = stats.mtimeMs;
+    file.seenAt = now;
+    file.seenIn = this.round;
+    file.isElsewhere = false;
+    file.wasSearched = false;
+    if (!file.isGzip && stats.size < file.position.offset) this.truncated(file, stats.size);
+  }
+
+  /** Shorter than it was, with the same first bytes. */
+  private truncated(file: TrackedFile, size: number): void {
+    const { onTruncate } = this.settings;
+    this.services.onTruncated(file, onTruncate);
+    if (onTruncate === "ignore") return;
+    file.restart(onTruncate === "read_new" ? { ...file.position, offset: size } : START);
+    this.services.store.markMoved(file);
+  }
+
+  /** Whether it begins as it did; more of its begin is remembered then. */
+  private async hasSameContent(file: TrackedFile, path: string): Promise<boolean> {
+    if (file.handle === undefined) {
+      const handle = await this.openPath(path);
+      if (handle === undefined) return false;
+      if (inodeKey(await handle.stat()) !== file.key) {
+        await handle.close();
+        return false;
+      }
+      this.attach(file, handle);
+    }
+    return this.checkHead(file);
+  }
+
+  private async checkHead(file: TrackedFile): Promise<boolean> {
+    const { fingerprint } = file;
+    const { fingerprintSize } = this.settings;
+    try {
+      file.isGzip = await isGzipFile(file.handle!, file.path, this.settings.compression);
+      const head = await readHead(file.handle!, Math.max(fingerprintSize, fingerprint.length), file.isGzip);
+      if (!startsWith(head, fingerprint)) return false;
+      if (head.length > fingerprint.length && fingerprint.length < fingerprintSize) {
+        file.fingerprint = Buffer.from(head.subarray(0, fingerprintSize));
+        this.services.store.keep(file);
+      }
+      return true;
+    } catch (error) {
+      this.services.onProblem(file.path, error);
+      return false;
+    }
+  }
+
+  /** Its content is not behind its inode any more. */
+  private async lose(file: TrackedFile): Promise<void> {
+    await this.close(file);
+    if (this.byInode.get(file.key) === file) this.byInode.delete(file.key);
+    file.ino = 0;
+    file.size = -1;
+    this.services.store.keep(file);
+  }
+
+  /** A file that no pattern finds: it is read on where it was moved to, as long as something comes. */
+  private async follow(file: TrackedFile): Promise<void> {
+    if (file.handle !== undefined) {
+      if (await this.followHandle(file)) return;
+      await this.lose(file);
+    }
+    if (file.isElsewhere) {
+      file.isElsewhere = false;
+      return;
+    }
+    if (file.wasSearched) return;
+    file.wasSearched = true;
+    const handle = await this.search(file);
+    if (handle === undefined) return;
+    const stats = await handle.stat();
+    if (this.byInode.get(file.key) === file) this.byInode.delete(file.key);
+    file.dev = stats.dev;
+    file.ino = stats.ino;
+    this.byInode.set(file.key, file);
+    this.services.store.keep(file);
+    this.attach(file, handle);
+    await this.followHandle(file);
+  }
+
+  private async followHandle(file: TrackedFile): Promise<boolean> {
+    const { now } = this.services;
+    const stats = await file.handle!.stat();
+    const hasGrown = stats.size !== file.size;
+    if (hasGrown && !(await this.checkHead(file))) return false;
+    if (!file.isElsewhere || hasGrown) file.grownAt = now();
+    file.size = stats.size;
+    file.mtimeMs = stats.mtimeMs;
+    file.seenAt = now();
+    file.isElsewhere = true;
+    file.wasSearched = true;
+    if (now() - file.grownAt > ROTATED_IDLE_MS) await this.close(file);
+    return true;
+  }
+
+  /** Looks in the folder where it was: for its inode, then for the newest file that begins as it did and is long enough. */
+  private async search(file: TrackedFile): Promise<FileHandle | undefined> {
+    if (file.fingerprint.length === 0) return undefined;
+    const folder = dirname(file.path);
+    const names = await readdir(folder).catch(() => []);
+    const candidates: FoundFile[] = [];
+    for (const name of names.slice(0, MAX_SEARCHED)) {
+      const path = join(folder, name);
+      const stats = await stat(path).catch(() => undefined);
+      if (stats === undefined || !stats.isFile() || stats.size === 0) continue;
+      const key = inodeKey(stats);
+      const isTaken = this.byInode.has(key) && this.byInode.get(key) !== file;
+      if (!isTaken && !this.copies.has(key)) candidates.push({ path, stats });
+    }
+    const rank = ({ stats }: FoundFile) => (inodeKey(stats) === file.key ? Number.POSITIVE_INFINITY : stats.mtimeMs);
+    candidates.sort((a, b) => rank(b) - rank(a));
+    for (const { path, stats } of candidates) {
+      const isSame = inodeKey(stats) === file.key;
+      if (!isSame && (path === file.path || stats.mtimeMs < file.mtimeMs - CLOCK_SLACK_MS)) continue;
+      const handle = await this.openPath(path);
+      if (handle === undefined) continue;
+      if (await this.isContentOf(file, handle, path)) return handle;
+      await handle.close();
+    }
+    return undefined;
+  }
+
+  private async isContentOf(file: TrackedFile, handle: FileHandle, path: string): Promise<boolean> {
+    try {
+      const isGzip = await isGzipFile(handle, path, "auto");
+      const { size } = await handle.stat();
+      if (!isGzip && size < file.position.offset) return false;
+      const head = await readHead(handle, file.fingerprint.length, isGzip);
+      if (!startsWith(head, file.fingerprint)) return false;
+      file.isGzip = isGzip;
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** One that is not known by its inode: a copy, the copy of one that is gone, or new. */
+  private async identify(found: FoundFile, startOf: (found: FoundFile) => FileMark): Promise<void> {
+    const { path, stats } = found;
+    const copy = this.copies.get(inodeKey(stats));
+    if (copy !== undefined && isAlive(copy.of, this.round) && isSame(copy.stats, stats)) return;
+    this.copies.delete(inodeKey(stats));
+    if (stats.size === 0) return;
+    const handle = await this.openPath(path);
+    if (handle === undefined) return;
+    try {
+      const now = await handle.stat();
+      const isGzip = await isGzipFile(handle, path, this.settings.compression);
+      const head = await readHead(handle, this.settings.fingerprintSize, isGzip);
+      if (head.length === 0 || this.byInode.has(inodeKey(now))) return await handle.close();
+      const original = this.originalOf(head, path, now, isGzip);
+      if (original !== undefined && isAlive(original, this.round)) {
+        if (isGzip || (await this.isCopy(handle, now, original, path))) {
+          this.copies.set(inodeKey(now), { of: original, stats: now });
+          return await handle.close();
+        }
+      }
+      const isMoved = original !== undefined && !isAlive(original, this.round);
+      const file = isMoved
+        ? original
+        : new TrackedFile({ path, dev: now.dev, ino: now.ino, fingerprint: head, mark: startOf({ path, stats: now }) });
+      if (isMoved) {
+        await this.close(file);
+        file.ino = 0;
+      } else this.add(file);
+      file.isGzip = isGzip;
+      this.see(file, path, now);
+      this.attach(file, handle);
+    } catch (error) {
+      await handle.close().catch(() => {});
+      this.services.onProblem(path, error);
+    }
+  }
+
+  /** The file of which this may be a copy: the one with the longest begin in common. */
+  private originalOf(head: Buffer, path: string, stats: Stats, isGzip: boolean): TrackedFile | undefined {
+    let best: TrackedFile | undefined;
+    for (const file of this.files) {
+      const { fingerprint, position } = file;
+      if (fingerprint.length <= (best?.fingerprint.length ?? 0) || !startsWith(head, fingerprint)) continue;
+      if (isAlive(file, this.round)) {
+        if (isGzip || fingerprint.length === head.length) best = file;
+        continue;
+      }
+      // A few first lines may be the same by chance: then only what lies beside it can be a copy.
+      const isShort = fingerprint.length < this.settings.fingerprintSize;
+      if (isShort && (path === file.path || dirname(path) !== dirname(file.path))) continue;
+      if (isGzip || stats.size >= position.offset) best = file;
+    }
+    return best;
+  }
+
+  /** Whether two files that are both there have the same content, as far as both go. */
+  private async isCopy(handle: FileHandle, stats: Stats, file: TrackedFile, path: string): Promise<boolean> {
+    const isShort = file.fingerprint.length < this.settings.fingerprintSize;
+    if (isShort && dirname(path) !== dirname(file.path)) return false;
+    if (file.isGzip) return true;
+    const other = await this.open(file);
+    if (other === undefined) return false;
+    const common = Math.min(stats.size, (await other.stat()).size);
+    const size = Math.min(COMPARED_BYTES, common);
+    const [one, two] = [Buffer.alloc(size), Buffer.alloc(size)];
+    await handle.read(one, 0, size, common - size);
+    await other.read(two, 0, size, common - size);
+    return one.equals(two);
+  }
+
+  private attach(file: TrackedFile, handle: FileHandle): void {
+    file.handle = handle;
+    this.opened.delete(file);
+    this.opened.add(file);
+    for (const oldest of this.opened) {
+      if (this.opened.size <= this.settings.maxOpenFiles) break;
+      if (oldest !== file && !oldest.isElsewhere) void this.close(oldest);
+      else if (oldest === file) break;
+    }
+  }
+
+  private async openPath(path: string): Promise<FileHandle | undefined> {
+    try {
+      return await open(path, "r");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") this.services.onProblem(path, error);
+      return undefined;
+    }
+  }
+}
+
+/** So long a file that was moved to a name no pattern has is read on after the last that came. */
+const ROTATED_IDLE_MS = 30_000;
+const MAX_SEARCHED = 5000;
+const COMPARED_BYTES = 1000;
+/** A copy is younger than what it is a copy of, by clocks that need not be the same. */
+const CLOCK_SLACK_MS = 2000;
+
+function startsWith(bytes: Buffer, start: Buffer): boolean {
+  const { length } = start;
+  return bytes.length >= length && bytes.compare(start, 0, length, 0, length) === 0;
+}
+
+function isAlive(file: TrackedFile, round: number): boolean {
+  return file.seenIn === round || file.isElsewhere;
+}
+
+function isSame(one: Stats, other: Stats): boolean {
+  return one.size === other.size && one.mtimeMs === other.mtimeMs;
+}

@@ -1,0 +1,199 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+
+/**
+ * Globs as the Collector has them: `*` and `?` within a name, `[abc]` and `[^a-z]`, `{one,other}`, and `**` for any number
+ * of folders, links to folders left out. Names that begin with a point are not special.
+ */
+
+/** Why a pattern is none; undefined when it is one. */
+export function globProblem(pattern: string): string | undefined {
+  try {
+    for (const each of expandBraces(pattern)) globExpression(each);
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** Whether a path fits one of these patterns as a whole. */
+export function pathMatcher(patterns: readonly string[]): (path: string) => boolean {
+  const expressions = patterns.flatMap((pattern) => expandBraces(clean(pattern)).map(globExpression));
+  return (path) => expressions.some((expression) => expression.test(path));
+}
+
+/** Finds the files of patterns, again and again. What cannot be looked into is told to `onProblem`. */
+export class FileFinder {
+  private readonly patterns: readonly (readonly GlobSegment[])[];
+  private readonly isExcluded: (path: string) => boolean;
+  private readonly onProblem: (path: string, error: unknown) => void;
+
+  constructor(
+    include: readonly string[],
+    exclude: readonly string[],
+    onProblem: (path: string, error: unknown) => void,
+  ) {
+    this.patterns = include.flatMap((pattern) => expandBraces(clean(pattern)).map(segmentsOf));
+    this.isExcluded = pathMatcher(exclude);
+    this.onProblem = onProblem;
+  }
+
+  /** Paths, each once, in the order of the patterns and by name; of files and of whatever else has such a name. */
+  async find(): Promise<string[]> {
+    const found = new Set<string>();
+    for (const segments of this.patterns) await this.walk("", segments, 0, found);
+    return [...found].filter((path) => !this.isExcluded(path));
+  }
+
+  private async walk(
+    folder: string,
+    segments: readonly GlobSegment[],
+    index: number,
+    found: Set<string>,
+  ): Promise<void> {
+    const segment = segments[index];
+    if (segment === undefined) return;
+    const isLast = index === segments.length - 1;
+    if (typeof segment === "string") {
+      const path = joinPath(folder, segment);
+      if (!isLast) return this.walk(path, segments, index + 1, found);
+      if (await this.isThere(path)) found.add(path);
+      return;
+    }
+    if (segment === ANY_FOLDERS) return this.walkDeep(folder, segments, index, found);
+    for (const entry of await this.list(folder)) {
+      if (!segment.test(entry.name)) continue;
+      const path = joinPath(folder, entry.name);
+      if (isLast) {
+        if (!entry.isDirectory()) found.add(path);
+      } else if (entry.isDirectory() || entry.isSymbolicLink()) await this.walk(path, segments, index + 1, found);
+    }
+  }
+
+  /** `**` stands for no folder, or for any number of them. At the end it stands for all that is in them. */
+  private async walkDeep(
+    folder: string,
+    segments: readonly GlobSegment[],
+    index: number,
+    found: Set<string>,
+  ): Promise<void> {
+    const isLast = index === segments.length - 1;
+    if (!isLast) await this.walk(folder, segments, index + 1, found);
+    for (const entry of await this.list(folder)) {
+      const path = joinPath(folder, entry.name);
+      if (entry.isDirectory()) await this.walkDeep(path, segments, index, found);
+      else if (isLast) found.add(path);
+    }
+  }
+
+  private async list(folder: string) {
+    try {
+      const entries = await readdir(folder === "" ? "." : folder, { withFileTypes: true });
+      return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== "ENOENT" && code !== "ENOTDIR") this.onProblem(folder, error);
+      return [];
+    }
+  }
+
+  private async isThere(path: string): Promise<boolean> {
+    try {
+      await stat(path);
+      return true;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== "ENOENT" && code !== "ENOTDIR") this.onProblem(path, error);
+      return false;
+    }
+  }
+}
+
+const ANY_FOLDERS = Symbol("**");
+
+/** A name, a pattern for one, or any number of folders. */
+type GlobSegment = string | RegExp | typeof ANY_FOLDERS;
+
+function joinPath(folder: string, name: string): string {
+  if (folder === "") return name === "" ? "/" : name;
+  return folder === "/" ? `/${name}` : `${folder}/${name}`;
+}
+
+/** As Go writes a path: without `.` and double slashes, and relative where it was. */
+function clean(pattern: string): string {
+  return join(pattern);
+}
+
+function segmentsOf(pattern: string): GlobSegment[] {
+  return pattern.split("/").map((segment): GlobSegment => {
+    if (segment === "**") return ANY_FOLDERS;
+    if (/[*?[\\]/.test(segment)) return new RegExp(`^${segmentSource(segment)}$`, "s");
+    return segment;
+  });
+}
+
+function globExpression(pattern: string): RegExp {
+  const source = pattern
+    .split("/")
+    .map((segment, index, all) => {
+      const isLast = index === all.length - 1;
+      if (segment === "**") return isLast ? ".*" : "(?:[^/]+/)*";
+      return segmentSource(segment) + (isLast ? "" : "/");
+    })
+    .join("");
+  return new RegExp(`^${source}$`, "s");
+}
+
+/** The pattern of one name as the source of a regular expression. */
+function segmentSource(segment: string): string {
+  let source = "";
+  for (let i = 0; i < segment.length; i++) {
+    const char = segment[i]!;
+    if (char === "*") {
+      if (!source.endsWith("[^/]*")) source += "[^/]*"; // a second star says nothing, and would cost time
+    } else if (char === "?") source += "[^/]";
+    else if (char === "[") {
+      const end = segment.indexOf("]", i + 2);
+      if (end < 0) throw new Error("expected a ] behind [");
+      const negated = segment[i + 1] === "^" || segment[i + 1] === "!";
+      const members = segment.slice(i + (negated ? 2 : 1), end).replace(/[\\\]^[]/g, "\\$&");
+      source += `[${negated ? "^" : ""}${members}]`;
+      i = end;
+    } else if (char === "\\") {
+      if (i + 1 === segment.length) throw new Error("expected a character behind \\");
+      source += quoted(segment[++i]!);
+    } else source += quoted(char);
+  }
+  return source;
+}
+
+function quoted(char: string): string {
+  return char.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
+}
+
+const MAX_ALTERNATIVES = 1000;
+
+function expandBraces(pattern: string): string[] {
+  const open = pattern.indexOf("{");
+  if (open < 0) {
+    if (pattern.includes("}")) throw new Error("expected a { in front of }");
+    return [pattern];
+  }
+  let depth = 0;
+  let from = open + 1;
+  const alternatives: string[] = [];
+  for (let i = open; i < pattern.length; i++) {
+    const char = pattern[i];
+    if (char === "{") depth++;
+    else if (char === "}") depth--;
+    if ((char === "," && depth === 1) || depth === 0) {
+      alternatives.push(pattern.slice(from, i));
+      from = i + 1;
+    }
+    if (depth > 0) continue;
+    const expanded = alternatives.flatMap((each) => expandBraces(pattern.slice(0, open) + each + pattern.slice(i + 1)));
+    if (expanded.length > MAX_ALTERNATIVES) throw new Error(`more than ${MAX_ALTERNATIVES} alternatives in braces`);
+    return expanded;
+  }
+  throw new Error("expected a } behind {");
+}

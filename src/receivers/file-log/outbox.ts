@@ -1,0 +1,101 @@
+import { limitedLog, type ReceiverContext } from "../../plugin.js";
+import { BatchIntake, type LogBatchWriter } from "../../runtime/kit.js";
+import type { OffsetStore } from "./offset-store.js";
+import type { FileSegment, TrackedFile } from "./tracked-file.js";
+
+/**
+ * Hands in what was read, and lets the marks of the files move when that is safe. A few batches are on their way at once; who
+ * reads waits for room.
+ */
+export class Outbox {
+  private readonly context: ReceiverContext;
+  private readonly store: OffsetStore;
+  private readonly intake: BatchIntake;
+  private readonly logRejected: (event: { readonly message: string; readonly paths: readonly string[] }) => void;
+  private segments = new Map<TrackedFile, FileSegment>();
+  private inFlight = 0;
+  private isStopping = false;
+  private onRoom = () => {};
+  private readonly endPauses = new Set<() => void>();
+
+  constructor(context: ReceiverContext, store: OffsetStore) {
+    this.context = context;
+    this.store = store;
+    this.intake = new BatchIntake({ signal: "logs", transport: "file" }, context);
+    this.logRejected = limitedLog(context.clock, ({ message, paths }, suppressed) =>
+      context.logger.error(
+        { reason: message, paths: paths.slice(0, 5), suppressed },
+        "records are refused for good and cannot be kept as dead letters; they stay in their files and are tried again",
+      ),
+    );
+  }
+
+  /** What is added to the next batch from here on is of this file too. */
+  note(file: TrackedFile): void {
+    if (!this.segments.has(file)) this.segments.set(file, file.beginSegment());
+  }
+
+  /** Hands in what the writers hold, which is all that was noted. */
+  async send(writers: Iterable<LogBatchWriter>): Promise<void> {
+    const batches = [...writers].filter(({ count }) => count > 0).map((writer) => writer.finish());
+    const segments = [...this.segments.values()];
+    this.segments = new Map();
+    if (batches.length === 0) return this.settle(segments);
+    this.inFlight++;
+    void Promise.all(batches.map((batch) => this.deliver(batch, segments))).then((taken) => {
+      this.inFlight--;
+      if (taken.every((each) => each)) this.settle(segments);
+      this.onRoom();
+    });
+    while (this.inFlight >= MAX_IN_FLIGHT && !this.isStopping) {
+      await new Promise<void>((resolve) => {
+        this.onRoom = resolve;
+      });
+    }
+  }
+
+  /** Resolves when all that was handed in has its outcome. */
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    this.onRoom();
+    for (const end of this.endPauses) end();
+    await this.intake.stop();
+    await Promise.resolve();
+  }
+
+  private async deliver(
+    batch: Parameters<BatchIntake["accept"]>[0],
+    segments: readonly FileSegment[],
+  ): Promise<boolean> {
+    while (true) {
+      const outcome = await this.intake.accept(batch, { transport: "file" });
+      if (outcome.kind === "taken") return true;
+      if (outcome.kind === "returned" || this.isStopping) return false;
+      this.logRejected({ message: outcome.refusal.message, paths: segments.map(({ file }) => file.path) });
+      await this.pause(REJECTED_PAUSE_MS);
+    }
+  }
+
+  private settle(segments: readonly FileSegment[]): void {
+    for (const segment of segments) {
+      segment.file.settle(segment);
+      this.store.markMoved(segment.file);
+    }
+  }
+
+  private pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const end = () => {
+        cancel();
+        this.endPauses.delete(end);
+        resolve();
+      };
+      const cancel = this.context.clock.after(ms, end);
+      this.endPauses.add(end);
+    });
+  }
+}
+
+/** As many batches, of about a megabyte each, may be without an outcome. */
+const MAX_IN_FLIGHT = 8;
+const REJECTED_PAUSE_MS = 5000;

@@ -1,0 +1,73 @@
+import { encodeAttributes, LogBatchWriter, type LogMap, RESOURCE_ATTRIBUTES_TAG } from "../../runtime/kit.js";
+import type { FileLogConfig } from "./config.js";
+import type { RecordOutput } from "./file-reader.js";
+import type { Outbox } from "./outbox.js";
+import type { TrackedFile } from "./tracked-file.js";
+
+/** Records as they are in the file: bytes that become the bytes of a request. */
+export class PlainOutput implements RecordOutput {
+  private readonly config: FileLogConfig;
+  private readonly resource: Uint8Array;
+  private writer: LogBatchWriter;
+  private windowSize: number;
+  private attributes: Uint8Array = NOTHING;
+  private readonly isNumbered: boolean;
+  private number = 0;
+
+  constructor(config: FileLogConfig) {
+    this.config = config;
+    this.resource = encodeAttributes(config.resource, RESOURCE_ATTRIBUTES_TAG);
+    this.isNumbered = config.include_file_record_number || config.include_file_record_offset;
+    this.windowSize = MIN_WINDOW;
+    this.writer = this.createWriter();
+  }
+
+  get byteLength(): number {
+    return this.writer.byteLength;
+  }
+
+  window(size: number): Buffer {
+    if (size !== this.windowSize && this.writer.count === 0) {
+      this.windowSize = size;
+      this.writer = this.createWriter();
+    }
+    // A window of another size while records wait to be handed in: it costs a copy more.
+    return size <= this.windowSize ? this.writer.window.subarray(0, size) : Buffer.allocUnsafeSlow(size);
+  }
+
+  beginFile(file: TrackedFile, ms: number): void {
+    this.attributes = file.attributes;
+    this.number = file.position.records;
+    this.writer.observedAt(ms);
+  }
+
+  endWindow(): void {}
+
+  takeText(bytes: Buffer, from: number, to: number, offset: number): void {
+    this.writer.addText(bytes, from, to, this.isNumbered ? this.numbered(offset) : this.attributes);
+  }
+
+  takeBytes(bytes: Buffer, offset: number): void {
+    this.writer.addBytes(bytes, this.isNumbered ? this.numbered(offset) : this.attributes);
+  }
+
+  send(outbox: Outbox): Promise<void> {
+    return outbox.send([this.writer]);
+  }
+
+  private numbered(offset: number): Uint8Array {
+    const values: LogMap = {};
+    if (this.config.include_file_record_number) values["log.file.record_number"] = BigInt(++this.number);
+    if (this.config.include_file_record_offset) values["log.file.record_offset"] = BigInt(offset);
+    return Buffer.concat([this.attributes, encodeAttributes(values)]);
+  }
+
+  private createWriter(): LogBatchWriter {
+    return new LogBatchWriter(this.resource, NOTHING, CAPACITY, this.windowSize);
+  }
+}
+
+const NOTHING = new Uint8Array(0);
+const MIN_WINDOW = 1024 * 1024;
+/** A batch that is not handed in yet, and what a window adds to it. */
+const CAPACITY = 4 * 1024 * 1024;

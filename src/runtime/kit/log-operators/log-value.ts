@@ -1,0 +1,101 @@
+import {
+  BOOL_VALUE_TAG,
+  BYTES_VALUE_TAG,
+  DOUBLE_VALUE_TAG,
+  INT_VALUE_TAG,
+  LOG_ATTRIBUTES_TAG,
+  STRING_VALUE_TAG,
+} from "../../telemetry/bytes/tags.js";
+import { MAX_VALUE_DEPTH, writeKeyValueBody, writeList, writeMap } from "../../telemetry/bytes/write-any-value.js";
+import { WireWriter } from "../../telemetry/bytes/writer.js";
+
+/**
+ * A value of a log entry. A number is a double and a bigint an integer, as JSON's numbers are doubles to the Collector.
+ * Objects may come from JSON: their keys are data, so look only at their own ones.
+ */
+export type LogValue = string | number | bigint | boolean | null | Uint8Array | LogValue[] | LogMap;
+
+export type LogMap = { [key: string]: LogValue };
+
+export function isLogMap(value: unknown): value is LogMap {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array);
+}
+
+export function newLogMap(): LogMap {
+  return Object.create(null) as LogMap;
+}
+
+export function ownValue(map: LogMap, key: string): LogValue | undefined {
+  return Object.hasOwn(map, key) ? map[key] : undefined;
+}
+
+/** Sets a key whatever its name is. */
+export function setValue(map: LogMap, key: string, value: LogValue): void {
+  if (key === "__proto__") {
+    Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true });
+  } else map[key] = value;
+}
+
+/** A copy that shares nothing that can be changed. */
+export function copyValue(value: LogValue): LogValue {
+  if (Array.isArray(value)) return value.map(copyValue);
+  if (!isLogMap(value)) return value;
+  const copy = newLogMap();
+  for (const key of Object.keys(value)) copy[key] = copyValue(value[key]!);
+  return copy;
+}
+
+/** Writes the body of an AnyValue. */
+export function writeLogValue(writer: WireWriter, value: LogValue, depth: number): void {
+  switch (typeof value) {
+    case "string":
+      writer.byte(STRING_VALUE_TAG);
+      return writer.text(value);
+    case "number":
+      writer.byte(DOUBLE_VALUE_TAG);
+      return writer.double(value);
+    case "boolean":
+      writer.byte(BOOL_VALUE_TAG);
+      return writer.byte(value ? 1 : 0);
+    case "bigint":
+      writer.byte(INT_VALUE_TAG);
+      return writer.varint64(value);
+  }
+  if (value === null || value === undefined) return;
+  if (value instanceof Uint8Array) {
+    writer.byte(BYTES_VALUE_TAG);
+    writer.lengthDelimited(value);
+  } else if (depth === 0) {
+    writer.byte(STRING_VALUE_TAG);
+    writer.text(textOf(value));
+  } else if (Array.isArray(value)) writeList(writer, value, depth - 1, writeLogValue);
+  else writeMap(writer, Object.entries(value), depth - 1, writeLogValue);
+}
+
+/** Writes a map as fields with this tag, each a KeyValue. */
+export function writeLogMap(writer: WireWriter, tag: number, map: LogMap): void {
+  for (const key in map) {
+    if (!Object.hasOwn(map, key)) continue;
+    const value = map[key]!;
+    writer.byte(tag);
+    writer.begin(typeof value === "string" ? key.length + value.length + 6 : key.length + 13);
+    writeKeyValueBody(writer, key, value, MAX_VALUE_DEPTH, writeLogValue);
+    writer.end();
+  }
+}
+
+/** Attributes as the fields of a message; of a log record unless another tag is told. */
+export function encodeAttributes(map: LogMap, tag = LOG_ATTRIBUTES_TAG): Uint8Array {
+  const writer = new WireWriter();
+  writeLogMap(writer, tag, map);
+  return Buffer.from(writer.written());
+}
+
+/** What lies deeper than a reader of OTLP looks, as text. */
+function textOf(value: LogValue): string {
+  try {
+    return JSON.stringify(value, (_, item) => (typeof item === "bigint" ? String(item) : item));
+  } catch {
+    return "nested too deep";
+  }
+}
