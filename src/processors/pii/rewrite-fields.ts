@@ -135,7 +135,7 @@ class FieldWalk {
   ) {
     this.batch = batch;
     this.visitor = visitor;
-    this.rewriter = new Rewriter(batch.bytes);
+    this.rewriter = new Rewriter(batch.bytes, (batch.bytes.length >> 5) + 512); // most treatments make values shorter
     this.maxWork = UNITS_PER_BATCH + unitsPerByte * batch.bytes.length;
     const plan = plansFor(extraPlaces).get(REQUEST[batch.signal])!;
     this.frames[0] = { plan, start: 0, end: batch.bytes.length, outStart: 0, lengthRoom: 0 };

@@ -128,7 +128,7 @@ export class TextTreatment {
     const { count, starts, ends, detectors } = matches;
     for (let i = 0; i < count; i++) {
       const detector = detectors[i]!;
-      const replacement = this.treatments[detector]!(b, starts[i]!, ends[i]!, detector);
+      const replacement = this.isMasking ? MASK : this.treatments[detector]!(b, starts[i]!, ends[i]!, detector);
       this.replacements[i] = replacement;
       size += replacement.length - (ends[i]! - starts[i]!);
     }

@@ -20,7 +20,8 @@ class AsciiWords {
   /** Is [start, end) one of them? */
   has(b: Uint8Array, start: number, end: number): boolean {
     const alike = this.words[slotOf(end - start, b[start]!)];
-    return alike?.some((word) => isWord(b, start, word)) ?? false;
+    if (alike !== undefined) for (const word of alike) if (isWord(b, start, word)) return true;
+    return false;
   }
 }
 
@@ -63,6 +64,16 @@ export function findEmail(b: Uint8Array, at: number): number {
 function localStart(b: Uint8Array, at: number): number {
   const floor = Math.max(matches.lastEnd, at - MAX_LOCAL_LENGTH);
   let p = at;
+  while (p > floor && (CHARACTER_BITS[b[p - 1]!]! & EMAIL_LOCAL) !== 0) p--;
+  if (p > floor && (b[p - 1]! > 127 || b[p - 1] === APOSTROPHE)) p = foreignLocalStart(b, at, floor);
+  if (endsMask(b, p)) return at; // treated already
+  while (p < at && (b[p] === DOT || b[p] === DASH || b[p] === PERCENT || b[p] === PLUS)) p++;
+  return p;
+}
+
+/** The same where apostrophes or other scripts are in it, or before it. */
+function foreignLocalStart(b: Uint8Array, at: number, floor: number): number {
+  let p = at;
   let ascii = false;
   while (p > floor) {
     const c = b[p - 1]!;
@@ -77,8 +88,6 @@ function localStart(b: Uint8Array, at: number): number {
     ascii ||= (CHARACTER_BITS[c]! & ALNUM) !== 0;
     p--;
   }
-  if (endsMask(b, p)) return at; // treated already
-  while (p < at && (b[p] === DOT || b[p] === DASH || b[p] === PERCENT || b[p] === PLUS)) p++;
   return p;
 }
 
@@ -89,6 +98,15 @@ function isBetweenLetters(b: Uint8Array, p: number, floor: number): boolean {
 
 function hostEnd(b: Uint8Array, start: number): number {
   const limit = Math.min(matches.end, start + MAX_HOST_LENGTH);
+  let p = start;
+  while (p < limit && (CHARACTER_BITS[b[p]!]! & HOST) !== 0) p++;
+  if (p < limit && b[p]! > 127) p = foreignHostEnd(b, start, limit);
+  while (p > start && (b[p - 1] === DOT || b[p - 1] === DASH)) p--;
+  return p;
+}
+
+/** The same where other scripts are in it, or behind it. */
+function foreignHostEnd(b: Uint8Array, start: number, limit: number): number {
   let p = start;
   let ascii = false;
   while (p < limit) {
@@ -103,7 +121,6 @@ function hostEnd(b: Uint8Array, start: number): number {
     ascii = c !== DOT && (ascii || (CHARACTER_BITS[c]! & ALNUM) !== 0);
     p++;
   }
-  while (p > start && (b[p - 1] === DOT || b[p - 1] === DASH)) p--;
   return p;
 }
 

@@ -11,10 +11,13 @@ import { WireWriter } from "./writer.js";
  */
 export class Rewriter {
   readonly bytes: Uint8Array;
+  private readonly room: number;
   private out: WireWriter | undefined;
 
-  constructor(bytes: Uint8Array) {
+  /** `room`: by how much the bytes probably grow. Most changes add a little. */
+  constructor(bytes: Uint8Array, room: number = (bytes.length >> 2) + 512) {
     this.bytes = bytes;
+    this.room = room;
   }
 
   get changed(): boolean {
@@ -32,7 +35,7 @@ export class Rewriter {
 
   /** The output, with everything up to this position in it. */
   copyTo(at: number): WireWriter {
-    this.out ??= WireWriter.rewriting(this.bytes, (this.bytes.length >> 2) + 512); // most changes add a little
+    this.out ??= WireWriter.rewriting(this.bytes, this.room);
     const size = at - this.copiedUpTo;
     if (size > 0) this.out.takeSource(size);
     return this.out;

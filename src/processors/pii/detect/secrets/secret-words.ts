@@ -50,25 +50,28 @@ class WordNode {
 }
 
 const ROOT = new WordNode();
-/** The last two letters of the words. */
-const ENDINGS = new Uint8Array(1024);
+/** The last three letters of the words, and the last two with what may be before them. */
+const ENDINGS = new Uint8Array(1 << 15);
 
-function endingOf(a: number, b: number): number {
-  return ((a & 31) << 5) | (b & 31);
+function endingOf(a: number, b: number, c: number): number {
+  return ((a & 31) << 10) | ((b & 31) << 5) | (c & 31);
 }
+
+/** What may be between the parts of a word. */
+const JOINTS = "-._ ";
 
 /** What may be between a word and the sign behind it: quotes, a backslash, a blank, a tab, or the dot of `no.` */
 const AFTER_WORD = new Uint8Array(256);
 for (const c of "\"'\\ \t.") AFTER_WORD[c.charCodeAt(0)] = 1;
 
-/** Could one of the words stand before the `=` or `:` at `p`? Two letters rule most signs out. */
+/** Could one of the words stand before the `=` or `:` at `p`? Three letters rule most signs out. */
 export function mayFollowWord(b: Uint8Array, p: number): boolean {
   if (p < 4) return true;
   const c = b[p - 1]!;
-  if ((CHARACTER_BITS[c]! & LETTER) !== 0) return ENDINGS[endingOf(b[p - 2]!, c)] !== 0;
+  if ((CHARACTER_BITS[c]! & LETTER) !== 0) return ENDINGS[endingOf(b[p - 3]!, b[p - 2]!, c)] !== 0;
   if (AFTER_WORD[c] === 0) return false;
   const before = b[p - 2]!;
-  return (CHARACTER_BITS[before]! & LETTER) === 0 || ENDINGS[endingOf(b[p - 3]!, before)] !== 0;
+  return (CHARACTER_BITS[before]! & LETTER) === 0 || ENDINGS[endingOf(b[p - 4]!, b[p - 3]!, before)] !== 0;
 }
 
 for (const [kind, words] of WORDS) for (const word of words.split(" ")) addWord(word, kind);
@@ -86,7 +89,10 @@ function addWord(word: string, kind: number): void {
   }
   node.kind = kind;
   node.isWhole = word.startsWith("^");
-  ENDINGS[endingOf(word.charCodeAt(word.length - 2), word.charCodeAt(word.length - 1))] = 1;
+  const letters = word.replace(/[_^]/g, "");
+  const thirds = [letters.at(-3)!, ...(word.at(-3) === "_" ? JOINTS : "")];
+  for (const third of thirds)
+    ENDINGS[endingOf(third.charCodeAt(0), word.charCodeAt(word.length - 2), word.charCodeAt(word.length - 1))] = 1;
 }
 
 /** What the longest word of these says that ends before `end`, in any case. Where it begins is in `wordStart` then. */
