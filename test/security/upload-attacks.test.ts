@@ -1,7 +1,10 @@
 import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
+import { OTLP_SERVICES } from "../../src/runtime/kit.js";
 import { wire } from "../receivers/otlp/requests.js";
 import { type AgentProcess, type AgentProcessOptions, startAgentProcess } from "../support/agent-process.js";
 
@@ -44,17 +47,64 @@ service:
     return answer.status;
   };
 
-  it("holds little more than what has come when it comes a byte at a time", async () => {
+  it("cuts off a client that sends a byte at a time, before that costs much time or memory", async () => {
     const env = { NODE_OPTIONS: "--max-old-space-size=96" };
     await start("{protocols: {http: {endpoint: 127.0.0.1:0}}}", { env });
     const socket = open(agent.ports.http);
     const answer = once(socket, "data");
     socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`);
     const chunks = "1\r\n\0\r\n".repeat(10_000);
-    for (let sent = 0; sent < 300; sent++) await new Promise((resolve) => socket.write(chunks, resolve));
-    socket.write("0\r\n\r\n");
-    expect(String(await answer)).toMatch(/^HTTP\/1\.1 400 /);
+    while (!socket.destroyed) {
+      if (!socket.writableNeedDrain) socket.write(chunks);
+      await setImmediate();
+    }
+    expect(String(await answer)).toMatch(/^HTTP\/1\.1 400 .*Connection: close.*pieces of a few bytes each/s);
+    expect(socket.bytesWritten).toBeLessThan(20 * 1024 * 1024);
     expect(await post()).toBe(200);
+  });
+
+  it("ends a call whose message comes a byte at a time", async () => {
+    await start("{protocols: {grpc: {endpoint: 127.0.0.1:0}, http: {endpoint: 127.0.0.1:0}}}");
+    const session = connectHttp2(`http://127.0.0.1:${agent.ports.grpc}`);
+    const call = session.request({
+      ":method": "POST",
+      ":path": OTLP_SERVICES.logs.grpcPath,
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
+    const headers = once(
+      call.on("error", () => {}),
+      "response",
+    );
+    call.write(Buffer.from([0, 0, 1, 0, 0]));
+    let isAnswered = false;
+    call.once("response", () => {
+      isAnswered = true;
+    });
+    while (!isAnswered) {
+      if (!call.writableNeedDrain) call.write(Buffer.alloc(1));
+      await setImmediate();
+    }
+    const [answer] = await headers;
+    expect([answer["grpc-status"], decodeURIComponent(answer["grpc-message"])]).toEqual([
+      "3",
+      "the body came in pieces of a few bytes each; send it in larger ones",
+    ]);
+    session.destroy();
+    expect(await post()).toBe(200);
+  });
+
+  it("reads what comes in many small pieces that are no crumbs", async () => {
+    await start("{protocols: {http: {endpoint: 127.0.0.1:0}}}");
+    const socket = open(agent.ports.http);
+    const answer = once(socket, "data");
+    socket.write(`${HEAD}Transfer-Encoding: chunked\r\n\r\n`);
+    const body = wire("logs");
+    const pieces = Array.from({ length: Math.ceil(body.length / 5) }, (_, i) => body.subarray(i * 5, i * 5 + 5));
+    for (const piece of pieces)
+      socket.write(Buffer.concat([Buffer.from(`${piece.length}\r\n`), piece, Buffer.from("\r\n")]));
+    socket.write("0\r\n\r\n");
+    expect(String(await answer)).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   it("serves others while unfinished uploads fill its room, and lets the slowest of them give way", async () => {

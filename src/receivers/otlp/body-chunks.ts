@@ -5,6 +5,8 @@
 export class BodyChunks {
   /** Bytes that have come. */
   size = 0;
+  /** Pieces that they came in. */
+  private pieces = 0;
   private readonly chunks: Buffer[] = [];
   /** The last chunk, while there is room behind what was copied into it. */
   private block: Buffer | undefined;
@@ -17,7 +19,16 @@ export class BodyChunks {
     return missing <= 0 ? 0 : Math.max(missing, this.nextBlockSize);
   }
 
+  /**
+   * Does it come in pieces so small that reading them costs more than anything done with the body? Each takes about a
+   * microsecond, however small it is.
+   */
+  get isCrumbled(): boolean {
+    return this.pieces > MAX_CRUMBS && this.size < this.pieces * MIN_MEAN_PIECE_BYTES;
+  }
+
   add(chunk: Buffer): void {
+    this.pieces++;
     if (this.isKept(chunk)) this.push(chunk);
     else this.copy(chunk);
     this.size += chunk.length;
@@ -43,6 +54,7 @@ export class BodyChunks {
     this.block = undefined;
     this.used = 0;
     this.size = 0;
+    this.pieces = 0;
   }
 
   /** The usual request comes in one chunk, which is not copied, unless it would keep much more in memory than itself. */
@@ -78,6 +90,10 @@ export class BodyChunks {
   }
 }
 
+/** As many pieces of any size as nobody needs to be refused for. */
+const MAX_CRUMBS = 16_384;
+/** The smallest packets of any network carry many times as much. */
+const MIN_MEAN_PIECE_BYTES = 32;
 const MIN_KEPT_BYTES = 4096;
 const MIN_BLOCK_BYTES = 256;
 const MAX_BLOCK_BYTES = 64 * 1024;

@@ -51,11 +51,18 @@ export function answerComplete(response: ServerResponse, answer: HttpAnswer, wri
 /**
  * Answers a request whose body is still coming. A short rest is thrown away and the connection kept. Otherwise the
  * connection ends, but not at once: closing a socket with unread bytes resets it, and the client would lose the answer.
+ * With `isUnread` nothing more is read meanwhile: only a client that reads while it sends gets to see the answer then.
  */
-export function answerEarly(request: IncomingMessage, response: ServerResponse, answer: HttpAnswer, clock: Clock) {
+export function answerEarly(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: HttpAnswer,
+  clock: Clock,
+  isUnread = false,
+) {
   if (response.destroyed) return;
   const rest = request.complete ? 0 : Number(request.headers["content-length"] ?? Number.POSITIVE_INFINITY);
-  if (rest <= MAX_DISCARD_BYTES && response.shouldKeepAlive) {
+  if (rest <= MAX_DISCARD_BYTES && response.shouldKeepAlive && !isUnread) {
     request.resume();
     response.writeHead(answer.status, answer.headers);
     response.end(answer.body);
@@ -70,6 +77,8 @@ export function answerEarly(request: IncomingMessage, response: ServerResponse, 
   if (answer.body.length > 0) response.write(answer.body);
   else response.flushHeaders();
   linger(request, response, clock);
+  if (isUnread) request.pause();
+  else request.resume();
 }
 
 function linger(request: IncomingMessage, response: ServerResponse, clock: Clock): void {
@@ -79,5 +88,4 @@ function linger(request: IncomingMessage, response: ServerResponse, clock: Clock
   };
   const cancel = clock.after(LINGER_MS, finish);
   request.once("end", finish).once("close", cancel);
-  request.resume();
 }

@@ -12,7 +12,7 @@ import { answerComplete, answerEarly, errorAnswer, type HeaderList, type HttpAns
 import type { HttpEndpoint } from "./http-endpoint.js";
 import { IncomingRequest } from "./incoming-request.js";
 import type { RequestIntake } from "./request-intake.js";
-import { OVERLOADED, tooLarge } from "./upload.js";
+import { CRUMBLED, OVERLOADED, tooLarge } from "./upload.js";
 
 /** One POST of OTLP over HTTP. */
 export class HttpExchange extends IncomingRequest<HttpEndpoint> {
@@ -61,7 +61,7 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
 
   protected override answerRefused(error: ErrorAnswer): void {
     const answer = errorAnswer(error, this.encoding, this.extraHeaders());
-    answerEarly(this.request, this.response, answer, this.endpoint.clock);
+    answerEarly(this.request, this.response, answer, this.endpoint.clock, error === CRUMBLED);
   }
 
   protected override answerOutcome(outcome: Outcome): void {

@@ -12,7 +12,7 @@ import {
 } from "../../runtime/kit.js";
 import type { InFlightCounter } from "./in-flight-counter.js";
 import type { RequestIntake } from "./request-intake.js";
-import { answerOfBadUpload, GAVE_WAY, OVERLOADED, Upload } from "./upload.js";
+import { answerOfBadUpload, CRUMBLED, GAVE_WAY, OVERLOADED, Upload } from "./upload.js";
 import type { UploadRoom } from "./upload-room.js";
 
 /** The name that `from_context` knows the client's address by. */
@@ -91,7 +91,9 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
     if (!this.upload.begin()) return this.refuse(OVERLOADED);
     this.endpoint.open.add(this);
     body.on("data", (chunk: Buffer) => {
-      if (this.state === "reading") this.onChunk(chunk);
+      if (this.state !== "reading") return;
+      if (this.upload.body.isCrumbled) this.refuse(CRUMBLED);
+      else this.onChunk(chunk);
     });
     body.on("end", () => {
       if (this.state !== "reading") return;

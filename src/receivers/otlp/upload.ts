@@ -122,6 +122,13 @@ export const GAVE_WAY: ErrorAnswer = {
   retryAfterMs: BUSY_RETRY_AFTER_MS,
 };
 
+/** The rest of it is not read any more. */
+export const CRUMBLED: ErrorAnswer = {
+  httpStatus: 400,
+  code: GRPC_STATUS.INVALID_ARGUMENT,
+  message: "the body came in pieces of a few bytes each; send it in larger ones",
+};
+
 export const SHUTTING_DOWN: ErrorAnswer = {
   httpStatus: 503,
   code: GRPC_STATUS.UNAVAILABLE,

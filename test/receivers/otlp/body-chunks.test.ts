@@ -46,6 +46,15 @@ describe("the chunks of a body", () => {
     expect(cost).toBeLessThan(400_000);
   });
 
+  it("are crumbs when there are many and they are small, not when there are few or they are larger", () => {
+    const add = (count: number, size: number) => {
+      const body = new BodyChunks();
+      for (let i = 0; i < count; i++) body.add(Buffer.alloc(size));
+      return body.isCrumbled;
+    };
+    expect([add(20_000, 1), add(20_000, 31), add(20_000, 32), add(16_000, 1)]).toEqual([true, true, false, false]);
+  });
+
   it("leave a body that comes in one piece where it is", () => {
     const only = Buffer.alloc(100, 1);
     const body = new BodyChunks();

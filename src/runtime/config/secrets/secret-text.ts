@@ -15,7 +15,7 @@ export function withoutSecretTexts(text: string): string {
   let shown = "";
   let at = 0;
   for (const { 0: whole, 1: origin, 2: rest, index } of cleared.matchAll(URL_TEXT)) {
-    shown += masked(cleared.slice(at, index), isRandom) + origin + masked(rest!, isRandomInPath);
+    shown += masked(cleared.slice(at, index), isRandom) + origin + masked(withoutNamedSecrets(rest!), isRandomInPath);
     at = index + whole.length;
   }
   return shown + masked(cleared.slice(at), isRandom);
@@ -43,8 +43,25 @@ const MIN_RANDOM_LENGTH = 16;
 
 /** An id that is public elsewhere (a UUID, say) stays; as part of a URL it is mostly what gives access. */
 function isRandomInPath(word: string): boolean {
-  return UUID.test(word) || looksRandom(word, 0.22);
+  return UUID.test(word) || looksRandom(word, 0.22) || (word.match(LONG_RUN) ?? []).some(isMixed);
 }
+
+/** Names of this length have a `-` or the like between their words. */
+const LONG_RUN = /[A-Za-z0-9]{20,}/g;
+
+/** Letters and digits, and not only a year or a version at the end of a name. */
+function isMixed(run: string): boolean {
+  return /[A-Za-z]/.test(run) && /\d.*\d/.test(run) && !/^[A-Za-z]+\d{1,4}$/.test(run);
+}
+
+/** `/token/ab12cd`: the step behind one that is called like a secret, if there are digits in it. */
+function withoutNamedSecrets(path: string): string {
+  return path.replace(NAMED_STEP, (step: string, name: string) =>
+    isSecretKey(name) && /\d/.test(step) && !/^v\d+$/.test(step) ? REDACTED : step,
+  );
+}
+
+const NAMED_STEP = /(?<=\/([\w-]+)\/)[^/?#&]+/g;
 
 function isRandom(word: string): boolean {
   return word.length >= MIN_RANDOM_LENGTH && !UUID.test(word) && looksRandom(word, 0.3);

@@ -12,6 +12,10 @@ describe("withoutSecretTexts", () => {
     ["https://hooks.example.com/services/T0/B0/Xq7Rk2mZ9pLw4TbV8sNd", "https://hooks.example.com/services/T0/B0/*"],
     ["https://api.example.com/bot1234:Xq7Rk2mZ9pLw4TbV8sNd/send", "https://api.example.com/bot1234:*/send"],
     ["https://h/in/0b5f6c1e-8a3d-4f21-9c77-2f9d1e4b6a58/tag", "https://h/in/*/tag"],
+    ["https://h/p/SECRETPATH1234567890abcdef", "https://h/p/*"],
+    ["https://h/p/3f2a9c4e7b1d8f605a4c2e9b/logs?x=1", "https://h/p/*/logs?x=1"],
+    ["https://h/collect/abcdefghij0123456789abcdefghij0123456789", "https://h/collect/*"],
+    ["https://h/ingest/token/ab12/v1/logs", "https://h/ingest/token/*/v1/logs"],
     ["https://h/v1?team=a&x=Xq7Rk2mZ9pLw4TbV8sNd", "https://h/v1?team=a&x=*"],
     ["https://me:word@h:4318/v1", "https://*@h:4318/v1"],
     ['set(attributes["a"], "Xq7Rk2mZ9pLw4TbV8sNd")', 'set(attributes["a"], "*")'],
@@ -28,6 +32,11 @@ describe("withoutSecretTexts", () => {
 
   it.each([
     "https://otlp.eu-west-2.example.com:4318/v1/projects/my-project-123456/logs",
+    "https://h/api/v2/otlp",
+    "https://h/oauth2/token/introspect",
+    "https://h/oauth2/token/v2",
+    "https://h/insights/applicationperformance2024/otlp-http-protobuf/v1development",
+    "https://h/accounts/123456789012/regions/eu-central-1/tenants/acme-payments-prod-2",
     "https://3f2a9c4e7b1d8f605a4c2e9b7d1f3a68.apm.example.com/v1/logs",
     "k8s-prod-eu1-az2-n3-c4",
     "my-service-name-with-many-parts-2024-01-15",
