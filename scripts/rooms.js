@@ -248,6 +248,7 @@ export const ROOMS = [
   { path: "src/exporters/file/", purpose: "appends to files, with rotation", component: true },
   { path: "src/exporters/kafka/", purpose: "records as messages of topics, keyed", component: true },
   { path: "src/exporters/nats/", purpose: "messages to NATS JetStream", component: true },
+  { path: "src/exporters/postgres/", purpose: "rows of tables in PostgreSQL, each once", component: true },
   { path: "src/exporters/redis-stream/", purpose: "entries to Redis streams", component: true },
   { path: "src/exporters/otlp-grpc/", purpose: "OTLP over gRPC", component: true },
   {

@@ -233,6 +233,12 @@ export {
   tableName,
 } from "./kit/clients/postgres-config.js";
 export {
+  FORGET_INTERVAL_MS,
+  forgetHandledText,
+  handledTableText,
+  milliseconds,
+} from "./kit/clients/postgres-handled.js";
+export {
   AS_TEXT,
   hangUp,
   loadPostgres,
@@ -268,6 +274,7 @@ export {
   kafkaErrorIds,
   kafkaErrorMessage,
 } from "./kit/kafka/connection.js";
+export { jsonText, type KeyValueTree, plainObject, plainValue } from "./kit/messages/any-value.js";
 export { BatchIntake, type MessageOutcome } from "./kit/messages/batch-intake.js";
 export { loadClient, withClient } from "./kit/messages/load-client.js";
 export {

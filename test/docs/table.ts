@@ -25,7 +25,7 @@ export interface Row {
 }
 
 /** Its SQL is run by test/runtime/cli/outbox/postgres-migration.test.ts, against a real server. */
-const postgres = namesKeys("outbox");
+const postgres = namesKeys("outbox", "postgres");
 
 /**
  * What is tried of each page beside what is tried of all: of every page the configs are loaded, JSON is parsed, TypeScript

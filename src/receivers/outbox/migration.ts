@@ -1,4 +1,4 @@
-import { quoteName, quoteTable, quoteText } from "../../runtime/kit.js";
+import { handledTableText, quoteName, quoteTable, quoteText } from "../../runtime/kit.js";
 import type { OutboxReceiverConfig } from "./config.js";
 
 type MigrationConfig = Pick<OutboxReceiverConfig, "table" | "columns" | "notify_channel" | "handled_table">;
@@ -29,7 +29,7 @@ export function outboxMigration({ table, columns, notify_channel, handled_table 
     index(own("in_flight"), table, c.claimed_by, c.status, "in_flight"),
     ...(notify_channel === "" ? [] : [notifyTrigger(schema, own("notify"), table, notify_channel)]),
     replayFunction(schema, own("replay"), table, c),
-    ...(handled_table === undefined ? [] : [handledTable(handled_table)]),
+    ...(handled_table === undefined ? [] : [handledTableText(handled_table)]),
   ];
   return `${["BEGIN;", ...parts, "COMMIT;"].join("\n\n")}\n`;
 }
@@ -99,14 +99,4 @@ BEGIN
   WHERE ${c.id}::text = row_id AND ${c.status} = 'failed';
   RETURN FOUND;
 END $$;`;
-}
-
-function handledTable(table: string): string {
-  return `CREATE TABLE IF NOT EXISTS ${quoteTable(table)} (
-  consumer text NOT NULL,
-  idempotency_key text NOT NULL,
-  handled_at timestamptz NOT NULL DEFAULT now(),
-  PRIMARY KEY (consumer, idempotency_key)
-);
-CREATE INDEX IF NOT EXISTS ${quoteName(`${table.split(".").at(-1)!}_handled_at`.slice(-63))} ON ${quoteTable(table)} (handled_at);`;
 }

@@ -4,6 +4,7 @@ import type { Client, ClientConfig } from "pg";
 import { type Counter, limitedLog, type ReceiverContext, Refusal } from "../../plugin.js";
 import {
   duplicatesCounter,
+  FORGET_INTERVAL_MS,
   hangUp,
   loadPostgres,
   MessageIntake,
@@ -23,7 +24,6 @@ import { OutboxTable } from "./outbox-table.js";
 const RETRY_MS = 1000;
 /** How long a stop waits for the server to take the last outcomes. */
 const LAST_WORDS_MS = 2000;
-const FORGET_INTERVAL_MS = 3_600_000;
 
 /**
  * The rows of an outbox, claimed, handed in and settled.

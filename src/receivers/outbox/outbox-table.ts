@@ -1,6 +1,14 @@
 import { createHash } from "node:crypto";
 import type { Client, QueryResult } from "pg";
-import { AS_TEXT, quoteName, quoteTable, quoteText, type TextRow } from "../../runtime/kit.js";
+import {
+  AS_TEXT,
+  forgetHandledText,
+  milliseconds,
+  quoteName,
+  quoteTable,
+  quoteText,
+  type TextRow,
+} from "../../runtime/kit.js";
 import type { OutboxReceiverConfig } from "./config.js";
 import { type OutboxRow, readRow } from "./outbox-row.js";
 
@@ -105,13 +113,9 @@ export class OutboxTable {
     return rows.map((row) => row.left_id);
   }
 
-  /** Forgets what was handled too long ago; a part of it at a time. */
   async forget(client: Client): Promise<void> {
     const { handled_table, handled_retention } = this.config;
-    if (handled_table === undefined) return;
-    const table = quoteTable(handled_table);
-    const old = `SELECT ctid FROM ${table} WHERE handled_at < now() - ${milliseconds(handled_retention)} LIMIT 10000`;
-    await client.query(`DELETE FROM ${table} WHERE ctid IN (${old})`);
+    if (handled_table !== undefined) await client.query(forgetHandledText(handled_table, handled_retention));
   }
 
   private claimText(claim: string, limit: number): string {
@@ -170,7 +174,3 @@ export class OutboxTable {
 }
 
 const MAX_ERROR_LENGTH = 2000;
-
-function milliseconds(ms: number): string {
-  return `interval '${Math.ceil(ms)} milliseconds'`;
-}

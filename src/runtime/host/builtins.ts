@@ -179,6 +179,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["postgres"],
+    load: async () => (await import("../../exporters/postgres/postgres.js")).postgresExporter,
+  },
+  {
+    kind: "exporter",
     types: ["redis_stream"],
     load: async () => (await import("../../exporters/redis-stream/redis-stream.js")).redisStreamExporter,
   },

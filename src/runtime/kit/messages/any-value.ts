@@ -53,6 +53,27 @@ export function plainObject(values: readonly KeyValueTree[] = []): Record<string
   return Object.fromEntries(values.map(({ key, value }) => [key ?? "", plainValue(value)]));
 }
 
+/**
+ * A plain value as JSON. What JSON has no form for is text, as in OTLP/JSON: integers beyond what numbers hold, NaN and the
+ * infinities; bytes are base64.
+ */
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value, forJson);
+}
+
+function forJson(_key: string, value: unknown): unknown {
+  switch (typeof value) {
+    case "number":
+      return Number.isFinite(value) ? value : String(value);
+    case "bigint":
+      return String(value);
+    case "object":
+      return value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value;
+    default:
+      return value;
+  }
+}
+
 export interface KeyValueTree {
   readonly key?: string;
   readonly value?: Tree;

@@ -2,7 +2,7 @@ import type { SendOptions } from "../../contract/component.js";
 import type { Batch } from "../../telemetry/batch.js";
 import { batchToJson } from "../../telemetry/json/batch-json.js";
 import { decodeTree, type Tree } from "../../telemetry/json/tree.js";
-import { type KeyValueTree, plainObject, plainValue } from "./any-value.js";
+import { jsonText, type KeyValueTree, plainObject, plainValue } from "./any-value.js";
 import {
   HEADER_ATTRIBUTE,
   type HeaderValue,
@@ -44,14 +44,7 @@ function writeRecord(
 function writeBody(body: unknown, encoding: "text" | "raw" | "json"): Uint8Array {
   if (body instanceof Uint8Array) return body;
   if (encoding !== "json" && typeof body === "string") return Buffer.from(body);
-  return Buffer.from(JSON.stringify(body, forJson));
-}
-
-/** Integers beyond what numbers hold are texts in JSON, as in OTLP/JSON, and bytes are base64. */
-function forJson(_key: string, value: unknown): unknown {
-  if (typeof value === "bigint") return String(value);
-  if (value instanceof Uint8Array) return Buffer.from(value).toString("base64");
-  return value;
+  return Buffer.from(jsonText(body));
 }
 
 function sentHeaders(options?: SendOptions, index?: number): Record<string, HeaderValue> {

@@ -90,15 +90,19 @@ describe("the intake of messages", () => {
     ["is not JSON", "json", "{"],
     ["is too large", "text", "x".repeat(101)],
   ] as const)("takes a message that %s as a dead letter", async (_what, encoding, body) => {
-    expect(await intakeOf(() => ACCEPTED, encoding).accept(message(body))).toEqual({ kind: "taken" });
+    expect(await intakeOf(() => ACCEPTED, encoding).accept(message(body))).toEqual({
+      kind: "taken",
+      setback: seen[0]?.setback,
+    });
     expect(seen.map(({ setback }) => setback?.code)).toEqual(["SLUICE_MESSAGE_UNREADABLE"]);
     expect(Buffer.from(writeMessages(seen[0]!.batch, "raw")[0]!.body).toString()).toBe(body);
   });
 
   it("hands in again, as a dead letter, what is refused for good, and gives it back when nobody keeps it", async () => {
     const no: Outcome = { ok: false, refusal: new Refusal("permanent", "never") };
-    expect(await intakeOf((times) => (times === 1 ? no : ACCEPTED), "text").accept(message("a"))).toEqual({
+    expect(await intakeOf((times) => (times === 1 ? no : ACCEPTED), "text").accept(message("a"))).toMatchObject({
       kind: "taken",
+      setback: { message: "never" },
     });
     expect(seen.map(({ setback }) => setback?.message)).toEqual([undefined, "never"]);
     expect(await intakeOf(() => no, "text").accept(message("a"))).toMatchObject({ kind: "rejected" });

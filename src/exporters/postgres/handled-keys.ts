@@ -1,0 +1,47 @@
+import { entriesOfKey, quoteTable, quoteText } from "../../runtime/kit.js";
+import type { Row } from "./batch-rows.js";
+
+/** What rows are remembered by. */
+export interface KeyedRows {
+  /** Of each row; undefined for one that cannot be recognised. */
+  readonly ofRow: readonly (string | undefined)[];
+  /** Each once, in the order that everybody takes them in, so that no two wait for one another. */
+  readonly keys: readonly string[];
+}
+
+/**
+ * A record that was made of a message has the key of its sender, wherever it comes from and however often; all others have
+ * that of their entry, which is stored as a whole or not at all.
+ */
+export function keyedRows(rows: readonly Row[], count: number, key: string | undefined): KeyedRows {
+  const entries = key === undefined || rows.length !== count ? undefined : entriesOfKey(key, count);
+  const ofRow: (string | undefined)[] = [];
+  let at = 0;
+  let left = entries?.[0]?.items ?? 0;
+  for (const { messageKey } of rows) {
+    if (entries !== undefined && left === 0) left = entries[++at]!.items;
+    left -= 1;
+    ofRow.push(messageKey ?? entries?.[at]?.id ?? key);
+  }
+  const keys = new Set(ofRow.filter((each) => each !== undefined));
+  return { ofRow, keys: [...keys].sort() };
+}
+
+/** Begins a transaction and remembers the keys in it; those that were new are the result. */
+export function rememberText(handledTable: string, consumer: string, keys: readonly string[]): string {
+  return `BEGIN; INSERT INTO ${quoteTable(handledTable)} (consumer, idempotency_key)
+    SELECT ${quoteText(consumer)}, unnest(ARRAY[${keys.map(quoteText).join(",")}]) ON CONFLICT DO NOTHING RETURNING idempotency_key`;
+}
+
+/** Those whose key was new. A message that is in the batch twice is one of them once. */
+export function freshRows(rows: readonly Row[], { ofRow }: KeyedRows, fresh: ReadonlySet<string>): Row[] {
+  const seen = new Set<string>();
+  return rows.filter(({ messageKey }, i) => {
+    const key = ofRow[i];
+    if (key !== undefined && !fresh.has(key)) return false;
+    if (messageKey === undefined) return true;
+    const isFirst = !seen.has(messageKey);
+    seen.add(messageKey);
+    return isFirst;
+  });
+}

@@ -1,0 +1,102 @@
+import type { Signal } from "../../plugin.js";
+import { quoteName, quoteTable } from "../../runtime/kit.js";
+
+/** A column that the exporter fills, and its type as the server writes it. */
+export interface TableColumn {
+  readonly name: string;
+  readonly type: string;
+}
+
+/** What every row has, first: times are exact in nanoseconds, and once more as the server's. */
+const TIME = ["time timestamp with time zone", "time_unix_nano bigint"];
+/** What every row has, last. */
+const OWNERS = [
+  "attributes jsonb",
+  "resource jsonb",
+  "scope_name text",
+  "scope_version text",
+  "scope_attributes jsonb",
+  "service_name text",
+];
+
+const SHAPES: Readonly<Record<Signal, readonly string[]>> = {
+  logs: [
+    ...TIME,
+    "observed_time timestamp with time zone",
+    "trace_id text",
+    "span_id text",
+    "flags bigint",
+    "severity_number integer",
+    "severity_text text",
+    "event_name text",
+    "body text",
+    ...OWNERS,
+  ],
+  traces: [
+    ...TIME,
+    "end_time timestamp with time zone",
+    "duration_nano bigint",
+    "trace_id text",
+    "span_id text",
+    "parent_span_id text",
+    "trace_state text",
+    "flags bigint",
+    "name text",
+    "kind text",
+    "status_code text",
+    "status_message text",
+    "events jsonb",
+    "links jsonb",
+    ...OWNERS,
+  ],
+  metrics: [
+    ...TIME,
+    "start_time timestamp with time zone",
+    "name text",
+    "description text",
+    "unit text",
+    "kind text",
+    "temporality text",
+    "is_monotonic boolean",
+    "value double precision",
+    "int_value bigint",
+    "data jsonb",
+    "flags bigint",
+    ...OWNERS,
+  ],
+};
+
+/** The columns of the rows of a signal, in the order in which rows have their values. */
+export const COLUMNS: Readonly<Record<Signal, readonly TableColumn[]>> = {
+  logs: columnsOf("logs"),
+  traces: columnsOf("traces"),
+  metrics: columnsOf("metrics"),
+};
+
+function columnsOf(signal: Signal): TableColumn[] {
+  return SHAPES[signal].map((text) => {
+    const space = text.indexOf(" ");
+    return { name: text.slice(0, space), type: text.slice(space + 1) };
+  });
+}
+
+/** Indexes for the questions that everybody asks: of a time, of a service, of a trace. */
+const INDEXES: Readonly<Record<Signal, readonly string[]>> = {
+  logs: ["time", "service_name, time", "trace_id"],
+  traces: ["time", "service_name, time", "trace_id"],
+  metrics: ["time", "name, time"],
+};
+
+export function createTableText(signal: Signal, table: string): string {
+  const columns = COLUMNS[signal].map(({ name, type }) => `${quoteName(name)} ${type}`);
+  const short = table.split(".").at(-1)!;
+  const indexes = INDEXES[signal].map((on) => {
+    const name = quoteName(`${short}_${on.replaceAll(", ", "_")}`.slice(-63));
+    return `CREATE INDEX IF NOT EXISTS ${name} ON ${quoteTable(table)} (${on});`;
+  });
+  return `CREATE TABLE IF NOT EXISTS ${quoteTable(table)} (\n  ${columns.join(",\n  ")}\n);\n${indexes.join("\n")}\n`;
+}
+
+export function copyText(signal: Signal, table: string): string {
+  return `COPY ${quoteTable(table)} (${COLUMNS[signal].map(({ name }) => quoteName(name)).join(", ")}) FROM STDIN`;
+}
