@@ -177,7 +177,6 @@ export {
   answerOfRefusal,
   type ErrorAnswer,
   parseRetryAfter,
-  refusalOfAbort,
   refusalOfConnection,
   refusalOfGrpc,
   refusalOfHttp,
