@@ -265,7 +265,9 @@ export class LevelStore implements QueueStore {
 
   async payload(ref: EntryRef): Promise<Batch> {
     const cached = this.storeState.payloads.take(ref);
-    return cached !== undefined && this.lifecycle === "open" ? cached : this.reads.payload(ref);
+    if (cached !== undefined && this.lifecycle === "open") return cached;
+    await this.compactor.waitUntilCaughtUp();
+    return this.reads.payload(ref);
   }
 
   payloads(wanted: readonly WantedPayload[]): Promise<(Batch | undefined)[]> {

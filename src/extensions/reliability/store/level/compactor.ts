@@ -73,7 +73,7 @@ export class Compactor {
    * they do not run away from the disk; those who write need not wait.
    */
   async waitUntilCaughtUp(): Promise<void> {
-    while (this.bytesBeingFreed + this.removedBytes > 2.5 * this.settings.threshold() && this.running !== undefined)
+    while (this.bytesBeingFreed + this.removedBytes > 2 * this.settings.threshold() && this.running !== undefined)
       await this.round;
   }
 

@@ -47,7 +47,7 @@ export function planFor(room: number): DiskPlan {
     writeBuffer,
     maxTable: clamp(writeBuffer / 4, MIB, 4 * MIB),
     maxCommit: Math.min(writeBuffer, 8 * MIB),
-    compactAfter: clamp(room / 8, 8 * MIB, 64 * MIB),
+    compactAfter: clamp(room / 8, 8 * MIB, 32 * MIB),
   };
 }
 
