@@ -7,8 +7,11 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
+import MarkdownIt from "markdown-it";
 import { rolldown } from "rolldown";
 
+/** Where the docs say that the console is. */
+const CONSOLE = "http://127.0.0.1:55679";
 const root = dirname(import.meta.dirname);
 const source = join(root, "console");
 const out = join(root, "dist", "console");
@@ -24,6 +27,8 @@ const names = {
 const page = read("index.html").replace(/\{\{(\w+)\}\}/g, (_, name) => names[name]);
 writeBoth("index.html", page);
 files.push({ path: "/", file: "index.html", type: "text/html; charset=utf-8", immutable: false });
+writeBoth("runbook.html", runbook());
+files.push({ path: "/docs/runbook.md", file: "runbook.html", type: "text/html; charset=utf-8", immutable: false });
 writeFileSync(join(out, "files.json"), JSON.stringify(files));
 
 async function bundle() {
@@ -48,6 +53,36 @@ async function bundle() {
 function styles() {
   const sheets = readdirSync(join(source, "style")).sort();
   return sheets.map((name) => read(join("style", name))).join("\n");
+}
+
+/**
+ * The runbook, for whoever follows the link of an alert: each alert is a section, and its links lead into this console. What
+ * they lead to in other pages of the docs is not here, so that is only said.
+ */
+function runbook() {
+  const markdown = new MarkdownIt();
+  const tokens = markdown.parse(readFileSync(join(root, "docs/runbook.md"), "utf8"), {});
+  for (const [i, token] of tokens.entries()) {
+    if (token.type === "heading_open") token.attrSet("id", tokens[i + 1].content.toLowerCase());
+    for (const child of token.children ?? []) {
+      const link = child.attrGet("href");
+      if (link?.startsWith(CONSOLE)) child.attrSet("href", link.slice(CONSOLE.length));
+      else if (link !== null && !link.startsWith("#")) {
+        child.tag = "span";
+        child.attrs = [];
+      }
+    }
+  }
+  // What closes a link closes what it was turned into.
+  for (const { children } of tokens) {
+    const open = [];
+    for (const child of children ?? []) {
+      if (child.type === "link_open") open.push(child.tag);
+      else if (child.type === "link_close") child.tag = open.pop();
+    }
+  }
+  const body = markdown.renderer.render(tokens, markdown.options, {});
+  return read("runbook.html").replace(/\{\{(\w+)\}\}/g, (_, name) => ({ ...names, body })[name]);
 }
 
 /** Writes a file under a name that tells its content; gives its path on the server. */

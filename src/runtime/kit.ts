@@ -16,6 +16,7 @@ export {
   type DeadLetterStats,
   type ExporterStatus,
   type ImportReport,
+  RECORD_FILTERS,
   type ReplayOptions,
   type ReplayReport,
   type ReplaySkip,

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { AUDITED_ACTIONS } from "../../../src/runtime/contract/operations/audit.js";
 import { get, query } from "../../api/client.js";
 import type { AuditRecord } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
@@ -7,20 +8,6 @@ import { clockText, countText } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 import { goTo, type Route } from "../../route.js";
 
-const ACTIONS = [
-  "reveal",
-  "export",
-  "import",
-  "replay",
-  "edit",
-  "delete",
-  "restore",
-  "pause",
-  "resume",
-  "retry",
-  "breaker",
-  "replay_rate",
-];
 const SPANS = [
   ["60", "1 hour"],
   ["1440", "1 day"],
@@ -91,7 +78,7 @@ function AuditFilters({ filters }: { filters: Route["query"] }) {
         <span>Action</span>
         <select value={filters["action"] ?? ""} onChange={(event) => show({ action: event.currentTarget.value })}>
           <option value="">any</option>
-          {ACTIONS.map((action) => (
+          {AUDITED_ACTIONS.map((action) => (
             <option key={action} value={action}>
               {action.replace("_", " ")}
             </option>

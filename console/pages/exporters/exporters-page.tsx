@@ -50,17 +50,23 @@ export function ExportersPage() {
   );
 }
 
+const STATES = ["UP", "DEGRADED", "DOWN"] as const;
+
 function Totals({ exporters }: { exporters: readonly Exporter[] }) {
   const sum = (of: (each: Exporter) => number) => countText(exporters.reduce((total, each) => total + of(each), 0));
-  const up = exporters.filter(({ state }) => state === "UP").length;
+  const states = STATES.map((state) => [state, exporters.filter((each) => each.state === state).length] as const);
   return (
     <ul class="totals">
-      <li>
-        <strong>
-          {up} of {exporters.length}
-        </strong>
-        up
-      </li>
+      {states
+        .filter(([, count]) => count > 0)
+        .map(([state, count]) => (
+          <li key={state}>
+            <strong>
+              {count} of {exporters.length}
+            </strong>{" "}
+            {state.toLowerCase()}
+          </li>
+        ))}
       <li>
         <strong>{sum(({ queue }) => queue.items)}</strong> records queued
       </li>

@@ -26,38 +26,51 @@ const editBody = whyBody.extend({
 /** A payload may be as large as a request was; as JSON it is some times as long. */
 const MAX_EDIT_BYTES = 64 * 1024 * 1024;
 
+/** What is looked for, and by whom: searches that look into records are kept in the audit. */
+function readSearch({ admin, query, request, actor }: RouteRequest, filters: readonly string[]) {
+  const { by, ...values } = readParameters(query, [...filters, "by"]);
+  return {
+    acting: admin.actingAs(operatorOf(request, { by }, actor)),
+    query: readDeadLetterQuery(values, actor),
+  };
+}
+
 export const deadLetterRoutes: readonly ApiRoute[] = [
   {
     method: "GET",
     path: "/dead-letters",
     role: "view",
-    async answer({ admin, query, actor }) {
-      return { body: await admin.listDeadLetters(readDeadLetterQuery(readParameters(query, FILTERS), actor)) };
+    async answer(asked) {
+      const { acting, query } = readSearch(asked, FILTERS);
+      return { body: await acting.listDeadLetters(query) };
     },
   },
   {
     method: "GET",
     path: "/dead-letters/stats",
     role: "view",
-    async answer({ admin, query, actor }) {
-      return { body: await admin.deadLetterStats(readDeadLetterQuery(readParameters(query, FILTERS_ONLY), actor)) };
+    async answer(asked) {
+      const { acting, query } = readSearch(asked, FILTERS_ONLY);
+      return { body: await acting.deadLetterStats(query) };
     },
   },
   {
     method: "GET",
     path: "/dead-letters/groups",
     role: "view",
-    async answer({ admin, query, actor }) {
-      return { body: await admin.deadLetterGroups(readDeadLetterQuery(readParameters(query, GROUP_FILTERS), actor)) };
+    async answer(asked) {
+      const { acting, query } = readSearch(asked, GROUP_FILTERS);
+      return { body: await acting.deadLetterGroups(query) };
     },
   },
   {
     method: "GET",
     path: "/dead-letters/export",
     role: "reveal",
-    answer: ({ admin, query, actor }) => ({
-      lines: admin.exportDeadLetters(readDeadLetterQuery(readParameters(query, FILTERS_ONLY), actor)),
-    }),
+    answer(asked) {
+      const { acting, query } = readSearch(asked, FILTERS_ONLY);
+      return { lines: acting.exportDeadLetters(query) };
+    },
   },
   {
     method: "POST",

@@ -1,12 +1,9 @@
-import { DEAD_LETTER_QUERY, type DeadLetterQuery } from "../../runtime/kit.js";
+import { DEAD_LETTER_QUERY, type DeadLetterQuery, RECORD_FILTERS } from "../../runtime/kit.js";
 import { badRequest, HttpError } from "./http-error.js";
 import type { Actor } from "./roles.js";
 
 /** Filters of dead letters as query parameters, or as the members of an object. */
 export const FILTERS: readonly string[] = Object.keys(DEAD_LETTER_QUERY);
-
-/** They ask the records themselves: whoever tries values with them learns what is masked. */
-const RECORD_FILTERS: readonly string[] = ["where", "attribute", "text"];
 
 /** Each parameter once, and none but these. */
 export function readParameters(query: URLSearchParams, known: readonly string[]): Readonly<Record<string, string>> {

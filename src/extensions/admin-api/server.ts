@@ -8,7 +8,7 @@ import type { Server as TlsServer } from "node:tls";
 import type { Clock, Host, Logger } from "../../plugin.js";
 import { type HostPort, isLoopbackHost, listen, plainAddress, withIsoTimes } from "../../runtime/kit.js";
 import { type AdminAccess, requireRole } from "./access.js";
-import { type ConsoleFile, findConsoleFile } from "./console/console-files.js";
+import { type ConsoleFile, findConsoleFile, isConsolePage } from "./console/console-files.js";
 import { EventReaders } from "./events.js";
 import { isVisit, rejectForeignHost, rejectForeignPage, requireContentType } from "./guard.js";
 import { asHttpError, HttpError } from "./http-error.js";
@@ -86,8 +86,8 @@ async function answerTo(
   rejectForeignHost(request, hosts);
   const url = (request.url ?? "/").split("?");
   const path = url[0]!;
-  if (path !== "/" || !isVisit(request)) rejectForeignPage(request);
-  // The page itself holds nothing, and asks for a token.
+  if (!isConsolePage(path) || !isVisit(request)) rejectForeignPage(request);
+  // The pages themselves hold nothing; the console asks for a token.
   if (path !== API_ROOT && !path.startsWith(`${API_ROOT}/`)) return { file: findConsoleFile(request, path) };
   if (path.replace(/\/$/, "") === API_ROOT && /^(GET|HEAD)$/.test(request.method ?? ""))
     return aboutAgent(request, settings);

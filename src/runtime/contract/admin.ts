@@ -165,6 +165,9 @@ export const DEAD_LETTER_QUERY: Readonly<Record<keyof DeadLetterQuery, "text" | 
   order: "text",
 };
 
+/** They ask the records themselves: whoever tries values with them learns what is masked. */
+export const RECORD_FILTERS = ["where", "attribute", "text"] as const satisfies readonly (keyof DeadLetterQuery)[];
+
 /** Has fewer entries than asked for, or none, when a filter finds little: then there is a cursor to go on with. */
 export interface DeadLetterPage {
   readonly entries: readonly Entry[];

@@ -30,7 +30,7 @@ describe("docs/openapi.yaml", () => {
 
   it("knows the filters and reasons", () => {
     const parameters = document.paths["/dead-letters"]!["get"]!.parameters!.map((each) => resolved(each)["name"]);
-    expect(parameters.sort()).toEqual([...FILTERS].sort());
+    expect(parameters.sort()).toEqual([...FILTERS, "by"].sort());
     expect(document.components.schemas["Reason"]!["enum"]).toEqual(FAILURE_REASONS);
   });
 

@@ -41,6 +41,13 @@ const HEADERS = {
   "x-content-type-options": "nosniff",
 };
 
+/** What people are led to by links of other sites: the console, and the runbook by those of alerts. */
+const PAGES: readonly string[] = ["/", "/docs/runbook.md"];
+
+export function isConsolePage(path: string): boolean {
+  return PAGES.includes(path);
+}
+
 const YEAR_S = 365 * 24 * 60 * 60;
 
 let manifest: ReadonlyMap<string, BuiltFile> | undefined;

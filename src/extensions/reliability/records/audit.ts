@@ -5,7 +5,9 @@ import {
   type AuditPage,
   type AuditQuery,
   type AuditRecord,
+  type DeadLetterQuery,
   type Operator,
+  RECORD_FILTERS,
 } from "../../../runtime/kit.js";
 import type { RecordLog } from "./record-log.js";
 
@@ -13,6 +15,12 @@ const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 1000;
 /** A filter that finds little must not make one answer take long. */
 const MAX_SCANNED = 5000;
+
+/** The same search is kept again after so long. */
+const SAME_SEARCH_MS = 10 * 60_000;
+const MAX_SEARCHES = 1000;
+/** Of a condition that is longer the beginning is kept. */
+const MAX_FILTER_LENGTH = 1000;
 
 export interface AuditServices {
   readonly log: RecordLog<AuditRecord>;
@@ -23,6 +31,8 @@ export interface AuditServices {
 /** Who did what when. There is no way to change or remove a record but its age. */
 export class Audit {
   private readonly services: AuditServices;
+  /** When each was last kept, the oldest first. */
+  private readonly searches = new Map<string, number>();
 
   constructor(services: AuditServices) {
     this.services = services;
@@ -47,6 +57,30 @@ export class Audit {
     }
   }
 
+  /**
+   * Somebody looks for dead letters by what is in their records, which is kept before anything is found. The pages of one
+   * search, and a console that asks again and again, are one record for a while.
+   */
+  async addSearch(operator: Operator, query: DeadLetterQuery): Promise<void> {
+    if (RECORD_FILTERS.every((name) => query[name] === undefined)) return;
+    const { limit: _, cursor: __, order: ___, ...filter } = query;
+    const { since: ____, until: _____, ...lasting } = filter;
+    const key = JSON.stringify([operator.actor, operator.from, Object.entries(lasting).sort()]);
+    const now = this.services.clock.now();
+    const before = this.searches.get(key);
+    if (before !== undefined && Math.abs(now - before) < SAME_SEARCH_MS) return;
+    this.searches.delete(key);
+    this.searches.set(key, now);
+    const [oldest] = this.searches.keys();
+    if (this.searches.size > MAX_SEARCHES) this.searches.delete(oldest!);
+    try {
+      await this.add(operator, { action: "search", filter: shortened(filter), outcome: "done" });
+    } catch (error) {
+      this.searches.delete(key);
+      throw error;
+    }
+  }
+
   /** A page, the newest first. */
   async list(query: AuditQuery): Promise<AuditPage> {
     const { limit = DEFAULT_PAGE_SIZE, cursor } = query;
@@ -63,6 +97,12 @@ export class Audit {
     }
     return { records };
   }
+}
+
+function shortened(filter: DeadLetterQuery): NonNullable<AuditRecord["filter"]> {
+  const short = (value: unknown) =>
+    typeof value === "string" && value.length > MAX_FILTER_LENGTH ? `${value.slice(0, MAX_FILTER_LENGTH)}…` : value;
+  return Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, short(value)]));
 }
 
 function matches(record: AuditRecord, { since, until, actor, action }: AuditQuery): boolean {

@@ -1,4 +1,5 @@
 import type { Admin, AuditedAction, AuditRecord, Operator, Selection } from "../../../runtime/kit.js";
+import { checkQuery } from "../dead-letters/search/check-query.js";
 import type { OperatorRecords } from "./operator-records.js";
 
 type Deed = Pick<AuditRecord, "target" | "filter" | "count">;
@@ -40,6 +41,15 @@ export function auditedAdmin(
     }
   }
 
+  /** What cannot be kept is not looked for; what makes no sense is refused before it is kept. */
+  async function afterSearch<T>(selection: Selection, look: () => Promise<T>): Promise<T> {
+    if ("query" in selection) {
+      checkQuery(selection.query);
+      await audit.addSearch(operator, selection.query);
+    }
+    return look();
+  }
+
   const acting: Admin = {
     ...admin,
     actingAs: (other) => auditedAdmin(admin, { audit, jobs }, other),
@@ -48,6 +58,9 @@ export function auditedAdmin(
     retryNow: (id) => changeExporter("retry", id, () => admin.retryNow(id)),
     forceBreaker: (id, state) => changeExporter("breaker", id, () => admin.forceBreaker(id, state), { state }),
     setReplayRate: (id, rate) => changeExporter("replay_rate", id, () => admin.setReplayRate(id, rate), { rate }),
+    listDeadLetters: (query) => afterSearch({ query }, () => admin.listDeadLetters(query)),
+    deadLetterGroups: (query) => afterSearch({ query }, () => admin.deadLetterGroups(query)),
+    deadLetterStats: (query) => afterSearch({ query }, () => admin.deadLetterStats(query)),
     async payload(id, options) {
       const { reveal, revision } = options ?? {};
       const which = revision === undefined ? {} : { filter: { revision } };
@@ -57,6 +70,7 @@ export function auditedAdmin(
     async *exportDeadLetters(query, options) {
       const lines = admin.exportDeadLetters(query, options);
       if (options?.reveal) await audit.add(operator, { action: "export", filter: { ...query }, outcome: "done" });
+      else await audit.addSearch(operator, query);
       yield* lines;
     },
     importDeadLetters: (lines) =>
@@ -80,7 +94,8 @@ export function auditedAdmin(
       const how = { ...(to !== undefined && { to }), ...(transform && { transform }) };
       const told = { ...deed, filter: { ...filter, ...how } };
       if (!dryRun) return changeEntries("replay", told, replay, ({ replayed }) => replayed);
-      if (revealSamples) await audit.add(operator, { action: "reveal", ...told, outcome: "done" });
+      if (!revealSamples) return afterSearch(selection, replay);
+      await audit.add(operator, { action: "reveal", ...told, outcome: "done" });
       return replay();
     },
     startReplay: (selection, options) => jobs.start(acting, selection, { reason: operator.reason, ...options }),
@@ -90,7 +105,7 @@ export function auditedAdmin(
     },
     deleteDeadLetters(selection, options) {
       const remove = () => admin.deleteDeadLetters(selection, options);
-      if (options?.dryRun) return remove();
+      if (options?.dryRun) return afterSearch(selection, remove);
       return changeEntries("delete", deedOf(selection), remove, (deleted) => deleted);
     },
     restoreDeadLetters: (selection) =>

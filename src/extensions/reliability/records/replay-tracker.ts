@@ -50,6 +50,8 @@ interface OpenEntry {
 export class ReplayTracker {
   private readonly services: ReplayTrackerServices;
   private readonly tracked = new Map<string, TrackedReplay>();
+  /** Histories that are being written. */
+  private readonly keeping = new Set<Promise<void>>();
 
   constructor(services: ReplayTrackerServices) {
     this.services = services;
@@ -93,7 +95,10 @@ export class ReplayTracker {
 
   /** An entry, or a part of one, has left its queue. */
   ended(entry: Entry, end: ReplayEnd, error?: AttemptError): void {
-    if (end === "delivered") void this.keepDelivered(entry);
+    if (end === "delivered") {
+      const kept = this.keepDelivered(entry).finally(() => this.keeping.delete(kept));
+      this.keeping.add(kept);
+    }
     void this.withOpen(entry, (tracked, open, id) => {
       open.parts -= 1;
       if (end !== "delivered") Object.assign(open, { end, error: error && shortError(error) });
@@ -108,10 +113,11 @@ export class ReplayTracker {
     return tracked && { ...jobOf(tracked.record), outcomes: outcomesOf(tracked) };
   }
 
-  /** The newest first. */
+  /** The newest first; dry runs, which put nothing back, are found by their id only. */
   async list(limit: number): Promise<ReplayJob[]> {
     const found = new Map<string, ReplayJob>();
-    for (const { record } of [...this.tracked.values()].reverse()) found.set(record.id, jobOf(record));
+    for (const { record } of [...this.tracked.values()].reverse())
+      if (!record.dryRun) found.set(record.id, jobOf(record));
     for await (const { record } of this.services.replays.walk("newest")) {
       if (found.size >= limit) break;
       if (!found.has(record.id)) found.set(record.id, jobOf(interrupted(record)));
@@ -133,6 +139,7 @@ export class ReplayTracker {
   }
 
   async close(): Promise<void> {
+    await Promise.all(this.keeping);
     for (const tracked of this.tracked.values()) {
       if (tracked.cancelWrite !== undefined) await this.write(tracked);
       tracked.cancelWrite?.();

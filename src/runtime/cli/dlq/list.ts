@@ -1,5 +1,6 @@
 import type { DeadLetterPage, DeadLetterQuery } from "../../contract/admin.js";
 import type { Entry } from "../../contract/entry.js";
+import { operatorOf } from "../agent/operator.js";
 import { printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { type Column, table } from "../print/table.js";
@@ -26,7 +27,7 @@ export async function list(context: CommandContext): Promise<number> {
   const now = Date.now();
   const query = queryOf(values, now);
   return withDeadLetters(context, async ({ admin }) => {
-    const page = await fullPage(admin, query);
+    const page = await fullPage(admin.actingAs(operatorOf(context)), query);
     if (values["json"] === true) printJson(context, page);
     else if (page.entries.length === 0) terminal.out.write("No dead letters.\n");
     else {

@@ -1,4 +1,10 @@
-import { AdminError, type ReplayOptions, type Selection } from "../../contract/admin.js";
+import {
+  AdminError,
+  type DeadLetterQuery,
+  RECORD_FILTERS,
+  type ReplayOptions,
+  type Selection,
+} from "../../contract/admin.js";
 import type { Entry } from "../../contract/entry.js";
 import type { Operator } from "../../contract/operations/audit.js";
 import type { ReplayJob } from "../../contract/operations/replay-job.js";
@@ -19,10 +25,13 @@ export function remoteAdmin(base: URL, access: ApiAccess, operator?: Operator): 
   const entryAt = (id: string) => `/dead-letters/${encodeURIComponent(id)}`;
 
   const who = { by: operator?.actor, reason: operator?.reason };
+  /** Who looks into records is kept in the audit. */
+  const withName = (query: DeadLetterQuery) =>
+    RECORD_FILTERS.some((name) => query[name] !== undefined) ? { ...query, by: who.by } : query;
 
   return {
     actingAs: (acting) => remoteAdmin(base, access, acting),
-    listDeadLetters: (query) => get(at("/dead-letters", query)),
+    listDeadLetters: (query) => get(at("/dead-letters", withName(query))),
     deadLetter: (id) => undefinedIfNotFound(async () => (await get<{ entry: Entry }>(at(entryAt(id)))).entry),
     payload: (id, options) =>
       undefinedIfNotFound(async () => {
@@ -35,7 +44,7 @@ export function remoteAdmin(base: URL, access: ApiAccess, operator?: Operator): 
       }),
     editDeadLetter: async (id, { by, payload, revision }) =>
       (await post<{ entry: Entry }>(`${entryAt(id)}/edit`, { by, reason: who.reason, payload, revision })).entry,
-    deadLetterStats: (query) => get(at("/dead-letters/stats", query)),
+    deadLetterStats: (query) => get(at("/dead-letters/stats", withName(query))),
     startReplay: (selection, options) =>
       post<ReplayJob>("/dead-letters/replay", { reason: who.reason, ...replayBody(selection, options) }),
     replays: async () => (await get<{ replays: ReplayJob[] }>(at("/replays"))).replays,
@@ -50,7 +59,7 @@ export function remoteAdmin(base: URL, access: ApiAccess, operator?: Operator): 
     exportDeadLetters: (query, options) =>
       options?.reveal
         ? linesOf(at("/dead-letters/export"), { method: "POST", json: { ...who, query } }, access)
-        : linesOf(at("/dead-letters/export", query), { method: "GET" }, access),
+        : linesOf(at("/dead-letters/export", withName(query)), { method: "GET" }, access),
     audit: (query) => get(at("/audit", query)),
     importDeadLetters: (lines) => requestJson(at("/dead-letters/import", who), { method: "POST", lines }, access),
   };

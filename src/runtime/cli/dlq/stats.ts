@@ -1,4 +1,5 @@
 import type { DeadLetterStats } from "../../contract/admin.js";
+import { operatorOf } from "../agent/operator.js";
 import { printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { type Column, table } from "../print/table.js";
@@ -22,7 +23,7 @@ export async function stats(context: CommandContext): Promise<number> {
   const now = Date.now();
   const query = queryOf(values, now);
   return withDeadLetters(context, async ({ admin }) => {
-    const found = await admin.deadLetterStats(query);
+    const found = await admin.actingAs(operatorOf(context)).deadLetterStats(query);
     if (values["json"] === true) printJson(context, found);
     else terminal.out.write(`${describeStats(found, now, terminal.out).join("\n")}\n`);
     return EXIT.ok;

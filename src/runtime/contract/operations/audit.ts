@@ -8,6 +8,7 @@ export interface Operator {
 /** Everything that is kept in the audit: what changes something, and what shows what is masked for others. */
 export const AUDITED_ACTIONS = [
   "reveal",
+  "search",
   "export",
   "import",
   "edit",

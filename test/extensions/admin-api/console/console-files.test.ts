@@ -96,6 +96,20 @@ describe("the console", () => {
     expect((await ask("/", { ...VISIT, host: "sluice.example" })).status).toBe(403);
   });
 
+  it("has the runbook for whoever follows the link of an alert, which loads nothing of other hosts", async () => {
+    const { ask } = await startConsole();
+    const { status, headers, body } = await ask("/docs/runbook.md", VISIT);
+    expect([status, headers["content-type"]]).toEqual([200, "text/html; charset=utf-8"]);
+    expect(body.toString()).toContain('<h2 id="sluicebreakeropen">SluiceBreakerOpen</h2>');
+    const links = linksIn(body);
+    expect(links).toContain("/#/exporters");
+    expect(links.filter((link) => !/^(\/assets\/|\/#\/|\/$|#)/.test(link))).toEqual([]);
+    const sections = new Set([...body.toString().matchAll(/ id="([^"]+)"/g)].map((match) => `#${match[1]}`));
+    expect(links.filter((link) => link.startsWith("#") && !sections.has(link))).toEqual([]);
+    expect(body.toString()).not.toMatch(/<style|style=|<script|\son\w+=/);
+    expect((await ask("/docs/runbook.md", { ...VISIT, "sec-fetch-dest": "iframe" })).status).toBe(403);
+  });
+
   it("has nothing else, and takes nothing", async () => {
     const { ask } = await startConsole();
     const status = async (path: string, method?: string) => (await ask(path, {}, method)).status;

@@ -7,7 +7,7 @@ import { createOperatorRecords } from "../../../../src/extensions/reliability/re
 import { isStoreThere } from "../../../../src/extensions/reliability/store/level/open/summary-file.js";
 import { LevelStore } from "../../../../src/extensions/reliability/store/level-store.js";
 import { noMetrics } from "../../../../src/runtime/contract/observability.js";
-import { silentLogger } from "../../../../src/runtime/kit.js";
+import { AdminError, silentLogger } from "../../../../src/runtime/kit.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";
 import { control, deadLetter, memoryRecords } from "../operate/controls.js";
@@ -97,7 +97,7 @@ describe("an admin for somebody", () => {
     const admin = createAdmin(new Map([["a", a]]), services);
     const acting = admin.actingAs({ actor: "ann", from: "10.0.0.7", reason: "INC-17" });
     const last = async () => (await admin.audit({ limit: 1 })).records[0];
-    return { a, admin, acting, last };
+    return { a, admin, acting, last, clock, records };
   }
 
   it("keeps who changed what, with its outcome", async () => {
@@ -119,12 +119,47 @@ describe("an admin for somebody", () => {
     expect(await last()).toMatchObject({ action: "delete", outcome: expect.stringMatching(/^failed: there is no/) });
   });
 
+  it("keeps who looked for what in records, once for all its pages and for a while", async () => {
+    const { a, admin, acting, clock } = await setUp();
+    for (let n = 0; n < 3; n++) await deadLetter(a, { body: `card ${n}` });
+    const kept = async () => (await admin.audit({ action: "search" })).records.map(({ filter }) => filter);
+    const { cursor } = await acting.listDeadLetters({ text: "card", limit: 1, since: 1 });
+    await acting.listDeadLetters({ text: "card", limit: 1, cursor: cursor! });
+    await acting.deadLetterGroups({ text: "card", since: 2 });
+    await acting.deadLetterStats({ text: "card" });
+    await acting.replay({ query: { text: "card" } }, { by: "ann", dryRun: true });
+    await acting.deleteDeadLetters({ query: { text: "card" } }, { dryRun: true });
+    expect(await kept()).toEqual([{ text: "card", since: 1 }]);
+    expect((await admin.audit({})).records).toMatchObject([{ actor: "ann", from: "10.0.0.7", outcome: "done" }]);
+    await admin.actingAs({ actor: "bob" }).listDeadLetters({ text: "card" });
+    for await (const _ of acting.exportDeadLetters({ attribute: "tenant=acme" }));
+    await acting.listDeadLetters({ where: `body == "${"x".repeat(5000)}"`, exporter: "a" });
+    expect((await kept()).slice(0, 3)).toEqual([
+      { where: `body == "${"x".repeat(991)}…`, exporter: "a" },
+      { attribute: "tenant=acme" },
+      { text: "card" },
+    ]);
+    clock.advance(600_001);
+    await acting.listDeadLetters({ text: "card" });
+    expect(await kept()).toHaveLength(5);
+  });
+
+  it("looks for nothing in records when the audit cannot be written", async () => {
+    const { a, records, acting } = await setUp();
+    await deadLetter(a, { body: "card" });
+    records.audit.add = () => Promise.reject(new AdminError("unavailable", "the audit cannot be written: full"));
+    for (let n = 0; n < 2; n++)
+      await expect(acting.listDeadLetters({ text: "card" })).rejects.toThrow("the audit cannot be written");
+    expect((await acting.listDeadLetters({ exporter: "a" })).entries).toHaveLength(1);
+  });
+
   it("keeps nothing of what only looks, and of what made no sense", async () => {
     const { a, admin, acting } = await setUp();
     await deadLetter(a);
     await acting.deleteDeadLetters({ query: {} }, { dryRun: true });
     await acting.replay({ query: {} }, { by: "ann", dryRun: true });
     await acting.listDeadLetters({});
+    await expect(acting.listDeadLetters({ where: "attributes[" })).rejects.toThrow("where");
     expect(() => acting.pause("zzz")).toThrow();
     await expect(acting.replay({ query: {} }, { by: "" })).rejects.toThrow();
     expect(await admin.audit({})).toEqual({ records: [] });

@@ -25,6 +25,17 @@ describe("a replay in the background", () => {
     expect(await tracker.get(id)).toMatchObject({ state: "failed", error: "the queue is closed", isSettled: true });
   });
 
+  it("is not among the replays when it was a dry run, and found by its id", async () => {
+    const clock = new FakeClock();
+    const { tracker } = memoryRecords(clock);
+    const jobs = new ReplayJobs(tracker, clock);
+    const replay = () => Promise.resolve({ replayed: 0, skipped: {} } as never);
+    const dry = await jobs.start({ replay }, { query: {} }, { by: "ann", dryRun: true });
+    const real = await jobs.start({ replay }, { query: {} }, { by: "ann" });
+    expect((await tracker.list(10)).map(({ id }) => id)).toEqual([real.id]);
+    expect(await tracker.get(dry.id)).toMatchObject({ dryRun: true });
+  });
+
   it("is none when the request was bad", async () => {
     const clock = new FakeClock();
     const { tracker } = memoryRecords(clock);
