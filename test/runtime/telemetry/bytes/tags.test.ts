@@ -36,7 +36,7 @@ const FIELDS: Readonly<Record<keyof typeof tags, readonly string[]>> = {
   SPAN_TRACE_STATE_TAG: ["Span.traceState"],
   SPAN_PARENT_ID_TAG: ["Span.parentSpanId"],
   SPAN_NAME_TAG: ["Span.name"],
-  SPAN_KIND_TAG: ["Span", "kind"],
+  SPAN_KIND_TAG: ["Span.kind"],
   SPAN_START_TIME_TAG: ["Span.startTimeUnixNano"],
   SPAN_END_TIME_TAG: ["Span.endTimeUnixNano"],
   SPAN_ATTRIBUTES_TAG: ["Span.attributes"],
