@@ -244,6 +244,13 @@ export const ROOMS = [
     imports: CONTRACT,
   },
   { path: "src/exporters/", purpose: "one component, one file or folder", component: true },
+  {
+    path: "src/exporters/alerts/",
+    purpose: "a request for each record: what webhook and sentry share",
+    component: true,
+  },
+  { path: "src/exporters/alerts/webhook/", purpose: "JSON by templates, signed" },
+  { path: "src/exporters/alerts/sentry/", purpose: "errors and dead letters as events of Sentry" },
   { path: "src/exporters/debug/", purpose: "prints what it gets", component: true },
   { path: "src/exporters/file/", purpose: "appends to files, with rotation", component: true },
   { path: "src/exporters/kafka/", purpose: "records as messages of topics, keyed", component: true },

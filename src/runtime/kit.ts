@@ -76,7 +76,14 @@ export type {
   OutletSettings,
 } from "./contract/outlet.js";
 export { packageFolder } from "./contract/package-info.js";
-export { BUSY_RETRY_AFTER_MS, chooseRefusal, isGenericCode, toRefusal, type Undelivered } from "./contract/refusal.js";
+export {
+  BUSY_RETRY_AFTER_MS,
+  chooseRefusal,
+  copyRefusal,
+  isGenericCode,
+  toRefusal,
+  type Undelivered,
+} from "./contract/refusal.js";
 export { authReference } from "./contract/schema/auth-reference.js";
 export { type CompleteSettings, completeSettings, type ExporterSettings } from "./contract/schema/exporter-settings.js";
 export { glob, parseRecordPattern, type RecordPattern } from "./contract/schema/record-pattern.js";
@@ -145,6 +152,7 @@ export { listen, startUnlessPortTaken } from "./kit/net/listen.js";
 export { NoAnswerError } from "./kit/net/no-answer-error.js";
 export { proxyFromEnvironment } from "./kit/net/proxy/proxy.js";
 export { Tunnel } from "./kit/net/proxy/tunnel.js";
+export { isPublicHost, publicLookup } from "./kit/net/public-addresses.js";
 export { type SimpleHttpResponse, type SimpleHttpServer, startSimpleHttpServer } from "./kit/net/simple-http-server.js";
 export { tlsClient, tlsServer } from "./kit/net/tls-config.js";
 export { loadClientTls, loadServerTls, reloadServerTls, type TlsClientOptions } from "./kit/net/tls-load.js";
@@ -276,6 +284,7 @@ export {
 } from "./kit/kafka/connection.js";
 export { jsonText, type KeyValueTree, plainObject, plainValue } from "./kit/messages/any-value.js";
 export { BatchIntake, type MessageOutcome } from "./kit/messages/batch-intake.js";
+export { deadLetterOf } from "./kit/messages/dead-letter-attributes.js";
 export { loadClient, withClient } from "./kit/messages/load-client.js";
 export {
   type HeaderValue,

@@ -64,6 +64,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/rxjs-recipes.md", runs: ["js"], by: rxjsRecipes },
   { page: "docs/sampling.md", by: sampling },
   { page: "docs/testing.md", runs: ["js"], by: nodeTests },
+  { page: "docs/webhook.md", by: namesKeys("webhook", "sentry") },
   { page: "docs/versioning.md", runs: ["js"], by: versioning },
 ];
 

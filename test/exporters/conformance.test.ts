@@ -7,6 +7,8 @@ import { join } from "node:path";
 import { Writable } from "node:stream";
 import { status } from "@grpc/grpc-js";
 import { describe, it } from "vitest";
+import { sentryExporter } from "../../src/exporters/alerts/sentry/sentry.js";
+import { webhookExporter } from "../../src/exporters/alerts/webhook/webhook.js";
 import { DebugExporter, debugExporter } from "../../src/exporters/debug/debug.js";
 import { fileExporter } from "../../src/exporters/file/file.js";
 import { nopExporter } from "../../src/exporters/nop.js";
@@ -31,8 +33,8 @@ async function httpBackend(config: object): Promise<TestBackend> {
   };
 }
 
-/** What it gets is samples, not records: only its answers are tried. */
-async function remoteWriteBackend(): Promise<TestBackend> {
+/** What it gets is not records any more: only its answers are tried. */
+async function answeringBackend(configOf: (port: number) => object): Promise<TestBackend> {
   let answer: () => BackendAnswer = () => "take";
   const server = createServer((request, response) => {
     request.resume().on("end", () => {
@@ -42,7 +44,7 @@ async function remoteWriteBackend(): Promise<TestBackend> {
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   return {
-    config: { endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}` },
+    config: configOf((server.address() as AddressInfo).port),
     answer(how) {
       answer = how;
     },
@@ -51,6 +53,13 @@ async function remoteWriteBackend(): Promise<TestBackend> {
       server.close();
     },
   };
+}
+
+/** It is not told of records that are no errors: so it takes what it gets. */
+async function sentryBackend(): Promise<TestBackend> {
+  const dsn = (port: number) => ({ dsn: `http://abc@127.0.0.1:${port}/1`, allow_private_addresses: true });
+  const { answer: _, ...backend } = await answeringBackend(dsn);
+  return backend;
 }
 
 const HTTP = { take: 200, transient: 503, permanent: 400, hang: undefined } as const;
@@ -121,7 +130,17 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
   ["file", fileExporter, fileBackend],
   ["debug", quietDebug, () => ({ config: { verbosity: "detailed" } })],
   ["prometheus", prometheusExporter, () => ({ config: { endpoint: "127.0.0.1:0" } })],
-  ["prometheus_remote_write", remoteWriteExporter, remoteWriteBackend],
+  [
+    "prometheus_remote_write",
+    remoteWriteExporter,
+    () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` })),
+  ],
+  [
+    "webhook",
+    webhookExporter,
+    () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}`, allow_private_addresses: true })),
+  ],
+  ["sentry", sentryExporter, sentryBackend],
   ["nop", nopExporter, () => ({ config: {} })],
 ];
 

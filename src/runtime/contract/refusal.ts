@@ -101,9 +101,20 @@ export function isRefusal(error: unknown): error is Refusal {
 
 /** The same refusal for somebody whose mistake it was not. */
 export function expectedRefusal(refusal: Refusal): Refusal {
-  if (!refusal.unexpected) return refusal;
-  const { kind, message, cause } = refusal;
-  return new Refusal(kind, message, { ...(refusal as RefusalOptions), cause, unexpected: false });
+  return refusal.unexpected ? copyRefusal(refusal, { unexpected: false }) : refusal;
+}
+
+/** The same refusal, but for what is given. */
+export function copyRefusal(
+  refusal: Refusal,
+  { kind = refusal.kind, message = refusal.message, ...changes }: RefusalChanges,
+): Refusal {
+  return new Refusal(kind, message, { ...(refusal as RefusalOptions), cause: refusal.cause, ...changes });
+}
+
+interface RefusalChanges extends RefusalOptions {
+  readonly kind?: RefusalKind;
+  readonly message?: string;
 }
 
 /** Any thrown value as a refusal: malformed data is permanent, everything unknown is transient. Never throws. */

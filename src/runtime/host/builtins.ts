@@ -174,6 +174,16 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["webhook"],
+    load: async () => (await import("../../exporters/alerts/webhook/webhook.js")).webhookExporter,
+  },
+  {
+    kind: "exporter",
+    types: ["sentry"],
+    load: async () => (await import("../../exporters/alerts/sentry/sentry.js")).sentryExporter,
+  },
+  {
+    kind: "exporter",
     types: ["nop"],
     load: async () => (await import("../../exporters/nop.js")).nopExporter,
   },

@@ -101,7 +101,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     logzio: `use otlp_http: ${OTLP_VENDOR}`,
     coralogix: `use otlp_grpc: ${OTLP_VENDOR}`,
     sumologic: `use otlp_http with the URL of an OTLP source: ${OTLP_VENDOR}`,
-    sentry: "Sentry takes OTLP: use otlp_http with the endpoint of the project's settings",
     skywalking: "it was removed from the Collector; SkyWalking's server takes OTLP: use otlp_grpc with its port 11800",
     tanzuobservability: "it was removed from the Collector; the Wavefront proxy takes OTLP: use otlp_grpc",
     carbon: "it was removed from the Collector; use prometheus, or send to a store that takes OTLP",

@@ -1,13 +1,5 @@
-import {
-  type Batch,
-  type Clock,
-  type Exporter,
-  type PartialRejection,
-  Refusal,
-  type RefusalOptions,
-  type SendOptions,
-} from "../../../plugin.js";
-import { toRefusal } from "../../../runtime/kit.js";
+import type { Batch, Clock, Exporter, PartialRejection, Refusal, SendOptions } from "../../../plugin.js";
+import { copyRefusal, toRefusal } from "../../../runtime/kit.js";
 
 /** After so many failures in a row an endpoint is down, and is left alone for a while. */
 const DOWN_AFTER = 3;
@@ -99,7 +91,7 @@ export class Backend {
     if (!this.isDown) return;
     const now = this.clock.monotonic();
     const leftMs = this.pausedUntil - now;
-    if (leftMs > 0) throw copyOf(this.last!, this.last!.message, { retryAfterMs: leftMs }, "throttled");
+    if (leftMs > 0) throw copyRefusal(this.last!, { kind: "throttled", retryAfterMs: leftMs });
     // This one tries it; the others wait for what comes of that.
     this.pausedUntil = now + this.pauseMs;
   }
@@ -121,23 +113,8 @@ export class Backend {
 
   private named(refusal: Refusal): Refusal {
     const { message } = refusal;
-    return message.includes(this.endpoint) ? refusal : copyOf(refusal, `${this.endpoint}: ${message}`);
+    return message.includes(this.endpoint)
+      ? refusal
+      : copyRefusal(refusal, { message: `${this.endpoint}: ${message}` });
   }
-}
-
-/** The same refusal with another message, or with more that is known of it. */
-export function copyOf(
-  refusal: Refusal,
-  message: string,
-  more: RefusalOptions = {},
-  kind: Refusal["kind"] = refusal.kind,
-): Refusal {
-  const { code, retryAfterMs, category, status, cause } = refusal;
-  const known = {
-    ...{ code, cause },
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
-    ...(category !== undefined && { category }),
-    ...(status !== undefined && { status }),
-  };
-  return new Refusal(kind, message, { ...known, ...more });
 }

@@ -12,6 +12,7 @@ import {
   type ClientAuthenticator,
   chooseRefusal,
   clientAuthenticator,
+  copyRefusal,
   ERROR_CODES,
   parseGrpcTarget,
   partition,
@@ -19,7 +20,7 @@ import {
   toRefusal,
 } from "../../../runtime/kit.js";
 import { otlpGrpcExporter } from "../otlp-grpc.js";
-import { type Backend, copyOf } from "./backend.js";
+import type { Backend } from "./backend.js";
 import { Backends, type Placement } from "./backends.js";
 import { type LoadBalancingConfig, loadBalancingSchema, withPort } from "./config.js";
 import { createResolver, type EndpointResolver } from "./resolvers.js";
@@ -163,7 +164,7 @@ function refusalOf(
   const marks = owners.map((owner) => (numbers.has(owner) ? owner + 1 : 0));
   const isOutage = failed.every(({ backend }) => backend.isDown);
   const kind = refusal.kind === "permanent" ? "transient" : refusal.kind;
-  return copyOf(refusal, refusal.message, { undelivered: { marks, isOutage } }, kind);
+  return copyRefusal(refusal, { kind, undelivered: { marks, isOutage } });
 }
 
 /** All of them took their shares; some may have rejected records of theirs. */

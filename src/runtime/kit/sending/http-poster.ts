@@ -1,3 +1,4 @@
+import type { LookupFunction } from "node:net";
 import type { ClientAuthenticator } from "../../contract/auth.js";
 import type { ExporterContext, SendOptions } from "../../contract/component.js";
 import { clientAuthenticator, isNearby, OutgoingRequest, sendAuthorized } from "../auth/authorized-send.js";
@@ -11,18 +12,35 @@ import { MAX_ANSWER_BYTES, sendHeaders, sendTwiceIfStale } from "../otlp/sending
 
 const DEFAULT_CONNECTIONS = 100;
 
+export interface HttpPosterOptions {
+  /** Finds the addresses of the host, in the place of the system. */
+  readonly lookup?: LookupFunction | undefined;
+  /** What errors call the server, where the path of its URL is a secret. */
+  readonly peer?: string;
+}
+
 /** POSTs to one URL with all that the keys of an HTTP client say: TLS, proxies, credentials, connections that are kept. */
 export class HttpPoster {
   private readonly config: HttpClientConfig;
   private readonly context: ExporterContext;
   private readonly target: HttpTarget;
+  private readonly lookup: LookupFunction | undefined;
+  private readonly peer: string;
   private client: Http1Client | undefined;
   private authenticator: ClientAuthenticator | undefined;
 
-  constructor(url: URL, config: HttpClientConfig, headers: Readonly<Record<string, string>>, context: ExporterContext) {
+  constructor(
+    url: URL,
+    config: HttpClientConfig,
+    headers: Readonly<Record<string, string>>,
+    context: ExporterContext,
+    { lookup, peer }: HttpPosterOptions = {},
+  ) {
     this.config = config;
     this.context = context;
+    this.lookup = lookup;
     this.target = httpTarget(url, config, headers);
+    this.peer = peer ?? this.target.url;
   }
 
   get metadataKeys(): readonly string[] {
@@ -33,31 +51,36 @@ export class HttpPoster {
     const { config, context, target } = this;
     this.authenticator = clientAuthenticator(config.auth, context);
     if (this.authenticator?.isConfidential && !target.isSecure && !isNearby(target.host))
-      context.logger.warn({ url: target.url }, "credentials are sent without TLS: whoever is on the way can read them");
+      context.logger.warn({ url: this.peer }, "credentials are sent without TLS: whoever is on the way can read them");
     const loaded = config.tls ? await loadClientTls(config.tls, ["tls"]) : { rejectUnauthorized: true };
     const servername = hostHeaderName(config);
     const tls = servername === undefined ? loaded : { servername, ...loaded };
     const { host, port, proxy, isSecure } = target;
-    this.client = new Http1Client({ host, port, proxy, ...(isSecure && { tls }) }, clientSettings(config, context));
+    const origin = { host, port, proxy, lookup: this.lookup, ...(isSecure && { tls }) };
+    this.client = new Http1Client(origin, clientSettings(config, context));
   }
 
-  /** Resolves with what `read` makes of the answer; it throws a `Refusal` for one that is no success. */
+  /**
+   * Resolves with what `read` makes of the answer; it throws a `Refusal` for one that is no success. `headers` are for this
+   * request alone.
+   */
   post<T>(
     body: readonly Uint8Array[],
     abort: AbortSignal,
     options: SendOptions | undefined,
     read: (answer: Http1Answer) => T,
+    headers: Readonly<Record<string, string>> = {},
   ): Promise<T> {
     const { authenticator, target } = this;
-    const own = sendHeaders(options);
+    const own = { ...sendHeaders(options), ...headers };
     const send = (head: RequestHead) => {
       const whole = withHeaders(head, own);
       const request = (isResend: boolean) => this.client!.request(whole, body, abort, isResend);
-      return sendTwiceIfStale(target.url, abort, request, read);
+      return sendTwiceIfStale(this.peer, abort, request, read);
     };
     if (authenticator === undefined) return send(target.head);
     const request = new OutgoingRequest(target.requestUrl, target.headers, body, options);
-    return sendAuthorized(authenticator, request, target.url, abort, (headers) => send(target.headWith(headers)));
+    return sendAuthorized(authenticator, request, this.peer, abort, (headers) => send(target.headWith(headers)));
   }
 
   stop(): void {

@@ -1,4 +1,4 @@
-import { connect, isIP, type Socket } from "node:net";
+import { connect, isIP, type LookupFunction, type Socket } from "node:net";
 import process from "node:process";
 import type { ConnectionOptions } from "node:tls";
 import type { Clock } from "../../../contract/clock.js";
@@ -19,6 +19,8 @@ export interface Http1Origin {
   readonly tls?: TlsClientOptions | undefined;
   /** What the way there leads through: https in a tunnel; of http it gets the requests itself, with whole URLs in them. */
   readonly proxy?: HttpProxy | undefined;
+  /** Finds the addresses of the host, in the place of the system. */
+  readonly lookup?: LookupFunction | undefined;
 }
 
 /** What a connection tells the pool that it belongs to. */
@@ -106,9 +108,10 @@ export class Http1Connection {
   }
 
   private openSocket(): Socket {
-    const { host, port, tls, proxy } = this.pool.origin;
+    const { host, port, tls, proxy, lookup } = this.pool.origin;
     const onread = { buffer: this.readBuffer, callback: (bytes: number) => this.onRead(bytes) };
-    const options = { host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS, onread };
+    const keepAlive = { noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS };
+    const options = { host, port, ...keepAlive, onread, ...(lookup && { lookup }) };
     if (tls === undefined && proxy !== undefined) {
       const socket = connectToProxy(proxy, { onread });
       return socket.once(proxy.isSecure ? "secureConnect" : "connect", () => this.onReady());

@@ -1,0 +1,20 @@
+import { z } from "zod";
+import { isPublicHost } from "../../runtime/kit.js";
+
+/** The key by which requests may go to what is near the agent. */
+export const allowPrivateAddresses = {
+  allow_private_addresses: z.boolean().default(false).meta({
+    description:
+      "Send also to addresses of this machine and of private networks. Without, they are refused, also when a name leads to them.",
+  }),
+};
+
+export const PRIVATE_ADDRESS = "expected a host of the public internet, or allow_private_addresses: true";
+
+/** Whether the config permits requests to this host, as far as that can be told before it is looked up. */
+export function mayReach(
+  url: URL,
+  { allow_private_addresses }: { readonly allow_private_addresses: boolean },
+): boolean {
+  return allow_private_addresses || isPublicHost(url.hostname);
+}

@@ -1,0 +1,89 @@
+import { z } from "zod";
+import { secret, section } from "../../../plugin.js";
+import { httpClientKeys } from "../../../runtime/kit.js";
+import { allowPrivateAddresses, mayReach, PRIVATE_ADDRESS } from "../config.js";
+import { compileTemplate, type RenderTemplate } from "./template.js";
+
+/** What the placeholders of a template may begin with. */
+const OF_RECORD = [
+  ...["signal", "name", "body", "attributes", "resource", "scope", "service", "severity", "severity_number", "time"],
+  ...["trace_id", "span_id", "kind", "status", "status_message", "exceptions", "record", "dead_letter", "id"],
+];
+const OF_BATCH = ["signal", "count", "records", "id"];
+
+/** What is sent when no `body` is written: all that is known of the record. */
+const DEFAULT_RECORD = Object.fromEntries(
+  OF_RECORD.filter((name) => name !== "record").map((name) => [name, `{{ ${name} }}`]),
+);
+const DEFAULT_BATCH = Object.fromEntries(OF_BATCH.map((name) => [name, `{{ ${name} }}`]));
+
+const HEADER = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
+
+const signature = z.strictObject({
+  secret: secret().min(16, "expected at least 16 characters").meta({ description: "The key that both sides know." }),
+  algorithm: z.enum(["sha256", "sha512"]).default("sha256").meta({ description: "The hash of the HMAC." }),
+  header: z
+    .string()
+    .regex(HEADER, "expected the name of a header")
+    .default("x-sluice-signature")
+    .meta({ description: "The header it is in, as sha256=HEX." }),
+  timestamp_header: z
+    .string()
+    .regex(/^$|^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, "expected the name of a header")
+    .default("x-sluice-timestamp")
+    .meta({
+      description:
+        "The header with the time, in seconds, that is signed too: what is signed is TIME.BODY. Empty: the body alone is.",
+    }),
+});
+
+const keys = z
+  .strictObject({
+    endpoint: secret()
+      .refine((text) => isHttpUrl(text), "expected a URL such as https://example.com/hooks/1")
+      .meta({
+        description:
+          "Where requests go. It is kept secret: many a webhook has its token in it. Redirects are not followed.",
+      }),
+    per: z
+      .enum(["record", "batch"])
+      .default("record")
+      .meta({ description: "A request for each record, or one for all records of a batch." }),
+    body: z.unknown().optional().meta({
+      description:
+        "The JSON to send, with placeholders such as {{ body }} in its texts. Default: all that is known of the record.",
+    }),
+    signature: section(signature)
+      .optional()
+      .meta({ description: "Signs each request, so that its receiver knows who sent it." }),
+    ...allowPrivateAddresses,
+    ...httpClientKeys(),
+  })
+  .superRefine((config, context) => {
+    if (isHttpUrl(config.endpoint) && !mayReach(new URL(config.endpoint), config))
+      context.addIssue({ code: "custom", path: ["endpoint"], message: PRIVATE_ADDRESS });
+    const compiled = compileBody(config);
+    if (typeof compiled === "function") return;
+    for (const { path, message } of compiled) context.addIssue({ code: "custom", path: ["body", ...path], message });
+  });
+
+export const webhookSchema = keys;
+
+export type WebhookConfig = z.infer<typeof keys>;
+
+/** The template of the config, or what is wrong with it. */
+export function compileBody({ per, body }: Pick<WebhookConfig, "per" | "body">) {
+  const names = new Set(per === "record" ? OF_RECORD : OF_BATCH);
+  return compileTemplate(body ?? (per === "record" ? DEFAULT_RECORD : DEFAULT_BATCH), names);
+}
+
+/** The same of a config that was checked. */
+export function bodyTemplate(config: WebhookConfig): RenderTemplate {
+  const compiled = compileBody(config);
+  if (typeof compiled === "function") return compiled;
+  throw new RangeError(compiled[0]!.message);
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}

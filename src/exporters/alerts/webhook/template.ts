@@ -1,0 +1,97 @@
+/** Values that a template's placeholders may name. */
+export type TemplateFacts = Readonly<Record<string, unknown>>;
+
+/** A template made ready: gives the JSON value for some facts. */
+export type RenderTemplate = (facts: TemplateFacts) => unknown;
+
+/** What is wrong with a template, and where in it. */
+export interface TemplateProblem {
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+const PLACEHOLDER = /\{\{(.*?)\}\}/gs;
+const PATH = /^\s*([a-z_]+)((?:\.[A-Za-z_][A-Za-z0-9_]*|\["(?:[^"\\]|\\.)*"\])*)\s*$/;
+const STEP = /\.([A-Za-z_][A-Za-z0-9_]*)|\["((?:[^"\\]|\\.)*)"\]/g;
+const MAX_DEPTH = 32;
+
+/**
+ * A JSON value with placeholders such as `{{ attributes["http.status_code"] }}` in its texts. A text that is nothing but a
+ * placeholder becomes the value itself, a number or an object; in the middle of others it becomes text. Values are put into the
+ * tree, never into JSON that is already written: no value can change its form. What is not there is null, or no text.
+ */
+export function compileTemplate(
+  template: unknown,
+  names: ReadonlySet<string>,
+): RenderTemplate | readonly TemplateProblem[] {
+  const problems: TemplateProblem[] = [];
+  const render = compileValue(template, [], names, problems);
+  return problems.length > 0 ? problems : render;
+}
+
+function compileValue(
+  template: unknown,
+  path: readonly (string | number)[],
+  names: ReadonlySet<string>,
+  problems: TemplateProblem[],
+): RenderTemplate {
+  if (path.length > MAX_DEPTH) {
+    problems.push({ path, message: `expected at most ${MAX_DEPTH} levels` });
+    return () => null;
+  }
+  if (typeof template === "string") return compileText(template, path, names, problems);
+  if (Array.isArray(template)) {
+    const elements = template.map((each, i) => compileValue(each, [...path, i], names, problems));
+    return (facts) => elements.map((render) => render(facts));
+  }
+  if (typeof template === "object" && template !== null) {
+    const members = Object.entries(template).map(
+      ([key, each]) => [key, compileValue(each, [...path, key], names, problems)] as const,
+    );
+    return (facts) => Object.fromEntries(members.map(([key, render]) => [key, render(facts)]));
+  }
+  return () => template ?? null;
+}
+
+function compileText(
+  template: string,
+  path: readonly (string | number)[],
+  names: ReadonlySet<string>,
+  problems: TemplateProblem[],
+): RenderTemplate {
+  const parts: (string | RenderTemplate)[] = [];
+  let from = 0;
+  for (const match of template.matchAll(PLACEHOLDER)) {
+    const read = compilePath(match[1]!, names);
+    if (typeof read === "string") problems.push({ path, message: read });
+    else parts.push(template.slice(from, match.index), read);
+    from = match.index + match[0].length;
+  }
+  parts.push(template.slice(from));
+  const texts = parts.filter((part) => part !== "");
+  if (texts.length === 1 && typeof texts[0] === "function") return texts[0];
+  return (facts) => texts.map((part) => (typeof part === "string" ? part : inText(part(facts)))).join("");
+}
+
+/** What reads the value, or what is wrong with the path. */
+function compilePath(text: string, names: ReadonlySet<string>): RenderTemplate | string {
+  const [, name, rest] = PATH.exec(text) ?? [];
+  if (name === undefined)
+    return `expected a name such as {{ body }} or {{ attributes["http.route"] }}, found {{${text}}}`;
+  if (!names.has(name)) return `expected one of ${[...names].join(", ")}, found ${name}`;
+  const steps = [...rest!.matchAll(STEP)].map(([, plain, quoted]) => plain ?? quoted!.replace(/\\(.)/g, "$1"));
+  return (facts) => {
+    let value: unknown = facts[name];
+    for (const step of steps) value = isObject(value) && Object.hasOwn(value, step) ? value[step] : undefined;
+    return value ?? null;
+  };
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null;
+}
+
+function inText(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
