@@ -150,7 +150,7 @@ export { isHeader, type RequestHead, requestHead } from "./kit/net/http1/request
 export { http2Warning } from "./kit/net/http2-holes.js";
 export { listen, startUnlessPortTaken } from "./kit/net/listen.js";
 export { NoAnswerError } from "./kit/net/no-answer-error.js";
-export { proxyFromEnvironment } from "./kit/net/proxy/proxy.js";
+export { proxyFromEnvironment, proxyOfUrl } from "./kit/net/proxy/proxy.js";
 export { Tunnel } from "./kit/net/proxy/tunnel.js";
 export { isPublicHost, publicLookup } from "./kit/net/public-addresses.js";
 export { type SimpleHttpResponse, type SimpleHttpServer, startSimpleHttpServer } from "./kit/net/simple-http-server.js";
@@ -221,8 +221,10 @@ export {
   nameRules,
   type PrometheusNameRules,
   TRANSLATION_STRATEGIES,
+  ucumUnit,
 } from "./kit/prometheus/names.js";
 export { AttributeKey, eachAttribute } from "./kit/series/attribute-key.js";
+export { ByteTable } from "./kit/series/byte-table.js";
 export { nextOwnerId, OwnerTable } from "./kit/series/owner-table.js";
 export { SeriesTable } from "./kit/series/series-table.js";
 

@@ -56,6 +56,11 @@ export const BUILTINS: readonly Builtin[] = [
     load: async () => (await import("../../receivers/file-log/file-log.js")).fileLogReceiver,
   },
   {
+    kind: "receiver",
+    types: ["prometheus"],
+    load: async () => (await import("../../receivers/prometheus/prometheus.js")).prometheusReceiver,
+  },
+  {
     kind: "processor",
     types: ["batch"],
     load: async () => (await import("../../processors/batch.js")).batch,

@@ -144,6 +144,21 @@ export function unitName(unit: string): string {
   return [main, per === "" ? "" : `per_${per}`].filter(Boolean).join("_");
 }
 
+/** The unit that such words name, as UCUM has it; words of no known unit stay as they are. */
+export function ucumUnit(words: string): string {
+  const [main = "", per] = words.split(/_?per_/);
+  const symbol = SYMBOLS.get(main) ?? main;
+  return per === undefined ? symbol : `${symbol}/${PER_SYMBOLS.get(per) ?? per}`;
+}
+
+/** The words of the first symbol that has them: an empty word is no unit. */
+function symbolsByWord(words: Readonly<Record<string, string>>): Map<string, string> {
+  return new Map(Object.entries(words).flatMap(([symbol, word]) => (word === "" ? [] : [[word, symbol] as const])));
+}
+
+const SYMBOLS = symbolsByWord(UNIT_WORDS).set("ratio", "1");
+const PER_SYMBOLS = symbolsByWord(PER_UNIT_WORDS);
+
 function unitWords(unit: string): [main: string, per: string] {
   const slash = unit.indexOf("/");
   const main = slash < 0 ? unit : unit.slice(0, slash);

@@ -81,6 +81,29 @@ export class ByteTable {
     this.freeSlots.push(slot);
   }
 
+  /** Where the bytes of the slot's key end if they stand at `start`, below the same owner; -1 when something else is there. */
+  matchAt(slot: number, owner: number, b: Uint8Array, start: number): number {
+    const end = start + this.lengths[slot]!;
+    return this.owners[slot] === owner && end <= b.length && this.isKey(slot, owner, b, start, end) ? end : -1;
+  }
+
+  ownerOf(slot: number): number {
+    return this.owners[slot]!;
+  }
+
+  keyLength(slot: number): number {
+    return this.lengths[slot]!;
+  }
+
+  /** The buffer in which all keys lie, until the next key is added; that of a slot begins at `keyStart`. */
+  get keyBytes(): Uint8Array {
+    return this.keys;
+  }
+
+  keyStart(slot: number): number {
+    return this.starts[slot]!;
+  }
+
   private isKey(slot: number, owner: number, b: Uint8Array, start: number, end: number): boolean {
     if (this.owners[slot] !== owner || this.lengths[slot] !== end - start) return false;
     const { keys } = this;

@@ -1,0 +1,60 @@
+import { z } from "zod";
+import { ignored, section, unsupported } from "../../plugin.js";
+import { completeJob, globalKeys, scrapeJobSchema } from "./job-config.js";
+import { list } from "./schema.js";
+
+const NOT_HERE = "a receiver only scrapes; the pipeline's exporters take what it got";
+
+const prometheusSection = z.strictObject({
+  global: section(z.strictObject(globalKeys()))
+    .prefault({})
+    .meta({ description: "What holds for every job that does not say otherwise." }),
+  scrape_configs: list(scrapeJobSchema).meta({ description: "Jobs: what is scraped, how, and how often." }),
+  scrape_config_files: unsupported("write the jobs under scrape_configs"),
+  alerting: unsupported(NOT_HERE),
+  rule_files: unsupported(NOT_HERE),
+  remote_write: unsupported("use the exporter prometheus_remote_write"),
+  remote_read: unsupported(NOT_HERE),
+  storage: unsupported(NOT_HERE),
+  tracing: unsupported(NOT_HERE),
+  otlp: unsupported(NOT_HERE),
+  runtime: unsupported(NOT_HERE),
+});
+
+export const prometheusReceiverSchema = z
+  .strictObject({
+    config: section(prometheusSection)
+      .prefault({})
+      .meta({ description: "What Prometheus has in its own file: global and scrape_configs." }),
+    trim_metric_suffixes: z.boolean().default(false).meta({
+      description: "Take _total and the unit off names, which exporters to Prometheus append again.",
+    }),
+    report_extra_scrape_metrics: z.boolean().default(false).meta({
+      description:
+        "Also report scrape_timeout_seconds, scrape_sample_limit and scrape_body_size_bytes of every scrape.",
+    }),
+    max_series: z.number().int().positive().default(1_000_000).meta({
+      description:
+        "So many series of all targets together are kept in memory; the scrape that has more fails. Has no counterpart in the Collector.",
+    }),
+    use_start_time_metric: ignored("start times come from the target where it tells them, else from what was seen"),
+    start_time_metric_regex: ignored("start times come from the target where it tells them, else from what was seen"),
+    buffer_period: ignored("what was scraped is handed in at once"),
+    buffer_count: ignored("what was scraped is handed in at once"),
+    target_allocator: unsupported("let the rule hashmod of relabel_configs divide the targets among agents"),
+    api_server: unsupported("the admin API tells what runs"),
+    ignore_metadata: ignored("types are needed for the right kind of metric"),
+  })
+  .superRefine(({ config }, context) => {
+    const names = config.scrape_configs.map(({ job_name }) => job_name);
+    for (const [index, name] of names.entries()) {
+      const path = ["config", "scrape_configs", index];
+      const issue = (key: string, message: string) =>
+        context.addIssue({ code: "custom", path: [...path, key], message });
+      if (names.indexOf(name) !== index) issue("job_name", `there are two jobs called ${name}`);
+      const { interval, timeout } = completeJob(config.scrape_configs[index]!, config.global);
+      if (timeout > interval) issue("scrape_timeout", "the timeout of a scrape must not be longer than its interval");
+    }
+  });
+
+export type PrometheusReceiverConfig = z.infer<typeof prometheusReceiverSchema>;

@@ -1,0 +1,173 @@
+import type { Clock } from "../../plugin.js";
+import { type BatchIntake, FNV32_START, fnv32 } from "../../runtime/kit.js";
+import { type ScrapeSettings, scrapeTarget } from "./scrape.js";
+import { ScrapeReports } from "./scrape-reports.js";
+import { ScrapeSeries, type ScrapeSeriesSettings } from "./series/scrape-series.js";
+import { writeBatches } from "./series/write-batches.js";
+import type { Target } from "./target.js";
+
+/** What a loop needs of its job and its receiver. */
+export interface LoopServices {
+  readonly clock: Clock;
+  readonly intake: BatchIntake;
+  readonly scrape: ScrapeSettings;
+  readonly withExtraReports: boolean;
+  /** Why no target of the job may be scraped at the moment. */
+  readonly jobProblem: () => string | undefined;
+  /** Told when a scrape fails, and when one succeeds after that. */
+  readonly onState: (target: Target, problem: string | undefined) => void;
+  /** Told of samples and points that could not be taken. */
+  readonly onLoss: (target: Target, count: number, problem: string) => void;
+  /** Told how many scrapes were left out because the one before was not handed in yet. */
+  readonly onMissed: (target: Target, count: number) => void;
+}
+
+/**
+ * Scrapes a target again and again. What was scraped is handed in, and held until every exporter behind has it on disk: until then the
+ * target is not scraped again, so that a pipeline that takes nothing costs scrapes, which are counted, and no more memory.
+ */
+export class ScrapeLoop {
+  private readonly target: Target;
+  private readonly services: LoopServices;
+  private readonly settings: ScrapeSeriesSettings;
+  private readonly series: ScrapeSeries;
+  private readonly reports: ScrapeReports;
+  private readonly stopped = new AbortController();
+  private readonly done: Promise<void>;
+  private wasUp: boolean | undefined;
+  private endsSeries = false;
+
+  constructor(target: Target, settings: ScrapeSeriesSettings, services: LoopServices) {
+    this.target = target;
+    this.settings = settings;
+    this.services = services;
+    this.series = new ScrapeSeries(settings);
+    this.reports = new ScrapeReports(this.series, [...settings.targetLabels, ...settings.externalLabels]);
+    this.done = this.run();
+  }
+
+  /** Resolves when what was scraped has its outcome. `endsSeries` tells that its series are not there any more. */
+  async stop(endsSeries: boolean): Promise<void> {
+    this.endsSeries = endsSeries;
+    this.stopped.abort();
+    await this.done;
+  }
+
+  private async run(): Promise<void> {
+    const { clock } = this.services;
+    const { intervalMs } = this.target;
+    const begin = clock.monotonic() + this.offset();
+    let next = begin;
+    while (await this.waitUntil(next)) {
+      await this.scrape();
+      const turn = Math.floor((clock.monotonic() - begin) / intervalMs) + 1;
+      const missed = turn - 1 - Math.round((next - begin) / intervalMs);
+      if (missed > 0) this.services.onMissed(this.target, missed);
+      next = begin + turn * intervalMs;
+    }
+    if (this.endsSeries) await this.tellEnd();
+    this.series.release();
+  }
+
+  /** Spreads the targets over the interval; each has its place in it wherever it is scraped. */
+  private offset(): number {
+    const key = Buffer.from(this.target.key);
+    return (fnv32(FNV32_START, key, 0, key.length) >>> 0) % this.target.intervalMs;
+  }
+
+  /** False: the loop was stopped. */
+  private waitUntil(time: number): Promise<boolean> {
+    const { clock } = this.services;
+    const { signal } = this.stopped;
+    return new Promise((resolve) => {
+      const end = () => {
+        cancel();
+        signal.removeEventListener("abort", end);
+        resolve(!signal.aborted);
+      };
+      const cancel = clock.after(Math.max(0, time - clock.monotonic()), end);
+      signal.addEventListener("abort", end);
+      if (signal.aborted) end();
+    });
+  }
+
+  private async scrape(): Promise<void> {
+    const { clock, withExtraReports } = this.services;
+    const { series, target } = this;
+    const time = clock.now();
+    const begin = clock.monotonic();
+    series.begin();
+    const { problem, size } = await this.read();
+    if (this.stopped.signal.aborted) return series.discard();
+    const { scraped, kept } = series;
+    if (problem === undefined) series.complete();
+    else series.discard();
+    this.reports.add({
+      up: problem === undefined ? 1 : 0,
+      scrape_duration_seconds: (clock.monotonic() - begin) / 1000,
+      scrape_samples_scraped: scraped,
+      scrape_samples_post_metric_relabeling: kept,
+      scrape_series_added: series.added,
+      ...(withExtraReports && {
+        scrape_timeout_seconds: target.timeoutMs / 1000,
+        scrape_sample_limit: this.settings.sampleLimit,
+        scrape_body_size_bytes: size,
+      }),
+    });
+    this.tellState(problem);
+    if (series.duplicates > 0) this.services.onLoss(target, series.duplicates, "a series is there more than once");
+    await this.handIn(time);
+    series.sweep();
+  }
+
+  private async read(): Promise<{ problem: string | undefined; size: number }> {
+    const { clock, scrape, jobProblem } = this.services;
+    const { target } = this;
+    const problem = jobProblem();
+    if (problem !== undefined) return { problem, size: 0 };
+    const late = new AbortController();
+    const cancel = clock.after(target.timeoutMs, () => late.abort());
+    try {
+      const abort = AbortSignal.any([late.signal, this.stopped.signal]);
+      return { problem: undefined, size: await scrapeTarget(target, scrape, this.series, abort) };
+    } catch (error) {
+      const isLate = late.signal.aborted;
+      const text = isLate ? `no whole answer within scrape_timeout, ${target.timeoutMs / 1000}s` : errorText(error);
+      return { problem: text, size: 0 };
+    } finally {
+      cancel();
+    }
+  }
+
+  private async handIn(time: number): Promise<void> {
+    const { intake, onLoss } = this.services;
+    const { target } = this;
+    const batches = writeBatches(this.series, time, ({ name }, problem) => onLoss(target, 1, `${name}: ${problem}`));
+    for (const batch of batches) {
+      const outcome = await intake.accept(batch, { transport: "http" });
+      if (outcome.kind === "rejected") onLoss(target, batch.count, outcome.refusal.message);
+      else if (outcome.kind === "returned")
+        onLoss(target, batch.count, "the agent is stopping, and nobody has taken them");
+    }
+  }
+
+  private tellState(problem: string | undefined): void {
+    const isUp = problem === undefined;
+    if (!isUp || this.wasUp === false) this.services.onState(this.target, problem);
+    this.wasUp = isUp;
+  }
+
+  private async tellEnd(): Promise<void> {
+    this.series.begin();
+    this.series.end(true);
+    this.reports.end();
+    await this.handIn(this.services.clock.now());
+  }
+}
+
+/** The innermost reason: a failed connection to several addresses has one for each. */
+function errorText(error: unknown): string {
+  const { errors, message, code } = error as { errors?: Error[]; message?: string; code?: string };
+  if (errors !== undefined && errors.length > 0) return errors.map(errorText).join("; ");
+  return message || code || String(error);
+}

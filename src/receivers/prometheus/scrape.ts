@@ -1,0 +1,87 @@
+import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import { ExpositionReader, type ExpositionSink, type TextFormat } from "./exposition/exposition-reader.js";
+import type { ScrapeHttpClient } from "./http-client.js";
+import type { ScrapeProtocol } from "./job-config.js";
+import type { Target } from "./target.js";
+
+/** How a job asks its targets. */
+export interface ScrapeSettings {
+  readonly client: ScrapeHttpClient;
+  readonly protocols: readonly ScrapeProtocol[];
+  readonly fallback: ScrapeProtocol;
+  readonly withCompression: boolean;
+  /** 0: no limit. */
+  readonly bodySizeLimit: number;
+}
+
+const MEDIA_TYPES: Readonly<Record<ScrapeProtocol, string | undefined>> = {
+  PrometheusProto: undefined,
+  "OpenMetricsText1.0.0": "application/openmetrics-text;version=1.0.0",
+  "OpenMetricsText0.0.1": "application/openmetrics-text;version=0.0.1",
+  "PrometheusText1.0.0": "text/plain;version=1.0.0",
+  "PrometheusText0.0.4": "text/plain;version=0.0.4",
+};
+
+/**
+ * Reads the answer of a target into the sink as it comes, and resolves with its length when it is complete. Rejects with a sentence for
+ * people when there is none, or it is not what it should be.
+ */
+export async function scrapeTarget(
+  target: Target,
+  settings: ScrapeSettings,
+  sink: ExpositionSink,
+  abort: AbortSignal,
+): Promise<number> {
+  const response = await settings.client.get(target.url, requestHeaders(target, settings), abort);
+  try {
+    return await readAnswer(response, settings, sink);
+  } finally {
+    if (!response.complete) response.destroy();
+  }
+}
+
+async function readAnswer(response: IncomingMessage, settings: ScrapeSettings, sink: ExpositionSink): Promise<number> {
+  const { statusCode, statusMessage, headers } = response;
+  if (statusCode !== 200) throw new Error(`the target answered HTTP ${statusCode} ${statusMessage ?? ""}`.trim());
+  const reader = new ExpositionReader(formatOf(headers["content-type"], settings.fallback), sink);
+  const { bodySizeLimit: limit } = settings;
+  let size = 0;
+  for await (const chunk of unpacked(response)) {
+    size += (chunk as Buffer).length;
+    if (limit > 0 && size > limit)
+      throw new Error(`the answer is longer than body_size_limit, which is ${limit} bytes`);
+    reader.push(chunk as Buffer);
+  }
+  if (!response.complete) throw new Error("the answer broke off");
+  reader.end();
+  return size;
+}
+
+function unpacked(response: IncomingMessage): Readable {
+  const encoding = response.headers["content-encoding"] ?? "identity";
+  if (encoding === "identity" || encoding === "") return response;
+  if (encoding !== "gzip") throw new Error(`the answer has the encoding ${encoding}, which was not asked for`);
+  const gunzip = createGunzip({ chunkSize: 64 * 1024 });
+  response.on("error", (error) => gunzip.destroy(error));
+  return response.pipe(gunzip);
+}
+
+function formatOf(contentType: string | undefined, fallback: ScrapeProtocol): TextFormat {
+  const type = contentType?.replace(/;.*/s, "").trim().toLowerCase();
+  if (type === "application/openmetrics-text") return "openmetrics";
+  if (type === "text/plain") return "prometheus";
+  return fallback.startsWith("OpenMetrics") ? "openmetrics" : "prometheus";
+}
+
+function requestHeaders(target: Target, { protocols, withCompression }: ScrapeSettings): Record<string, string> {
+  const wanted = protocols.map((protocol) => MEDIA_TYPES[protocol]).filter((type) => type !== undefined);
+  const accepted = wanted.map((type, index) => `${type};q=0.${Math.max(2, 9 - index)}`);
+  return {
+    Accept: [...accepted, "*/*;q=0.1"].join(","),
+    "Accept-Encoding": withCompression ? "gzip" : "identity",
+    "User-Agent": "sluice",
+    "X-Prometheus-Scrape-Timeout-Seconds": String(target.timeoutMs / 1000),
+  };
+}

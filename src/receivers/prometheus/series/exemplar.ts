@@ -1,0 +1,30 @@
+import { WireWriter, writeKeyValue } from "../../../runtime/kit.js";
+import type { ExemplarText } from "../exposition/exposition-reader.js";
+import { writeTime } from "./write-time.js";
+
+/** The body of an OTLP Exemplar. `trace_id` and `span_id` go where OTLP has a place for them, if they are ids. */
+export function encodeExemplar({ labels, value, timeMs }: ExemplarText): Uint8Array {
+  const writer = new WireWriter(128);
+  if (!Number.isNaN(timeMs)) {
+    writer.byte(17);
+    writeTime(writer, timeMs);
+  }
+  writer.byte(25);
+  writer.double(value);
+  for (const [name, text] of labels) {
+    if (name === "span_id" && /^[0-9a-f]{16}$/i.test(text)) writeId(writer, 34, text);
+    else if (name === "trace_id" && /^[0-9a-f]{32}$/i.test(text)) writeId(writer, 42, text);
+    else {
+      writer.byte(58);
+      writer.begin();
+      writeKeyValue(writer, name, text);
+      writer.end();
+    }
+  }
+  return writer.written();
+}
+
+function writeId(writer: WireWriter, tag: number, hex: string): void {
+  writer.byte(tag);
+  writer.lengthDelimited(Buffer.from(hex, "hex"));
+}

@@ -1,0 +1,164 @@
+import { ByteTable } from "../../../runtime/kit.js";
+import type { MetadataKind } from "../exposition/exposition-reader.js";
+import { ExpositionError, unescaped } from "../exposition/series-text.js";
+
+/** The types of OpenMetrics; 0.0.4 has some of them, and says `untyped` for the first. */
+export const FAMILY_TYPES = [
+  "unknown",
+  "gauge",
+  "counter",
+  "histogram",
+  "summary",
+  "gaugehistogram",
+  "info",
+  "stateset",
+] as const;
+
+export type ScrapedType = (typeof FAMILY_TYPES)[number];
+
+/** What a series is to the metric it belongs to. */
+export type SeriesRole = "value" | "bucket" | "sum" | "count" | "quantile" | "created";
+
+/** By the type of a family: what its series are by what stands behind the family's name. */
+const ROLES: Readonly<Record<ScrapedType, Readonly<Record<string, SeriesRole>>>> = {
+  unknown: { "": "value" },
+  gauge: { "": "value" },
+  counter: { "": "value", _total: "value", _created: "created" },
+  histogram: { _bucket: "bucket", _sum: "sum", _count: "count", _created: "created" },
+  summary: { "": "quantile", _sum: "sum", _count: "count", _created: "created" },
+  gaugehistogram: { _bucket: "value", _gsum: "value", _gcount: "value" },
+  info: { "": "value", _info: "value" },
+  stateset: { "": "value" },
+};
+
+/** What is said of the series of a name. */
+export class Family {
+  readonly slot: number;
+  readonly name: string;
+  type: ScrapedType = "unknown";
+  help = "";
+  unit = "";
+  /** Grows when help or unit change. */
+  version = 0;
+  /** The scrape that said something of it last. */
+  seen = -1;
+  /** How many cached series belong to it. */
+  lines = 0;
+  private helpBytes: Uint8Array = new Uint8Array();
+
+  constructor(slot: number, name: string) {
+    this.slot = slot;
+    this.name = name;
+  }
+
+  /** Differs between families, and between types of one: what is cached under another is not meant. Never 0. */
+  get context(): number {
+    return this.slot * FAMILY_TYPES.length + FAMILY_TYPES.indexOf(this.type) + 1;
+  }
+
+  role(suffix: string): SeriesRole | undefined {
+    const roles = ROLES[this.type];
+    return Object.hasOwn(roles, suffix) ? roles[suffix] : undefined;
+  }
+
+  setHelp(b: Uint8Array, start: number, end: number): void {
+    const known = this.helpBytes;
+    let same = known.length === end - start;
+    for (let i = 0; same && i < known.length; i++) same = known[i] === b[start + i];
+    if (same) return;
+    this.helpBytes = b.slice(start, end);
+    this.help = unescaped(b, start, end);
+    this.version++;
+  }
+
+  setUnit(unit: string): void {
+    if (unit === this.unit) return;
+    this.unit = unit;
+    this.version++;
+  }
+}
+
+/** The family of a context. */
+export function familySlot(context: number): number {
+  return Math.floor((context - 1) / FAMILY_TYPES.length);
+}
+
+/** What a target has said of its families, by name. */
+export class Families {
+  /** True once a scrape has said something of a family that the one before had not said. */
+  haveChanged = false;
+  private readonly table = new ByteTable();
+  private readonly families: (Family | undefined)[] = [];
+  private scrape = -1;
+
+  get size(): number {
+    return this.table.size;
+  }
+
+  begin(scrape: number): void {
+    this.scrape = scrape;
+    this.haveChanged = false;
+  }
+
+  /** The family of a slot, if this scrape has said something of it. */
+  declared(slot: number): Family | undefined {
+    const family = this.families[slot];
+    return family?.seen === this.scrape ? family : undefined;
+  }
+
+  /** One of the cached series of a family is not cached any more. */
+  release(slot: number): void {
+    this.families[slot]!.lines--;
+  }
+
+  find(b: Uint8Array, start: number, end: number): Family | undefined {
+    const slot = this.table.find(0, b, start, end);
+    return slot < 0 ? undefined : this.declared(slot);
+  }
+
+  say(kind: MetadataKind, b: Uint8Array, nameStart: number, nameEnd: number, start: number, end: number): void {
+    const family = this.familyOf(b, nameStart, nameEnd);
+    if (family.seen !== this.scrape) {
+      // A type holds for the scrape that states it; help and unit stay as they were last.
+      if (family.seen !== this.scrape - 1) this.haveChanged = true;
+      if (kind !== "type") this.setType(family, "unknown");
+      family.seen = this.scrape;
+    }
+    if (kind === "type") this.setType(family, familyType(b, start, end));
+    else if (kind === "help") family.setHelp(b, start, end);
+    else family.setUnit(unescaped(b, start, end));
+  }
+
+  /** Forgets families that nobody speaks of and no cached series belongs to. */
+  sweep(): void {
+    for (const [slot, family] of this.families.entries()) {
+      if (family === undefined || family.lines > 0 || family.seen === this.scrape) continue;
+      this.table.remove(slot);
+      this.families[slot] = undefined;
+    }
+  }
+
+  private familyOf(b: Uint8Array, start: number, end: number): Family {
+    const found = this.table.find(0, b, start, end);
+    if (found >= 0) return this.families[found]!;
+    const slot = this.table.add(0, b, start, end);
+    const family = new Family(slot, unescaped(b, start, end));
+    this.families[slot] = family;
+    return family;
+  }
+
+  private setType(family: Family, type: ScrapedType): void {
+    if (family.type === type) return;
+    family.type = type;
+    this.haveChanged = true;
+  }
+}
+
+function familyType(b: Uint8Array, start: number, end: number): ScrapedType {
+  const word = Buffer.from(b.buffer, b.byteOffset + start, end - start)
+    .toString("latin1")
+    .trim();
+  if (word === "untyped") return "unknown";
+  if ((FAMILY_TYPES as readonly string[]).includes(word)) return word as ScrapedType;
+  throw new ExpositionError(`there is no type ${JSON.stringify(word.slice(0, 40))}`);
+}

@@ -1,0 +1,65 @@
+import type { Labels } from "../relabel.js";
+import type { Family, SeriesRole } from "./families.js";
+import type { ShapeName } from "./metrics.js";
+
+/** What a series is to OTLP: a metric's points, or a part of one of them. */
+export interface LinePlace {
+  readonly role: SeriesRole;
+  readonly shape: ShapeName;
+  readonly metricName: string;
+  /** Undefined for what does not fit its family, or has none. */
+  readonly family: Family | undefined;
+  /** Of a bucket or quantile. */
+  readonly bound: number;
+}
+
+/**
+ * `written` is the name in the text, `name` the one that relabelling left. A bucket that lost its bound, and what was renamed so that
+ * it is no part of its family any more, are values of their own: nothing is left out. Takes the bound out of the labels.
+ */
+export function linePlace(
+  written: string,
+  name: string,
+  labels: Labels,
+  family: Family | undefined,
+  trim: boolean,
+): LinePlace {
+  const plain: LinePlace = { role: "value", shape: "gauge", metricName: name, family: undefined, bound: 0 };
+  const suffix = family === undefined ? undefined : written.slice(family.name.length);
+  const role = suffix === undefined ? undefined : family!.role(suffix);
+  if (family === undefined || suffix === undefined || role === undefined || !name.endsWith(suffix)) return plain;
+  const base = name.slice(0, name.length - suffix.length);
+  const { type } = family;
+  if (type === "histogram" || type === "summary") {
+    const bound = role === "bucket" ? takeBound(labels, "le") : role === "quantile" ? takeBound(labels, "quantile") : 0;
+    return bound === undefined ? plain : { role, shape: type, metricName: base, family, bound };
+  }
+  const metricName = role === "created" ? `${base}_total` : name;
+  return {
+    role,
+    shape: shapeOf(family),
+    metricName: trim ? trimmed(metricName, family) : metricName,
+    family,
+    bound: 0,
+  };
+}
+
+function shapeOf({ type }: Family): ShapeName {
+  if (type === "counter") return "counter";
+  return type === "info" || type === "stateset" ? "upDown" : "gauge";
+}
+
+function takeBound(labels: Labels, label: string): number | undefined {
+  const text = labels.get(label);
+  if (text === undefined) return undefined;
+  const bound = /^\+?inf$/i.test(text) ? Number.POSITIVE_INFINITY : text.trim() === "" ? Number.NaN : Number(text);
+  if (Number.isNaN(bound)) return undefined;
+  labels.delete(label);
+  return bound;
+}
+
+/** Without what exporters append: `_total`, and the unit in words. */
+function trimmed(name: string, { type, unit }: Family): string {
+  const bare = type === "counter" && name.endsWith("_total") ? name.slice(0, -"_total".length) : name;
+  return unit !== "" && bare.endsWith(`_${unit}`) ? bare.slice(0, -unit.length - 1) : bare;
+}

@@ -1,0 +1,73 @@
+import type { LabelPair } from "../exposition/series-text.js";
+import type { Labels } from "../relabel.js";
+import { type FamilyMetadata, Metric, metricKey, ScrapedResource, ScrapedScope, type ShapeName } from "./metrics.js";
+
+/** With `honor_labels` a target may say that its series are of so many others. */
+const MAX_RESOURCES = 100_000;
+
+/** The resources, scopes and metrics that a target's series belong to. */
+export class Owners {
+  private readonly scheme: string;
+  private readonly more: readonly LabelPair[];
+  private readonly resources = new Map<string, ScrapedResource>();
+  private readonly owners = new Map<string, ScrapedScope>();
+  private metricIds = 0;
+
+  constructor(scheme: string, more: readonly LabelPair[]) {
+    this.scheme = scheme;
+    this.more = more;
+  }
+
+  /** Takes what names the resource and the scope out of the labels. */
+  resource(labels: Labels): ScrapedResource {
+    const job = take(labels, "job");
+    const instance = take(labels, "instance");
+    const key = `${job}\0${instance}`;
+    let resource = this.resources.get(key);
+    if (resource === undefined) {
+      if (this.resources.size >= MAX_RESOURCES) this.resources.clear();
+      resource = new ScrapedResource(job, instance, this.scheme, this.more);
+      this.resources.set(key, resource);
+    }
+    return resource;
+  }
+
+  owner(resource: ScrapedResource, labels: Labels): ScrapedScope {
+    const name = take(labels, "otel_scope_name");
+    const version = take(labels, "otel_scope_version");
+    const url = take(labels, "otel_scope_schema_url");
+    const key = [resource.id, name, version, url].join("\0");
+    let owner = this.owners.get(key);
+    if (owner === undefined) {
+      owner = new ScrapedScope(resource, name, version, url);
+      this.owners.set(key, owner);
+    }
+    return owner;
+  }
+
+  metric(owner: ScrapedScope, name: string, shape: ShapeName, family: FamilyMetadata | undefined): Metric {
+    const type = family?.type ?? "unknown";
+    const key = metricKey(name, shape, type);
+    let metric = owner.metrics.get(key);
+    if (metric === undefined) {
+      metric = new Metric(this.metricIds++, owner, name, shape, type, family);
+      owner.metrics.set(key, metric);
+    }
+    return metric;
+  }
+
+  /** Owners that have metrics. */
+  *all(): Generator<ScrapedScope> {
+    for (const [key, owner] of this.owners) {
+      if (owner.metrics.size > 0) yield owner;
+      else this.owners.delete(key);
+    }
+  }
+}
+
+function take(labels: Labels, name: string): string {
+  const value = labels.get(name);
+  if (value === undefined) return "";
+  labels.delete(name);
+  return value;
+}

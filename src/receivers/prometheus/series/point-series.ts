@@ -1,0 +1,102 @@
+import { ByteTable } from "../../../runtime/kit.js";
+import { ScrapedDistribution } from "./distribution.js";
+import type { Metric } from "./metrics.js";
+
+/**
+ * What is kept of every series of data points from scrape to scrape: its attributes as OTLP bytes, since when it counts, and
+ * what it was last. Arrays by slot, so that a million of them are no million objects.
+ */
+export class PointSeries {
+  /** By slot. */
+  readonly metrics: (Metric | undefined)[] = [];
+  readonly distributions: (ScrapedDistribution | undefined)[] = [];
+  /** The scrape that had it last. */
+  seen = new Int32Array(16);
+  /** 1: its last point had a value without a time of its own, so that its end must be told. */
+  isLive = new Uint8Array(16);
+  /** Since when it counts, in milliseconds; 0: it was never written. */
+  start = new Float64Array(16);
+  /** What a counter was last: less means that it began anew. */
+  last = new Float64Array(16);
+  /** Since when it counts as the target says; 0: it does not. */
+  created = new Float64Array(16);
+  /** How many cached lines lead to it. */
+  lines = new Int32Array(16);
+  private readonly table = new ByteTable();
+
+  get size(): number {
+    return this.table.size;
+  }
+
+  get slotLimit(): number {
+    return this.table.slotLimit;
+  }
+
+  has(slot: number): boolean {
+    return this.table.has(slot);
+  }
+
+  /** The series of a metric with these attributes, made if there is none. */
+  slotOf(metric: Metric, attributes: Uint8Array): number {
+    const found = this.table.find(metric.id, attributes, 0, attributes.length);
+    if (found >= 0) return found;
+    const slot = this.table.add(metric.id, attributes, 0, attributes.length);
+    if (slot >= this.seen.length) this.grow();
+    this.metrics[slot] = metric;
+    const isDistribution = metric.shapeName === "histogram" || metric.shapeName === "summary";
+    this.distributions[slot] = isDistribution ? new ScrapedDistribution() : undefined;
+    this.seen[slot] = -1;
+    this.isLive[slot] = this.start[slot] = this.last[slot] = this.created[slot] = this.lines[slot] = 0;
+    metric.series++;
+    return slot;
+  }
+
+  get attributeBytes(): Uint8Array {
+    return this.table.keyBytes;
+  }
+
+  attributesStart(slot: number): number {
+    return this.table.keyStart(slot);
+  }
+
+  attributesLength(slot: number): number {
+    return this.table.keyLength(slot);
+  }
+
+  remove(slot: number): void {
+    const metric = this.metrics[slot]!;
+    if (--metric.series === 0) metric.owner.metrics.delete(metric.key);
+    this.metrics[slot] = this.distributions[slot] = undefined;
+    this.table.remove(slot);
+  }
+
+  /**
+   * Since when the point counts that is written now. Without the target's word that is the time of the first point, or of the one that
+   * was less than the one before. Never after the point itself, whatever the clock does.
+   */
+  startOf(slot: number, timeMs: number, value: number): number {
+    const last = this.last[slot]!;
+    this.last[slot] = value;
+    const created = this.created[slot]!;
+    if (created > 0) return Math.min(created, timeMs);
+    const known = this.start[slot]!;
+    if (known > 0 && known <= timeMs && !(value < last)) return known;
+    this.start[slot] = timeMs;
+    return timeMs;
+  }
+
+  private grow(): void {
+    const size = this.seen.length * 2;
+    this.seen = copied(this.seen, new Int32Array(size));
+    this.isLive = copied(this.isLive, new Uint8Array(size));
+    this.start = copied(this.start, new Float64Array(size));
+    this.last = copied(this.last, new Float64Array(size));
+    this.created = copied(this.created, new Float64Array(size));
+    this.lines = copied(this.lines, new Int32Array(size));
+  }
+}
+
+export function copied<T extends { set(from: T): void }>(from: T, to: T): T {
+  to.set(from);
+  return to;
+}

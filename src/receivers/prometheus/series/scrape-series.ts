@@ -1,0 +1,326 @@
+import type { ExemplarText, ExpositionSink, MetadataKind } from "../exposition/exposition-reader.js";
+import { ExpositionError, isBlank, type LabelPair, parseSeries } from "../exposition/series-text.js";
+import type { Labels } from "../relabel.js";
+import { encodeExemplar } from "./exemplar.js";
+import { Families, type Family, familySlot, type SeriesRole } from "./families.js";
+import { type LabelSettings, labelSet } from "./label-sets.js";
+import { linePlace } from "./line-place.js";
+import { BUCKET, COUNT, CREATED, DROPPED, LineTable, QUANTILE, SUM, TARGET_INFO, VALUE } from "./line-table.js";
+import { encodeAttributes, type ScrapedResource } from "./metrics.js";
+import { Owners } from "./owners.js";
+import { PointSeries } from "./point-series.js";
+import { ScrapePoints } from "./scrape-points.js";
+
+/** How the series of a target are read and named. */
+export interface ScrapeSeriesSettings extends LabelSettings {
+  readonly scheme: string;
+  /** Attributes of the resource beside those that follow from job and instance. */
+  readonly resource: readonly LabelPair[];
+  readonly honorTimestamps: boolean;
+  /** Also series whose samples have times of their own end when they are not there any more. */
+  readonly trackTimestamps: boolean;
+  readonly trimSuffixes: boolean;
+  /** 0: no limit. */
+  readonly sampleLimit: number;
+  /** What all targets together may still keep. */
+  readonly room: SeriesRoom;
+}
+
+/** How many more series may be kept, of how many. */
+export interface SeriesRoom {
+  left: number;
+  readonly max: number;
+}
+
+const KINDS: Readonly<Record<SeriesRole, number>> = {
+  value: VALUE,
+  bucket: BUCKET,
+  quantile: QUANTILE,
+  sum: SUM,
+  count: COUNT,
+  created: CREATED,
+};
+
+/** A series that was not there for so many scrapes is forgotten; sooner, when most of what is kept is such. */
+const KEPT_SCRAPES = 10;
+
+interface TargetInfo {
+  readonly resource: ScrapedResource;
+  readonly labels: readonly LabelPair[];
+}
+
+/**
+ * What is known of the series of a target, and the points of the scrape that is being read.
+ *
+ * A line's name and labels, as written, lead to a slot with all that follows from them: labels are taken apart, relabelled and encoded
+ * once. As a target writes its series in the same order every time, the one that comes next is mostly known: then it is compared and
+ * nothing is looked up. What was read counts only when the scrape is complete: `discard` takes all of it back.
+ */
+export class ScrapeSeries implements ExpositionSink {
+  readonly points = new ScrapePoints();
+  readonly pointSeries = new PointSeries();
+  readonly owners: Owners;
+  /** Samples of this scrape, those that metric_relabel_configs left, and series that were not in the one before. */
+  scraped = 0;
+  kept = 0;
+  added = 0;
+  /** Samples that repeat one of this scrape. */
+  duplicates = 0;
+  scrape = 0;
+  private readonly settings: ScrapeSeriesSettings;
+  private readonly families = new Families();
+  private readonly lines = new LineTable();
+  private first = -1;
+  private current = -1;
+  /** Lines that this scrape was the first to have. */
+  private addedLines: number[] = [];
+  private isCrowded = false;
+  private readonly infos: (TargetInfo | undefined)[] = [];
+
+  constructor(settings: ScrapeSeriesSettings) {
+    this.settings = settings;
+    this.owners = new Owners(settings.scheme, settings.resource);
+  }
+
+  /** How many lines are kept. */
+  get size(): number {
+    return this.lines.keys.size;
+  }
+
+  begin(): void {
+    this.scrape++;
+    this.points.clear();
+    this.scraped = this.kept = this.added = this.duplicates = 0;
+    this.current = -1;
+    this.addedLines = [];
+    this.families.begin(this.scrape);
+  }
+
+  /** Forgets all of this scrape, which went wrong, and ends the series of those before. */
+  discard(): void {
+    this.points.clear();
+    this.added = 0;
+    for (const slot of this.addedLines) this.removeLine(slot);
+    this.addedLines = [];
+    this.scrape++;
+    this.families.begin(this.scrape);
+    this.end(true);
+  }
+
+  /** The scrape is good: series that it does not have any more end. */
+  complete(): void {
+    const { points, pointSeries } = this;
+    this.addedLines = [];
+    this.end(false);
+    for (let i = 0; i < points.length; i++) {
+      const series = points.series[i]!;
+      const isTracked = series >= 0 && (Number.isNaN(points.times[i]!) || this.settings.trackTimestamps);
+      if (isTracked) pointSeries.isLive[series] = 1;
+    }
+    this.isCrowded = this.size > 2 * this.scraped + 1000;
+  }
+
+  metadata(kind: MetadataKind, b: Uint8Array, nameStart: number, nameEnd: number, start: number, end: number): void {
+    this.families.say(kind, b, nameStart, nameEnd, start, end);
+    if (this.families.size > this.settings.room.max) throw this.noRoom();
+  }
+
+  expected(b: Uint8Array, start: number): number {
+    const { keys, following } = this.lines;
+    const slot = this.current < 0 ? this.first : following[this.current]!;
+    if (slot < 0 || !keys.has(slot)) return -1;
+    const context = keys.ownerOf(slot);
+    if (context === 0 ? this.families.haveChanged : !this.isCurrent(context)) return -1;
+    const end = keys.matchAt(slot, context, b, start);
+    if (end < 0 || (b[end - 1] !== CLOSE && !endsSeries(b, end))) return -1;
+    this.current = slot;
+    return end;
+  }
+
+  series(b: Uint8Array, start: number, end: number): void {
+    const family = b[start] === OPEN ? undefined : this.familyOf(b, start, end);
+    const context = family?.context ?? 0;
+    const known = this.lines.keys.find(context, b, start, end);
+    const slot = known < 0 ? this.addLine(context, family, b, start, end) : known;
+    if (this.current < 0) this.first = slot;
+    else this.lines.following[this.current] = slot;
+    this.current = slot;
+  }
+
+  sample(value: number, timeMs: number, exemplar: ExemplarText | undefined): void {
+    const slot = this.current;
+    const { kinds, targets, seen } = this.lines;
+    const kind = kinds[slot]!;
+    const isRepeated = seen[slot] === this.scrape;
+    seen[slot] = this.scrape;
+    this.scraped++;
+    if (kind === DROPPED) return;
+    const { sampleLimit } = this.settings;
+    if (++this.kept > sampleLimit && sampleLimit > 0) {
+      throw new ExpositionError(`there are more samples than sample_limit, which is ${sampleLimit}`);
+    }
+    const time = this.settings.honorTimestamps ? timeMs : Number.NaN;
+    if (kind === VALUE) this.addValue(targets[slot]!, value, time, exemplar);
+    else if (isRepeated) this.duplicates++;
+    else this.addPart(kind, slot, value, time, exemplar);
+  }
+
+  private addValue(series: number, value: number, time: number, exemplar: ExemplarText | undefined): void {
+    if (this.pointSeries.seen[series] === this.scrape && Number.isNaN(time)) {
+      this.duplicates++;
+      return;
+    }
+    this.markSeen(series);
+    const point = this.points.push(series, value, time);
+    if (exemplar !== undefined) this.points.exemplars.set(point, encodeExemplar(exemplar));
+  }
+
+  private addPart(kind: number, slot: number, value: number, time: number, exemplar: ExemplarText | undefined): void {
+    const target = this.lines.targets[slot]!;
+    if (kind === TARGET_INFO) {
+      const { resource, labels } = this.infos[target]!;
+      resource.tell(labels, this.scrape);
+      return;
+    }
+    if (kind === CREATED) {
+      this.pointSeries.created[target] = value > 0 && Number.isFinite(value) ? Math.floor(value * 1000) : 0;
+      return;
+    }
+    const distribution = this.pointSeries.distributions[target]!;
+    if (distribution.scrape !== this.scrape) {
+      distribution.begin(this.scrape);
+      this.markSeen(target);
+      this.points.push(target, 0, time);
+    }
+    if (kind === SUM) distribution.sum = value;
+    else if (kind === COUNT) distribution.count = value;
+    else if (!distribution.set(this.lines.bounds[slot]!, value)) this.duplicates++;
+    if (exemplar !== undefined) (distribution.exemplars ??= []).push(encodeExemplar(exemplar));
+  }
+
+  private markSeen(series: number): void {
+    const { seen, isLive } = this.pointSeries;
+    if (isLive[series] === 0) this.added++;
+    seen[series] = this.scrape;
+  }
+
+  private isCurrent(context: number): boolean {
+    return this.families.declared(familySlot(context))?.context === context;
+  }
+
+  /** Ends what lived and is not in this scrape, or all of it. */
+  end(isAll: boolean): void {
+    const { isLive, seen, slotLimit } = this.pointSeries;
+    for (let slot = 0; slot < slotLimit; slot++) {
+      if (isLive[slot] === 0 || !(isAll || seen[slot] !== this.scrape)) continue;
+      isLive[slot] = 0;
+      this.points.push(~slot, 0, Number.NaN);
+    }
+  }
+
+  /** Forgets what was not there for long. For when all points are written. */
+  sweep(): void {
+    const { keys, seen } = this.lines;
+    const before = this.isCrowded ? this.scrape : this.scrape - KEPT_SCRAPES;
+    this.isCrowded = false;
+    for (let slot = 0; slot < keys.slotLimit; slot++) {
+      if (seen[slot]! < before && keys.has(slot)) this.removeLine(slot);
+    }
+    this.families.sweep();
+  }
+
+  /** Gives back the room that it took. */
+  release(): void {
+    this.settings.room.left += this.size;
+  }
+
+  /** A family that has this name, or it and what stands behind the last underscore is one of its parts. */
+  private familyOf(b: Uint8Array, start: number, end: number): Family | undefined {
+    let nameEnd = start;
+    let underscore = -1;
+    for (let c = b[nameEnd]!; nameEnd < end && c !== OPEN && c > SPACE; c = b[++nameEnd]!) {
+      if (c === UNDERSCORE) underscore = nameEnd;
+    }
+    const whole = this.families.find(b, start, nameEnd);
+    if (whole?.role("") !== undefined || underscore < 0) return whole;
+    const family = this.families.find(b, start, underscore);
+    const suffix = Buffer.from(b.buffer, b.byteOffset + underscore, nameEnd - underscore).toString("latin1");
+    return family?.role(suffix) === undefined ? whole : family;
+  }
+
+  private addLine(context: number, family: Family | undefined, b: Uint8Array, start: number, end: number): number {
+    const { room } = this.settings;
+    const text = parseSeries(b, start, end);
+    const labels = labelSet(text, this.settings);
+    if (room.left <= 0) throw this.noRoom();
+    room.left--;
+    const slot = this.lines.add(context, b, start, end);
+    this.addedLines.push(slot);
+    if (family !== undefined) family.lines++;
+    if (labels !== undefined) this.lead(slot, text.name, labels, family);
+    return slot;
+  }
+
+  private noRoom(): ExpositionError {
+    return new ExpositionError(`there is no room for more series; max_series is ${this.settings.room.max}`);
+  }
+
+  /** Finds out what the line is, and which points its samples belong to. */
+  private lead(slot: number, written: string, labels: Labels, family: Family | undefined): void {
+    const name = labels.get("__name__")!;
+    labels.delete("__name__");
+    const resource = this.owners.resource(labels);
+    if (name === "target_info") return this.leadInfo(slot, resource, labels);
+    const owner = this.owners.owner(resource, labels);
+    const place = linePlace(written, name, labels, family, this.settings.trimSuffixes);
+    const metric = this.owners.metric(owner, place.metricName, place.shape, place.family);
+    const series = this.pointSeries.slotOf(metric, encodeAttributes(attributesOf(labels), metric.shape.attributesTag));
+    this.pointSeries.lines[series]!++;
+    this.lines.kinds[slot] = KINDS[place.role];
+    this.lines.targets[slot] = series;
+    this.lines.bounds[slot] = place.bound;
+  }
+
+  private leadInfo(slot: number, resource: ScrapedResource, labels: Labels): void {
+    const free = this.infos.indexOf(undefined);
+    const at = free < 0 ? this.infos.length : free;
+    this.infos[at] = { resource, labels: attributesOf(labels) };
+    this.lines.kinds[slot] = TARGET_INFO;
+    this.lines.targets[slot] = at;
+  }
+
+  private removeLine(slot: number): void {
+    const { keys, kinds, targets } = this.lines;
+    const context = keys.ownerOf(slot);
+    if (context !== 0) this.families.release(familySlot(context));
+    const kind = kinds[slot]!;
+    const target = targets[slot]!;
+    if (kind === TARGET_INFO) this.infos[target] = undefined;
+    else if (kind !== DROPPED && --this.pointSeries.lines[target]! === 0) this.pointSeries.remove(target);
+    keys.remove(slot);
+    this.settings.room.left++;
+  }
+}
+
+/** Labels in the order of their names; those that begin with two underscores are for rules alone. */
+export function attributesOf(labels: Iterable<LabelPair>): LabelPair[] {
+  const attributes: LabelPair[] = [];
+  for (const label of labels) if (!label[0].startsWith("__")) attributes.push(label);
+  return attributes.sort(byName);
+}
+
+function byName([a]: LabelPair, [b]: LabelPair): number {
+  return a < b ? -1 : 1;
+}
+
+/** Whether the name ends here, and no labels follow it. */
+function endsSeries(b: Uint8Array, p: number): boolean {
+  if (!isBlank(b[p]!)) return false;
+  while (isBlank(b[p]!)) p++;
+  return b[p] !== OPEN;
+}
+
+const SPACE = 32;
+const UNDERSCORE = 95;
+const OPEN = 123;
+const CLOSE = 125;

@@ -1,0 +1,211 @@
+import { Batch } from "../../../plugin.js";
+import { putVarint, varintSize, WireWriter } from "../../../runtime/kit.js";
+import type { Metric, ScrapedScope } from "./metrics.js";
+import type { ScrapeSeries } from "./scrape-series.js";
+import { NanosecondsWriter, writeTime } from "./write-time.js";
+
+/** A scrape of more is several batches: so much is encoded, and handed in, at a time. */
+const MAX_BATCH_BYTES = 2 * 1024 * 1024;
+/** DataPointFlags: there is nothing to report for this series any more. */
+const NO_RECORDED_VALUE = 1;
+
+/** Told of a point that cannot be written, and why. */
+export type OnUnwritable = (metric: Metric, problem: string) => void;
+
+/** The points of a scrape as batches, one after the other: the next is encoded when it is asked for. */
+export function* writeBatches(scrape: ScrapeSeries, timeMs: number, onUnwritable: OnUnwritable): Generator<Batch> {
+  const order = inOrder(scrape);
+  const batches = new BatchWriter(scrape, timeMs, onUnwritable);
+  let at = 0;
+  for (const owner of scrape.owners.all()) {
+    for (const metric of owner.metrics.values()) {
+      for (const end = at + metric.points; at < end; at++) {
+        batches.write(owner, metric, order[at]!);
+        if (batches.isFull) yield* batches.flush();
+      }
+      metric.points = 0;
+    }
+  }
+  yield* batches.flush();
+}
+
+/** The numbers of all points, metric by metric, and those of a metric as they came. */
+function inOrder({ points, pointSeries, owners }: ScrapeSeries): Int32Array {
+  const { length, series } = points;
+  for (let i = 0; i < length; i++) pointSeries.metrics[slotOf(series[i]!)]!.points++;
+  let next = 0;
+  for (const owner of owners.all()) {
+    for (const metric of owner.metrics.values()) {
+      metric.next = next;
+      next += metric.points;
+    }
+  }
+  const order = new Int32Array(length);
+  for (let i = 0; i < length; i++) order[pointSeries.metrics[slotOf(series[i]!)]!.next++] = i;
+  return order;
+}
+
+function slotOf(series: number): number {
+  return series < 0 ? ~series : series;
+}
+
+/** Writes points, opening and closing what is around them as they come. */
+class BatchWriter {
+  private readonly scrape: ScrapeSeries;
+  private readonly timeMs: number;
+  private readonly onUnwritable: OnUnwritable;
+  private writer: WireWriter | undefined;
+  private owner: ScrapedScope | undefined;
+  private metric: Metric | undefined;
+  private count = 0;
+  private readonly time = new NanosecondsWriter();
+  private readonly start = new NanosecondsWriter();
+
+  constructor(scrape: ScrapeSeries, timeMs: number, onUnwritable: OnUnwritable) {
+    this.scrape = scrape;
+    this.timeMs = timeMs;
+    this.onUnwritable = onUnwritable;
+  }
+
+  get isFull(): boolean {
+    return this.writer !== undefined && this.writer.length > MAX_BATCH_BYTES;
+  }
+
+  write(owner: ScrapedScope, metric: Metric, point: number): void {
+    const { pointSeries, points } = this.scrape;
+    const series = points.series[point]!;
+    if (series >= 0 && metric.shapeName === "histogram") {
+      const problem = pointSeries.distributions[series]!.histogramProblem();
+      if (problem !== undefined) return this.onUnwritable(metric, problem);
+    }
+    const writer = this.open(owner, metric);
+    this.count++;
+    if (series >= 0 && pointSeries.distributions[series] === undefined) this.writeNumber(writer, metric, series, point);
+    else this.writeMessage(writer, metric, series, point);
+  }
+
+  *flush(): Generator<Batch> {
+    const { writer } = this;
+    if (writer === undefined) return;
+    this.closeMetric(writer);
+    this.closeOwner(writer);
+    this.writer = undefined;
+    const batch = Batch.trusted("metrics", writer.written(), this.count);
+    this.count = 0;
+    yield batch;
+  }
+
+  /** A NumberDataPoint, whose length is known: most points are one, so that it is written without a look back. */
+  private writeNumber(writer: WireWriter, metric: Metric, series: number, point: number): void {
+    const { pointSeries, points } = this.scrape;
+    const value = points.values[point]!;
+    const exemplar = points.exemplars.size === 0 ? undefined : points.exemplars.get(point);
+    const ownTime = points.times[point]!;
+    const time = Number.isNaN(ownTime) ? this.timeMs : ownTime;
+    const { isCumulative } = metric.shape;
+    const attributes = pointSeries.attributesLength(series);
+    const exemplarSize = exemplar === undefined ? 0 : 1 + varintSize(exemplar.length) + exemplar.length;
+    const size = attributes + (isCumulative ? 27 : 18) + exemplarSize;
+    writer.reserve(size + 32);
+    const { bytes } = writer;
+    const { view } = writer;
+    let at = writer.length;
+    bytes[at++] = 10;
+    at = putVarint(bytes, at, size);
+    if (isCumulative) {
+      bytes[at++] = 17;
+      at = this.start.put(view, at, pointSeries.startOf(series, time, value));
+    }
+    bytes[at++] = 25;
+    at = this.time.put(view, at, time);
+    bytes[at++] = 33;
+    view.setFloat64(at, value, true);
+    writer.length = at + 8;
+    if (exemplar !== undefined) {
+      writer.byte(42);
+      writer.lengthDelimited(exemplar);
+    }
+    this.writeAttributes(writer, series);
+  }
+
+  /** A histogram, a summary, or the end of a series of any kind. */
+  private writeMessage(writer: WireWriter, metric: Metric, series: number, point: number): void {
+    const { pointSeries, points } = this.scrape;
+    const slot = slotOf(series);
+    const ownTime = points.times[point]!;
+    const time = Number.isNaN(ownTime) ? this.timeMs : ownTime;
+    writer.byte(10);
+    writer.begin(256);
+    const distribution = pointSeries.distributions[slot];
+    if (series >= 0 && distribution !== undefined) {
+      writer.byte(17);
+      writeTime(writer, pointSeries.startOf(slot, time, distribution.count));
+    }
+    writer.byte(25);
+    writeTime(writer, time);
+    if (series < 0) {
+      writer.byte(metric.shapeName === "histogram" ? 80 : 64);
+      writer.byte(NO_RECORDED_VALUE);
+    } else if (metric.shapeName === "histogram") distribution!.writeHistogram(writer);
+    else distribution!.writeSummary(writer);
+    this.writeAttributes(writer, slot);
+    writer.end();
+  }
+
+  private writeAttributes(writer: WireWriter, slot: number): void {
+    const { pointSeries } = this.scrape;
+    const start = pointSeries.attributesStart(slot);
+    writer.copy(pointSeries.attributeBytes, start, start + pointSeries.attributesLength(slot));
+  }
+
+  private open(owner: ScrapedScope, metric: Metric): WireWriter {
+    const writer = (this.writer ??= new WireWriter(
+      Math.min(this.scrape.points.length * 160 + 1024, MAX_BATCH_BYTES + 4096),
+    ));
+    if (metric === this.metric) return writer;
+    this.closeMetric(writer);
+    if (owner !== this.owner) {
+      this.closeOwner(writer);
+      this.openOwner(writer, owner);
+    }
+    writer.byte(18);
+    writer.begin(1000);
+    const head = metric.head();
+    writer.copy(head, 0, head.length);
+    writer.byte(metric.shape.dataTag);
+    writer.begin(1000);
+    this.metric = metric;
+    return writer;
+  }
+
+  private openOwner(writer: WireWriter, owner: ScrapedScope): void {
+    writer.byte(10);
+    writer.begin(100_000);
+    writer.byte(10);
+    writer.lengthDelimited(owner.resource.bytes(this.scrape.scrape));
+    writer.byte(18);
+    writer.begin(100_000);
+    writer.byte(10);
+    writer.lengthDelimited(owner.scope);
+    this.owner = owner;
+  }
+
+  private closeMetric(writer: WireWriter): void {
+    if (this.metric === undefined) return;
+    for (const byte of this.metric.shape.rest) writer.byte(byte);
+    writer.end();
+    writer.end();
+    this.metric = undefined;
+  }
+
+  private closeOwner(writer: WireWriter): void {
+    if (this.owner === undefined) return;
+    if (this.owner.schemaUrl !== "") {
+      writer.byte(26);
+      writer.text(this.owner.schemaUrl);
+    }
+    writer.end();
+    writer.end();
+    this.owner = undefined;
+  }
+}
