@@ -23,7 +23,11 @@ export const ROOMS = [
     purpose: "what runs components; `kit.ts` is the internal door to it for those that come with Sluice",
   },
   { path: "src/runtime/telemetry/", purpose: "a batch: OTLP wire bytes of one signal", imports: [] },
-  { path: "src/runtime/telemetry/bytes/", purpose: "the wire form: fields, values, check, decode and encode" },
+  { path: "src/runtime/telemetry/bytes/", purpose: "the wire form: fields, values, decode and encode" },
+  {
+    path: "src/runtime/telemetry/bytes/check/",
+    purpose: "the check of what comes in, in WebAssembly that is written here",
+  },
   { path: "src/runtime/telemetry/views/", purpose: "walks over records, and the views of them that plugins see" },
   { path: "src/runtime/telemetry/edit/", purpose: "edits of records, split and partition of batches" },
   { path: "src/runtime/telemetry/json/", purpose: "OTLP/JSON and plain objects" },

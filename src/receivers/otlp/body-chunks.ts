@@ -42,11 +42,19 @@ export class BodyChunks {
 
   /** Takes everything out, in one piece. */
   take(): Buffer {
-    const { size } = this;
-    const chunks = this.list();
-    const body = chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks, size);
+    const body = joined(this.list());
     this.clear();
     return body;
+  }
+
+  /** Takes everything out, in the pieces that it came in if these are few and keep little more in memory than themselves. */
+  takePieces(): readonly Buffer[] {
+    const { size } = this;
+    const pieces = this.list();
+    if (pieces.length > size / MIN_PIECE_BYTES || memoryOf(pieces) > size * MAX_MEMORY) return [this.take()];
+    const taken = pieces.slice();
+    this.clear();
+    return taken;
   }
 
   clear(): void {
@@ -90,10 +98,23 @@ export class BodyChunks {
   }
 }
 
+/** The pieces as one. */
+export function joined(pieces: readonly Buffer[]): Buffer {
+  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+}
+
+function memoryOf(pieces: readonly Buffer[]): number {
+  return pieces.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
+}
+
 /** As many pieces of any size as nobody needs to be refused for. */
 const MAX_CRUMBS = 16_384;
 /** The smallest packets of any network carry many times as much. */
 const MIN_MEAN_PIECE_BYTES = 32;
+/** Pieces that are smaller than this on the average take longer to send than to put together. */
+const MIN_PIECE_BYTES = 16 * 1024;
+/** What pieces may keep in memory, in relation to their size. */
+const MAX_MEMORY = 1.5;
 const MIN_KEPT_BYTES = 4096;
 const MIN_BLOCK_BYTES = 256;
 const MAX_BLOCK_BYTES = 64 * 1024;

@@ -80,7 +80,7 @@ export class GrpcCall extends IncomingRequest<GrpcEndpoint> {
     const frame = singleFrame(body.list(), body.size);
     body.clear();
     if (typeof frame === "string") this.refuse(FRAME_FAULT_ANSWERS[frame]);
-    else if (!frame.compressed) this.handIn(frame.message);
+    else if (!frame.compressed) this.handIn([frame.message]);
     else if (this.encodingName === undefined) this.refuse(NO_ENCODING);
     else this.handInCompressed(this.encodingName, frame.message);
   }

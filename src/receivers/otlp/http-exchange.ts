@@ -49,9 +49,9 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
   }
 
   protected override onEnd(): void {
-    const body = this.upload.body.take();
-    if (this.compression === undefined) this.handIn(body);
-    else this.handInCompressed(this.compression, body);
+    const { body } = this.upload;
+    if (this.compression === undefined) this.handIn(body.takePieces());
+    else this.handInCompressed(this.compression, body.take());
   }
 
   /** The answer waits in no set: a large set that changes all the time keeps what was in it alive for long. */

@@ -105,14 +105,14 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
   protected handInCompressed(compression: string, compressed: Buffer): void {
     try {
       const body = this.upload.decompress(compression, compressed, this.endpoint.maxBytes);
-      if (!(body instanceof Promise)) this.handIn(body);
-      else body.then((bytes) => this.handIn(bytes)).catch((error: unknown) => this.refuseBadUpload(error));
+      if (!(body instanceof Promise)) this.handIn([body]);
+      else body.then((bytes) => this.handIn([bytes])).catch((error: unknown) => this.refuseBadUpload(error));
     } catch (error) {
       this.refuseBadUpload(error);
     }
   }
 
-  protected handIn(body: Buffer): void {
+  protected handIn(body: readonly Buffer[]): void {
     if (this.state !== "reading") return;
     let accepted: Promise<Outcome>;
     try {

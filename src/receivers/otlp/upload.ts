@@ -7,7 +7,7 @@ import {
   GRPC_STATUS,
   type OtlpEncoding,
 } from "../../runtime/kit.js";
-import { BodyChunks } from "./body-chunks.js";
+import { BodyChunks, joined } from "./body-chunks.js";
 import type { RequestIntake } from "./request-intake.js";
 import type { UnfinishedUpload, UploadRoom } from "./upload-room.js";
 
@@ -92,11 +92,12 @@ export class Upload implements UnfinishedUpload {
     return decompress(encoding, compressed, { limit, reserve: (bytes) => this.reserve(bytes) });
   }
 
-  /** Throws a `MalformedError` when the bytes are no request of this signal, or hold too much for one of `limit` bytes. */
-  toBatch(encoding: OtlpEncoding, bytes: Buffer, limit: number): Batch {
+  /** Throws a `MalformedError` when the body is no request of this signal, or holds too much for one of `limit` bytes. */
+  toBatch(encoding: OtlpEncoding, body: readonly Buffer[], limit: number): Batch {
     const { signal } = this.requestIntake.service;
     const maxElements = Math.max(MIN_MAX_ELEMENTS, Math.ceil(limit / BYTES_PER_ELEMENT));
-    return encoding === "proto" ? Batch.admit(signal, bytes, maxElements) : batchFromJson(signal, bytes, maxElements);
+    if (encoding === "proto") return Batch.admitPieces(signal, body, maxElements);
+    return batchFromJson(signal, joined(body), maxElements);
   }
 }
 

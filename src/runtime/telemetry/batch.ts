@@ -1,4 +1,4 @@
-import { checkRequest, HAS_DUPLICATE_FIELDS } from "./bytes/check-request.js";
+import { checkRequest, HAS_DUPLICATE_FIELDS } from "./bytes/check/check-request.js";
 import { normalForm } from "./bytes/normal-form.js";
 import type { Signal } from "./bytes/signal.js";
 
@@ -32,10 +32,15 @@ export class Batch {
    * `maxElements` records, attributes and values.
    */
   static admit(signal: Signal, bytes: Uint8Array, maxElements?: number): Batch {
-    const count = checkRequest(signal, bytes, maxElements);
-    return count === HAS_DUPLICATE_FIELDS
-      ? Batch.admit(signal, normalForm(signal, bytes))
-      : new Batch(signal, [bytes], count, bytes.length);
+    return Batch.admitPieces(signal, [bytes], maxElements);
+  }
+
+  /** @internal The same of bytes in pieces, wherever one ends and the next begins. They are not joined. */
+  static admitPieces(signal: Signal, pieces: readonly Uint8Array[], maxElements?: number): Batch {
+    const byteLength = pieces.reduce((sum, piece) => sum + piece.length, 0);
+    const count = checkRequest(signal, pieces, byteLength, maxElements);
+    const batch = new Batch(signal, pieces, count, byteLength);
+    return count === HAS_DUPLICATE_FIELDS ? Batch.admit(signal, normalForm(signal, batch.bytes)) : batch;
   }
 
   /** @internal For bytes made from checked ones; `count` must be true. */

@@ -61,4 +61,33 @@ describe("the chunks of a body", () => {
     body.add(only);
     expect(body.take()).toBe(only);
   });
+
+  it("are handed on as they came when they are large", () => {
+    const chunks = [Buffer.alloc(65_536, 1), Buffer.alloc(65_536, 2), Buffer.alloc(20_000, 3)];
+    const body = new BodyChunks();
+    for (const chunk of chunks) body.add(chunk);
+    const taken = body.takePieces();
+    expect(taken.length).toBe(3);
+    for (const [i, piece] of taken.entries()) expect(piece).toBe(chunks[i]);
+    expect([body.size, body.list()]).toEqual([0, []]);
+  });
+
+  it("are put together when there are many of them, or when they keep much more in memory than themselves", () => {
+    const pieces = fc.array(fc.tuple(fc.nat({ max: 80_000 }), fc.nat({ max: 80_000 })), { maxLength: 12 });
+    fc.assert(
+      fc.property(pieces, (all) => {
+        const body = new BodyChunks();
+        const chunks = all.map(makeChunk);
+        for (const each of chunks) body.add(each);
+        const { size } = body;
+        const only = body.list().length === 1;
+        const taken = body.takePieces();
+        expect(Buffer.concat(taken).equals(Buffer.concat(chunks))).toBe(true);
+        if (taken.length > 1) expect(size / taken.length).toBeGreaterThanOrEqual(16 * 1024);
+        const memory = taken.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
+        if (!only) expect(memory).toBeLessThanOrEqual(Math.max(1.5 * size, 8192));
+      }),
+      runs(100),
+    );
+  });
 });

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
-import { MAX_DEPTH, tooManyElements } from "../bytes/check-request.js";
+import { tooManyElements } from "../bytes/check/check-request.js";
+import { MAX_DEPTH } from "../bytes/check/check-walk.js";
 import { EncodeError, encodeScalar } from "../bytes/encode.js";
 import { MalformedError } from "../bytes/malformed.js";
 import type { Message } from "../bytes/messages.js";

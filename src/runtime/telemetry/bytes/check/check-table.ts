@@ -1,0 +1,90 @@
+import { type Field, isPackable, MESSAGES, type Message } from "../messages.js";
+import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "../wire.js";
+
+/**
+ * The table of messages as numbers, one a tag and message: what the check does with the value, which singular field it is, and
+ * which message lies in it.
+ */
+
+/** What to do with a value: the low bits of an entry. */
+export const UNKNOWN = 0;
+export const SKIP_VARINT = 1;
+export const SKIP_FIXED64 = 2;
+export const SKIP_BYTES = 3;
+export const SKIP_FIXED32 = 4;
+export const DESCEND = 5;
+export const DESCEND_KEY_VALUE = 6;
+export const DESCEND_VALUE = 7;
+export const DESCEND_RECORD = 8;
+export const TRACE_ID = 9;
+export const SPAN_ID = 10;
+export const PACKED_FIXED64 = 11;
+export const PACKED_VARINT = 12;
+export const WRONG_TYPE = 13;
+
+export const ACTION_MASK = 15;
+/** Bits of an entry: each singular field of a message has one of its own, which the members of a choice share. */
+export const SINGULAR_MASK = 0x1ffff0;
+/** The message that lies in a field, by its number, is in the bits from here on. */
+export const MESSAGE_SHIFT = 24;
+
+/** Entries a message: known tags are below this. */
+export const TAGS = 256;
+
+const MESSAGE_LIST: readonly Message[] = Object.values(MESSAGES);
+export const MESSAGE_COUNT = MESSAGE_LIST.length;
+
+/** The message that has this number. */
+export function messageOf(number: number): Message {
+  return MESSAGE_LIST[number]!;
+}
+
+export function numberOf(message: Message): number {
+  return MESSAGE_LIST.indexOf(message);
+}
+
+/** By number of the message and tag. */
+export function checkTable(): Uint32Array {
+  const table = new Uint32Array(MESSAGE_COUNT * TAGS);
+  for (const [number, message] of MESSAGE_LIST.entries()) {
+    const entries = table.subarray(number * TAGS, (number + 1) * TAGS);
+    for (const field of message.fields) {
+      for (let wire = 0; wire < 8; wire++) entries[(field.number << 3) | wire] = WRONG_TYPE;
+      for (const [tag, action] of actionsOf(field)) {
+        const inside = field.message === undefined ? 0 : numberOf(field.message) << MESSAGE_SHIFT;
+        entries[tag] = action | singularBit(field, message) | inside;
+      }
+    }
+  }
+  return table;
+}
+
+function singularBit(field: Field, message: Message): number {
+  if (field.repeated) return 0;
+  const { number } = field.oneof === undefined ? field : message.byName.get(field.oneof)!;
+  return (ACTION_MASK + 1) << number;
+}
+
+/** Numbers in a list may come packed or one by one, whatever the writer likes. */
+function actionsOf(field: Field): [tag: number, action: number][] {
+  if (field.message !== undefined) return [[field.tag, descendAction(field.message)]];
+  if (field.type === "id") return [[field.tag, field.idBytes === 16 ? TRACE_ID : SPAN_ID]];
+  const single: [number, number] = [field.tag, SKIP_ACTIONS[field.tag & 7]!];
+  if (!field.repeated || !isPackable(field)) return [single];
+  const packed = (field.tag & 7) === VARINT ? PACKED_VARINT : PACKED_FIXED64;
+  return [single, [(field.number << 3) | LENGTH_DELIMITED, packed]];
+}
+
+function descendAction({ name, isRecord }: Message): number {
+  if (name === "KeyValue") return DESCEND_KEY_VALUE;
+  if (name === "AnyValue") return DESCEND_VALUE;
+  return isRecord ? DESCEND_RECORD : DESCEND;
+}
+
+/** What to do with one value of each wire type. */
+const SKIP_ACTIONS: Readonly<Record<number, number>> = {
+  [VARINT]: SKIP_VARINT,
+  [FIXED64]: SKIP_FIXED64,
+  [LENGTH_DELIMITED]: SKIP_BYTES,
+  [FIXED32]: SKIP_FIXED32,
+};

@@ -1,0 +1,377 @@
+import { BOOL_VALUE_TAG, DOUBLE_VALUE_TAG, INT_VALUE_TAG, KEY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "../tags.js";
+import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "../wire.js";
+import {
+  ACTION_MASK,
+  DESCEND,
+  DESCEND_KEY_VALUE,
+  DESCEND_RECORD,
+  DESCEND_VALUE,
+  MESSAGE_COUNT,
+  MESSAGE_SHIFT,
+  PACKED_FIXED64,
+  PACKED_VARINT,
+  SINGULAR_MASK,
+  SKIP_BYTES,
+  SKIP_FIXED32,
+  SKIP_FIXED64,
+  SKIP_VARINT,
+  SPAN_ID,
+  TAGS,
+  TRACE_ID,
+  UNKNOWN,
+  WRONG_TYPE,
+} from "./check-table.js";
+import {
+  add,
+  and,
+  atLeast,
+  cases,
+  choose,
+  differ,
+  equal,
+  give,
+  greater,
+  isZero,
+  jump,
+  jumpIf,
+  jumpTo,
+  less,
+  load,
+  loadByte,
+  loop,
+  or,
+  set,
+  shiftLeft,
+  shiftRight,
+  steps,
+  store,
+  subtract,
+  until,
+  Variable,
+  type WasmCode,
+  wasmModule,
+  when,
+} from "./wasm-writer.js";
+
+/**
+ * The walk of the check over every field of a request, in WebAssembly: see docs/decisions/0031-check-in-webassembly.md.
+ *
+ * The request lies in the module's memory from `INPUT_AT` on. The walk is one loop with a turn a field; the messages that it is
+ * in are on a stack in the same memory. It reads no byte at or behind the end of the message that it is in: what lies there is not
+ * this message's, and behind the last one not this request's. Attributes with a short plain value are by far the most frequent thing in
+ * telemetry and have a short way of their own: their tags and lengths are compared four bytes at a time.
+ */
+export const MAX_DEPTH = 200;
+
+/** What the walk gives, instead of the number of records, when a singular field came again, or a second member of a choice. */
+export const HAS_DUPLICATES = -1;
+/** What it gives instead when the bytes are no request; where and what is at `FAULT_AT`: offset, message, tag or size. */
+export const FAULTS = {
+  unfinishedVarint: -2,
+  over32Bits: -3,
+  over64Bits: -4,
+  truncated: -5,
+  tooDeep: -6,
+  tooManyElements: -7,
+  traceId: -8,
+  spanId: -9,
+  wrongType: -10,
+  oddPacked: -11,
+  fieldZero: -12,
+  unusedType: -13,
+} as const;
+
+/** The memory: a fault, the stack, the table of messages, the request. */
+export const FAULT_AT = 0;
+const STACK_AT = 64;
+export const TABLE_AT = 4096;
+const LEVEL_BYTES = 12;
+/** What the entries of one message take. */
+export const MESSAGE_BYTES = TAGS * 4;
+const MESSAGE_BITS = Math.log2(MESSAGE_BYTES);
+export const INPUT_AT = TABLE_AT + MESSAGE_COUNT * MESSAGE_BYTES;
+
+const PARAMETERS = 3;
+let variables = 0;
+const variable = () => new Variable(variables++);
+
+const length = variable();
+/** The entries of the request's message. A message is known by the address of its entries in the table. */
+const request = variable();
+const maxElements = variable();
+/** The position, the end of the message that it is in, that message, and the singular fields that have come of it. */
+const p = variable();
+const end = variable();
+const entries = variable();
+const seen = variable();
+/** Where the state of the message around it is kept. */
+const level = variable();
+/** The field: where it begins, its tag, its entry in the table, what to do with it. */
+const at = variable();
+const tag = variable();
+const entry = variable();
+const action = variable();
+/** What is found out. */
+const elements = variable();
+const records = variable();
+const duplicates = variable();
+/** Of whatever has a length: the length, and where it ends. */
+const size = variable();
+const stop = variable();
+const varintAt = variable();
+const shift = variable();
+const word = variable();
+const value = variable();
+const q = variable();
+const firstAt = variable();
+
+const fail = (fault: keyof typeof FAULTS, where: Variable, detail: Variable = tag): WasmCode =>
+  steps(
+    store(FAULT_AT, 0, subtract(where, INPUT_AT)),
+    store(FAULT_AT, 4, shiftRight(subtract(entries, TABLE_AT), MESSAGE_BITS)),
+    store(FAULT_AT, 8, detail),
+    give(FAULTS[fault]),
+  );
+
+/** Goes on to the next field, which begins at `p`. */
+const next = jump("next field");
+
+/** Reads the rest of a tag or length whose first byte is in `into` and has more behind it: it must fit 32 bits. */
+const readRest = (into: Variable, label: string): WasmCode =>
+  steps(
+    set(into, and(into, 127)),
+    set(shift, 7),
+    loop(
+      label,
+      when(atLeast(p, end), fail("unfinishedVarint", varintAt)),
+      set(value, loadByte(p)),
+      set(p, add(p, 1)),
+      // Of the fifth byte only four bits fit, and there is no sixth.
+      when(and(equal(shift, 28), greater(value, 15)), fail("over32Bits", varintAt)),
+      set(into, or(into, shiftLeft(and(value, 127), shift))),
+      set(shift, add(shift, 7)),
+      jumpIf(label, greater(value, 127)),
+    ),
+  );
+
+/** Reads the length at `p` into `size`; what has this length begins at `p` then and ends at `stop`, within the message. */
+const readLength = (): WasmCode =>
+  steps(
+    set(varintAt, p),
+    when(atLeast(p, end), fail("unfinishedVarint", varintAt)),
+    set(size, loadByte(p)),
+    set(p, add(p, 1)),
+    when(greater(size, 127), readRest(size, "length")),
+    when(greater(size, subtract(end, p)), fail("truncated", at)),
+    set(stop, add(p, size)),
+  );
+
+/** Passes over a varint of up to 64 bits that must end before `limit`. */
+const skipVarint = (limit: Variable): WasmCode =>
+  steps(
+    set(varintAt, p),
+    loop(
+      "varint",
+      when(atLeast(p, limit), fail("unfinishedVarint", varintAt)),
+      when(equal(subtract(p, varintAt), 10), fail("over64Bits", varintAt)),
+      set(value, loadByte(p)),
+      set(p, add(p, 1)),
+      jumpIf("varint", greater(value, 127)),
+    ),
+  );
+
+const skipFixed = (bytes: number): WasmCode =>
+  steps(when(greater(bytes, subtract(end, p)), fail("truncated", at)), set(p, add(p, bytes)), next);
+
+/** Four bytes as one number: the first is in the low bits. */
+const fourBytes = (a: number, b: number, c: number, d: number) => a | (b << 8) | (c << 16) | (d << 24);
+/** Of tag, length, tag, length: both tags, and of the lengths that they take one byte each. */
+const SHORT_FIELDS = fourBytes(0xff, 0x80, 0xff, 0x80);
+/** Of tag, length, tag and the first byte of a number: both tags, and that the length takes one byte. */
+const SHORT_FIELD = fourBytes(0xff, 0x80, 0xff, 0);
+const VALUE_OF_STRING = fourBytes(VALUE_TAG, 0, STRING_VALUE_TAG, 0);
+const VALUE_OF_INT = fourBytes(VALUE_TAG, 0, INT_VALUE_TAG, 0);
+const VALUE_OF_BOOL = fourBytes(VALUE_TAG, 0, BOOL_VALUE_TAG, 0);
+const VALUE_OF_DOUBLE = fourBytes(VALUE_TAG, 0, DOUBLE_VALUE_TAG, 0);
+/** A value with its message, or an attribute with its two, could not lie in this one. */
+const isTooDeep = atLeast(level, STACK_AT + (MAX_DEPTH - 2) * LEVEL_BYTES);
+const count = (what: Variable): WasmCode => set(what, add(what, 1));
+const secondByte = (of: Variable) => and(shiftRight(of, 8), 127);
+
+/** Finds the end of a KeyValue at `at` that is a short key and a short string, integer, boolean or double and nothing else; goes to `label` for any other. */
+const findPlainKeyValueEnd = (label: string): WasmCode =>
+  steps(
+    jumpIf(label, less(subtract(end, at), 8)),
+    set(word, load(at)),
+    jumpIf(label, differ(and(word, SHORT_FIELDS), or(tag, fourBytes(0, 0, KEY_TAG, 0)))),
+    set(stop, add(add(at, 2), secondByte(word))),
+    jumpIf(label, greater(stop, end)),
+    set(q, add(add(at, 4), shiftRight(word, 24))),
+    jumpIf(label, greater(add(q, 4), stop)),
+    set(word, load(q)),
+    set(size, secondByte(word)),
+    jumpIf(label, differ(add(add(q, 2), size), stop)),
+    set(value, and(word, SHORT_FIELD)),
+    until(
+      "is plain",
+      when(equal(value, VALUE_OF_STRING), jumpIf(label, differ(size, add(shiftRight(word, 24), 2))), jump("is plain")),
+      when(
+        or(equal(value, VALUE_OF_INT), equal(value, VALUE_OF_BOOL)),
+        jumpIf(label, greater(size, 11)),
+        set(q, add(q, 3)),
+        // A varint that ends where the value does: its last byte is the first that has no more behind it.
+        loop(
+          "number",
+          when(greater(loadByte(q), 127), set(q, add(q, 1)), jumpIf("number", less(q, stop)), jump(label)),
+        ),
+        jumpIf(label, differ(add(q, 1), stop)),
+        jump("is plain"),
+      ),
+      jumpIf(label, or(differ(value, VALUE_OF_DOUBLE), differ(size, 9))),
+    ),
+  );
+
+/** Passes over attributes as long as they are plain; goes to `label` if the first one is not. */
+const skipPlainKeyValues = (label: string): WasmCode =>
+  steps(
+    jumpIf(label, isTooDeep),
+    set(firstAt, at),
+    until(
+      "not plain",
+      loop("key and value", findPlainKeyValueEnd("not plain"), count(elements), set(at, stop), jump("key and value")),
+    ),
+    jumpIf(label, equal(at, firstAt)),
+    set(p, at),
+    next,
+  );
+
+/** Passes over an AnyValue that is a short string and nothing else, such as most bodies; goes to `label` for any other. */
+const skipPlainValue = (label: string): WasmCode =>
+  steps(
+    jumpIf(label, or(isTooDeep, less(subtract(end, at), 8))),
+    set(word, load(at)),
+    jumpIf(label, differ(and(word, SHORT_FIELDS), or(tag, fourBytes(0, 0, STRING_VALUE_TAG, 0)))),
+    set(size, secondByte(word)),
+    jumpIf(label, differ(size, add(shiftRight(word, 24), 2))),
+    set(stop, add(add(at, 2), size)),
+    jumpIf(label, greater(stop, end)),
+    count(elements),
+    set(p, stop),
+    next,
+  );
+
+/** The message is over: goes on behind it, in the one around it; or gives what was found out. */
+const ascend: WasmCode = steps(
+  when(greater(elements, maxElements), fail("tooManyElements", p)),
+  when(equal(level, STACK_AT), give(choose(duplicates, HAS_DUPLICATES, records))),
+  set(level, subtract(level, LEVEL_BYTES)),
+  set(end, load(level)),
+  set(entries, load(level, 4)),
+  set(seen, load(level, 8)),
+  next,
+);
+
+/** The field is a message: goes on inside of it. */
+const descend: WasmCode = steps(
+  count(elements),
+  readLength(),
+  store(level, 0, end),
+  store(level, 4, entries),
+  store(level, 8, seen),
+  set(level, add(level, LEVEL_BYTES)),
+  set(entries, add(TABLE_AT, shiftLeft(shiftRight(entry, MESSAGE_SHIFT), MESSAGE_BITS))),
+  when(equal(level, STACK_AT + MAX_DEPTH * LEVEL_BYTES), fail("tooDeep", p)),
+  set(end, stop),
+  set(seen, 0),
+  next,
+);
+
+const skipUnknown: WasmCode = steps(
+  when(isZero(shiftRight(tag, 3)), fail("fieldZero", at)),
+  cases(
+    jumpTo(and(tag, 7), labels({ [VARINT]: "a", [FIXED64]: "b", [LENGTH_DELIMITED]: "c", [FIXED32]: "d" }, "other", 7)),
+    ["other", fail("unusedType", at)],
+    ["a", steps(skipVarint(end), next)],
+    ["b", skipFixed(8)],
+    ["c", steps(readLength(), set(p, stop), next)],
+    ["d", skipFixed(4)],
+  ),
+);
+
+/** An id has all its bytes or none. */
+const skipId = (bytes: number, fault: keyof typeof FAULTS): WasmCode =>
+  steps(readLength(), when(and(differ(size, 0), differ(size, bytes)), fail(fault, at, size)), set(p, stop), next);
+
+/** Numbers one behind the other, without tags. */
+const skipPacked: WasmCode = steps(
+  readLength(),
+  when(equal(action, PACKED_FIXED64), when(and(size, 7), fail("oddPacked", at)), set(p, stop), next),
+  loop("numbers", when(less(p, stop), skipVarint(stop), jump("numbers"))),
+  next,
+);
+
+/** The labels of the numbers from 0 to `last`. */
+function labels(named: Readonly<Record<number, string>>, other: string, last: number): readonly string[] {
+  return Array.from({ length: last + 1 }, (_, number) => named[number] ?? other);
+}
+
+const ACTIONS = labels(
+  {
+    [SKIP_VARINT]: "varint",
+    [SKIP_FIXED64]: "64 bits",
+    [SKIP_BYTES]: "bytes",
+    [SKIP_FIXED32]: "32 bits",
+    [DESCEND]: "message",
+    [DESCEND_KEY_VALUE]: "key and value",
+    [DESCEND_RECORD]: "record",
+    [DESCEND_VALUE]: "value",
+    [TRACE_ID]: "trace id",
+    [SPAN_ID]: "span id",
+    [PACKED_FIXED64]: "packed",
+    [PACKED_VARINT]: "packed",
+    [WRONG_TYPE]: "wrong type",
+  },
+  "unknown",
+  ACTION_MASK,
+);
+
+const walk: WasmCode = steps(
+  set(p, INPUT_AT),
+  set(end, add(length, INPUT_AT)),
+  set(level, STACK_AT),
+  set(entries, request),
+  loop(
+    "next field",
+    when(equal(p, end), ascend),
+    set(at, p),
+    set(tag, loadByte(p)),
+    set(p, add(p, 1)),
+    when(greater(tag, 127), set(varintAt, at), readRest(tag, "tag")),
+    set(entry, UNKNOWN),
+    when(less(tag, TAGS), set(entry, load(add(entries, shiftLeft(tag, 2))))),
+    set(action, and(entry, ACTION_MASK)),
+    set(duplicates, or(duplicates, and(and(seen, entry), SINGULAR_MASK))),
+    set(seen, or(seen, entry)),
+    cases(
+      steps(jumpIf("key and value", equal(action, DESCEND_KEY_VALUE)), jumpTo(action, ACTIONS)),
+      ["unknown", skipUnknown],
+      ["varint", steps(skipVarint(end), next)],
+      ["64 bits", skipFixed(8)],
+      ["32 bits", skipFixed(4)],
+      ["bytes", steps(readLength(), set(p, stop), next)],
+      ["trace id", skipId(16, "traceId")],
+      ["span id", skipId(8, "spanId")],
+      ["packed", skipPacked],
+      ["wrong type", fail("wrongType", at)],
+      ["record", steps(count(records), jump("message"))],
+      ["value", skipPlainValue("message")],
+      ["key and value", skipPlainKeyValues("message")],
+      ["message", descend],
+    ),
+  ),
+);
+
+/** The walk as a module: its function takes the number of bytes, the address of the request's entries and the most elements. */
+export function checkModule(): Uint8Array {
+  return wasmModule(PARAMETERS, variables, walk);
+}
