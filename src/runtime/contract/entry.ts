@@ -108,7 +108,7 @@ export interface Attempt {
 export interface Failure {
   readonly at: number;
   readonly reason: FailureReason;
-  /** schema, business, integration for permanent ones; else schema_error, downstream_timeout and so on. */
+  /** schema, business, integration for permanent ones; else downstream_timeout and so on. */
   readonly category: string;
   readonly error: AttemptError;
   /** Records of the request it failed in, when there were others: the error may be about one of them. */

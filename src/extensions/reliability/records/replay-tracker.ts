@@ -132,10 +132,12 @@ export class ReplayTracker {
     return () => void tracked?.listeners.delete(listener);
   }
 
-  /** The entry as it was when it was delivered after a replay. */
+  /** The entry as it was when it was delivered after a replay: what is kept has not counted the attempt that went well. */
   async deliveredEntry(id: string): Promise<Entry | undefined> {
     const found = await this.services.delivered.find(id);
-    return found && { ...found.record.entry, state: "delivered", deliveredAt: found.record.at };
+    if (found === undefined) return undefined;
+    const { entry, at } = found.record;
+    return { ...entry, state: "delivered", deliveredAt: at, calls: entry.calls + 1, attempts: entry.attempts + 1 };
   }
 
   async close(): Promise<void> {

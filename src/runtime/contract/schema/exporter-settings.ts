@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { SIGNALS } from "../../telemetry/bytes/signal.js";
-import { FAILURE_REASONS } from "../operations/failure-reasons.js";
+import { FAILURE_CATEGORIES, FAILURE_REASONS } from "../operations/failure-reasons.js";
 import { byteSize, duration, headers, ignored, recordPattern, secret, section } from "./schema.js";
+import { nearest } from "./suggest.js";
 
 /**
  * Keys every exporter has, whatever its type: the runtime takes them out of the exporter's config before the exporter's
@@ -165,12 +166,23 @@ const circuitBreaker = section(
   }),
 );
 
+/** A category may be that of a plugin, so a name that is like none of ours is taken as it is. */
+function refuseMistypedCategories(times: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
+  for (const category of Object.keys(times)) {
+    const meant = nearest(category, FAILURE_CATEGORIES);
+    if (meant === undefined || meant === category) continue;
+    const message = `there is no category ${JSON.stringify(category)}; did you mean ${JSON.stringify(meant)}?`;
+    context.addIssue({ code: "custom", path: [category], message });
+  }
+}
+
 const createDeadLetterSchema = (condition: z.ZodType<string>) =>
   section(
     z.strictObject({
       retention: duration().optional().meta({ description: "How long dead letters are kept." }),
       retention_by_category: z
         .record(z.string(), duration())
+        .superRefine(refuseMistypedCategories)
         .optional()
         .meta({ description: "The same for those of a category, such as schema or downstream_timeout. 0s: for ever." }),
       category_on: section(

@@ -107,6 +107,8 @@ describe("what became of replayed entries", () => {
     expect(await again.deadLetter(ids[0]!)).toMatchObject({
       state: "delivered",
       deliveredAt: expect.any(Number),
+      calls: 1,
+      attempts: 1,
       cycles: [{ replayedBy: "ann", failure: { reason: "permanent" } }],
     });
     expect((await again.listDeadLetters({})).entries).toEqual([]);
