@@ -24,6 +24,7 @@ const ROOMS = [
   file("room-net", ["runtime/kit/net"]),
   file("room-otlp", ["runtime/kit/otlp"]),
   file("room-ottl", ["runtime/ottl"]),
+  file("room-log-operators", ["runtime/kit/log-operators", "runtime/kit/expr"]),
   file("room-pii", ["processors/pii"]),
   file("room-sampling", ["processors/sampling"]),
   file("room-versioning", ["processors/versioning"]),

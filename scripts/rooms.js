@@ -59,9 +59,11 @@ export const ROOMS = [
   { path: "src/runtime/kit/kafka/", purpose: "reaching a Kafka cluster, and the names of its errors" },
   { path: "src/runtime/kit/clients/", purpose: "connections to brokers that a receiver and an exporter both make" },
   { path: "src/runtime/kit/kubernetes/", purpose: "asking a Kubernetes API server: lists that are kept up to date" },
+  { path: "src/runtime/kit/expr/", purpose: "expressions of expr-lang, as the Collector's operators have them" },
   {
     path: "src/runtime/kit/log-operators/",
     purpose: "log records from texts: entries, the operators that parse and change them, and their bytes",
+    imports: [...CONTRACT, "src/runtime/kit/", "src/runtime/ottl/functions/text/"],
   },
   { path: "src/runtime/kit/match/", purpose: "patterns in linear time" },
   {

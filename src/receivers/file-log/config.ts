@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { byteSize, duration, ignored, section, unsupported } from "../../plugin.js";
-import { compilePattern } from "../../runtime/kit.js";
+import { compilePattern, operatorsSchema } from "../../runtime/kit.js";
 import { textEncoding } from "./encoding.js";
 import { globProblem } from "./find-files.js";
 
@@ -128,7 +128,9 @@ export const fileLogSchema = z
     skip_unmodified_files: ignored("files whose size and time have not changed are never opened"),
     attributes: section(values).default({}).meta({ description: "Attributes of every record." }),
     resource: section(values).default({}).meta({ description: "Attributes of the resource of all records." }),
-    operators: unsupported("operators come with a later version; use the processor transform"),
+    operators: operatorsSchema
+      .default([])
+      .meta({ description: "What is done to records before they leave the receiver." }),
     storage: z.string().nullish().meta({
       description: "Accepted for the Collector's sake: offsets are always kept, in `offsets_directory`.",
     }),

@@ -1,9 +1,9 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
-import { encodeAttributes, type LogValue } from "../../runtime/kit.js";
+import type { LogValue } from "../../runtime/kit.js";
 import type { FileLogConfig } from "./config.js";
 
-/** What a record says of the file that it is from, as the fields of a log record. Throws what the file system does. */
+/** What a record says of the file that it is from. Throws what the file system does. */
 export class FileAttributes {
   private readonly config: FileLogConfig;
 
@@ -11,7 +11,6 @@ export class FileAttributes {
     this.config = config;
   }
 
-  /** As values, for operators. */
   async values(path: string): Promise<Record<string, LogValue>> {
     const { config } = this;
     const values: Record<string, LogValue> = Object.create(null);
@@ -28,11 +27,7 @@ export class FileAttributes {
       if (config.include_file_name_resolved) values["log.file.name_resolved"] = basename(resolved);
       if (config.include_file_path_resolved) values["log.file.path_resolved"] = resolved;
     }
-    return values;
-  }
-
-  encode(values: Readonly<Record<string, LogValue>>): Uint8Array {
-    return encodeAttributes({ ...this.config.attributes, ...values });
+    return { ...this.config.attributes, ...values };
   }
 }
 

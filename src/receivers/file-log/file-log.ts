@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { defineReceiver, limitedLog, type Receiver, type ReceiverContext, StartError } from "../../plugin.js";
-import { compilePattern } from "../../runtime/kit.js";
+import { compilePattern, encodeAttributes } from "../../runtime/kit.js";
 import { type FileLogConfig, fileLogSchema } from "./config.js";
 import { textEncoding } from "./encoding.js";
 import { FileAttributes } from "./file-attributes.js";
@@ -9,6 +9,7 @@ import { FileReader, type RecordOutput } from "./file-reader.js";
 import { FileTable, type FoundFile } from "./file-table.js";
 import { FileFinder, pathMatcher } from "./find-files.js";
 import { type FileMark, OffsetStore } from "./offset-store.js";
+import { OperatorOutput } from "./operator-output.js";
 import { chooseFiles } from "./ordering.js";
 import { Outbox } from "./outbox.js";
 import { PlainOutput } from "./plain-output.js";
@@ -73,7 +74,7 @@ class FileLogReceiver implements Receiver {
     this.finder = new FileFinder(config.include, config.exclude, onProblem);
     this.attributes = new FileAttributes(config);
     this.outbox = new Outbox(context, this.store);
-    this.output = new PlainOutput(config);
+    this.output = needsEntries(config) ? new OperatorOutput(config, context) : new PlainOutput(config);
     const { table, outbox, output } = this;
     const cutter = createCutter(cutterSettings(config));
     this.reader = new FileReader(config.force_flush_period, { table, outbox, output, cutter, context, onProblem });
@@ -133,6 +134,7 @@ class FileLogReceiver implements Receiver {
       let hasMore = false;
       try {
         hasMore = await this.readAll(files);
+        this.output.flushOld(this.outbox, this.context.clock.now());
         await this.output.send(this.outbox);
         this.store.wake();
         await this.table.forgetOld(FORGET_AFTER_MS, MAX_GONE_FILES);
@@ -196,7 +198,8 @@ class FileLogReceiver implements Receiver {
 
   private async describe(file: TrackedFile): Promise<void> {
     if (file.attributesPath === file.path) return;
-    file.attributes = this.attributes.encode(await this.attributes.values(file.path));
+    file.attributeValues = await this.attributes.values(file.path);
+    file.attributes = encodeAttributes(file.attributeValues);
     file.attributesPath = file.path;
   }
 
@@ -233,6 +236,12 @@ function cutterSettings(config: FileLogConfig): CutterSettings {
       },
     }),
   };
+}
+
+/** Without operators and expressions, records need not be more than their bytes. */
+function needsEntries({ operators, attributes, resource }: FileLogConfig): boolean {
+  const texts = [...Object.values(attributes), ...Object.values(resource)];
+  return operators.length > 0 || texts.some((text) => text.includes("EXPR("));
 }
 
 /** The file that a receiver keeps its offsets in: both spellings of the type have the same. */

@@ -10,10 +10,12 @@ export interface RecordOutput extends RecordSink {
   /** The records that follow are of this file; `ms` is the time. */
   beginFile(file: TrackedFile, ms: number): void;
   /** The window of the file is cut: what operators still hold of it is told. */
-  endWindow(file: TrackedFile): void;
+  endWindow(outbox: Outbox): void;
   /** Room to read into, of at least this size. */
   window(size: number): Buffer;
   readonly byteLength: number;
+  /** Passes on what was held back for long enough; `ms` is the time. */
+  flushOld(outbox: Outbox, ms: number): void;
   /** Hands in all that was written. */
   send(outbox: Outbox): Promise<void>;
 }
@@ -75,7 +77,7 @@ export class FileReader {
         outbox.note(file);
         file.position = { offset: offset + done, records: state.records, isSkipping: state.isSkipping };
       }
-      output.endWindow(file);
+      output.endWindow(outbox);
       file.hasRest = done < size;
       turn -= done;
       if (output.byteLength >= BATCH_SIZE) await output.send(outbox);

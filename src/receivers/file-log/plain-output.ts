@@ -43,6 +43,8 @@ export class PlainOutput implements RecordOutput {
 
   endWindow(): void {}
 
+  flushOld(): void {}
+
   takeText(bytes: Buffer, from: number, to: number, offset: number): void {
     this.writer.addText(bytes, from, to, this.isNumbered ? this.numbered(offset) : this.attributes);
   }

@@ -1,4 +1,5 @@
 import type { FileHandle } from "node:fs/promises";
+import type { LogMap } from "../../runtime/kit.js";
 import type { FileMark, KeptFile } from "./offset-store.js";
 
 /** A stretch of a file whose records are on their way and not safe yet. */
@@ -30,6 +31,9 @@ export class TrackedFile implements KeptFile {
   isGzip = false;
   /** Fields of a log record that tell which file it is from. */
   attributes: Uint8Array = NOTHING;
+  /** The same as values. */
+  attributeValues: LogMap = {};
+  /** The path that they are of. */
   attributesPath = "";
   /** As it was at the last look; 0 and -1 before the first. */
   size = -1;

@@ -44,7 +44,8 @@ export function plugins(page: Page): void {
     folder = folderOf(page);
   });
 
-  const node = (...args: string[]) => promisify(execFile)(process.execPath, args, { cwd: folder });
+  const node = (...args: string[]) =>
+    promisify(execFile)(process.execPath, args, { cwd: folder, maxBuffer: 16 * 1024 * 1024 });
   const sluice = (...args: string[]) => sluiceHere(folder, ...args);
 
   it("has modules whose components work", async () => {

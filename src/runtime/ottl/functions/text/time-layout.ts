@@ -103,10 +103,11 @@ export function parseLayout(format: string): LayoutPart[] {
     if (meaning === undefined) throw new OttlError(`no such directive: ${whole}`);
     return meaning;
   });
-  return splitLayout(layout);
+  return parseGoLayout(layout);
 }
 
-function splitLayout(layout: string): LayoutPart[] {
+/** The parts of a layout as Go writes one. */
+export function parseGoLayout(layout: string): LayoutPart[] {
   const parts: LayoutPart[] = [];
   let text = "";
   const flush = () => {

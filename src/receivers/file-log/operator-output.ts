@@ -1,0 +1,166 @@
+import type { ReceiverContext } from "../../plugin.js";
+import {
+  EntryTemplate,
+  encodeAttributes,
+  encodeScopeName,
+  LogBatchWriter,
+  LogEntry,
+  type LogMap,
+  OperatorChain,
+  RESOURCE_ATTRIBUTES_TAG,
+  writeEntry,
+} from "../../runtime/kit.js";
+import type { FileLogConfig } from "./config.js";
+import type { RecordOutput } from "./file-reader.js";
+import type { FileMark } from "./offset-store.js";
+import type { Outbox } from "./outbox.js";
+import type { TrackedFile } from "./tracked-file.js";
+
+/** Where the record of an entry begins in its file. */
+interface EntryOrigin {
+  readonly file: TrackedFile;
+  readonly mark: FileMark;
+}
+
+/** Records that go through operators, as entries, and are written when they come out. */
+export class OperatorOutput implements RecordOutput {
+  private readonly config: FileLogConfig;
+  private readonly chain: OperatorChain;
+  private readonly writers = new Map<string, LogBatchWriter>();
+  private readonly resource: LogMap;
+  private readonly isNumbered: boolean;
+  private readonly templates: readonly (readonly ["attributes" | "resource", string, EntryTemplate])[];
+  private buffer = Buffer.alloc(0);
+  private file!: TrackedFile;
+  private values: LogMap = {};
+  private ms = 0;
+  private number = 0;
+  private size = 0;
+  /** Files of which an operator holds something. */
+  private readonly holders = new Set<TrackedFile>();
+
+  constructor(config: FileLogConfig, context: ReceiverContext) {
+    this.config = config;
+    this.chain = new OperatorChain(config.operators, context, (entry) => this.write(entry));
+    this.isNumbered = config.include_file_record_number || config.include_file_record_offset;
+    const isTemplate = ([, text]: [string, string]) => text.includes("EXPR(");
+    this.resource = Object.fromEntries(Object.entries(config.resource).filter((each) => !isTemplate(each)));
+    this.templates = (["attributes", "resource"] as const).flatMap((part) =>
+      Object.entries(config[part])
+        .filter(isTemplate)
+        .map(([name, text]) => [part, name, new EntryTemplate(text)] as const),
+    );
+  }
+
+  get byteLength(): number {
+    return this.size;
+  }
+
+  window(size: number): Buffer {
+    if (this.buffer.length !== size) this.buffer = Buffer.allocUnsafeSlow(size);
+    return this.buffer;
+  }
+
+  beginFile(file: TrackedFile, ms: number): void {
+    this.file = file;
+    this.values = file.attributeValues;
+    this.ms = ms;
+    this.number = file.position.records;
+    for (const writer of this.writers.values()) writer.observedAt(ms);
+  }
+
+  endWindow(outbox: Outbox): void {
+    this.noteHeld(outbox);
+  }
+
+  takeText(bytes: Buffer, from: number, to: number, offset: number): void {
+    this.take(bytes.toString("utf8", from, to), offset);
+  }
+
+  takeBytes(bytes: Buffer, offset: number): void {
+    this.take(Buffer.from(bytes).toString("latin1"), offset, Buffer.from(bytes));
+  }
+
+  flushOld(outbox: Outbox, ms: number): void {
+    if (!this.chain.canHold) return;
+    this.ms = ms;
+    for (const writer of this.writers.values()) writer.observedAt(ms);
+    this.chain.flushOld();
+    this.noteHeld(outbox);
+  }
+
+  async send(outbox: Outbox): Promise<void> {
+    const writers = [...this.writers.values()];
+    this.size = 0;
+    if (this.writers.size > MAX_WRITERS) this.writers.clear();
+    await outbox.send(writers);
+  }
+
+  private take(body: string, offset: number, bytes?: Uint8Array): void {
+    const attributes: LogMap = { ...this.values };
+    this.number++;
+    if (this.isNumbered) {
+      if (this.config.include_file_record_number) attributes["log.file.record_number"] = BigInt(this.number);
+      if (this.config.include_file_record_offset) attributes["log.file.record_offset"] = BigInt(offset);
+    }
+    const origin: EntryOrigin | undefined = this.chain.canHold
+      ? { file: this.file, mark: { offset, records: this.number - 1, isSkipping: false } }
+      : undefined;
+    const entry = new LogEntry(bytes ?? body, attributes, this.resource, origin);
+    for (const [part, name, value] of this.templates) {
+      if (part === "attributes") attributes[name] = value.text(entry);
+      else entry.ownResource()[name] = value.text(entry);
+    }
+    this.chain.process(entry);
+  }
+
+  private write(entry: LogEntry): void {
+    const writer = this.writerOf(entry);
+    const before = writer.byteLength;
+    writer.add(typeof entry.body === "string" ? entry.body.length + 200 : 400, (wire) => writeEntry(wire, entry));
+    this.size += writer.byteLength - before;
+  }
+
+  private writerOf(entry: LogEntry): LogBatchWriter {
+    const { resource, scopeName } = entry;
+    const key = resource === this.resource && scopeName === "" ? "" : `${scopeName}\n${resourceKey(resource)}`;
+    let writer = this.writers.get(key);
+    if (writer === undefined) {
+      const scope = scopeName === "" ? new Uint8Array(0) : encodeScopeName(scopeName);
+      writer = new LogBatchWriter(
+        encodeAttributes(resource, RESOURCE_ATTRIBUTES_TAG),
+        scope,
+        key === "" ? CAPACITY : 4096,
+      );
+      writer.observedAt(this.ms);
+      this.writers.set(key, writer);
+    }
+    return writer;
+  }
+
+  /**
+   * A file is read again from the first record that an operator holds. What was held and is not any more, of whichever
+   * file, is on its way with the next batch.
+   */
+  private noteHeld(outbox: Outbox): void {
+    if (!this.chain.canHold) return;
+    for (const file of this.holders) {
+      outbox.note(file);
+      file.held = undefined;
+    }
+    this.holders.clear();
+    for (const { origin } of this.chain.heldEntries()) {
+      const { file, mark } = origin as EntryOrigin;
+      if (file.held === undefined || mark.offset < file.held.offset) file.held = mark;
+      this.holders.add(file);
+    }
+  }
+}
+
+const CAPACITY = 2 * 1024 * 1024;
+/** Resources come and go: with more than this many all are made anew. */
+const MAX_WRITERS = 1000;
+
+function resourceKey(resource: LogMap): string {
+  return JSON.stringify(resource, (_, value) => (typeof value === "bigint" ? `${value}n` : value));
+}

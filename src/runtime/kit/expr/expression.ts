@@ -1,0 +1,412 @@
+import { compilePattern, type Pattern } from "../match/pattern.js";
+import { ExpressionError } from "./expression-error.js";
+import { type ExpressionFunction, FUNCTIONS } from "./functions.js";
+import { type ExpressionToken, tokenize } from "./tokens.js";
+import {
+  asList,
+  asNumber,
+  asText,
+  asTruth,
+  compare,
+  type ExpressionValue,
+  isEqual,
+  isIn,
+  member,
+  typeName,
+} from "./values.js";
+
+/** What an expression is evaluated with: the values of its variables. */
+export type ExpressionScope = Readonly<Record<string, ExpressionValue>>;
+
+/** Gives the value for these variables, or throws an `ExpressionError` that says why there is none. */
+export type CompiledExpression = (scope: ExpressionScope) => ExpressionValue;
+
+export interface ExpressionNames {
+  /** The variables that a scope has. */
+  readonly variables: readonly string[];
+  /** Functions beside those of the language. */
+  readonly functions?: Readonly<Record<string, ExpressionFunction>>;
+}
+
+/**
+ * Compiles an expression of expr-lang, the language of the Collector's operators: what configs use of it. It reads data and
+ * computes; it changes nothing, and patterns run in linear time. Throws an `ExpressionError` for what is not understood.
+ */
+export function compileExpression(source: string, names: ExpressionNames): CompiledExpression {
+  const parser = new ExpressionParser(source, names);
+  return parser.parse();
+}
+
+const PREDICATES = ["all", "any", "none", "one", "filter", "map", "count", "find"];
+
+/** How tightly infix operators bind. */
+const POWERS: Readonly<Record<string, number>> = {
+  "?": 1,
+  "??": 10,
+  "||": 15,
+  or: 15,
+  "&&": 20,
+  and: 20,
+  "==": 25,
+  "!=": 25,
+  "<": 25,
+  ">": 25,
+  "<=": 25,
+  ">=": 25,
+  in: 25,
+  not: 25,
+  matches: 25,
+  contains: 25,
+  startsWith: 25,
+  endsWith: 25,
+  "..": 28,
+  "+": 30,
+  "-": 30,
+  "*": 60,
+  "/": 60,
+  "%": 60,
+  "**": 100,
+  "^": 100,
+  "|": 5,
+};
+const UNARY_POWER = 50;
+const MAX_DEPTH = 100;
+const MAX_RANGE = 10_000;
+
+class ExpressionParser {
+  private readonly tokens: readonly ExpressionToken[];
+  private readonly names: ExpressionNames;
+  private index = 0;
+  private depth = 0;
+  private predicateDepth = 0;
+
+  constructor(source: string, names: ExpressionNames) {
+    this.tokens = tokenize(source);
+    this.names = names;
+  }
+
+  parse(): CompiledExpression {
+    const expression = this.binary(0);
+    if (this.token.kind !== "end") throw this.unexpected();
+    return expression;
+  }
+
+  private get token(): ExpressionToken {
+    return this.tokens[this.index]!;
+  }
+
+  private next(): ExpressionToken {
+    const token = this.token;
+    if (token.kind !== "end") this.index++;
+    return token;
+  }
+
+  private unexpected(token = this.token): ExpressionError {
+    return new ExpressionError(token.kind === "end" ? "it ends too early" : `${token.text} is not expected`, token.at);
+  }
+
+  private isSign(text: string): boolean {
+    return this.token.kind === "sign" && this.token.text === text;
+  }
+
+  private take(text: string): boolean {
+    if (this.token.text !== text || (this.token.kind !== "sign" && this.token.kind !== "name")) return false;
+    this.index++;
+    return true;
+  }
+
+  private expect(text: string): void {
+    if (!this.isSign(text)) throw new ExpressionError(`expected ${text}`, this.token.at);
+    this.index++;
+  }
+
+  private binary(minPower: number): CompiledExpression {
+    if (++this.depth > MAX_DEPTH) throw new ExpressionError("it is nested too deep", this.token.at);
+    let left = this.unary();
+    while (true) {
+      const { kind, text, at } = this.token;
+      const power = kind === "sign" || kind === "name" ? POWERS[text] : undefined;
+      if (power === undefined || !Object.hasOwn(POWERS, text) || power <= minPower) break;
+      this.index++;
+      left = this.infix(left, text, power, at);
+    }
+    this.depth--;
+    return left;
+  }
+
+  private infix(left: CompiledExpression, text: string, power: number, at: number): CompiledExpression {
+    if (text === "?") return this.conditional(left);
+    if (text === "|") return this.pipe(left);
+    if (text === "not") {
+      const { text: word, at: wordAt } = this.next();
+      if (!["in", "matches", "contains", "startsWith", "endsWith"].includes(word))
+        throw new ExpressionError("expected in, matches, contains, startsWith or endsWith behind not", wordAt);
+      const positive = this.infix(left, word, power, wordAt);
+      return (scope) => !positive(scope);
+    }
+    const isRight = text === "**" || text === "^";
+    const rightToken = this.token;
+    const right = this.binary(isRight ? power - 1 : power);
+    if (text === "matches") return matching(left, right, rightToken, at);
+    const apply = INFIX[text];
+    if (apply === undefined) throw new ExpressionError(`${text} is not known`, at);
+    return apply(left, right);
+  }
+
+  private conditional(condition: CompiledExpression): CompiledExpression {
+    const then = this.isSign(":") ? undefined : this.binary(0);
+    this.expect(":");
+    const otherwise = this.binary(0);
+    return (scope) => {
+      const value = condition(scope);
+      if (then === undefined) return value ?? otherwise(scope);
+      return asTruth(value, "?") ? then(scope) : otherwise(scope);
+    };
+  }
+
+  /** `value | function(more)` is `function(value, more)`. */
+  private pipe(left: CompiledExpression): CompiledExpression {
+    const token = this.next();
+    if (token.kind !== "name" || !this.isSign("(")) throw new ExpressionError("expected a function behind |", token.at);
+    return this.call(token, [left]);
+  }
+
+  private unary(): CompiledExpression {
+    const { at } = this.token;
+    if (this.take("!") || this.take("not")) {
+      const operand = this.binary(UNARY_POWER);
+      return (scope) => !asTruth(operand(scope), "not");
+    }
+    if (this.take("-")) {
+      const operand = this.binary(UNARY_POWER);
+      return (scope) => -asNumber(operand(scope), "-");
+    }
+    if (this.take("+")) return this.binary(UNARY_POWER);
+    return this.postfix(this.primary(), at);
+  }
+
+  private postfix(start: CompiledExpression, at: number): CompiledExpression {
+    let target = start;
+    for (;;) {
+      if (this.take(".")) target = memberOf(target, constant(this.memberName()), false);
+      else if (this.take("?.")) target = memberOf(target, constant(this.memberName()), true);
+      else if (this.take("[")) target = this.indexOrSlice(target);
+      else if (this.isSign("(")) throw new ExpressionError("only functions that are named can be called", at);
+      else return target;
+    }
+  }
+
+  private memberName(): string {
+    const token = this.next();
+    if (token.kind !== "name") throw this.unexpected(token);
+    return token.text;
+  }
+
+  private indexOrSlice(target: CompiledExpression): CompiledExpression {
+    const from = this.isSign(":") ? undefined : this.binary(POWERS["?"]!);
+    if (!this.take(":")) {
+      this.expect("]");
+      return memberOf(target, from!, false);
+    }
+    const to = this.isSign("]") ? undefined : this.binary(POWERS["?"]!);
+    this.expect("]");
+    return (scope) => {
+      const value = target(scope);
+      if (typeof value !== "string" && !Array.isArray(value))
+        throw new ExpressionError(`a slice needs a string or an array, not ${typeName(value)}`);
+      const bound = (edge: CompiledExpression | undefined, by: number) =>
+        edge === undefined ? by : asNumber(edge(scope), "a slice");
+      return value.slice(bound(from, 0), bound(to, value.length));
+    };
+  }
+
+  private primary(): CompiledExpression {
+    const token = this.next();
+    const { kind, text, at } = token;
+    if (kind === "number" || kind === "text") return constant(token.value!);
+    if (kind === "name") return this.named(token);
+    if (text === "(") {
+      const inner = this.binary(0);
+      this.expect(")");
+      return inner;
+    }
+    if (text === "[") return this.list();
+    if (text === "{") return this.map();
+    if (text === "#" || (text === "." && this.predicateDepth > 0)) return this.element(text);
+    throw new ExpressionError(kind === "end" ? "it ends too early" : `${text} is not expected`, at);
+  }
+
+  private named(token: ExpressionToken): CompiledExpression {
+    const { text, at } = token;
+    if (text === "true" || text === "false") return constant(text === "true");
+    if (text === "nil" || text === "null") return constant(null);
+    if (this.isSign("(")) return this.call(token, []);
+    if (this.names.variables.includes(text)) return (scope) => scope[text] ?? null;
+    if (text === "let") throw new ExpressionError("let is not supported", at);
+    throw new ExpressionError(`there is no ${text}; there are ${this.names.variables.join(", ")}`, at);
+  }
+
+  private call({ text, at }: ExpressionToken, first: readonly CompiledExpression[]): CompiledExpression {
+    this.expect("(");
+    if (PREDICATES.includes(text)) return this.predicate(text, first);
+    const args = [...first];
+    while (!this.take(")")) {
+      args.push(this.binary(0));
+      if (!this.isSign(")")) this.expect(",");
+    }
+    const { functions = {} } = this.names;
+    const known = Object.hasOwn(functions, text) ? functions : FUNCTIONS;
+    if (!Object.hasOwn(known, text)) throw new ExpressionError(`the function ${text} is not known here`, at);
+    const run = known[text]!;
+    return (scope) => run(...args.map((arg) => arg(scope)));
+  }
+
+  private predicate(name: string, first: readonly CompiledExpression[]): CompiledExpression {
+    const list = first[0] ?? this.binary(0);
+    if (first.length === 0 && !this.isSign(")")) this.expect(",");
+    this.predicateDepth++;
+    const hasBraces = this.take("{");
+    const test = this.isSign(")") ? (scope: ExpressionScope) => scope["#"] : this.binary(0);
+    if (hasBraces) this.expect("}");
+    this.predicateDepth--;
+    this.expect(")");
+    return (scope) => {
+      const items = asList(list(scope), name);
+      const of = (item: ExpressionValue) => test({ ...scope, "#": item });
+      const holds = (item: ExpressionValue) => asTruth(of(item), name);
+      switch (name) {
+        case "all":
+          return items.every(holds);
+        case "any":
+          return items.some(holds);
+        case "none":
+          return !items.some(holds);
+        case "one":
+          return items.filter(holds).length === 1;
+        case "filter":
+          return items.filter(holds);
+        case "count":
+          return items.filter(holds).length;
+        case "find":
+          return items.find(holds) ?? null;
+        default:
+          return items.map(of);
+      }
+    };
+  }
+
+  /** `#` is the item that a predicate is asked about, and `.name` is short for `#.name`. */
+  private element(sign: string): CompiledExpression {
+    if (this.predicateDepth === 0) throw new ExpressionError("# is only known in a predicate", this.token.at);
+    const item: CompiledExpression = (scope) => scope["#"];
+    return sign === "#" ? item : memberOf(item, constant(this.memberName()), false);
+  }
+
+  private list(): CompiledExpression {
+    const items: CompiledExpression[] = [];
+    while (!this.take("]")) {
+      items.push(this.binary(0));
+      if (!this.isSign("]")) this.expect(",");
+    }
+    return (scope) => items.map((item) => item(scope));
+  }
+
+  private map(): CompiledExpression {
+    const members: (readonly [string, CompiledExpression])[] = [];
+    while (!this.take("}")) {
+      const key = this.next();
+      if (key.kind === "sign" || key.kind === "end") throw this.unexpected(key);
+      this.expect(":");
+      members.push([String(key.value ?? key.text), this.binary(0)]);
+      if (!this.isSign("}")) this.expect(",");
+    }
+    return (scope) => Object.fromEntries(members.map(([key, value]) => [key, value(scope)]));
+  }
+}
+
+function constant(value: ExpressionValue): CompiledExpression {
+  return () => value;
+}
+
+function memberOf(target: CompiledExpression, key: CompiledExpression, isOptional: boolean): CompiledExpression {
+  return (scope) => {
+    const value = target(scope);
+    return isOptional && (value === null || value === undefined) ? null : member(value, key(scope));
+  };
+}
+
+/** A pattern that is written in the expression is compiled, and checked, with it. */
+function matching(
+  left: CompiledExpression,
+  right: CompiledExpression,
+  token: ExpressionToken,
+  at: number,
+): CompiledExpression {
+  let pattern: Pattern | undefined;
+  try {
+    if (token.kind === "text") pattern = compilePattern(String(token.value));
+  } catch (error) {
+    throw new ExpressionError(`not a pattern: ${(error as Error).message}`, at);
+  }
+  if (pattern !== undefined) return (scope) => pattern.test(asText(left(scope), "matches"));
+  return (scope) => {
+    const source = asText(right(scope), "matches");
+    try {
+      return compilePattern(source).test(asText(left(scope), "matches"));
+    } catch (error) {
+      throw error instanceof ExpressionError
+        ? error
+        : new ExpressionError(`not a pattern: ${(error as Error).message}`);
+    }
+  };
+}
+
+type Infix = (left: CompiledExpression, right: CompiledExpression) => CompiledExpression;
+
+function ordering(sign: string, holds: (order: number) => boolean): Infix {
+  return (left, right) => (scope) => holds(compare(left(scope), right(scope), sign));
+}
+
+function arithmetic(sign: string, compute: (a: number, b: number) => number): Infix {
+  return (left, right) => (scope) => compute(asNumber(left(scope), sign), asNumber(right(scope), sign));
+}
+
+function ofTexts(word: string, holds: (text: string, part: string) => boolean): Infix {
+  return (left, right) => (scope) => holds(asText(left(scope), word), asText(right(scope), word));
+}
+
+const or: Infix = (left, right) => (scope) => asTruth(left(scope), "or") || asTruth(right(scope), "or");
+const and: Infix = (left, right) => (scope) => asTruth(left(scope), "and") && asTruth(right(scope), "and");
+
+const INFIX: Readonly<Record<string, Infix>> = {
+  "??": (left, right) => (scope) => left(scope) ?? right(scope),
+  "||": or,
+  or,
+  "&&": and,
+  and,
+  "==": (left, right) => (scope) => isEqual(left(scope), right(scope)),
+  "!=": (left, right) => (scope) => !isEqual(left(scope), right(scope)),
+  "<": ordering("<", (order) => order < 0),
+  ">": ordering(">", (order) => order > 0),
+  "<=": ordering("<=", (order) => order <= 0),
+  ">=": ordering(">=", (order) => order >= 0),
+  in: (left, right) => (scope) => isIn(left(scope), right(scope)),
+  contains: ofTexts("contains", (text, part) => text.includes(part)),
+  startsWith: ofTexts("startsWith", (text, part) => text.startsWith(part)),
+  endsWith: ofTexts("endsWith", (text, part) => text.endsWith(part)),
+  "+": (left, right) => (scope) => {
+    const [a, b] = [left(scope), right(scope)];
+    return typeof a === "string" && typeof b === "string" ? a + b : asNumber(a, "+") + asNumber(b, "+");
+  },
+  "-": arithmetic("-", (a, b) => a - b),
+  "*": arithmetic("*", (a, b) => a * b),
+  "/": arithmetic("/", (a, b) => a / b),
+  "%": arithmetic("%", (a, b) => a % b),
+  "**": arithmetic("**", (a, b) => a ** b),
+  "^": arithmetic("^", (a, b) => a ** b),
+  "..": (left, right) => (scope) => {
+    const [from, to] = [asNumber(left(scope), ".."), asNumber(right(scope), "..")];
+    if (to - from > MAX_RANGE) throw new ExpressionError("the range is too long");
+    return Array.from({ length: Math.max(0, Math.floor(to - from) + 1) }, (_, i) => from + i);
+  },
+};

@@ -1,0 +1,118 @@
+import { ExpressionError } from "./expression-error.js";
+import { asList, asNumber, asText, type ExpressionValue, isEqual, isMap, member, typeName } from "./values.js";
+
+/** A function of expressions: its arguments are values. */
+export type ExpressionFunction = (...args: ExpressionValue[]) => ExpressionValue;
+
+function textOf(value: ExpressionValue): string {
+  if (typeof value === "string") return value;
+  if (value === null || value === undefined) return "<nil>";
+  if (value instanceof Uint8Array) return Buffer.from(value).toString();
+  return typeof value === "object" ? toJson(value) : String(value);
+}
+
+function toJson(value: ExpressionValue): string {
+  return JSON.stringify(value, (_, item) => (typeof item === "bigint" ? Number(item) : item));
+}
+
+function lengthOf(value: ExpressionValue): number {
+  if (typeof value === "string") return [...value].length;
+  if (Array.isArray(value) || value instanceof Uint8Array) return value.length;
+  if (isMap(value)) return Object.keys(value).length;
+  throw new ExpressionError(`len needs a string, an array or a map, not ${typeName(value)}`);
+}
+
+function toInt(value: ExpressionValue): number {
+  const number = typeof value === "string" && /^\s*[+-]?\d+\s*$/.test(value) ? Number(value) : value;
+  if (typeof number === "string") throw new ExpressionError(`int cannot read ${JSON.stringify(number.slice(0, 40))}`);
+  return Math.trunc(asNumber(number, "int"));
+}
+
+function toFloat(value: ExpressionValue): number {
+  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  if (Number.isNaN(number)) throw new ExpressionError(`float cannot read ${JSON.stringify(value).slice(0, 40)}`);
+  return asNumber(number, "float");
+}
+
+function parseJson(value: ExpressionValue): ExpressionValue {
+  try {
+    return JSON.parse(asText(value, "fromJSON")) as ExpressionValue;
+  } catch {
+    throw new ExpressionError("fromJSON cannot read the text");
+  }
+}
+
+function numbers(args: readonly ExpressionValue[], name: string): number[] {
+  return args.flat().map((each) => asNumber(each, name));
+}
+
+const trimmed = (value: ExpressionValue, chars: ExpressionValue, sides: "both" | "left" | "right", name: string) => {
+  const text = asText(value, name);
+  const set = new Set(chars === undefined ? " \t\n\v\f\r\u0085\u00a0" : asText(chars, name));
+  let from = 0;
+  let to = text.length;
+  if (sides !== "right") while (from < to && set.has(text[from]!)) from++;
+  if (sides !== "left") while (to > from && set.has(text[to - 1]!)) to--;
+  return text.slice(from, to);
+};
+
+/** What configs use of expr's own functions. Those that take a predicate are part of the language. */
+export const FUNCTIONS: Readonly<Record<string, ExpressionFunction>> = {
+  len: lengthOf,
+  lower: (text) => asText(text, "lower").toLowerCase(),
+  upper: (text) => asText(text, "upper").toUpperCase(),
+  trim: (text, chars) => trimmed(text, chars, "both", "trim"),
+  trimPrefix: (text, prefix = " ") => {
+    const [whole, start] = [asText(text, "trimPrefix"), asText(prefix, "trimPrefix")];
+    return whole.startsWith(start) ? whole.slice(start.length) : whole;
+  },
+  trimSuffix: (text, suffix = " ") => {
+    const [whole, end] = [asText(text, "trimSuffix"), asText(suffix, "trimSuffix")];
+    return end !== "" && whole.endsWith(end) ? whole.slice(0, -end.length) : whole;
+  },
+  split: (text, separator, limit) => {
+    const parts = asText(text, "split").split(asText(separator, "split"));
+    const most = limit === undefined ? parts.length : asNumber(limit, "split");
+    if (most < 0 || parts.length <= most) return parts;
+    return [...parts.slice(0, most - 1), parts.slice(most - 1).join(asText(separator, "split"))];
+  },
+  join: (list, separator = "") => asList(list, "join").map(textOf).join(asText(separator, "join")),
+  replace: (text, old, replacement) =>
+    asText(text, "replace").replaceAll(asText(old, "replace"), () => asText(replacement, "replace")),
+  hasPrefix: (text, prefix) => asText(text, "hasPrefix").startsWith(asText(prefix, "hasPrefix")),
+  hasSuffix: (text, suffix) => asText(text, "hasSuffix").endsWith(asText(suffix, "hasSuffix")),
+  indexOf: (text, part) => asText(text, "indexOf").indexOf(asText(part, "indexOf")),
+  lastIndexOf: (text, part) => asText(text, "lastIndexOf").lastIndexOf(asText(part, "lastIndexOf")),
+  repeat: (text, count) => {
+    const [unit, times] = [asText(text, "repeat"), asNumber(count, "repeat")];
+    if (times < 0 || unit.length * times > 1_000_000) throw new ExpressionError("repeat makes too long a text");
+    return unit.repeat(times);
+  },
+  string: textOf,
+  int: toInt,
+  float: toFloat,
+  type: typeName,
+  abs: (value) => Math.abs(asNumber(value, "abs")),
+  ceil: (value) => Math.ceil(asNumber(value, "ceil")),
+  floor: (value) => Math.floor(asNumber(value, "floor")),
+  round: (value) => Math.round(asNumber(value, "round")),
+  max: (...args) => Math.max(...numbers(args, "max")),
+  min: (...args) => Math.min(...numbers(args, "min")),
+  sum: (list) => numbers([...asList(list, "sum")], "sum").reduce((total, each) => total + each, 0),
+  first: (list) => asList(list, "first")[0] ?? null,
+  last: (list) => asList(list, "last").at(-1) ?? null,
+  keys: (map) => (isMap(map) ? Object.keys(map) : []),
+  values: (map) => (isMap(map) ? Object.values(map) : []),
+  uniq: (list) =>
+    asList(list, "uniq").filter((item, index, all) => all.findIndex((each) => isEqual(each, item)) === index),
+  concat: (...lists) => lists.flatMap((list) => asList(list, "concat")),
+  get: (target, key) => {
+    try {
+      return member(target, key);
+    } catch {
+      return null;
+    }
+  },
+  toJSON: toJson,
+  fromJSON: parseJson,
+};

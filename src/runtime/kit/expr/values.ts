@@ -1,0 +1,77 @@
+import { ExpressionError } from "./expression-error.js";
+
+/** A value in an expression. Integers may come as bigint; maps are objects of which only own keys count. */
+export type ExpressionValue = unknown;
+
+export function typeName(value: ExpressionValue): string {
+  if (value === null || value === undefined) return "nil";
+  if (Array.isArray(value)) return "array";
+  if (value instanceof Uint8Array) return "bytes";
+  if (typeof value === "bigint") return "int";
+  if (typeof value === "number") return Number.isInteger(value) ? "int" : "float";
+  if (typeof value === "boolean") return "bool";
+  return typeof value === "object" ? "map" : typeof value;
+}
+
+export function isMap(value: ExpressionValue): value is Record<string, ExpressionValue> {
+  return typeName(value) === "map";
+}
+
+export function asText(value: ExpressionValue, what: string): string {
+  if (typeof value === "string") return value;
+  throw new ExpressionError(`${what} needs a string, not ${typeName(value)}`);
+}
+
+export function asNumber(value: ExpressionValue, what: string): number {
+  if (typeof value === "number") return value;
+  if (typeof value === "bigint") return Number(value);
+  throw new ExpressionError(`${what} needs a number, not ${typeName(value)}`);
+}
+
+export function asTruth(value: ExpressionValue, what: string): boolean {
+  if (typeof value === "boolean") return value;
+  throw new ExpressionError(`${what} needs true or false, not ${typeName(value)}`);
+}
+
+export function asList(value: ExpressionValue, what: string): readonly ExpressionValue[] {
+  if (Array.isArray(value)) return value;
+  if (isMap(value)) return Object.values(value);
+  throw new ExpressionError(`${what} needs an array, not ${typeName(value)}`);
+}
+
+export function isEqual(a: ExpressionValue, b: ExpressionValue): boolean {
+  if (a === b) return true;
+  if (a === null || a === undefined) return b === null || b === undefined;
+  if (typeof a === "bigint") return typeof b === "number" && Number(a) === b;
+  if (typeof b === "bigint") return typeof a === "number" && Number(b) === a;
+  if (Array.isArray(a)) return Array.isArray(b) && a.length === b.length && a.every((item, i) => isEqual(item, b[i]));
+  if (!isMap(a) || !isMap(b)) return false;
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && isEqual(a[key], b[key]));
+}
+
+/** Below 0, 0 or above; numbers with numbers and strings with strings. */
+export function compare(a: ExpressionValue, b: ExpressionValue, sign: string): number {
+  if (typeof a === "string" && typeof b === "string") return a < b ? -1 : a > b ? 1 : 0;
+  return asNumber(a, sign) - asNumber(b, sign);
+}
+
+/** What is at a key of a map, or an index of an array; nil for a key that is not there. */
+export function member(target: ExpressionValue, key: ExpressionValue): ExpressionValue {
+  if (Array.isArray(target) || typeof target === "string") {
+    const index = asNumber(key, "an index");
+    const value = target.at(index);
+    if (value === undefined) throw new ExpressionError(`there is no index ${index}`);
+    return value;
+  }
+  if (!isMap(target)) throw new ExpressionError(`cannot fetch ${String(key)} from ${typeName(target)}`);
+  const name = asText(key, "a key");
+  return Object.hasOwn(target, name) ? target[name] : null;
+}
+
+export function isIn(value: ExpressionValue, container: ExpressionValue): boolean {
+  if (Array.isArray(container)) return container.some((item) => isEqual(item, value));
+  if (isMap(container)) return typeof value === "string" && Object.hasOwn(container, value);
+  if (container === null || container === undefined) return false;
+  throw new ExpressionError(`in needs an array or a map, not ${typeName(container)}`);
+}

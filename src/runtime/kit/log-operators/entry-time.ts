@@ -1,0 +1,118 @@
+import { type LayoutPart, parseGoLayout, parseLayout } from "../../ottl/functions/text/time-layout.js";
+import { parseTime } from "../../ottl/functions/text/time-parse.js";
+import type { LogEntry } from "./log-entry.js";
+import type { LogField } from "./log-field.js";
+import type { LogValue } from "./log-value.js";
+
+export const LAYOUT_TYPES = ["strptime", "gotime", "epoch", "native"] as const;
+export const EPOCH_LAYOUTS = ["s", "ms", "us", "ns", "s.ms", "s.us", "s.ns"];
+
+export interface TimeSettings {
+  readonly parse_from: LogField;
+  readonly layout: string;
+  readonly layout_type: (typeof LAYOUT_TYPES)[number];
+  readonly location: string;
+}
+
+/** Reads the time of an entry from a field of it. */
+export class EntryTime {
+  private readonly settings: TimeSettings;
+  private readonly parts: readonly LayoutPart[] | undefined;
+  private readonly location: string | undefined;
+  private readonly isIso: boolean;
+
+  /** Throws when the layout is none. */
+  constructor(settings: TimeSettings) {
+    this.settings = settings;
+    const { layout, layout_type: type, location } = settings;
+    if (type === "epoch" && !EPOCH_LAYOUTS.includes(layout))
+      throw new Error(`the layout of an epoch is one of ${EPOCH_LAYOUTS.join(", ")}`);
+    if (type === "strptime") this.parts = parseLayout(layout);
+    else if (type === "gotime") this.parts = parseGoLayout(layout);
+    // A layout that ends with Z is of UTC, as in the Collector; others without a zone are of this machine's.
+    this.location = location || (layout.endsWith("Z") ? undefined : localZone());
+    this.isIso = ISO_LAYOUTS.has(layout);
+  }
+
+  /** Throws when there is no such field, or it has no time of the layout. */
+  read(entry: LogEntry): void {
+    const { parse_from: field, layout_type: type } = this.settings;
+    const value = field.get(entry);
+    if (value === undefined) throw new Error(`there is no ${field} to read the time from`);
+    entry.timestamp = type === "epoch" ? epochTime(value, this.settings.layout) : this.parse(value);
+  }
+
+  private parse(value: LogValue): bigint {
+    if (typeof value !== "string") throw new Error(`a time is a string, not ${typeof value}`);
+    const iso = this.isIso ? isoTime(value) : undefined;
+    if (iso !== undefined) return iso;
+    if (this.parts === undefined) throw new Error("layout_type native is not for texts");
+    return parseTime(this.parts, value, this.location, BigInt(Date.now()) * 1_000_000n).nanos;
+  }
+}
+
+/** Those under which a time such as 2024-05-06T07:08:09.123Z is what `isoTime` reads. */
+const ISO_LAYOUTS = new Set([
+  "%Y-%m-%dT%H:%M:%S.%LZ",
+  "%Y-%m-%dT%H:%M:%S.%fZ",
+  "%Y-%m-%dT%H:%M:%S.%sZ",
+  "2006-01-02T15:04:05.999999999Z07:00",
+  "2006-01-02T15:04:05.000Z07:00",
+  "2006-01-02T15:04:05Z07:00",
+  "2006-01-02T15:04:05.999Z",
+]);
+
+/** A time such as 2024-05-06T07:08:09.123456789Z, which is what most have; undefined for any other. */
+function isoTime(text: string): bigint | undefined {
+  const { length } = text;
+  if (length < 20 || length > 30 || text.charCodeAt(length - 1) !== 90) return undefined;
+  if (text[4] !== "-" || text[7] !== "-" || text[10] !== "T" || text[13] !== ":" || text[16] !== ":") return undefined;
+  const [year, month, day] = [digits(text, 0, 4), digits(text, 5, 7), digits(text, 8, 10)];
+  const [hour, minute, second] = [digits(text, 11, 13), digits(text, 14, 16), digits(text, 17, 19)];
+  const ms = Date.UTC(year, month - 1, day, hour, minute, second);
+  // What is not a day or a time of day is left to who says so.
+  if (!(month >= 1 && month <= 12 && day >= 1 && hour < 24 && minute < 60 && second < 60)) return undefined;
+  if (day > 28 && new Date(ms).getUTCDate() !== day) return undefined;
+  if (length === 20) return BigInt(ms) * 1_000_000n;
+  if (text[19] !== "." || length === 21) return undefined;
+  const fraction = digits(text, 20, length - 1);
+  return Number.isNaN(fraction) || Number.isNaN(ms)
+    ? undefined
+    : BigInt(ms) * 1_000_000n + BigInt(fraction * 10 ** (9 - (length - 21)));
+}
+
+function digits(text: string, from: number, to: number): number {
+  let value = 0;
+  for (let i = from; i < to; i++) {
+    const digit = text.charCodeAt(i) - 48;
+    if (digit < 0 || digit > 9) return Number.NaN;
+    value = value * 10 + digit;
+  }
+  return value;
+}
+
+const NANOS: Readonly<Record<string, bigint>> = { s: 1_000_000_000n, ms: 1_000_000n, us: 1000n, ns: 1n };
+
+function epochTime(value: LogValue, layout: string): bigint {
+  const text = epochText(value, layout);
+  const found = /^([+-]?\d+)(?:\.(\d+))?$/.exec(text.trim());
+  const isFraction = layout.startsWith("s.");
+  if (found === null || (found[2] !== undefined) !== isFraction)
+    throw new Error(`${JSON.stringify(text.slice(0, 40))} is no time of the layout ${layout}`);
+  if (!isFraction) return BigInt(found[1]!) * NANOS[layout]!;
+  return BigInt(found[1]!) * NANOS.s! + BigInt(found[2]!) * NANOS[layout.slice(2)]!;
+}
+
+function epochText(value: LogValue, layout: string): string {
+  if (typeof value === "string") return value;
+  const isFraction = layout.startsWith("s.");
+  if (typeof value === "bigint") return isFraction ? `${value}.0` : String(value);
+  if (typeof value !== "number") throw new Error("a time since the epoch is a number or a string");
+  if (!isFraction) return String(BigInt(Math.trunc(value)));
+  return value.toFixed({ "s.ms": 3, "s.us": 6, "s.ns": 9 }[layout]);
+}
+
+function localZone(): string | undefined {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  return timeZone === "UTC" ? undefined : timeZone;
+}
