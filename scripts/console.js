@@ -56,8 +56,8 @@ function styles() {
 }
 
 /**
- * The runbook, for whoever follows the link of an alert: each alert is a section, and its links lead into this console. What
- * they lead to in other pages of the docs is not here, so that is only said.
+ * The runbook, for whoever follows the link of an alert: each alert is a section, and its links lead into this console. Other
+ * pages of the docs are not served, so they are only named.
  */
 function runbook() {
   const markdown = new MarkdownIt();
@@ -67,22 +67,23 @@ function runbook() {
     for (const child of token.children ?? []) {
       const link = child.attrGet("href");
       if (link?.startsWith(CONSOLE)) child.attrSet("href", link.slice(CONSOLE.length));
-      else if (link !== null && !link.startsWith("#")) {
-        child.tag = "span";
-        child.attrs = [];
-      }
     }
-  }
-  // What closes a link closes what it was turned into.
-  for (const { children } of tokens) {
-    const open = [];
-    for (const child of children ?? []) {
-      if (child.type === "link_open") open.push(child.tag);
-      else if (child.type === "link_close") child.tag = open.pop();
-    }
+    token.children = token.children?.map(withoutLinksToPages()) ?? null;
   }
   const body = markdown.renderer.render(tokens, markdown.options, {});
   return read("runbook.html").replace(/\{\{(\w+)\}\}/g, (_, name) => ({ ...names, body })[name]);
+}
+
+/** Links are not nested, so what closes one is what comes next. */
+function withoutLinksToPages() {
+  let page;
+  return (token) => {
+    if (token.type === "link_open") page = /^([\w-]+\.md)/.exec(token.attrGet("href"))?.[1];
+    if (page === undefined || !/^link_/.test(token.type)) return token;
+    const text = new token.constructor("text", "", 0);
+    text.content = token.type === "link_open" ? "" : ` (docs/${page})`;
+    return text;
+  };
 }
 
 /** Writes a file under a name that tells its content; gives its path on the server. */

@@ -24,6 +24,7 @@ export const SCENARIOS = {
   rate_limit: () => import("./rate-limit.js"),
   versioning: () => import("./versioning.js"),
   emit: () => import("./emit.js"),
+  tap: () => import("./tap.js"),
   collector: () => import("./collector.js"),
   micro: () => import("./micro.js"),
 };

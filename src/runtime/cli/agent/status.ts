@@ -1,7 +1,7 @@
 import type { ExporterStatus } from "../../contract/admin.js";
 import type { CommandContext } from "../command.js";
 import { type Column, table } from "../print/table.js";
-import { ageText, errorText, pluralize, roughByteSize, roughDuration } from "../print/text.js";
+import { ageText, errorText, exporterStates, pluralize, roughByteSize, roughDuration } from "../print/text.js";
 import { EXIT, type Output } from "../terminal.js";
 import { printJson } from "./report.js";
 import { withAgent } from "./with-agent.js";
@@ -43,11 +43,9 @@ function describe(exporters: readonly ExporterStatus[], origin: string, now: num
 }
 
 function summary(exporters: readonly ExporterStatus[]): string {
-  const well = exporters.filter(({ state }) => state === "UP").length;
   const waiting = exporters.reduce((sum, { queue }) => sum + queue.items, 0);
   const dead = exporters.reduce((sum, { deadLetters }) => sum + deadLetters.entries, 0);
-  const exportersText = `${well} of ${pluralize(exporters.length, "exporter")} UP`;
-  return `${exportersText}, ${pluralize(waiting, "record")} waiting, ${pluralize(dead, "dead letter")}.`;
+  return `${exporterStates(exporters)}, ${pluralize(waiting, "record")} waiting, ${pluralize(dead, "dead letter")}.`;
 }
 
 function rowOf({ id, state, breaker, queue, deadLetters, lastSentAt, failureRate }: ExporterStatus, now: number) {

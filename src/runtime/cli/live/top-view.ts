@@ -1,14 +1,15 @@
 import type { GraphDescription } from "../../contract/inspect/graph.js";
 import { painter, printable } from "../../kit/text/terminal.js";
 import { type Column, table } from "../print/table.js";
-import { pluralize, roughByteSize, roughDuration } from "../print/text.js";
+import { exporterStates, pluralize, roughByteSize, roughDuration } from "../print/text.js";
 
 /** What `GET /agent` answers, as far as it is shown. */
 export interface TopAgent {
   readonly name: string;
   readonly version: string;
   readonly state: string;
-  readonly startedAt: string;
+  /** Milliseconds since the epoch, as commands read all times of answers. */
+  readonly startedAt: number;
   readonly pipelines: readonly string[];
 }
 
@@ -108,7 +109,7 @@ export function topView(picture: TopPicture, size: TopSize): string[] {
 
 function headline({ agent, origin, sample }: TopPicture): string {
   const now = sample === undefined ? Date.now() : Date.parse(sample.at);
-  const up = roughDuration(Math.max(0, now - Date.parse(agent.startedAt)));
+  const up = roughDuration(Math.max(0, now - agent.startedAt));
   const time = new Date(now).toTimeString().slice(0, 8);
   return `${printable(agent.name)} ${agent.version} at ${origin}: ${agent.state}, up ${up}, ${time}`;
 }
@@ -117,11 +118,10 @@ function totals({ graph }: TopPicture, sample: TopSample): string {
   const sum = (kind: string, rate: keyof Rates) =>
     graph.nodes.filter((node) => node.kind === kind).reduce((all, { id }) => all + (sample.nodes[id]?.[rate] ?? 0), 0);
   const exporters = Object.values(sample.exporters);
-  const well = exporters.filter(({ state }) => state === "UP").length;
   const dead = exporters.reduce((all, { deadLetters }) => all + deadLetters, 0);
   const rates = `${rateText(sum("receiver", "in"))}/s in, ${rateText(sum("exporter", "out"))}/s sent`;
   const refused = `${rateText(sum("receiver", "refused"))}/s refused`;
-  return `${rates}, ${refused}; ${well} of ${pluralize(exporters.length, "exporter")} UP, ${pluralize(dead, "dead letter")}`;
+  return `${rates}, ${refused}; ${exporterStates(exporters)}, ${pluralize(dead, "dead letter")}`;
 }
 
 /** What feeds a pipeline without processors is one flow, whatever number of edges it has. */

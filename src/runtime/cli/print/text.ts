@@ -45,3 +45,14 @@ export function errorText({ class: kind, message }: { readonly class: string; re
   const text = message.startsWith(kind) || message === "" ? message || kind : `${kind}: ${message}`;
   return printable(text);
 }
+
+/** How exporters are, the worst first: "1 of 3 exporters DOWN, 2 UP". */
+export function exporterStates(exporters: readonly { readonly state: string }[]): string {
+  const counts = (["DOWN", "DEGRADED", "UP"] as const).flatMap((state) => {
+    const count = exporters.filter((each) => each.state === state).length;
+    return count === 0 ? [] : [[state, count] as const];
+  });
+  const all = pluralize(exporters.length, "exporter");
+  if (counts.length === 0) return all;
+  return counts.map(([state, count], i) => `${count}${i === 0 ? ` of ${all}` : ""} ${state}`).join(", ");
+}

@@ -48,7 +48,7 @@ describe("sluice top", () => {
     const { code, out } = await whileSending("a", sluice(["top", "--once", ...api]));
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^sluice \S+ at http:\S+: ready, up \S+, [\d:]+\n[\d.k]+\/s in, [\d.k]+\/s sent, 0\/s refused; 1 of 1 exporter UP/,
+      /^sluice \S+ at http:\S+: ready, up \d+(?:ms|s|m), [\d:]+\n[\d.k]+\/s in, [\d.k]+\/s sent, 0\/s refused; 1 of 1 exporter UP/,
     );
     expect(out).toMatch(/^PIPELINE +IN\/s +OUT\/s +DROPPED\/s +REFUSED\/s +FAILED\/s\nlogs +[1-9]/m);
     expect(out).toMatch(

@@ -41,7 +41,7 @@ function pictureOf(count: number, more: Partial<TopPicture> = {}): TopPicture {
       name: "sluice",
       version: "0.1.0",
       state: "ready",
-      startedAt: "2026-01-31T08:00:00.000Z",
+      startedAt: Date.parse("2026-01-31T08:00:00.000Z"),
       pipelines: numbers.map((i) => `logs/${i}`),
     },
     graph: { nodes, edges },
