@@ -100,6 +100,7 @@ export interface Entry {
   readonly replays?: number;
   readonly edits?: readonly Edit[];
   readonly movedFrom?: string;
+  readonly forwarded?: { readonly to: string; readonly state: string; readonly error?: string };
 }
 
 /** A change of an entry's payload by an operator; revision 0 is the payload as it came. */

@@ -286,7 +286,7 @@ export {
 } from "./kit/kafka/connection.js";
 export { jsonText, type KeyValueTree, plainObject, plainValue } from "./kit/messages/any-value.js";
 export { BatchIntake, type MessageOutcome } from "./kit/messages/batch-intake.js";
-export { deadLetterOf } from "./kit/messages/dead-letter-attributes.js";
+export { DEAD_LETTER_PREFIX, type DeadLetterAttributes, deadLetterOf } from "./kit/messages/dead-letter-attributes.js";
 export { loadClient, withClient } from "./kit/messages/load-client.js";
 export {
   type HeaderValue,

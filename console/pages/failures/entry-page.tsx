@@ -89,6 +89,9 @@ function EntryFacts({ entry }: { entry: Entry }) {
                 </a>,
               ],
             ] as const)),
+        ...(entry.forwarded === undefined
+          ? []
+          : ([["Forwarded to", text(`${entry.forwarded.to}, ${entry.forwarded.state}`)]] as const)),
         ...(entry.movedFrom === undefined ? [] : ([["Moved from", text(entry.movedFrom)]] as const)),
         ...(entry.parent === undefined
           ? []

@@ -11,6 +11,7 @@ import { type CompleteSettings, ERROR_CODES } from "../../runtime/kit.js";
 import { Admission, type AdmittedEntries } from "./admit/admission.js";
 import type { DeadLetterFilter } from "./dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
+import type { ForwardMarks } from "./dead-letters/forward-marks.js";
 import { type EntryEnd, type EntryOutcome, type GroupOutcome, givenUpWith } from "./entry/outcome.js";
 import type { BatchingOf, DeadLetterCause, QueueItem } from "./entry/queue-item.js";
 import type { DamageReporter } from "./operate/damage-reporter.js";
@@ -51,6 +52,8 @@ export interface EntryLifecycleServices {
   readonly prepare: PrepareReplayed;
   /** Told what becomes of entries that were replayed. */
   readonly tracker?: ReplayTracker | undefined;
+  /** Told what becomes of copies of dead letters of others. */
+  readonly forwardMarks?: ForwardMarks | undefined;
   /** How much of the queue is kept in memory. */
   readonly limits?: HeadLimits;
 }

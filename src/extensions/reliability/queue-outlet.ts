@@ -1,6 +1,8 @@
 import { type Delivery, StartError } from "../../plugin.js";
 import type { Batching, CompleteSettings, Entry, ExporterStatus, Outlet, OutletSettings } from "../../runtime/kit.js";
 import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
+import type { ForwardMarks } from "./dead-letters/forward-marks.js";
+import type { DeadLetterForwarder } from "./dead-letters/forwarder.js";
 import { mayBeSecret } from "./entry/client-metadata.js";
 import type { BatchingOf } from "./entry/queue-item.js";
 import { EntryLifecycle } from "./entry-lifecycle.js";
@@ -27,6 +29,10 @@ export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "
   readonly isEncrypted?: boolean;
   /** Told what becomes of entries that were replayed. */
   readonly tracker?: ReplayTracker | undefined;
+  /** Puts its dead letters into the queue of another exporter too. */
+  readonly forwarder?: DeadLetterForwarder | undefined;
+  /** Told what becomes of copies of dead letters of others. */
+  readonly forwardMarks?: ForwardMarks | undefined;
   /** Looks after its dead letters; gives the function that stops it. */
   readonly startMaintenance: (control: ExporterControl) => () => void;
 }
@@ -79,6 +85,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.lifecycle.admission.recount();
     this.registerGauges();
     this.stopMaintenance = this.outletSettings.startMaintenance(this);
+    this.outletSettings.forwarder?.start(this);
     this.lifecycle.policy.onOpened(this.store.stats.pending.entries);
     this.lifecycle.scheduler.start();
   }
@@ -115,6 +122,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
 
   async stop(): Promise<void> {
     this.stopMaintenance();
+    await this.outletSettings.forwarder?.stop();
     await this.deadLetters.stop();
     this.metrics.stop();
     await this.store.close();

@@ -27,6 +27,8 @@ import {
   type OutletSettings,
 } from "../../runtime/kit.js";
 import { startDeadLetterMaintenance } from "./dead-letters/dead-letter-maintenance.js";
+import { ForwardMarks } from "./dead-letters/forward-marks.js";
+import { DeadLetterForwarder } from "./dead-letters/forwarder.js";
 import { directPath } from "./direct-path.js";
 import type { NeededMetadata } from "./entry/client-metadata.js";
 import { journalSettings } from "./intake/journal-settings.js";
@@ -125,6 +127,7 @@ class Reliability implements Extension {
   private readonly defaults: ExporterSettings;
   private readonly context: ExtensionContext;
   private readonly controls = new Map<string, ExporterControl>();
+  private readonly forwardMarks: ForwardMarks;
   private readonly records: OperatorRecords;
   private readonly generation: string;
   private readonly createStore: ((exporter: string) => QueueStore) | undefined;
@@ -145,6 +148,7 @@ class Reliability implements Extension {
     this.defaults = defaults;
     this.context = context;
     this.generation = context.host.generation ?? new Date(context.clock.now()).toISOString();
+    this.forwardMarks = new ForwardMarks(this.controls, context.logger);
     const { host } = context;
     const mask = host.mask && ((batch: Batch) => host.mask!(batch));
     this.records = createOperatorRecords({
@@ -203,6 +207,8 @@ class Reliability implements Extension {
     const outlet = new QueueOutlet({
       ...outletSettings,
       settings,
+      forwarder: this.createForwarder(outletSettings, settings),
+      forwardMarks: this.forwardMarks,
       tracker: this.records.tracker,
       isEncrypted: this.keyring.active !== undefined,
       isBatching: layers.some((layer) => layer.sending_queue?.batch !== undefined),
@@ -212,6 +218,15 @@ class Reliability implements Extension {
     });
     this.controls.set(outletSettings.id, outlet);
     return outlet;
+  }
+
+  /** What is the default of all exporters does not hold for the one it names. */
+  private createForwarder(
+    { id, otherIds = [] }: OutletSettings,
+    { dead_letter: { forward_to: to } }: CompleteSettings,
+  ): DeadLetterForwarder | undefined {
+    if (to === "" || to === id || otherIds.includes(to)) return undefined;
+    return new DeadLetterForwarder(id, to, { ...this.services, controls: this.controls });
   }
 
   private createJournal({ durable, keepsRefused = false, ...journal }: JournalSettings): Journal | undefined {

@@ -61,6 +61,15 @@ export interface Entry {
   readonly edits?: readonly EntryEdit[];
   /** @internal The exporter whose dead letter it was before it was replayed to another. */
   readonly movedFrom?: string;
+  /** @internal Of a dead letter: the exporter that a copy of it was forwarded to, when, and what became of that. */
+  readonly forwarded?: {
+    readonly to: string;
+    readonly at: number;
+    readonly state: "queued" | "delivered" | "failed";
+    readonly error?: string;
+  };
+  /** @internal Of such a copy: the dead letter that it is one of. */
+  readonly forwardOf?: { readonly exporter: string; readonly id: string };
   /** @internal It lies here while it is moved, and also still in the queue it comes from: it must not be sent yet. */
   readonly arriving?: { readonly from: string };
 }

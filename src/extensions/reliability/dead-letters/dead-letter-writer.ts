@@ -8,6 +8,7 @@ import { excerptOf } from "./batch-excerpt.js";
 import type { DeadLetterFilter } from "./dead-letter-filter.js";
 import { FailureLog } from "./failure-log.js";
 import type { FailureNotifier } from "./failure-notifier.js";
+import type { DeadLetterForwarder } from "./forwarder.js";
 
 export interface DeadLetterWriterServices {
   readonly store: QueueStore;
@@ -18,6 +19,7 @@ export interface DeadLetterWriterServices {
   /** Log lines in ten seconds for single dead letters; 0: no limit. */
   readonly maxLogLines: number;
   readonly notifier: FailureNotifier;
+  readonly forwarder?: Pick<DeadLetterForwarder, "add"> | undefined;
   /** Counts and logs an entry that the store cannot give any more. */
   readonly onUnreadable: (entry: Entry, cause: StoreError) => void;
 }
@@ -90,6 +92,7 @@ export class DeadLetterWriter {
     const what = "could not be delivered: kept as a dead letter";
     this.log.write(entry, cause, entry.failure?.names ?? [], what);
     this.services.notifier.add(entry);
+    this.services.forwarder?.add(entry);
   }
 
   async stop(): Promise<void> {

@@ -37,6 +37,7 @@ export class QueueMetrics {
   readonly rejected: Counter;
   readonly deadLetterWriteFailures: Counter;
   readonly filteredOut: Counter;
+  readonly forwardFailed: Counter;
   readonly replaysFailed: Counter;
   readonly dropped: Counter;
   readonly limiterAllowed: Counter;
@@ -80,6 +81,10 @@ export class QueueMetrics {
       "Dead letters that could not be written; they are tried again.",
     );
     this.filteredOut = count("sluice_dead_letters_filtered_out", "Entries given up that the filter did not save.");
+    this.forwardFailed = count(
+      "sluice_dead_letter_forward_failures",
+      "Copies of dead letters of others that could not be delivered.",
+    );
     this.replaysFailed = count(
       "sluice_dead_letter_replays_failed",
       "Replayed entries that were given up again, each time counted.",

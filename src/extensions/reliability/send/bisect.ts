@@ -28,7 +28,7 @@ export function isWorthBisecting(error: AttemptError): boolean {
  */
 export function partsOf(entry: Entry, batch: Batch, sizes: readonly number[]): NewEntry[] {
   const { pipeline, source, enqueuedAt, generation, cycles, replays, history, firstFailedAt, lastError } = entry;
-  const { metadata, batchKey } = entry;
+  const { metadata, batchKey, forwardOf } = entry;
   const fields = {
     parent: rootOf(entry),
     cycles,
@@ -36,6 +36,7 @@ export function partsOf(entry: Entry, batch: Batch, sizes: readonly number[]): N
     history: history.map((attempt) => ({ requestItems: entry.items, ...attempt })),
     ...(firstFailedAt !== undefined && { firstFailedAt }),
     ...(lastError !== undefined && { lastError }),
+    ...(forwardOf !== undefined && { forwardOf }),
     ...(metadata !== undefined && { metadata, ...(batchKey !== undefined && { batchKey }) }),
   };
   const parts = cut(batch, sizes).filter((part) => part.count > 0);

@@ -1,6 +1,7 @@
 import type { Batch, Logger } from "../../../plugin.js";
 import type { AttemptError, ReplayEnd } from "../../../runtime/kit.js";
-import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
+import type { DeadLetterWriter, WriteOutcome } from "../dead-letters/dead-letter-writer.js";
+import type { ForwardMarks } from "../dead-letters/forward-marks.js";
 import type { EntryEnd, EntryOutcome } from "../entry/outcome.js";
 import { deadLetteredRefusal, droppedRefusal, lostRefusal } from "../entry/queue-errors.js";
 import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
@@ -19,6 +20,8 @@ export interface EntryCompletionServices {
   readonly logStoreError: (error: unknown) => void;
   /** Told what becomes of entries that were replayed. */
   readonly tracker?: Pick<ReplayTracker, "split" | "ended"> | undefined;
+  /** Told what becomes of copies of dead letters of others. */
+  readonly forwardMarks?: ForwardMarks | undefined;
 }
 
 const PENDING: EntryEnd = { isPending: true };
@@ -65,6 +68,7 @@ export class EntryCompletion {
     this.services.metrics.sent[sent.signal].add(sent.count);
     this.services.store.ack(item.ref);
     this.noteEnd(item, "delivered");
+    if (item.entry.forwardOf !== undefined) this.services.forwardMarks?.delivered(item.entry);
     item.delivery?.accept();
     return GONE;
   }
@@ -85,7 +89,9 @@ export class EntryCompletion {
 
   private async deadLetter(item: QueueItem, cause: DeadLetterCause): Promise<EntryEnd> {
     const { deadLetters, backlog } = this.services;
-    const written = await deadLetters.write(item, cause);
+    const written = await (item.entry.forwardOf === undefined
+      ? deadLetters.write(item, cause)
+      : this.endCopy(item, cause));
     if (written === "unwritten") {
       item.deadLetterCause = cause;
       backlog.delayForStore(item);
@@ -94,6 +100,27 @@ export class EntryCompletion {
     this.noteEnd(item, written === "saved" ? "failed_again" : "dropped", cause.error);
     item.delivery?.refuse(written === "gone" ? lostRefusal() : deadLetteredRefusal(item, cause, written));
     return GONE;
+  }
+
+  /** A copy of another exporter's dead letter becomes none of its own, unless nobody knows of that one. */
+  private async endCopy(item: QueueItem, cause: DeadLetterCause): Promise<WriteOutcome> {
+    const { forwardMarks, store, metrics, logger, deadLetters } = this.services;
+    const { id, forwardOf, items, signal } = item.entry;
+    try {
+      if (!(await forwardMarks?.failed(item.entry, cause.error))) return await deadLetters.write(item, cause);
+      store.ack(item.ref);
+      metrics.forwardFailed.add(1);
+      metrics.sendFailed[signal].add(cause.lost ?? items);
+      const details = { id, deadLetter: forwardOf!.id, of: forwardOf!.exporter, error: cause.error.class };
+      logger.warn(
+        { ...details, message: cause.error.message },
+        "a dead letter could not be forwarded; it is still kept",
+      );
+      return "discarded";
+    } catch (error) {
+      this.services.logStoreError(error);
+      return "unwritten";
+    }
   }
 
   private bisect(item: QueueItem, { batch, sizes, cause }: Extract<EntryOutcome, { kind: "bisect" }>): Completed {

@@ -58,6 +58,8 @@ function describeEntry(entry: Entry, now: number): string[] {
       ["Enqueued", timeAndAge(entry.enqueuedAt, now)],
       ["Split from", entry.parent],
       ["Moved from", entry.movedFrom],
+      ["Forwarded", entry.forwarded && forwardedText(entry.forwarded, now)],
+      ["Copy of", entry.forwardOf && `${entry.forwardOf.id}, a dead letter of ${entry.forwardOf.exporter}`],
       ...(failure === undefined ? [] : failureFields(failure, entry.items)),
       ["Error", failure === undefined && lastError ? errorText(lastError) : undefined],
       ["Attempts", `${entry.calls}${entry.calls === entry.attempts ? "" : `, of which ${entry.attempts} count`}`],
@@ -148,4 +150,10 @@ function fieldLines(all: readonly (readonly [string, string | undefined])[]): st
 /** JSON keeps control characters escaped by itself; what else a terminal might obey is escaped here. */
 function printableJson(value: unknown): string {
   return JSON.stringify(value, undefined, 2).split("\n").map(printable).join("\n");
+}
+
+/** Where a copy of the dead letter went, and how far it has come. */
+function forwardedText({ to, at, state, error }: NonNullable<Entry["forwarded"]>, now: number): string {
+  const fate = { queued: "in its queue", delivered: "delivered", failed: `not delivered: ${error ?? "unknown"}` };
+  return `to ${to}, ${timeAndAge(at, now)}: ${fate[state]}`;
 }

@@ -21,6 +21,7 @@ import {
   parseDefinition,
   readDefinitions,
 } from "./component-definitions.js";
+import { checkForwards, linkForwards } from "./forwards.js";
 import { checkHolding } from "./holding-processors.js";
 import {
   checkConfiguredSignals,
@@ -56,6 +57,8 @@ export function resolveConfig(written: MapNode, options: ResolveOptions): Resolv
   const extensions = linkExtensions(service, linkOptions);
   const unlisted = options.addDefaults ? unlistedDefaultExtensions(definitions, extensions) : [];
   const used = new Set([...pipelines.flatMap(linksOf).map(definitionOf), ...extensions.map(definitionOf), ...unlisted]);
+  const forwards = linkForwards(definitions, used, findings);
+  for (const { to } of forwards) used.add(to);
   const parsed = parseDefinitions(definitions, used, registry, findings);
   for (const connector of definitions.connectors.values()) {
     const component = used.has(connector) ? parsed.get(connector) : undefined;
@@ -71,6 +74,7 @@ export function resolveConfig(written: MapNode, options: ResolveOptions): Resolv
   const configOf = (definition: ComponentDefinition) => parsed.get(definition)?.config;
   checkHolding(pipelines, configOf, { intakeLimit, keepsJournals, findings });
   checkConfiguredSignals(pipelines, configOf, findings);
+  checkForwards(forwards, pipelines, configOf, findings);
   const asked = checkAuthenticators({ root, definitions, used, configOf, findings });
   // Where a name is wrong, what it meant is not used for that reason alone.
   if (!findings.hasErrors) warnOfUnused(definitions, used, findings);

@@ -234,6 +234,9 @@ const createDeadLetterSchema = (condition: z.ZodType<string>) =>
       )
         .optional()
         .meta({ description: "Which records are worth keeping." }),
+      forward_to: z.string().optional().meta({
+        description: "An exporter that gets a copy of every dead letter, beside keeping it. Empty: none.",
+      }),
       notify: section(
         z.strictObject({
           url: secret()
@@ -401,6 +404,7 @@ export const DEFAULT_SETTINGS = {
     drop: "oldest",
     max_log_lines: 20,
     filter: { never_save: [], always_save: [], save_if: "" },
+    forward_to: "",
     notify: { url: "", headers: {}, interval: "60s" },
     auto_replay: { enabled: false, interval: "60s", batch_size: 50, max_age: "24h", max_replays: 3 },
   },

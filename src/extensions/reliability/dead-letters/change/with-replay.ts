@@ -15,7 +15,7 @@ interface ReplayMark {
  * the same entry, with the same id and so the same idempotency key. When it first failed at all is not forgotten.
  */
 export function withReplay(entry: Entry, { at, by, generation, replayId }: ReplayMark): Entry {
-  const { failure, failingSince, lastAttemptAt, lastError, ...rest } = entry;
+  const { failure, failingSince, lastAttemptAt, lastError, forwarded: _, ...rest } = entry;
   if (failure === undefined) throw new RangeError(`${entry.id} is no dead letter`);
   const cycle: Cycle = {
     failure,
