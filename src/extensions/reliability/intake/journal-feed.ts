@@ -14,6 +14,7 @@ import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import { partialSuccessError } from "../entry/queue-errors.js";
 import { type DeadLetterCause, type QueueItem, withDelay, withFailure } from "../entry/queue-item.js";
 import type { DamageReporter } from "../operate/damage-reporter.js";
+import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { STORE_RETRY_MS } from "../schedule/backlog.js";
 import { type Backoff, createBackoff, maxDelay } from "../schedule/backoff.js";
 import { DelayQueue } from "../schedule/delay-queue.js";
@@ -36,6 +37,7 @@ export interface JournalFeedServices {
   /** What is done to entries that came under another config. */
   readonly prepare: PrepareReplayed;
   readonly deadLetters: DeadLetterWriter;
+  readonly metrics: Pick<QueueMetrics, "sent">;
   readonly damageReporter: DamageReporter;
   readonly clock: Clock;
   readonly random: () => number;
@@ -215,6 +217,8 @@ export class JournalFeed implements AdmittedEntries {
       this.recent.sent();
       if (outcome.message !== "") this.logPartial(outcome.message);
       const rejected = possiblyRejected(outcome);
+      const { signal, items } = item.entry;
+      this.services.metrics.sent[signal].add(Math.max(0, items - rejected));
       if (rejected > 0) return void this.deadLetter(item, partialCause(item, { ...outcome, rejected }));
       this.services.store.ack(item.ref);
       this.ownFailures.ended(item.ref, true);

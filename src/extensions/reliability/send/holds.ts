@@ -224,7 +224,9 @@ function asFaultOfData({ category: _, ...error }: AttemptError): AttemptError {
 
 /** What to look at, by the status. */
 function adviceOn(errorClass: string): string {
-  if (/\b(401|402|407)$|UNAUTHENTICATED/.test(errorClass))
+  if (/\b407$/.test(errorClass))
+    return "it is the proxy that refuses: write its user and password into proxy_url, or into the proxy of the environment, and restart the agent";
+  if (/\b(401|402)$|UNAUTHENTICATED/.test(errorClass))
     return "the credentials are missing, wrong or have expired: renew what stands under headers, or what auth names, and restart the agent if it is in the config";
   if (/\b403$|PERMISSION_DENIED/.test(errorClass))
     return "the credentials may not write this signal here: grant the right, or use other credentials";

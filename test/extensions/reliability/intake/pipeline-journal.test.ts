@@ -57,14 +57,17 @@ service:
 }
 
 describe("a pipeline whose processor holds deliveries", () => {
-  it("answers when what came is in its journal, and hands it on", async () => {
+  it("answers when what came is in its journal, hands it on, and counts it", async () => {
     const { components, arrived, release, bodiesHeld } = holding();
-    const { hand, directory } = await start({}, { components });
+    const { hand, directory, metrics } = await start({}, { components });
+    const sent = () => metrics.value("otelcol_exporter_sent_log_records", { exporter: "intake/logs" });
     expect(await hand(logs("a", "b"))).toMatchObject(ACCEPTED);
     await expect.poll(() => bodiesHeld()).toEqual(["a", "b"]);
     expect(existsSync(join(directory, "intake%2flogs"))).toBe(true);
+    expect(sent()).toBe(0);
     release();
     await expect.poll(() => arrived).toEqual(["a", "b"]);
+    await expect.poll(sent).toBe(2);
   });
 
   it("hands on again, with its origin, what was inside when it stopped, and nothing that was delivered", async () => {

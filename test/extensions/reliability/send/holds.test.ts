@@ -55,8 +55,18 @@ describe("a backend that refuses everything", () => {
       expect(queue.outlet.status()).toMatchObject({ state: "UP" });
       expect(queue.outlet.status().refused).toBeUndefined();
       expect(queue.metrics.value("sluice_exporter_held")).toBe(0);
+      expect(queue.lines.filter(({ message }) => message.includes("takes again what it refused"))).toMatchObject([
+        { level: "info", fields: { signal: "logs" } },
+      ]);
     },
   );
+
+  it("with 407 is a proxy, and the advice is about that", async () => {
+    const queue = await startQueue({ backend: refusesAll(407).backend, settings: UNTIMED });
+    queue.send("a");
+    await queue.pass(600_000, 10_000);
+    expect(queue.outlet.status().refused?.advice).toContain("proxy_url");
+  });
 
   it("costs entries no attempts", async () => {
     const { backend } = refusesAll(401);
