@@ -40,3 +40,14 @@ describe("an exporter is DEGRADED", () => {
     expect(queue.outlet.status().state).toBe("DEGRADED");
   });
 });
+
+it("says whether calls fail more often than they did", async () => {
+  const settings = { retry_on_failure: { enabled: false }, circuit_breaker: { enabled: false } };
+  const queue = await startQueue({ settings, backend: down });
+  expect(queue.outlet.status().failureTrend).toBe("steady");
+  queue.send("a");
+  await queue.settle();
+  expect(queue.outlet.status().failureTrend).toBe("rising");
+  await queue.pass(400_000, 10_000);
+  expect(queue.outlet.status().failureTrend).toBe("falling");
+});
