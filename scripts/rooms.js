@@ -66,6 +66,7 @@ export const ROOMS = [
     imports: [...CONTRACT, "src/runtime/kit/", "src/runtime/ottl/functions/text/"],
   },
   { path: "src/runtime/kit/match/", purpose: "patterns in linear time" },
+  { path: "src/runtime/kit/shared/", purpose: "state that several agents share through Redis" },
   {
     path: "src/runtime/kit/messages/",
     purpose: "what all brokers share: messages read, written and handed in; loading their client libraries",

@@ -311,6 +311,17 @@ export { operatorsSchema } from "./kit/log-operators/operator-schema.js";
 export { parseLayout } from "./ottl/functions/text/time-layout.js";
 export { parseTime } from "./ottl/functions/text/time-parse.js";
 
+// State that several agents share.
+
+export {
+  checkSharedState,
+  SharedRedis,
+  type SharedRedisConfig,
+  sharedRedisOf,
+  sharedStateKeys,
+} from "./kit/shared/shared-redis.js";
+export { withResource } from "./kit/shared/with-resource.js";
+
 // Text, patterns, hashes and counters.
 
 export { crc32c, maskCrc } from "./kit/crc32c.js";

@@ -1,4 +1,5 @@
 import { Allowance, type Limit } from "./allowance.js";
+import type { Lease } from "./lease.js";
 
 /**
  * The allowances of a bounded number of keys.
@@ -15,13 +16,17 @@ export class AllowanceTable {
   readonly overflow: Allowance;
   private readonly limit: Limit;
   private readonly maxKeys: number;
+  private readonly lease: ((key: string) => Lease) | undefined;
   /** The one taken from longest ago first. */
   private readonly byKey = new Map<string, Allowance>();
 
-  constructor(limit: Limit, maxKeys: number) {
+  /** `lease` gives those of its allowances their share of what agents have together. */
+  constructor(limit: Limit, maxKeys: number, lease?: (key: string) => Lease) {
     this.limit = limit;
     this.maxKeys = maxKeys;
+    this.lease = lease;
     this.overflow = new Allowance(limit, true);
+    this.overflow.lease = lease?.("overflow");
   }
 
   get size(): number {
@@ -35,6 +40,7 @@ export class AllowanceTable {
     this.forgetIdle(now, batchSerial);
     if (this.byKey.size >= this.maxKeys) return this.overflow;
     const allowance = new Allowance(this.limit);
+    allowance.lease = this.lease?.(`key:${key}`);
     if (!this.overflow.isIdle(now)) allowance.inherit(this.overflow);
     this.byKey.set(key, allowance);
     return allowance;

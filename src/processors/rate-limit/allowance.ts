@@ -1,3 +1,5 @@
+import type { Lease } from "./lease.js";
+
 /** So many in any window of this length, and `burst` more after a quiet time. */
 export interface Limit {
   readonly limit: number;
@@ -31,6 +33,8 @@ export class Allowance {
   room = 0;
   asked = 0;
   taken = 0;
+  /** What is here of the permits that all agents share; undefined when none are shared. */
+  lease: Lease | undefined;
   /** Whether something was ever taken from it, and not only inherited. */
   wasTakenFrom = false;
 

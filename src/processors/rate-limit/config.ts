@@ -2,12 +2,16 @@ import { z } from "zod";
 import { duration, SIGNALS, type Signal, secret, section } from "../../plugin.js";
 import {
   type Condition,
+  checkSharedState,
   compileIn,
   ottlIssue,
   parseRecordPattern,
   RECORD_CONTEXTS,
   type RecordPattern,
   recordPattern,
+  type SharedRedisConfig,
+  sharedRedisOf,
+  sharedStateKeys,
 } from "../../runtime/kit.js";
 import type { Limit } from "./allowance.js";
 import { type KeyPart, parseKeyPart } from "./record-key.js";
@@ -60,6 +64,7 @@ const rawSchema = z.strictObject({
     .array(z.union([recordPattern(), bypassRule]))
     .default([])
     .meta({ description: "Records that no limit counts." }),
+  ...sharedStateKeys,
 });
 
 /** A rule that lets records by; all that it has must hold. */
@@ -77,10 +82,12 @@ export interface RateLimitConfig {
   readonly maxKeys: number;
   readonly onExcess: "drop" | "dead_letter" | "refuse";
   readonly bypass: readonly BypassRule[];
+  /** Where the limits are shared with other agents, if they are. */
+  readonly shared: SharedRedisConfig | undefined;
 }
 
 type RawRateLimitConfig = z.infer<typeof rawSchema>;
-export const rateLimitSchema = rawSchema.transform((config, context): RateLimitConfig => {
+export const rateLimitSchema = rawSchema.superRefine(checkSharedState).transform((config, context): RateLimitConfig => {
   const perKey = { limit: config.limit ?? 1000, windowMs: config.window, burst: config.burst };
   return {
     perKey,
@@ -93,6 +100,7 @@ export const rateLimitSchema = rawSchema.transform((config, context): RateLimitC
     maxKeys: config.max_keys,
     onExcess: config.on_excess,
     bypass: config.bypass.map((rule, i) => bypassRuleOf(rule, i, context)),
+    shared: sharedRedisOf(config),
   };
 });
 

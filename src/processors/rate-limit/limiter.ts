@@ -6,6 +6,13 @@ import { bypassFor } from "./bypass.js";
 import type { RateLimitConfig } from "./config.js";
 import { Judge, type Judgement } from "./judge.js";
 import { RecordKeys } from "./record-key.js";
+import type { SharedPermits } from "./shared-permits.js";
+
+/** The limits that agents have together. */
+export interface SharedLimits {
+  readonly perKey: SharedPermits;
+  readonly global: SharedPermits | undefined;
+}
 
 /**
  * Decides, batch by batch, which records pass. `judge`, then either `commit`, which counts those that pass, or `cancel`,
@@ -17,17 +24,20 @@ export class Limiter {
   private readonly onError: OnOttlError;
   private readonly table: AllowanceTable;
   private readonly global: Allowance | undefined;
+  private readonly shared: SharedLimits | undefined;
   private batchSerial = 0;
   private now = 0;
   private readonly keys: string[] = [];
   private readonly allowances: Allowance[] = [];
 
-  constructor(config: RateLimitConfig, clock: Clock, onError: OnOttlError) {
+  constructor(config: RateLimitConfig, clock: Clock, onError: OnOttlError, shared?: SharedLimits) {
     this.config = config;
     this.clock = clock;
     this.onError = onError;
-    this.table = new AllowanceTable(config.perKey, config.maxKeys);
+    this.shared = shared;
+    this.table = new AllowanceTable(config.perKey, config.maxKeys, shared && ((key) => shared.perKey.lease(key)));
     this.global = config.global && new Allowance(config.global);
+    if (this.global !== undefined) this.global.lease = shared?.global?.lease("global");
   }
 
   /** Keys that have an allowance of their own. */
@@ -54,8 +64,23 @@ export class Limiter {
     return judge;
   }
 
+  /**
+   * What resolves when more permits of those that agents share are here, or it is known that there are none; undefined when
+   * nothing could come of it. Called after `judge` when something was over a limit; the batch is to be judged again then.
+   */
+  fetchLacking(): Promise<unknown> | undefined {
+    if (!this.shared?.perKey.isUp) return undefined;
+    const fetches = this.leased().flatMap(([permits, { lease, asked, room }]) => {
+      const lacking = Math.min(asked, permits.capacity) - lease!.available(this.now);
+      const mayAsk = asked > room && lacking > 0 && !lease!.isAsking && this.now >= lease!.deniedUntil;
+      return mayAsk ? [permits.fetch(lease!, lacking)] : [];
+    });
+    return fetches.length === 0 ? undefined : Promise.all(fetches);
+  }
+
   /** Counts what `judge` let pass. */
   commit(): void {
+    this.spendLeases();
     if (this.global !== undefined && this.global.taken > 0) this.global.take(this.global.taken, this.now);
     for (const [i, allowance] of this.allowances.entries()) {
       const key = this.keys[i]!;
@@ -78,11 +103,30 @@ export class Limiter {
     for (const [i, allowance] of this.allowances.entries()) {
       // Of the overflow several keys ask together, so one day a part of them may be elsewhere.
       const asked = allowance.isShared ? Math.min(allowance.asked, allowance.capacity) : allowance.asked;
-      wait = Math.max(wait, allowance.waitFor(asked, now));
+      wait = Math.max(wait, allowance.waitFor(asked, now), (allowance.lease?.deniedUntil ?? now) - now);
       this.table.forgetIfUnused(this.keys[i]!, now);
     }
     this.forgetBatch();
     return wait;
+  }
+
+  /** The allowances of this batch, each with where its permits come from. */
+  private leased(): [SharedPermits, Allowance][] {
+    const { shared, global } = this;
+    if (shared === undefined) return [];
+    const perKey = this.allowances.map((allowance): [SharedPermits, Allowance] => [shared.perKey, allowance]);
+    return global === undefined || shared.global === undefined ? perKey : [...perKey, [shared.global, global]];
+  }
+
+  /** What passes is taken from the leases too, and what the next batches will need is fetched meanwhile. */
+  private spendLeases(): void {
+    if (this.shared === undefined) return;
+    const now = this.clock.monotonic();
+    for (const [permits, { lease, asked, taken }] of this.leased()) {
+      lease!.take(taken, this.now);
+      lease!.note(asked, now);
+      if (permits.isUp) void permits.fetch(lease!, lease!.wanted(now, permits.maxAhead));
+    }
   }
 
   private find(key: string): Allowance {
@@ -97,7 +141,9 @@ export class Limiter {
 
   private openForBatch(allowance: Allowance): void {
     allowance.batchSerial = this.batchSerial;
-    allowance.room = allowance.available(this.now);
+    const room = allowance.available(this.now);
+    const isShared = allowance.lease !== undefined && this.shared?.perKey.isUp;
+    allowance.room = isShared ? Math.min(room, allowance.lease!.available(this.now)) : room;
     allowance.asked = 0;
     allowance.taken = 0;
   }

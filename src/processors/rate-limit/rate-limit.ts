@@ -10,12 +10,13 @@ import {
   type Setback,
   SIGNALS,
 } from "../../plugin.js";
-import { ERROR_CODES, errorHandler, partitionByMarks } from "../../runtime/kit.js";
+import { ERROR_CODES, errorHandler, partitionByMarks, SharedRedis, withResource } from "../../runtime/kit.js";
 import type { Limit } from "./allowance.js";
 import { type RateLimitConfig, rateLimitSchema } from "./config.js";
 import type { Judgement } from "./judge.js";
-import { Limiter } from "./limiter.js";
+import { Limiter, type SharedLimits } from "./limiter.js";
 import { limiterMetrics } from "./metrics.js";
+import { SharedPermits } from "./shared-permits.js";
 
 /**
  * Lets so many records of a key, and of all keys, pass in any window. What is over the limit is dropped (and still kept
@@ -29,12 +30,18 @@ export const rateLimit = defineProcessor<RateLimitConfig>({
   zone: "rate_limit",
   schema: rateLimitSchema,
   create(config, context) {
-    const limiter = new Limiter(config, context.clock, errorHandler("ignore", context)!);
+    const { id, pipeline, clock } = context;
+    const redis = config.shared && new SharedRedis(config.shared, context, { processor: id, pipeline });
+    const limiter = new Limiter(
+      config,
+      clock,
+      errorHandler("ignore", context)!,
+      redis && sharedLimits(redis, config, context),
+    );
     const metrics = limiterMetrics(config.onExcess, context, () => limiter.size);
     const logExcess = limitExceededLog(config, context);
     const excess = EXCESS_HANDLERS[config.onExcess];
-    return eachBatch((batch, { origin }) => {
-      const judgement = limiter.judge(batch, origin);
+    const finish = (batch: Batch, judgement: Judgement): BatchResult => {
       metrics.count(judgement);
       if (judgement.marks === undefined) {
         limiter.commit();
@@ -42,9 +49,27 @@ export const rateLimit = defineProcessor<RateLimitConfig>({
       }
       logExcess(judgement);
       return excess(batch, judgement, limiter, config);
+    };
+    const processor = eachBatch((batch, { origin }) => {
+      const judgement = limiter.judge(batch, origin);
+      const fetching = judgement.marks === undefined ? undefined : limiter.fetchLacking();
+      if (fetching === undefined) return finish(batch, judgement);
+      return fetching.then(() => finish(batch, limiter.judge(batch, origin)));
     });
+    return withResource(processor, redis);
   },
 });
+
+/** Agents whose processors and pipelines have the same names share their limits. */
+function sharedLimits(
+  redis: SharedRedis,
+  { perKey, global }: RateLimitConfig,
+  { id, pipeline, clock }: ProcessorContext,
+): SharedLimits {
+  const name = `${redis.config.prefix}:{${id}:${pipeline}}`;
+  const permits = (limit: Limit) => new SharedPermits(redis, limit, name, clock);
+  return { perKey: permits(perKey), global: global && permits(global) };
+}
 
 type ExcessHandler = (batch: Batch, judgement: Judgement, limiter: Limiter, config: RateLimitConfig) => BatchResult;
 

@@ -1,6 +1,8 @@
 import { defineProcessor, eachBatch, type ProcessorContext } from "../../../plugin.js";
+import { SharedRedis, sharedRedisOf, withResource } from "../../../runtime/kit.js";
 import { AdaptiveRules } from "./adaptive-rules.js";
 import { type AdaptiveSamplingConfig, adaptiveSamplingSchema } from "./config.js";
+import { CountExchange } from "./count-exchange.js";
 import { RateFactor, SPIKE_FACTOR } from "./rate-factor.js";
 import { RateSampler } from "./rate-sampler.js";
 
@@ -16,29 +18,41 @@ export const adaptiveSampling = defineProcessor<AdaptiveSamplingConfig>({
   schema: adaptiveSamplingSchema,
   create(config, context) {
     const signal = context.signal === "logs" ? "logs" : "traces";
-    const pressure = rateFactorOf(config, context);
+    const { pressure, counts } = rateFactorOf(config, context);
     const rules = new AdaptiveRules(signal, config, pressure);
     const sampler = new RateSampler(signal, { seed: config.hash_seed, random: context.random }, rules);
-    return eachBatch((batch) => {
+    const processor = eachBatch((batch) => {
       pressure.addRecords(batch.count);
       const kept = sampler.sample(batch);
       rules.report(context.metrics);
       return kept.count === 0 && batch.count > 0 ? null : kept;
     });
+    return withResource(processor, counts);
   },
 });
 
-/** All pipelines that one processor is in see the same load and the same errors: a trace's logs and spans go alike. */
-const rateFactors = new WeakMap<AdaptiveSamplingConfig, RateFactor>();
+interface Pressure {
+  readonly pressure: RateFactor;
+  /** What agents tell each other of it, if they do. */
+  readonly counts: CountExchange | undefined;
+}
 
-function rateFactorOf(config: AdaptiveSamplingConfig, { clock, metrics, logger }: ProcessorContext): RateFactor {
+/** All pipelines that one processor is in see the same load and the same errors: a trace's logs and spans go alike. */
+const rateFactors = new WeakMap<AdaptiveSamplingConfig, Pressure>();
+
+function rateFactorOf(config: AdaptiveSamplingConfig, context: ProcessorContext): Pressure {
   const known = rateFactors.get(config);
   if (known !== undefined) return known;
+  const { id, clock, metrics, logger } = context;
   const pressure = new RateFactor(config, clock, (isSpike) => {
     if (isSpike) logger.warn({}, "many errors: sampling is off until there are fewer");
     else logger.info({}, "fewer errors: sampling is on again");
   });
-  rateFactors.set(config, pressure);
+  const shared = sharedRedisOf(config);
+  const counts =
+    shared &&
+    new CountExchange(new SharedRedis(shared, context, { processor: id }), `${shared.prefix}:{${id}}`, clock, pressure);
+  rateFactors.set(config, { pressure, counts });
   metrics.gauge(
     "sluice_adaptive_sampling_factor",
     { description: "What the rates are multiplied with under load; 1 during an error spike." },
@@ -47,5 +61,5 @@ function rateFactorOf(config: AdaptiveSamplingConfig, { clock, metrics, logger }
   metrics.gauge("sluice_adaptive_sampling_error_spike", { description: "1 while all is kept for the errors." }, () =>
     pressure.now() === SPIKE_FACTOR ? 1 : 0,
   );
-  return pressure;
+  return { pressure, counts };
 }

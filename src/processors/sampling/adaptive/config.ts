@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { duration, section } from "../../../plugin.js";
+import { checkSharedState, sharedStateKeys } from "../../../runtime/kit.js";
 import { parseValuePath, type ValuePath } from "./value-path.js";
 
 const rate = () => z.number().min(0, "expected a rate from 0 to 1").max(1, "expected a rate from 0 to 1");
@@ -114,7 +115,9 @@ export const adaptiveSamplingSchema = z
       .nonnegative()
       .default(50_000)
       .meta({ description: "How many traces keep the load tier they began with." }),
+    ...sharedStateKeys,
   })
+  .superRefine(checkSharedState)
   .superRefine(({ load: { tiers, window }, error_spike: spike }, context) => {
     for (const [i, { above }] of tiers.entries()) {
       if (i > 0 && above <= tiers[i - 1]!.above)

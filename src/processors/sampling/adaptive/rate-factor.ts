@@ -1,18 +1,20 @@
 import type { Clock } from "../../../plugin.js";
 import type { AdaptiveSamplingConfig, ErrorSpikeConfig, LoadConfig } from "./config.js";
+import type { CountingSide, Counts } from "./count-exchange.js";
 import { SlidingCount } from "./sliding-count.js";
 
 /** What a factor is during a spike: it raises every rate but 0 to 1. */
 export const SPIKE_FACTOR = Number.POSITIVE_INFINITY;
 
 /** What the rates are multiplied with: it follows from the load and the errors that all pipelines of one processor see. */
-export class RateFactor {
+export class RateFactor implements CountingSide {
   private readonly load: LoadTiers | undefined;
   private readonly spike: ErrorSpike | undefined;
   private readonly traces: TraceFactors;
   private readonly onSpike: (isSpike: boolean) => void;
   /** What the rates of the present batch are multiplied with. */
   current = 1;
+  private own = { records: 0, errors: 0 };
 
   /** `onSpike` is told when a spike begins and when it ends. */
   constructor(config: AdaptiveSamplingConfig, clock: Clock, onSpike: (isSpike: boolean) => void) {
@@ -28,6 +30,23 @@ export class RateFactor {
 
   /** Called with every batch, before its records are decided. */
   addRecords(records: number): void {
+    this.own.records += records;
+    this.countRecords(records);
+  }
+
+  takeOwn(): Counts {
+    const { own } = this;
+    this.own = { records: 0, errors: 0 };
+    return own;
+  }
+
+  /** What other agents have seen of the same load. */
+  addOthers({ records, errors }: Counts): void {
+    if (errors > 0) this.spike?.add(errors);
+    this.countRecords(records);
+  }
+
+  private countRecords(records: number): void {
     this.load?.addRecords(records);
     const wasSpike = this.isSpike;
     this.current = this.now();
@@ -40,6 +59,7 @@ export class RateFactor {
   }
 
   addErrors(errors: number): void {
+    this.own.errors += errors;
     this.spike?.add(errors);
   }
 

@@ -26,8 +26,12 @@ export async function loadClient<T>(name: string): Promise<T> {
 /** A schema that also says, with the place in the config, which package is missing and how to install it. */
 export function withClient<S extends z.ZodType>(name: string, schema: S): S {
   return schema.superRefine((_config, context) => {
-    if (findClient(name) === undefined) context.addIssue({ code: "custom", message: missingClient(name) });
+    if (!hasClient(name)) context.addIssue({ code: "custom", message: missingClient(name) });
   }) as S;
+}
+
+export function hasClient(name: string): boolean {
+  return findClient(name) !== undefined;
 }
 
 export function missingClient(name: string): string {

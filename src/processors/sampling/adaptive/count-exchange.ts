@@ -1,0 +1,78 @@
+import type { Clock } from "../../../plugin.js";
+import type { SharedRedis } from "../../../runtime/kit.js";
+
+/** What others have counted reaches us within this time. */
+const EXCHANGE_MS = 1000;
+const FORGET_MS = 3_600_000;
+
+const ADD = `
+local totals = {redis.call("HINCRBY", KEYS[1], "records", ARGV[1]), redis.call("HINCRBY", KEYS[1], "errors", ARGV[2])}
+redis.call("PEXPIRE", KEYS[1], ARGV[3])
+return totals`;
+
+export interface Counts {
+  readonly records: number;
+  readonly errors: number;
+}
+
+export interface CountingSide {
+  /** What was counted here since the last call. */
+  takeOwn(): Counts;
+  /** What was counted by others since the last call. */
+  addOthers(counts: Counts): void;
+}
+
+/**
+ * Adds what is counted here to what all agents count, once a second, and hears how much the others have: the difference of two
+ * totals without our own part. No batch waits for it. While the server is away, and from one answer to the next, the others are not seen.
+ * Several pipelines may start it; it ends with the last.
+ */
+export class CountExchange {
+  private readonly redis: SharedRedis;
+  private readonly key: string;
+  private readonly clock: Clock;
+  private readonly side: CountingSide;
+  private users = 0;
+  private totals: Counts | undefined;
+  private cancel = () => {};
+
+  constructor(redis: SharedRedis, key: string, clock: Clock, side: CountingSide) {
+    this.redis = redis;
+    this.key = key;
+    this.clock = clock;
+    this.side = side;
+  }
+
+  start(): void {
+    if (this.users++ > 0) return;
+    this.redis.start();
+    this.schedule();
+  }
+
+  stop(): void {
+    if (--this.users > 0) return;
+    this.cancel();
+    this.redis.stop();
+  }
+
+  private schedule(): void {
+    this.cancel = this.clock.after(EXCHANGE_MS, () => {
+      void this.exchange().then(() => this.users > 0 && this.schedule());
+    });
+  }
+
+  private async exchange(): Promise<void> {
+    const own = this.side.takeOwn();
+    const answer = await this.redis.run((redis) => redis.eval(ADD, 1, this.key, own.records, own.errors, FORGET_MS));
+    const before = this.totals;
+    this.totals = undefined;
+    if (answer === undefined) return;
+    const [records, errors] = answer as [number, number];
+    this.totals = { records, errors };
+    if (before === undefined || records < before.records + own.records) return; // the server has begun anew
+    this.side.addOthers({
+      records: records - before.records - own.records,
+      errors: Math.max(0, errors - before.errors - own.errors),
+    });
+  }
+}

@@ -1,0 +1,79 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Lease } from "../../../src/processors/rate-limit/lease.js";
+
+const WINDOW = 1000;
+/** Long, so that what a law without it would let pass is found. */
+const LIFE = 400;
+const LIMIT = 100;
+
+interface Use {
+  readonly at: number;
+  readonly count: number;
+}
+
+describe("leases", () => {
+  it("let no more pass in any window than was granted in a window and the life of a permit, whoever has them", () => {
+    const step = fc.record({
+      after: fc.integer({ min: 0, max: 300 }),
+      agent: fc.integer({ min: 0, max: 2 }),
+      want: fc.integer({ min: 1, max: 100 }),
+      use: fc.integer({ min: 0, max: 100 }),
+      /** How long the question and the answer are under way. */
+      delay: fc.integer({ min: 0, max: 300 }),
+      returns: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+        const leases = [0, 1, 2].map(() => new Lease("k", LIFE));
+        const granted: { at: number; count: number; slot: string }[] = [];
+        const uses: Use[] = [];
+        let now = 0;
+        const arriving: { at: number; run: () => void }[] = [];
+        for (const { after, agent, want, use, delay, returns } of steps) {
+          now += after;
+          for (const one of arriving.filter(({ at }) => at <= now)) {
+            one.run();
+            arriving.splice(arriving.indexOf(one), 1);
+          }
+          const lease = leases[agent]!;
+          const count = Math.min(use, lease.available(now));
+          lease.take(count, now);
+          if (count > 0) uses.push({ at: now, count });
+          for (const [slot, permits] of returns ? lease.takeUnused(now) : [])
+            granted.find((one) => one.slot === slot)!.count -= permits;
+          // The granter answers at some moment between question and arrival: here at the latest of them, which is the worst.
+          const grantedAt = now + delay;
+          const inSpan = sum(granted.filter(({ at }) => at > grantedAt - WINDOW - LIFE));
+          const permits = Math.min(want, LIMIT - inSpan);
+          if (permits <= 0) continue;
+          const slot = String(granted.length);
+          granted.push({ at: grantedAt, count: permits, slot });
+          const askedAt = now;
+          arriving.push({ at: grantedAt, run: () => lease.add(permits, slot, askedAt) });
+        }
+        for (const { at } of uses)
+          expect(sum(uses.filter((use) => use.at >= at && use.at < at + WINDOW))).toBeLessThanOrEqual(LIMIT);
+      }),
+      { numRuns: 2000 },
+    );
+  });
+
+  it("asks ahead for as many as were asked for lately, and for none while enough are here", () => {
+    const lease = new Lease("k", 50);
+    lease.note(30, 0);
+    expect(lease.wanted(0, 100)).toBe(30);
+    lease.add(30, "1", 0);
+    expect(lease.wanted(1, 100)).toBe(0);
+    lease.take(20, 2);
+    expect(lease.wanted(2, 100)).toBe(20);
+    expect(lease.wanted(2, 15)).toBe(0);
+    expect(lease.wanted(40, 100)).toBe(30);
+    expect(lease.available(50)).toBe(0);
+    expect(lease.takeUnused(50)).toEqual([["1", 10]]);
+  });
+});
+
+function sum(all: readonly { readonly count: number }[]): number {
+  return all.reduce((total, { count }) => total + count, 0);
+}
