@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { Clock } from "../../plugin.js";
 import { encodeGrpcMessage, encodeStatus, GRPC_STATUS, grpcFrame, type RpcStatus } from "../../runtime/kit.js";
 
 const ERROR_HEADERS: OutgoingHttpHeaders = { ":status": 200, "content-type": "application/grpc" };
@@ -20,10 +21,15 @@ function sendOkTrailers(this: ServerHttp2Stream): void {
 }
 
 /**
- * Answers with a status alone. When the client is still sending, it is told to stop (RST_STREAM with NO_ERROR), which
+ * Answers with a status alone. When the client goes on sending, it is told to stop (RST_STREAM with NO_ERROR), which
  * leaves the connection and its other calls as they are.
  */
-export function answerError(stream: ServerHttp2Stream, status: RpcStatus, more: OutgoingHttpHeaders = {}): void {
+export function answerError(
+  stream: ServerHttp2Stream,
+  status: RpcStatus,
+  clock: Clock,
+  more: OutgoingHttpHeaders = {},
+): void {
   if (stream.destroyed || stream.closed || stream.headersSent) return;
   const headers: OutgoingHttpHeaders = {
     ...ERROR_HEADERS,
@@ -34,25 +40,42 @@ export function answerError(stream: ServerHttp2Stream, status: RpcStatus, more: 
   if (status.retryAfterMs !== undefined) {
     headers["grpc-status-details-bin"] = encodeStatus(status, "proto").toString("base64").replace(/=+$/, "");
   }
-  sendHeadersAndClose(stream, headers);
+  sendHeadersAndClose(stream, headers, clock);
 }
 
 /** Answers a request that is no gRPC at all, in HTTP's own words. */
-export function answerNotGrpc(stream: ServerHttp2Stream, httpStatus: number, message: string): void {
+export function answerNotGrpc(stream: ServerHttp2Stream, httpStatus: number, message: string, clock: Clock): void {
   if (stream.destroyed || stream.closed) return;
   const status = { code: GRPC_STATUS.UNKNOWN, message: encodeGrpcMessage(message) };
-  sendHeadersAndClose(stream, {
-    ":status": httpStatus,
-    "grpc-status": String(status.code),
-    "grpc-message": status.message,
-  });
+  const headers = { ":status": httpStatus, "grpc-status": String(status.code), "grpc-message": status.message };
+  sendHeadersAndClose(stream, headers, clock);
 }
 
 /** How a stream is closed that is not done with reading and has its answer. */
 const NO_ERROR = 0;
+/** How long a client may go on sending after its answer, and how much of that is read. */
+const LINGER_MS = 1000;
+const MAX_REST_BYTES = 64 * 1024;
+const MAX_REST_FRAMES = 256;
 
-function sendHeadersAndClose(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders): void {
+/**
+ * Some clients (curl among them) lose an answer that comes together with the end of the stream while they are sending. So
+ * the client has a moment to end by itself, as most do; what it sends meanwhile is thrown away, and beyond a little not
+ * even read.
+ */
+function sendHeadersAndClose(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders, clock: Clock): void {
   stream.respond(headers, { endStream: true });
+  if (stream.readableEnded) return;
+  let bytes = 0;
+  let frames = 0;
+  stream.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > MAX_REST_BYTES || ++frames > MAX_REST_FRAMES) stream.pause();
+  });
+  const cancel = clock.after(LINGER_MS, () => {
+    stream.resume();
+    stream.close(NO_ERROR);
+  });
+  stream.once("close", cancel);
   stream.resume();
-  if (!stream.readableEnded) stream.close(NO_ERROR);
 }

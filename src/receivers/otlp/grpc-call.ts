@@ -64,7 +64,7 @@ export class GrpcCall extends IncomingRequest<GrpcEndpoint> {
     const error = { code: GRPC_STATUS.DEADLINE_EXCEEDED, httpStatus: 504, message };
     if (this.state === "reading") return this.refuse(error);
     this.finish();
-    answerError(this.stream, error);
+    answerError(this.stream, error, this.endpoint.clock);
   }
 
   protected override onChunk(chunk: Buffer): void {
@@ -92,12 +92,12 @@ export class GrpcCall extends IncomingRequest<GrpcEndpoint> {
   }
 
   protected override answerRefused(error: ErrorAnswer): void {
-    answerError(this.stream, error);
+    answerError(this.stream, error, this.endpoint.clock);
   }
 
   protected override answerOutcome(outcome: Outcome): void {
     if (outcome.ok) answerOk(this.stream, encodeResponse(this.upload.requestIntake.service.signal, "proto", outcome));
-    else answerError(this.stream, answerOfRefusal(outcome.refusal));
+    else answerError(this.stream, answerOfRefusal(outcome.refusal), this.endpoint.clock);
   }
 
   protected override header(name: string): string | readonly string[] | undefined {

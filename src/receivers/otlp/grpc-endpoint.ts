@@ -146,8 +146,9 @@ export class GrpcEndpoint {
   private handle(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
     stream.on("error", ignore);
     const type = headers["content-type"];
-    if (!isGrpc(type)) return answerNotGrpc(stream, 415, "this port speaks gRPC; OTLP over HTTP has its own");
-    if (headers[":method"] !== "POST") return answerNotGrpc(stream, 405, "gRPC calls are POSTed");
+    if (!isGrpc(type))
+      return answerNotGrpc(stream, 415, "this port speaks gRPC; OTLP over HTTP has its own", this.clock);
+    if (headers[":method"] !== "POST") return answerNotGrpc(stream, 405, "gRPC calls are POSTed", this.clock);
     if (this.isStopping) return this.refuseUnread(stream, SHUTTING_DOWN);
     if (this.authenticator === undefined) return this.handleKnown(stream, headers, undefined);
     const outcome = authenticate(this.authenticator, http2AuthRequest(stream, rawHeaders));
@@ -183,7 +184,7 @@ export class GrpcEndpoint {
 
   private refuseUnread(stream: ServerHttp2Stream, status: RpcStatus): void {
     this.countRefused(status);
-    answerError(stream, status, { "grpc-accept-encoding": ACCEPTED_ENCODINGS.join(",") });
+    answerError(stream, status, this.clock, { "grpc-accept-encoding": ACCEPTED_ENCODINGS.join(",") });
   }
 
   private track(socket: Socket): void {

@@ -1,7 +1,10 @@
+import { once } from "node:events";
+import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { AuthError, type ServerAuthenticator, type ServerAuthRequest } from "../../../src/runtime/contract/auth.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
+import { OTLP_SERVICES } from "../../../src/runtime/kit.js";
 import { SIGNALS } from "../../../src/runtime/telemetry/bytes/signal.js";
 import { GrpcJsClient } from "./grpc-client.js";
 import { PROTO, post, type Running, startReceiver } from "./harness.js";
@@ -171,4 +174,34 @@ describe("a receiver with an authenticator", () => {
     await start();
     await expect(startReceiver({ http: { endpoint: "127.0.0.1:0", auth } })).rejects.toThrow("no authenticators");
   });
+});
+
+it("does not cut a refused call off whose client is about to end it, since some clients lose the answer then", async () => {
+  await start();
+  const session = connectHttp2(`http://127.0.0.1:${running.grpc}`);
+  const path = OTLP_SERVICES.logs.grpcPath;
+  const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc" });
+  const closed = once(stream, "close");
+  stream.write(Buffer.alloc(100));
+  const [headers] = await once(stream, "response");
+  expect(headers["grpc-status"]).toBe("16");
+  await new Promise((resolve) => session.ping(resolve));
+  expect(stream.closed).toBe(false);
+  stream.end();
+  stream.resume();
+  await closed;
+  session.destroy();
+});
+
+it("cuts it off when the client goes on sending", async () => {
+  await start();
+  const session = connectHttp2(`http://127.0.0.1:${running.grpc}`);
+  const path = OTLP_SERVICES.logs.grpcPath;
+  const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc" });
+  const closed = once(stream, "close");
+  stream.write(Buffer.alloc(10 * 1024 * 1024));
+  stream.resume();
+  await closed;
+  expect(stream.rstCode).toBe(0);
+  session.destroy();
 });
