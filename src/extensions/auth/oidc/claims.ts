@@ -9,6 +9,9 @@ const MAX_VALUE_LENGTH = 1024;
 /** They say something of the token, not of the client. */
 const OF_THE_TOKEN = new Set(["iss", "aud", "exp", "nbf", "iat", "jti", "nonce", "at_hash", "azp"]);
 
+/** What says who a client is, and to which groups and tenant it belongs, comes from the claims that the config names, and no others. */
+const OWN_NAMES = new Set(["subject", "tenant", "authenticator", "membership"]);
+
 /** Who a token is for, and for how long; throws an `AuthError` when it is not for us, or not now. `now` is milliseconds. */
 export function clientOfClaims(
   { claims }: Jwt,
@@ -33,7 +36,8 @@ export function clientOfClaims(
 function attributesOf(claims: Jwt["claims"], groupsClaim: string | undefined): AuthenticatedClient["attributes"] {
   const attributes: Record<string, string | readonly string[]> = {};
   for (const [name, value] of Object.entries(claims).slice(0, MAX_ATTRIBUTES)) {
-    const text = OF_THE_TOKEN.has(name) ? undefined : attributeOf(value);
+    const isOurs = OF_THE_TOKEN.has(name) || OWN_NAMES.has(name.toLowerCase());
+    const text = isOurs ? undefined : attributeOf(value);
     if (text !== undefined) attributes[name] = text;
   }
   if (groupsClaim !== undefined) attributes["membership"] = textsOf(claims[groupsClaim]);

@@ -29,7 +29,8 @@ const MAX_KEY_IDS = 1000;
  *   from what is known.
  * - While the issuer does not answer, those fetched last stay in force.
  * - A token is refused for good only when keys were fetched after its key was first asked for: until then its client is asked
- *   to come back, so that nothing is lost while an issuer changes its keys, or is down.
+ *   to come back, so that nothing is lost while an issuer changes its keys, or is down. Nor for ever then: an issuer may sign with
+ *   a key before everybody is given it, and somebody may have made up the id that the next one has.
  */
 export class IssuerKeys {
   private readonly issuer: string;
@@ -62,7 +63,7 @@ export class IssuerKeys {
     }
     const id = jwt.keyId ?? "";
     const isUnfit = this.keys?.some((key) => key.id === id) ?? false;
-    if (isUnfit || (this.keys !== undefined && this.absent.has(id))) throw invalidToken();
+    if (isUnfit || (this.keys !== undefined && this.absent.has(id) && !this.mayFetch())) throw invalidToken();
     if (this.asked.size < MAX_KEY_IDS) this.asked.add(id);
     const fetched = this.fetch();
     if (fetched === undefined) throw this.comeBack();
@@ -76,9 +77,8 @@ export class IssuerKeys {
   /** Undefined when it is too early for one more. Never rejects. */
   fetch(): Promise<void> | undefined {
     if (this.fetching !== undefined) return this.fetching;
-    const now = this.clock.monotonic();
-    if (now - this.triedAt < MIN_INTERVAL_MS) return undefined;
-    this.triedAt = now;
+    if (!this.mayFetch()) return undefined;
+    this.triedAt = this.clock.monotonic();
     const { asked } = this;
     this.asked = new Set();
     this.fetching = this.load()
@@ -91,6 +91,10 @@ export class IssuerKeys {
         this.fetching = undefined;
       });
     return this.fetching;
+  }
+
+  private mayFetch(): boolean {
+    return this.fetching !== undefined || this.clock.monotonic() - this.triedAt >= MIN_INTERVAL_MS;
   }
 
   private known({ keyId, algorithm }: Jwt): KeyObject[] {

@@ -166,6 +166,26 @@ describe("oidc", () => {
     expect(issuer.fetches).toBe(1);
   });
 
+  it("finds a key that the issuer had not yet when its id was asked for first", async () => {
+    const next = rsa("next");
+    const { ask, claims, clock, issuer, kindOf } = await started();
+    expect(await ask(token(main, claims()))).toMatchObject({ subject: "joe" });
+    clock.advance(10_000);
+    expect(await kindOf(token(next, claims()))).toBe("unauthenticated");
+    issuer.keys = [next];
+    expect(await kindOf(token(next, claims()))).toBe("unauthenticated");
+    clock.advance(10_000);
+    expect(await ask(token(next, claims()))).toMatchObject({ subject: "joe" });
+    expect(issuer.fetches).toBe(3);
+  });
+
+  it("takes groups and tenant from the claims that the config names only, whatever others are called", async () => {
+    const { ask, claims } = await started({ tenant_claim: "org" });
+    const others = { tenant: "acme", Tenant: "acme", membership: ["admins"], Membership: ["admins"], Subject: "root" };
+    const client = await ask(token(main, claims(others)));
+    expect(client).toEqual({ authenticator: "oidc", subject: "joe", attributes: { sub: "joe" } });
+  });
+
   it("takes tokens of several issuers, each with its own keys", async () => {
     const other = rsa("main");
     const second = await startIssuer(other);
