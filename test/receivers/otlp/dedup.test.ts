@@ -221,6 +221,23 @@ describe("deduplication of merged requests", () => {
   });
 });
 
+const KEYED = { "content-type": "application/x-protobuf", "sluice-idempotency-key": "k-1" };
+
+/** A logger that hears where the receiver listens. */
+function listening() {
+  let address = "";
+  const logger = {
+    debug() {},
+    info(fields: object) {
+      if ("http" in fields) address = String(fields.http);
+    },
+    warn() {},
+    error() {},
+    child: () => logger,
+  };
+  return { logger, address: () => address };
+}
+
 describe("an OTLP receiver that deduplicates", () => {
   const agents: Agent[] = [];
   afterEach(async () => {
@@ -233,16 +250,7 @@ describe("an OTLP receiver that deduplicates", () => {
     ["enabled: false", 2],
   ])("with dedup: {%s} takes a request with a known key %i time(s)", async (dedup, times) => {
     const sink = await startSink();
-    let address = "";
-    const logger = {
-      debug() {},
-      info(fields: object) {
-        if ("http" in fields) address = String(fields.http);
-      },
-      warn() {},
-      error() {},
-      child: () => logger,
-    };
+    const { logger, address } = listening();
     const agent = agentOf(
       `
 receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}, dedup: {${dedup}}}}
@@ -254,14 +262,40 @@ service: {pipelines: {logs: {receivers: [otlp], exporters: [otlp_http]}}}
     agents.push(agent);
     await agent.start();
     for (let i = 0; i < 2; i++) {
-      const response = await fetch(`http://${address}/v1/logs`, {
+      const response = await fetch(`http://${address()}/v1/logs`, {
         method: "POST",
-        headers: { "content-type": "application/x-protobuf", "sluice-idempotency-key": "k-1" },
+        headers: KEYED,
         body: new Uint8Array(logs("a").bytes),
       });
       expect(response.status).toBe(200);
     }
     expect(sink.batches.flatMap(bodies)).toEqual(Array(times).fill("a"));
+    await sink.close();
+  });
+
+  it("takes the same records with the same key of another authenticated client", async () => {
+    const sink = await startSink();
+    const { logger, address } = listening();
+    const agent = agentOf(
+      `
+receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0", auth: {authenticator: bearertokenauth}}}, dedup: {directory: ""}}}
+extensions: {bearertokenauth: {tokens: [ann-token, bob-token]}}
+exporters: {otlp_http: {endpoint: "${sink.url}"}}
+service: {extensions: [bearertokenauth], pipelines: {logs: {receivers: [otlp], exporters: [otlp_http]}}}
+`,
+      { logger },
+    );
+    agents.push(agent);
+    await agent.start();
+    for (const token of ["ann-token", "bob-token", "ann-token"]) {
+      const response = await fetch(`http://${address()}/v1/logs`, {
+        method: "POST",
+        headers: { ...KEYED, authorization: `Bearer ${token}` },
+        body: new Uint8Array(logs("a").bytes),
+      });
+      expect(response.status).toBe(200);
+    }
+    expect(sink.batches.flatMap(bodies)).toEqual(["a", "a"]);
     await sink.close();
   });
 });

@@ -64,6 +64,22 @@ describe("oauth2client", () => {
     });
   });
 
+  it.each([
+    [{}, 3300],
+    [{ expiry_buffer: "10m" }, 3000],
+  ])("with %o fetches a new token %i s after the first, while that one is still good", async (config, seconds) => {
+    const clock = new FakeClock();
+    const { authorize } = await started(config, clock);
+    expect(await authorize()).toEqual({ authorization: "Bearer token-1" });
+    clock.advance((seconds - 60) * 1000);
+    expect(await authorize()).toEqual({ authorization: "Bearer token-1" });
+    expect(server.requests).toHaveLength(1);
+    clock.advance(60_000);
+    await authorize();
+    await expect.poll(authorize).toEqual({ authorization: "Bearer token-2" });
+    expect(server.requests).toHaveLength(2);
+  });
+
   it("writes the credentials into the body for an endpoint that wants them there, from then on", async () => {
     const clock = new FakeClock();
     server.respond = (response, { headers }) => {

@@ -56,6 +56,22 @@ describe("erasing", () => {
     await store.close();
   });
 
+  it("leaves nothing of what is far apart among others", async () => {
+    const store = place.store();
+    await store.open();
+    const refs: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      const { ref, entry } = await store.put(newEntry(`${SECRET} ${"x".repeat(100_000)}`));
+      await store.fail(ref, failedEntry(entry));
+      refs.push(ref);
+      await Promise.all(Array.from({ length: 100 }, (_, n) => store.put(newEntry(`kept ${i} ${n}`))));
+    }
+    await store.erase(refs);
+    expect(filesWith(SECRET)).toEqual([]);
+    expect(await textsIn(store)).toHaveLength(300);
+    await store.close();
+  });
+
   it("goes on while entries come and others are erased", async () => {
     const store = place.store();
     await store.open();
