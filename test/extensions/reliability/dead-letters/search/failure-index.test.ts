@@ -64,11 +64,11 @@ async function expectSame(index: FailureIndex, store: QueueStore): Promise<void>
 /** One change of a store: what is done, and to which of its dead letters. */
 const changes = fc.array(
   fc.tuple(
-    fc.constantFrom("fail", "put", "change", "delete", "restore", "replay", "remove", "split", "ready"),
+    fc.constantFrom("fail", "put", "change", "delete", "restore", "replay", "remove", "split"),
     fc.nat(5),
     fc.nat(9),
   ),
-  { maxLength: 25 },
+  { maxLength: 20 },
 );
 
 async function change(store: QueueStore, [what, cause, which]: [string, number, number]): Promise<unknown> {
@@ -96,8 +96,14 @@ describe.each([
         const store = await make();
         await store.open();
         const index = new FailureIndex(store);
-        for (const step of steps) await (step[0] === "ready" ? expectSame(index, store) : change(store, step));
-        await expectSame(index, store);
+        await index.ready();
+        const { rows } = index;
+        for (const step of steps) {
+          await change(store, step);
+          await expectSame(index, store);
+        }
+        // All of that was told by the store: nothing had to be read again.
+        expect(index.rows).toBe(rows);
         await store.close();
         await place.remove();
       }),
@@ -152,17 +158,18 @@ describe("what is known of dead letters", () => {
   it("is read again after the store was opened anew", async () => {
     const store = place.store();
     await store.open();
-    await addFailed(store, 1);
+    const { ref } = await addFailed(store, 1);
     const index = new FailureIndex(store);
     await index.ready();
     await store.close();
     const other = place.store();
     await other.open();
+    await other.delete([ref]);
     await addFailed(other, 2);
     await other.close();
     await store.open();
     await expectSame(index, store);
-    expect(index.rows.size).toBe(2);
+    expect(index.rows.size).toBe(1);
     await store.close();
   });
 
