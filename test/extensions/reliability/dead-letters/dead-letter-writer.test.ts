@@ -80,7 +80,31 @@ describe("the filter", () => {
   });
 });
 
+describe("the category of what is refused for good", () => {
+  it("is the one that dead_letter.category_on names for its status", async () => {
+    const settings = { dead_letter: { category_on: { business: ["409"] } } };
+    const queue = await startQueue({ settings, backend: refusing(() => true, 409) });
+    queue.send("a");
+    await queue.settle();
+    expect((await queue.deadLetters()).map(({ failure }) => failure!.category)).toEqual(["business"]);
+  });
+});
+
 describe("a replay that fails again", () => {
+  it("leaves the time when it first failed as it was", async () => {
+    const queue = await startQueue({ backend: refusing(() => true, 409) });
+    const firstFailed = async () => (await queue.deadLetters()).map(({ firstFailedAt }) => firstFailedAt);
+    const began = queue.clock.now();
+    queue.send("a");
+    await queue.settle();
+    expect(await firstFailed()).toEqual([began]);
+    await queue.pass(60_000);
+    await queue.replayAll();
+    await queue.settle();
+    expect((await queue.deadLetters())[0]).toMatchObject({ replays: 1, failure: { at: began + 60_000 } });
+    expect(await firstFailed()).toEqual([began]);
+  });
+
   it("is counted, and is a dead letter with one more cycle", async () => {
     const queue = await startQueue({ backend: refusing(() => true, 409) });
     queue.send("a");

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { refusalOfHttp } from "../../../../src/runtime/kit/otlp/refusals.js";
 import { http, startQueue } from "../queue.js";
 
 describe("an entry that becomes a dead letter", () => {
@@ -20,5 +21,19 @@ describe("an entry that becomes a dead letter", () => {
     expect(entry?.history[0]).toMatchObject({ error: "HTTP 503", delayMs: 2000 });
     const times = entry!.history.map(({ at }) => at);
     expect(times.slice(1).map((at, i) => at - times[i]!)).toEqual(Array(15).fill(2000));
+  });
+
+  it("remembers the beginning of what the other side said at each attempt", async () => {
+    const queue = await startQueue({
+      settings: { retry_on_failure: { enabled: false } },
+      backend: async () => {
+        throw refusalOfHttp(400, `no such order ${"x".repeat(5000)}`, undefined);
+      },
+    });
+    queue.send("a");
+    await queue.settle();
+    const [entry] = await queue.deadLetters();
+    expect(entry?.history[0]?.message).toMatch(/^HTTP 400: no such order x+$/);
+    expect(entry?.history[0]?.message).toHaveLength(200);
   });
 });

@@ -7,6 +7,7 @@ import { noMetrics } from "../../../../src/runtime/contract/observability.js";
 import { type Admin, type DeadLetterQuery, FAILURE_REASONS, silentLogger } from "../../../../src/runtime/kit.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { runs } from "../../../support/runs.js";
+import { hangs, startQueue } from "../queue.js";
 import { newEntry } from "../store/entries.js";
 import { control, deadLetter, type FakeControl, memoryRecords } from "./controls.js";
 
@@ -35,6 +36,28 @@ async function linesOf(lines: AsyncIterable<string>): Promise<string[]> {
 async function* each(lines: readonly string[]) {
   yield* lines;
 }
+
+describe("an entry that is being sent", () => {
+  it("is in_flight, and one that waits is pending", async () => {
+    const settings = { sending_queue: { num_consumers: 1 }, timeout: "0s" };
+    const queue = await startQueue({ settings, backend: hangs });
+    queue.send("a");
+    queue.send("b");
+    await queue.settle();
+    const { clock } = queue;
+    const services = {
+      clock,
+      logger: silentLogger,
+      metrics: noMetrics,
+      generation: "2",
+      records: memoryRecords(clock),
+    };
+    const admin = createAdmin(new Map([["out", queue.outlet]]), services);
+    const ids = (await queue.store.pending(undefined, 2)).map(({ entry }) => entry.id);
+    const states = await Promise.all(ids.map(async (id) => (await admin.deadLetter(id))?.state));
+    expect(states).toEqual(["in_flight", "pending"]);
+  });
+});
 
 describe("listing dead letters", () => {
   it("shows the newest first, over all exporters, and pending entries never", async () => {
