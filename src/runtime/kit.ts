@@ -313,6 +313,7 @@ export { parseTime } from "./ottl/functions/text/time-parse.js";
 
 // State that several agents share.
 
+export { SharedKeys } from "./kit/shared/shared-keys.js";
 export {
   checkSharedState,
   SharedRedis,

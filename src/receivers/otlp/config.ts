@@ -1,6 +1,13 @@
 import { z } from "zod";
 import { byteSize, duration, ignored, section, unsupported } from "../../plugin.js";
-import { authReference, httpHeaders, listenEndpoint, tlsServer } from "../../runtime/kit.js";
+import {
+  authReference,
+  checkSharedState,
+  httpHeaders,
+  listenEndpoint,
+  sharedStateKeys,
+  tlsServer,
+} from "../../runtime/kit.js";
 
 const BUFFERS = "Node.js sizes its own socket buffers";
 
@@ -129,6 +136,7 @@ const dedup = z.strictObject({
     .string()
     .default("./data/dedup")
     .meta({ description: 'Where keys are kept over a restart, a file for each receiver; "": in memory only.' }),
+  ...sharedStateKeys,
 });
 
 const limits = z.strictObject({
@@ -165,7 +173,7 @@ export const otlpReceiverSchema = z.strictObject({
     )
     .meta({ description: "What it speaks; at least one." }),
   limits: section(limits).prefault({}).meta({ description: "What all clients and any one of them may take up." }),
-  dedup: section(dedup)
+  dedup: section(dedup.superRefine(checkSharedState))
     .optional()
     .meta({ description: "Recognises requests that are sent a second time. Off unless written." }),
 });

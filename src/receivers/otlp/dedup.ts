@@ -1,5 +1,5 @@
 import { type Batch, type Clock, type Counter, editRecords, type Outcome } from "../../plugin.js";
-import { ACCEPTED, entriesOfKey, type KeyedEntry } from "../../runtime/kit.js";
+import { ACCEPTED, entriesOfKey, type KeyedEntry, type SharedKeys } from "../../runtime/kit.js";
 import { entryDigests } from "./entry-digests.js";
 import type { KeyLog } from "./key-log.js";
 
@@ -14,31 +14,35 @@ interface DedupSettings {
  * again. A key may name the several entries that a request was merged of; those of them that were taken before are left out
  * of it, however they are grouped this time. A key is remembered only once everything of its request was accepted; what comes
  * with the same key meanwhile waits for that. Bounded in number and time. With a log it is remembered over restarts: it is
- * written there before the client is answered.
+ * written there before the client is answered. With shared keys other agents know of it too, and are waited for.
  */
 export class Dedup {
   private readonly settings: DedupSettings;
   private readonly clock: Clock;
   private readonly duplicates: Counter;
   private readonly log: KeyLog | undefined;
+  private readonly shared: SharedKeys | undefined;
   /** When each key was taken, oldest first. */
   private readonly acceptedAt = new Map<string, number>();
   private readonly inProgress = new Map<string, Promise<Outcome>>();
 
-  constructor(settings: DedupSettings, clock: Clock, duplicates: Counter, log?: KeyLog) {
+  constructor(settings: DedupSettings, clock: Clock, duplicates: Counter, log?: KeyLog, shared?: SharedKeys) {
     this.settings = settings;
     this.log = log;
+    this.shared = shared;
     this.clock = clock;
     this.duplicates = duplicates;
   }
 
   /** Remembers what was taken before the last stop. */
   async start(): Promise<void> {
+    this.shared?.start();
     const now = this.clock.now();
     for (const [key, at] of (await this.log?.open()) ?? []) this.remember(key, Math.max(0, now - at));
   }
 
   async stop(): Promise<void> {
+    this.shared?.stop();
     await this.log?.close();
   }
 
@@ -64,7 +68,9 @@ export class Dedup {
     const fresh = entries.filter((_entry, i) => isFresh[i]);
     if (fresh.length < entries.length) this.duplicates.add(entries.length - fresh.length);
     if (fresh.length === 0) return ACCEPTED;
-    const pending = handIn(fresh.length === entries.length ? batch : onlyFresh(batch, entries, isFresh));
+    const pending = this.shared
+      ? this.handInShared(this.shared, entries, isFresh, batch, handIn)
+      : handIn(onlyFresh(batch, entries, isFresh));
     for (const { id } of fresh) this.inProgress.set(id, pending);
     const outcome = await pending;
     const isTaken = outcome.ok && outcome.rejected === 0;
@@ -73,6 +79,27 @@ export class Dedup {
       if (isTaken) this.remember(id);
     }
     if (isTaken && this.log !== undefined) await this.log.append(fresh.map(({ id }) => [id, this.clock.now()]));
+    return outcome;
+  }
+
+  /** What another agent has taken is left out, and what it is taking is waited for. */
+  private async handInShared(
+    shared: SharedKeys,
+    entries: readonly KeyedEntry[],
+    isFresh: readonly boolean[],
+    batch: Batch,
+    handIn: (batch: Batch) => Promise<Outcome>,
+  ): Promise<Outcome> {
+    const ids = entries.flatMap(({ id }, i) => (isFresh[i] ? [id] : []));
+    const states = await shared.claim(ids);
+    if (states === undefined) return handIn(onlyFresh(batch, entries, isFresh));
+    const claimed = new Set(ids.filter((_id, i) => states[i] === "claimed"));
+    if (claimed.size < ids.length) this.duplicates.add(ids.length - claimed.size);
+    if (claimed.size === 0) return ACCEPTED;
+    const isOurs = entries.map(({ id }, i) => isFresh[i]! && claimed.has(id));
+    const outcome = await handIn(onlyFresh(batch, entries, isOurs));
+    if (outcome.ok && outcome.rejected === 0) await shared.markTaken([...claimed]);
+    else await shared.giveUp([...claimed]);
     return outcome;
   }
 
@@ -103,6 +130,7 @@ export class Dedup {
 
 /** The records of an entry lie together, in the order in which the key names them. */
 function onlyFresh(batch: Batch, entries: readonly KeyedEntry[], isFresh: readonly boolean[]): Batch {
+  if (!isFresh.includes(false)) return batch;
   let at = 0;
   let left = entries[0]!.items;
   return editRecords(batch, () => {

@@ -1,5 +1,13 @@
 import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "../../plugin.js";
-import { duplicatesCounter, formatAddress, listenAddress, protectionOf } from "../../runtime/kit.js";
+import {
+  duplicatesCounter,
+  formatAddress,
+  listenAddress,
+  protectionOf,
+  SharedKeys,
+  SharedRedis,
+  sharedRedisOf,
+} from "../../runtime/kit.js";
 import { type OtlpReceiverConfig, otlpReceiverSchema } from "./config.js";
 import { Dedup } from "./dedup.js";
 import { GrpcEndpoint } from "./grpc-endpoint.js";
@@ -73,5 +81,9 @@ function addressOf({ config: { endpoint, transport }, port }: GrpcEndpoint | Htt
 function createDedup(settings: NonNullable<OtlpReceiverConfig["dedup"]>, context: ReceiverContext): Dedup {
   const { directory, max_entries } = settings;
   const log = directory === "" ? undefined : new KeyLog(directory, context.id, max_entries, context);
-  return new Dedup(settings, context.clock, duplicatesCounter(context.metrics, context.id), log);
+  const { id, clock, metrics } = context;
+  const redis = sharedRedisOf(settings);
+  const shared =
+    redis && new SharedKeys(new SharedRedis(redis, context, { receiver: id }), `dedup:${id}`, settings.ttl, clock);
+  return new Dedup(settings, clock, duplicatesCounter(metrics, id), log, shared);
 }
