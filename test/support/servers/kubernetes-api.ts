@@ -26,7 +26,7 @@ export interface KubernetesApiServer {
   forget(): void;
   /** Breaks the connections of all watches. */
   dropWatches(): void;
-  /** The status of every answer, while it is set. */
+  /** The status of every answer, while it is set; 0: none comes. */
   failWith: number | undefined;
   pageSize: number;
   readonly watches: number;
@@ -75,6 +75,7 @@ export async function startKubernetesApi(): Promise<KubernetesApiServer> {
   function answer(request: IncomingMessage, response: ServerResponse): void {
     const { pathname, searchParams } = new URL(request.url!, "http://localhost");
     server.requests.push({ path: pathname, query: searchParams, authorization: request.headers.authorization });
+    if (server.failWith === 0) return;
     if (server.failWith !== undefined)
       return void response.writeHead(server.failWith).end(JSON.stringify({ kind: "Status", message: "as told" }));
     if (searchParams.get("watch")) watch(searchParams, response);

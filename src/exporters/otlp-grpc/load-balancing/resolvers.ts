@@ -53,6 +53,7 @@ class DnsResolver implements EndpointResolver {
   private readonly note: NoteResolution;
   private readonly client: DnsClient | undefined;
   private cancelTimer: (() => void) | undefined;
+  private lookingUp: Promise<string[]> | undefined;
   private isStopped = false;
 
   constructor(config: DnsResolverConfig, clock: Clock, note: NoteResolution) {
@@ -87,10 +88,17 @@ class DnsResolver implements EndpointResolver {
     this.cancelTimer = this.clock.after(this.config.interval, () => void this.resolve(onChange));
   }
 
-  /** As other programs of this machine do: with its hosts file and search domains. */
-  private async lookUp(): Promise<string[]> {
-    const found = await lookup(this.config.hostname, { all: true });
-    return found.map(({ address }) => address);
+  /**
+   * As other programs of this machine do: with its hosts file and search domains. That takes one of the few threads on which also the
+   * queue is written, for as long as no DNS server answers: so there is never more than one such lookup.
+   */
+  private lookUp(): Promise<string[]> {
+    this.lookingUp ??= lookup(this.config.hostname, { all: true })
+      .then((found) => found.map(({ address }) => address))
+      .finally(() => {
+        this.lookingUp = undefined;
+      });
+    return this.lookingUp;
   }
 
   private async ask(client: DnsClient): Promise<string[]> {

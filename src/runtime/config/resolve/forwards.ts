@@ -26,7 +26,7 @@ export function linkForwards(
     const node = nodeAt(from.node, KEY);
     if (node?.kind !== "scalar" || typeof node.value !== "string" || node.value === "") return [];
     const name = node.value;
-    const to = exporters.find(({ id, name: written }) => id === name || written === name);
+    const to = exporters.find(({ id }) => id === name);
     const path = [from.section, from.name, ...KEY];
     if (to !== undefined && to !== from) return [{ from, to, node }];
     const message =

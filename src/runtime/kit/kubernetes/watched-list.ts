@@ -36,6 +36,8 @@ interface WatchEvent {
 const PAGE_SIZE = 500;
 const MIN_RETRY_MS = 500;
 const MAX_RETRY_MS = 30_000;
+/** A page of a list that has not come after so long does not come any more. */
+const LIST_TIMEOUT_MS = 30_000;
 /** The server ends a watch after so long: one whose connection has died in silence is not waited for any longer. */
 const WATCH_SECONDS = 290;
 const GONE = 410;
@@ -82,7 +84,7 @@ export class WatchedList<Item extends KubernetesObject> {
       let next: string | undefined;
       do {
         const query = { limit: String(PAGE_SIZE), ...(next && { continue: next }) };
-        page = (await this.settings.api.get(this.pathWith(query), this.stopped.signal)) as ListPage<Item>;
+        page = (await this.getPage(this.pathWith(query))) as ListPage<Item>;
         for (const item of page.items ?? []) items.set(keyOf(item), item);
         next = page.metadata?.continue || undefined;
       } while (next !== undefined);
@@ -92,6 +94,19 @@ export class WatchedList<Item extends KubernetesObject> {
       this.tell();
     } catch (error) {
       this.failed(error);
+    }
+  }
+
+  private async getPage(path: string): Promise<unknown> {
+    const silence = new AbortController();
+    const cancel = this.settings.clock.after(LIST_TIMEOUT_MS, () => silence.abort());
+    try {
+      return await this.settings.api.get(path, AbortSignal.any([this.stopped.signal, silence.signal]));
+    } catch (error) {
+      if (!silence.signal.aborted) throw error;
+      throw new KubernetesApiError(0, `no answer within ${LIST_TIMEOUT_MS} ms`, { cause: error });
+    } finally {
+      cancel();
     }
   }
 

@@ -10,6 +10,9 @@ let names: string[];
 let errors: unknown[];
 const tokenFile = `/tmp/sluice-token-${process.pid}`;
 
+/** Waits before another try are short here; those for an answer are shorter than they are. */
+const quicker = (ms: number) => (ms >= 100_000 ? ms : ms >= 30_000 ? 2000 : 10);
+
 beforeEach(async () => {
   server = await startKubernetesApi();
   await writeFile(tokenFile, "first\n");
@@ -19,7 +22,7 @@ beforeEach(async () => {
     api: new KubernetesApi({ apiServer: server.url, tokenFile }),
     path: "/apis/discovery.k8s.io/v1/namespaces/shop/endpointslices",
     labelSelector: "kubernetes.io/service-name=gateways",
-    clock: { ...systemClock, after: (ms, run) => systemClock.after(Math.min(ms, ms > 100_000 ? ms : 10), run) },
+    clock: { ...systemClock, after: (ms, run) => systemClock.after(quicker(ms), run) },
     onChange: (items) => {
       names = items.map(({ metadata }) => metadata.name).sort();
     },
@@ -96,6 +99,16 @@ it("keeps the last list while the server cannot be asked, tells why, and catches
   put("b");
   server.failWith = undefined;
   await until(["a", "b"]);
+});
+
+it("asks again when no answer comes", async () => {
+  put("a");
+  server.failWith = 0;
+  const started = list.start();
+  await started;
+  expect(String(errors[0])).toMatch(/no answer within/);
+  server.failWith = undefined;
+  await until(["a"]);
 });
 
 it("reads the token anew for every request: those of pods change", async () => {
