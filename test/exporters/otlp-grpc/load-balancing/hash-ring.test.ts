@@ -58,6 +58,24 @@ describe("the ring", () => {
     expect(at(zlibCrc32(trace(128, 128)))).toBe("endpoint-2");
   });
 
+  it("sends a key to the endpoint with the next of its hundred points, by an independent CRC-32", () => {
+    fc.assert(
+      fc.property(endpoints, fc.nat(POSITIONS - 1), (list, position) => {
+        const points = list.toSorted().flatMap((name) =>
+          Array.from({ length: 100 }, (_, i) => {
+            const at = zlibCrc32(Buffer.concat([Buffer.from(name), Buffer.from([i])])) % POSITIONS;
+            return { name, distance: (at - position + POSITIONS) % POSITIONS };
+          }),
+        );
+        // Of two at the same place the first by name counts.
+        const next = points.reduce((best, point) => (point.distance < best.distance ? point : best));
+        const ring = new HashRing(list);
+        expect(ring.endpoints[ring.ownerOf(position)]).toBe(next.name);
+      }),
+      runs(100),
+    );
+  });
+
   it("has nobody to send to without endpoints", () => {
     expect(new HashRing([])).toMatchObject({ isEmpty: true, endpoints: [] });
   });

@@ -165,7 +165,10 @@ describe("a dead letter that is forwarded", () => {
   });
 });
 
-it("writes a copy once though noting it has failed, and waits for room in the other queue", async () => {
+it.each([
+  ["and waits for room in the other queue", 2],
+  ["in a queue with room for all", 0],
+])("writes a copy once though noting it has failed, %s", async (_title, queueSize) => {
   const [from, to] = [new MemoryStore({ exporter: "bad" }), new MemoryStore({ exporter: "out" })];
   await from.open();
   await to.open();
@@ -191,7 +194,7 @@ it("writes a copy once though noting it has failed, and waits for room in the ot
       settings: completeSettings({ sending_queue: { queue_size } }),
       onReplayed() {},
     }) as unknown as QueueControl;
-  const target = control(to, 2);
+  const target = control(to, queueSize);
   const services = {
     clock,
     logger: listeningLogger(),
@@ -215,8 +218,8 @@ it("writes a copy once though noting it has failed, and waits for room in the ot
     undefined,
   ]);
   for (let i = 0; i < 3; i++) await settle(2000);
-  // One of two is as much as copies may take of it.
-  expect(to.stats.pending.entries).toBe(1);
+  // Of a queue for two, one is as much as copies may take.
+  expect(to.stats.pending.entries).toBe(queueSize === 0 ? 2 : 1);
   const [copy] = await to.pending(undefined, 9);
   expect(copy!.entry.forwardOf).toMatchObject({ exporter: "bad" });
   to.ack(copy!.ref);
