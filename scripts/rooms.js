@@ -222,6 +222,7 @@ export const ROOMS = [
   { path: "src/receivers/nats/", purpose: "messages of NATS JetStream", component: true },
   { path: "src/receivers/outbox/", purpose: "rows of an outbox table in PostgreSQL", component: true },
   { path: "src/receivers/redis-stream/", purpose: "entries of Redis streams", component: true },
+  { path: "src/receivers/host-metrics/", purpose: "what a machine does, from its /proc", component: true },
   {
     path: "src/receivers/prometheus/",
     purpose: "scrapes targets as Prometheus does: jobs, targets, relabelling, one loop a target",

@@ -45,6 +45,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/file-log.md", by: namesKeys("file_log") },
   { page: "docs/groupbyattrs.md", by: namesKeys("groupbyattrs") },
   { page: "docs/handlers.md", runs: ["js"], by: "test/end-to-end/rabbitmq-handler.test.ts" },
+  { page: "docs/host-metrics.md", by: namesKeys("host_metrics") },
   { page: "docs/install.md", runs: ["sh"], by: "test/packaging/deployment.test.ts" },
   { page: "docs/nats.md", by: namesKeys("nats") },
   { page: "docs/ottl-functions.md", runs: ["ottl"], by: ottlFunctions },

@@ -27,11 +27,23 @@ export class TestPrometheus {
   }
 
   /** `targets` are scraped five times a second. Ends with the test. */
-  static async start(targets: readonly string[], ...flags: string[]): Promise<TestPrometheus> {
+  static start(targets: readonly string[], ...flags: string[]): Promise<TestPrometheus> {
+    return TestPrometheus.startScraping(200, targets, ...flags);
+  }
+
+  /** The same with another time between scrapes, which is also what each may take. */
+  static async startScraping(
+    scrapeMs: number,
+    targets: readonly string[],
+    ...flags: string[]
+  ): Promise<TestPrometheus> {
     const folder = await mkdtemp(join(tmpdir(), "sluice-prometheus-"));
     const port = await freePort();
     const scrape = { job_name: "sluice", honor_labels: true, static_configs: [{ targets }] };
-    const config = { global: { scrape_interval: "200ms", scrape_timeout: "200ms" }, scrape_configs: [scrape] };
+    const config = {
+      global: { scrape_interval: `${scrapeMs}ms`, scrape_timeout: `${scrapeMs}ms` },
+      scrape_configs: [scrape],
+    };
     await writeFile(join(folder, "prometheus.yml"), JSON.stringify(config));
     const listen = `--web.listen-address=127.0.0.1:${port}`;
     const args = [`--config.file=${folder}/prometheus.yml`, `--storage.tsdb.path=${folder}/data`, listen, ...flags];

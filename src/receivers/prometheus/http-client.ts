@@ -43,7 +43,7 @@ export class ScrapeHttpClient {
     for (let redirects = 0; ; redirects++) {
       // Credentials are for the host that they were written for.
       const sent = to.host === url.host ? { ...headers, ...own } : headers;
-      const response = await answerTo(this.request(to, sent, abort));
+      const response = await this.ask(to, sent, abort);
       const { location } = response.headers;
       const isRedirect = [301, 302, 303, 307, 308].includes(response.statusCode!) && location !== undefined;
       if (!isRedirect || !this.config.follow_redirects) return response;
@@ -57,6 +57,18 @@ export class ScrapeHttpClient {
   close(): void {
     this.plain.destroy();
     this.secure.destroy();
+  }
+
+  /** A server may close a kept connection while it is used again: that is no answer, and a new connection gets one. */
+  private async ask(url: URL, headers: Readonly<Record<string, string>>, abort: AbortSignal): Promise<IncomingMessage> {
+    for (;;) {
+      const request = this.request(url, headers, abort);
+      try {
+        return await answerTo(request);
+      } catch (error) {
+        if (abort.aborted || !request.reusedSocket) throw error;
+      }
+    }
   }
 
   private request(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal): ClientRequest {

@@ -101,7 +101,10 @@ export class ScrapeLoop {
     if (this.stopped.signal.aborted) return series.discard();
     const { scraped, kept } = series;
     if (problem === undefined) series.complete();
-    else series.discard();
+    else {
+      series.discard();
+      series.end(true);
+    }
     this.reports.add({
       up: problem === undefined ? 1 : 0,
       scrape_duration_seconds: (clock.monotonic() - begin) / 1000,

@@ -36,7 +36,7 @@ export class ScrapeReports {
     this.series = series;
     const own = new Map(labels);
     this.owner = series.owners.owner(series.owners.resource(own), own);
-    this.attributes = encodeAttributes(attributesOf(own), 58).slice();
+    this.attributes = Buffer.from(encodeAttributes(attributesOf(own), 58));
   }
 
   add(report: ScrapeReport): void {

@@ -61,6 +61,11 @@ export const BUILTINS: readonly Builtin[] = [
     load: async () => (await import("../../receivers/prometheus/prometheus.js")).prometheusReceiver,
   },
   {
+    kind: "receiver",
+    types: ["host_metrics", "hostmetrics"],
+    load: async () => (await import("../../receivers/host-metrics/host-metrics.js")).hostMetricsReceiver,
+  },
+  {
     kind: "processor",
     types: ["batch"],
     load: async () => (await import("../../processors/batch.js")).batch,

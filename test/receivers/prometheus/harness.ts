@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import { onTestFinished } from "vitest";
-import { type Batch, batchToJson } from "../../../src/plugin.js";
+import { expect, onTestFinished } from "vitest";
+import { Batch, batchToJson } from "../../../src/plugin.js";
 import { prometheusReceiver } from "../../../src/receivers/prometheus/prometheus.js";
 import { type Clock, systemClock } from "../../../src/runtime/contract/clock.js";
 import type { Receiver, ReceiverContext } from "../../../src/runtime/contract/component.js";
@@ -112,7 +112,9 @@ interface RequestJson {
 
 type MetricJson = { readonly name: string } & Readonly<Record<string, unknown>>;
 
+/** Also holds the bytes to OTLP, as a receiver of somebody else would. */
 export function pointsOf(batch: Batch): Point[] {
+  expect(Batch.admit("metrics", Buffer.from(batch.bytes)).count).toBe(batch.count);
   const { resourceMetrics = [] } = JSON.parse(Buffer.from(batchToJson(batch)).toString()) as RequestJson;
   return resourceMetrics.flatMap(({ resource, scopeMetrics }) =>
     scopeMetrics.flatMap(({ metrics }) =>

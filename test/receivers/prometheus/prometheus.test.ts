@@ -381,6 +381,20 @@ target_info{service_version="1.2"} 1
     expect(other.requests[0]!.headers.authorization).toBeUndefined();
   });
 
+  it("asks again on a new connection when the one it kept was closed", async () => {
+    let requests = 0;
+    const closing: Answer = (request, response) => {
+      // Every second request on a connection finds it closed, without an answer.
+      if (++requests % 2 === 0) request.socket.destroy();
+      else response.end("a 1\n");
+    };
+    const target = await startTarget(closing);
+    const { points } = await startScraping([job(target.address)]);
+    await until(() => expect(points().filter(({ name }) => name === "up").length).toBeGreaterThan(4));
+    expect(points().filter(({ name, value }) => name === "up" && value !== 1)).toEqual([]);
+    expect(requests).toBeGreaterThan(5);
+  });
+
   it("reads answers in gzip", async () => {
     const { points } = await scrapeOnce(
       (_, response) => void response.setHeader("Content-Encoding", "gzip").end(gzipSync("a 1\n")),

@@ -1,14 +1,36 @@
-import type { ReceiverContext } from "../../../plugin.js";
+import { limitedLog, type ReceiverContext } from "../../../plugin.js";
+import { ScrapeHttpClient } from "../http-client.js";
 import type { JobConfig } from "../job-config.js";
 import { type Discovery, StaticDiscovery } from "./discovery.js";
+import { DnsDiscovery } from "./dns.js";
+import { FileDiscovery } from "./file.js";
+import { HttpDiscovery } from "./http.js";
+import type { DiscoveryServices } from "./polled-discovery.js";
 
 /** All discoveries of a job. `path` is where it is in the config. */
 export async function createDiscoveries(
   job: JobConfig,
-  _context: ReceiverContext,
-  _path: readonly string[],
+  { clock, logger }: ReceiverContext,
+  path: readonly string[],
 ): Promise<Discovery[]> {
+  const say = limitedLog<{ where: string; reason: string }>(clock, (event, suppressed) =>
+    logger.warn({ job: job.job_name, ...event, suppressed }, "targets could not be found; those found before stay"),
+  );
+  const services: DiscoveryServices = {
+    clock,
+    onError: (where, error) => say({ where, reason: (error as Error).message }),
+  };
   const discoveries: Discovery[] = [];
   if (job.static_configs.length > 0) discoveries.push(new StaticDiscovery(job.static_configs));
+  for (const { files, refresh_interval: refresh } of job.file_sd_configs) {
+    discoveries.push(new FileDiscovery(files, refresh, services));
+  }
+  for (const { names, type, port, refresh_interval: refresh } of job.dns_sd_configs) {
+    discoveries.push(new DnsDiscovery(names, type, port, refresh, services));
+  }
+  for (const [index, config] of job.http_sd_configs.entries()) {
+    const client = await ScrapeHttpClient.create(config, [...path, "http_sd_configs", String(index)]);
+    discoveries.push(new HttpDiscovery(config.url, client, config.refresh_interval, services));
+  }
   return discoveries;
 }

@@ -166,8 +166,7 @@ export class ExpositionReader {
     let at = p + 1;
     while (isBlank(b[at]!)) at++;
     const kind = at === p + 1 ? undefined : KEYWORDS[b.toString("latin1", at, Math.min(at + 4, end))];
-    const isWord = kind !== undefined && (isBlank(b[at + 4]!) || at + 4 === end);
-    if (isWord) this.readMetadata(kind, b, at + 4, end);
+    if (kind !== undefined && isBlank(b[at + 4]!)) this.readMetadata(kind, b, at + 4, end);
     else if (this.isOpenMetrics && b.toString("latin1", p, end) === "# EOF") this.hasEnded = true;
     return end + 1;
   }
@@ -192,9 +191,9 @@ export class ExpositionReader {
   }
 }
 
-/** A time of 0.0.4 is a whole number. */
+/** A time of 0.0.4 is a whole number, and never before 1970. */
 function readMilliseconds(b: Uint8Array, start: number): number {
-  const time = readNumber(b, start);
+  const time = b[start]! < ZERO ? undefined : readNumber(b, start);
   if (time === undefined || !Number.isSafeInteger(time) || b[numberEnd]! > SPACE) {
     throw new ExpositionError("the time of the sample is no whole number of milliseconds");
   }
@@ -208,4 +207,5 @@ const LINE_FEED = 10;
 const SPACE = 32;
 const QUOTE = 34;
 const HASH = 35;
+const ZERO = 48;
 const OPEN = 123;

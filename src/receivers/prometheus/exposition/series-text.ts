@@ -93,8 +93,8 @@ export function parseLabels(b: Uint8Array, p: number, end: number): [name: strin
       labels.push([name, unescaped(b, valueStart, p++)]);
     }
     p = skipBlanks(b, p);
+    // Prometheus does not miss a comma between two labels, and so there are targets that leave it out.
     if (b[p] === COMMA) p = skipBlanks(b, p + 1);
-    else if (b[p] !== CLOSE) throw new ExpositionError(`no comma follows the label ${name}`);
     if (b[p] === COMMA || p >= end) throw new ExpositionError("a label is missing between two commas");
   }
   return labels;

@@ -66,7 +66,7 @@ export class Family {
     let same = known.length === end - start;
     for (let i = 0; same && i < known.length; i++) same = known[i] === b[start + i];
     if (same) return;
-    this.helpBytes = b.slice(start, end);
+    this.helpBytes = Uint8Array.from(b.subarray(start, end));
     this.help = unescaped(b, start, end);
     this.version++;
   }

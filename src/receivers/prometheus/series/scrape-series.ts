@@ -96,7 +96,7 @@ export class ScrapeSeries implements ExpositionSink {
     this.families.begin(this.scrape);
   }
 
-  /** Forgets all of this scrape, which went wrong, and ends the series of those before. */
+  /** Forgets all of this scrape, which went wrong. What was there before is still to be ended. */
   discard(): void {
     this.points.clear();
     this.added = 0;
@@ -104,7 +104,6 @@ export class ScrapeSeries implements ExpositionSink {
     this.addedLines = [];
     this.scrape++;
     this.families.begin(this.scrape);
-    this.end(true);
   }
 
   /** The scrape is good: series that it does not have any more end. */

@@ -100,7 +100,7 @@ describe("the exposition reader", () => {
     ["{} 1", "no name"],
     ['a{b="c} 1', "not closed"],
     ['a{b="c" 1', "no comma|not closed"],
-    ['a{b="c"d="e"} 1', "no comma follows the label b"],
+    ["a 1 -5", "whole number of milliseconds"],
     ["a{b} 1", "no equals sign follows the label b"],
     ["a{b=c} 1", "not in quotation marks"],
     ['a{="c"} 1', "no name"],
@@ -109,7 +109,7 @@ describe("the exposition reader", () => {
     ['a{b-c="c"} 1', "no equals sign"],
     ['{"a","b"} 1', "two names"],
     ['a{"b"} 1', "two names"],
-    ["# TYPE", "no name follows TYPE"],
+    ["# TYPE ", "no name follows TYPE"],
     ["# HELP 1a x", "no name follows HELP"],
     ["# TYPE a-b gauge", "a name cannot have '-'"],
   ])("says what is wrong with %j", (text, problem) => {

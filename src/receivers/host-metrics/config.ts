@@ -1,0 +1,140 @@
+import { z } from "zod";
+import { duration, ignored, section } from "../../plugin.js";
+import { compilePattern } from "../../runtime/kit.js";
+import { HOST_METRICS, type HostMetric, SCRAPER_NAMES, type ScraperName } from "./metrics.js";
+
+/** Names to take or to leave out: whole names, or patterns. */
+function filter(key: string, what: string) {
+  return section(
+    z
+      .strictObject({
+        [key]: z
+          .array(z.string())
+          .default([])
+          .meta({ description: `Names of ${what}, or patterns of them.` }),
+        match_type: z.enum(["strict", "regexp"]).default("strict").meta({ description: "What they are." }),
+        regexp: ignored("patterns are not cached apart"),
+      })
+      .transform(({ match_type, ...rest }) => ({ names: rest[key] as string[], isPattern: match_type === "regexp" }))
+      .superRefine(({ names, isPattern }, context) => {
+        if (!isPattern) return;
+        for (const [index, name] of names.entries()) {
+          try {
+            compilePattern(name);
+          } catch (error) {
+            context.addIssue({ code: "custom", path: [key, index], message: (error as Error).message });
+          }
+        }
+      }),
+  ).optional();
+}
+
+const included = (key: string, what: string) => filter(key, what).meta({ description: `Only these ${what}.` });
+const excluded = (key: string, what: string) => filter(key, what).meta({ description: `Not these ${what}.` });
+
+function metricKeys(scraper: ScraperName) {
+  const enabled = (isOn: boolean) =>
+    section(
+      z.strictObject({
+        enabled: z.boolean().default(isOn).meta({ description: "Whether it is collected." }),
+        aggregation_strategy: ignored("points are not aggregated"),
+        attributes: ignored("points have all of their attributes"),
+      }),
+    ).optional();
+  const keys = Object.entries<HostMetric>(HOST_METRICS[scraper]).map(([name, metric]) => [
+    name,
+    enabled(metric.isOptional !== true).meta({ description: metric.description }),
+  ]);
+  return {
+    // Metrics that only other versions or systems have are not worth a config that does not load.
+    metrics: section(z.object(Object.fromEntries(keys)).catchall(z.unknown()))
+      .prefault({})
+      .meta({ description: "Which metrics are collected." }),
+  };
+}
+
+const MUTED = "what cannot be read of a process is left out without a word";
+
+const scraperSchemas = {
+  cpu: z.strictObject({ ...metricKeys("cpu") }),
+  load: z.strictObject({
+    ...metricKeys("load"),
+    cpu_average: z.boolean().default(false).meta({ description: "Divide by the number of CPUs." }),
+  }),
+  memory: z.strictObject({ ...metricKeys("memory") }),
+  disk: z.strictObject({
+    ...metricKeys("disk"),
+    include: included("devices", "devices"),
+    exclude: excluded("devices", "devices"),
+  }),
+  filesystem: z.strictObject({
+    ...metricKeys("filesystem"),
+    include_devices: included("devices", "devices"),
+    exclude_devices: excluded("devices", "devices"),
+    include_fs_types: included("fs_types", "types of file systems"),
+    exclude_fs_types: excluded("fs_types", "types of file systems"),
+    include_mount_points: included("mount_points", "mount points"),
+    exclude_mount_points: excluded("mount_points", "mount points"),
+    include_virtual_filesystems: z
+      .boolean()
+      .default(false)
+      .meta({ description: "Also those without a device, such as tmpfs." }),
+  }),
+  network: z.strictObject({
+    ...metricKeys("network"),
+    include: included("interfaces", "interfaces"),
+    exclude: excluded("interfaces", "interfaces"),
+  }),
+  paging: z.strictObject({ ...metricKeys("paging") }),
+  processes: z.strictObject({ ...metricKeys("processes") }),
+  process: z.strictObject({
+    ...metricKeys("process"),
+    include: included("names", "processes"),
+    exclude: excluded("names", "processes"),
+    scrape_process_delay: duration().default(0).meta({ description: "Processes younger than this are left out." }),
+    mute_process_all_errors: ignored(MUTED),
+    mute_process_name_error: ignored(MUTED),
+    mute_process_exe_error: ignored(MUTED),
+    mute_process_io_error: ignored(MUTED),
+    mute_process_user_error: ignored(MUTED),
+    mute_process_cgroup_error: ignored(MUTED),
+    resource_attributes: ignored("processes have all attributes that can be read"),
+  }),
+  system: z.strictObject({ ...metricKeys("system") }),
+};
+
+export type ScraperConfigs = { [Name in ScraperName]: z.infer<(typeof scraperSchemas)[Name]> };
+
+const scraperKeys = Object.fromEntries(
+  SCRAPER_NAMES.map((name) => [
+    name,
+    section(scraperSchemas[name])
+      .optional()
+      .meta({ description: `Collects ${name}.` }),
+  ]),
+);
+
+export const hostMetricsSchema = z.strictObject({
+  collection_interval: duration()
+    .refine((ms) => ms >= 1, "expected a millisecond or more")
+    .default(60_000)
+    .meta({ description: "How often it collects." }),
+  initial_delay: duration().default(1000).meta({ description: "How long it waits before the first time." }),
+  timeout: ignored("a collection takes as long as reading /proc does"),
+  metadata_collection_interval: ignored("there is no metadata"),
+  root_path: z
+    .string()
+    .default("")
+    .meta({ description: "Where the machine's file system is, for an agent in a container: /hostfs." }),
+  scrapers: section(
+    z.strictObject({
+      ...scraperKeys,
+      nfs: ignored("what NFS counts is not collected"),
+    }),
+  )
+    .prefault({})
+    .transform((scrapers) => scrapers as Partial<ScraperConfigs>)
+    .meta({ description: "What it collects: each scraper that is named, with its keys." }),
+});
+
+export type HostMetricsConfig = z.infer<typeof hostMetricsSchema>;

@@ -1,0 +1,156 @@
+import { statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { compilePattern } from "../../runtime/kit.js";
+import type { ScraperConfigs } from "./config.js";
+import type { HostFiles, Wanted } from "./host-files.js";
+import { ScraperOutput } from "./point-collector.js";
+import type { Scraper } from "./system-scrapers.js";
+
+/** The kernel counts sectors of this size, whatever the disk has. */
+const SECTOR_BYTES = 512;
+
+type NameFilter = ScraperConfigs["disk"]["include"];
+
+/** By `include` and `exclude` of a config. */
+export function wantedBy(include: NameFilter, exclude: NameFilter): Wanted {
+  const isIncluded = include === undefined ? () => true : matcher(include);
+  const isExcluded = exclude === undefined ? () => false : matcher(exclude);
+  return (name) => isIncluded(name) && !isExcluded(name);
+}
+
+function matcher({ names, isPattern }: NonNullable<NameFilter>): Wanted {
+  if (!isPattern) return (name) => names.includes(name);
+  const patterns = names.map(compilePattern);
+  return (name) => patterns.some((pattern) => pattern.test(name));
+}
+
+export function diskScraper(files: HostFiles, { metrics, include, exclude }: ScraperConfigs["disk"]): Scraper {
+  const output = new ScraperOutput("disk", metrics);
+  const isWanted = wantedBy(include, exclude);
+  return async (points) => {
+    for (const line of await files.lines("diskstats")) {
+      const [, , device = "", ...numbers] = line.trim().split(/\s+/);
+      if (!isWanted(device)) continue;
+      const [
+        reads,
+        readsMerged,
+        sectorsRead,
+        readMs,
+        writes,
+        writesMerged,
+        sectorsWritten,
+        writeMs,
+        pending,
+        busyMs,
+        weightedMs,
+      ] = numbers.map(Number);
+      for (const [direction, operations, merged, sectors, ms] of [
+        ["read", reads, readsMerged, sectorsRead, readMs],
+        ["write", writes, writesMerged, sectorsWritten, writeMs],
+      ] as const) {
+        output.add(points, "system.disk.io", sectors! * SECTOR_BYTES, { device, direction });
+        output.add(points, "system.disk.operations", operations, { device, direction });
+        output.add(points, "system.disk.operation_time", ms! / 1000, { device, direction });
+        output.add(points, "system.disk.merged", merged, { device, direction });
+      }
+      output.add(points, "system.disk.io_time", busyMs! / 1000, { device });
+      output.add(points, "system.disk.weighted_io_time", weightedMs! / 1000, { device });
+      output.add(points, "system.disk.pending_operations", pending, { device });
+    }
+  };
+}
+
+export function filesystemScraper(files: HostFiles, config: ScraperConfigs["filesystem"]): Scraper {
+  const output = new ScraperOutput("filesystem", config.metrics);
+  const isDevice = wantedBy(config.include_devices, config.exclude_devices);
+  const isType = wantedBy(config.include_fs_types, config.exclude_fs_types);
+  const isMountPoint = wantedBy(config.include_mount_points, config.exclude_mount_points);
+  return async (points) => {
+    const physical = await physicalTypes(files);
+    const seen = new Set<string>();
+    for (const line of await files.lines(`${files.witness}/mounts`)) {
+      const [device = "", mountpoint = "", type = "", options = ""] = line.split(" ").map(unescapeOctal);
+      if (!config.include_virtual_filesystems && !physical.has(type)) continue;
+      if (seen.has(mountpoint) || !isDevice(device) || !isType(type) || !isMountPoint(mountpoint)) continue;
+      seen.add(mountpoint);
+      const usage = await statfs(join(files.root || "/", mountpoint)).catch(() => undefined);
+      if (usage === undefined || usage.blocks === 0) continue;
+      const mode = options.split(",").includes("ro") ? "ro" : "rw";
+      const attributes = { device, mode, mountpoint, type };
+      const { bsize, blocks, bfree, bavail, files: inodes, ffree } = usage;
+      const used = (blocks - bfree) * bsize;
+      output.add(points, "system.filesystem.usage", used, { ...attributes, state: "used" });
+      output.add(points, "system.filesystem.usage", bavail * bsize, { ...attributes, state: "free" });
+      output.add(points, "system.filesystem.usage", (bfree - bavail) * bsize, { ...attributes, state: "reserved" });
+      output.add(points, "system.filesystem.utilization", used / (used + bavail * bsize), attributes);
+      output.add(points, "system.filesystem.inodes.usage", inodes - ffree, { ...attributes, state: "used" });
+      output.add(points, "system.filesystem.inodes.usage", ffree, { ...attributes, state: "free" });
+    }
+  };
+}
+
+/** Types of file systems that have a device. */
+async function physicalTypes(files: HostFiles): Promise<ReadonlySet<string>> {
+  const types = (await files.lines("filesystems")).filter((line) => !line.startsWith("nodev"));
+  return new Set([...types.map((line) => line.trim()), "zfs"]);
+}
+
+/** Blanks in names are written as \040. */
+function unescapeOctal(text: string): string {
+  return text.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
+}
+
+const TCP_STATES: Readonly<Record<string, string>> = {
+  "01": "ESTABLISHED",
+  "02": "SYN_SENT",
+  "03": "SYN_RECV",
+  "04": "FIN_WAIT1",
+  "05": "FIN_WAIT2",
+  "06": "TIME_WAIT",
+  "07": "CLOSE",
+  "08": "CLOSE_WAIT",
+  "09": "LAST_ACK",
+  "0A": "LISTEN",
+  "0B": "CLOSING",
+};
+
+export function networkScraper(files: HostFiles, { metrics, include, exclude }: ScraperConfigs["network"]): Scraper {
+  const output = new ScraperOutput("network", metrics);
+  const isWanted = wantedBy(include, exclude);
+  return async (points) => {
+    for (const line of (await files.lines(`${files.witness}/net/dev`)).slice(2)) {
+      const [name = "", rest = ""] = line.split(/:(.*)/s);
+      const device = name.trim();
+      if (!isWanted(device)) continue;
+      const numbers = rest.trim().split(/\s+/).map(Number);
+      for (const [direction, from] of [
+        ["receive", 0],
+        ["transmit", 8],
+      ] as const) {
+        output.add(points, "system.network.io", numbers[from], { device, direction });
+        output.add(points, "system.network.packets", numbers[from + 1], { device, direction });
+        output.add(points, "system.network.errors", numbers[from + 2], { device, direction });
+        output.add(points, "system.network.dropped", numbers[from + 3], { device, direction });
+      }
+    }
+    if (output.wants("system.network.connections")) {
+      const counts = new Map(Object.values(TCP_STATES).map((state) => [state, 0]));
+      for (const file of ["tcp", "tcp6"]) {
+        for (const line of (await files.lines(`${files.witness}/net/${file}`).catch(() => [])).slice(1)) {
+          const state = TCP_STATES[line.trim().split(/\s+/)[3] ?? ""];
+          if (state !== undefined) counts.set(state, counts.get(state)! + 1);
+        }
+      }
+      for (const [state, count] of counts)
+        output.add(points, "system.network.connections", count, { protocol: "tcp", state });
+    }
+    for (const [name, file] of [
+      ["system.network.conntrack.count", "nf_conntrack_count"],
+      ["system.network.conntrack.max", "nf_conntrack_max"],
+    ] as const) {
+      if (!output.wants(name)) continue;
+      const text = await files.read(`sys/net/netfilter/${file}`).catch(() => undefined);
+      output.add(points, name, text === undefined ? undefined : Number(text));
+    }
+  };
+}

@@ -1,0 +1,64 @@
+import type { ScrapeHttpClient } from "../http-client.js";
+import type { Labels } from "../relabel.js";
+import { targetsOf } from "./discovery.js";
+import { type DiscoveryServices, PolledDiscovery } from "./polled-discovery.js";
+import { readTargetGroups } from "./target-groups.js";
+
+const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+const TIMEOUT_MS = 30_000;
+
+/** Targets that a server tells as JSON. */
+export class HttpDiscovery extends PolledDiscovery {
+  private readonly url: URL;
+  private readonly client: ScrapeHttpClient;
+  private readonly refreshMs: number;
+
+  constructor(url: URL, client: ScrapeHttpClient, refreshMs: number, services: DiscoveryServices) {
+    super(refreshMs, services);
+    this.url = url;
+    this.client = client;
+    this.refreshMs = refreshMs;
+  }
+
+  protected override async find(abort: AbortSignal): Promise<readonly Labels[] | undefined> {
+    const late = new AbortController();
+    const cancel = this.services.clock.after(TIMEOUT_MS, () => late.abort());
+    try {
+      const text = await this.ask(AbortSignal.any([abort, late.signal]));
+      return targetsOf(readTargetGroups(JSON.parse(text)), { __meta_url: this.url.href });
+    } catch (error) {
+      if (!abort.aborted) this.services.onError(`${this.url.origin}${this.url.pathname}`, error);
+      return undefined;
+    } finally {
+      cancel();
+    }
+  }
+
+  override async stop(): Promise<void> {
+    await super.stop();
+    this.client.close();
+  }
+
+  private async ask(abort: AbortSignal): Promise<string> {
+    const headers = {
+      Accept: "application/json",
+      "User-Agent": "sluice",
+      "X-Prometheus-Refresh-Interval-Seconds": String(this.refreshMs / 1000),
+    };
+    const response = await this.client.get(this.url, headers, abort);
+    try {
+      if (response.statusCode !== 200) throw new Error(`it answered HTTP ${response.statusCode}`);
+      const chunks: Buffer[] = [];
+      let size = 0;
+      for await (const chunk of response) {
+        chunks.push(chunk as Buffer);
+        size += (chunk as Buffer).length;
+        if (size > MAX_ANSWER_BYTES) throw new Error("its answer is longer than 64 MiB");
+      }
+      if (!response.complete) throw new Error("its answer broke off");
+      return Buffer.concat(chunks).toString("utf8");
+    } finally {
+      if (!response.complete) response.destroy();
+    }
+  }
+}

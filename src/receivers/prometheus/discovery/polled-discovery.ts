@@ -1,0 +1,55 @@
+import type { Clock } from "../../../plugin.js";
+import type { Labels } from "../relabel.js";
+import type { Discovery } from "./discovery.js";
+
+/** Told why targets could not be found; those found before stay. */
+export type OnDiscoveryError = (where: string, error: unknown) => void;
+
+/** What every discovery is given. */
+export interface DiscoveryServices {
+  readonly clock: Clock;
+  readonly onError: OnDiscoveryError;
+}
+
+/** Finds targets anew every so often. While it fails, what it found last stands. */
+export abstract class PolledDiscovery implements Discovery {
+  protected readonly services: DiscoveryServices;
+  private readonly intervalMs: number;
+  private readonly stopped = new AbortController();
+  private cancel: () => void = () => {};
+  private current: Promise<void> = Promise.resolve();
+  private told: string | undefined;
+
+  constructor(intervalMs: number, services: DiscoveryServices) {
+    this.intervalMs = intervalMs;
+    this.services = services;
+  }
+
+  /** All targets; undefined when nothing can have changed. Errors are told by whoever knows where they are. */
+  protected abstract find(abort: AbortSignal): Promise<readonly Labels[] | undefined>;
+
+  start(update: (targets: readonly Labels[]) => void): void {
+    const turn = async () => {
+      const targets = await this.find(this.stopped.signal).catch((error: unknown) => {
+        if (!this.stopped.signal.aborted) this.services.onError(this.constructor.name, error);
+        return undefined;
+      });
+      if (this.stopped.signal.aborted) return;
+      const text = targets && JSON.stringify(targets.map((labels) => [...labels]));
+      if (targets !== undefined && text !== this.told) {
+        this.told = text;
+        update(targets);
+      }
+      this.cancel = this.services.clock.after(this.intervalMs, () => {
+        this.current = turn();
+      });
+    };
+    this.current = turn();
+  }
+
+  async stop(): Promise<void> {
+    this.stopped.abort();
+    this.cancel();
+    await this.current;
+  }
+}

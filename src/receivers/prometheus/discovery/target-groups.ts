@@ -1,0 +1,18 @@
+import { z } from "zod";
+import { textMap } from "../schema.js";
+import type { TargetGroup } from "./discovery.js";
+
+const groups = z.array(
+  z.looseObject({ targets: z.array(z.string()).nullish(), labels: textMap() }).transform(({ targets, labels }) => ({
+    targets: targets ?? [],
+    labels,
+  })),
+);
+
+/** What a file or a server says: a list of groups of targets. Throws with the place of what is none. */
+export function readTargetGroups(value: unknown): TargetGroup[] {
+  const read = groups.safeParse(value ?? []);
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  throw new Error(`it is no list of targets and labels: ${issue!.path.join(".")}: ${issue!.message}`);
+}
