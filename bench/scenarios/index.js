@@ -25,6 +25,7 @@ export const SCENARIOS = {
   versioning: () => import("./versioning.js"),
   emit: () => import("./emit.js"),
   tap: () => import("./tap.js"),
+  file_log: () => import("./receivers/file-log.js"),
   collector: () => import("./collector.js"),
   micro: () => import("./micro.js"),
 };

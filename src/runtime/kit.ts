@@ -303,11 +303,13 @@ export { closeConnection, RABBITMQ_CLIENT, RabbitClient, rabbitConnection } from
 // Log records from texts, and what is done to them on the way.
 
 export { EntryTemplate } from "./kit/log-operators/entry-expression.js";
+export { JsonAttributes } from "./kit/log-operators/json-attributes.js";
 export { LogBatchWriter } from "./kit/log-operators/log-batch-writer.js";
 export { encodeScopeName, LogEntry, writeEntry } from "./kit/log-operators/log-entry.js";
 export { encodeAttributes, type LogMap, type LogValue } from "./kit/log-operators/log-value.js";
 export { OperatorChain } from "./kit/log-operators/operator-chain.js";
 export { operatorsSchema } from "./kit/log-operators/operator-schema.js";
+export { isPlainJsonParser } from "./kit/log-operators/parse-operators.js";
 export { parseLayout } from "./ottl/functions/text/time-layout.js";
 export { parseTime } from "./ottl/functions/text/time-parse.js";
 

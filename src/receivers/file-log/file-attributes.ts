@@ -3,6 +3,17 @@ import { basename, resolve } from "node:path";
 import type { LogValue } from "../../runtime/kit.js";
 import type { FileLogConfig } from "./config.js";
 
+/** All that it may say. */
+export const FILE_ATTRIBUTES = [
+  "log.file.name",
+  "log.file.path",
+  "log.file.owner.name",
+  "log.file.owner.group.name",
+  "log.file.permissions",
+  "log.file.name_resolved",
+  "log.file.path_resolved",
+];
+
 /** What a record says of the file that it is from. Throws what the file system does. */
 export class FileAttributes {
   private readonly config: FileLogConfig;

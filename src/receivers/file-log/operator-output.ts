@@ -3,6 +3,8 @@ import {
   EntryTemplate,
   encodeAttributes,
   encodeScopeName,
+  isPlainJsonParser,
+  JsonAttributes,
   LogBatchWriter,
   LogEntry,
   type LogMap,
@@ -11,6 +13,7 @@ import {
   writeEntry,
 } from "../../runtime/kit.js";
 import type { FileLogConfig } from "./config.js";
+import { FILE_ATTRIBUTES } from "./file-attributes.js";
 import type { RecordOutput } from "./file-reader.js";
 import type { FileMark } from "./offset-store.js";
 import type { Outbox } from "./outbox.js";
@@ -29,6 +32,8 @@ export class OperatorOutput implements RecordOutput {
   private readonly writers = new Map<string, LogBatchWriter>();
   private readonly resource: LogMap;
   private readonly isNumbered: boolean;
+  /** Set when the only operator is a plain json_parser. */
+  private readonly json: JsonAttributes | undefined;
   private readonly templates: readonly (readonly ["attributes" | "resource", string, EntryTemplate])[];
   private buffer = Buffer.alloc(0);
   private file!: TrackedFile;
@@ -50,6 +55,16 @@ export class OperatorOutput implements RecordOutput {
         .filter(isTemplate)
         .map(([name, text]) => [part, name, new EntryTemplate(text)] as const),
     );
+    this.json = this.jsonAttributes();
+  }
+
+  /** Which attributes a file's records have is known before any is read: those of the config, and `log.file.*`. */
+  private jsonAttributes(): JsonAttributes | undefined {
+    const { operators, attributes } = this.config;
+    const [only] = operators;
+    if (operators.length !== 1 || only?.type !== "json_parser" || this.isNumbered || this.templates.length > 0)
+      return undefined;
+    return isPlainJsonParser(only) ? new JsonAttributes([...Object.keys(attributes), ...FILE_ATTRIBUTES]) : undefined;
   }
 
   get byteLength(): number {
@@ -57,6 +72,7 @@ export class OperatorOutput implements RecordOutput {
   }
 
   window(size: number): Buffer {
+    if (this.json !== undefined && size === WINDOW) return this.writerFor("", this.resource, "").window;
     if (this.buffer.length !== size) this.buffer = Buffer.allocUnsafeSlow(size);
     return this.buffer;
   }
@@ -74,6 +90,7 @@ export class OperatorOutput implements RecordOutput {
   }
 
   takeText(bytes: Buffer, from: number, to: number, offset: number): void {
+    if (this.json !== undefined && this.writeJson(this.json, bytes, from, to)) return;
     this.take(bytes.toString("utf8", from, to), offset);
   }
 
@@ -92,8 +109,23 @@ export class OperatorOutput implements RecordOutput {
   async send(outbox: Outbox): Promise<void> {
     const writers = [...this.writers.values()];
     this.size = 0;
-    if (this.writers.size > MAX_WRITERS) this.writers.clear();
+    if (this.writers.size > MAX_WRITERS) this.writers.clear(); // what they hold is still sent
     await outbox.send(writers);
+  }
+
+  /** A line of JSON whose members are to become attributes, and nothing else: no entry need be made of it. */
+  private writeJson(json: JsonAttributes, bytes: Buffer, from: number, to: number): boolean {
+    const { attributes } = this.file;
+    const writer = this.writerFor("", this.resource, "");
+    const before = writer.byteLength;
+    const isWritten = writer.tryAdd(bytes, from, to, (wire) => {
+      if (!json.write(wire, bytes, from, to)) return false;
+      wire.copy(attributes, 0, attributes.length);
+      return true;
+    });
+    this.size += writer.byteLength - before;
+    if (isWritten) this.number++;
+    return isWritten;
   }
 
   private take(body: string, offset: number, bytes?: Uint8Array): void {
@@ -124,14 +156,16 @@ export class OperatorOutput implements RecordOutput {
   private writerOf(entry: LogEntry): LogBatchWriter {
     const { resource, scopeName } = entry;
     const key = resource === this.resource && scopeName === "" ? "" : `${scopeName}\n${resourceKey(resource)}`;
+    return this.writerFor(key, resource, scopeName);
+  }
+
+  private writerFor(key: string, resource: LogMap, scopeName: string): LogBatchWriter {
     let writer = this.writers.get(key);
     if (writer === undefined) {
       const scope = scopeName === "" ? new Uint8Array(0) : encodeScopeName(scopeName);
-      writer = new LogBatchWriter(
-        encodeAttributes(resource, RESOURCE_ATTRIBUTES_TAG),
-        scope,
-        key === "" ? CAPACITY : 4096,
-      );
+      const window = key === "" && this.json !== undefined ? WINDOW : 0;
+      const encoded = encodeAttributes(resource, RESOURCE_ATTRIBUTES_TAG);
+      writer = new LogBatchWriter(encoded, scope, key === "" ? CAPACITY : 4096, window);
       writer.observedAt(this.ms);
       this.writers.set(key, writer);
     }
@@ -157,7 +191,9 @@ export class OperatorOutput implements RecordOutput {
   }
 }
 
-const CAPACITY = 2 * 1024 * 1024;
+const CAPACITY = 4 * 1024 * 1024;
+/** What is read at once, unless records are longer: it lies in the memory that is written to. */
+const WINDOW = 1024 * 1024;
 /** Resources come and go: with more than this many all are made anew. */
 const MAX_WRITERS = 1000;
 

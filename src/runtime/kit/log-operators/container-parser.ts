@@ -83,7 +83,7 @@ export class ContainerParser extends LogOperator implements HoldingOperator {
     const format = this.container.format || formatOf(value);
     const parsed =
       format === "docker" ? parseJsonMap(value) : matchGroups(format === "crio" ? CRIO : CONTAINERD, value);
-    ATTRIBUTES.set(entry, parsed);
+    ATTRIBUTES.merge(entry, parsed);
     this.time.read(entry);
     const { attributes } = entry;
     if (attributes.log === undefined) throw new Error("there is no log in the line");

@@ -72,6 +72,28 @@ export class LogBatchWriter {
     writer.end();
   }
 
+  /** A record whose body is a text at [from, to) of `source`; unless `write` writes its attributes there is none. */
+  tryAdd(source: Uint8Array, from: number, to: number, write: (writer: WireWriter) => boolean): boolean {
+    const { writer } = this;
+    const before = writer.length;
+    const size = to - from;
+    const valueSize = 1 + varintSize(size) + size;
+    writer.reserve(valueSize + 16);
+    writer.byte(SCOPE_ITEM_TAG);
+    writer.begin(2 * size + 60);
+    writer.byte(LOG_BODY_TAG);
+    writer.varint(valueSize);
+    writer.byte(STRING_VALUE_TAG);
+    writer.varint(size);
+    writer.length = copyInto(writer.bytes, writer.length, source, from, to);
+    const isWritten = write(writer);
+    writer.copy(this.observed, 0, 9);
+    writer.end();
+    if (isWritten) this.count++;
+    else writer.length = before;
+    return isWritten;
+  }
+
   /** What was written, as a batch; what follows is the next one's. */
   finish(): Batch {
     const { writer } = this;
@@ -122,7 +144,8 @@ const LIKELY_SIZE = 1024 * 1024;
 /** Below this a loop beats the call of a built-in. */
 const SHORT = 32;
 
-function copyInto(target: Uint8Array, at: number, source: Uint8Array, from: number, to: number): number {
+/** Copies [from, to) and gives the place behind it. */
+export function copyInto(target: Uint8Array, at: number, source: Uint8Array, from: number, to: number): number {
   if (to - from < SHORT) {
     for (let i = from; i < to; i++) target[at++] = source[i]!;
     return at;

@@ -3,8 +3,10 @@ import {
   BYTES_VALUE_TAG,
   DOUBLE_VALUE_TAG,
   INT_VALUE_TAG,
+  KEY_TAG,
   LOG_ATTRIBUTES_TAG,
   STRING_VALUE_TAG,
+  VALUE_TAG,
 } from "../../telemetry/bytes/tags.js";
 import { MAX_VALUE_DEPTH, writeKeyValueBody, writeList, writeMap } from "../../telemetry/bytes/write-any-value.js";
 import { WireWriter } from "../../telemetry/bytes/writer.js";
@@ -77,11 +79,47 @@ export function writeLogMap(writer: WireWriter, tag: number, map: LogMap): void 
   for (const key in map) {
     if (!Object.hasOwn(map, key)) continue;
     const value = map[key]!;
+    if (typeof value === "string" && writeShortText(writer, tag, key, value)) continue;
     writer.byte(tag);
     writer.begin(typeof value === "string" ? key.length + value.length + 6 : key.length + 13);
     writeKeyValueBody(writer, key, value, MAX_VALUE_DEPTH, writeLogValue);
     writer.end();
   }
+}
+
+/** Key and value together, so that every length is one byte. */
+const MAX_SHORT = 120;
+
+/** A KeyValue of ASCII texts in one go, as most are; false, with nothing written, for any other. */
+function writeShortText(writer: WireWriter, tag: number, key: string, value: string): boolean {
+  const { length: keyLength } = key;
+  const { length } = value;
+  if (keyLength + length > MAX_SHORT) return false;
+  writer.reserve(keyLength + length + 8);
+  const { bytes } = writer;
+  let at = writer.length;
+  let all = 0;
+  bytes[at++] = tag;
+  bytes[at++] = keyLength + length + 6;
+  bytes[at++] = KEY_TAG;
+  bytes[at++] = keyLength;
+  for (let i = 0; i < keyLength; i++) {
+    const code = key.charCodeAt(i);
+    all |= code;
+    bytes[at++] = code;
+  }
+  bytes[at++] = VALUE_TAG;
+  bytes[at++] = length + 2;
+  bytes[at++] = STRING_VALUE_TAG;
+  bytes[at++] = length;
+  for (let i = 0; i < length; i++) {
+    const code = value.charCodeAt(i);
+    all |= code;
+    bytes[at++] = code;
+  }
+  if (all > 127) return false;
+  writer.length = at;
+  return true;
 }
 
 /** Attributes as the fields of a message; of a log record unless another tag is told. */

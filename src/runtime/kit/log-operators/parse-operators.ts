@@ -32,7 +32,7 @@ export abstract class ParserOperator extends LogOperator {
     const { parse_from, parse_to, timestamp, severity, trace, scope_name, body } = this.parser;
     const value = parse_from.get(entry);
     if (value === undefined) throw new Error(`there is no ${parse_from}`);
-    parse_to.set(entry, this.parse(value, entry));
+    parse_to.merge(entry, this.parse(value, entry));
     const failures: unknown[] = [];
     for (const step of [timestamp, severity, trace]) {
       try {
@@ -76,6 +76,16 @@ export class JsonParser extends ParserOperator {
   protected parse(value: LogValue): LogMap {
     return parseJsonMap(textOf(value, "json_parser"), this.parsesInts);
   }
+}
+
+/** Whether it does nothing but make attributes of the body, so that `JsonAttributes` can do it. */
+export function isPlainJsonParser(settings: Omit<ParserSettings, "id"> & { readonly parse_ints: boolean }): boolean {
+  const { parse_from, parse_to, parse_ints, timestamp, severity, trace, scope_name, body } = settings;
+  const hasMore = [timestamp, severity, trace, scope_name, body, settings.if, settings.output].some(
+    (each) => each !== undefined,
+  );
+  const isUsual = parse_from.root === "body" && parse_from.isRoot && parse_to.root === "attributes" && parse_to.isRoot;
+  return isUsual && !hasMore && !parse_ints;
 }
 
 /** Throws for what is no JSON object, without a word of what it is: that may be anything. */
