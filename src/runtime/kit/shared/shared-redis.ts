@@ -82,6 +82,7 @@ export class SharedRedis {
 
   /** Returns at once; the server is used from when it answers. */
   start(): void {
+    this.isStopped = false;
     connectRedis(this.config, this.context).then(
       (redis) => {
         this.redis = redis;
