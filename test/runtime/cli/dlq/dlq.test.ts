@@ -129,6 +129,16 @@ describe("dlq audit", () => {
 });
 
 describe("dlq show", () => {
+  it("tells where a copy was forwarded to, and what became of it", async () => {
+    const { a, dlq, ids } = await running({});
+    const { ref, entry } = (await a.store.find(ids[0]!))!;
+    const forwarded = { to: "webhook/failures", at: Date.now(), state: "failed", error: "HTTP 410" } as const;
+    await a.store.fail(ref, { ...entry, forwarded });
+    const { out } = await dlq(["show", ids[0]!]);
+    expect(out).toMatch(/Forwarded +to webhook\/failures, .*: not delivered: HTTP 410/);
+    expect(JSON.parse((await dlq(["show", ids[0]!, "--json"])).out).entry.forwarded).toMatchObject({ state: "failed" });
+  });
+
   it("tells the error, the attempts and the cycles, and the records when asked", async () => {
     const { dlq, ids } = await running({ body: "hello", traceIds: ["abc"] });
     await dlq(["replay", ids[0]!, "--by", "ann"]);
