@@ -94,9 +94,9 @@ export class Debt {
   private holder: HeldDebts | undefined;
   private heldLease: object | undefined;
   private releasedLease: WeakRef<object> | undefined;
-  private readonly creditors: readonly Debt[];
-  private readonly onSettled: ((outcome: Outcome) => void) | undefined;
-  private readonly onRefused: OnRefused | undefined;
+  private creditors: readonly Debt[];
+  private onSettled: ((outcome: Outcome) => void) | undefined;
+  private onRefused: OnRefused | undefined;
   /** The component that `onRefused` is of: what comes back is inside it again. */
   private catcher: HeldDebts | undefined;
 
@@ -233,19 +233,28 @@ export class Debt {
     return outcome.ok || this.blamed === undefined ? outcome : { ok: false, refusal: this.blamed };
   }
 
+  /**
+   * Tells whoever waits for it, once, and lets go of them: through them a debt holds its batch, and V8 keeps what was in a set that
+   * changes all the time for long. The table of such a set is replaced again and again, each old one holds the next one and what
+   * was in it, and only a full collection frees a chain of them.
+   */
   private conclude(outcome: Outcome): void {
-    if (!outcome.ok && this.onRefused !== undefined && this.catcher?.isClosed !== true) {
-      this.comeBack(this.onRefused, expectedRefusal(outcome.refusal));
+    const { creditors, onSettled, onRefused } = this;
+    this.creditors = NOBODY;
+    this.onSettled = undefined;
+    this.onRefused = undefined;
+    if (!outcome.ok && onRefused !== undefined && this.catcher?.isClosed !== true) {
+      this.comeBack(onRefused, expectedRefusal(outcome.refusal), creditors);
       return;
     }
-    const reported = this.creditors.length > 1 ? withoutCount(outcome) : outcome;
-    this.onSettled?.(outcome);
-    for (const creditor of this.creditors) creditor.partSettled(reported);
+    const reported = creditors.length > 1 ? withoutCount(outcome) : outcome;
+    onSettled?.(outcome);
+    for (const creditor of creditors) creditor.partSettled(reported);
   }
 
   /** A throw is the failure of the component that caught the refusal, not of whoever refused. */
-  private comeBack(onRefused: OnRefused, refusal: Refusal): void {
-    const again = new Debt(undefined, this.creditors);
+  private comeBack(onRefused: OnRefused, refusal: Refusal, creditors: readonly Debt[]): void {
+    const again = new Debt(undefined, creditors);
     again.moveTo(this.catcher);
     try {
       onRefused(again, refusal);
@@ -256,6 +265,8 @@ export class Debt {
     }
   }
 }
+
+const NOBODY: readonly Debt[] = [];
 
 type OnRefused = (again: Debt, refusal: Refusal) => void;
 

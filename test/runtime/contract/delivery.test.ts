@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { Refusal } from "../../../src/plugin.js";
-import { ACCEPTED, HeldDebts } from "../../../src/runtime/contract/debt.js";
+import { ACCEPTED, Debt, HeldDebts } from "../../../src/runtime/contract/debt.js";
 import { Delivery } from "../../../src/runtime/contract/delivery.js";
 import { owed } from "../../support/deliveries.js";
+import { liveHeap } from "../../support/live-heap.js";
 import { logs } from "../../support/telemetry/batches.js";
 
 const transient = new Refusal("transient", "not now");
@@ -241,5 +242,24 @@ describe("held debts", () => {
     first.refuse(new Error("a mistake of the exporter"));
     expect(outcomes).toMatchObject([{ ok: false, refusal: { message: "a mistake of the exporter" } }]);
     expect(unexpected).toEqual([]);
+  });
+});
+
+describe("a debt that is settled", () => {
+  it("holds nothing of those who waited for it, so that what still holds the debt does not hold their batch", async () => {
+    const waiting = () => {
+      const batch = logs("a");
+      return { debt: new Debt(() => batch.count), batch: new WeakRef(batch) };
+    };
+    const { debt, batch } = waiting();
+    const [part] = debt.divide(1);
+    await new Promise(setImmediate);
+    liveHeap();
+    expect(batch.deref()).toBeDefined();
+    part!.settle(ACCEPTED);
+    await new Promise(setImmediate);
+    liveHeap();
+    expect(batch.deref()).toBeUndefined();
+    expect([debt.outcome, part!.outcome]).toEqual([ACCEPTED, ACCEPTED]);
   });
 });
