@@ -21,8 +21,11 @@ const MAX_SCANNED = 10_000;
 const MAX_WALKED = 2500;
 /** The same by the size of the records that are looked into. */
 const MAX_BYTES_SCANNED = 64 * 1024 * 1024;
-/** While the dead letters are read for the first time, a page is found without knowing all of them. */
-const MAX_WAIT_MS = 100;
+/**
+ * What is known of dead letters is read when it is first asked for. Most wait for that, which is sooner than to look at each;
+ * where there are very many, a page is found without it.
+ */
+const MAX_WAIT_MS = 1000;
 
 export interface ListServices {
   readonly indexes: FailureIndexes;
