@@ -85,7 +85,10 @@ export const ROOMS = [
   { path: "src/runtime/kit/otlp/", purpose: "the OTLP protocol over HTTP and gRPC" },
   { path: "src/runtime/kit/metrics/", purpose: "data points where they lie in the bytes" },
   { path: "src/runtime/kit/prometheus/", purpose: "names and units as Prometheus has them" },
-  { path: "src/runtime/kit/sending/", purpose: "POST to one URL, with credentials, proxies and TLS" },
+  {
+    path: "src/runtime/kit/sending/",
+    purpose: "POST to one URL, with credentials, proxies and TLS; a batch in several requests",
+  },
   { path: "src/runtime/kit/series/", purpose: "the state of series: identity, limits, expiry" },
   { path: "src/runtime/kit/text/", purpose: "text for terminals" },
   {
@@ -270,6 +273,7 @@ export const ROOMS = [
   { path: "src/exporters/debug/", purpose: "prints what it gets", component: true },
   { path: "src/exporters/file/", purpose: "appends to files, with rotation", component: true },
   { path: "src/exporters/kafka/", purpose: "records as messages of topics, keyed", component: true },
+  { path: "src/exporters/loki/", purpose: "streams of log lines to Loki, by labels", component: true },
   { path: "src/exporters/nats/", purpose: "messages to NATS JetStream", component: true },
   { path: "src/exporters/postgres/", purpose: "rows of tables in PostgreSQL, each once", component: true },
   { path: "src/exporters/redis-stream/", purpose: "entries to Redis streams", component: true },

@@ -156,7 +156,9 @@ export { isPublicHost, publicLookup } from "./kit/net/public-addresses.js";
 export { type SimpleHttpResponse, type SimpleHttpServer, startSimpleHttpServer } from "./kit/net/simple-http-server.js";
 export { tlsClient, tlsServer } from "./kit/net/tls-config.js";
 export { loadClientTls, loadServerTls, reloadServerTls, type TlsClientOptions } from "./kit/net/tls-load.js";
+export { answerReader } from "./kit/sending/answer-reader.js";
 export { clientSettings, HttpPoster, plainText, withHeaders } from "./kit/sending/http-poster.js";
+export { type RecordRequest, sendEach } from "./kit/sending/send-each.js";
 
 // Kubernetes: lists of its API that are kept up to date.
 

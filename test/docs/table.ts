@@ -51,6 +51,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/ottl-functions.md", runs: ["ottl"], by: ottlFunctions },
   { page: "docs/kafka.md", by: namesKeys("kafka") },
   { page: "docs/load-balancing.md", by: namesKeys("load_balancing") },
+  { page: "docs/loki.md", by: namesKeys("loki") },
   { page: "docs/ottl.md", runs: ["js"], by: "test/ottl.test.ts" },
   { page: "docs/pii.md", by: pii },
   { page: "docs/plugins.md", runs: ["js", "sh", "yaml"], by: plugins },

@@ -11,6 +11,7 @@ import { sentryExporter } from "../../src/exporters/alerts/sentry/sentry.js";
 import { webhookExporter } from "../../src/exporters/alerts/webhook/webhook.js";
 import { DebugExporter, debugExporter } from "../../src/exporters/debug/debug.js";
 import { fileExporter } from "../../src/exporters/file/file.js";
+import { lokiExporter } from "../../src/exporters/loki/loki.js";
 import { nopExporter } from "../../src/exporters/nop.js";
 import { loadBalancingExporter } from "../../src/exporters/otlp-grpc/load-balancing/load-balancing.js";
 import { otlpGrpcExporter } from "../../src/exporters/otlp-grpc/otlp-grpc.js";
@@ -135,6 +136,7 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
     remoteWriteExporter,
     () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` })),
   ],
+  ["loki", lokiExporter, () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` }))],
   [
     "webhook",
     webhookExporter,

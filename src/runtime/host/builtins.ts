@@ -148,6 +148,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["loki"],
+    load: async () => (await import("../../exporters/loki/loki.js")).lokiExporter,
+  },
+  {
+    kind: "exporter",
     types: ["load_balancing", "loadbalancing"],
     load: async () =>
       (await import("../../exporters/otlp-grpc/load-balancing/load-balancing.js")).loadBalancingExporter,

@@ -81,7 +81,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     drain: "a plugin of your own may do it: sluice create processor begins one",
   },
   exporter: {
-    loki: "it was removed from the Collector; Loki 3 takes OTLP: use otlp_http with endpoint http://<loki>:3100/otlp",
     jaeger: "it was removed from the Collector; Jaeger takes OTLP: use otlp_grpc with its port 4317",
     jaegerthrift: "it was removed from the Collector; Jaeger takes OTLP: use otlp_grpc with its port 4317",
     jaegerthrifthttp: "it was removed from the Collector; Jaeger takes OTLP: use otlp_http with its port 4318",

@@ -324,9 +324,9 @@ describe("loadConfig", () => {
   });
 
   it("gives advice by type for what only the Collector has, and no name that looks alike", () => {
-    const text = GOOD.replace("  debug:\n", "  loki:\n  debgu:\n").replace("[debug]", "[loki, debgu]");
+    const text = GOOD.replace("  debug:\n", "  honeycomb:\n  debgu:\n").replace("[debug]", "[honeycomb, debgu]");
     expect(loadText(text).problems.map(({ suggestion }) => suggestion)).toEqual([
-      expect.stringContaining("Loki 3 takes OTLP"),
+      expect.stringContaining("api.honeycomb.io"),
       'did you mean "debug"?',
     ]);
   });

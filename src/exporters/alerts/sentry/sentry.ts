@@ -7,10 +7,8 @@ import {
   type SendOptions,
   SIGNALS,
 } from "../../../plugin.js";
-import { HttpPoster, publicLookup } from "../../../runtime/kit.js";
-import { answerReader } from "../answer.js";
+import { answerReader, HttpPoster, publicLookup, type RecordRequest, sendEach } from "../../../runtime/kit.js";
 import { factsOf, RequestIds } from "../record-facts.js";
-import { type RecordRequest, sendEach } from "../send-each.js";
 import { parseDsn, type SentryConfig, sentrySchema } from "./config.js";
 import { eventsOf, type SentryEvent } from "./event.js";
 

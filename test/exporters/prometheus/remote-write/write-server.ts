@@ -4,7 +4,8 @@ import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
 import { decompress } from "../../../../src/runtime/kit.js";
-import { after, double, skip, varint, varint64 } from "../../../../src/runtime/telemetry/bytes/wire.js";
+import { after, varint } from "../../../../src/runtime/telemetry/bytes/wire.js";
+import { all, numberOf, textOf } from "../../../support/telemetry/proto-fields.js";
 
 type Labels = Record<string, string>;
 
@@ -46,31 +47,6 @@ export async function startWriteServer({ knowsV2 = true, answer }: WriteServerSe
   });
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/write`, requests };
 }
-
-interface Field {
-  readonly number: number;
-  /** Of a number. */
-  readonly value: number;
-  /** Of a message, text or packed list. */
-  readonly bytes: Uint8Array;
-}
-
-function fields(b: Uint8Array): Field[] {
-  const found: Field[] = [];
-  for (let p = 0; p < b.length; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    const value = (tag & 7) === 1 ? double(b, at) : (tag & 7) === 0 ? Number(varint64(b, at)) : 0;
-    if ((tag & 7) === 2) varint(b, at);
-    found.push({ number: tag >>> 3, value, bytes: (tag & 7) === 2 ? b.subarray(after, p) : new Uint8Array() });
-  }
-  return found;
-}
-
-const all = (b: Uint8Array, number: number) => fields(b).filter((field) => field.number === number);
-const numberOf = (b: Uint8Array, number: number) => all(b, number)[0]?.value ?? 0;
-const textOf = (b: Uint8Array, number: number) => Buffer.from(all(b, number)[0]?.bytes ?? []).toString();
 
 function readSeries(b: Uint8Array, labelsOf: (b: Uint8Array) => Labels, [histograms, exemplars]: [number, number]) {
   return {

@@ -1,5 +1,4 @@
-import type { Refusal } from "../../plugin.js";
-import { chooseRefusal, copyRefusal, toRefusal } from "../../runtime/kit.js";
+import { chooseRefusal, copyRefusal, type Refusal, toRefusal } from "../../contract/refusal.js";
 
 /** A request that is made for some records of a batch, which are given by their places in it. */
 export interface RecordRequest {

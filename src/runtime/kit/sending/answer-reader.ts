@@ -1,5 +1,7 @@
-import type { Clock } from "../../plugin.js";
-import { type Http1Answer, parseRetryAfter, plainText, refusalOfHttp } from "../../runtime/kit.js";
+import type { Clock } from "../../contract/clock.js";
+import type { Http1Answer } from "../net/http1/exchange.js";
+import { parseRetryAfter, refusalOfHttp } from "../otlp/refusals.js";
+import { plainText } from "./http-poster.js";
 
 /** Reads an answer of which nothing but its status counts. A redirect is no success: requests go where the config says, and nowhere else. */
 export function answerReader(clock: Clock): (answer: Http1Answer) => void {

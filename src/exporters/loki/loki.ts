@@ -1,0 +1,114 @@
+import {
+  type Batch,
+  defineExporter,
+  type Exporter,
+  type ExporterContext,
+  isRefusal,
+  Refusal,
+  type SendOptions,
+} from "../../plugin.js";
+import {
+  answerReader,
+  compress,
+  type Http1Answer,
+  HttpPoster,
+  type RecordRequest,
+  sendEach,
+} from "../../runtime/kit.js";
+import { type LokiConfig, lokiSchema } from "./config.js";
+import { type Push, type PushSettings, pushesOf, refusalOfRecords, TENANT_HEADER } from "./push-requests.js";
+
+/** Pushes logs to Loki: lines by labels, a request for each tenant. */
+export const lokiExporter = defineExporter<LokiConfig>({
+  type: "loki",
+  summary: "Pushes logs to Loki as lines, with labels by the hints of the Collector's removed exporter.",
+  signals: ["logs"],
+  schema: lokiSchema,
+  create: (config, context) => new LokiExporter(config, context),
+});
+
+class LokiExporter implements Exporter {
+  private readonly poster: HttpPoster;
+  private readonly settings: PushSettings;
+  /** Of records whose hints name none. */
+  private readonly tenant: string;
+  private readonly readAnswer: (answer: Http1Answer) => void;
+
+  constructor(config: LokiConfig, context: ExporterContext) {
+    const { tenant, headers } = takeTenant(config);
+    this.tenant = tenant;
+    this.settings = settingsOf(config, () => context.clock.now());
+    const own = { "Content-Type": "application/x-protobuf" };
+    this.poster = new HttpPoster(config.endpoint, { ...config, headers }, own, context);
+    const read = answerReader(context.clock);
+    this.readAnswer = (answer) => classified(() => read(answer));
+  }
+
+  get metadataKeys(): readonly string[] {
+    return this.poster.metadataKeys;
+  }
+
+  start(): Promise<void> {
+    return this.poster.start();
+  }
+
+  /** Pushes that were taken are not made again when a later one is refused. */
+  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
+    const { pushes, refused } = pushesOf(batch, this.settings);
+    const requests: RecordRequest[] = pushes.map((push) => ({
+      records: push.records,
+      send: () => this.push(push, abort, options),
+    }));
+    for (const [problem, records] of refused)
+      requests.push({ records, send: () => Promise.reject(refusalOfRecords(problem)) });
+    await sendEach(requests, batch.count);
+  }
+
+  async stop(): Promise<void> {
+    this.poster.stop();
+  }
+
+  private async push(push: Push, abort: AbortSignal, options: SendOptions | undefined): Promise<void> {
+    const tenant = push.tenant || this.tenant;
+    const body = await compress("snappy", push.encode());
+    await this.poster.post([body], abort, options, this.readAnswer, tenant === "" ? {} : { [TENANT_HEADER]: tenant });
+  }
+}
+
+/** The tenant of the config's headers: a hint counts before it, and a request has one such header. */
+function takeTenant({ headers, tenant_id: tenantId = "" }: LokiConfig) {
+  let tenant = tenantId;
+  const others: Record<string, string> = {};
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    if (name.toLowerCase() === TENANT_HEADER.toLowerCase()) tenant = value;
+    else others[name] = value;
+  }
+  return { tenant, headers: others };
+}
+
+function settingsOf(config: LokiConfig, now: () => number): PushSettings {
+  const { exporter = true, job = true, instance = true, level = true } = config.default_labels_enabled ?? {};
+  const named = (labels: Readonly<Record<string, string | null>> | null | undefined) =>
+    Object.entries(labels ?? {}).map(([key, label]) => [key, label || key] as const);
+  const { attributes, resource } = config.labels ?? {};
+  return {
+    labels: { exporter, job, instance, level, attributes: named(attributes), resource: named(resource) },
+    format: config.format === "body" ? "raw" : (config.format ?? "json"),
+    now,
+  };
+}
+
+/** What Loki says of entries whose time it takes no more, or not yet. */
+const REFUSED_ENTRIES =
+  /out of order|too far behind|too[- ]old|too[- ]new|(greater|older) than (max|reject)|reject_old_samples/i;
+
+/** Entries that come too late are right in form: it is the store that must not take them any more. */
+function classified(read: () => void): void {
+  try {
+    read();
+  } catch (error) {
+    if (!isRefusal(error) || error.kind !== "permanent" || !REFUSED_ENTRIES.test(error.message)) throw error;
+    const { message, status = "" } = error;
+    throw new Refusal("permanent", message, { status, category: "business" });
+  }
+}

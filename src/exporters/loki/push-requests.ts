@@ -1,0 +1,213 @@
+import { type Batch, decodeTree, Refusal, type Tree } from "../../plugin.js";
+import { isHeader, type KeyValueTree, plainObject, plainValue, WireWriter } from "../../runtime/kit.js";
+import { LINE_FORMATS, type LokiFormat, logLine, type PlainMap, plainText } from "./log-line.js";
+import { HINTS, labelRecord, type StreamLabelSettings } from "./stream-labels.js";
+
+/** The header that says whose data it is. */
+export const TENANT_HEADER = "X-Scope-OrgID";
+
+/** Records of one tenant that are pushed together, by their places in the batch. */
+export interface Push {
+  /** Empty when no hint names one. */
+  readonly tenant: string;
+  readonly records: readonly number[];
+  /** Its body, before compression. */
+  encode(): Uint8Array;
+}
+
+/** What a batch comes to: pushes, and records that Loki could not take in any form. */
+export interface Pushes {
+  readonly pushes: readonly Push[];
+  readonly refused: ReadonlyMap<string, readonly number[]>;
+}
+
+export interface PushSettings {
+  readonly labels: StreamLabelSettings;
+  /** Where no hint says it. */
+  readonly format: LokiFormat;
+  /** For records without a time. */
+  readonly now: () => number;
+}
+
+interface OwnedRecord {
+  readonly place: number;
+  readonly log: Tree;
+  readonly attributes: PlainMap;
+  readonly resource: PlainMap;
+  readonly scope: Tree;
+}
+
+/**
+ * Sorts the records of a batch into pushes. Lines repeat the resource, so a push is cut where its lines would come to more than
+ * `MAX_PUSH_BYTES`, and written only when it is sent: a batch with a large resource never lies in memory as lines as a whole.
+ */
+export function pushesOf(batch: Batch, settings: PushSettings): Pushes {
+  const open = new Map<string, { records: OwnedRecord[]; bytes: number }>();
+  const pushes: Push[] = [];
+  const refused = new Map<string, number[]>();
+  const meanBytes = Math.ceil(batch.bytes.length / Math.max(batch.count, 1));
+  for (const { record, resourceBytes } of recordsOf(batch)) {
+    const problem = problemOf(record, settings);
+    const tenant = tenantOf(record);
+    if (problem !== undefined) {
+      const places = refused.get(problem);
+      if (places === undefined) refused.set(problem, [record.place]);
+      else places.push(record.place);
+      continue;
+    }
+    let group = open.get(tenant);
+    if (group === undefined || group.bytes > MAX_PUSH_BYTES) {
+      group = { records: [], bytes: 0 };
+      open.set(tenant, group);
+      pushes.push(pushOf(tenant, group.records, settings));
+    }
+    group.records.push(record);
+    group.bytes += meanBytes + resourceBytes;
+  }
+  return { pushes, refused };
+}
+
+/** Loki takes 4 MiB by default. */
+const MAX_PUSH_BYTES = 2 * 1024 * 1024;
+
+function* recordsOf(batch: Batch): Iterable<{ record: OwnedRecord; resourceBytes: number }> {
+  let place = 0;
+  for (const container of listIn(decodeTree(batch), "resourceLogs")) {
+    const resource = attributesOf((container["resource"] ?? {}) as Tree);
+    const resourceBytes = JSON.stringify(container["resource"] ?? {}, withoutBigInts).length;
+    for (const scoped of listIn(container, "scopeLogs")) {
+      const scope = (scoped["scope"] ?? {}) as Tree;
+      for (const log of listIn(scoped, "logRecords"))
+        yield { record: { place: place++, log, attributes: attributesOf(log), resource, scope }, resourceBytes };
+    }
+  }
+}
+
+function withoutBigInts(_key: string, value: unknown): unknown {
+  return typeof value === "bigint" ? String(value) : value;
+}
+
+function problemOf(record: OwnedRecord, settings: PushSettings): string | undefined {
+  const format = formatOf(record, settings);
+  if (!isLokiFormat(format)) return `the hint ${HINTS.format} is none of ${LINE_FORMATS.join(", ")}`;
+  if (!isHeader(TENANT_HEADER, tenantOf(record))) return `the tenant that ${HINTS.tenant} names cannot be a header`;
+  if (labelled(record, settings).text === "") return "the record has no label, and Loki takes none without";
+  return undefined;
+}
+
+function pushOf(tenant: string, records: readonly OwnedRecord[], settings: PushSettings): Push {
+  return {
+    tenant,
+    get records() {
+      return records.map(({ place }) => place);
+    },
+    encode: () => encodePush(records, settings),
+  };
+}
+
+/** logproto.PushRequest: streams, each with its labels and the records that have them, in their order. */
+function encodePush(records: readonly OwnedRecord[], settings: PushSettings): Uint8Array {
+  const streams = new Map<string, WireWriter>();
+  for (const record of records) {
+    const { text, attributes, resource } = labelled(record, settings);
+    let entries = streams.get(text);
+    if (entries === undefined) {
+      entries = new WireWriter(4096);
+      streams.set(text, entries);
+    }
+    writeEntry(entries, timeOf(record.log, settings), lineOf(record, attributes, resource, settings));
+  }
+  const out = new WireWriter(65_536);
+  for (const [labels, entries] of streams) {
+    out.byte(10);
+    out.begin(labels.length + entries.length);
+    out.byte(10);
+    out.text(labels);
+    out.copy(entries.bytes, 0, entries.length);
+    out.end();
+  }
+  return out.written();
+}
+
+function writeEntry(out: WireWriter, nanos: bigint, line: string): void {
+  out.byte(18);
+  out.begin(line.length + 16);
+  out.byte(10);
+  out.begin(12);
+  out.byte(8);
+  out.varint64(nanos / 1_000_000_000n);
+  out.byte(16);
+  out.varint(Number(nanos % 1_000_000_000n));
+  out.end();
+  out.byte(18);
+  out.text(line);
+  out.end();
+}
+
+function labelled({ attributes, resource, log }: OwnedRecord, { labels }: PushSettings) {
+  return labelRecord(attributes, resource, Number(log["severityNumber"] ?? 0), labels);
+}
+
+function lineOf(record: OwnedRecord, attributes: PlainMap, resource: PlainMap, settings: PushSettings): string {
+  const { log, scope } = record;
+  const name = textOf(scope["name"]);
+  const version = textOf(scope["version"]);
+  const scopeAttributes = attributesOf(scope);
+  return logLine(formatOf(record, settings) as LokiFormat, {
+    body: log["body"] === undefined ? undefined : (plainValue(log["body"] as Tree) ?? undefined),
+    eventName: textOf(log["eventName"]),
+    traceId: hexOf(log["traceId"]),
+    spanId: hexOf(log["spanId"]),
+    severity: textOf(log["severityText"]),
+    flags: Number(log["flags"] ?? 0),
+    attributes,
+    resource,
+    scope: {
+      ...(name !== "" && { name }),
+      ...(version !== "" && { version }),
+      ...(Object.keys(scopeAttributes).length > 0 && { attributes: scopeAttributes }),
+    },
+  });
+}
+
+function formatOf({ attributes, resource }: OwnedRecord, { format }: PushSettings): string {
+  const hint = resource[HINTS.format] ?? attributes[HINTS.format];
+  return hint === undefined ? format : plainText(hint);
+}
+
+function isLokiFormat(format: string): format is LokiFormat {
+  return (LINE_FORMATS as readonly string[]).includes(format);
+}
+
+/** The value of the attribute that the hint names; the resource counts before the record. */
+function tenantOf({ attributes, resource }: OwnedRecord): string {
+  const key = plainText(resource[HINTS.tenant] ?? attributes[HINTS.tenant]);
+  const owner = [resource, attributes].find((map) => Object.hasOwn(map, key));
+  return owner === undefined ? "" : plainText(owner[key]);
+}
+
+function timeOf(log: Tree, { now }: PushSettings): bigint {
+  const nanos = log["timeUnixNano"] || log["observedTimeUnixNano"];
+  return typeof nanos === "bigint" ? nanos : BigInt(Math.trunc(now())) * 1_000_000n;
+}
+
+function attributesOf(message: Tree): PlainMap {
+  return plainObject(message["attributes"] as unknown as KeyValueTree[]);
+}
+
+function listIn(tree: Tree, name: string): readonly Tree[] {
+  return (tree[name] ?? []) as readonly Tree[];
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function hexOf(value: unknown): string {
+  return value instanceof Uint8Array ? Buffer.from(value).toString("hex") : "";
+}
+
+/** Why records are refused that are not even sent. */
+export function refusalOfRecords(problem: string): Refusal {
+  return new Refusal("permanent", problem, { category: "schema" });
+}

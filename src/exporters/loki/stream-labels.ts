@@ -1,0 +1,109 @@
+import { labelName, SEVERITY_NUMBER_NAMES } from "../../runtime/kit.js";
+import { type PlainMap, plainText } from "./log-line.js";
+
+/** Attributes that say how a record is sent, and are not sent themselves. */
+export const HINTS = {
+  attributes: "loki.attribute.labels",
+  resource: "loki.resource.labels",
+  format: "loki.format",
+  tenant: "loki.tenant",
+} as const;
+
+const HINT_NAMES: ReadonlySet<string> = new Set(Object.values(HINTS));
+
+/** Which labels records get beside those of their hints. */
+export interface StreamLabelSettings {
+  readonly exporter: boolean;
+  readonly job: boolean;
+  readonly instance: boolean;
+  readonly level: boolean;
+  /** Attributes by key, and the labels they become. */
+  readonly attributes: readonly (readonly [key: string, label: string])[];
+  readonly resource: readonly (readonly [key: string, label: string])[];
+}
+
+/** The labels of a record, and what is left of its attributes. */
+export interface Labelled {
+  /** As Loki writes them; empty when there are none. */
+  readonly text: string;
+  readonly attributes: PlainMap;
+  readonly resource: PlainMap;
+}
+
+/** Chooses the labels of a record by the settings and its hints, which are taken out with what became labels. */
+export function labelRecord(
+  attributes: PlainMap,
+  resource: PlainMap,
+  severityNumber: number,
+  settings: StreamLabelSettings,
+): Labelled {
+  const labels = new Map<string, string>();
+  const promoted = { attributes: new Set<string>(), resource: new Set<string>() };
+  const promote = (from: "attributes" | "resource", key: string, label: string) => {
+    const value = lookUp(key, from === "attributes" ? attributes : resource);
+    if (value === undefined) return;
+    labels.set(label, plainText(value));
+    promoted[from].add(key);
+  };
+  addDefaults(labels, resource, settings);
+  for (const [key, label] of settings.resource) promote("resource", key, label);
+  for (const [key, label] of settings.attributes) promote("attributes", key, label);
+  const resourceHints = [...namesOf(resource[HINTS.resource]), ...namesOf(attributes[HINTS.resource])];
+  for (const key of resourceHints) promote("resource", key, key);
+  for (const key of namesOf(attributes[HINTS.attributes])) promote("attributes", key, key);
+  if (settings.level && severityNumber > 0) {
+    if (attributes["level"] === undefined)
+      labels.set("level", SEVERITY_NUMBER_NAMES[severityNumber]?.toUpperCase() ?? String(severityNumber));
+    else promote("attributes", "level", "level");
+  }
+  return {
+    text: labelText(labels),
+    attributes: without(attributes, promoted.attributes),
+    resource: without(resource, promoted.resource),
+  };
+}
+
+function addDefaults(labels: Map<string, string>, resource: PlainMap, settings: StreamLabelSettings): void {
+  const { "service.name": name, "service.namespace": namespace, "service.instance.id": instance } = resource;
+  if (settings.exporter) labels.set("exporter", "OTLP");
+  if (settings.job && name !== undefined)
+    labels.set("job", namespace === undefined ? plainText(name) : `${plainText(namespace)}/${plainText(name)}`);
+  if (settings.instance && instance !== undefined) labels.set("instance", plainText(instance));
+}
+
+/** A hint names attributes in a list, or in a text with commas. */
+function namesOf(hint: unknown): string[] {
+  if (hint === undefined || hint === null) return [];
+  const names = Array.isArray(hint) ? hint.map(plainText) : plainText(hint).split(",");
+  return names.map((name) => name.trim()).filter((name) => name !== "");
+}
+
+/** The attribute of this name, or what `a.b` is in the map `a`. */
+function lookUp(name: string, map: PlainMap): unknown {
+  if (Object.hasOwn(map, name)) return map[name];
+  for (let dot = name.lastIndexOf("."); dot > 0; dot = name.lastIndexOf(".", dot - 1)) {
+    const outer = name.slice(0, dot);
+    const inner = Object.hasOwn(map, outer) ? map[outer] : undefined;
+    if (typeof inner === "object" && inner !== null && !Array.isArray(inner) && !(inner instanceof Uint8Array))
+      return lookUp(name.slice(dot + 1), inner as PlainMap);
+  }
+  return undefined;
+}
+
+function without(map: PlainMap, keys: ReadonlySet<string>): PlainMap {
+  const names = Object.keys(map);
+  if (!names.some((name) => keys.has(name) || HINT_NAMES.has(name))) return map;
+  return Object.fromEntries(Object.entries(map).filter(([name]) => !keys.has(name) && !HINT_NAMES.has(name)));
+}
+
+/** Sorted, so that the same labels are the same stream. A label without a value is none. */
+function labelText(labels: ReadonlyMap<string, string>): string {
+  const named = new Map<string, string>();
+  for (const [key, value] of labels) {
+    const name = labelName(key, { allowUtf8: false });
+    if (name !== "" && value !== "") named.set(name, value);
+  }
+  if (named.size === 0) return "";
+  const sorted = [...named].sort(([a], [b]) => (a < b ? -1 : 1));
+  return `{${sorted.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(", ")}}`;
+}
