@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import { createSluice } from "../../dist/index.js";
-import { silentLogger } from "../../dist/runtime/contract/observability.js";
-import { show } from "../lib/table.js";
+import { createSluice } from "../../../dist/index.js";
+import { silentLogger } from "../../../dist/runtime/contract/observability.js";
+import { show } from "../../lib/table.js";
 
 /**
  * How long a program waits in `logs.emit`: every call is timed by itself, less what reading the clock takes. Beside it a
@@ -27,7 +27,7 @@ const SIZES = [
   },
 ];
 
-/** @param {import("../lib/bench.js").Bench} bench @returns {Promise<import("../lib/bench.js").Outcome>} */
+/** @param {import("../../lib/bench.js").Bench} bench @returns {Promise<import("../../lib/bench.js").Outcome>} */
 export async function run(bench) {
   const bursts = bench.options.quick ? 100 : 2500;
   const results = [];
@@ -46,7 +46,7 @@ export async function run(bench) {
 
 async function measure(
   /** @type {number} */ sink,
-  /** @type {import("../../dist/index.js").LogInput} */ record,
+  /** @type {import("../../../dist/index.js").LogInput} */ record,
   /** @type {number} */ bursts,
 ) {
   const queueDirectory = mkdtempSync(join(tmpdir(), "sluice-bench-emit-"));
@@ -104,12 +104,12 @@ function plainCall(/** @type {unknown} */ record) {
   return Math.min(...rounds);
 }
 
-function accepted(/** @type {import("../../dist/index.js").Sluice} */ sluice) {
+function accepted(/** @type {import("../../../dist/index.js").Sluice} */ sluice) {
   const found = sluice.metrics().find(({ name }) => name === "otelcol_receiver_accepted_log_records");
   return found === undefined || found.kind === "histogram" ? 0 : found.value;
 }
 
-/** @param {any[]} results @returns {import("../lib/table.js").Table} */
+/** @param {any[]} results @returns {import("../../lib/table.js").Table} */
 function toTable(results) {
   return {
     title: `emit: microseconds in logs.emit, ${BURST} calls a turn of the event loop, fsynced queue; goal: p50 under ${GOAL_US}`,
