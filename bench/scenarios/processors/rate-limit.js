@@ -1,4 +1,4 @@
-import { measureAdded } from "../lib/added.js";
+import { measureAdded } from "../../lib/added.js";
 
 /** What counting every record costs, all of them within the limits. */
 export const summary = "what the processor rate_limit adds to passthrough, by event name and by other keys";
@@ -6,7 +6,7 @@ export const summary = "what the processor rate_limit adds to passthrough, by ev
 const PLENTY = { limit: 1_000_000_000, window: "1s", global: { limit: 1_000_000_000, window: "1s" } };
 const limits = (/** @type {object} */ more) => ({ rate_limit: { ...PLENTY, ...more } });
 
-/** @param {import("../lib/bench.js").Bench} bench */
+/** @param {import("../../lib/bench.js").Bench} bench */
 export function run(bench) {
   const byName = limits({ key: ["event.name"] });
   const byThree = limits({ key: ["event.name", "resource.service.name", "attributes.tenant"] });

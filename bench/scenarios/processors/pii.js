@@ -1,5 +1,5 @@
-import { measureAdded } from "../lib/added.js";
-import { THREE_IN_EACH } from "../lib/load/records.js";
+import { measureAdded } from "../../lib/added.js";
+import { THREE_IN_EACH } from "../../lib/load/records.js";
 
 /**
  * What the processor `pii` adds, all detectors on: the agent with and without it in the same rounds, on records of which
@@ -8,7 +8,7 @@ import { THREE_IN_EACH } from "../lib/load/records.js";
 export const summary =
   "what the processor pii adds to passthrough: clean records, 1 % and 100 % with a hit, three in each";
 
-/** @param {import("../lib/bench.js").Bench} bench @returns {Promise<import("../lib/bench.js").Outcome>} */
+/** @param {import("../../lib/bench.js").Bench} bench @returns {Promise<import("../../lib/bench.js").Outcome>} */
 export function run(bench) {
   const processors = { pii: {} };
   return measureAdded(bench, "pii", [

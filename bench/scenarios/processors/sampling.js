@@ -1,4 +1,4 @@
-import { measureAdded } from "../lib/added.js";
+import { measureAdded } from "../../lib/added.js";
 
 /**
  * What samplers cost that keep everything and write on every record why: what a sampler drops makes the rest of the
@@ -13,7 +13,7 @@ const probabilistic = (/** @type {object} */ more) => ({
 });
 const ALMOST_ONE = 1 - 2 ** -53;
 
-/** @param {import("../lib/bench.js").Bench} bench */
+/** @param {import("../../lib/bench.js").Bench} bench */
 export function run(bench) {
   const idle = { adaptive_sampling: { load: { enabled: false } } };
   const loaded = { adaptive_sampling: { load: { tiers: [{ above: 1, rate: ALMOST_ONE }] } } };

@@ -1,13 +1,13 @@
 import { randomFillSync } from "node:crypto";
 import { Agent, request } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
-import { protoRequest } from "../lib/load/records.js";
-import { stamp, tokenOffsets } from "../lib/load/token.js";
-import { caughtUp, nextRun } from "../lib/measure.js";
-import { startSubject } from "../lib/processes/run-subject.js";
-import { median, spread } from "../lib/statistics.js";
-import { sluice, sluiceWith } from "../lib/subjects.js";
-import { show, showRatio } from "../lib/table.js";
+import { protoRequest } from "../../lib/load/records.js";
+import { stamp, tokenOffsets } from "../../lib/load/token.js";
+import { caughtUp, nextRun } from "../../lib/measure.js";
+import { startSubject } from "../../lib/processes/run-subject.js";
+import { median, spread } from "../../lib/statistics.js";
+import { sluice, sluiceWith } from "../../lib/subjects.js";
+import { show, showRatio } from "../../lib/table.js";
 
 /**
  * tail_sampling that keeps everything, behind its journal, against the same agent without it: both have every span on disk
@@ -22,7 +22,7 @@ const SAMPLING = { tail_sampling: { decision_wait: "1s", policies: [{ name: "all
 const TRACE_ID = Buffer.from("5b8efff798038103d269b633813fc60c", "hex");
 const SPAN_ID = Buffer.from("eee19b7ec3c1b174", "hex");
 
-/** @param {import("../lib/bench.js").Bench} bench @returns {Promise<import("../lib/bench.js").Outcome>} */
+/** @param {import("../../lib/bench.js").Bench} bench @returns {Promise<import("../../lib/bench.js").Outcome>} */
 export async function run(bench) {
   const { options } = bench;
   const records = options.records.includes(100) ? 100 : options.records[0];
@@ -67,8 +67,8 @@ const QUEUE = { durability: /** @type {const} */ ("fsync"), exporter: { timeout:
 
 /** @returns {Promise<Round>} */
 async function measure(
-  /** @type {import("../lib/bench.js").Bench} */ { roles, options },
-  /** @type {import("../lib/processes/run-subject.js").Running} */ subject,
+  /** @type {import("../../lib/bench.js").Bench} */ { roles, options },
+  /** @type {import("../../lib/processes/run-subject.js").Running} */ subject,
   /** @type {number} */ records,
   /** @type {number} */ seconds,
   rate = Number.POSITIVE_INFINITY,
@@ -160,7 +160,7 @@ function post(/** @type {number} */ port, /** @type {Agent} */ agent, /** @type 
   });
 }
 
-/** @returns {import("../lib/table.js").Table} */
+/** @returns {import("../../lib/table.js").Table} */
 function toTable(/** @type {any[]} */ results, /** @type {number} */ records) {
   const of = (/** @type {any} */ result, /** @type {keyof Round} */ key) =>
     median(result.rounds.map((/** @type {Round} */ round) => round[key]));

@@ -1,4 +1,4 @@
-import { measureAdded } from "../lib/added.js";
+import { measureAdded } from "../../lib/added.js";
 
 /** What looking for old versions costs, and what bringing every record to the current one does. */
 export const summary =
@@ -8,7 +8,7 @@ const SPAN = "POST /api/v2/pay";
 const upcasts = [{ from: 1, to: 2, rename: { retries: "attempts" }, set: { currency: "EUR" }, remove: ["k8s.pod"] }];
 const versions = (/** @type {object} */ event) => ({ versioning: { events: { [SPAN]: event } } });
 
-/** @param {import("../lib/bench.js").Bench} bench */
+/** @param {import("../../lib/bench.js").Bench} bench */
 export function run(bench) {
   return measureAdded(bench, "versioning", [
     { name: "events without a name", signal: "logs", processors: versions({ current: 1 }) },

@@ -1,12 +1,12 @@
-import { batchFromJson, readRecords } from "../../dist/plugin.js";
-import { piiSchema } from "../../dist/processors/pii/config.js";
-import { GIVEN_NAMES, SURNAMES } from "../../dist/processors/pii/detect/people/name-lists.js";
-import { DETECTORS } from "../../dist/processors/pii/detect/text/detectors.js";
-import { PiiTreatment } from "../../dist/processors/pii/pii-treatment.js";
-import { show } from "../lib/table.js";
-import { judge } from "../pii-corpus/judge.js";
-import { judgePeople } from "../pii-corpus/people.js";
-import { judgeWild } from "../pii-corpus/wild/judge.js";
+import { batchFromJson, readRecords } from "../../../dist/plugin.js";
+import { piiSchema } from "../../../dist/processors/pii/config.js";
+import { GIVEN_NAMES, SURNAMES } from "../../../dist/processors/pii/detect/people/name-lists.js";
+import { DETECTORS } from "../../../dist/processors/pii/detect/text/detectors.js";
+import { PiiTreatment } from "../../../dist/processors/pii/pii-treatment.js";
+import { show } from "../../lib/table.js";
+import { judge } from "../../pii-corpus/judge.js";
+import { judgePeople } from "../../pii-corpus/people.js";
+import { judgeWild } from "../../pii-corpus/wild/judge.js";
 
 /** How well the detectors of `pii` find what they are for, and how often they find it where it is not. */
 export const summary = "recall and false positives of each detector of pii, on a corpus made from a seed";
@@ -19,7 +19,7 @@ const LEAST_PREFIXED_RECALL = 0.99;
 /** Never looked at while detectors are made better, which is done with the seeds 1 to 3. */
 const HELD_BACK_SEEDS = [31, 32, 33, 34];
 
-/** @param {import("../lib/bench.js").Bench} bench @returns {Promise<import("../lib/bench.js").Outcome>} */
+/** @param {import("../../lib/bench.js").Bench} bench @returns {Promise<import("../../lib/bench.js").Outcome>} */
 export async function run({ options, progress }) {
   const size = options.quick ? { ordinary: 1000, planted: 200 } : { ordinary: 10_000, planted: 2000 };
   progress.say("pii-quality");
@@ -53,7 +53,7 @@ export async function run({ options, progress }) {
 const PREFIXED = "keys of issuers, private keys";
 
 /** A row for each kind; all secrets with a fixed beginning are one. */
-function wildRows(/** @type {import("../pii-corpus/wild/judge.js").WildJudgement} */ { kinds }) {
+function wildRows(/** @type {import("../../pii-corpus/wild/judge.js").WildJudgement} */ { kinds }) {
   /** @type {Map<string, { kind: string, planted: number, gone: number, recall: number }>} */
   const rows = new Map();
   for (const { kind, isPrefixed, planted, gone } of kinds) {
@@ -70,7 +70,7 @@ function wildRows(/** @type {import("../pii-corpus/wild/judge.js").WildJudgement
 /**
  * Names and addresses, which are off unless asked for: reported, and held to nothing here.
  *
- * @param {number} each @param {number} ordinary @returns {import("../lib/table.js").Table}
+ * @param {number} each @param {number} ordinary @returns {import("../../lib/table.js").Table}
  */
 function peopleRows(each, ordinary) {
   const { secretKeys: _, ...settings } = piiSchema.parse({});
@@ -112,10 +112,10 @@ function isKnown(/** @type {string} */ name) {
     .some((word) => GIVEN_NAMES.has(word) || SURNAMES.has(word));
 }
 
-/** @returns {import("../lib/table.js").Table} */
+/** @returns {import("../../lib/table.js").Table} */
 function toWildTable(
   /** @type {ReturnType<typeof wildRows>} */ rows,
-  /** @type {import("../pii-corpus/wild/judge.js").WildJudgement} */ { ordinary, changed },
+  /** @type {import("../../pii-corpus/wild/judge.js").WildJudgement} */ { ordinary, changed },
 ) {
   return {
     title: `pii-quality: the defaults on telemetry from public formats, seeds ${HELD_BACK_SEEDS.join(", ")}`,
@@ -143,7 +143,7 @@ function through(/** @type {ConstructorParameters<typeof PiiTreatment>[0]} */ se
 
 const percent = (/** @type {number} */ part) => `${show(part * 100, 2)} %`;
 
-/** @returns {import("../lib/table.js").Table} */
+/** @returns {import("../../lib/table.js").Table} */
 function toTable(
   /** @type {any[]} */ results,
   /** @type {{ ordinary: number, planted: number }} */ { ordinary, planted },
