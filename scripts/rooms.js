@@ -193,6 +193,7 @@ export const ROOMS = [
   },
   { path: "src/runtime/cli/graph/", purpose: "`sluice graph`: pipelines as Mermaid and SVG" },
   { path: "src/runtime/cli/init/", purpose: "`sluice init`: a config to start from" },
+  { path: "src/runtime/cli/migrate/", purpose: "`sluice migrate`: a config of old with today's names" },
   { path: "src/runtime/cli/live/", purpose: "`sluice top`, `sluice tap` and `sluice ottl`" },
   { path: "src/runtime/cli/create/", purpose: "`sluice create`: the package of a new component" },
   {

@@ -68,6 +68,25 @@ export const COMMANDS: readonly (Command | CommandGroup)[] = [
     load: async () => (await import("./validate.js")).validate,
   },
   {
+    name: "migrate",
+    summary: "Rewrite a config of old to today's names, and show what changes.",
+    details: [
+      "Types and keys get the names that they have today, and what has ended and does nothing is taken out, with the places",
+      "that name it. All else stays as it is written: comments, order, variables. Secrets are shown as [REDACTED].",
+      "Exit code 0 when the config would run then, 1 when something is wrong with it that only you can mend.",
+    ],
+    options: {
+      write: {
+        type: "boolean",
+        description: "Write the file. The old text is kept in FILE.bak, which must not exist.",
+      },
+      ...JSON_OUT,
+    },
+    names: "FILE",
+    examples: ["sluice migrate pipeline.yaml", "sluice migrate pipeline.yaml --write"],
+    load: async () => (await import("./migrate/migrate.js")).migrate,
+  },
+  {
     name: "test",
     summary: "Try a config on records, and say whether what comes out is as expected.",
     details: [

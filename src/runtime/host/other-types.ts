@@ -1,4 +1,5 @@
 import type { ComponentKind } from "../contract/component.js";
+import type { Registry } from "./registry.js";
 
 /**
  * What is known of types that Sluice has not, so that whoever brings an old config, or one of another distribution, is
@@ -41,7 +42,35 @@ export function noEffectTypes(kind: ComponentKind): string[] {
 export function adviceOnType(kind: ComponentKind, type: string): string | undefined {
   const own = ADVICE[kind][spelling(type)];
   if (own !== undefined) return own;
+  const name = RENAMED[`${kind} ${spelling(type)}`];
+  if (name !== undefined) return `it is called ${name}`;
   return ELSEWHERE[kind].has(spelling(type)) ? FALLBACK[kind] : undefined;
+}
+
+/** Other names of types, by kind and by type as `spelling` writes it. */
+const RENAMED: Readonly<Record<string, string>> = {
+  "processor attribute": "attributes",
+  "processor resourceattributes": "resource",
+  "processor k8stagger": "k8sattributes",
+  "processor samplingtail": "tail_sampling",
+  "exporter stdout": "debug",
+  "exporter console": "debug",
+};
+
+/**
+ * Today's name of a type, where a config may have an older one: of a component that is known by both, or of one that only
+ * its older name, or the lack of underscores in it, keeps from being known. Undefined where it is today's already.
+ */
+export function todaysType(kind: ComponentKind, type: string, registry: Registry): string | undefined {
+  const known = registry.get(kind, type);
+  if (known === undefined) {
+    if (noEffectReason(kind, type) !== undefined) return undefined;
+    const name = spelling(RENAMED[`${kind} ${spelling(type)}`] ?? type);
+    return registry.all(kind).find((factory) => spelling(factory.type) === name)?.type;
+  }
+  // The Collector puts underscores into names: of two spellings the one with more of them is the newer.
+  const isNewer = spelling(type) === spelling(known.type) && type.length > known.type.length;
+  return known.type === type || isNewer ? undefined : known.type;
 }
 
 const OTLP_VENDOR = "it takes OTLP itself";
@@ -68,12 +97,8 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     count: "it is a connector: exporter of this pipeline, receiver of one of metrics",
     span: INTO_OTTL,
     logstransform: INTO_OTTL,
-    attribute: "it is called attributes",
-    resourceattributes: "it is called resource",
-    k8stagger: "it became k8sattributes",
     deltatorate: "let the backend make rates of the deltas",
     groupbytrace: "tail_sampling keeps the spans of a trace together by itself; take it out",
-    samplingtail: "it became tail_sampling",
     schema: "the processor versioning brings telemetry to another version of a schema",
     geoip: "enrich with a plugin of your own: sluice create processor begins one",
     lookup: "enrich with a plugin of your own: sluice create processor begins one",
@@ -107,8 +132,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     opensearch:
       "OpenSearch Data Prepper takes OTLP: use otlp_grpc with its port 21890 (traces), 21891 (metrics) or 21892 (logs)",
     googlemanagedprometheus: "keep a Collector with it, and send to that with otlp_grpc",
-    stdout: "it is called debug",
-    console: "it is called debug",
   },
   connector: {
     exceptions: "count with conditions on span events does the same: see the connector count",

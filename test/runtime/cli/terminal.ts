@@ -9,6 +9,13 @@ export async function cli(args: readonly string[], env: Record<string, string> =
   return { code, ...written };
 }
 
+/** Runs a command line in this process, with the components there are, and gives what it wrote. */
+export async function runCli(args: readonly string[], env: Record<string, string> = {}) {
+  const { terminal, written } = recorder(env);
+  const code = await main(args, terminal);
+  return { code, ...written };
+}
+
 /**
  * Runs a command line in this process, with the components there are, as if it were called from `folder`; gives what it
  * printed, and rejects when it fails. For what a command does, where a process for it would cost more than the command.

@@ -31,3 +31,43 @@ export function successorOf(key: string, known: readonly string[]): string | und
   const [first, second] = path;
   return second === undefined ? `it became "${first}"` : `it became "${second}" under "${first}"`;
 }
+
+/** Where a value of old is written today, and how; `value` gives undefined for one that it cannot translate. */
+export interface KeyRewrite {
+  readonly path: readonly string[];
+  readonly value: (written: string) => string | undefined;
+}
+
+/**
+ * How a key of old is rewritten: one that is not known any more, or a deprecated one, by its dotted path. Undefined where
+ * its value has another form today, so that only a person can write it.
+ */
+export function keyRewrite(key: string, dottedPath: string): KeyRewrite | undefined {
+  const name = key.toLowerCase();
+  if (name === "per_rpc_auth") return undefined;
+  if (dottedPath === "service.telemetry.metrics.address") return { path: ["readers"], value: readersAt };
+  if (name === "port") return { path: ["endpoint"], value: localEndpoint };
+  const path = SUCCESSORS[name];
+  return path && { path, value: (written) => translated(name, written) };
+}
+
+function localEndpoint(port: string): string | undefined {
+  return /^\d+$/.test(port) ? `127.0.0.1:${port}` : undefined;
+}
+
+function readersAt(address: string): string | undefined {
+  const [, host, port] = /^([\w.-]+):(\d+)$/.exec(address) ?? [];
+  return host && `[{pull: {exporter: {prometheus: {host: "${host}", port: ${port}}}}}]`;
+}
+
+/** Words that changed with their key. */
+const VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  log_level: { debug: "detailed", info: "normal", warn: "basic", error: "basic" },
+  loglevel: { debug: "detailed", info: "normal", warn: "basic", error: "basic" },
+  secure: { true: "false", false: "true" },
+};
+
+function translated(key: string, written: string): string | undefined {
+  const words = VALUES[key];
+  return words === undefined ? written : words[written.toLowerCase()];
+}

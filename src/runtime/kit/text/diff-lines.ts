@@ -64,7 +64,7 @@ function linesOf(value: unknown): string[] {
 }
 
 /** Only lines near a change; undefined stands for those left out. All of them when nothing has changed. */
-export function withContext(lines: readonly DiffLine[], context = 3): (DiffLine | undefined)[] {
+export function withContext<Line extends DiffLine>(lines: readonly Line[], context = 3): (Line | undefined)[] {
   const isNear = lines.map(() => false);
   for (const [i, { kind }] of lines.entries()) {
     if (kind !== "same") isNear.fill(true, Math.max(i - context, 0), i + context + 1);
