@@ -7,6 +7,9 @@ export function violations(value: unknown, schema: Schema, root: Schema = schema
   if (type !== undefined && ![type].flat().some((each) => isOf(value, each))) return [`${path}: not ${type}`];
   const anyOf = schema["anyOf"] as Schema[] | undefined;
   if (anyOf?.every((each) => violations(value, each, root, path).length > 0)) found.push(`${path}: none of anyOf`);
+  const oneOf = schema["oneOf"] as Schema[] | undefined;
+  if (oneOf !== undefined && oneOf.filter((each) => violations(value, each, root, path).length === 0).length !== 1)
+    found.push(`${path}: not exactly one of oneOf`);
   if (Array.isArray(schema["enum"]) && !schema["enum"].includes(value)) found.push(`${path}: not in enum`);
   if ("const" in schema && schema["const"] !== value) found.push(`${path}: not const`);
   if (typeof value === "string" && schema["pattern"] && !new RegExp(schema["pattern"] as string, "u").test(value))
@@ -29,7 +32,7 @@ export function violations(value: unknown, schema: Schema, root: Schema = schema
 export type Schema = { [word: string]: unknown };
 
 const KNOWN = new Set(
-  "$schema title description default deprecated examples definitions type properties patternProperties required enum const anyOf pattern minimum maximum exclusiveMinimum items additionalProperties propertyNames minLength minItems format if else".split(
+  "$schema title description default deprecated examples definitions type properties patternProperties required enum const anyOf oneOf pattern minimum maximum exclusiveMinimum items additionalProperties propertyNames minLength minItems format if else".split(
     " ",
   ),
 );

@@ -298,7 +298,8 @@ describe("replays", () => {
       ...real.body,
       outcomes: [{ id: entry.id, outcome: "pending" }],
     });
-    expect((await ask("GET", "/replays")).body.replays).toHaveLength(2);
+    const { replays } = (await ask("GET", "/replays")).body;
+    expect(replays.map(({ id }: { id: string }) => id)).toEqual([real.body.id]);
   });
 
   it("tell what becomes of their entries, until all have left their queues", async () => {

@@ -1,17 +1,10 @@
-import { MalformedError } from "../malformed.js";
+import type { MalformedError } from "../malformed.js";
 import { REQUEST } from "../messages.js";
 import type { Signal } from "../signal.js";
+import { malformed, tooManyElements } from "./check-faults.js";
+import { checkInJavaScript } from "./check-in-javascript.js";
 import { checkTable, messageOf, numberOf } from "./check-table.js";
-import {
-  checkModule,
-  FAULT_AT,
-  FAULTS,
-  HAS_DUPLICATES,
-  INPUT_AT,
-  MAX_DEPTH,
-  MESSAGE_BYTES,
-  TABLE_AT,
-} from "./check-walk.js";
+import { checkModule, FAULT_AT, FAULTS, HAS_DUPLICATES, INPUT_AT, MESSAGE_BYTES, TABLE_AT } from "./check-walk.js";
 
 /**
  * Checks that bytes are the OTLP request they claim to be, down to the last attribute, and counts its records.
@@ -41,7 +34,9 @@ export function checkRequest(
   byteLength: number,
   maxElements = MAX_ELEMENTS,
 ): number {
-  const { bytes, run } = checkerFor(byteLength);
+  const checker = checkerFor(byteLength);
+  if (checker === undefined) return checkInJavaScript(signal, pieces, byteLength, maxElements);
+  const { bytes, run } = checker;
   let p = INPUT_AT;
   for (const piece of pieces) {
     bytes.set(piece, p);
@@ -78,20 +73,37 @@ const MIN_BYTES = 1024 * 1024;
 /** What is made for a larger request is not kept for the next one. */
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
 
+/** A refused memory is not asked for again at once: each asking costs V8 a full garbage collection. */
+const RETRY_MS = 10_000;
+
 let compiled: object | undefined;
+let nextTryAt = 0;
 let kept: Checker | undefined;
 
-function checkerFor(byteLength: number): Checker {
+/** Undefined where WebAssembly has no memory to give. */
+function checkerFor(byteLength: number): Checker | undefined {
   if (kept !== undefined && INPUT_AT + byteLength <= kept.bytes.length) return kept;
   const needed = INPUT_AT + byteLength;
   if (needed > MAX_KEPT_BYTES) return createChecker(needed);
-  kept = createChecker(Math.max(MIN_BYTES, 2 ** Math.ceil(Math.log2(needed))));
-  return kept;
+  const created = createChecker(Math.max(MIN_BYTES, 2 ** Math.ceil(Math.log2(needed))));
+  kept = created ?? kept;
+  return created;
 }
 
 /** A memory that has become too small is replaced: growing it would take its buffer away from JavaScript, which makes all buffers slower. */
-function createChecker(byteLength: number): Checker {
-  const { Module, Instance, Memory } = (globalThis as unknown as { WebAssembly: WebAssemblyApi }).WebAssembly;
+function createChecker(byteLength: number): Checker | undefined {
+  const { WebAssembly } = globalThis as unknown as { WebAssembly?: WebAssemblyApi };
+  if (WebAssembly === undefined || performance.now() < nextTryAt) return undefined;
+  try {
+    return compileChecker(WebAssembly, byteLength);
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    nextTryAt = performance.now() + RETRY_MS;
+    return undefined;
+  }
+}
+
+function compileChecker({ Module, Instance, Memory }: WebAssemblyApi, byteLength: number): Checker {
   compiled ??= new Module(checkModule());
   const memory = new Memory({ initial: Math.ceil(byteLength / PAGE_BYTES) });
   new Uint32Array(memory.buffer, TABLE_AT).set(checkTable());
@@ -99,40 +111,8 @@ function createChecker(byteLength: number): Checker {
   return { bytes: new Uint8Array(memory.buffer), run };
 }
 
-/** What a reader of either encoding says of a request that holds more than it may. */
-export function tooManyElements(at: number): MalformedError {
-  return new MalformedError("too many records, attributes and values for one request; send smaller ones", at);
-}
-
 function faultOf(fault: number, memory: Uint8Array): MalformedError {
   const [at, number, detail] = new Uint32Array(memory.buffer, FAULT_AT, 3) as unknown as [number, number, number];
   if (fault === FAULTS.tooManyElements) return tooManyElements(at);
-  return new MalformedError(faultMessage(fault, messageOf(number).name, detail), at);
-}
-
-function faultMessage(fault: number, message: string, detail: number): string {
-  switch (fault) {
-    case FAULTS.unfinishedVarint:
-      return "ends inside a varint";
-    case FAULTS.over32Bits:
-      return "tag or length over 32 bits";
-    case FAULTS.over64Bits:
-      return "varint over 64 bits";
-    case FAULTS.truncated:
-      return `a field of ${message} goes past its end`;
-    case FAULTS.tooDeep:
-      return `messages nested more than ${MAX_DEPTH} deep`;
-    case FAULTS.traceId:
-      return `a ${message} has an id of ${detail} bytes; expected a trace id of 16 bytes`;
-    case FAULTS.spanId:
-      return `a ${message} has an id of ${detail} bytes; expected a span id of 8 bytes`;
-    case FAULTS.wrongType:
-      return `wrong wire type ${detail & 7} for field ${detail >>> 3} of ${message}`;
-    case FAULTS.oddPacked:
-      return "packed numbers of odd length";
-    case FAULTS.fieldZero:
-      return "field number 0";
-    default:
-      return `wire type ${detail & 7}, which OTLP does not use`;
-  }
+  return malformed(fault, messageOf(number), detail, at);
 }
