@@ -90,6 +90,7 @@ export const ROOMS = [
     purpose: "POST to one URL, with credentials, proxies and TLS; a batch in several requests",
   },
   { path: "src/runtime/kit/series/", purpose: "the state of series: identity, limits, expiry" },
+  { path: "src/runtime/kit/zipkin/", purpose: "spans of Zipkin from those of OTLP, and back" },
   { path: "src/runtime/kit/text/", purpose: "text for terminals" },
   {
     path: "src/runtime/ottl/",
@@ -236,6 +237,7 @@ export const ROOMS = [
   { path: "src/receivers/prometheus/series/", purpose: "what is kept of series, and their points as OTLP bytes" },
   { path: "src/receivers/prometheus/discovery/", purpose: "ways to find targets" },
   { path: "src/receivers/otlp/", purpose: "OTLP over HTTP and gRPC: reading, answering, stopping", component: true },
+  { path: "src/receivers/zipkin/", purpose: "spans of Zipkin over HTTP", component: true },
   { path: "src/receivers/rabbitmq/", purpose: "queues of RabbitMQ: reading, settling, topology", component: true },
   { path: "src/processors/", purpose: "one component or one family of them, one file or folder", component: true },
   { path: "src/processors/attributes/", purpose: "`attributes` and `resource`", component: true },
@@ -290,6 +292,7 @@ export const ROOMS = [
   },
   { path: "src/exporters/prometheus/remote-write/", purpose: "Prometheus's remote write, 1.0 and 2.0" },
   { path: "src/exporters/otlp-http/", purpose: "OTLP over HTTP", component: true },
+  { path: "src/exporters/zipkin/", purpose: "spans to Zipkin, as JSON", component: true },
   { path: "src/exporters/rabbitmq/", purpose: "publishes to RabbitMQ, with confirms", component: true },
   { path: "src/connectors/", purpose: "one component, one file or folder", component: true },
   { path: "src/connectors/count/", purpose: "counts records as metrics", component: true },

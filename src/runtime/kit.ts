@@ -286,7 +286,7 @@ export {
   kafkaErrorIds,
   kafkaErrorMessage,
 } from "./kit/kafka/connection.js";
-export { jsonText, type KeyValueTree, plainObject, plainValue } from "./kit/messages/any-value.js";
+export { jsonText, type KeyValueTree, plainObject, plainValue, plainValueText } from "./kit/messages/any-value.js";
 export { BatchIntake, type MessageOutcome } from "./kit/messages/batch-intake.js";
 export { DEAD_LETTER_PREFIX, type DeadLetterAttributes, deadLetterOf } from "./kit/messages/dead-letter-attributes.js";
 export { loadClient, withClient } from "./kit/messages/load-client.js";
@@ -315,6 +315,11 @@ export { isPlainJsonParser } from "./kit/log-operators/parse-operators.js";
 export { parseLayout } from "./ottl/functions/text/time-layout.js";
 export { parseTime } from "./ottl/functions/text/time-parse.js";
 
+// Zipkin: its spans, and those of OTLP.
+
+export { ZipkinBatchWriter } from "./kit/zipkin/from-zipkin.js";
+export { type ConvertibleSpan, zipkinSpansOf } from "./kit/zipkin/to-zipkin.js";
+
 // State that several agents share.
 
 export { SharedKeys } from "./kit/shared/shared-keys.js";
@@ -335,7 +340,7 @@ export { FNV32_START, FNV64_START, fnv32, fnv64 } from "./kit/fnv.js";
 export { ByteScan } from "./kit/match/byte-scan.js";
 export { compilePattern, type Pattern } from "./kit/match/pattern.js";
 export { makePrivate, makePrivateDirectory, PRIVATE_FILE_MODE } from "./kit/private-files.js";
-export { duplicatesCounter, receiverCounters } from "./kit/receiver-counters.js";
+export { duplicatesCounter, type ReceiverCounters, receiverCounters } from "./kit/receiver-counters.js";
 export { splitLines } from "./kit/text/split-lines.js";
 export { type Paint, painterFor, printable, type Style } from "./kit/text/terminal.js";
 

@@ -68,6 +68,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/testing.md", runs: ["js"], by: nodeTests },
   { page: "docs/webhook.md", by: namesKeys("webhook", "sentry") },
   { page: "docs/versioning.md", runs: ["js"], by: versioning },
+  { page: "docs/zipkin.md", by: namesKeys("zipkin") },
 ];
 
 /** Pages made from the code, of which nothing was written by hand. */

@@ -18,6 +18,7 @@ import { otlpGrpcExporter } from "../../src/exporters/otlp-grpc/otlp-grpc.js";
 import { otlpHttpExporter } from "../../src/exporters/otlp-http/otlp-http.js";
 import { prometheusExporter } from "../../src/exporters/prometheus/prometheus.js";
 import { remoteWriteExporter } from "../../src/exporters/prometheus/remote-write/remote-write.js";
+import { zipkinExporter } from "../../src/exporters/zipkin/zipkin.js";
 import { Batch, batchFromJson, type ExporterFactory, type Signal } from "../../src/plugin.js";
 import { type BackendAnswer, exporterConformance, type TestBackend } from "../../src/testing.js";
 import { CONDITION_LIMIT_MS } from "../support/limits.js";
@@ -136,6 +137,7 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
     remoteWriteExporter,
     () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` })),
   ],
+  ["zipkin", zipkinExporter, () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` }))],
   ["loki", lokiExporter, () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` }))],
   [
     "webhook",

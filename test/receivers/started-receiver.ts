@@ -1,4 +1,4 @@
-import type { Batch, ReceiverFactory, Setback } from "../../src/plugin.js";
+import type { Batch, ReceiverFactory, Setback, Signal } from "../../src/plugin.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import type { Receiver, ReceiverContext } from "../../src/runtime/contract/component.js";
 import type { Outcome } from "../../src/runtime/contract/debt.js";
@@ -15,12 +15,13 @@ export class SetbackIntake extends TestIntake {
   }
 }
 
-/** A receiver of logs with this config, started. */
+/** A receiver of one signal with this config, started. */
 export async function startReceiver(
   factory: ReceiverFactory,
   config: object,
   intake: TestIntake,
   logger: Logger = silentLogger,
+  signal: Signal = "logs",
 ): Promise<Receiver> {
   const context: ReceiverContext = {
     id: factory.type,
@@ -29,7 +30,7 @@ export async function startReceiver(
     metrics: noMetrics,
     clock: systemClock,
     random: () => 0.5,
-    intakes: { logs: intake },
+    intakes: { [signal]: intake },
   };
   const receiver = factory.create(factory.schema.parse(config), context);
   await receiver.start();

@@ -1,4 +1,4 @@
-import { jsonText } from "../../runtime/kit.js";
+import { jsonText, plainValueText } from "../../runtime/kit.js";
 import { logfmtLine, logfmtPairs } from "./logfmt.js";
 
 /** What a line of Loki can look like. */
@@ -26,20 +26,8 @@ export interface LineParts {
 
 /** A record as a line, with the names that the Collector's exporter gives its parts. */
 export function logLine(format: LokiFormat, parts: LineParts): string {
-  if (format === "raw") return plainText(parts.body);
+  if (format === "raw") return plainValueText(parts.body);
   return format === "json" ? jsonLine(parts) : logfmtLine(pairsOf(parts));
-}
-
-/** A plain value as text: a text as it is, nothing for none, all else as JSON. */
-export function plainText(value: unknown): string {
-  if (value === undefined || value === null) return "";
-  if (typeof value === "string") return value;
-  return value instanceof Uint8Array ? Buffer.from(value).toString("base64") : unquoted(jsonText(value));
-}
-
-/** What JSON has no form for is quoted there: integers beyond what numbers hold, NaN and the infinities. */
-function unquoted(json: string): string {
-  return json.startsWith('"') ? json.slice(1, -1) : json;
 }
 
 function jsonLine({
@@ -102,7 +90,7 @@ function bodyPairs(body: unknown): Map<string, string> {
 function addPairs(pairs: Map<string, string>, key: string, value: unknown): void {
   if (value === null) return;
   if (!isMap(value) && !Array.isArray(value)) {
-    pairs.set(key, plainText(value));
+    pairs.set(key, plainValueText(value));
     return;
   }
   for (const [inner, each] of Object.entries(value)) addPairs(pairs, key === "" ? inner : `${key}_${inner}`, each);

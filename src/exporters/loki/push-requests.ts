@@ -1,6 +1,6 @@
 import { type Batch, decodeTree, Refusal, type Tree } from "../../plugin.js";
-import { isHeader, type KeyValueTree, plainObject, plainValue, WireWriter } from "../../runtime/kit.js";
-import { LINE_FORMATS, type LokiFormat, logLine, type PlainMap, plainText } from "./log-line.js";
+import { isHeader, type KeyValueTree, plainObject, plainValue, plainValueText, WireWriter } from "../../runtime/kit.js";
+import { LINE_FORMATS, type LokiFormat, logLine, type PlainMap } from "./log-line.js";
 import { HINTS, labelRecord, type StreamLabelSettings } from "./stream-labels.js";
 
 /** The header that says whose data it is. */
@@ -172,7 +172,7 @@ function lineOf(record: OwnedRecord, attributes: PlainMap, resource: PlainMap, s
 
 function formatOf({ attributes, resource }: OwnedRecord, { format }: PushSettings): string {
   const hint = resource[HINTS.format] ?? attributes[HINTS.format];
-  return hint === undefined ? format : plainText(hint);
+  return hint === undefined ? format : plainValueText(hint);
 }
 
 function isLokiFormat(format: string): format is LokiFormat {
@@ -181,9 +181,9 @@ function isLokiFormat(format: string): format is LokiFormat {
 
 /** The value of the attribute that the hint names; the resource counts before the record. */
 function tenantOf({ attributes, resource }: OwnedRecord): string {
-  const key = plainText(resource[HINTS.tenant] ?? attributes[HINTS.tenant]);
+  const key = plainValueText(resource[HINTS.tenant] ?? attributes[HINTS.tenant]);
   const owner = [resource, attributes].find((map) => Object.hasOwn(map, key));
-  return owner === undefined ? "" : plainText(owner[key]);
+  return owner === undefined ? "" : plainValueText(owner[key]);
 }
 
 function timeOf(log: Tree, { now }: PushSettings): bigint {

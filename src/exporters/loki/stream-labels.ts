@@ -1,5 +1,5 @@
-import { labelName, SEVERITY_NUMBER_NAMES } from "../../runtime/kit.js";
-import { type PlainMap, plainText } from "./log-line.js";
+import { labelName, plainValueText, SEVERITY_NUMBER_NAMES } from "../../runtime/kit.js";
+import type { PlainMap } from "./log-line.js";
 
 /** Attributes that say how a record is sent, and are not sent themselves. */
 export const HINTS = {
@@ -42,7 +42,7 @@ export function labelRecord(
   const promote = (from: "attributes" | "resource", key: string, label: string) => {
     const value = lookUp(key, from === "attributes" ? attributes : resource);
     if (value === undefined) return;
-    labels.set(label, plainText(value));
+    labels.set(label, plainValueText(value));
     promoted[from].add(key);
   };
   addDefaults(labels, resource, settings);
@@ -67,14 +67,17 @@ function addDefaults(labels: Map<string, string>, resource: PlainMap, settings: 
   const { "service.name": name, "service.namespace": namespace, "service.instance.id": instance } = resource;
   if (settings.exporter) labels.set("exporter", "OTLP");
   if (settings.job && name !== undefined)
-    labels.set("job", namespace === undefined ? plainText(name) : `${plainText(namespace)}/${plainText(name)}`);
-  if (settings.instance && instance !== undefined) labels.set("instance", plainText(instance));
+    labels.set(
+      "job",
+      namespace === undefined ? plainValueText(name) : `${plainValueText(namespace)}/${plainValueText(name)}`,
+    );
+  if (settings.instance && instance !== undefined) labels.set("instance", plainValueText(instance));
 }
 
 /** A hint names attributes in a list, or in a text with commas. */
 function namesOf(hint: unknown): string[] {
   if (hint === undefined || hint === null) return [];
-  const names = Array.isArray(hint) ? hint.map(plainText) : plainText(hint).split(",");
+  const names = Array.isArray(hint) ? hint.map(plainValueText) : plainValueText(hint).split(",");
   return names.map((name) => name.trim()).filter((name) => name !== "");
 }
 

@@ -27,6 +27,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["zipkin"],
+    load: async () => (await import("../../receivers/zipkin/zipkin.js")).zipkinReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["kafka"],
     load: async () => (await import("../../receivers/kafka/kafka.js")).kafkaReceiver,
   },
@@ -145,6 +150,11 @@ export const BUILTINS: readonly Builtin[] = [
     kind: "exporter",
     types: ["otlp_grpc", "otlp"],
     load: async () => (await import("../../exporters/otlp-grpc/otlp-grpc.js")).otlpGrpcExporter,
+  },
+  {
+    kind: "exporter",
+    types: ["zipkin"],
+    load: async () => (await import("../../exporters/zipkin/zipkin.js")).zipkinExporter,
   },
   {
     kind: "exporter",

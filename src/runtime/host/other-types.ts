@@ -175,14 +175,14 @@ const ELSEWHERE: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
     nginx nsxt ntp oracledb osquery otlpjsonfile podmanstats postgresql pprof prometheus prometheusremotewrite pulsar purefa
     purefb rabbitmq receivercreator redfish redis riak saphana skywalking snmp snowflake solace splunkenterprise splunkhec
     sqlquery sqlserver sshcheck statsd stef syslog systemd tcpcheck tcplog tlscheck udplog vcenter vcr wavefront
-    webhookevent windowseventlog windowsperfcounters windowsservice yanggrpc zipkin zookeeper`),
+    webhookevent windowseventlog windowsperfcounters windowsservice yanggrpc zookeeper`),
   processor: words(`awsecsattributes cardinalityguardian coralogix cumulativetodelta datadog datadogsemantics
     deltatocumulative dynamicsampling experimentalmetricsgeneration genainormalizer interval isolationforest k8sattributes
     logdedup metricsgeneration metricstarttime metricstransform resourcedetection spanpruning sumologic unroll`),
   exporter: words(`alertmanager alibabacloudlogservice awsemf awskinesis awss3 azureblob azuredataexplorer azuremonitor
     bmchelix cassandra clickhouse dataset doris elasticsearch f5cloud faro googlecloud googlecloudpubsub googlecloudstorage
     googlecloudtrace honeycombmarker humio influxdb kafka kinesis logicmonitor mezmo parquet prometheus
-    prometheusremotewrite pulsar rabbitmq sematext splunkhec stackdriver stef syslog tencentcloudlogservice tinybird zipkin`),
+    prometheusremotewrite pulsar rabbitmq sematext splunkhec stackdriver stef syslog tencentcloudlogservice tinybird`),
   connector: words("datadog metricsaslogs otlpjson servicegraph slowsql spanmetrics sum"),
   extension:
     words(`ack avrologencoding awsiamdbauth awscloudwatchmetricstreamsencoding awslogsencoding awsproxy azureauth

@@ -74,6 +74,14 @@ function forJson(_key: string, value: unknown): unknown {
   }
 }
 
+/** A plain value as text: a text as it is, nothing for none, bytes in base64, all else as JSON without quotes around it. */
+export function plainValueText(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  if (typeof value === "string") return value;
+  const json = jsonText(value);
+  return json.startsWith('"') ? json.slice(1, -1) : json;
+}
+
 export interface KeyValueTree {
   readonly key?: string;
   readonly value?: Tree;

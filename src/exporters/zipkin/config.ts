@@ -1,0 +1,23 @@
+import { z } from "zod";
+import { caseInsensitiveEnum, ignored } from "../../plugin.js";
+import { COMPRESSIONS, httpClientKeys, httpUrl, wordOrNone } from "../../runtime/kit.js";
+
+export const zipkinExporterSchema = z.strictObject({
+  endpoint: httpUrl().meta({ description: "The URL that takes spans, such as http://zipkin:9411/api/v2/spans." }),
+  ...httpClientKeys(),
+  compression: wordOrNone(caseInsensitiveEnum(["none", ...COMPRESSIONS]))
+    .default("none")
+    .meta({ description: "How bodies are sent; Zipkin's own server takes gzip." }),
+  compression_params: ignored("bodies are compressed as fast as can be"),
+  format: z
+    .enum(["json"], { error: "expected json: spans are sent as JSON only, which every server of Zipkin takes" })
+    .default("json")
+    .meta({ description: "Always json." }),
+  default_service_name: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: "The service of spans whose resource names none." }),
+});
+
+export type ZipkinExporterConfig = z.infer<typeof zipkinExporterSchema>;

@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { byteSize, duration, ignored, section, unsupported } from "../../plugin.js";
+import { authReference, httpHeaders, listenEndpoint, tlsServer } from "../../runtime/kit.js";
+
+const BUFFERS = "Node.js sizes its own socket buffers";
+
+export const zipkinReceiverSchema = z.strictObject({
+  endpoint: listenEndpoint()
+    .default("127.0.0.1:9411")
+    .meta({ description: "Where to listen; 0.0.0.0 in front of the port is every interface." }),
+  transport: z
+    .enum(["tcp", "tcp4", "tcp6", "unix"])
+    .default("tcp")
+    .meta({ description: "What the endpoint is an address of; with unix it is the path of a socket." }),
+  parse_string_tags: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Make numbers and booleans of tags that look like them." }),
+  tls: section(tlsServer()).optional().meta({ description: "Encrypts connections; without it they are plain text." }),
+  auth: authReference("server")
+    .nullish()
+    .meta({ description: "Lets in only clients that an extension knows; without it, everyone." }),
+  max_request_body_size: byteSize()
+    .default(20 * 1024 * 1024)
+    .transform((bytes) => bytes || 20 * 1024 * 1024)
+    .meta({ description: "Bytes a request may have after decompression; 0 means the default." }),
+  response_headers: httpHeaders().nullish().meta({ description: "Headers that every answer gets." }),
+  read_timeout: duration().default(60_000).meta({ description: "How long a client may take to send a whole request." }),
+  read_header_timeout: duration()
+    .default(60_000)
+    .meta({ description: "How long it may take to send the head of one." }),
+  write_timeout: duration().default(30_000).meta({ description: "How long a client may leave its answer unread." }),
+  idle_timeout: duration().default(60_000).meta({ description: "How long a silent connection is kept." }),
+  keep_alives_enabled: z.boolean().default(true).meta({ description: "Keep connections open for the next request." }),
+  compression_algorithms: ignored("all that are known are taken"),
+  include_metadata: ignored("headers of Zipkin's clients are not kept"),
+  cors: unsupported("let browsers send OTLP to the receiver otlp, which has cors"),
+  read_buffer_size: ignored(BUFFERS),
+  write_buffer_size: ignored(BUFFERS),
+  middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
+});
+
+export type ZipkinReceiverConfig = z.infer<typeof zipkinReceiverSchema>;

@@ -1,0 +1,62 @@
+import { MalformedError } from "../../plugin.js";
+
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT, QUOTE, BACKSLASH, COMMA] = Buffer.from('[]{}"\\,');
+
+/**
+ * The elements of a JSON list, each parsed when it is asked for: a list of a million never lies in memory as objects. Throws a
+ * `MalformedError` for what is no list.
+ */
+export function* jsonElements(json: Buffer): Generator<unknown> {
+  const start = skipBlanks(json, hasMark(json) ? 3 : 0);
+  if (json[start] !== OPEN_LIST) throw new MalformedError("expected a JSON list of spans", start);
+  let at = skipBlanks(json, start + 1);
+  if (json[at] === CLOSE_LIST) return checkEnd(json, at + 1);
+  for (;;) {
+    const end = elementEnd(json, at);
+    yield parse(json, at, end);
+    if (json[end] === CLOSE_LIST) return checkEnd(json, end + 1);
+    at = end + 1;
+  }
+}
+
+/** Where the comma or bracket behind the element is. What is in it is checked when it is parsed. */
+function elementEnd(json: Buffer, start: number): number {
+  let depth = 0;
+  for (let p = start; p < json.length; p++) {
+    const byte = json[p];
+    if (byte === QUOTE) p = textEnd(json, p);
+    else if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth++;
+    else if (depth === 0 && (byte === COMMA || byte === CLOSE_LIST)) return p;
+    else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) depth--;
+  }
+  throw new MalformedError("the JSON ends within its list", json.length);
+}
+
+function textEnd(json: Buffer, quote: number): number {
+  for (let p = quote + 1; p < json.length; p++) {
+    if (json[p] === BACKSLASH) p++;
+    else if (json[p] === QUOTE) return p;
+  }
+  throw new MalformedError("the JSON ends within a text", json.length);
+}
+
+function parse(json: Buffer, start: number, end: number): unknown {
+  try {
+    return JSON.parse(json.toString("utf8", start, end));
+  } catch {
+    throw new MalformedError("expected valid JSON in the element", start);
+  }
+}
+
+function checkEnd(json: Buffer, at: number): void {
+  if (skipBlanks(json, at) < json.length) throw new MalformedError("expected nothing behind the list", at);
+}
+
+function skipBlanks(json: Buffer, at: number): number {
+  while (json[at] === 32 || json[at] === 9 || json[at] === 10 || json[at] === 13) at++;
+  return at;
+}
+
+function hasMark(json: Buffer): boolean {
+  return json[0] === 0xef && json[1] === 0xbb && json[2] === 0xbf;
+}

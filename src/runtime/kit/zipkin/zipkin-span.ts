@@ -1,0 +1,54 @@
+/** A span of Zipkin's API, version 2, as its JSON has it. */
+export interface ZipkinSpan {
+  readonly traceId: string;
+  readonly id: string;
+  readonly parentId?: string;
+  readonly name?: string;
+  readonly kind?: string;
+  /** Microseconds. */
+  readonly timestamp?: number;
+  readonly duration?: number;
+  readonly localEndpoint?: ZipkinEndpoint;
+  readonly remoteEndpoint?: ZipkinEndpoint;
+  readonly annotations?: readonly { readonly timestamp: number; readonly value: string }[];
+  readonly tags?: Readonly<Record<string, string>>;
+}
+
+export interface ZipkinEndpoint {
+  readonly serviceName?: string;
+  readonly ipv4?: string;
+  readonly ipv6?: string;
+  readonly port?: number;
+}
+
+/** The names that the Collector gives to what Zipkin has no place for. */
+export const ZIPKIN_TAGS = {
+  error: "error",
+  kind: "span.kind",
+  traceState: "w3c.tracestate",
+  statusCode: "otel.status_code",
+  statusMessage: "otel.status_description",
+  scopeName: "otel.library.name",
+  scopeVersion: "otel.library.version",
+  nameSource: "otlp.service.name.source",
+  noStart: "otel.zipkin.absentField.startTime",
+  link: "otlp.link.",
+} as const;
+
+/** What a service is called that has no name: Zipkin knows none without. */
+export const NO_SERVICE_NAME = "OTLPResourceNoServiceName";
+
+/** By OTLP's number of the kind. */
+export const ZIPKIN_KINDS: readonly string[] = ["", "", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"];
+
+/** The attributes of an endpoint's address and port, on either side. */
+export const ENDPOINT_KEYS = {
+  local: { ip: "net.host.ip", port: "net.host.port" },
+  remote: { ip: "net.peer.ip", port: "net.peer.port", service: "peer.service", newService: "service.peer.name" },
+} as const;
+
+/** Attributes that may name a service that has no `service.name`, in this order. */
+export const SERVICE_NAME_KEYS = ["faas.name", "k8s.deployment.name", "process.executable.name"] as const;
+
+/** Tags that are being put together or taken apart. */
+export type ZipkinTags = Map<string, string>;
