@@ -1,7 +1,8 @@
 import { type Document, isMap, isScalar, isSeq, type Scalar, visit, type YAMLSeq } from "yaml";
+import type { LoadedConfig } from "../../config/load.js";
 import { parseId, SECTIONS, type SectionName } from "../../config/schema/component-id.js";
+import type { MapNode } from "../../config/text/node.js";
 import { noEffectReason, todaysType } from "../../host/other-types.js";
-import type { Registry } from "../../host/registry.js";
 import {
   pairNamed,
   pairsOf,
@@ -23,8 +24,12 @@ export interface ConfigChange {
 }
 
 /** All components of a config that have another name today, or that have ended and do nothing. */
-export function componentChanges(text: string, document: Document.Parsed, registry: Registry): ConfigChange[] {
-  const names = new ConfigNames(text, document);
+export function componentChanges(
+  text: string,
+  document: Document.Parsed,
+  { tree, registry }: Pick<LoadedConfig, "tree" | "registry">,
+): ConfigChange[] {
+  const names = new ConfigNames(text, document, tree);
   return (Object.keys(SECTIONS) as SectionName[]).flatMap((section) =>
     names.definitions(section).flatMap((pair) => {
       const id = parseId(String(pair.key.value));
@@ -90,18 +95,22 @@ interface ReferenceList {
 class ConfigNames {
   readonly text: string;
   readonly document: Document.Parsed;
+  private readonly tree: MapNode | undefined;
 
-  constructor(text: string, document: Document.Parsed) {
+  constructor(text: string, document: Document.Parsed, tree: MapNode | undefined) {
     this.text = text;
     this.document = document;
+    this.tree = tree;
   }
 
   definitions(section: SectionName): TextPair[] {
     return pairsOf(resolvedValue(this.document, pairNamed(this.document.contents, section)));
   }
 
+  /** Whether there is such a component, also one that a merge key, a path as a key or another file brings. */
   has(section: SectionName, id: string): boolean {
-    return this.definitions(section).some(({ key }) => parseId(String(key.value))?.id === id);
+    const definitions = this.tree?.entries.get(section)?.value;
+    return definitions?.kind === "map" && [...definitions.entries.keys()].some((name) => parseId(name)?.id === id);
   }
 
   /** The lists that may name components of a section. */

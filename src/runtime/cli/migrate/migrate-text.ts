@@ -44,8 +44,7 @@ class Migration implements MigratedText {
   changeComponents(): void {
     for (let change = this.nextComponentChange(); change !== undefined; change = this.nextComponentChange()) {
       this.seen.add(change.path);
-      const isWorse = (after: LoadedConfig) => errorsOf(after).length > errorsOf(this.loaded).length;
-      this.tryChange(change, (after) => !isWorse(after));
+      this.tryChange(change, (after) => !isWorse(after, this.loaded));
     }
   }
 
@@ -64,7 +63,7 @@ class Migration implements MigratedText {
   private nextComponentChange(): ConfigChange | undefined {
     const document = this.document();
     if (document === undefined) return undefined;
-    return componentChanges(this.text, document, this.loaded.registry).find(({ path }) => !this.seen.has(path));
+    return componentChanges(this.text, document, this.loaded).find(({ path }) => !this.seen.has(path));
   }
 
   private nextOldKey(): Problem | undefined {
@@ -73,7 +72,9 @@ class Migration implements MigratedText {
 
   private keyChange(problem: Problem): (ConfigChange & { readonly target: string }) | undefined {
     const document = this.document();
-    const found = document && pairAt(document, offsetOf(this.text, problem));
+    // A part of the config may stand in another file.
+    if (document === undefined || problem.place?.file !== this.loaded.tree?.source.name) return undefined;
+    const found = pairAt(document, offsetOf(this.text, problem));
     if (found === undefined) return undefined;
     const key = String(found.pair.key.value);
     const rewrite = keyRewrite(key, problem.path);
@@ -106,6 +107,12 @@ class Migration implements MigratedText {
 
 function errorsOf({ problems }: LoadedConfig): Problem[] {
   return problems.filter(({ severity }) => severity === "error");
+}
+
+/** A name that leads nowhere is worse than whatever was mended by that. */
+function isWorse(after: LoadedConfig, before: LoadedConfig): boolean {
+  const lost = (loaded: LoadedConfig) => errorsOf(loaded).filter(({ code }) => code === "undefined_reference").length;
+  return errorsOf(after).length > errorsOf(before).length || lost(after) > lost(before);
 }
 
 function isSyntaxError({ severity, code }: Problem): boolean {

@@ -1,7 +1,9 @@
-import { constants, copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { constants, copyFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { type LoadedConfig, openConfig } from "../../config/load.js";
 import type { Problem } from "../../config/text/problem.js";
+import { readTextFile } from "../../config/text/read-sources.js";
+import { withoutBom } from "../../config/text/substitute.js";
 import { errorMessage } from "../../contract/error-message.js";
 import { loadConfigWithPlugins } from "../../host/plugins/load-config-with-plugins.js";
 import { diffLines } from "../../kit/text/diff-lines.js";
@@ -18,32 +20,31 @@ export async function migrate(context: CommandContext): Promise<number> {
   const [file, ...more] = (values["names"] ?? []) as readonly string[];
   if (file === undefined || more.length > 0) throw new UsageError("expected one file", "sluice migrate pipeline.yaml");
   const { env } = terminal;
-  const before = await loadConfigWithPlugins({
-    sources: [{ file }],
-    env,
-    registry: context.registry,
-    addDefaults: true,
-  });
-  if (before.problems.some(isUnreadable)) return answer(context, { file, problems: before.problems, before });
-  const bytes = readFileSync(file);
-  const bom = bytes.subarray(0, 3).equals(BOM) ? BOM : Buffer.alloc(0);
-  const original = bytes.subarray(bom.length).toString("utf8");
-  const load = (text: string): LoadedConfig =>
-    openConfig({ sources: [{ text, name: file, folder: dirname(file) }], env, addDefaults: true }).resolve(
-      before.registry,
-    );
+  const shared = { env, addDefaults: true };
+  const { bom, original } = readConfig(file);
+  const source = (text: string) => ({ text, name: file, folder: dirname(file) });
+  const sources = [original === undefined ? { file } : source(original)];
+  const before = await loadConfigWithPlugins({ ...shared, sources, registry: context.registry });
+  if (original === undefined || before.problems.some(isUnreadable))
+    return answer(context, { file, problems: before.problems, before });
+  const load = (text: string) => openConfig({ ...shared, sources: [source(text)] }).resolve(before.registry);
   const migrated = migrateText(original, load);
-  const isChanged = migrated.text !== original;
-  const written = Buffer.concat([bom, Buffer.from(migrated.text)]);
-  // What is no UTF-8 would come out as other bytes than went in.
-  const isText = Buffer.from(original).equals(bytes.subarray(bom.length));
-  const failure =
-    values["write"] === true && isChanged ? (isText ? write(file, written) : "it is not UTF-8") : undefined;
-  const isWritten = values["write"] === true && isChanged && failure === undefined;
+  const isMeant = values["write"] === true && migrated.text !== original;
+  const failure = isMeant ? write(file, bom + migrated.text) : undefined;
+  const isWritten = isMeant && failure === undefined;
   return answer(context, { file, problems: migrated.loaded.problems, before, original, migrated, failure, isWritten });
 }
 
-const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
+/** A file's text, read once: it may be a pipe. Without a text when it cannot be read; loading says why. */
+function readConfig(file: string): { readonly bom: string; readonly original?: string } {
+  try {
+    const text = readTextFile(file);
+    const original = withoutBom(text);
+    return { bom: text.slice(0, text.length - original.length), original };
+  } catch {
+    return { bom: "" };
+  }
+}
 
 /** Nothing can be said of names before the text can be read and the plugins that bring types are there. */
 function isUnreadable({ severity, code }: Problem): boolean {
@@ -54,7 +55,9 @@ function isUnreadable({ severity, code }: Problem): boolean {
  * The old text stays beside the new one. The file itself is written, and no other put in its place: it may be a link or
  * mounted, and keeps its owner and its rights. Gives why it could not be done.
  */
-function write(file: string, bytes: Buffer): string | undefined {
+function write(file: string, text: string): string | undefined {
+  // What is no UTF-8 was read as this, and would come out as other bytes than went in.
+  if (text.includes("\ufffd")) return "it is not UTF-8, or has U+FFFD in it";
   const backup = `${file}.bak`;
   try {
     copyFileSync(file, backup, constants.COPYFILE_EXCL);
@@ -63,7 +66,7 @@ function write(file: string, bytes: Buffer): string | undefined {
     return isThere ? `${backup} exists, and would hold the old text; move it away` : errorMessage(error);
   }
   try {
-    writeFileSync(file, bytes);
+    writeFileSync(file, text);
     return undefined;
   } catch (error) {
     return `${errorMessage(error)}; the old text is in ${backup}`;

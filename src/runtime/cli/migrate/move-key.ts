@@ -18,6 +18,8 @@ export function moveKey(
   pair: TextPair,
   { path, value }: KeyRewrite,
 ): TextEdit[] | undefined {
+  // What is merged is merged by whole keys: a section made here could hide one from elsewhere, or be hidden.
+  if (text.includes("<<") && (owner.anchor !== undefined || pairNamed(owner, "<<") !== undefined)) return undefined;
   const [section, name] = path as [string, string?];
   const words = translatedValue(text, pair, value);
   if (words === undefined) return undefined;

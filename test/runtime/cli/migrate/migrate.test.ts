@@ -245,6 +245,58 @@ describe("odd texts", () => {
     expect(migrated(at("\n  queued_retry:\n    a: |\n      b\n\n  # kept\n")).text).toBe(at("\n\n  # kept\n"));
   });
 
+  it.each([
+    ["a merge key", `x: &x {debug: }\n${config({ exporters: "  <<: *x\n  logging:", ends: "[debug, logging]" })}`],
+    ["a path as a key", `exporters::debug:\n${config({ exporters: "  logging:", ends: "[debug, logging]" })}`],
+  ])("takes no name that %s has", (_, text) => {
+    expect(migrated(text)).toMatchObject({
+      text,
+      remarks: [{ action: "left", message: expect.stringContaining("there is a debug too") }],
+    });
+  });
+
+  it("renames nothing that is named where it cannot see it", () => {
+    for (const name of ["logging", "stdout"]) {
+      const text = `${config({ exporters: `  ${name}:\n  debug/x:`, ends: "[debug/x]" })}service::pipelines::traces: {receivers: [otlp], exporters: [${name}]}\n`;
+      expect(migrated(text)).toMatchObject({ text, remarks: [{ action: "left" }] });
+    }
+  });
+
+  it.each([
+    [
+      "hide one that is merged",
+      "  otlp_http/a: &a {endpoint: 'http://a:1', tls: {ca_file: x}}\n  otlp_http/b: {<<: *a, insecure: true}",
+    ],
+    [
+      "be hidden by another",
+      "  otlp_http/a: &a {endpoint: 'http://a:1', ca_file: x}\n  otlp_http/b: {<<: *a, tls: {insecure: true}}",
+    ],
+  ])("makes no section that would %s", (_, exporters) => {
+    const text = config({ exporters, ends: "[otlp_http/a, otlp_http/b]" });
+    expect(migrated(text).text).toBe(text);
+  });
+
+  it("leaves alone what stands in another file, and the text where that would be", async () => {
+    // The old key of the part stands in the line and column of a good one of the whole.
+    const part = file("#\n#\n#\n#\n#\n      endpoint: http://a:1\n      insecure: true\n");
+    const exporters = `exporters:
+  debug:
+  otlp_http: \${file:${part}}
+  otlp_http/b:
+    endpoint: http://b:1
+    tls:
+      insecure: true
+`;
+    const text = exporters + config({ ends: "[otlp_http, otlp_http/b]" }).replace("exporters:\n  debug:\n", "");
+    const path = file(text);
+    expect(await runCli(["migrate", path, "--write"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("it became"),
+    });
+    expect(readFileSync(path, "utf8")).toBe(text);
+    expect(readFileSync(part, "utf8")).toContain("insecure: true");
+  });
+
   it("changes nothing in a second document, nor in words that only look like a name", () => {
     const text = `${config({ exporters: "  debug: # logging" })}---\nexporters: {logging: }\n`;
     expect(migrated(text)).toMatchObject({ text, remarks: [] });
