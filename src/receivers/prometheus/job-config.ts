@@ -60,9 +60,11 @@ function sharedKeys() {
     scrape_failure_log_file: ignored("failures of scrapes are in the agent's log"),
     metric_name_validation_scheme: ignored("names are taken as they come"),
     metric_name_escaping_scheme: ignored("names are asked for as they are"),
-    scrape_native_histograms: ignored("native histograms are read where the target sends them by protobuf"),
-    convert_classic_histograms_to_nhcb: ignored("histograms of either kind are histograms of OTLP"),
-    always_scrape_classic_histograms: ignored("both kinds of buckets are one histogram in OTLP"),
+    scrape_native_histograms: ignored(
+      "native histograms are not read: targets are asked for text, which has only classic ones",
+    ),
+    convert_classic_histograms_to_nhcb: ignored("classic histograms become histograms of OTLP with their buckets"),
+    always_scrape_classic_histograms: ignored("classic histograms are always read"),
     extra_scrape_metrics: ignored("use report_extra_scrape_metrics of the receiver"),
   };
 }
@@ -135,7 +137,7 @@ export const scrapeJobSchema = z.strictObject({
   metric_relabel_configs: list(relabelSchema).meta({ description: "Rules on the labels of series." }),
   native_histogram_bucket_limit: ignored("histograms are kept as they come"),
   native_histogram_min_bucket_factor: ignored("histograms are kept as they come"),
-  scrape_classic_histograms: ignored("both kinds of buckets are one histogram in OTLP"),
+  scrape_classic_histograms: ignored("classic histograms are always read"),
   ...httpClientConfigKeys(),
   ...discoveryKeys(),
 });

@@ -20,6 +20,7 @@ const staticSchema = z.strictObject({
 });
 
 const NOT_BUILT_IN = [
+  "kubernetes",
   "azure",
   "consul",
   "digitalocean",

@@ -7,7 +7,7 @@ import { bodies } from "../../support/telemetry/batches.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
 import { until } from "../../support/until.js";
 
-/** `SLUICE_ROTATIONS=200 npx vitest run test/receivers/file-log/kills.test.ts` is the long form. */
+/** `SLUICE_ROTATIONS=200 npx vitest run test/receivers/file-log/kills.slow.test.ts` is the long form. */
 const ROTATIONS = Number(process.env.SLUICE_ROTATIONS ?? 15);
 const ROTATIONS_A_LIFE = 3;
 
