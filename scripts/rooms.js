@@ -292,7 +292,7 @@ export const ROOMS = [
   },
   { path: "src/exporters/prometheus/remote-write/", purpose: "Prometheus's remote write, 1.0 and 2.0" },
   { path: "src/exporters/otlp-http/", purpose: "OTLP over HTTP", component: true },
-  { path: "src/exporters/zipkin/", purpose: "spans to Zipkin, as JSON", component: true },
+  { path: "src/exporters/zipkin/", purpose: "spans to Zipkin, as JSON or protobuf", component: true },
   { path: "src/exporters/rabbitmq/", purpose: "publishes to RabbitMQ, with confirms", component: true },
   { path: "src/connectors/", purpose: "one component, one file or folder", component: true },
   { path: "src/connectors/count/", purpose: "counts records as metrics", component: true },

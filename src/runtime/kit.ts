@@ -319,6 +319,7 @@ export { parseTime } from "./ottl/functions/text/time-parse.js";
 
 export { ZipkinBatchWriter } from "./kit/zipkin/from-zipkin.js";
 export { type ConvertibleSpan, zipkinSpansOf } from "./kit/zipkin/to-zipkin.js";
+export type { ZipkinEndpoint, ZipkinSpan } from "./kit/zipkin/zipkin-span.js";
 
 // State that several agents share.
 

@@ -9,10 +9,7 @@ export const zipkinExporterSchema = z.strictObject({
     .default("none")
     .meta({ description: "How bodies are sent; Zipkin's own server takes gzip." }),
   compression_params: ignored("bodies are compressed as fast as can be"),
-  format: z
-    .enum(["json"], { error: "expected json: spans are sent as JSON only, which every server of Zipkin takes" })
-    .default("json")
-    .meta({ description: "Always json." }),
+  format: caseInsensitiveEnum(["json", "proto"]).default("json").meta({ description: "JSON or protobuf." }),
   default_service_name: z
     .string()
     .min(1)

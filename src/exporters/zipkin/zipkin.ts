@@ -16,11 +16,12 @@ import {
   zipkinSpansOf,
 } from "../../runtime/kit.js";
 import { type ZipkinExporterConfig, zipkinExporterSchema } from "./config.js";
+import { protoSpans } from "./proto-spans.js";
 
 /** Sends spans to Zipkin, or to what takes its format. */
 export const zipkinExporter = defineExporter<ZipkinExporterConfig>({
   type: "zipkin",
-  summary: "Sends spans to Zipkin, as JSON of its API's version 2.",
+  summary: "Sends spans to Zipkin, as JSON or protobuf of its API's version 2.",
   signals: ["traces"],
   schema: zipkinExporterSchema,
   create: (config, context) => new ZipkinExporter(config, context),
@@ -36,9 +37,9 @@ class ZipkinExporter implements Exporter {
 
   constructor(config: ZipkinExporterConfig, context: ExporterContext) {
     this.config = config;
-    const { compression } = config;
+    const { compression, format } = config;
     const headers = {
-      "Content-Type": "application/json",
+      "Content-Type": format === "json" ? "application/json" : "application/x-protobuf",
       ...(compression !== "none" && { "Content-Encoding": compression }),
     };
     this.poster = new HttpPoster(config.endpoint, config, headers, context);
@@ -88,8 +89,9 @@ class ZipkinExporter implements Exporter {
     abort: AbortSignal,
     options: SendOptions | undefined,
   ): Promise<void> {
-    const { compression } = this.config;
-    const plain = Buffer.from(`[${spans.map((span) => JSON.stringify(span.convert())).join(",")}]`);
+    const { compression, format } = this.config;
+    const converted = spans.map((span) => span.convert());
+    const plain = format === "json" ? Buffer.from(JSON.stringify(converted)) : protoSpans(converted);
     const body = compression === "none" ? plain : await compress(compression, plain);
     await this.poster.post([body], abort, options, this.readAnswer);
   }

@@ -2,6 +2,7 @@ import { gunzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { zipkinExporter } from "../../../src/exporters/zipkin/zipkin.js";
 import { batchFromJson } from "../../../src/plugin.js";
+import { all, numberOf, textOf } from "../../support/telemetry/proto-fields.js";
 import { never, refusalOf, startExporter, startSink } from "../harness.js";
 
 const span = (id: string, more: object = {}) => ({
@@ -45,6 +46,42 @@ describe("the zipkin exporter", () => {
     expect(JSON.parse(String(sink.requests[0]!.body))).toEqual([
       { traceId: "000000000000000a", id: "000000000000000a", name: "get", localEndpoint: { serviceName: "unknown" } },
     ]);
+  });
+
+  it("sends protobuf", async () => {
+    const { sink, exporter } = await start({ format: "proto" });
+    const text = (key: string, stringValue: string) => ({ key, value: { stringValue } });
+    const each = span("a", {
+      parentSpanId: "000000000000000b",
+      name: "get",
+      kind: 3,
+      startTimeUnixNano: "1700000000000001000",
+      endTimeUnixNano: "1700000000000301000",
+      events: [{ timeUnixNano: "2000", name: "retry" }],
+      attributes: [text("net.host.ip", "10.0.0.1"), text("net.peer.ip", "2001:db8::1"), text("tag", "v")],
+    });
+    await exporter.send(spans([each], { "service.name": "cart" }), never);
+    const { headers, body } = sink.requests[0]!;
+    expect(headers["content-type"]).toBe("application/x-protobuf");
+    const [{ bytes } = expect.unreachable()] = all(body, 1);
+    const hexAt = (number: number, within: Uint8Array = bytes) =>
+      Buffer.from(all(within, number)[0]!.bytes).toString("hex");
+    expect([1, 2, 3].map((number) => hexAt(number))).toEqual([
+      "000000000000000a",
+      "000000000000000b",
+      "000000000000000a",
+    ]);
+    expect([numberOf(bytes, 4), textOf(bytes, 5), numberOf(bytes, 7)]).toEqual([1, "get", 300]);
+    // The 64 bits of a time, which the reader takes for those of a double.
+    const time = Buffer.alloc(8);
+    time.writeDoubleLE(numberOf(bytes, 6));
+    expect(time.readBigUInt64LE()).toBe(1_700_000_000_000_001n);
+    const [local, remote] = [all(bytes, 8)[0]!.bytes, all(bytes, 9)[0]!.bytes];
+    expect([textOf(local, 1), hexAt(2, local)]).toEqual(["cart", "0a000001"]);
+    expect(hexAt(3, remote)).toBe("20010db8000000000000000000000001");
+    expect(textOf(all(bytes, 10)[0]!.bytes, 2)).toBe("retry");
+    const tag = all(bytes, 11)[0]!.bytes;
+    expect([textOf(tag, 1), textOf(tag, 2)]).toEqual(["tag", "v"]);
   });
 
   it("packs what it sends", async () => {
