@@ -179,7 +179,12 @@ export class ZipkinReceiver implements Receiver {
     return writer.finish();
   }
 
-  private respond(request: IncomingMessage, response: ServerResponse, { status, message = "", headers }: Answer): void {
+  /** Resolves when the answer has left: until then its connection must not be cut. */
+  private async respond(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { status, message = "", headers }: Answer,
+  ): Promise<void> {
     if (response.destroyed) return;
     response.setTimeout(this.config.write_timeout, () => response.destroy());
     // Whoever is still sending reads its answer only when it has sent all: a little is thrown away for that, not anything.
@@ -192,7 +197,7 @@ export class ZipkinReceiver implements Receiver {
       ...(text !== "" && { "content-type": "text/plain; charset=utf-8" }),
       ...headers,
     });
-    response.end(text);
+    await new Promise<void>((resolve) => response.once("close", resolve).end(text, resolve));
   }
 }
 
