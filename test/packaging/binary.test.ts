@@ -38,7 +38,7 @@ describe.skipIf(!isWanted)("the single executable (built and run with SLUICE_BIN
   const binary = join(folder, "sluice");
   /** Nothing of Node.js can be found here, and the temporary folder is one to look into. */
   const env = { PATH: join(folder, "no-such-folder"), TMPDIR: folder };
-  const sluice = (...args: string[]) => run(binary, args, { cwd: folder, env });
+  const sluice = (...args: string[]) => run(binary, args, { cwd: folder, env, maxBuffer: 1e8 });
 
   beforeAll(async () => {
     mkdirSync(folder);
