@@ -1,5 +1,8 @@
 import type { FileHandle } from "node:fs/promises";
+import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
+
+const PIECE_BYTES = 256 * 1024;
 
 /** Reads up to `length` bytes of the content from `position` on. Fewer: there is no more, for now. */
 export interface FileContent {
@@ -42,8 +45,8 @@ export class GzipContent implements FileContent {
   private hasEnded = false;
 
   constructor(handle: FileHandle) {
-    const source = handle.createReadStream({ autoClose: false, start: 0, highWaterMark: 256 * 1024 });
-    this.stream = createGunzip({ chunkSize: 256 * 1024 });
+    const source = Readable.from(piecesOf(handle), { objectMode: false, highWaterMark: PIECE_BYTES });
+    this.stream = createGunzip({ chunkSize: PIECE_BYTES });
     source.on("error", (error) => this.stream.destroy(error));
     this.stream.on("close", () => source.destroy());
     source.pipe(this.stream);
@@ -95,6 +98,17 @@ export class GzipContent implements FileContent {
       this.start += length;
       this.heldBytes -= length;
     }
+  }
+}
+
+/** A stream of the handle's own would close the handle when it is destroyed, whatever `autoClose` says; others still read from it. */
+async function* piecesOf(handle: FileHandle): AsyncGenerator<Buffer> {
+  for (let position = 0; ; ) {
+    const piece = Buffer.allocUnsafe(PIECE_BYTES);
+    const { bytesRead } = await handle.read(piece, 0, PIECE_BYTES, position);
+    if (bytesRead === 0) return;
+    position += bytesRead;
+    yield piece.subarray(0, bytesRead);
   }
 }
 
