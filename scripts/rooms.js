@@ -254,6 +254,11 @@ export const ROOMS = [
   { path: "src/processors/pii/detect/secrets/", purpose: "tokens, keys and passwords" },
   { path: "src/processors/pii/redaction/", purpose: "the Collector's `redaction`" },
   { path: "src/processors/rate-limit/", purpose: "so many of a kind in any window", component: true },
+  {
+    path: "src/processors/resource-detection/",
+    purpose: "what the agent runs in: one file a family of detectors, and the stamp on resources",
+    component: true,
+  },
   { path: "src/processors/sampling/", purpose: "what the three samplers share", component: true },
   { path: "src/processors/sampling/probabilistic/", purpose: "by share, consistently" },
   { path: "src/processors/sampling/adaptive/", purpose: "by load and errors" },

@@ -146,7 +146,7 @@ export { readOnlyHttpServerKeys } from "./kit/net/http-server-keys.js";
 export { Http1Client } from "./kit/net/http1/client.js";
 export type { Http1Answer } from "./kit/net/http1/exchange.js";
 export { type HttpTarget, hostHeaderName, httpTarget } from "./kit/net/http1/http-target.js";
-export { isHeader, type RequestHead, requestHead } from "./kit/net/http1/request-head.js";
+export { isHeader, type RequestHead } from "./kit/net/http1/request-head.js";
 export { http2Warning } from "./kit/net/http2-holes.js";
 export { listen, startUnlessPortTaken } from "./kit/net/listen.js";
 export { NoAnswerError } from "./kit/net/no-answer-error.js";
@@ -159,6 +159,7 @@ export { loadClientTls, loadServerTls, reloadServerTls, type TlsClientOptions } 
 export { answerReader } from "./kit/sending/answer-reader.js";
 export { clientSettings, HttpPoster, plainText, withHeaders } from "./kit/sending/http-poster.js";
 export { type RecordRequest, sendEach } from "./kit/sending/send-each.js";
+export { type SmallAnswer, sendSmallRequest } from "./kit/sending/small-request.js";
 
 // Kubernetes: lists of its API that are kept up to date.
 

@@ -61,6 +61,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/rate-limit.md", by: rateLimit },
   { page: "docs/redis.md", by: namesKeys("redis_stream") },
   { page: "docs/reliability.md", by: reliability },
+  { page: "docs/resource-detection.md", by: namesKeys("resource_detection") },
   { page: "docs/routing.md", by: namesKeys("routing") },
   { page: "docs/runbook.md", runs: ["sh"], by: "test/packaging/prometheus.test.ts" },
   { page: "docs/rxjs-recipes.md", runs: ["js"], by: rxjsRecipes },

@@ -85,6 +85,10 @@ const TABLE: Readonly<Record<string, readonly [string, ProcessorConformanceOptio
     ["finds nothing to do", { config: { actions: [{ key: "absent", action: "delete" }] } }],
   ],
   resource: [["edits", { config: { attributes: [{ key: "service.name", value: "x", action: "upsert" }] } }]],
+  resource_detection: [
+    ["knows the system", { config: { detectors: ["system"], system: { hostname_sources: ["os"] } } }],
+    ["finds nothing", { config: { detectors: ["heroku"], override: false } }],
+  ],
   pii: [
     ["masks", { config: {} }],
     ["hashes and redacts", { config: { strategy: "hash", hash_key: "k".repeat(32), fields: { secret: "redact" } } }],

@@ -138,6 +138,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "processor",
+    types: ["resource_detection", "resourcedetection"],
+    load: async () => (await import("../../processors/resource-detection/resource-detection.js")).resourceDetection,
+  },
+  {
+    kind: "processor",
     types: ["groupbyattrs"],
     load: async () => (await import("../../processors/groupbyattrs/groupbyattrs.js")).groupByAttrs,
   },

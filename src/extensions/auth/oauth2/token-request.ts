@@ -1,8 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { type Clock, Refusal } from "../../../plugin.js";
-import { parseRetryAfter, type TlsClientOptions } from "../../../runtime/kit.js";
+import { parseRetryAfter, type SmallAnswer, sendSmallRequest, type TlsClientOptions } from "../../../runtime/kit.js";
 import type { FetchedCredentials } from "../renewed-credentials.js";
-import { type SmallAnswer, sendSmallRequest } from "../small-request.js";
 import type { OAuth2ClientConfig } from "./oauth2-client.js";
 
 /** The header that carries a token. */

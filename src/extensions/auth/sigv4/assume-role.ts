@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { type Clock, Refusal } from "../../../plugin.js";
-import { environmentVariable } from "../../../runtime/kit.js";
-import { sendSmallRequest } from "../small-request.js";
+import { environmentVariable, sendSmallRequest } from "../../../runtime/kit.js";
 import { type FetchedKeys, keysOf, lifetimeUntil, noCredentials, throwIfTransient, trustedUrl } from "./aws-keys.js";
 import { type AwsCredentials, signRequest } from "./sign.js";
 

@@ -1,7 +1,6 @@
 import { type Clock, Refusal } from "../../../plugin.js";
-import { isNearby } from "../../../runtime/kit.js";
+import { isNearby, type SmallAnswer } from "../../../runtime/kit.js";
 import type { FetchedCredentials } from "../renewed-credentials.js";
-import type { SmallAnswer } from "../small-request.js";
 import type { AwsCredentials } from "./sign.js";
 
 /** Keys of AWS and how long they last. */

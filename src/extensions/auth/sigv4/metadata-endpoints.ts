@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Clock } from "../../../plugin.js";
-import { environmentVariable } from "../../../runtime/kit.js";
-import { type SmallAnswer, sendSmallRequest } from "../small-request.js";
+import { environmentVariable, type SmallAnswer, sendSmallRequest } from "../../../runtime/kit.js";
 import { type FetchedKeys, keysOf, lifetimeUntil, noCredentials, throwIfTransient, trustedUrl } from "./aws-keys.js";
 
 const CONTAINER_TIMEOUT_MS = 5000;

@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { sendSmallRequest } from "../../../src/extensions/auth/small-request.js";
-import { systemClock } from "../../../src/runtime/contract/clock.js";
-import { useProxyEnvironment } from "../../../src/runtime/kit/net/proxy/proxy.js";
-import { startSink } from "../../exporters/harness.js";
-import { startProxy } from "../../runtime/kit/net/proxy/connect-proxy.js";
+import { systemClock } from "../../../../src/runtime/contract/clock.js";
+import { useProxyEnvironment } from "../../../../src/runtime/kit/net/proxy/proxy.js";
+import { sendSmallRequest } from "../../../../src/runtime/kit/sending/small-request.js";
+import { startSink } from "../../../exporters/harness.js";
+import { startProxy } from "../net/proxy/connect-proxy.js";
 
 describe("sendSmallRequest", () => {
   it("goes through the proxy of the environment, but not when it is for somebody on this machine", async () => {

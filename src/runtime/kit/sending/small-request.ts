@@ -1,11 +1,9 @@
-import type { Clock } from "../../plugin.js";
-import {
-  Http1Client,
-  proxyFromEnvironment,
-  refusalOfConnection,
-  requestHead,
-  type TlsClientOptions,
-} from "../../runtime/kit.js";
+import type { Clock } from "../../contract/clock.js";
+import { Http1Client } from "../net/http1/client.js";
+import { requestHead } from "../net/http1/request-head.js";
+import { proxyFromEnvironment } from "../net/proxy/proxy.js";
+import type { TlsClientOptions } from "../net/tls-load.js";
+import { refusalOfConnection } from "../otlp/refusals.js";
 
 /** A request whose answer is short. */
 export interface SmallRequest {
@@ -18,6 +16,8 @@ export interface SmallRequest {
   readonly isDirect?: boolean;
   readonly tls?: TlsClientOptions;
   readonly clock: Clock;
+  /** Gives up at once when it fires. */
+  readonly abort?: AbortSignal;
 }
 
 /** What came back. */
@@ -48,7 +48,9 @@ export async function sendSmallRequest(request: SmallRequest): Promise<SmallAnsw
   const cancel = clock.after(timeoutMs, () => controller.abort());
   try {
     const head = requestHead(method, target, { ...own, ...toProxy, ...headers });
-    const answer = await client.request(head, [Buffer.from(body)], controller.signal);
+    const signal =
+      request.abort === undefined ? controller.signal : AbortSignal.any([controller.signal, request.abort]);
+    const answer = await client.request(head, [Buffer.from(body)], signal);
     const text = answer.body.toString("utf8");
     return { status: answer.status, headers: answer.headers, text, json: parseObject(text) };
   } catch (error) {

@@ -1,0 +1,146 @@
+import { z } from "zod";
+import { deprecated, duration, ignored, section, unsupported } from "../../plugin.js";
+
+/** Detectors that find something. */
+export const DETECTOR_NAMES = [
+  "env",
+  "system",
+  "docker",
+  "ec2",
+  "eks",
+  "lambda",
+  "gcp",
+  "gke",
+  "gce",
+  "azure",
+  "aks",
+  "k8snode",
+  "k8s_node",
+  "k8s_api",
+  "heroku",
+] as const;
+
+/** The Collector has these, or configs name them as if it had: they are taken, and find nothing. */
+const OTHER_DETECTORS = [
+  "akamai",
+  "alibaba_ecs",
+  "azurecontainerapps",
+  "consul",
+  "digitalocean",
+  "dynatrace",
+  "ecs",
+  "elastic_beanstalk",
+  "elasticbeanstalk",
+  "hetzner",
+  "ibmcloud_classic",
+  "ibmcloud_vpc",
+  "kubeadm",
+  "nova",
+  "openshift",
+  "oraclecloud",
+  "process",
+  "scaleway",
+  "tencent_cvm",
+  "upcloud",
+  "vultr",
+] as const;
+
+/** A detector that is built. */
+export type ResourceDetectorName = (typeof DETECTOR_NAMES)[number];
+
+const NOT_BUILT = "this detector is not built in and finds nothing";
+const NO_TAGS = "tags are not read";
+
+const resourceAttributes = z
+  .record(
+    z.string(),
+    section(z.strictObject({ enabled: z.boolean().default(true).meta({ description: "Whether it is added." }) })),
+  )
+  .nullish()
+  .transform((written) => written ?? {})
+  .meta({ description: "Which of the detector's attributes are added, by name." });
+
+function detectorSection<Shape extends z.ZodRawShape>(shape: Shape, description: string) {
+  return section(z.strictObject({ resource_attributes: resourceAttributes, ...shape }))
+    .prefault({})
+    .meta({ description });
+}
+
+const nodeSection = () =>
+  detectorSection(
+    {
+      node_from_env_var: z.string().min(1).default("K8S_NODE_NAME").meta({
+        description: "The variable with the name of the node.",
+      }),
+      auth_type: z.literal("serviceAccount").default("serviceAccount").meta({
+        description: "How the API is asked: by the account of the pod.",
+      }),
+    },
+    "The detector of Kubernetes nodes.",
+  );
+
+const googleSection = () => detectorSection({ labels: ignored("labels of machines are not read") }, "Google Cloud.");
+
+/** The Collector's keys. */
+export const schema = z.strictObject({
+  detectors: z
+    .array(z.enum([...DETECTOR_NAMES, ...OTHER_DETECTORS]))
+    .default(["env"])
+    .meta({ description: "Which are asked, all at once; of what several find, the first in this list counts." }),
+  override: z.boolean().default(true).meta({ description: "Whether attributes that a resource has are replaced." }),
+  timeout: duration()
+    .refine((ms) => ms > 0, "expected more than 0")
+    .default(5000)
+    .meta({ description: "How long all of it may take; who has not answered then has found nothing." }),
+  attributes: deprecated(
+    z.array(z.string()).nullish().meta({ description: "Only these are added; all if there are none." }),
+    "use resource_attributes of the detector",
+  ),
+  system: detectorSection(
+    {
+      hostname_sources: z
+        .array(z.enum(["dns", "os", "cname", "lookup"]))
+        .default(["dns", "os"])
+        .transform((sources) => (sources.length === 0 ? (["dns", "os"] as const) : sources))
+        .meta({ description: "Where host.name is from: the first that gives one." }),
+    },
+    "The machine.",
+  ),
+  docker: detectorSection({}, "The Docker engine."),
+  ec2: detectorSection(
+    {
+      tags: ignored(NO_TAGS),
+      tags_from_imds: ignored(NO_TAGS),
+      max_attempts: ignored("it is asked once"),
+      max_backoff: ignored("it is asked once"),
+      fail_on_missing_metadata: ignored("the agent starts in any case, and logs what was not found"),
+    },
+    "EC2 instances.",
+  ),
+  eks: detectorSection({ node_from_env_var: ignored("the node is asked itself") }, "EKS clusters."),
+  lambda: detectorSection({}, "Functions of AWS Lambda."),
+  gcp: googleSection(),
+  gke: googleSection(),
+  gce: googleSection(),
+  azure: detectorSection({ tags: ignored(NO_TAGS) }, "Azure's machines."),
+  aks: detectorSection({}, "AKS clusters."),
+  k8snode: nodeSection(),
+  k8s_node: nodeSection(),
+  k8s_api: nodeSection(),
+  heroku: detectorSection({}, "Heroku's dynos."),
+  refresh_interval: ignored("what was found at the start stays"),
+  retry: ignored("every detector is asked once"),
+  fail_on_missing_metadata: unsupported("leave it out: the agent starts in any case, and logs what was not found"),
+  ...otherSections(),
+});
+
+function otherSections(): { [Name in (typeof OTHER_DETECTORS)[number]]: ReturnType<typeof ignored> } {
+  const entries = OTHER_DETECTORS.map((name) => [name, ignored(NOT_BUILT)] as const);
+  return Object.fromEntries(entries) as ReturnType<typeof otherSections>;
+}
+
+export type ResourceDetectionConfig = z.infer<typeof schema>;
+
+export function isBuilt(name: string): name is ResourceDetectorName {
+  return (DETECTOR_NAMES as readonly string[]).includes(name);
+}

@@ -1,0 +1,86 @@
+import { detectEc2, detectEks } from "./aws-detectors.js";
+import { detectAks, detectAzure } from "./azure-detectors.js";
+import type { ResourceDetectorName } from "./config.js";
+import type { Detector } from "./detector.js";
+import { detectEnv, detectHeroku, detectLambda } from "./environment-detectors.js";
+import { detectGcp } from "./gcp-detector.js";
+import { detectDocker, detectKubernetesNode } from "./node-detectors.js";
+import { detectSystem } from "./system-detector.js";
+
+/** What a detector may find: what is added unless the config says no, and what is added only when it says so. */
+interface DetectorEntry {
+  readonly detect: Detector;
+  readonly usual: readonly string[];
+  readonly onRequest: readonly string[];
+}
+
+const CLOUD = ["cloud.provider", "cloud.platform"];
+const PLACE = ["cloud.account.id", "cloud.availability_zone", "cloud.region"];
+const INSTANCE = [...PLACE, "host.id", "host.image.id", "host.name", "host.type"];
+
+const GCP: DetectorEntry = {
+  detect: detectGcp,
+  usual: [
+    ...[...CLOUD, ...PLACE, "host.id", "host.name", "host.type", "k8s.cluster.name"],
+    ...["faas.name", "faas.version", "faas.instance", "gcp.cloud_run.job.execution", "gcp.cloud_run.job.task_index"],
+    ...["name", "region", "zone"].map((part) => `gcp.gce.instance_group_manager.${part}`),
+  ],
+  onRequest: ["gcp.gce.instance.name", "gcp.gce.instance.hostname"],
+};
+
+const kubernetesNode = (section: "k8snode" | "k8s_node" | "k8s_api"): DetectorEntry => ({
+  detect: detectKubernetesNode(section),
+  usual: ["k8s.node.name", "k8s.node.uid"],
+  onRequest: [],
+});
+
+/** By name, with the Collector's choice of what is usual. `env` has what its variable has. */
+export const DETECTORS: Readonly<Record<Exclude<ResourceDetectorName, "env">, DetectorEntry>> = {
+  system: {
+    detect: detectSystem,
+    usual: ["host.name", "os.type"],
+    onRequest: [
+      ...["host.arch", "host.id", "host.interface", "host.ip", "host.mac"],
+      ...["os.build.id", "os.description", "os.name", "os.version"],
+      ...["vendor.id", "family", "model.id", "model.name", "stepping", "cache.l2.size"].map(
+        (part) => `host.cpu.${part}`,
+      ),
+    ],
+  },
+  docker: { detect: detectDocker, usual: ["host.name", "os.type"], onRequest: [] },
+  ec2: { detect: detectEc2, usual: [...CLOUD, ...INSTANCE], onRequest: [] },
+  eks: { detect: detectEks, usual: CLOUD, onRequest: INSTANCE },
+  lambda: {
+    detect: detectLambda,
+    usual: [
+      ...[...CLOUD, "cloud.region", "faas.name", "faas.version", "faas.instance", "faas.max_memory"],
+      ...["aws.log.group.names", "aws.log.stream.names"],
+    ],
+    onRequest: [],
+  },
+  gcp: GCP,
+  gke: GCP,
+  gce: GCP,
+  azure: {
+    detect: detectAzure,
+    usual: [
+      ...[...CLOUD, "cloud.account.id", "cloud.region", "host.id", "host.name"],
+      ...["azure.vm.name", "azure.vm.size", "azure.vm.scaleset.name", "azure.resourcegroup.name"],
+    ],
+    onRequest: ["cloud.availability_zone"],
+  },
+  aks: { detect: detectAks, usual: CLOUD, onRequest: ["k8s.cluster.name"] },
+  k8snode: kubernetesNode("k8snode"),
+  k8s_node: kubernetesNode("k8s_node"),
+  k8s_api: kubernetesNode("k8s_api"),
+  heroku: {
+    detect: detectHeroku,
+    usual: [
+      ...["cloud.provider", "heroku.app.id", "heroku.release.commit", "heroku.release.creation_timestamp"],
+      ...["service.instance.id", "service.name", "service.version"],
+    ],
+    onRequest: [],
+  },
+};
+
+export { detectEnv };

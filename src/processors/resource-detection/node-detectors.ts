@@ -1,0 +1,53 @@
+import { request } from "node:http";
+import { environmentVariable, KubernetesApi } from "../../runtime/kit.js";
+import { type Detector, type Inquiry, wordOf } from "./detector.js";
+
+const MAX_ANSWER = 1024 * 1024;
+
+/** The machine that the Docker engine runs on, as the engine says. */
+export const detectDocker: Detector = async ({ sites, abort }) => {
+  const { Name: name, OSType: os } = await askDocker(sites.dockerSocket, abort);
+  return { "host.name": wordOf(name), "os.type": wordOf(os)?.toLowerCase() };
+};
+
+function askDocker(socketPath: string, signal: AbortSignal): Promise<{ Name?: unknown; OSType?: unknown }> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ socketPath, path: "/info", headers: { host: "docker" }, signal }, async (response) => {
+      try {
+        let text = "";
+        response.setEncoding("utf8");
+        for await (const chunk of response) {
+          text += chunk;
+          if (text.length > MAX_ANSWER) throw new Error("its answer is too long");
+        }
+        if (response.statusCode !== 200) throw new Error(`HTTP ${response.statusCode}`);
+        resolve((JSON.parse(text) ?? {}) as object);
+      } catch (error) {
+        asked.destroy();
+        reject(new Error(`${socketPath}: ${(error as Error).message}`));
+      }
+    });
+    asked.on("error", (error) => reject(new Error(`${socketPath}: ${error.message}`)));
+    asked.end();
+  });
+}
+
+/** The node that the agent's pod runs on. Its name is in the environment; its uid is asked for, and may be kept from the agent. */
+export const detectKubernetesNode =
+  (section: "k8snode" | "k8s_node" | "k8s_api"): Detector =>
+  async (inquiry) => {
+    const variable = inquiry.config[section].node_from_env_var;
+    const name = environmentVariable(variable);
+    if (name === undefined) throw new Error(`the variable ${variable} has not the name of the node`);
+    const uid = await askNodeUid(inquiry, name).catch((error: Error) => {
+      inquiry.logger.warn({ detector: section, reason: error.message }, "the uid of the node could not be asked for");
+      return undefined;
+    });
+    return { "k8s.node.name": name, "k8s.node.uid": uid };
+  };
+
+async function askNodeUid({ sites, abort }: Inquiry, name: string): Promise<string | undefined> {
+  const api = new KubernetesApi({ apiServer: sites.kubernetes });
+  const node = await api.get(`/api/v1/nodes/${encodeURIComponent(name)}`, abort);
+  return wordOf((node as { readonly metadata?: { readonly uid?: unknown } } | null)?.metadata?.uid);
+}

@@ -1,0 +1,107 @@
+import { lookup, lookupService, resolveCname, reverse } from "node:dns/promises";
+import { readFile } from "node:fs/promises";
+import { isIP } from "node:net";
+import { arch, hostname, machine, networkInterfaces, platform, release, type, version } from "node:os";
+import type { Value } from "../../plugin.js";
+import { type Detector, type Found, type Inquiry, within } from "./detector.js";
+
+/** The machine that the agent runs on. */
+export const detectSystem: Detector = async (inquiry): Promise<Found> => {
+  const [name, osRelease, machineId, cpu] = await Promise.all([
+    hostNameOf(inquiry),
+    readPairs("/etc/os-release", "="),
+    readFirst(["/etc/machine-id", "/var/lib/dbus/machine-id"]),
+    readPairs("/proc/cpuinfo", ":"),
+  ]);
+  if (name === undefined) throw new Error("none of hostname_sources gave a name");
+  return {
+    "host.name": name,
+    "host.id": machineId,
+    "host.arch": ARCHITECTURES[arch()] ?? arch(),
+    ...networkAttributes(),
+    ...cpuAttributes(cpu),
+    "os.type": OS_TYPES[platform()] ?? platform(),
+    "os.name": osRelease.get("ID"),
+    "os.version": osRelease.get("VERSION_ID") ?? (platform() === "linux" ? undefined : release()),
+    "os.build.id": osRelease.get("BUILD_ID") ?? release(),
+    "os.description": `${type()} ${hostname()} ${release()} ${version()} ${machine()}`,
+  };
+};
+
+const OS_TYPES: Readonly<Record<string, string>> = { win32: "windows", sunos: "solaris" };
+const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", ia32: "x86", arm: "arm32" };
+
+/** A name server that is silent must leave the next source its time. */
+async function hostNameOf(inquiry: Inquiry): Promise<string | undefined> {
+  const sources = inquiry.config.system.hostname_sources;
+  for (const source of sources) {
+    const asked = HOST_NAMES[source]().catch(() => undefined);
+    const name = await within(inquiry.timeoutMs / (sources.length + 1), asked, inquiry);
+    if (name !== undefined && name !== "") return name.replace(/\.$/, "");
+  }
+  return undefined;
+}
+
+const HOST_NAMES: Readonly<Record<"dns" | "os" | "cname" | "lookup", () => Promise<string | undefined>>> = {
+  os: async () => hostname(),
+  /** What this machine calls its own address: the full name, where it has one. */
+  async dns() {
+    const { address } = await lookup(hostname());
+    const { hostname: name } = await lookupService(address, 0);
+    return isIP(name) !== 0 || /^(localhost|ip6-)/.test(name) ? undefined : name;
+  },
+  cname: async () => (await resolveCname(hostname()))[0],
+  lookup: async () => (await reverse((await lookup(hostname())).address))[0],
+};
+
+function networkAttributes(): Found {
+  const interfaces = Object.entries(networkInterfaces()).map(
+    ([name, addresses = []]) => [name, addresses.filter(({ internal }) => !internal)] as const,
+  );
+  const outward = interfaces.filter(([, addresses]) => addresses.length > 0);
+  const all = outward.flatMap(([, addresses]) => addresses);
+  return {
+    "host.interface": listOf(outward.map(([name]) => name)),
+    "host.ip": listOf(all.map(({ address }) => address)),
+    "host.mac": listOf(all.map(({ mac }) => mac.toUpperCase().replaceAll(":", "-"))),
+  };
+}
+
+function listOf(texts: readonly string[]): Value | undefined {
+  return texts.length === 0 ? undefined : [...new Set(texts)];
+}
+
+function cpuAttributes(cpu: ReadonlyMap<string, string>): Found {
+  const cacheSize = Number.parseInt(cpu.get("cache size") ?? "", 10);
+  return {
+    "host.cpu.vendor.id": cpu.get("vendor_id"),
+    "host.cpu.family": cpu.get("cpu family"),
+    "host.cpu.model.id": cpu.get("model"),
+    "host.cpu.model.name": cpu.get("model name"),
+    "host.cpu.stepping": cpu.get("stepping"),
+    "host.cpu.cache.l2.size": Number.isNaN(cacheSize) ? undefined : cacheSize,
+  };
+}
+
+/** The first value of each name; none where there is no such file. */
+async function readPairs(path: string, separator: string): Promise<ReadonlyMap<string, string>> {
+  const pairs = new Map<string, string>();
+  for (const line of (await readFile(path, "utf8").catch(() => "")).split("\n")) {
+    const at = line.indexOf(separator);
+    const name = line.slice(0, Math.max(at, 0)).trim();
+    const value = line
+      .slice(at + 1)
+      .trim()
+      .replace(/^(["'])(.*)\1$/, "$2");
+    if (name !== "" && value !== "" && !pairs.has(name)) pairs.set(name, value);
+  }
+  return pairs;
+}
+
+async function readFirst(paths: readonly string[]): Promise<string | undefined> {
+  for (const path of paths) {
+    const text = (await readFile(path, "utf8").catch(() => "")).trim();
+    if (text !== "") return text;
+  }
+  return undefined;
+}
