@@ -9,6 +9,8 @@ import { batchFromJson } from "../dist/plugin.js";
 import { kafkaReceiver } from "../dist/receivers/kafka/kafka.js";
 import { systemClock } from "../dist/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../dist/runtime/contract/observability.js";
+import { cpuPerRecord, inLanes } from "./lib/broker-load.js";
+import { median } from "./lib/statistics.js";
 
 /**
  * The kafka receiver and exporter beside a bare consumer and producer of the same client library: CPU a record, taking turns.
@@ -27,7 +29,6 @@ const { values: options } = parseArgs({
 });
 const MESSAGES = Number(options.messages);
 const RECORDS = Number(options.records);
-const LANES = 4;
 
 const { Admin, Consumer, Producer } = await loadClient();
 
@@ -78,7 +79,9 @@ async function loadClient() {
 
 async function bareProducer() {
   const producer = new Producer(connection);
-  const used = await measure(() => inLanes(() => producer.send({ messages: [{ topic, value }], acks: -1 })));
+  const used = await cpuPerRecord(MESSAGES * RECORDS, () =>
+    inLanes(MESSAGES, () => producer.send({ messages: [{ topic, value }], acks: -1 })),
+  );
   await producer.close();
   return used;
 }
@@ -88,7 +91,7 @@ async function exporter() {
   const made = kafkaExporter.create(config, { ...common, id: "kafka", kind: "exporter" });
   await made.start?.();
   const { signal } = new AbortController();
-  const used = await measure(() => inLanes(() => made.send(batch, signal)));
+  const used = await cpuPerRecord(MESSAGES * RECORDS, () => inLanes(MESSAGES, () => made.send(batch, signal)));
   await made.stop?.();
   return used;
 }
@@ -100,7 +103,7 @@ async function bareConsumer(/** @type {number} */ round) {
     maxBytes: 16 << 20,
     maxWaitTime: 250,
   });
-  const used = await measure(async () => {
+  const used = await cpuPerRecord(MESSAGES * RECORDS, async () => {
     const stream = await consumer.consume({ topics: [topic], mode: "earliest", autocommit: 1000 });
     let count = 0;
     for await (const message of stream) if (message.value.length > 0 && ++count === MESSAGES) break;
@@ -133,29 +136,10 @@ async function receiver(/** @type {number} */ round) {
   };
   const context = { ...common, id: "kafka", kind: /** @type {const} */ ("receiver"), intakes: { logs: intake } };
   const made = kafkaReceiver.create(kafkaReceiver.schema.parse(keys), context);
-  const used = await measure(async () => {
+  const used = await cpuPerRecord(MESSAGES * RECORDS, async () => {
     await made.start();
     await all;
   });
   await made.stop();
   return used;
-}
-
-async function inLanes(/** @type {() => Promise<unknown>} */ send) {
-  const lane = async () => {
-    for (let i = 0; i < MESSAGES / LANES; i++) await send();
-  };
-  await Promise.all(Array.from({ length: LANES }, lane));
-}
-
-/** Microseconds of CPU a record. */
-async function measure(/** @type {() => Promise<unknown>} */ work) {
-  const before = process.cpuUsage();
-  await work();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / (MESSAGES * RECORDS);
-}
-
-function median(/** @type {readonly number[]} */ figures) {
-  return figures.toSorted((a, b) => a - b)[figures.length >> 1] ?? Number.NaN;
 }

@@ -11,6 +11,8 @@ import { outboxMigration } from "../dist/receivers/outbox/migration.js";
 import { outboxReceiver } from "../dist/receivers/outbox/outbox.js";
 import { systemClock } from "../dist/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../dist/runtime/contract/observability.js";
+import { cpuPerRecord, inLanes } from "./lib/broker-load.js";
+import { median } from "./lib/statistics.js";
 
 /**
  * The outbox receiver and the postgres exporter beside a bare client: CPU a record, taking turns.
@@ -32,7 +34,6 @@ const { values: options } = parseArgs({
 });
 const REQUESTS = Number(options.requests);
 const RECORDS = Number(options.records);
-const LANES = 4;
 const [host = "", port = ""] = options.endpoint.split(":");
 const connection = { host, port: Number(port), user: options.user, database: "postgres" };
 const keys = { endpoint: options.endpoint, username: options.user, database: "postgres" };
@@ -76,7 +77,7 @@ console.log(`exporter/rows made ${ratio("exporter", "rows made")}, receiver/read
 async function bareWriter(/** @type {Buffer | undefined} */ ready = undefined) {
   const pool = new pg.Pool({ ...connection, max: LANES });
   const copy = copyText("logs", table);
-  const used = await measure(() =>
+  const used = await cpuPerRecord(REQUESTS * RECORDS, () =>
     inLanes(REQUESTS, async () => {
       const client = await pool.connect();
       await client.query(`BEGIN; INSERT INTO ${handled} VALUES ('bare', 'bare-${sequence++}')`);
@@ -94,7 +95,7 @@ async function exporter(/** @type {number} */ requests) {
   const made = postgresExporter.create(config, { ...common, id: "postgres", kind: "exporter" });
   await made.start?.();
   const { signal } = new AbortController();
-  const used = await measure(() =>
+  const used = await cpuPerRecord(REQUESTS * RECORDS, () =>
     inLanes(requests, () => made.send(batch, signal, { idempotencyKey: `q-${sequence++}` })),
   );
   await made.stop?.();
@@ -110,7 +111,7 @@ async function fill() {
 
 async function bareReader() {
   await fill();
-  return measure(async () => {
+  return cpuPerRecord(REQUESTS * RECORDS, async () => {
     for (let count = 0; count < REQUESTS; ) {
       await db.query("BEGIN");
       const { rows } = await db.query(
@@ -144,28 +145,9 @@ async function receiver() {
   };
   const context = { ...common, id: "outbox", kind: /** @type {const} */ ("receiver"), intakes: { logs: intake } };
   const made = outboxReceiver.create(outboxReceiver.schema.parse(outboxConfig), context);
-  return measure(async () => {
+  return cpuPerRecord(REQUESTS * RECORDS, async () => {
     await made.start();
     await all;
     await made.stop();
   });
-}
-
-async function inLanes(/** @type {number} */ requests, /** @type {() => Promise<unknown>} */ send) {
-  const lane = async () => {
-    for (let i = 0; i < requests / LANES; i++) await send();
-  };
-  await Promise.all(Array.from({ length: LANES }, lane));
-}
-
-/** Microseconds of CPU a record. */
-async function measure(/** @type {() => Promise<unknown>} */ work) {
-  const before = process.cpuUsage();
-  await work();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / (REQUESTS * RECORDS);
-}
-
-function median(/** @type {readonly number[]} */ figures) {
-  return figures.toSorted((a, b) => a - b)[figures.length >> 1] ?? Number.NaN;
 }

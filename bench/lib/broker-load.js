@@ -1,0 +1,19 @@
+import process from "node:process";
+
+const LANES = 4;
+
+/** Sends so many times, some at a time. */
+export async function inLanes(/** @type {number} */ times, /** @type {() => Promise<unknown>} */ send) {
+  const lane = async () => {
+    for (let i = 0; i < times / LANES; i++) await send();
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
+}
+
+/** Microseconds of CPU that the work takes a record. */
+export async function cpuPerRecord(/** @type {number} */ records, /** @type {() => Promise<unknown>} */ work) {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / records;
+}
