@@ -60,7 +60,12 @@ class RedisStreamExporter implements Exporter {
   }
 
   async check(abort: AbortSignal): Promise<void> {
-    await rejectOnAbort(this.config.endpoint, abort, this.usable().ping());
+    const answered = this.usable()
+      .ping()
+      .catch((error: unknown) => {
+        throw this.refusalOf(error);
+      });
+    await rejectOnAbort(this.config.endpoint, abort, answered);
   }
 
   async stop(): Promise<void> {
@@ -94,10 +99,10 @@ class RedisStreamExporter implements Exporter {
   }
 
   /** The server may have more memory, another user or another key there later; nothing is wrong with the data. */
-  private refusalOf(error: unknown, stream: string): Refusal {
+  private refusalOf(error: unknown, stream?: string): Refusal {
     const message = redisErrorMessage(error);
     const [, word] = /^([A-Z]{3,}) /.exec(message) ?? [];
-    return new Refusal("transient", `${this.config.endpoint}: ${stream}: ${message}`, {
+    return new Refusal("transient", [this.config.endpoint, stream, message].filter(Boolean).join(": "), {
       ...(word !== undefined && { status: word }),
       cause: error,
     });
