@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { freePort } from "../../src/runtime/testing/free-port.js";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
 
@@ -103,13 +103,4 @@ service:
       rmSync(directory, { recursive: true, force: true });
     },
   };
-}
-
-/** A port that is free now, for an agent that must come back at the same one. */
-export async function freePort(): Promise<number> {
-  const server = createTcpServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

@@ -3,9 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freePort } from "../../src/runtime/testing/free-port.js";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
 import { hasBrowser, launchBrowser, openPage } from "./browser.js";
-import { CONSOLE_TOKEN, freePort } from "./console-agent.js";
+import { CONSOLE_TOKEN } from "./console-agent.js";
 import { fillWithDeadLetters } from "./many-failures.js";
 
 const VIEWER_TOKEN = "token-of-one-who-only-looks";

@@ -6,11 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freePort } from "../../src/runtime/testing/free-port.js";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
 import { until } from "../support/until.js";
 import { hasBrowser, launchBrowser, openPage, takePicture, takesPictures } from "./browser.js";
-import { CONSOLE_TOKEN, freePort } from "./console-agent.js";
+import { CONSOLE_TOKEN } from "./console-agent.js";
 
 const project = join(import.meta.dirname, "../..");
 const hasPrometheus = spawnSync("prometheus", ["--version"]).error === undefined;

@@ -11,6 +11,7 @@ import { systemClock } from "../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
 import { isStartError } from "../../src/runtime/contract/start-error.js";
 import type { Admin, ExporterStatus } from "../../src/runtime/kit.js";
+import { freePort } from "../../src/runtime/testing/free-port.js";
 
 function hasOpenssl(): boolean {
   return spawnSync("openssl", ["version"], { stdio: "ignore" }).status === 0;
@@ -26,14 +27,6 @@ async function occupiedPort(port = 0): Promise<number> {
   await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, "127.0.0.1", resolve));
   onTestFinished(() => void server.close());
   return (server.address() as AddressInfo).port;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 async function start(written: object, host: { state: Host["state"]; admin?: Admin | undefined } = { state: "ready" }) {

@@ -1,11 +1,11 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { freePort } from "../../src/runtime/testing/free-port.js";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
 import { project } from "./packed.js";
@@ -177,12 +177,4 @@ async function sendLog({ ports }: AgentProcess, text: string): Promise<void> {
     body: JSON.stringify(body),
   });
   expect(response.status).toBe(200);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  return port;
 }

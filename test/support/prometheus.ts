@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import { freePort } from "../../src/runtime/testing/free-port.js";
 import { until } from "./until.js";
 
 const isInstalled = (command: string) => spawnSync(command, ["--version"]).error === undefined;
@@ -70,12 +70,4 @@ export class TestPrometheus {
     const { ok } = await fetch(`${this.url}/-/ready`);
     if (!ok) throw new Error(`prometheus is not ready (${this.process.exitCode ?? "running"})`);
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  return port;
 }

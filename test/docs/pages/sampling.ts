@@ -1,6 +1,6 @@
-import { type AddressInfo, createServer } from "node:net";
 import { afterEach, expect, it } from "vitest";
 import { type Batch, readRecords } from "../../../src/plugin.js";
+import { freePort } from "../../../src/runtime/testing/free-port.js";
 import { agentOf, resolve } from "../../support/agent.js";
 import { type OtlpSink, startSink } from "../../support/otlp-sink.js";
 import { logBatch, spanBatch, traceId } from "../../support/sampled.js";
@@ -15,14 +15,6 @@ receivers: { otlp: { protocols: { http: } } }
 exporters: { nop: }
 service: { pipelines: { traces: { receivers: [otlp], processors: [${processor}], exporters: [nop] } } }
 `;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 export function sampling(page: Page): void {

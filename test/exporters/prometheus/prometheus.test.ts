@@ -2,8 +2,9 @@ import { spawnSync } from "node:child_process";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { prometheusExporter } from "../../../src/exporters/prometheus/prometheus.js";
 import type { Exporter } from "../../../src/plugin.js";
+import { freePort } from "../../../src/runtime/testing/free-port.js";
 import { FakeClock } from "../../support/fake-clock.js";
-import { freePort, hasPrometheus, TestPrometheus } from "../../support/prometheus.js";
+import { hasPrometheus, TestPrometheus } from "../../support/prometheus.js";
 import { exporterContext, never } from "../support.js";
 import { at, attributes, BASE_MS, gauge, histogram, metricsBatch, type ResourceMetrics, sum } from "./metrics.js";
 

@@ -3,9 +3,10 @@ import { once } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { remoteWriteExporter } from "../../../src/exporters/prometheus/remote-write/remote-write.js";
 import { ACCEPTED } from "../../../src/runtime/kit.js";
+import { freePort } from "../../../src/runtime/testing/free-port.js";
 import { TestIntake } from "../../../src/testing.js";
 import { exporterContext, never } from "../../exporters/support.js";
-import { freePort, hasPrometheus, TestPrometheus } from "../../support/prometheus.js";
+import { hasPrometheus, TestPrometheus } from "../../support/prometheus.js";
 import { until } from "../../support/until.js";
 import { startScraping, startTarget } from "./harness.js";
 

@@ -4,9 +4,9 @@ import { prometheusExporter } from "../../../src/exporters/prometheus/prometheus
 import { ExpositionReader } from "../../../src/receivers/prometheus/exposition/exposition-reader.js";
 import { ScrapeSeries } from "../../../src/receivers/prometheus/series/scrape-series.js";
 import { writeBatches } from "../../../src/receivers/prometheus/series/write-batches.js";
+import { freePort } from "../../../src/runtime/testing/free-port.js";
 import { at, attributes, metricsBatch } from "../../exporters/prometheus/metrics.js";
 import { exporterContext, never } from "../../exporters/support.js";
-import { freePort } from "../../support/prometheus.js";
 import { pointsOf } from "./harness.js";
 
 const settings = {

@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { freePort } from "../../../src/runtime/testing/free-port.js";
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-process-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -20,14 +21,6 @@ function sluice(args: readonly string[], { unread = false } = {}) {
     child.stderr.on("data", (chunk) => (err += chunk));
     child.on("close", (code) => resolve({ code, out, err }));
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 describe("the sluice process", () => {

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect } from "vitest";
 import type { KafkaConnectionOptions } from "../../../src/runtime/kit/kafka/client.js";
+import { freePort } from "../../../src/runtime/testing/free-port.js";
 import { hasKafkaClient, kafkaTestClient } from "./kafka-client.js";
-import { freePorts, ServerProcess, serverFolder } from "./server-process.js";
+import { ServerProcess, serverFolder } from "./server-process.js";
 
 const JAVA = "/usr/bin/java";
 /** Where `scripts/kafka-jars.sh` puts Kafka. */
@@ -38,7 +39,7 @@ const JVM = ["-Xmx256m", "-Xms64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC
 /** About five seconds: one for all tests of a file. */
 export async function startKafka(settings: Readonly<Record<string, string | number>> = {}): Promise<Kafka> {
   const folder = serverFolder("kafka");
-  const [port, saslPort, controllerPort] = (await freePorts(3)) as [number, number, number];
+  const [port, saslPort, controllerPort] = [await freePort(), await freePort(), await freePort()];
   const file = join(folder.path, "server.properties");
   writeFileSync(file, propertiesOf(folder.path, port, saslPort, controllerPort, settings));
   const format = [...JVM, "kafka.tools.StorageTool", "format", "-t", "c2x1aWNlLXRlc3RzLWthZg", "-c", file];

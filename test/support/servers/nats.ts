@@ -1,5 +1,6 @@
 import { connect } from "@nats-io/transport-node";
-import { freePorts, installedProgram, ServerProcess, serverFolder } from "./server-process.js";
+import { freePort } from "../../../src/runtime/testing/free-port.js";
+import { installedProgram, ServerProcess, serverFolder } from "./server-process.js";
 
 export const natsProgram = installedProgram("nats", ["/usr/sbin/nats-server", "/usr/bin/nats-server"]);
 
@@ -12,7 +13,7 @@ export interface Nats {
 
 export async function startNats(args?: readonly string[]): Promise<Nats> {
   const folder = serverFolder("nats");
-  const [port] = (await freePorts(1)) as [number];
+  const port = await freePort();
   const url = `nats://127.0.0.1:${port}`;
   const jetStream = args ?? ["-js", "-sd", folder.path];
   const server = new ServerProcess({

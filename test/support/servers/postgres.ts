@@ -3,8 +3,9 @@ import { chownSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Client } from "pg";
+import { freePort } from "../../../src/runtime/testing/free-port.js";
 import { CONDITION_LIMIT_MS } from "../limits.js";
-import { freePorts, installedProgram, ServerProcess, type ServerSettings, serverFolder } from "./server-process.js";
+import { installedProgram, ServerProcess, type ServerSettings, serverFolder } from "./server-process.js";
 
 const ROOT = "/usr/lib/postgresql";
 const versions = existsSync(ROOT) ? readdirSync(ROOT).sort((a, b) => Number(b) - Number(a)) : [];
@@ -36,7 +37,7 @@ export async function startPostgres(): Promise<Postgres> {
   // Whoever runs the tests may do everything; ann needs a password.
   const rules = join(data, "pg_hba.conf");
   writeFileSync(rules, `host all ann 127.0.0.1/32 scram-sha-256\n${readFileSync(rules, "utf8")}`);
-  const [port] = (await freePorts(1)) as [number];
+  const port = await freePort();
   const options = { port, host: "127.0.0.1", user: "sluice", database: "postgres" };
   const server = new PostgresProcess({
     program: postgresProgram!,

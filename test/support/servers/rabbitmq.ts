@@ -1,7 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import amqp from "amqplib";
-import { canConnect, freePorts, installedProgram, ServerProcess, serverFolder } from "./server-process.js";
+import { freePort } from "../../../src/runtime/testing/free-port.js";
+import { canConnect, installedProgram, ServerProcess, serverFolder } from "./server-process.js";
 
 const BIN = "/usr/lib/rabbitmq/bin";
 export const rabbitmqProgram = installedProgram("rabbitmq", [`${BIN}/rabbitmq-server`]);
@@ -17,12 +18,12 @@ export interface RabbitMq {
 /** About six seconds: one for all tests of a file. */
 export async function startRabbitMq(): Promise<RabbitMq> {
   const folder = serverFolder("rabbitmq");
-  const [port, distPort, epmdPort] = (await freePorts(3)) as [number, number, number];
+  const [port, distPort, epmdPort] = [await freePort(), await freePort(), await freePort()];
   const file = (name: string) => join(folder.path, name);
   writeFileSync(file("plugins"), "[].");
   writeFileSync(
     file("rabbitmq.conf"),
-    "listeners.tcp.default = 127.0.0.1:" + port + "\nlog.console = true\nlog.console.level = error\nlog.file = false\n",
+    `listeners.tcp.default = 127.0.0.1:${port}\nlog.console = true\nlog.console.level = error\nlog.file = false\n`,
   );
   // Erlang's name server: RabbitMQ would start one for the whole machine and leave it there.
   const names = new ServerProcess({

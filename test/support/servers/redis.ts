@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { freePorts, installedProgram, ServerProcess, serverFolder } from "./server-process.js";
+import { freePort } from "../../../src/runtime/testing/free-port.js";
+import { installedProgram, ServerProcess, serverFolder } from "./server-process.js";
 
 export const redisProgram = installedProgram("redis", ["/usr/bin/redis-server"]);
 
@@ -14,7 +15,7 @@ export interface RedisServer {
 
 export async function startRedis(args: readonly string[] = []): Promise<RedisServer> {
   const folder = serverFolder("redis");
-  const [port] = (await freePorts(1)) as [number];
+  const port = await freePort();
   const server = new ServerProcess({
     program: redisProgram!,
     args: [

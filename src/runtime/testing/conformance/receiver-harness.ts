@@ -1,4 +1,3 @@
-import { createServer } from "node:net";
 import { checkComponent } from "../../contract/border/check-component.js";
 import { systemClock } from "../../contract/clock.js";
 import type { Receiver, ReceiverContext, ReceiverFactory } from "../../contract/component.js";
@@ -6,6 +5,7 @@ import type { Batch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/bytes/signal.js";
 import { parseConfig, testContext } from "../contexts.js";
 import { check, eventually, withTimeout } from "../eventually.js";
+import { freePort } from "../free-port.js";
 import type { Random } from "../random.js";
 import { sampleBatch, sampleIds } from "../samples.js";
 import { TestIntake } from "../test-intake.js";
@@ -111,12 +111,4 @@ export class ReceiverHarness {
   withTimeout<T>(work: Promise<T>, message: string): Promise<T> {
     return withTimeout(work, message, this.patienceMs);
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
 }

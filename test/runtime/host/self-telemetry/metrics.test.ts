@@ -4,16 +4,11 @@ import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Batch, batchFromJson, batchToJson } from "../../../../src/plugin.js";
 import { MetricRegistry } from "../../../../src/runtime/host/self-telemetry/metric-registry.js";
+import { freePort } from "../../../../src/runtime/testing/free-port.js";
 import { read, TLS_FILES } from "../../kit/net/tls/files.js";
 import { observe } from "./support.js";
 
 const description = { description: "Number of log records taken", unit: "{records}" };
-
-async function freePort(): Promise<number> {
-  const { port, release } = await takenPort();
-  release();
-  return port;
-}
 
 async function takenPort(port = 0): Promise<{ port: number; release: () => void }> {
   const server = createTcpServer();
