@@ -10,10 +10,9 @@ import { median, spread } from "./statistics.js";
  * @typedef {import("./measure.js").Round} Round
  * @typedef {Map<string, Round[]>} Rounds by name of the subject
  * @typedef {{ place?: Pick<import("./subjects.js").Place, "queue" | "client">, baseline?: string | ((name: string) => string),
- *   subjects?: import("./subjects.js").Subject[], halfLoad?: boolean,
- *   watch?(one: import("./processes/run-subject.js").Running): Promise<() => void> }} Variation what differs from
+ *   subjects?: import("./subjects.js").Subject[], halfLoad?: boolean }} Variation what differs from
  *   passthrough; halfLoad: latencies at half of what was reached are measured too; a baseline may be another one for each
- *   subject; watch: looks at a subject as long as it runs, and gives what ends that
+ *   subject
  */
 
 /** Enough requests under way to keep a subject busy; small requests need more of them. */
@@ -36,7 +35,7 @@ export function warmingUp(load) {
  */
 export async function runCell(bench, scenario, cell, variation = {}) {
   const { options } = bench;
-  const { place = {}, baseline = "bare", subjects, halfLoad = false, watch } = variation;
+  const { place = {}, baseline = "bare", subjects, halfLoad = false } = variation;
   const load = { ...cell, signal: options.signal, settle: options.settle };
   /** @type {import("./processes/run-subject.js").Running[]} */
   const running = [];
@@ -45,14 +44,11 @@ export async function runCell(bench, scenario, cell, variation = {}) {
   /** @type {Rounds} */
   const halves = new Map();
   const failures = [];
-  /** @type {(() => void)[]} */
-  const watching = [];
   try {
     for (const subject of (subjects ?? options.subjects).filter((one) => !one.skips?.(cell.encoding))) {
       const one = await startSubject(subject, { ...load, ...bench.setting, ...place });
       running.push(one);
       rounds.set(one.name, []);
-      if (watch !== undefined) watching.push(await watch(one));
       const warmup = await measure(bench.roles, one, { ...warmingUp(load), seconds: options.warmup });
       failures.push(...recordProblems(titleOf(one.name, cell, "warm-up"), warmup));
     }
@@ -76,7 +72,6 @@ export async function runCell(bench, scenario, cell, variation = {}) {
       }
     }
   } finally {
-    for (const end of watching) end();
     for (const one of running) await one.stop();
   }
   const results = [...rounds].map(([name, list]) => ({

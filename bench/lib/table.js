@@ -24,6 +24,7 @@ export function mib(bytes) {
 }
 
 /** @param {{ median: number, min: number, max: number } | null} ratio */
-export function showRatio(ratio) {
-  return ratio === null ? "-" : `${show(ratio.median, 2)} (${show(ratio.min, 2)}-${show(ratio.max, 2)})`;
+export function showRatio(ratio, digits = 2) {
+  if (ratio === null) return "-";
+  return `${show(ratio.median, digits)} (${show(ratio.min, digits)}-${show(ratio.max, digits)})`;
 }

@@ -1,6 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, request } from "./client.js";
 import { reportLost } from "./connection.js";
+import { pageShown } from "./page-shown.js";
+import { useValue } from "./value.js";
 
 /** One event of a stream; `data` is what its JSON says. */
 export interface StreamEvent {
@@ -64,7 +66,8 @@ export function parseEvent(block: string): StreamEvent | undefined {
   let name = "message";
   const data: string[] = [];
   for (const line of block.split(/\r?\n/)) {
-    const [, field, value] = /^(\w+): ?(.*)$/.exec(line) ?? [];
+    // With `s`, for there are characters in data that a dot would take for the end of a line.
+    const [, field, value] = /^(\w+): ?(.*)$/s.exec(line) ?? [];
     if (field === "event") name = value!;
     else if (field === "data") data.push(value!);
   }
@@ -81,19 +84,21 @@ function pause(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Reads a stream as long as the component is there and the path is given. */
+/** Reads a stream as long as the component is there, the page can be seen and the path is given. */
 export function useEvents(path: string | undefined, onEvent: (event: StreamEvent) => void): StreamState {
   const [state, setState] = useState<StreamState>("connecting");
   const listener = useRef(onEvent);
   listener.current = onEvent;
+  const isShown = useValue(pageShown);
   useEffect(() => {
     if (path === undefined) return setState("ended");
+    if (!isShown) return setState("connecting");
     const abort = new AbortController();
     const onState = (next: StreamState) => {
       if (!abort.signal.aborted) setState(next);
     };
     void readEvents(path, (event) => listener.current(event), onState, abort.signal);
     return () => abort.abort();
-  }, [path]);
+  }, [path, isShown]);
   return state;
 }

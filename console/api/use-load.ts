@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { ApiError, get } from "./client.js";
 import { connection } from "./connection.js";
+import { pageShown } from "./page-shown.js";
 import { signInWanted } from "./session.js";
 import { useValue } from "./value.js";
 
@@ -23,9 +24,11 @@ export function useLoad<T>(path: string | undefined, everyMs?: number): Loaded<T
   const [turn, setTurn] = useState(0);
   const { round } = useValue(connection);
   const isSignedOut = useValue(signInWanted) !== undefined;
+  // What is loaded once is loaded in a hidden tab too, and not again when it is shown.
+  const isShown = useValue(pageShown) || everyMs === undefined;
 
   useEffect(() => {
-    if (path === undefined || isSignedOut) return;
+    if (path === undefined || isSignedOut || !isShown) return;
     const abort = new AbortController();
     const load = async () => {
       try {
@@ -43,12 +46,12 @@ export function useLoad<T>(path: string | undefined, everyMs?: number): Loaded<T
       }
     };
     void load();
-    const timer = everyMs && setInterval(() => document.visibilityState === "visible" && void load(), everyMs);
+    const timer = everyMs && setInterval(() => void load(), everyMs);
     return () => {
       abort.abort();
       if (timer) clearInterval(timer);
     };
-  }, [path, everyMs, turn, round, isSignedOut]);
+  }, [path, everyMs, turn, round, isSignedOut, isShown]);
 
   const reload = useCallback(() => setTurn((before) => before + 1), []);
   const isCurrent = state.path === path;

@@ -46,11 +46,11 @@ export function Tap({ at, where, rate = 10 }: { at: string; where?: string; rate
         </button>
         <span class="dim" role="status">
           {isOn ? (state === "open" ? "live" : "connecting") : "paused"} · {countText(counts.seen)} seen
-          {counts.dropped > 0 && ` · ${countText(counts.dropped)} more passed than are shown`} · masked
+          {counts.dropped > 0 && ` · ${missedText(counts.dropped, where)}`} · masked
         </span>
       </p>
       {rows.length === 0 ? (
-        <Empty>Nothing has passed here yet.</Empty>
+        <Empty>{where ? "Nothing that fits has been seen yet." : "Nothing has passed here yet."}</Empty>
       ) : (
         <div class="tapped">
           {rows.map((row) => (
@@ -60,6 +60,14 @@ export function Tap({ at, where, rate = 10 }: { at: string; where?: string; rate
       )}
     </div>
   );
+}
+
+/** With a condition nobody knows how many of those it would have held for: most were not looked at. */
+function missedText(records: number, where: string | undefined): string {
+  const count = countText(records);
+  return where
+    ? `a sample: ${count} more passed and were not looked at, or not shown`
+    : `${count} more passed than are shown`;
 }
 
 function TapRow({ row }: { row: Row }) {

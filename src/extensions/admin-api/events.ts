@@ -10,6 +10,8 @@ import { HttpError } from "./http-error.js";
 export interface EventStream {
   /** False when it was lost, for the reader has not taken enough of what was sent before. */
   send(event: string, data: unknown): boolean;
+  /** The same with data that is JSON already, without line breaks. */
+  sendJson(event: string, json: string): boolean;
   /** Counts something as lost that was not even tried to be sent; told with the next event, or by `tellDropped`. */
   drop(count: number): void;
   tellDropped(): void;
@@ -82,12 +84,16 @@ class ResponseStream implements EventStream {
   }
 
   send(event: string, data: unknown): boolean {
+    return this.sendJson(event, JSON.stringify(data, withIsoTimes));
+  }
+
+  sendJson(event: string, json: string): boolean {
     this.tellDropped();
     if (!this.hasRoom) {
       this.lost += 1;
       return false;
     }
-    this.response.write(eventText(event, data));
+    this.response.write(eventText(event, json));
     return true;
   }
 
@@ -111,12 +117,12 @@ class ResponseStream implements EventStream {
 
   tellDropped(): void {
     if (this.lost === 0 || !this.hasRoom) return;
-    this.response.write(eventText("dropped", { [this.counted]: this.lost }));
+    this.response.write(eventText("dropped", JSON.stringify({ [this.counted]: this.lost })));
     this.lost = 0;
   }
 }
 
 /** JSON has no line breaks of its own, so the data is always one line. */
-function eventText(event: string, data: unknown): string {
-  return `event: ${event}\ndata: ${JSON.stringify(data, withIsoTimes)}\n\n`;
+function eventText(event: string, json: string): string {
+  return `event: ${event}\ndata: ${json}\n\n`;
 }

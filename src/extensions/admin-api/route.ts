@@ -4,6 +4,7 @@ import type { Admin, AgentInspection } from "../../runtime/kit.js";
 import type { ConsoleFile } from "./console/console-files.js";
 import type { EventSource } from "./events.js";
 import type { History } from "./live/history.js";
+import type { LiveSamples } from "./live/live-samples.js";
 import type { TapBudget } from "./live/tap.js";
 import type { Actor, AdminRole } from "./roles.js";
 
@@ -14,6 +15,7 @@ export interface RouteRequest {
   readonly clock: Clock;
   readonly inspection: AgentInspection;
   readonly history: History;
+  readonly samples: LiveSamples;
   readonly tapBudget: TapBudget;
   /** Where the console finds a trace. */
   readonly traceUrl: string | undefined;

@@ -13,6 +13,7 @@ import { EventReaders } from "./events.js";
 import { isVisit, rejectForeignHost, rejectForeignPage, requireContentType } from "./guard.js";
 import { asHttpError, HttpError } from "./http-error.js";
 import { History } from "./live/history.js";
+import { LiveSamples } from "./live/live-samples.js";
 import { TapBudget } from "./live/tap.js";
 import type { Actor } from "./roles.js";
 import type { RouteAnswer, RouteRequest } from "./route.js";
@@ -47,7 +48,7 @@ export async function startAdminServer(settings: AdminServerSettings): Promise<A
   const { endpoint, allowedHosts, clock } = settings;
   const readers = new EventReaders(clock);
   const history = new History(settings.host, clock);
-  const kept = { history, tapBudget: new TapBudget(clock) };
+  const kept = { history, samples: new LiveSamples(settings.host, clock), tapBudget: new TapBudget(clock) };
   const hosts = new Set([endpoint.host ?? "", ...allowedHosts].map((host) => host.toLowerCase()).filter(Boolean));
   const limits = { headersTimeout: HEADERS_TIMEOUT_MS };
   const listener = (request: IncomingMessage, response: ServerResponse) =>
@@ -80,7 +81,7 @@ async function answerTo(
   request: IncomingMessage,
   settings: AdminServerSettings,
   identified: (actor: Actor) => void,
-  kept: Pick<RouteRequest, "history" | "tapBudget">,
+  kept: Pick<RouteRequest, "history" | "samples" | "tapBudget">,
   hosts: ReadonlySet<string>,
 ): Promise<RouteAnswer> {
   rejectForeignHost(request, hosts);

@@ -1,11 +1,7 @@
 import { AdminError } from "../../../runtime/kit.js";
-import type { EventSource } from "../events.js";
 import { badRequest } from "../http-error.js";
 import { readParameters } from "../parameters.js";
-import type { ApiRoute, RouteRequest } from "../route.js";
-import { RateMeter } from "./live-rates.js";
-
-const SAMPLE_MS = 1000;
+import type { ApiRoute } from "../route.js";
 
 /** What passes through the agent, now and during the last minutes. */
 export const liveRoutes: readonly ApiRoute[] = [
@@ -14,9 +10,9 @@ export const liveRoutes: readonly ApiRoute[] = [
     path: "/live",
     role: "view",
     needs: "components",
-    answer({ host, clock, query }) {
+    answer({ samples, query }) {
       readParameters(query, []);
-      return { events: samples(host, clock) };
+      return { events: (stream) => samples.sendTo(stream) };
     },
   },
   {
@@ -33,17 +29,3 @@ export const liveRoutes: readonly ApiRoute[] = [
     },
   },
 ];
-
-/** A sample each second, of that second. */
-function samples(host: RouteRequest["host"], clock: RouteRequest["clock"]): EventSource {
-  return (stream) => {
-    const meter = new RateMeter(host, clock);
-    const next = () => {
-      const sample = meter.next();
-      if (sample !== undefined) stream.send("sample", sample);
-      cancel = clock.after(SAMPLE_MS, next);
-    };
-    let cancel = clock.after(SAMPLE_MS, next);
-    return () => cancel();
-  };
-}

@@ -160,14 +160,21 @@ class Tap {
 
   /** The pipeline does not wait for this. */
   private show(batch: Batch, edge: GraphEdge): void {
-    const records = this.services.budget.run(() => this.maskedRecords(batch)) ?? [];
-    const at = new Date(this.services.clock.now()).toISOString();
-    for (const placed of records) this.stream.send("record", { at, edge: edge.id, signal: batch.signal, ...placed });
-    const missed = batch.count - records.length;
+    const shown = this.services.budget.run(() => this.sendMasked(batch, edge)) ?? 0;
+    const missed = batch.count - shown;
     this.stream.drop(missed);
     this.left += missed;
-    this.unshown -= records.length;
+    this.unshown -= shown;
     if (this.unshown <= 0) this.finish();
+  }
+
+  /** How many that were; what a reader who is too slow loses counts among them, for the stream tells of it. */
+  private sendMasked(batch: Batch, edge: GraphEdge): number {
+    const records = this.maskedRecords(batch);
+    const at = new Date(this.services.clock.now()).toISOString();
+    for (const placed of records)
+      this.stream.sendJson("record", JSON.stringify({ at, edge: edge.id, signal: batch.signal, ...placed }));
+    return records.length;
   }
 
   /** None when they cannot be masked: then they must not be seen. */

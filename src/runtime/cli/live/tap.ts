@@ -19,7 +19,8 @@ export function tap(context: CommandContext): Promise<number> {
     try {
       for await (const { event, data } of readEvents(response)) {
         if (event === "end") return EXIT.ok;
-        if (event === "dropped") terminal.err.write(`sluice: ${passedBy(data.records)}\n`);
+        if (event === "dropped")
+          terminal.err.write(`sluice: ${passedBy(data.records, values["where"] !== undefined)}\n`);
         if (event !== "record") continue;
         const record = data as TappedRecord;
         terminal.out.write(`${values["json"] === true ? JSON.stringify(record) : tappedLine(record, terminal.out)}\n`);
@@ -32,6 +33,8 @@ export function tap(context: CommandContext): Promise<number> {
   });
 }
 
-function passedBy(records: number): string {
-  return `${pluralize(records, "record")} passed and ${records === 1 ? "was" : "were"} not shown`;
+/** With a condition nobody knows how many of those it would have held for. */
+function passedBy(records: number, hasCondition: boolean): string {
+  const missed = `${records === 1 ? "was" : "were"} ${hasCondition ? "not looked at, or not shown" : "not shown"}`;
+  return `${pluralize(records, "record")} passed and ${missed}`;
 }

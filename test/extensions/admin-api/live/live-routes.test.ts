@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import type { EventStream } from "../../../../src/extensions/admin-api/events.js";
 import { History } from "../../../../src/extensions/admin-api/live/history.js";
 import { RateMeter, type Sampled } from "../../../../src/extensions/admin-api/live/live-rates.js";
+import { LiveSamples } from "../../../../src/extensions/admin-api/live/live-samples.js";
 import type { NodeCounts } from "../../../../src/runtime/contract/inspect/inspection.js";
 import { MetricRegistry } from "../../../../src/runtime/host/self-telemetry/metric-registry.js";
 import { FakeClock } from "../../../support/fake-clock.js";
@@ -59,6 +61,34 @@ describe("GET /live", () => {
     expect(sample.nodes["receiver:hand"].in).toBeGreaterThan(0);
     expect(sample.edges["receiver:hand>exporter:nop@logs"].perSecond).toBeGreaterThan(0);
     expect(sample.exporters["nop"]).toMatchObject({ state: "UP", breaker: "closed", deadLetters: 0 });
+  });
+
+  it("makes one sample for all who look, and none while nobody does", () => {
+    const { counts, host, clock } = counted();
+    let asked = 0;
+    const { traffic } = host.inspection!;
+    const counting = { ...host, inspection: { ...host.inspection!, traffic: () => (asked++, traffic()) } };
+    const samples = new LiveSamples(counting, clock);
+    const texts: string[][] = [[], []];
+    const reader = (i: number) => ({ sendJson: (_: string, json: string) => texts[i]!.push(json) > 0 }) as EventStream;
+    clock.advance(5000);
+    expect(asked).toBe(0);
+    const [endFirst, endSecond] = [samples.sendTo(reader(0)), samples.sendTo(reader(1))];
+    counts.in = 7;
+    clock.advance(1000);
+    expect(asked).toBe(2);
+    expect(texts[0]).toHaveLength(1);
+    expect(texts[1]).toEqual(texts[0]);
+    expect(JSON.parse(texts[0]![0]!).edges.e.perSecond).toBe(7);
+    endFirst();
+    clock.advance(1000);
+    expect(texts.map((own) => own.length)).toEqual([1, 2]);
+    endSecond();
+    clock.advance(5000);
+    expect(asked).toBe(3);
+    samples.sendTo(reader(0));
+    clock.advance(1000);
+    expect(texts[0]).toHaveLength(2);
   });
 
   it("ends when the agent stops", async () => {

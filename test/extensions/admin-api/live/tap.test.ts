@@ -137,7 +137,8 @@ describe("a tap with a limit", () => {
     } as unknown as AgentInspection;
     const masks = [(batch: Batch) => batch, () => expect.fail("cannot be masked"), (batch: Batch) => batch];
     const mask = (batch: Batch) => masks.shift()!(batch);
-    const stream = { send: (event: string) => events.push(event) > 0, drop() {}, tellDropped() {}, end() {} };
+    const send = (event: string) => events.push(event) > 0;
+    const stream = { send, sendJson: send, drop() {}, tellDropped() {}, end() {} };
     const settings = { edges: [], where: undefined, rate: 10, limit: 2 };
     tapEvents(settings, { inspection, clock, budget: new TapBudget(clock), mask })(stream);
     const pass = () => {
@@ -163,8 +164,7 @@ describe("a tap that has used up its time", () => {
       return () => {};
     };
     const stream = {
-      send: (_: string, { record }: { record: { body: { stringValue: string } } }) =>
-        shown.push(record.body.stringValue) > 0,
+      sendJson: (_: string, json: string) => shown.push(JSON.parse(json).record.body.stringValue) > 0,
       drop: (count: number) => void (dropped += count),
       tellDropped() {},
       end() {},

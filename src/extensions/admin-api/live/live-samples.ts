@@ -1,0 +1,43 @@
+import type { Clock } from "../../../plugin.js";
+import type { EventStream } from "../events.js";
+import { RateMeter, type Sampled } from "./live-rates.js";
+
+const SAMPLE_MS = 1000;
+
+/**
+ * A sample each second, of that second, for everyone who looks: it is made and written once however many they are, and not at
+ * all while nobody looks.
+ */
+export class LiveSamples {
+  private readonly host: Sampled;
+  private readonly clock: Clock;
+  private readonly readers = new Set<EventStream>();
+  private cancel = () => {};
+
+  constructor(host: Sampled, clock: Clock) {
+    this.host = host;
+    this.clock = clock;
+  }
+
+  /** The returned function ends it. */
+  sendTo(reader: EventStream): () => void {
+    this.readers.add(reader);
+    if (this.readers.size === 1) this.start();
+    return () => {
+      this.readers.delete(reader);
+      if (this.readers.size === 0) this.cancel();
+    };
+  }
+
+  private start(): void {
+    const meter = new RateMeter(this.host, this.clock);
+    const next = () => {
+      this.cancel = this.clock.after(SAMPLE_MS, next);
+      const sample = meter.next();
+      if (sample === undefined) return;
+      const json = JSON.stringify(sample);
+      for (const reader of this.readers) reader.sendJson("sample", json);
+    };
+    this.cancel = this.clock.after(SAMPLE_MS, next);
+  }
+}

@@ -1,0 +1,92 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { hasBrowser, launchBrowser, openPage, type WatchedPage } from "./browser.js";
+import { CONSOLE_TOKEN, type ConsoleAgent, startConsoleAgent } from "./console-agent.js";
+
+let agent: ConsoleAgent;
+let browser: Browser;
+const opened: WatchedPage[] = [];
+
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  [agent, browser] = await Promise.all([startConsoleAgent(), launchBrowser()]);
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await agent?.stop();
+});
+
+afterEach(async () => {
+  const problems = opened.flatMap((each) => each.problems);
+  for (const { page } of opened.splice(0)) await page.context().close();
+  expect(problems).toEqual([]);
+});
+
+async function open(path: string): Promise<Page> {
+  const watched = await openPage(browser, `${agent.url}/${path}`, CONSOLE_TOKEN);
+  opened.push(watched);
+  return watched.page;
+}
+
+/** Chromium without a window shows every page; the page is told that it is not. */
+async function setShown(page: Page, isShown: boolean): Promise<void> {
+  const state = isShown ? "visible" : "hidden";
+  await page.evaluate(`
+    Object.defineProperty(document, "visibilityState", { configurable: true, get: () => "${state}" });
+    document.dispatchEvent(new Event("visibilitychange"));
+  `);
+}
+
+describe.skipIf(!hasBrowser)("a page that nobody can see", () => {
+  it("ends its streams and asks for nothing until it is shown again", async () => {
+    for (const [place, stream] of [
+      ["#/pipelines", "/live"],
+      ["#/tail?at=receiver:otlp", "/tap"],
+    ] as const) {
+      const page = await open(place);
+      const asked: string[] = [];
+      const ended: string[] = [];
+      page.on("request", (request) => asked.push(request.url()));
+      page.on("requestfailed", (request) => ended.push(request.url()));
+      const isAsked = (urls: readonly string[]) => urls.some((url) => url.includes(`/api/v1${stream}`));
+      await page.reload();
+      await expect.poll(() => isAsked(asked)).toBe(true);
+      await setShown(page, false);
+      await expect.poll(() => isAsked(ended)).toBe(true);
+      asked.length = 0;
+      // Longer than a stream takes to be opened again, and twice as long as the shortest time between two questions.
+      await page.waitForTimeout(4_500);
+      expect(asked).toEqual([]);
+      await setShown(page, true);
+      await expect.poll(() => isAsked(asked)).toBe(true);
+    }
+  });
+});
+
+describe.skipIf(!hasBrowser)("the live tail", () => {
+  it("shows a record whose text has what some take for the end of a line", async () => {
+    const page = await open("#/tail?at=receiver:otlp");
+    await page.getByText(/^live/).waitFor();
+    const row = page.locator(".tapped details").filter({ hasText: "separated" }).first();
+    await expect
+      .poll(async () => {
+        await agent.sendSpan("one\u2028two\u2029three\u0085 separated");
+        return row.count();
+      })
+      .toBeGreaterThan(0);
+    expect(await row.innerText()).toMatch(/one\s*U\+2028\s*two\s*U\+2029\s*three\s*U\+0085/);
+  });
+
+  it("calls it a sample when a condition could not be tried on everything", async () => {
+    const page = await open(`#/tail?at=receiver:otlp&rate=1&where=${encodeURIComponent('span.name == "x"')}`);
+    await page.getByText(/^live/).waitFor();
+    await page.getByText("Nothing that fits has been seen yet.").waitFor();
+    await expect
+      .poll(async () => {
+        await Promise.all(["x", "x", "x", "y"].map((name) => agent.sendSpan(name)));
+        return page.getByText(/a sample: .* more passed and were not looked at, or not shown/).count();
+      })
+      .toBe(1);
+  });
+});
