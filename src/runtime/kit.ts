@@ -109,7 +109,6 @@ export {
   serverAuthenticator,
 } from "./kit/auth/authenticate.js";
 export {
-  checkGrpcAuth,
   clientAuthenticator,
   isNearby,
   OutgoingRequest,
@@ -128,8 +127,6 @@ export { decodeSnappyBlock } from "./kit/net/compression/snappy.js";
 export { type ConnectionRefusal, clientOf, limitConnections } from "./kit/net/connection-limits.js";
 export {
   formatAddress,
-  type GrpcTarget,
-  grpcTarget,
   type HostPort,
   hostPort,
   httpUrl,
@@ -149,7 +146,6 @@ export { type HttpTarget, hostHeaderName, httpTarget } from "./kit/net/http1/htt
 export { isHeader, type RequestHead } from "./kit/net/http1/request-head.js";
 export { http2Warning } from "./kit/net/http2-holes.js";
 export { listen, startUnlessPortTaken } from "./kit/net/listen.js";
-export { NoAnswerError } from "./kit/net/no-answer-error.js";
 export { proxyFromEnvironment, proxyOfUrl } from "./kit/net/proxy/proxy.js";
 export { Tunnel } from "./kit/net/proxy/tunnel.js";
 export { isPublicHost, publicLookup } from "./kit/net/public-addresses.js";
@@ -168,20 +164,19 @@ export { type KubernetesObject, WatchedList } from "./kit/kubernetes/watched-lis
 
 // OTLP: how requests and answers look over HTTP and gRPC.
 
+export { grpcClientKeys } from "./kit/grpc/client-keys.js";
+export { GrpcClient } from "./kit/grpc/grpc-client.js";
 export { entriesOfKey, GroupKey, type KeyedEntry } from "./kit/otlp/group-key.js";
 export {
   claimedLength,
   type FrameFault,
   GRPC_FRAME_HEADER,
   grpcFrame,
-  grpcFrameHeader,
   singleFrame,
 } from "./kit/otlp/grpc-frame.js";
 export {
-  decodeGrpcMessage,
   encodeGrpcMessage,
   GRPC_STATUS,
-  grpcCodeOfHttp,
   grpcStatusName,
   parseGrpcTimeout,
 } from "./kit/otlp/grpc-status.js";
@@ -190,7 +185,6 @@ export {
   type ErrorAnswer,
   parseRetryAfter,
   refusalOfConnection,
-  refusalOfGrpc,
   refusalOfHttp,
   refusalOfUnreadable,
   retryAfterSeconds,
@@ -199,7 +193,6 @@ export { decodeResponse, encodeResponse } from "./kit/otlp/response.js";
 export { decodeStatus, encodeStatus, type RpcStatus } from "./kit/otlp/rpc-status.js";
 export {
   checkByEmptyExport,
-  MAX_ANSWER_BYTES,
   sendHeaders,
   sendTwiceIfStale,
   wordOrNone,
@@ -316,6 +309,17 @@ export { isPlainJsonParser } from "./kit/log-operators/parse-operators.js";
 export { parseLayout } from "./ottl/functions/text/time-layout.js";
 export { parseTime } from "./ottl/functions/text/time-parse.js";
 
+// Jaeger: what its spans call things.
+
+export {
+  JAEGER_GRPC_PATH,
+  JAEGER_KINDS,
+  JAEGER_REF_TYPES,
+  JAEGER_TAG_TYPES,
+  JAEGER_TAGS,
+  NO_JAEGER_SERVICE,
+} from "./kit/jaeger-tags.js";
+
 // Zipkin: its spans, and those of OTLP.
 
 export { ZipkinBatchWriter } from "./kit/zipkin/from-zipkin.js";
@@ -421,6 +425,7 @@ export {
   SPAN_ATTRIBUTES_TAG,
   SPAN_END_TIME_TAG,
   SPAN_EVENT_TIME_TAG,
+  SPAN_EVENTS_TAG,
   SPAN_ID_TAG,
   SPAN_KIND_TAG,
   SPAN_NAME_TAG,
@@ -439,6 +444,7 @@ export {
   double,
   findField,
   fixed32,
+  fixed64,
   LENGTH_DELIMITED,
   putVarint,
   skip,

@@ -11,6 +11,7 @@ import { sentryExporter } from "../../src/exporters/alerts/sentry/sentry.js";
 import { webhookExporter } from "../../src/exporters/alerts/webhook/webhook.js";
 import { DebugExporter, debugExporter } from "../../src/exporters/debug/debug.js";
 import { fileExporter } from "../../src/exporters/file/file.js";
+import { jaegerExporter } from "../../src/exporters/jaeger/jaeger.js";
 import { lokiExporter } from "../../src/exporters/loki/loki.js";
 import { nopExporter } from "../../src/exporters/nop.js";
 import { loadBalancingExporter } from "../../src/exporters/otlp-grpc/load-balancing/load-balancing.js";
@@ -20,6 +21,7 @@ import { prometheusExporter } from "../../src/exporters/prometheus/prometheus.js
 import { remoteWriteExporter } from "../../src/exporters/prometheus/remote-write/remote-write.js";
 import { zipkinExporter } from "../../src/exporters/zipkin/zipkin.js";
 import { Batch, batchFromJson, type ExporterFactory, type Signal } from "../../src/plugin.js";
+import { JAEGER_GRPC_PATH } from "../../src/runtime/kit.js";
 import { type BackendAnswer, exporterConformance, type TestBackend } from "../../src/testing.js";
 import { CONDITION_LIMIT_MS } from "../support/limits.js";
 import { startSink } from "../support/otlp-sink.js";
@@ -66,8 +68,13 @@ async function sentryBackend(): Promise<TestBackend> {
 
 const HTTP = { take: 200, transient: 503, permanent: 400, hang: undefined } as const;
 
-async function grpcBackend(config: object): Promise<TestBackend> {
-  const server = await new GrpcJsServer().start();
+async function jaegerBackend(): Promise<TestBackend> {
+  const { taken: _, ...backend } = await grpcBackend({}, { traces: JAEGER_GRPC_PATH });
+  return backend;
+}
+
+async function grpcBackend(config: object, paths?: Partial<Record<Signal, string>>): Promise<TestBackend> {
+  const server = await new GrpcJsServer(paths).start();
   const taken: Batch[] = [];
   let answer: () => BackendAnswer = () => "take";
   server.respond = (done) => {
@@ -76,7 +83,7 @@ async function grpcBackend(config: object): Promise<TestBackend> {
     if (how === "hang") return;
     if (how === "transient") return done({ code: status.UNAVAILABLE, details: "not now" });
     if (how === "permanent") return done({ code: status.INVALID_ARGUMENT, details: "not ever" });
-    taken.push(Batch.admit(signal, body));
+    if (paths === undefined) taken.push(Batch.admit(signal, body));
     done(null, Buffer.alloc(0));
   };
   return {
@@ -138,6 +145,7 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
     () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` })),
   ],
   ["zipkin", zipkinExporter, () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` }))],
+  ["jaeger", jaegerExporter, jaegerBackend],
   ["loki", lokiExporter, () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` }))],
   [
     "webhook",

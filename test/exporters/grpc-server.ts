@@ -17,18 +17,27 @@ export interface Received {
 
 type Respond = (done: sendUnaryData<Buffer>, call: ServerUnaryCall<Buffer, Buffer>) => void;
 
+const OTLP_PATHS = Object.fromEntries(SIGNALS.map((signal) => [signal, OTLP_SERVICES[signal].grpcPath]));
+
 /** An independent server: grpc-js with codecs that leave the bytes as they are. */
 export class GrpcJsServer {
   readonly received: Received[] = [];
   respond: Respond = (done) => done(null, Buffer.alloc(0));
   port = 0;
   private readonly server = new Server();
+  private readonly paths: Partial<Record<Signal, string>>;
+
+  constructor(paths: Partial<Record<Signal, string>> = OTLP_PATHS) {
+    this.paths = paths;
+  }
 
   async start(credentials = ServerCredentials.createInsecure(), port = 0): Promise<this> {
     const raw = (bytes: Buffer) => bytes;
     for (const signal of SIGNALS) {
+      const path = this.paths[signal];
+      if (path === undefined) continue;
       const export_ = {
-        path: OTLP_SERVICES[signal].grpcPath,
+        path,
         requestStream: false,
         responseStream: false,
         requestSerialize: raw,

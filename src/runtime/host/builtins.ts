@@ -163,6 +163,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["jaeger"],
+    load: async () => (await import("../../exporters/jaeger/jaeger.js")).jaegerExporter,
+  },
+  {
+    kind: "exporter",
     types: ["loki"],
     load: async () => (await import("../../exporters/loki/loki.js")).lokiExporter,
   },

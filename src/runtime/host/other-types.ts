@@ -106,8 +106,8 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     drain: "a plugin of your own may do it: sluice create processor begins one",
   },
   exporter: {
-    jaeger: "it was removed from the Collector; Jaeger takes OTLP: use otlp_grpc with its port 4317",
-    jaegerthrift: "it was removed from the Collector; Jaeger takes OTLP: use otlp_grpc with its port 4317",
+    jaegerthrift:
+      "it was removed from the Collector; Jaeger takes OTLP: use otlp_grpc with its port 4317, or jaeger with 14250",
     jaegerthrifthttp: "it was removed from the Collector; Jaeger takes OTLP: use otlp_http with its port 4318",
     datadog: "the Datadog Agent takes OTLP: use otlp_grpc with its port 4317",
     awsxray:

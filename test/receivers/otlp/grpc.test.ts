@@ -4,14 +4,8 @@ import { gzipSync } from "node:zlib";
 import { credentials } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Outcome, Refusal } from "../../../src/plugin.js";
-import {
-  compress,
-  decodeResponse,
-  decodeStatus,
-  grpcFrame,
-  grpcFrameHeader,
-  OTLP_SERVICES,
-} from "../../../src/runtime/kit.js";
+import { grpcFrameHeader } from "../../../src/runtime/kit/otlp/grpc-frame.js";
+import { compress, decodeResponse, decodeStatus, grpcFrame, OTLP_SERVICES } from "../../../src/runtime/kit.js";
 import { SIGNALS } from "../../../src/runtime/telemetry/bytes/signal.js";
 import { GrpcJsClient } from "./grpc-client.js";
 import { type Running, startReceiver, until } from "./harness.js";

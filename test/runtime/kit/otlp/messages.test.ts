@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Refusal } from "../../../../src/plugin.js";
+import { decodeGrpcMessage } from "../../../../src/runtime/kit/otlp/grpc-status.js";
 import {
   answerOfRefusal,
-  decodeGrpcMessage,
   decodeResponse,
   decodeStatus,
   encodeGrpcMessage,

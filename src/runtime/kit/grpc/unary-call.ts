@@ -1,14 +1,9 @@
 import type { ClientHttp2Session, ClientHttp2Stream, IncomingHttpHeaders, OutgoingHttpHeaders } from "node:http2";
-import {
-  decodeGrpcMessage,
-  decodeStatus,
-  GRPC_STATUS,
-  grpcCodeOfHttp,
-  MAX_ANSWER_BYTES,
-  parseRetryAfter,
-  type RpcStatus,
-  singleFrame,
-} from "../../runtime/kit.js";
+import { singleFrame } from "../otlp/grpc-frame.js";
+import { decodeGrpcMessage, GRPC_STATUS, grpcCodeOfHttp } from "../otlp/grpc-status.js";
+import { parseRetryAfter } from "../otlp/refusals.js";
+import { decodeStatus, type RpcStatus } from "../otlp/rpc-status.js";
+import { MAX_ANSWER_BYTES } from "../otlp/sending.js";
 
 /** How a call ended: with a status, and with the response's bytes when that is OK, or what is wrong with them. */
 export interface UnaryCallResult {

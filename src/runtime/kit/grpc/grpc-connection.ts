@@ -2,11 +2,12 @@ import type { ClientHttp2Session, ClientSessionOptions, SecureClientSessionOptio
 import { connect as connectSocket, isIP } from "node:net";
 import process from "node:process";
 import type { Duplex } from "node:stream";
-import type { Clock } from "../../plugin.js";
-import { type GrpcTarget, proxyFromEnvironment, type TlsClientOptions, Tunnel } from "../../runtime/kit.js";
-import type { OtlpGrpcConfig } from "./config.js";
-
-type ClientKeepalive = NonNullable<OtlpGrpcConfig["keepalive"]>;
+import type { Clock } from "../../contract/clock.js";
+import type { GrpcTarget } from "../net/endpoint.js";
+import { proxyFromEnvironment } from "../net/proxy/proxy.js";
+import { Tunnel } from "../net/proxy/tunnel.js";
+import type { TlsClientOptions } from "../net/tls-load.js";
+import type { ClientKeepalive } from "./client-keys.js";
 
 const PROBE_TIMEOUT_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 5_000;

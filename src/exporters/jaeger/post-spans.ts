@@ -1,0 +1,125 @@
+import {
+  attributeValue,
+  encodedKey,
+  findAttribute,
+  hasKey,
+  message,
+  NO_JAEGER_SERVICE,
+  OWNER_TAG,
+  plainValueText,
+  RESOURCE_ATTRIBUTES_TAG,
+  RESOURCE_CONTAINER_TAG,
+  SCOPE_CONTAINER_TAG,
+  SCOPE_ITEM_TAG,
+  WireWriter,
+} from "../../runtime/kit.js";
+import { writeAttributeTag } from "./tag-writer.js";
+import { eachMessage, hasIds, writeSpan } from "./write-span.js";
+
+/** Jaeger takes messages of 4 MiB, unless told otherwise: one is cut about here. */
+const MAX_MESSAGE_LENGTH = 2 * 1024 * 1024;
+
+/**
+ * A request to Jaeger: spans of one resource, which are given by their places in the batch. They are written only when it is sent, as
+ * every span repeats what its scope says.
+ */
+export class PostSpans {
+  readonly records: number[] = [];
+  /** Start and end of each span, and of its scope. */
+  private readonly ranges: number[] = [];
+  private readonly bytes: Uint8Array;
+  private readonly resourceStart: number;
+  private readonly resourceEnd: number;
+  private length = 0;
+
+  constructor(bytes: Uint8Array, resourceStart: number, resourceEnd: number) {
+    this.bytes = bytes;
+    this.resourceStart = resourceStart;
+    this.resourceEnd = resourceEnd;
+  }
+
+  get isFull(): boolean {
+    return this.length > MAX_MESSAGE_LENGTH;
+  }
+
+  add(record: number, start: number, end: number, scopeStart: number, scopeEnd: number): void {
+    this.records.push(record);
+    this.ranges.push(start, end, scopeStart, scopeEnd);
+    this.length += end - start + scopeEnd - scopeStart + SPAN_OVERHEAD;
+  }
+
+  /** A jaeger.api_v2.PostSpansRequest. */
+  message(): Uint8Array {
+    const { bytes, ranges } = this;
+    const out = new WireWriter(this.length + this.resourceEnd - this.resourceStart + SPAN_OVERHEAD);
+    out.byte(BATCH);
+    out.begin(this.length);
+    for (let i = 0; i < ranges.length; i += 4) {
+      out.byte(SPAN);
+      out.begin(ranges[i + 1]! - ranges[i]! + SPAN_OVERHEAD);
+      writeSpan(out, bytes, ranges[i]!, ranges[i + 1]!, ranges[i + 2]!, ranges[i + 3]!);
+      out.end();
+    }
+    out.byte(PROCESS);
+    out.begin(this.resourceEnd - this.resourceStart);
+    writeProcess(out, bytes, this.resourceStart, this.resourceEnd);
+    out.end();
+    out.end();
+    return out.written();
+  }
+}
+
+/** About what the tags of a span are long that say its kind, status and scope. */
+const SPAN_OVERHEAD = 128;
+
+// Tags of jaeger.api_v2.PostSpansRequest, Batch and Process.
+const BATCH = 10;
+const SPAN = 10;
+const PROCESS = 18;
+const SERVICE = 10;
+const PROCESS_TAG = 18;
+
+const SERVICE_KEY = encodedKey("service.name");
+
+/** The spans of a batch, and the places of those that have no ids. What has the same resource is sent together. */
+export function postSpansOf(bytes: Uint8Array): { readonly requests: PostSpans[]; readonly nameless: number[] } {
+  const requests: PostSpans[] = [];
+  const nameless: number[] = [];
+  const open = new Map<string, PostSpans>();
+  let place = 0;
+  eachMessage(bytes, 0, bytes.length, RESOURCE_CONTAINER_TAG, (start, end) => {
+    const [resourceStart, resourceEnd] = message(bytes, start, end, OWNER_TAG);
+    const key = Buffer.from(bytes.buffer, bytes.byteOffset + resourceStart, resourceEnd - resourceStart).toString(
+      "latin1",
+    );
+    eachMessage(bytes, start, end, SCOPE_CONTAINER_TAG, (scopedStart, scopedEnd) => {
+      const [scopeStart, scopeEnd] = message(bytes, scopedStart, scopedEnd, OWNER_TAG);
+      eachMessage(bytes, scopedStart, scopedEnd, SCOPE_ITEM_TAG, (spanStart, spanEnd) => {
+        const record = place++;
+        if (!hasIds(bytes, spanStart, spanEnd)) {
+          nameless.push(record);
+          return;
+        }
+        let request = open.get(key);
+        if (request === undefined || request.isFull) {
+          request = new PostSpans(bytes, resourceStart, resourceEnd);
+          open.set(key, request);
+          requests.push(request);
+        }
+        request.add(record, spanStart, spanEnd, scopeStart, scopeEnd);
+      });
+    });
+  });
+  return { requests, nameless };
+}
+
+function writeProcess(out: WireWriter, b: Uint8Array, start: number, end: number): void {
+  const at = findAttribute(b, start, end, RESOURCE_ATTRIBUTES_TAG, SERVICE_KEY);
+  const name = at < 0 ? null : attributeValue(b, at);
+  out.byte(SERVICE);
+  out.text(name === null || name === "" ? NO_JAEGER_SERVICE : plainValueText(name));
+  eachMessage(b, start, end, RESOURCE_ATTRIBUTES_TAG, (keyValueStart, keyValueEnd) => {
+    if (!hasKey(b, keyValueStart, keyValueEnd, SERVICE_KEY))
+      writeAttributeTag(out, PROCESS_TAG, b, keyValueStart, keyValueEnd);
+  });
+}

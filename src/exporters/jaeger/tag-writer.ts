@@ -1,0 +1,110 @@
+import {
+  after,
+  BOOL_VALUE_TAG,
+  BYTES_VALUE_TAG,
+  DOUBLE_VALUE_TAG,
+  INT_VALUE_TAG,
+  JAEGER_TAG_TYPES,
+  KEY_TAG,
+  plainValueText,
+  readValue,
+  STRING_VALUE_TAG,
+  skip,
+  VALUE_TAG,
+  varint,
+  type WireWriter,
+} from "../../runtime/kit.js";
+
+// Tags of jaeger.api_v2.KeyValue.
+const TYPE_TAG = 16;
+const TEXT_TAG = 26;
+const BOOL_TAG = 32;
+const INT_TAG = 40;
+const DOUBLE_TAG = 49;
+const BINARY_TAG = 58;
+
+/** A tag with a text, as the field `field` of what is being written. */
+export function writeTextTag(out: WireWriter, field: number, key: string, text: string): void {
+  out.byte(field);
+  out.begin(key.length + text.length + 4);
+  out.byte(KEY_TAG);
+  out.text(key);
+  writeText(out, text);
+  out.end();
+}
+
+export function writeTrueTag(out: WireWriter, field: number, key: string): void {
+  out.byte(field);
+  out.begin(key.length + 6);
+  out.byte(KEY_TAG);
+  out.text(key);
+  writeType(out, JAEGER_TAG_TYPES.bool);
+  out.byte(BOOL_TAG);
+  out.byte(1);
+  out.end();
+}
+
+/** The tag of an attribute, whose KeyValue is [start, end): lists and maps become JSON. */
+export function writeAttributeTag(out: WireWriter, field: number, b: Uint8Array, start: number, end: number): void {
+  out.byte(field);
+  out.begin(end - start + 2);
+  let valueStart = end;
+  let valueEnd = end;
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag === KEY_TAG) {
+      out.byte(KEY_TAG);
+      out.copy(b, at, p);
+    } else if (tag === VALUE_TAG) {
+      varint(b, at);
+      valueStart = after;
+      valueEnd = p;
+    }
+  }
+  writeValue(out, b, valueStart, valueEnd);
+  out.end();
+}
+
+function writeValue(out: WireWriter, b: Uint8Array, start: number, end: number): void {
+  const tag = start === end ? STRING_VALUE_TAG : varint(b, start);
+  const at = start === end ? end : after;
+  // A value has one member. Of several the last counts, which the reader of values knows.
+  if (start === end || skip(b, at, tag) === end) {
+    switch (tag) {
+      case STRING_VALUE_TAG:
+        if (at === end) return;
+        out.byte(TEXT_TAG);
+        return out.copy(b, at, end);
+      case BOOL_VALUE_TAG:
+        return writeCopy(out, JAEGER_TAG_TYPES.bool, BOOL_TAG, b, at, end);
+      case INT_VALUE_TAG:
+        return writeCopy(out, JAEGER_TAG_TYPES.int64, INT_TAG, b, at, end);
+      case DOUBLE_VALUE_TAG:
+        return writeCopy(out, JAEGER_TAG_TYPES.float64, DOUBLE_TAG, b, at, end);
+      case BYTES_VALUE_TAG:
+        return writeCopy(out, JAEGER_TAG_TYPES.binary, BINARY_TAG, b, at, end);
+    }
+  }
+  const value = readValue(b, start, end);
+  if (value !== null) writeText(out, plainValueText(value));
+}
+
+/** The value's bytes are the same in both formats. */
+function writeCopy(out: WireWriter, type: number, tag: number, b: Uint8Array, start: number, end: number): void {
+  writeType(out, type);
+  out.byte(tag);
+  out.copy(b, start, end);
+}
+
+function writeType(out: WireWriter, type: number): void {
+  out.byte(TYPE_TAG);
+  out.byte(type);
+}
+
+function writeText(out: WireWriter, text: string): void {
+  if (text === "") return;
+  out.byte(TEXT_TAG);
+  out.text(text);
+}
