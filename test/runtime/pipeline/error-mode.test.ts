@@ -48,7 +48,10 @@ describe("error_mode: dead_letter", () => {
     expect(await pipeline.send(logs("a", "bad", "c"))).toMatchObject({ ok: true });
     await expect.poll(bodies).toEqual(["a", "c"]);
     expect(await deadLetters()).toEqual([["processor own failed: no such tenant", "bad"]]);
-    expect((await pipeline.deadLetters())[0]).toMatchObject({ reason: "rejected" });
+    expect((await pipeline.deadLetters())[0]).toMatchObject({
+      reason: "rejected",
+      entry: { failure: { category: "processor_failed", error: { code: "SLUICE_COMPONENT_FAILED" } } },
+    });
     await pipeline.stop();
   });
 

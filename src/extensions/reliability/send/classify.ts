@@ -63,7 +63,7 @@ function kindOf(kind: RefusalKind, isRetried: boolean, isPermanent: boolean): Re
 function describeWithStack(refusal: Refusal, name: string, kind: RefusalKind): AttemptError {
   const { cause } = refusal;
   const stack = (cause instanceof Error ? cause.stack : undefined) ?? refusal.stack;
-  return { ...describe(refusal, name, kind), ...(stack !== undefined && { stack: stack.slice(0, MAX_STACK) }) };
+  return { ...describe(refusal, name, kind), ...(stack !== undefined && { stack: maskedText(stack, MAX_STACK) }) };
 }
 
 /** Characters of a stack that are kept with an entry. */
@@ -75,13 +75,21 @@ function describe(refusal: Refusal, name: string, kind: RefusalKind): AttemptErr
   return {
     kind,
     class: name,
-    message: maskSecrets(refusal.message.slice(0, MAX_ERROR_MESSAGE)),
+    message: maskedText(refusal.message, MAX_ERROR_MESSAGE),
     code,
     ...(status !== undefined && { status }),
     ...(kind === "permanent" && category !== undefined && { category }),
     ...(Number.isFinite(retryAfterMs) && { retryAfterMs: retryAfterMs! }),
   };
 }
+
+/** Some more than is kept is looked at: a credential that lies across the end could not be told by its beginning. */
+function maskedText(text: string, length: number): string {
+  return maskSecrets(text.slice(0, length + MAX_SECRET)).slice(0, length);
+}
+
+/** Characters of a credential, such as a long signed token. */
+const MAX_SECRET = 4000;
 
 /** A name that stays the same for the same kind of trouble: the peer's word for it, a code, or the error's name. */
 function classOf(refusal: Refusal): string {

@@ -67,6 +67,24 @@ describe("classification", () => {
     expect(plain(new Error("x".repeat(1e6))).message).toHaveLength(1000);
   });
 
+  it.each([
+    ["Bearer abcdefghijklmnop", "abcd"],
+    ["http://joe:hunter2@db/", "hunter"],
+    ["password=hunter2hunter2", "hunter"],
+  ])("keeps no beginning of a credential, wherever the message is cut: %s", (credential, secret) => {
+    const withStack = createClassifier({ retry_on: [], permanent_on: [], keepStack: true });
+    const { length } = plain(new Error("x".repeat(100_000))).message;
+    for (let before = length - credential.length - 2; before < length; before++) {
+      const { message, stack } = withStack(new Error(`${"x".repeat(before - 1)} ${credential} and more`));
+      expect(message).not.toContain(secret);
+      expect(stack).not.toContain(secret);
+    }
+    const { stack } = withStack(new Error(`no: ${credential}`));
+    expect(stack).toContain("no: ");
+    expect(stack).toContain("classify.test");
+    expect(stack).not.toContain(secret);
+  });
+
   it("has a word for every kind of trouble", () => {
     const words = [http(500), http(504), http(429), http(400), http(401), refusalOfGrpc({ code: 14, message: "" })];
     expect(words.map((error) => errorCategory(plain(error)))).toEqual([

@@ -138,6 +138,28 @@ describe("poison in a queue", () => {
     ]);
   });
 
+  it.each([
+    [{ failures: 2, max_chance: 1 }, 2, "poison"],
+    [{ failures: 4, max_chance: 1 }, 4, "poison"],
+    [{ enabled: false }, 6, "retry_exhausted"],
+    [{ failures: 2, max_chance: 1, window: "1ms" }, 6, "retry_exhausted"],
+  ])("is what the exporter's retry_on_failure.poison %j says: %i calls, %s", async (poison, calls, reason) => {
+    const queue = await startQueue({
+      settings: { sending_queue: { num_consumers: 1 }, retry_on_failure: { poison } },
+      backend: async ([body]) => {
+        if (body === "poison") throw http(504);
+        return undefined;
+      },
+    });
+    queue.send("poison");
+    for (let i = 0; i < 200; i++) {
+      queue.send(`r${i}`);
+      await queue.pass(300);
+    }
+    expect(await queue.deadLetters()).toMatchObject([{ calls, failure: { reason, category: "downstream_timeout" } }]);
+    expect(queue.taken).toEqual(numbers(200));
+  });
+
   it("is never what fails now and then: a backend that fails one call in ten at random", async () => {
     let seed = 1;
     const random = () => {

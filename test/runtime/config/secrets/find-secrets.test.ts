@@ -51,6 +51,20 @@ describe("a secret", () => {
     expect(shown(text)).not.toContain("s3cret");
   });
 
+  it("of one or two characters is not looked for in what a schema says of it: such a text is in every word", () => {
+    const token = secret().refine((text) => text.length > 8, {
+      error: ({ input }) => `${input} is no token: write at least nine characters`,
+    });
+    const schema = z.strictObject({ token });
+    const exporter = defineExporter({ type: "mine", schema, create: () => ({ send: async () => undefined }) });
+    const message = (text: string) =>
+      loadText(withExporter("mine", `token: "${text}"`), { registry: new Registry([...registry.all(), exporter]) })
+        .problems[0]?.message;
+    expect(message("at")).toBe("at is no token: write at least nine characters");
+    expect(message("a")).toBe("a is no token: write at least nine characters");
+    expect(message("abc")).toBe("[REDACTED] is no token: write at least nine characters");
+  });
+
   it("is known by its schema, whatever is around it", () => {
     const inner = secret();
     const wrapped = [

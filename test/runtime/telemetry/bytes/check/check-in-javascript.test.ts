@@ -49,6 +49,38 @@ describe.each(SIGNALS)("the check of %s without WebAssembly", (signal) => {
   });
 });
 
+/** A field of bytes inside the messages with these numbers. */
+function nested(numbers: readonly number[], bytes: Uint8Array): Uint8Array {
+  return numbers.reduceRight((inner, number) => Uint8Array.from([(number << 3) | 2, inner.length, ...inner]), bytes);
+}
+
+describe("an id", () => {
+  it.each([
+    ["logs", "trace id", 16, [1, 2, 2, 9]],
+    ["logs", "span id", 8, [1, 2, 2, 10]],
+    ["traces", "trace id", 16, [1, 2, 2, 1]],
+    ["traces", "span id", 8, [1, 2, 2, 2]],
+    ["traces", "span id", 8, [1, 2, 2, 4]],
+    ["traces", "trace id", 16, [1, 2, 2, 13, 1]],
+    ["traces", "span id", 8, [1, 2, 2, 13, 2]],
+    ["metrics", "span id", 8, [1, 2, 2, 5, 1, 5, 4]],
+    ["metrics", "trace id", 16, [1, 2, 2, 5, 1, 5, 5]],
+  ] as const)(
+    "of %s, a %s, has %i bytes or none (fields %j), with WebAssembly and without",
+    (signal, what, size, at) => {
+      for (let length = 0; length <= 33; length++) {
+        const bytes = nested(at, new Uint8Array(length).fill(7));
+        const outcomes = [checkRequest, checkInJavaScript].map((check) =>
+          outcome(() => check(signal, [bytes], bytes.length, 1_000_000)),
+        );
+        const wrong = expect.stringContaining(`has an id of ${length} bytes; expected a ${what} of ${size} bytes`);
+        const expected = length === 0 || length === size ? 1 : wrong;
+        expect(outcomes).toEqual([expected, expected]);
+      }
+    },
+  );
+});
+
 it.skipIf(process.platform === "win32")("a process with few addresses checks what it is sent, too", () => {
   const script = `
     const { Batch } = await import("./dist/runtime/telemetry/batch.js");
