@@ -28,6 +28,7 @@ export const ROOMS = [
     path: "src/runtime/telemetry/bytes/check/",
     purpose: "the check of what comes in, in WebAssembly that is written here",
   },
+  { path: "src/runtime/telemetry/bytes/wasm/", purpose: "writes WebAssembly modules, and makes functions of them" },
   { path: "src/runtime/telemetry/views/", purpose: "walks over records, and the views of them that plugins see" },
   { path: "src/runtime/telemetry/edit/", purpose: "edits of records, split and partition of batches" },
   { path: "src/runtime/telemetry/json/", purpose: "OTLP/JSON and plain objects" },
@@ -245,6 +246,10 @@ export const ROOMS = [
   { path: "src/processors/filter/", purpose: "drops by conditions", component: true },
   { path: "src/processors/groupbyattrs/", purpose: "regroups records under resources", component: true },
   { path: "src/processors/pii/", purpose: "personal data and secrets: fields, texts, strategies", component: true },
+  {
+    path: "src/processors/pii/fields/",
+    purpose: "the walk over the fields of a batch, and past those known to be clean",
+  },
   { path: "src/processors/pii/detect/", purpose: "the scan that runs all detectors together" },
   {
     path: "src/processors/pii/detect/text/",

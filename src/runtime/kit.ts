@@ -439,6 +439,8 @@ export {
   TAG_LIMIT,
   VALUE_TAG,
 } from "./telemetry/bytes/tags.js";
+export { type WasmFunction, WasmSource } from "./telemetry/bytes/wasm/wasm-source.js";
+export * as wasm from "./telemetry/bytes/wasm/wasm-writer.js";
 export {
   after,
   double,

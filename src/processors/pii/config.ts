@@ -3,8 +3,8 @@ import { z } from "zod";
 import { secret, section } from "../../plugin.js";
 import { type ConfigPath, compilePattern, configPath } from "../../runtime/kit.js";
 import { COUNTRIES, type Country, DETECTORS, type DetectorName, OPTIONAL_DETECTORS } from "./detect/text/detectors.js";
+import { EXTRA_PLACES } from "./fields/rewrite-plans.js";
 import type { PiiTreatmentSettings } from "./pii-treatment.js";
-import { EXTRA_PLACES } from "./rewrite-fields.js";
 import { STRATEGIES, type Strategy } from "./strategies.js";
 
 const strategy = () => z.enum(STRATEGIES);

@@ -13,16 +13,9 @@ import { HOLDS_NO_TEXT, keyOf } from "./attribute-values.js";
 import { OPEN_BRACE, OPEN_BRACKET } from "./detect/text/ascii.js";
 import { HASH_COST, PATTERN_COST, work } from "./detect/text/work.js";
 import { type FieldRule, type FieldRuleSettings, FieldRules } from "./field-rules.js";
-import { PreviousRecord } from "./previous-record.js";
-import {
-  type AttributeOwner,
-  type ExtraPlace,
-  type FieldVisitor,
-  rewriteFields,
-  rewriteFieldsInTurns,
-  type TextField,
-  type WalkSettings,
-} from "./rewrite-fields.js";
+import { type FieldVisitor, rewriteFields, rewriteFieldsInTurns, type WalkSettings } from "./fields/rewrite-fields.js";
+import { type AttributeOwner, type ExtraPlace, plansFor, type TextField } from "./fields/rewrite-plans.js";
+import { UnseenFields } from "./fields/unseen-fields.js";
 import { SummaryAttributes } from "./summary-attributes.js";
 import { TextTreatment, type TextTreatmentSettings } from "./text-treatment.js";
 import { treatJson } from "./treat-json.js";
@@ -66,7 +59,6 @@ export class PiiTreatment implements FieldVisitor {
   private readonly bodyField: FieldRule;
   private readonly summary = new SummaryAttributes();
   private readonly hasSummary: boolean;
-  private readonly previousRecord = new PreviousRecord();
   /** What a batch may cost: hashes and patterns have their price. */
   private readonly walkSettings: WalkSettings;
   /** Attributes are not what they usually are: keys are looked at, or bytes. */
@@ -79,7 +71,9 @@ export class PiiTreatment implements FieldVisitor {
     this.counts = new TreatmentCounts(this.texts.names.length, settings.summary === "debug");
     const unitsPerByte =
       UNITS_PER_BYTE + (settings.hashKey === undefined ? 0 : HASH_COST / 8) + this.texts.passes * PATTERN_COST * 4;
-    this.walkSettings = { unitsPerByte, extraPlaces: settings.lookInto ?? [] };
+    const extraPlaces = settings.lookInto ?? [];
+    const unseen = extraPlaces.includes("unknown_fields") ? undefined : new UnseenFields(plansFor(extraPlaces));
+    this.walkSettings = { unitsPerByte, extraPlaces, unseen };
     this.looksIntoMore = settings.lookInto?.some((place) => place === "bytes" || place === "keys") ?? false;
     this.hasSummary = settings.isEnforced && settings.summary !== "silent";
     this.values = new ValueTreatment(settings, this.fields, this.texts, this.counts);
@@ -97,31 +91,27 @@ export class PiiTreatment implements FieldVisitor {
   }
 
   treat(batch: Batch): Batch {
-    this.previousRecord.startBatch(batch.bytes);
     return rewriteFields(batch, this, this.walkSettings);
   }
 
   /** The same, but a batch that takes long comes later; until then no other one may be given. */
   treatInTurns(batch: Batch): Batch | Promise<Batch> {
-    this.previousRecord.startBatch(batch.bytes);
     return rewriteFieldsInTurns(batch, this, this.walkSettings);
   }
 
   open(owner: AttributeOwner): void {
-    if (owner === "record") this.previousRecord.startRecord();
     if (owner === "event" || owner === "link" || owner === "exemplar") return; // belong to their record
     this.counts.startOwner();
     if (this.hasSummary) this.summary.clear();
   }
 
-  attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): void {
+  attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): boolean {
     const b = rewriter.bytes;
-    if (this.previousRecord.isSame(start, end)) return;
     const keySize = b[start + 1]!;
     const keyEnd = start + 2 + keySize;
     if (b[start] !== KEY_TAG || keySize > 127 || b[keyEnd] !== VALUE_TAG || keyEnd >= end) {
       this.unusualAttribute(rewriter, at, lengthAt, start, end);
-      return;
+      return false;
     }
     const valueAt = keyEnd + 1;
     let size = b[valueAt]!;
@@ -134,7 +124,7 @@ export class PiiTreatment implements FieldVisitor {
     if (this.hasSummary && (field.path === SUMMARY_COUNT || field.path === SUMMARY_KEYS)) {
       if (this.texts.find(b, valueStart, valueStart + size, field.hints) === 0) {
         this.summary.remember(rewriter, field.path, at, lengthAt, end);
-        return;
+        return false;
       }
     }
     const valueEnd = valueStart + size;
@@ -142,20 +132,20 @@ export class PiiTreatment implements FieldVisitor {
       // The usual attribute is a short text with nothing in it.
       if (b[valueStart] === STRING_VALUE_TAG && b[valueStart + 1]! === size - 2 && size < 130) {
         const found = this.texts.find(b, valueStart + 2, valueEnd, field.hints);
-        if (found === 0) return this.previousRecord.rememberClean(start, end);
+        if (found === 0) return true;
         const outStart = rewriter.outputPosition(start);
         this.plainText(rewriter, field, found, valueAt, valueStart, valueStart + 2, valueEnd);
         rewriter.closeMessage(start, end, outStart, start - lengthAt);
-        return;
+        return false;
       }
-      if (HOLDS_NO_TEXT[b[valueStart]!] === 1) return this.previousRecord.rememberClean(start, end);
+      if (HOLDS_NO_TEXT[b[valueStart]!] === 1) return true;
     }
     this.values.begin();
     this.values.keyValue(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueEnd);
+    return false;
   }
 
-  body(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): void {
-    if (this.previousRecord.isSameBody(start, end)) return;
+  body(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): boolean {
     const field = this.bodyField;
     const b = rewriter.bytes;
     if (field.strategy === undefined && b[start] === STRING_VALUE_TAG && !this.settings.jsonBodies) {
@@ -163,15 +153,15 @@ export class PiiTreatment implements FieldVisitor {
       const textStart = after;
       if (textStart + size === end) {
         const found = this.texts.find(b, textStart, end, field.hints);
-        if (found === 0) this.previousRecord.rememberCleanBody(start, end);
-        else this.plainText(rewriter, field, found, lengthAt, start, textStart, end);
-        return;
+        if (found !== 0) this.plainText(rewriter, field, found, lengthAt, start, textStart, end);
+        return found === 0;
       }
     }
     this.values.begin();
     if (field.strategy === "redact") this.values.removeField(rewriter, field, at, end);
     else if (!this.settings.jsonBodies || !this.jsonBody(rewriter, field, lengthAt, start, end))
       this.values.value(rewriter, field, field.strategy, lengthAt, start, end);
+    return false;
   }
 
   /** The AnyValue [start, end), whose length is at `lengthAt`: nothing but a text, in which so much has just been found. */
@@ -189,9 +179,9 @@ export class PiiTreatment implements FieldVisitor {
     rewriter.closeMessage(start, end, outStart, start - lengthAt);
   }
 
-  text(rewriter: Rewriter, name: TextField, lengthAt: number, start: number, end: number): void {
+  text(rewriter: Rewriter, name: TextField, lengthAt: number, start: number, end: number): boolean {
     const field = this.fields.ofMember(undefined, name);
-    this.values.string(rewriter, field, field.strategy, lengthAt, start, end);
+    return this.values.string(rewriter, field, field.strategy, lengthAt, start, end);
   }
 
   close(rewriter: Rewriter, owner: AttributeOwner, end: number, attributesTag: number): void {

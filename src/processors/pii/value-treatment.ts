@@ -198,7 +198,7 @@ export class ValueTreatment {
     );
   }
 
-  /** The string [start, end), whose length is at `lengthAt`. */
+  /** The string [start, end), whose length is at `lengthAt`. True when there is nothing to treat in it. */
   string(
     rewriter: Rewriter,
     field: FieldRule,
@@ -206,20 +206,21 @@ export class ValueTreatment {
     lengthAt: number,
     start: number,
     end: number,
-  ): void {
+  ): boolean {
     if (strategy === undefined) {
       const found = this.texts.find(rewriter.bytes, start, end, field.hints);
       if (found !== 0) this.treatFound(rewriter, field, found, lengthAt, start, end);
-      return;
+      return found === 0;
     }
-    if (start === end || strategy === "allow") return;
+    if (start === end || strategy === "allow") return true;
     const text = decodeText(rewriter.bytes, start, end);
     const treated = this.wholeTreatments[strategy](text);
-    if (treated === text) return;
+    if (treated === text) return true;
     this.counts.countField(field, field.path);
-    if (!this.isEnforced) return;
+    if (!this.isEnforced) return false;
     rewriter.copyTo(lengthAt).text(treated);
     rewriter.skipTo(end);
+    return false;
   }
 
   /** The same of a string in which so much has just been found. */

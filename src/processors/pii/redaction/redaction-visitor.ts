@@ -1,7 +1,8 @@
 import type { Value } from "../../../plugin.js";
 import { after, findField, type Rewriter, STRING_VALUE_TAG, skip, VALUE_TAG, varint } from "../../../runtime/kit.js";
 import { HOLDS_NO_TEXT } from "../attribute-values.js";
-import type { AttributeOwner, FieldVisitor } from "../rewrite-fields.js";
+import type { FieldVisitor } from "../fields/rewrite-fields.js";
+import type { AttributeOwner } from "../fields/rewrite-plans.js";
 import { SummaryAttributes } from "../summary-attributes.js";
 import type { RedactionConfig } from "./config.js";
 import { collectorText, RedactionRules } from "./redaction-rules.js";
@@ -62,28 +63,32 @@ export class RedactionVisitor implements FieldVisitor {
     current.inBody = emptyKeySummary();
   }
 
-  attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): void {
+  attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): boolean {
     const { owner, summary, found } = this.owners[this.depth - 1]!;
-    if (owner === "link" || owner === "exemplar" || owner === "metric") return;
+    if (owner === "link" || owner === "exemplar" || owner === "metric") return false;
     const suspects = this.findBlockedInAttribute(rewriter.bytes, start, end);
-    if (suspects === 0 && this.skipsWithoutKey) return;
+    if (suspects === 0 && this.skipsWithoutKey) return true;
     rewriteAttribute(rewriter, at, lengthAt, start, end, (key, read) => {
       const verdict = this.verdict(found, key, read, suspects);
       if (verdict === "keep" && this.hasSummary && key.startsWith("redaction."))
         summary.remember(rewriter, key, at, lengthAt, end);
       return verdict;
     });
+    return false;
   }
 
-  body(rewriter: Rewriter, _at: number, lengthAt: number, start: number, end: number): void {
+  body(rewriter: Rewriter, _at: number, lengthAt: number, start: number, end: number): boolean {
     const isText = rewriter.bytes[start] === STRING_VALUE_TAG;
     const suspects = isText ? this.findBlocked(rewriter.bytes, start, end) : -1;
-    if (suspects === 0) return;
+    if (suspects === 0) return true;
     const found = this.hasSummary ? this.owners[this.depth - 1]!.inBody : undefined;
     rewriteValue(rewriter, lengthAt, start, end, new BodyVisitor(this.rules, found, suspects));
+    return false;
   }
 
-  text(): void {}
+  text(): boolean {
+    return true;
+  }
 
   close(rewriter: Rewriter, _owner: AttributeOwner, end: number, attributesTag: number): void {
     const { summary, found, inBody } = this.owners[--this.depth]!;

@@ -1,7 +1,9 @@
 import { type Batch, defineProcessor, eachBatch, type ProcessorContext, SIGNALS } from "../../../plugin.js";
 import { ERROR_CODES } from "../../../runtime/kit.js";
 import { failClosed } from "../fail-closed.js";
-import { rewriteFields, rewriteFieldsInTurns } from "../rewrite-fields.js";
+import { rewriteFields, rewriteFieldsInTurns, type WalkSettings } from "../fields/rewrite-fields.js";
+import { plansFor } from "../fields/rewrite-plans.js";
+import { UnseenFields } from "../fields/unseen-fields.js";
 import { type RedactionConfig, redactionSchema } from "./config.js";
 import { RedactionVisitor } from "./redaction-visitor.js";
 
@@ -25,11 +27,12 @@ export const redaction = defineProcessor<RedactionConfig>({
 function createBatchRedaction<Result extends Batch | Promise<Batch>>(
   visitor: RedactionVisitor,
   context: ProcessorContext,
-  rewrite: (batch: Batch, visitor: RedactionVisitor) => Result,
+  rewrite: (batch: Batch, visitor: RedactionVisitor, settings: WalkSettings) => Result,
 ): (batch: Batch) => Result {
+  const settings = { unseen: new UnseenFields(plansFor([])) };
   const redact = (batch: Batch) => {
     visitor.begin();
-    return rewrite(batch, visitor);
+    return rewrite(batch, visitor, settings);
   };
   return failClosed(redact, context, FAILURE);
 }

@@ -1,6 +1,7 @@
 import type { MalformedError } from "../malformed.js";
 import { REQUEST } from "../messages.js";
 import type { Signal } from "../signal.js";
+import { type WasmFunction, WasmSource } from "../wasm/wasm-source.js";
 import { malformed, tooManyElements } from "./check-faults.js";
 import { checkInJavaScript } from "./check-in-javascript.js";
 import { checkTable, messageOf, numberOf } from "./check-table.js";
@@ -54,30 +55,13 @@ const REQUEST_ENTRIES: Readonly<Record<Signal, number>> = {
   metrics: TABLE_AT + numberOf(REQUEST.metrics) * MESSAGE_BYTES,
 };
 
-/** The walk, and the memory that it works on. */
-interface Checker {
-  readonly bytes: Uint8Array;
-  readonly run: (byteLength: number, requestEntries: number, maxElements: number) => number;
-}
+type Checker = WasmFunction<(byteLength: number, requestEntries: number, maxElements: number) => number>;
 
-/** What is used of WebAssembly, which the types of Node.js do not have. */
-interface WebAssemblyApi {
-  readonly Module: new (bytes: Uint8Array) => object;
-  readonly Instance: new (module: object, imports: object) => { readonly exports: { readonly run: Checker["run"] } };
-  readonly Memory: new (settings: { initial: number }) => { readonly buffer: ArrayBuffer };
-}
-
-/** Memory comes in pages of this size. */
-const PAGE_BYTES = 65_536;
 const MIN_BYTES = 1024 * 1024;
 /** What is made for a larger request is not kept for the next one. */
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
 
-/** A refused memory is not asked for again at once: each asking costs V8 a full garbage collection. */
-const RETRY_MS = 10_000;
-
-let compiled: object | undefined;
-let nextTryAt = 0;
+const checkers = new WasmSource<Checker["run"]>(checkModule);
 let kept: Checker | undefined;
 
 /** Undefined where WebAssembly has no memory to give. */
@@ -90,25 +74,8 @@ function checkerFor(byteLength: number): Checker | undefined {
   return created;
 }
 
-/** A memory that has become too small is replaced: growing it would take its buffer away from JavaScript, which makes all buffers slower. */
 function createChecker(byteLength: number): Checker | undefined {
-  const { WebAssembly } = globalThis as unknown as { WebAssembly?: WebAssemblyApi };
-  if (WebAssembly === undefined || performance.now() < nextTryAt) return undefined;
-  try {
-    return compileChecker(WebAssembly, byteLength);
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    nextTryAt = performance.now() + RETRY_MS;
-    return undefined;
-  }
-}
-
-function compileChecker({ Module, Instance, Memory }: WebAssemblyApi, byteLength: number): Checker {
-  compiled ??= new Module(checkModule());
-  const memory = new Memory({ initial: Math.ceil(byteLength / PAGE_BYTES) });
-  new Uint32Array(memory.buffer, TABLE_AT).set(checkTable());
-  const { run } = new Instance(compiled, { "": { memory } }).exports;
-  return { bytes: new Uint8Array(memory.buffer), run };
+  return checkers.create(byteLength, TABLE_AT, checkTable());
 }
 
 function faultOf(fault: number, memory: Uint8Array): MalformedError {

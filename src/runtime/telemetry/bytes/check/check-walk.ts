@@ -1,26 +1,4 @@
 import { BOOL_VALUE_TAG, DOUBLE_VALUE_TAG, INT_VALUE_TAG, KEY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "../tags.js";
-import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "../wire.js";
-import {
-  ACTION_MASK,
-  DESCEND,
-  DESCEND_KEY_VALUE,
-  DESCEND_RECORD,
-  DESCEND_VALUE,
-  MESSAGE_COUNT,
-  MESSAGE_SHIFT,
-  PACKED_FIXED64,
-  PACKED_VARINT,
-  SINGULAR_MASK,
-  SKIP_BYTES,
-  SKIP_FIXED32,
-  SKIP_FIXED64,
-  SKIP_VARINT,
-  SPAN_ID,
-  TAGS,
-  TRACE_ID,
-  UNKNOWN,
-  WRONG_TYPE,
-} from "./check-table.js";
 import {
   add,
   and,
@@ -51,7 +29,29 @@ import {
   type WasmCode,
   wasmModule,
   when,
-} from "./wasm-writer.js";
+} from "../wasm/wasm-writer.js";
+import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "../wire.js";
+import {
+  ACTION_MASK,
+  DESCEND,
+  DESCEND_KEY_VALUE,
+  DESCEND_RECORD,
+  DESCEND_VALUE,
+  MESSAGE_COUNT,
+  MESSAGE_SHIFT,
+  PACKED_FIXED64,
+  PACKED_VARINT,
+  SINGULAR_MASK,
+  SKIP_BYTES,
+  SKIP_FIXED32,
+  SKIP_FIXED64,
+  SKIP_VARINT,
+  SPAN_ID,
+  TAGS,
+  TRACE_ID,
+  UNKNOWN,
+  WRONG_TYPE,
+} from "./check-table.js";
 
 /**
  * The walk of the check over every field of a request, in WebAssembly: see docs/decisions/0031-check-in-webassembly.md.

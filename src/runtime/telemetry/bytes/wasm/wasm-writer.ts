@@ -15,6 +15,11 @@ export const load = (address: Operand, offset = 0): WasmCode => memoryAccess(0x2
 export const loadByte = (address: Operand, offset = 0): WasmCode => memoryAccess(0x2d, offset, address);
 export const store = (address: Operand, offset: number, value: Operand): WasmCode =>
   memoryAccess(0x36, offset, address, value);
+/** Eight bytes are compared or stored as they are loaded: there are no variables for them. */
+export const loadEight = (address: Operand, offset = 0): WasmCode => memoryAccess(0x29, offset, address);
+export const storeEight = (address: Operand, offset: number, value: WasmCode): WasmCode =>
+  memoryAccess(0x37, offset, address, value);
+export const eightDiffer: (a: WasmCode, b: WasmCode) => WasmCode = operation(0x52);
 
 export const isZero = operation(0x45);
 export const equal = operation(0x46);
@@ -25,8 +30,10 @@ export const greater = operation(0x4b);
 export const atLeast = operation(0x4f);
 export const add = operation(0x6a);
 export const subtract = operation(0x6b);
+export const multiply = operation(0x6c);
 export const and = operation(0x71);
 export const or = operation(0x72);
+export const xor = operation(0x73);
 export const shiftLeft = operation(0x74);
 export const shiftRight = operation(0x76);
 

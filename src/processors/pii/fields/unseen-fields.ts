@@ -1,0 +1,105 @@
+import type { Batch } from "../../../plugin.js";
+import { type WasmFunction, WasmSource } from "../../../runtime/kit.js";
+import type { RewritePlan, RewritePlans } from "./rewrite-plans.js";
+import {
+  INPUT_AT,
+  LEVEL_BYTES,
+  PLAN_BYTES,
+  SLACK_BYTES,
+  STACK_AT,
+  STATE_AT,
+  STATE_LEVEL,
+  STATE_POSITION,
+  TABLE_AT,
+  unseenModule,
+  unseenTable,
+} from "./unseen-walk.js";
+
+type Walk = WasmFunction<(wasClean: number) => number>;
+
+const walks = new WasmSource<Walk["run"]>(unseenModule);
+
+const MIN_BYTES = 1024 * 1024;
+/** Larger batches are gone over field by field: so much memory is not kept for them. */
+const MAX_BYTES = 8 * 1024 * 1024;
+
+/**
+ * The fields of a batch that have not been seen to be clean before, in this batch or an earlier one: telemetry says the same
+ * again and again. One batch at a time; `start` it, then ask for the `next` field until there is none.
+ */
+export class UnseenFields {
+  private readonly plans: readonly RewritePlan[];
+  private readonly table: Uint32Array;
+  private walk: Walk | undefined;
+  private isFirst = true;
+  private numbers: Int32Array = new Int32Array(0);
+  /** How deep in messages the field is that `next` gave last; the request's own are not deep at all. */
+  depth = 0;
+
+  constructor(plans: RewritePlans) {
+    this.plans = [...plans.values()];
+    this.table = unseenTable(plans);
+  }
+
+  /**
+   * The bytes of the batch in one piece, which are its own until the next one comes; undefined when all its fields are to be gone
+   * over, as those of the very first batch are: the memory takes a millisecond to make, and some treatments see no second one.
+   */
+  start(batch: Batch, plan: RewritePlan): Uint8Array | undefined {
+    const { byteLength } = batch;
+    const walk = this.isFirst ? undefined : this.walkFor(INPUT_AT + byteLength + SLACK_BYTES);
+    this.isFirst = false;
+    if (walk === undefined) return undefined;
+    let p = INPUT_AT;
+    for (const chunk of batch.chunks) {
+      walk.bytes.set(chunk, p);
+      p += chunk.length;
+    }
+    const { numbers } = this;
+    numbers.fill(0, STATE_AT >> 2, STACK_AT >> 2);
+    numbers[STATE_POSITION] = INPUT_AT;
+    numbers[STATE_LEVEL] = STACK_AT;
+    numbers[STACK_AT >> 2] = p;
+    numbers[(STACK_AT >> 2) + 1] = TABLE_AT + plan.number * PLAN_BYTES;
+    return Buffer.from(walk.bytes.buffer, INPUT_AT, byteLength);
+  }
+
+  /** Where the next field begins that is to be looked at, or -1; `wasClean` says what was found of the one before. */
+  next(wasClean: boolean): number {
+    const at = this.walk!.run(wasClean ? 1 : 0);
+    this.depth = (this.numbers[STATE_LEVEL]! - STACK_AT) / LEVEL_BYTES;
+    return at;
+  }
+
+  /** The message at this depth that the field lies in. */
+  planAt(depth: number): RewritePlan {
+    return this.plans[(this.level(depth, 1) - TABLE_AT) / PLAN_BYTES]!;
+  }
+
+  startAt(depth: number): number {
+    return this.level(depth, 2) - INPUT_AT;
+  }
+
+  endAt(depth: number): number {
+    return this.level(depth, 0) - INPUT_AT;
+  }
+
+  /** How many bytes its length takes. */
+  lengthRoomAt(depth: number): number {
+    return this.level(depth, 3);
+  }
+
+  private level(depth: number, what: number): number {
+    return this.numbers[((STACK_AT + depth * LEVEL_BYTES) >> 2) + what]!;
+  }
+
+  private walkFor(needed: number): Walk | undefined {
+    if (this.walk !== undefined && needed <= this.walk.bytes.length) return this.walk;
+    if (needed > MAX_BYTES) return undefined;
+    const walk = walks.create(Math.max(MIN_BYTES, 2 ** Math.ceil(Math.log2(needed))), TABLE_AT, this.table);
+    if (walk === undefined) return undefined;
+    this.walk = walk;
+    this.numbers = new Int32Array(walk.bytes.buffer);
+    return walk;
+  }
+}

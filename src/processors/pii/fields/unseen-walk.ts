@@ -1,0 +1,280 @@
+import {
+  BOOL_VALUE_TAG,
+  DOUBLE_VALUE_TAG,
+  INT_VALUE_TAG,
+  KEY_TAG,
+  MESSAGES,
+  VALUE_TAG,
+  wasm,
+} from "../../../runtime/kit.js";
+import { ATTRIBUTE, BODY, DESCEND, type RewritePlan, type RewritePlans, TEXT } from "./rewrite-plans.js";
+
+/**
+ * The walk over the fields of a batch that passes over those which it has seen to be clean before, in WebAssembly: see
+ * docs/decisions/0033-clean-fields.md.
+ *
+ * The batch lies in the module's memory from `INPUT_AT` on; it was checked, so lengths are right. Each call of the function goes on
+ * to the next field that is not known, and gives its position, or -1 at the end. Its parameter says of the field before
+ * whether that was clean: then its bytes are kept, in one of `SLOTS` places, until those of another field come there. Only
+ * a field that is the same byte for byte is passed over; of a number with its key, one that differs in the number only.
+ */
+
+const { Variable, add, and, atLeast, cases, differ, eightDiffer, equal, give, greater, jump, jumpIf, jumpTo } = wasm;
+const { less, load, loadByte, loadEight, loop, multiply, or, set, shiftLeft, shiftRight, steps, store } = wasm;
+const { storeEight, subtract, until, when, xor } = wasm;
+
+/** The memory: the state between two calls, the messages around the position, the table, what is known, the batch. */
+export const STATE_AT = 0;
+/** Positions in the state, in numbers of four bytes. */
+export const STATE_POSITION = 0;
+export const STATE_LEVEL = 1;
+const STATE_RANGE_SIZE = 2;
+const RANGE_START = 12;
+const RANGE_HEADER = 16;
+const RANGE_SLOT = 20;
+/** A level is the message's end, its entries in the table, its start, and the bytes that its length has. */
+export const STACK_AT = 64;
+export const LEVEL_BYTES = 16;
+const MAX_LEVELS = 16;
+export const TABLE_AT = STACK_AT + MAX_LEVELS * LEVEL_BYTES;
+const TAGS = 256;
+/** What the entries of one message take. */
+export const PLAN_BYTES = TAGS * 4;
+const PLAN_BITS = Math.log2(PLAN_BYTES);
+const SLOTS_AT = TABLE_AT + Object.keys(MESSAGES).length * PLAN_BYTES;
+/** A slot is size and kind, in eight bytes, and the field. */
+const SLOT_BITS = 8;
+const SLOT_COUNT_BITS = 10;
+const SLOT_HEADER = 8;
+/** Shorter fields and longer ones are not kept. */
+const MIN_RANGE = 8;
+const MAX_RANGE = 2 ** SLOT_BITS - SLOT_HEADER;
+export const INPUT_AT = SLOTS_AT + 2 ** (SLOT_BITS + SLOT_COUNT_BITS);
+/** So far behind the batch the walk may look. */
+export const SLACK_BYTES = 16;
+
+/** What is done with a field, in the low bits of an entry; above them the number of the plan inside, or the kind of field. */
+const ACTIONS = ["varint", "64 bits", "bytes", "32 bits", "message", "attribute", "field"] as const;
+const ACTION_BITS = 3;
+const actionOf = (name: (typeof ACTIONS)[number]) => ACTIONS.indexOf(name);
+/** By wire type; there are no others in a batch. */
+const SKIPS = [actionOf("varint"), actionOf("64 bits"), actionOf("bytes"), 0, 0, actionOf("32 bits"), 0, 0];
+
+/** The plans as numbers, one a tag and message. Tags beyond them are taken for the field 0 with the same wire type. */
+export function unseenTable(plans: RewritePlans): Uint32Array {
+  const table = new Uint32Array(plans.size * TAGS);
+  const kinds = new Map<string, number>();
+  const kindOf = (name: string) => {
+    if (!kinds.has(name)) kinds.set(name, kinds.size + 1);
+    return kinds.get(name)! << ACTION_BITS;
+  };
+  for (const plan of plans.values())
+    for (let tag = 0; tag < TAGS; tag++) table[plan.number * TAGS + tag] = entryOf(plan, tag, kindOf);
+  return table;
+}
+
+function entryOf(plan: RewritePlan, tag: number, kindOf: (name: string) => number): number {
+  switch (plan.actions[tag]) {
+    case DESCEND:
+      return actionOf("message") | (plan.children[tag]!.number << ACTION_BITS);
+    case ATTRIBUTE:
+      return actionOf("attribute") | kindOf("attribute");
+    case BODY:
+      return actionOf("field") | kindOf("body");
+    case TEXT:
+      return actionOf("field") | kindOf(plan.texts[tag]!);
+    default:
+      return SKIPS[tag & 7]!;
+  }
+}
+
+let variables = 0;
+const variable = () => new Variable(variables++);
+
+/** The parameter: was the last field clean? */
+const wasClean = variable();
+/** The position, the message that it is in, and where that ends. */
+const p = variable();
+const end = variable();
+const level = variable();
+const entries = variable();
+/** The field: where it begins, its tag, its entry in the table, what to do with it. */
+const at = variable();
+const tag = variable();
+const entry = variable();
+const action = variable();
+/** Of whatever has a length: where the length is, the length, and where that which has it begins and ends. */
+const lengthAt = variable();
+const size = variable();
+const start = variable();
+const stop = variable();
+/** What is compared: where it ends, its size with the kind of field above it, and its slot. */
+const rangeEnd = variable();
+const header = variable();
+const slot = variable();
+const shift = variable();
+const value = variable();
+const q = variable();
+
+const next = jump("next field");
+
+/** Reads the rest of a tag or length whose first byte is in `into` and has more behind it. */
+const readRest = (into: wasm.Variable, label: string): wasm.WasmCode =>
+  steps(
+    set(into, and(into, 127)),
+    set(shift, 7),
+    loop(
+      label,
+      set(value, loadByte(p)),
+      set(p, add(p, 1)),
+      set(into, or(into, shiftLeft(and(value, 127), shift))),
+      set(shift, add(shift, 7)),
+      jumpIf(label, greater(value, 127)),
+    ),
+  );
+
+/** Reads the length at `p`; what has it is from `start` to `stop` then. */
+const readLength: wasm.WasmCode = steps(
+  set(lengthAt, p),
+  set(size, loadByte(p)),
+  set(p, add(p, 1)),
+  when(greater(size, 127), readRest(size, "length")),
+  set(start, p),
+  set(stop, add(p, size)),
+);
+
+/** Keeps the bytes of the last field in its slot. */
+const remember: wasm.WasmCode = steps(
+  set(slot, load(STATE_AT, RANGE_SLOT)),
+  set(start, load(STATE_AT, RANGE_START)),
+  set(size, load(STATE_AT, STATE_RANGE_SIZE * 4)),
+  store(slot, 0, load(STATE_AT, RANGE_HEADER)),
+  set(q, 0),
+  loop(
+    "keep",
+    when(
+      less(q, size),
+      storeEight(add(slot, q), SLOT_HEADER, loadEight(add(start, q))),
+      set(q, add(q, 8)),
+      jump("keep"),
+    ),
+  ),
+);
+
+/** Ends the function: the field at `at` is to be looked at. `rangeSize` 0: it cannot be kept. */
+const show = (rangeSize: wasm.Variable | number): wasm.WasmCode =>
+  steps(
+    store(STATE_AT, STATE_POSITION * 4, stop),
+    store(STATE_AT, STATE_LEVEL * 4, level),
+    store(STATE_AT, STATE_RANGE_SIZE * 4, rangeSize),
+    store(STATE_AT, RANGE_START, start),
+    store(STATE_AT, RANGE_HEADER, header),
+    store(STATE_AT, RANGE_SLOT, slot),
+    give(subtract(at, INPUT_AT)),
+  );
+
+/** Four bytes as one number: tag, length, tag of the value, and whatever is behind it. */
+const VALUE_FIELDS = 0xff | (0x80 << 8) | (0xff << 16);
+const numberWith = (valueTag: number) => VALUE_TAG | (valueTag << 16);
+
+/** Of a key and a number, and nothing else, only what is before the number is compared. */
+const leaveNumberOut: wasm.WasmCode = until(
+  "no number",
+  jumpIf("no number", differ(loadByte(start), KEY_TAG)),
+  set(q, add(add(start, 2), loadByte(start, 1))),
+  jumpIf("no number", greater(add(q, 3), stop)),
+  jumpIf("no number", greater(loadByte(start, 1), 127)),
+  set(value, load(q)),
+  jumpIf("no number", differ(add(add(q, 2), and(shiftRight(value, 8), 127)), stop)),
+  set(value, and(value, VALUE_FIELDS)),
+  when(
+    or(
+      or(equal(value, numberWith(INT_VALUE_TAG)), equal(value, numberWith(BOOL_VALUE_TAG))),
+      equal(value, numberWith(DOUBLE_VALUE_TAG)),
+    ),
+    set(rangeEnd, add(q, 3)),
+  ),
+);
+
+/** Some of the bytes, size and kind, each times an odd number: the highest bits of the sum tell fields apart well enough. */
+const findSlot: wasm.WasmCode = steps(
+  set(value, multiply(xor(load(start, 2), header), 0x9e3779b1)),
+  set(value, add(value, multiply(load(subtract(rangeEnd, 4)), 0x85ebca77))),
+  set(value, add(value, multiply(load(subtract(rangeEnd, 8)), 0xc2b2ae3d))),
+  set(value, add(value, multiply(load(subtract(add(start, shiftRight(size, 1)), 2)), 0x27d4eb2f))),
+  set(slot, add(SLOTS_AT, shiftLeft(shiftRight(value, 32 - SLOT_COUNT_BITS), SLOT_BITS))),
+);
+
+/** Passes over the field from `start` to `stop` if the same is kept. */
+const compare: wasm.WasmCode = steps(
+  set(size, subtract(rangeEnd, start)),
+  when(greater(subtract(size, MIN_RANGE), MAX_RANGE - MIN_RANGE), show(0)),
+  set(header, or(size, shiftLeft(shiftRight(entry, ACTION_BITS), 16))),
+  findSlot,
+  when(differ(load(slot), header), show(size)),
+  set(q, subtract(size, 8)),
+  loop(
+    "same",
+    when(eightDiffer(loadEight(add(start, q)), loadEight(add(slot, q), SLOT_HEADER)), show(size)),
+    // The last turn compares the first eight bytes, some of them perhaps again.
+    when(q, set(q, wasm.choose(less(q, 8), 0, subtract(q, 8))), jump("same")),
+  ),
+  set(p, stop),
+  next,
+);
+
+const descend: wasm.WasmCode = steps(
+  readLength,
+  set(level, add(level, LEVEL_BYTES)),
+  set(entries, add(TABLE_AT, shiftLeft(shiftRight(entry, ACTION_BITS), PLAN_BITS))),
+  set(end, stop),
+  store(level, 0, end),
+  store(level, 4, entries),
+  store(level, 8, start),
+  store(level, 12, subtract(start, lengthAt)),
+  next,
+);
+
+const ascend: wasm.WasmCode = steps(
+  when(equal(level, STACK_AT), give(-1)),
+  set(level, subtract(level, LEVEL_BYTES)),
+  set(end, load(level)),
+  set(entries, load(level, 4)),
+  next,
+);
+
+const walk: wasm.WasmCode = steps(
+  when(wasClean, when(load(STATE_AT, STATE_RANGE_SIZE * 4), remember)),
+  set(p, load(STATE_AT, STATE_POSITION * 4)),
+  set(level, load(STATE_AT, STATE_LEVEL * 4)),
+  set(end, load(level)),
+  set(entries, load(level, 4)),
+  loop(
+    "next field",
+    when(atLeast(p, end), ascend),
+    set(at, p),
+    set(tag, loadByte(p)),
+    set(p, add(p, 1)),
+    when(greater(tag, 127), readRest(tag, "tag"), when(atLeast(tag, TAGS), set(tag, and(tag, 7)))),
+    set(entry, load(add(entries, shiftLeft(tag, 2)))),
+    set(action, and(entry, 2 ** ACTION_BITS - 1)),
+    cases(
+      steps(jumpIf("attribute", equal(action, actionOf("attribute"))), jumpTo(action, ACTIONS)),
+      [
+        "varint",
+        steps(loop("more", set(value, loadByte(p)), set(p, add(p, 1)), jumpIf("more", greater(value, 127))), next),
+      ],
+      ["64 bits", steps(set(p, add(p, 8)), next)],
+      ["32 bits", steps(set(p, add(p, 4)), next)],
+      ["bytes", steps(readLength, set(p, stop), next)],
+      ["message", descend],
+      ["field", steps(readLength, set(rangeEnd, stop), compare)],
+      ["attribute", steps(readLength, set(rangeEnd, stop), leaveNumberOut, compare)],
+    ),
+  ),
+);
+
+/** The walk as a module: its function takes whether the last field was clean. */
+export function unseenModule(): Uint8Array {
+  return wasm.wasmModule(1, variables, walk);
+}
