@@ -307,6 +307,12 @@ export const ROOMS = [
   { path: "src/exporters/zipkin/", purpose: "spans to Zipkin, as JSON or protobuf", component: true },
   { path: "src/exporters/rabbitmq/", purpose: "publishes to RabbitMQ, with confirms", component: true },
   { path: "src/connectors/", purpose: "one component, one file or folder", component: true },
+  {
+    path: "src/connectors/spans/",
+    purpose: "metrics made of spans: reading spans, histograms, what is owed until metrics are taken",
+    component: true,
+  },
+  { path: "src/connectors/spans/span-metrics/", purpose: "calls and durations by dimensions" },
   { path: "src/connectors/count/", purpose: "counts records as metrics", component: true },
   { path: "src/connectors/failover/", purpose: "the next pipelines when the first cannot take it", component: true },
   { path: "src/connectors/routing/", purpose: "pipelines by condition", component: true },

@@ -293,6 +293,11 @@ export interface ConnectorFactory<Config = unknown> extends FactoryBase<"connect
   /** Which signals it turns into which. */
   readonly routes: readonly { readonly from: Signal; readonly to: Signal }[];
   readonly zone?: Zone;
+  /**
+   * @internal For a connector that keeps what it is given in another form, such as counts, until it hands that on: what comes
+   * is kept in a journal of its own meanwhile, and its deliveries have an `origin.position`. It has one route.
+   */
+  wantsJournal?(config: Config): boolean;
   /** The pipelines its config names: one that this connector does not feed is a problem of the config. */
   namedPipelines?(config: Config): readonly NamedPipeline[];
   create(config: Config, context: ConnectorContext): Processor;

@@ -105,6 +105,7 @@ export interface JournalNotes {
 
 /** What a journal is made from. */
 export interface JournalSettings {
+  /** The pipeline, or what stands for one: see `connectorJournalName`. */
   readonly pipeline: string;
   readonly signal: Signal;
   /**
@@ -116,6 +117,8 @@ export interface JournalSettings {
   readonly keepsRefused?: boolean;
   /** Bytes that may be inside the pipeline; the rest waits in the store. */
   readonly windowBytes: number;
+  /** The pipeline lets go of the bytes at once, and settles later: they need not stay in memory. */
+  readonly letsGoOfPayloads?: boolean;
   /** To be done to what was put into it under another config: the processors before it may be others now. */
   readonly prepareReplay?: OutletSettings["prepareReplay"];
   readonly hasPipeline?: OutletSettings["hasPipeline"];

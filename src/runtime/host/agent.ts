@@ -237,11 +237,11 @@ export class Agent implements Host {
   }
 
   private async startJournals(graph: Graph): Promise<void> {
-    for (const { pipeline, journal } of graph.journals) {
-      const path = ["service", "pipelines", pipeline];
-      const spec = { id: pipeline, path: path.join("."), placeOf: () => this.config.placeOf(path) };
+    for (const { owner, journal } of graph.journals) {
+      const { id, path } = owner;
+      const spec = { id, path: path.join("."), placeOf: () => this.config.placeOf(path) };
       await this.startComponent(spec, () => journal.start());
-      await this.addStarted({ id: pipeline, stop: () => journal.stop() }, this.startedJournals);
+      await this.addStarted({ id, stop: () => journal.stop() }, this.startedJournals);
     }
   }
 

@@ -239,6 +239,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "connector",
+    types: ["span_metrics", "spanmetrics"],
+    load: async () => (await import("../../connectors/spans/span-metrics/span-metrics.js")).spanMetrics,
+  },
+  {
+    kind: "connector",
     types: ["count"],
     load: async () => (await import("../../connectors/count/count.js")).count,
   },

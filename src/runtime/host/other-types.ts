@@ -90,7 +90,7 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     nop: "leave it out: a pipeline needs a receiver that brings data",
   },
   processor: {
-    spanmetrics: "it became the connector spanmetrics: exporter of the pipeline of traces, receiver of one of metrics",
+    spanmetrics: "it became the connector span_metrics: exporter of the pipeline of traces, receiver of one of metrics",
     servicegraph:
       "it became the connector servicegraph: exporter of the pipeline of traces, receiver of one of metrics",
     routing: "it became the connector routing: exporter of this pipeline, receiver of those it chooses among",
@@ -136,7 +136,7 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
   connector: {
     exceptions: "count with conditions on span events does the same: see the connector count",
     roundrobin: "send with one exporter: the queue in front of it sends with num_consumers at once",
-    signaltometrics: "the connectors count and spanmetrics do the usual part of it",
+    signaltometrics: "the connectors count and span_metrics do the usual part of it",
     grafanacloud: "Grafana Cloud makes host metrics of OTLP by itself; take it out",
   },
   extension: {
@@ -183,7 +183,7 @@ const ELSEWHERE: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
     bmchelix cassandra clickhouse dataset doris elasticsearch f5cloud faro googlecloud googlecloudpubsub googlecloudstorage
     googlecloudtrace honeycombmarker humio influxdb kafka kinesis logicmonitor mezmo parquet prometheus
     prometheusremotewrite pulsar rabbitmq sematext splunkhec stackdriver stef syslog tencentcloudlogservice tinybird`),
-  connector: words("datadog metricsaslogs otlpjson servicegraph slowsql spanmetrics sum"),
+  connector: words("datadog metricsaslogs otlpjson servicegraph slowsql sum"),
   extension:
     words(`ack avrologencoding awsiamdbauth awscloudwatchmetricstreamsencoding awslogsencoding awsproxy azureauth
     azureencoding cfgardenobserver datadog dockerobserver ecsobserver ecstaskobserver fluentbit

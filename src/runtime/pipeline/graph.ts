@@ -17,7 +17,14 @@ import type {
 import { refusalOfSetback } from "../contract/dead-letter.js";
 import { errorMessage } from "../contract/error-message.js";
 import type { Logger, Metrics } from "../contract/observability.js";
-import type { Journal, JournalFactory, Outlet, OutletFactory, OutletSettings } from "../contract/outlet.js";
+import type {
+  Journal,
+  JournalFactory,
+  JournalSettings,
+  Outlet,
+  OutletFactory,
+  OutletSettings,
+} from "../contract/outlet.js";
 import type { GraphPlan, PlannedComponent, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
 import { uncheckedExporterSettingsSchema } from "../contract/schema/exporter-settings.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
@@ -30,7 +37,7 @@ import { IntakeBudget } from "./intake-budget.js";
 import { isolate } from "./isolate.js";
 import { holdsDeliveries, journalPlace } from "./journal-place.js";
 import { PartialAcceptance } from "./partial-acceptance.js";
-import { ReplaySteps } from "./replay-steps.js";
+import { connectorJournalName, ReplaySteps } from "./replay-steps.js";
 import { aroundJournal, type RunningPipeline, runPipeline } from "./run-pipeline.js";
 import { untreatedPiiWarning } from "./untreated-pii.js";
 
@@ -71,9 +78,18 @@ export interface Graph {
 }
 
 export interface RunningJournal {
-  readonly pipeline: string;
+  readonly owner: JournalOwner;
   readonly journal: Journal;
 }
+
+/** The pipeline or connector that a journal stands in front of, and its path in the config. */
+export interface JournalOwner {
+  readonly id: string;
+  readonly path: readonly string[];
+}
+
+/** A connector behind a journal keeps no bytes, only what it owes: the window bounds how much is read again after a crash. */
+const CONNECTOR_WINDOW_BYTES = 256 * 1024 * 1024;
 
 /** A component could not be made; says which one. */
 export class ComponentCreateError extends Error {
@@ -97,7 +113,7 @@ class GraphBuilder {
   private readonly budget: IntakeBudget;
   private readonly flows = new Flows();
   private readonly exporters = new Map<string, RunningExporter>();
-  private readonly journals = new Map<string, Journal>();
+  private readonly journals = new Map<string, RunningJournal>();
   private readonly pipelines = new Map<string, RunningPipeline>();
   /** What comes behind the journals of pipelines. */
   private readonly behindJournals = new Map<string, RunningPipeline>();
@@ -134,7 +150,7 @@ class GraphBuilder {
       receivers,
       exporters: [...this.exporters.values()],
       runningPipelines: [...this.built].reverse(),
-      journals: [...this.journals].map(([pipeline, journal]) => ({ pipeline, journal })),
+      journals: [...this.journals.values()],
       budget: this.budget,
       flows: this.flows,
     };
@@ -177,28 +193,47 @@ class GraphBuilder {
     const processors = this.processorsOf(pipeline);
     if (journal === undefined) return void this.addRunningPipeline(this.pipelines, id, processors, output);
     const place = journalPlace(this.plan, pipeline);
-    const logger = this.settings.logger.child({ pipeline: id });
-    const behind = runPipeline(processors.slice(place), output, logger);
-    const before = runPipeline(
-      processors.slice(0, place),
-      fanOut([(delivery) => journal.accept(delivery)], this.createMemory()),
-      logger,
-    );
-    this.behindJournals.set(id, behind);
-    this.addRun(this.pipelines, id, aroundJournal(before, journal, behind));
+    const [before, behind] = [processors.slice(0, place), processors.slice(place)];
+    this.addRun(this.pipelines, id, this.runAroundJournal(journal, id, before, behind, output));
+  }
+
+  private runAroundJournal(
+    journal: Journal,
+    name: string,
+    processorsBefore: readonly Processor[],
+    processorsBehind: readonly Processor[],
+    output: DeliveryConsumer,
+  ): RunningPipeline {
+    const logger = this.settings.logger.child({ pipeline: name });
+    const behind = runPipeline(processorsBehind, output, logger);
+    const toJournal = fanOut([(delivery) => journal.accept(delivery)], this.createMemory());
+    const before = runPipeline(processorsBefore, toJournal, logger);
+    this.behindJournals.set(name, behind);
+    return aroundJournal(before, journal, behind);
   }
 
   /** The processors behind it are made with it. */
   private createJournal(planned: PlannedPipeline) {
     const { id: pipeline, signal, durableIntake = "auto" } = planned;
-    const { journalFactory, intakeLimit: windowBytes, clock, random, metrics } = this.settings;
     const durable = durableIntake === "auto" && !holdsDeliveries(this.plan, planned) ? "off" : durableIntake;
-    const logger = this.settings.logger.child({ component: `intake of pipeline ${pipeline}` });
-    const consumer: DeliveryConsumer = (delivery) => this.behindJournals.get(pipeline)!.consume(delivery);
-    const services = { clock, random, metrics, logger, ...this.replay };
     const keepsRefused = this.settings.keepsRefused === true && durableIntake !== "off";
-    const journal = journalFactory?.({ pipeline, signal, durable, keepsRefused, windowBytes, consumer, ...services });
-    if (journal !== undefined) this.journals.set(pipeline, journal);
+    return this.addJournal(
+      { pipeline, signal, durable, keepsRefused, windowBytes: this.settings.intakeLimit },
+      { id: pipeline, path: ["service", "pipelines", pipeline] },
+      `intake of pipeline ${pipeline}`,
+    );
+  }
+
+  private addJournal(
+    settings: Omit<JournalSettings, "consumer" | "clock" | "random" | "metrics" | "logger">,
+    owner: JournalOwner,
+    component: string,
+  ): Journal | undefined {
+    const { journalFactory, clock, random, metrics } = this.settings;
+    const logger = this.settings.logger.child({ component });
+    const consumer: DeliveryConsumer = (delivery) => this.behindJournals.get(settings.pipeline)!.consume(delivery);
+    const journal = journalFactory?.({ ...settings, consumer, clock, random, metrics, logger, ...this.replay });
+    if (journal !== undefined) this.journals.set(settings.pipeline, { owner, journal });
     return journal;
   }
 
@@ -220,7 +255,7 @@ class GraphBuilder {
   /** Without its place in the pipeline it has no journal. */
   private processorContext(id: string, pipeline: PlannedPipeline, index?: number): ProcessorContext {
     const isBehindJournal = index !== undefined && index >= journalPlace(this.plan, pipeline);
-    const journal = isBehindJournal ? this.journals.get(pipeline.id)?.notesOf(id) : undefined;
+    const journal = isBehindJournal ? this.journals.get(pipeline.id)?.journal.notesOf(id) : undefined;
     const context = { ...this.contextOf(id, "processor"), signal: pipeline.signal, pipeline: pipeline.id };
     return journal === undefined ? context : { ...context, journal };
   }
@@ -292,7 +327,22 @@ class GraphBuilder {
       tally: this.flows.tally(node),
     });
     const consumers = new Map(targets.map((id) => [id, this.entryOf(id, node)]));
-    return this.addRunningPipeline(this.connectors, key, [operator], routeToTargets(consumers, this.createMemory()));
+    const output = routeToTargets(consumers, this.createMemory());
+    const journal = this.createConnectorJournal(spec, from);
+    if (journal === undefined) return this.addRunningPipeline(this.connectors, key, [operator], output);
+    const name = connectorJournalName(spec.id);
+    return this.addRun(this.connectors, key, this.runAroundJournal(journal, name, [], [operator], output));
+  }
+
+  private createConnectorJournal(spec: PlannedComponent<ConnectorFactory>, signal: Signal): Journal | undefined {
+    if (spec.factory.wantsJournal === undefined) return undefined;
+    const durable = spec.factory.wantsJournal(spec.config) ? "auto" : "off";
+    const pipeline = connectorJournalName(spec.id);
+    return this.addJournal(
+      { pipeline, signal, durable, windowBytes: CONNECTOR_WINDOW_BYTES, letsGoOfPayloads: true },
+      { id: spec.id, path: ["connectors", spec.id] },
+      `journal of connector ${spec.id}`,
+    );
   }
 
   private addRunningPipeline(

@@ -56,7 +56,18 @@ function stepsByPipeline(plan: GraphPlan, contextOf: ContextOf): StepsByPipeline
     });
     byPipeline.set(pipeline.id, [...new Set([...inheritedSteps, ...ownSteps])]);
   }
+  for (const [id, { factory }] of plan.connectors) {
+    if (factory.wantsJournal === undefined) continue;
+    const feeding = plan.pipelines.filter(({ exporters }) => exporters.includes(id));
+    const steps = feeding.flatMap((pipeline) => byPipeline.get(pipeline.id)!);
+    byPipeline.set(connectorJournalName(id), [...new Set(steps)]);
+  }
   return byPipeline;
+}
+
+/** What stands for a pipeline in the journal of a connector: the name of no pipeline, as those begin with a signal. */
+export function connectorJournalName(connector: string): string {
+  return `connector/${connector}`;
 }
 
 /** Pipelines come after those that feed them. */

@@ -31,6 +31,7 @@ export interface JournalFeedServices {
   readonly settings: CompleteSettings;
   /** Bytes that may be inside the pipeline. */
   readonly windowBytes: number;
+  readonly letsGoOfPayloads?: boolean;
   readonly consumer: (delivery: Delivery) => void;
   /** Names the config the agent runs with. */
   readonly generation: string;
@@ -89,7 +90,8 @@ export class JournalFeed implements AdmittedEntries {
     this.recent = new RecentCalls(clock);
     this.window = new Window(windowBytes, clock);
     this.backoff = createBackoff(settings.retry_on_failure, random);
-    const limits = { entries: 2048, waiting: MAX_WAITING, bytes: windowBytes + AHEAD_BYTES };
+    const heldBytes = services.letsGoOfPayloads === true ? 0 : windowBytes;
+    const limits = { entries: 2048, waiting: MAX_WAITING, bytes: heldBytes + AHEAD_BYTES };
     const maxWaitMs = maxDelay(settings.retry_on_failure);
     this.head = new QueueHead(store, clock, { ...limits, maxWaitMs }, this.waiting, (error) => this.onLoaded(error));
     this.logRefusal = limitedLog(clock, ({ error, delayMs }, suppressed) => {
@@ -209,6 +211,7 @@ export class JournalFeed implements AdmittedEntries {
       ...(metadata === undefined ? {} : { metadata: new Map(Object.entries(metadata)) }),
     };
     const debt = new Debt((outcome) => this.settled(item, outcome));
+    if (this.services.letsGoOfPayloads) this.head.releasePayload(item);
     this.services.consumer(new Delivery(batch, origin, debt));
   }
 

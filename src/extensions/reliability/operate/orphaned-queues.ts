@@ -57,8 +57,13 @@ async function storesWithoutSummary(root: string, known: ReadonlySet<string>): P
 
 function adviceOn(queue: string): string {
   const isJournal = queue.startsWith(JOURNAL_PREFIX);
-  const what = isJournal ? `a pipeline ${queue.slice(JOURNAL_PREFIX.length)}` : "an exporter of that name with a queue";
+  const what = isJournal ? `a ${journalOwner(queue)}` : "an exporter of that name with a queue";
   return `configure ${what}, or remove the directory if it is not needed`;
+}
+
+function journalOwner(queue: string): string {
+  const name = queue.slice(JOURNAL_PREFIX.length);
+  return name.startsWith("connector/") ? name.replace("/", " ") : `pipeline ${name}`;
 }
 
 /** No exporter has a directory of that name: it was moved, or is a copy. */

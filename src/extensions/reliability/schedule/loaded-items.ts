@@ -89,7 +89,8 @@ export class LoadedItems {
     return waiting;
   }
 
-  private forgetPayload(item: QueueItem): void {
+  /** Lets go of the payload: it can be read again. */
+  forgetPayload(item: QueueItem): void {
     if (item.batch === undefined) return;
     this.bytes -= item.batch.byteLength;
     item.batch = undefined;

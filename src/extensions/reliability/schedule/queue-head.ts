@@ -146,6 +146,11 @@ export class QueueHead {
     if (this.waiting.heldOf(key) === 0) this.parked.endHold(key);
   }
 
+  /** The payload of an entry that was taken is not needed for now: it can be read again. */
+  releasePayload(item: QueueItem): void {
+    this.loaded.forgetPayload(item);
+  }
+
   /** Keeps an entry in memory until the time of its retry, or has it read again when there is room. */
   delayOrPark(item: QueueItem): void {
     if (item.isHeld ? this.hasRoomForHeld(item) : this.waiting.size < this.limits.waiting) {

@@ -91,6 +91,14 @@ export class SeriesTable<Series extends object> {
     return true;
   }
 
+  /** Forgets every key whose series is such a one. */
+  removeWhere(isGone: (series: Series) => boolean): void {
+    for (let slot = 0; slot < this.table.slotLimit; slot++) {
+      const series = this.series[slot];
+      if (series !== undefined && isGone(series)) this.remove(slot);
+    }
+  }
+
   /** Forgets one key; false when there is none. */
   delete(owner: number, b: Uint8Array, start: number, end: number): boolean {
     const slot = this.table.find(owner, b, start, end);

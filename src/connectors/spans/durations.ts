@@ -1,0 +1,201 @@
+import type { WireWriter } from "../../runtime/kit.js";
+
+/** The distribution of durations, as the data of a histogram's point. */
+export interface Durations {
+  observe(value: number, times: number): void;
+  /** Writes the fields of a data point that say it: all but times, attributes and exemplars. */
+  write(out: WireWriter): void;
+  reset(): void;
+}
+
+/** What kind of histogram is made, and the fields of protobuf by which its points differ from the other. */
+export interface DurationsKind {
+  create(): Durations;
+  readonly metricTag: number;
+  readonly attributesTag: number;
+  readonly exemplarTag: number;
+}
+
+/** Histograms with these upper bounds, in ascending order. */
+export function explicitDurations(bounds: readonly number[]): DurationsKind {
+  const packed = Buffer.alloc(bounds.length * 8);
+  for (const [i, bound] of bounds.entries()) packed.writeDoubleLE(bound, i * 8);
+  const create = () => new ExplicitDurations(bounds, packed);
+  return { create, metricTag: 74, attributesTag: 74, exemplarTag: 66 };
+}
+
+/** Exponential histograms of at most so many buckets, which are as narrow as that allows. */
+export function exponentialDurations(maxSize: number): DurationsKind {
+  const create = () => new ExponentialDurations(maxSize);
+  return { create, metricTag: 82, attributesTag: 10, exemplarTag: 90 };
+}
+
+class ExplicitDurations implements Durations {
+  private readonly bounds: readonly number[];
+  private readonly packedBounds: Uint8Array;
+  private readonly counts: Float64Array;
+  private count = 0;
+  private sum = 0;
+
+  constructor(bounds: readonly number[], packedBounds: Uint8Array) {
+    this.bounds = bounds;
+    this.packedBounds = packedBounds;
+    this.counts = new Float64Array(bounds.length + 1);
+  }
+
+  observe(value: number, times: number): void {
+    const { bounds } = this;
+    let low = 0;
+    let high = bounds.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (bounds[middle]! < value) low = middle + 1;
+      else high = middle;
+    }
+    this.counts[low] = this.counts[low]! + times;
+    this.count += times;
+    this.sum += value * times;
+  }
+
+  write(out: WireWriter): void {
+    out.byte(33);
+    writeInteger(out, this.count);
+    out.byte(41);
+    out.double(this.sum);
+    out.byte(50);
+    out.varint(this.counts.length * 8);
+    for (const count of this.counts) writeInteger(out, count);
+    if (this.packedBounds.length === 0) return;
+    out.byte(58);
+    out.lengthDelimited(this.packedBounds);
+  }
+
+  reset(): void {
+    this.counts.fill(0);
+    this.count = this.sum = 0;
+  }
+}
+
+/** The finest scale that OpenTelemetry's SDKs begin with. */
+const MAX_SCALE = 20;
+
+/**
+ * Bucket i holds the values in (base^i, base^(i+1)], where base is 2^(2^-scale). Invariant: `used` buckets, of which the first
+ * is bucket `offset`, hold all values above zero; when a value would need more than there may be, each two become one.
+ */
+class ExponentialDurations implements Durations {
+  private readonly counts: Float64Array;
+  private scale = MAX_SCALE;
+  private offset = 0;
+  private used = 0;
+  private zeroCount = 0;
+  private count = 0;
+  private sum = 0;
+  private min = 0;
+  private max = 0;
+
+  constructor(maxSize: number) {
+    this.counts = new Float64Array(maxSize);
+  }
+
+  observe(value: number, times: number): void {
+    this.min = this.count === 0 ? value : Math.min(this.min, value);
+    this.max = this.count === 0 ? value : Math.max(this.max, value);
+    this.count += times;
+    this.sum += value * times;
+    if (value === 0) this.zeroCount += times;
+    else this.addToBucket(value, times);
+  }
+
+  write(out: WireWriter): void {
+    out.byte(33);
+    writeInteger(out, this.count);
+    out.byte(41);
+    out.double(this.sum);
+    out.byte(48);
+    out.varint(zigzag(this.scale));
+    out.byte(57);
+    writeInteger(out, this.zeroCount);
+    out.byte(66);
+    out.begin(this.used + 8);
+    out.byte(8);
+    out.varint(zigzag(this.offset));
+    out.byte(18);
+    out.begin(this.used);
+    for (let i = 0; i < this.used; i++) {
+      const count = this.counts[i]!;
+      out.varintOfHalves(count >>> 0, Math.floor(count / 4294967296));
+    }
+    out.end();
+    out.end();
+    if (this.count === 0) return;
+    out.byte(97);
+    out.double(this.min);
+    out.byte(105);
+    out.double(this.max);
+  }
+
+  reset(): void {
+    this.counts.fill(0);
+    this.scale = MAX_SCALE;
+    this.offset = this.used = 0;
+    this.zeroCount = this.count = this.sum = this.min = this.max = 0;
+  }
+
+  private addToBucket(value: number, times: number): void {
+    let bucket = Math.ceil(Math.log2(value) * 2 ** this.scale) - 1;
+    if (this.used === 0) {
+      this.offset = bucket;
+      this.used = 1;
+    } else {
+      const halvings = this.halvingsFor(bucket);
+      if (halvings > 0) this.halve(halvings);
+      bucket >>= halvings;
+      if (bucket < this.offset) this.growDown(this.offset - bucket);
+      else this.used = Math.max(this.used, bucket - this.offset + 1);
+    }
+    const at = bucket - this.offset;
+    this.counts[at] = this.counts[at]! + times;
+  }
+
+  private halvingsFor(bucket: number): number {
+    let low = Math.min(this.offset, bucket);
+    let high = Math.max(this.offset + this.used - 1, bucket);
+    let halvings = 0;
+    for (; high - low >= this.counts.length; halvings++) {
+      low >>= 1;
+      high >>= 1;
+    }
+    return halvings;
+  }
+
+  private halve(times: number): void {
+    const { counts, offset, used } = this;
+    const newOffset = offset >> times;
+    for (let i = 0; i < used; i++) {
+      const count = counts[i]!;
+      counts[i] = 0;
+      const at = ((offset + i) >> times) - newOffset;
+      counts[at] = counts[at]! + count;
+    }
+    this.used = ((offset + used - 1) >> times) - newOffset + 1;
+    this.offset = newOffset;
+    this.scale -= times;
+  }
+
+  private growDown(by: number): void {
+    this.counts.copyWithin(by, 0, this.used);
+    this.counts.fill(0, 0, Math.min(by, this.counts.length));
+    this.offset -= by;
+    this.used += by;
+  }
+}
+
+/** A whole number of up to 53 bits, in eight bytes. */
+export function writeInteger(out: WireWriter, value: number): void {
+  out.fixed64OfHalves(value >>> 0, Math.floor(value / 4294967296));
+}
+
+function zigzag(value: number): number {
+  return ((value << 1) ^ (value >> 31)) >>> 0;
+}

@@ -1,0 +1,197 @@
+import { Batch } from "../../plugin.js";
+import { WireWriter } from "../../runtime/kit.js";
+import { type Durations, type DurationsKind, writeInteger } from "./durations.js";
+
+/** A time of a point, or the text of an attribute, in the form in which it is written. */
+export type Nanos = Uint8Array;
+
+/** Milliseconds as nanoseconds in eight bytes. */
+export function nanosOf(ms: number): Nanos {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64LE(BigInt(Math.floor(ms)) * 1_000_000n);
+  return bytes;
+}
+
+/** A span that a point has counted: what it took, when it ended, and its ids, in the form of the protocol. */
+export interface Exemplar {
+  readonly value: number;
+  readonly fields: Uint8Array;
+}
+
+/** Attributes as the fields of a NumberDataPoint. Those of other points have the same under another tag. */
+export class PointAttributes {
+  private readonly bytes: Uint8Array;
+  /** Where the tags are. */
+  private readonly tagsAt: readonly number[];
+
+  /** KeyValues by key; they are written in the order of their keys, so that they are found to be the same elsewhere. */
+  constructor(values: ReadonlyMap<string, Uint8Array>) {
+    const out = new WireWriter(256);
+    const tagsAt: number[] = [];
+    for (const key of [...values.keys()].sort()) {
+      tagsAt.push(out.length);
+      out.byte(NUMBER_ATTRIBUTES_TAG);
+      out.begin();
+      out.byte(10);
+      out.text(key);
+      out.byte(18);
+      out.lengthDelimited(values.get(key)!);
+      out.end();
+    }
+    this.bytes = Uint8Array.from(out.written());
+    this.tagsAt = tagsAt;
+  }
+
+  write(out: WireWriter, tag = NUMBER_ATTRIBUTES_TAG): void {
+    const start = out.length;
+    out.copy(this.bytes, 0, this.bytes.length);
+    if (tag !== NUMBER_ATTRIBUTES_TAG) for (const at of this.tagsAt) out.bytes[start + at] = tag;
+  }
+}
+
+/** A text as an AnyValue. */
+export function textValue(text: string): Uint8Array {
+  const out = new WireWriter(text.length + 8);
+  out.byte(10);
+  out.text(text);
+  return Uint8Array.from(out.written());
+}
+
+/** What all points of a metric have in common. */
+export interface MetricHead {
+  readonly name: string;
+  readonly unit?: string;
+  readonly isDelta: boolean;
+}
+
+/**
+ * Writes metrics as a request: `beginResource`, then metrics with their points, `endResource`; `take` gives the request
+ * so far.
+ */
+export class MetricWriter {
+  private readonly out = new WireWriter(64 * 1024);
+  private readonly scope: Uint8Array;
+  private count = 0;
+
+  constructor(scope: string) {
+    const out = new WireWriter(128);
+    out.byte(10);
+    out.text(scope);
+    this.scope = Uint8Array.from(out.written());
+  }
+
+  get byteLength(): number {
+    return this.out.length;
+  }
+
+  take(): Batch {
+    const batch = Batch.trusted("metrics", Uint8Array.from(this.out.written()), this.count);
+    this.out.clear();
+    this.count = 0;
+    return batch;
+  }
+
+  /** The body of the Resource. */
+  beginResource(resource: Uint8Array): void {
+    const { out, scope } = this;
+    out.byte(10);
+    out.begin(100_000);
+    out.byte(10);
+    out.lengthDelimited(resource);
+    out.byte(18);
+    out.begin(100_000);
+    out.byte(10);
+    out.lengthDelimited(scope);
+  }
+
+  endResource(): void {
+    this.out.end();
+    this.out.end();
+  }
+
+  beginSum(head: MetricHead): void {
+    this.beginMetric(head, 58);
+    this.out.byte(24);
+    this.out.byte(1);
+  }
+
+  beginHistogram(head: MetricHead, kind: DurationsKind): void {
+    this.beginMetric(head, kind.metricTag);
+  }
+
+  endMetric(): void {
+    this.out.end();
+    this.out.end();
+  }
+
+  sumPoint(
+    start: Nanos,
+    time: Nanos,
+    value: number,
+    attributes: PointAttributes,
+    exemplars: readonly Exemplar[],
+  ): void {
+    const { out } = this;
+    this.beginPoint(start, time);
+    out.byte(49);
+    writeInteger(out, value);
+    attributes.write(out);
+    for (const exemplar of exemplars) this.exemplar(exemplar, 42);
+    out.end();
+  }
+
+  histogramPoint(
+    start: Nanos,
+    time: Nanos,
+    durations: Durations,
+    kind: DurationsKind,
+    attributes: PointAttributes,
+    exemplars: readonly Exemplar[],
+  ): void {
+    const { out } = this;
+    this.beginPoint(start, time);
+    durations.write(out);
+    attributes.write(out, kind.attributesTag);
+    for (const exemplar of exemplars) this.exemplar(exemplar, kind.exemplarTag);
+    out.end();
+  }
+
+  private beginMetric({ name, unit, isDelta }: MetricHead, dataTag: number): void {
+    const { out } = this;
+    out.byte(18);
+    out.begin(100_000);
+    out.byte(10);
+    out.text(name);
+    if (unit !== undefined) {
+      out.byte(26);
+      out.text(unit);
+    }
+    out.byte(dataTag);
+    out.begin(100_000);
+    out.byte(16);
+    out.byte(isDelta ? 1 : 2);
+  }
+
+  private beginPoint(start: Nanos, time: Nanos): void {
+    const { out } = this;
+    this.count++;
+    out.byte(10);
+    out.begin(300);
+    out.byte(17);
+    out.copy(start, 0, 8);
+    out.byte(25);
+    out.copy(time, 0, 8);
+  }
+
+  private exemplar({ value, fields }: Exemplar, tag: number): void {
+    const { out } = this;
+    out.byte(tag);
+    out.begin(fields.length + 9);
+    out.copy(fields, 0, fields.length);
+    out.byte(25);
+    out.double(value);
+    out.end();
+  }
+}
+
+const NUMBER_ATTRIBUTES_TAG = 58;

@@ -1,0 +1,206 @@
+import {
+  after,
+  fixed32,
+  KEY_TAG,
+  message,
+  SPAN_ATTRIBUTES_TAG,
+  SPAN_END_TIME_TAG,
+  SPAN_EVENTS_TAG,
+  SPAN_ID_TAG,
+  SPAN_KIND_TAG,
+  SPAN_NAME_TAG,
+  SPAN_PARENT_ID_TAG,
+  SPAN_START_TIME_TAG,
+  SPAN_STATUS_TAG,
+  SPAN_TRACE_ID_TAG,
+  STATUS_CODE_TAG,
+  skip,
+  VALUE_TAG,
+  varint,
+} from "../../runtime/kit.js";
+
+/**
+ * Some attributes by name, found in one pass over all that a message has: positions of their AnyValues, -1 where there is
+ * none. The first of a name counts.
+ */
+export class WantedAttributes {
+  readonly starts: Int32Array;
+  readonly ends: Int32Array;
+  private readonly names: readonly Uint8Array[];
+  private readonly byLength: (number[] | undefined)[] = [];
+
+  constructor(names: readonly string[]) {
+    this.names = names.map((name) => Buffer.from(name));
+    this.starts = new Int32Array(names.length);
+    this.ends = new Int32Array(names.length);
+    for (const [i, { length }] of this.names.entries()) (this.byLength[length] ??= []).push(i);
+  }
+
+  clear(): void {
+    this.starts.fill(-1);
+  }
+
+  /** The KeyValue [start, end). */
+  offer(b: Uint8Array, start: number, end: number): void {
+    let nameStart = start + 2;
+    let size = b[start + 1]!;
+    if (b[start] !== KEY_TAG || size > 127) {
+      const [from, to] = message(b, start, end, KEY_TAG);
+      nameStart = from;
+      size = to - from;
+    }
+    const candidates = this.byLength[size];
+    if (candidates === undefined) return;
+    for (const i of candidates) {
+      if (this.starts[i]! >= 0 || !isSame(this.names[i]!, b, nameStart)) continue;
+      const at = nameStart + size;
+      if (b[at] === VALUE_TAG && b[at + 1]! < 128) {
+        this.starts[i] = at + 2;
+        this.ends[i] = at + 2 + b[at + 1]!;
+      } else {
+        [this.starts[i], this.ends[i]] = message(b, start, end, VALUE_TAG) as [number, number];
+      }
+    }
+  }
+
+  /** Offers all attributes of a message: its fields with this tag. */
+  offerAll(b: Uint8Array, start: number, end: number, attributesTag: number): void {
+    for (let p = start; p < end; ) {
+      const tag = varint(b, p);
+      const at = after;
+      p = skip(b, at, tag);
+      if (tag !== attributesTag) continue;
+      varint(b, at);
+      this.offer(b, after, p);
+    }
+  }
+}
+
+function isSame(name: Uint8Array, b: Uint8Array, start: number): boolean {
+  for (let i = name.length - 1; i >= 0; i--) if (b[start + i] !== name[i]) return false;
+  return true;
+}
+
+/** Reads a span where it lies; one reader is used for all spans in turn. A field that is not there has an empty range. */
+export class SpanFields {
+  traceIdStart = 0;
+  traceIdEnd = 0;
+  spanIdStart = 0;
+  spanIdEnd = 0;
+  parentIdStart = 0;
+  parentIdEnd = 0;
+  nameStart = 0;
+  nameEnd = 0;
+  kind = 0;
+  statusCode = 0;
+  /** Where the times are, of eight bytes each; -1: there is none. */
+  startTimeAt = -1;
+  endTimeAt = -1;
+  /** Bodies of its events. */
+  readonly eventStarts: number[] = [];
+  readonly eventEnds: number[] = [];
+  private readonly wanted: WantedAttributes;
+  private readonly wantsEvents: boolean;
+
+  constructor(wanted: WantedAttributes, wantsEvents = false) {
+    this.wanted = wanted;
+    this.wantsEvents = wantsEvents;
+  }
+
+  /** Also fills in the wanted attributes. */
+  read(b: Uint8Array, start: number, end: number): void {
+    this.reset(start);
+    for (let p = start; p < end; ) {
+      let tag = b[p++]!;
+      if (tag > 127) {
+        tag = varint(b, p - 1);
+        p = after;
+      }
+      switch (tag) {
+        case SPAN_START_TIME_TAG:
+          this.startTimeAt = p;
+          p += 8;
+          continue;
+        case SPAN_END_TIME_TAG:
+          this.endTimeAt = p;
+          p += 8;
+          continue;
+        case SPAN_KIND_TAG:
+          this.kind = varint(b, p);
+          p = after;
+          continue;
+      }
+      if ((tag & 7) !== 2) {
+        p = skip(b, p, tag);
+        continue;
+      }
+      let size = b[p++]!;
+      if (size > 127) {
+        size = varint(b, p - 1);
+        p = after;
+      }
+      const to = p + size;
+      this.readMessage(b, tag, p, to);
+      p = to;
+    }
+  }
+
+  /** Nanoseconds that it took; 0 where it ends before it begins, or does not say when. */
+  durationNanos(b: Uint8Array): number {
+    const { startTimeAt: from, endTimeAt: to } = this;
+    if (from < 0 || to < 0) return 0;
+    const high = fixed32(b, to + 4) - fixed32(b, from + 4);
+    return Math.max(0, high * 4294967296 + (fixed32(b, to) - fixed32(b, from)));
+  }
+
+  private reset(start: number): void {
+    this.traceIdStart = this.traceIdEnd = this.spanIdStart = this.spanIdEnd = start;
+    this.parentIdStart = this.parentIdEnd = this.nameStart = this.nameEnd = start;
+    this.kind = this.statusCode = 0;
+    this.startTimeAt = this.endTimeAt = -1;
+    if (this.eventStarts.length > 0) this.eventStarts.length = this.eventEnds.length = 0;
+    this.wanted.clear();
+  }
+
+  private readMessage(b: Uint8Array, tag: number, start: number, end: number): void {
+    switch (tag) {
+      case SPAN_ATTRIBUTES_TAG:
+        this.wanted.offer(b, start, end);
+        break;
+      case SPAN_NAME_TAG:
+        this.nameStart = start;
+        this.nameEnd = end;
+        break;
+      case SPAN_TRACE_ID_TAG:
+        this.traceIdStart = start;
+        this.traceIdEnd = end;
+        break;
+      case SPAN_ID_TAG:
+        this.spanIdStart = start;
+        this.spanIdEnd = end;
+        break;
+      case SPAN_PARENT_ID_TAG:
+        this.parentIdStart = start;
+        this.parentIdEnd = end;
+        break;
+      case SPAN_STATUS_TAG:
+        this.statusCode = statusCode(b, start, end);
+        break;
+      case SPAN_EVENTS_TAG:
+        if (!this.wantsEvents) break;
+        this.eventStarts.push(start);
+        this.eventEnds.push(end);
+        break;
+    }
+  }
+}
+
+function statusCode(b: Uint8Array, start: number, end: number): number {
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    if (tag === STATUS_CODE_TAG) return varint(b, at);
+    p = skip(b, at, tag);
+  }
+  return 0;
+}

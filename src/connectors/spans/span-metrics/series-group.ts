@@ -1,0 +1,88 @@
+import { SeriesTable, type WireWriter } from "../../../runtime/kit.js";
+import type { Durations, DurationsKind } from "../durations.js";
+import type { Exemplar, MetricHead, MetricWriter, Nanos, PointAttributes } from "../metric-writer.js";
+import type { ResourceState } from "./resources.js";
+
+/** Spans of one resource that have the same dimensions. */
+export interface SpanSeries {
+  readonly attributes: PointAttributes;
+  readonly durations: Durations | undefined;
+  /** Since when it counts. */
+  start: Nanos;
+  count: number;
+  exemplars: Exemplar[];
+  /** Nothing was counted between the last two flushes. */
+  isIdle: boolean;
+  isForgotten: boolean;
+}
+
+/** What is made of the series of a group. */
+export interface GroupMetrics {
+  /** A count of its spans, or events. */
+  readonly sum: MetricHead | undefined;
+  readonly histogram: MetricHead | undefined;
+  readonly durations: DurationsKind | undefined;
+}
+
+/** Series that are divided by the same dimensions: one group for all metrics, or one each where they have their own. */
+export class SeriesGroup {
+  readonly index: number;
+  /** Its dimensions, as places in the list of all. */
+  readonly dimensions: readonly number[];
+  readonly table: SeriesTable<SpanSeries>;
+  private readonly metrics: GroupMetrics;
+
+  constructor(index: number, dimensions: readonly number[], metrics: GroupMetrics, expireAfterMs: number) {
+    this.index = index;
+    this.dimensions = dimensions;
+    this.metrics = metrics;
+    // How many there may be is the caller's to say: what has expired may go only when it was handed on.
+    this.table = new SeriesTable({
+      maxSeries: Number.POSITIVE_INFINITY,
+      expireAfterMs,
+      release: (series) => {
+        series.isForgotten = true;
+      },
+    });
+  }
+
+  createSeries(attributes: PointAttributes, start: Nanos): SpanSeries {
+    const durations = this.metrics.durations?.create();
+    return { attributes, durations, start, count: 0, exemplars: [], isIdle: false, isForgotten: false };
+  }
+
+  find(owner: number, key: WireWriter, now: number): SpanSeries | undefined {
+    return this.table.find(owner, key.bytes, 0, key.length, now);
+  }
+
+  add(owner: number, key: WireWriter, now: number, series: SpanSeries, resource: ResourceState): SpanSeries {
+    this.table.add(owner, key.bytes, 0, key.length, now, series);
+    resource.series[this.index]!.push(series);
+    return series;
+  }
+
+  /** Writes the points of these series. Deltas begin anew with that. */
+  write(out: MetricWriter, series: readonly SpanSeries[], time: Nanos): void {
+    const { sum, histogram, durations: kind } = this.metrics;
+    if (sum !== undefined) {
+      out.beginSum(sum);
+      for (const one of series) out.sumPoint(one.start, time, one.count, one.attributes, one.exemplars);
+      out.endMetric();
+    }
+    if (histogram !== undefined && kind !== undefined) {
+      out.beginHistogram(histogram, kind);
+      for (const { start, durations, attributes, exemplars } of series) {
+        out.histogramPoint(start, time, durations!, kind, attributes, exemplars);
+      }
+      out.endMetric();
+    }
+    const isDelta = (sum ?? histogram)?.isDelta === true;
+    for (const one of series) {
+      if (one.exemplars.length > 0) one.exemplars = [];
+      if (!isDelta) continue;
+      one.count = 0;
+      one.durations?.reset();
+      one.start = time;
+    }
+  }
+}

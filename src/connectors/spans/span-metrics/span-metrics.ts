@@ -1,0 +1,32 @@
+import { createHash } from "node:crypto";
+import { hostname } from "node:os";
+import { type ComponentContext, defineConnector, type Processor } from "../../../plugin.js";
+import { aggregatingProcessor } from "../aggregating-processor.js";
+import { type SpanMetricsConfig, spanMetricsSchema } from "./config.js";
+import { SpanAggregation } from "./span-aggregation.js";
+
+/** Counts spans and their durations; see `SpanAggregation` for what is counted and `aggregatingProcessor` for what is owed. */
+export const spanMetrics = defineConnector<SpanMetricsConfig>({
+  type: "span_metrics",
+  aliases: ["spanmetrics"],
+  summary: "Makes metrics of spans: calls, durations and events, by service, name, kind, status and attributes.",
+  routes: [{ from: "traces", to: "metrics" }],
+  schema: spanMetricsSchema,
+  wantsJournal: ({ isDurable }) => isDurable,
+  create: spanMetricsProcessor,
+});
+
+function spanMetricsProcessor(config: SpanMetricsConfig, context: ComponentContext): Processor {
+  const { flushIntervalMs } = config;
+  const instance = instanceId(context.id);
+  return aggregatingProcessor(() => new SpanAggregation(config, instance), { flushIntervalMs, context });
+}
+
+/**
+ * The same after a restart, so that counters go on as the same series from zero, which `rate` understands; another on
+ * another host, so that two agents do not write one series.
+ */
+function instanceId(component: string): string {
+  const hash = createHash("sha256").update(`${hostname()} ${component}`).digest("hex");
+  return hash.slice(0, 32).replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, "$1-$2-$3-$4-$5");
+}

@@ -1,0 +1,74 @@
+import type { Batch, ConnectorFactory, Delivery, Outcome } from "../../../src/plugin.js";
+import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
+import { feed, owed } from "../../support/deliveries.js";
+import { FakeClock } from "../../support/fake-clock.js";
+import { attributes, text } from "../../support/telemetry/ottl.js";
+import { listOf, recordsOf } from "../../support/telemetry/trees.js";
+import { connectorContext } from "../support.js";
+
+/** 2023-11-14, in nanoseconds. */
+export const T0 = 1_700_000_000_000_000_000n;
+
+/** A span of so many milliseconds. */
+export function span(name: string, ms: number, rest: Tree = {}): Tree {
+  const id = (byte: number, size: number) => Buffer.alloc(size, byte);
+  const times = { startTimeUnixNano: T0, endTimeUnixNano: T0 + BigInt(Math.round(ms * 1e6)) };
+  return { traceId: id(1, 16), spanId: id(2, 8), name, kind: 2, ...times, ...rest };
+}
+
+/** Spans of a service. */
+export function spansOfService(service: string | undefined, spans: readonly Tree[], resource: Tree = {}): Batch {
+  const named = service === undefined ? {} : { "service.name": text(service) };
+  const all = attributes({ ...named, ...(resource as Record<string, Tree>) });
+  return encodeTree("traces", {
+    resourceSpans: [{ resource: { attributes: all }, scopeSpans: [{ scope: { name: "lib" }, spans: [...spans] }] }],
+  });
+}
+
+/** A connector by hand, with a clock. */
+export function running(connector: ConnectorFactory, config: object) {
+  const clock = new FakeClock();
+  const created = connector.create(
+    connector.schema.parse(config),
+    connectorContext("traces", { to: "metrics", clock }),
+  );
+  const { source, out, isComplete, unsubscribe, errors } = feed(created);
+  const give = (batch: Batch, position?: number): Outcome[] => {
+    const { delivery, outcomes } = owed(batch, position === undefined ? {} : { position });
+    source.next(delivery);
+    return outcomes;
+  };
+  /** Lets time pass and takes what comes out. */
+  const flush = async (ms = 60_000, settle: (delivery: Delivery) => void = (one) => one.accept()): Promise<Batch[]> => {
+    clock.advance(ms);
+    const taken: Batch[] = [];
+    for (let idle = 0; idle < 20; idle++) {
+      for (const delivery of out.splice(0)) {
+        taken.push(delivery.batch);
+        settle(delivery);
+        idle = 0;
+      }
+      await Promise.resolve();
+    }
+    return taken;
+  };
+  return { clock, give, flush, out, isComplete, unsubscribe, errors, complete: () => source.complete() };
+}
+
+/** Every point: `name{key=value} what`, in order. */
+export function pointsOf(batches: readonly Batch[], { instance = false, describe = describePoint } = {}): string[] {
+  return batches
+    .flatMap((batch) => recordsOf("metrics", decodeTree(batch)))
+    .map(({ record, metric }) => {
+      const labels = listOf(record, "attributes")
+        .filter(({ key }) => instance || key !== "collector.instance.id")
+        .map(({ key, value }) => `${key}=${Object.values(value as Tree)[0]}`);
+      return `${metric!["name"]}{${labels.join(",")}} ${describe(record)}`;
+    })
+    .sort();
+}
+
+function describePoint(record: Tree): string {
+  if (record["asInt"] !== undefined) return String(record["asInt"]);
+  return `${record["count"]} of ${record["sum"]}`;
+}
