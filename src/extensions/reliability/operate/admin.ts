@@ -78,7 +78,7 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
     },
     async deadLetterStats(query) {
       checkQuery(query);
-      return withAdminErrors(() => countDeadLetters(controls, query));
+      return withAdminErrors(() => countDeadLetters(controls, query, indexes));
     },
     editDeadLetter: (id, edit) =>
       withAdminErrors(async () => {

@@ -9,6 +9,7 @@ import type { Database } from "./level/open/database.js";
 import {
   type FoundEntry,
   failedAfter,
+  failedFactsAfter,
   findRefById,
   firstPending,
   loadEntry,
@@ -26,6 +27,7 @@ import {
   noSuchEntry,
   type OpenReport,
   type StoredEntry,
+  type StoredFacts,
   StoreError,
   type WantedPayload,
 } from "./store.js";
@@ -96,6 +98,14 @@ export class LevelReads {
         if (page.length < missing || found.length === limit) return found;
         at = page.at(-1)!.ref;
       }
+    });
+  }
+
+  /** What changed during the read is told to those who watch, and left out here. */
+  failedFacts(after: EntryRef | undefined, limit: number): Promise<StoredFacts[]> {
+    return this.read(async (db) => {
+      const positions = this.state.oldest?.withPositions(this.state.meta) ?? this.state.meta;
+      return failedFactsAfter(db, after, limit, positions);
     });
   }
 

@@ -33,6 +33,7 @@ import {
   type OpenReport,
   type QueueStore,
   type StoredEntry,
+  type StoredFacts,
   type StoreStats,
   type WantedPayload,
 } from "./store.js";
@@ -257,6 +258,10 @@ export class LevelStore implements QueueStore {
 
   async failed(after: EntryRef | undefined, limit: number, order: "oldest" | "newest"): Promise<StoredEntry[]> {
     return limit <= 0 ? [] : this.reads.failed(after, limit, order);
+  }
+
+  failedFacts(after: EntryRef | undefined, limit: number): Promise<StoredFacts[]> {
+    return this.reads.failedFacts(after, limit);
   }
 
   find(id: string): Promise<StoredEntry | undefined> {

@@ -1,5 +1,6 @@
 import type { Batch } from "../../../plugin.js";
 import type { Entry } from "../../../runtime/kit.js";
+import type { FailureFacts } from "./format/failure-facts.js";
 
 /**
  * Where one exporter's entries are kept: pending ones in the order they came, and failed ones, which are its dead
@@ -42,6 +43,8 @@ export interface QueueStore {
   payload(ref: EntryRef): Promise<Batch>;
   /** @internal Those of several at once, much cheaper each; undefined for one that is gone or cannot be read. Without it each is asked for. */
   payloads?(wanted: readonly WantedPayload[]): Promise<(Batch | undefined)[]>;
+  /** @internal The same as `failed`, the oldest first, with no more than the facts of each: much cheaper. Without it they are read whole. */
+  failedFacts?(after: EntryRef | undefined, limit: number): Promise<StoredFacts[]>;
   /** @internal Tells what becomes of dead letters from now on, once it is written. A store without it has to be walked. */
   watchFailed?(watcher: FailedWatcher): () => void;
 
@@ -94,6 +97,13 @@ export interface NewEntry {
 export interface StoredEntry {
   readonly ref: EntryRef;
   readonly entry: Entry;
+}
+
+/** What is known of a dead letter without decoding it, if it says how it failed; `entry` decodes it. */
+export interface StoredFacts {
+  readonly ref: EntryRef;
+  readonly facts: FailureFacts | undefined;
+  entry(): Entry;
 }
 
 export interface Amount {

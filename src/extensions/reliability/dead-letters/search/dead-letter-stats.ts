@@ -1,67 +1,137 @@
-import type { DeadLetterQuery, DeadLetterStats, Entry } from "../../../../runtime/kit.js";
+import { setImmediate } from "node:timers/promises";
+import type { DeadLetterQuery, DeadLetterStats } from "../../../../runtime/kit.js";
+import type { QueueControl } from "../../operate/exporter-control.js";
 import { ZERO_AMOUNT } from "../../store/amounts.js";
-import { type Controls, searchDeadLetters } from "../dead-letters.js";
+import type { EntryRef } from "../../store/store.js";
+import { type Controls, queriedControls, readDeadLetter } from "../dead-letters.js";
+import type { FailureIndexes } from "./failure-indexes.js";
+import { type CountRow, causeOf, type KnownCause } from "./failure-rows.js";
+import { recordTest } from "./record-test.js";
 
 type SignatureGroup = {
   -readonly [Key in keyof DeadLetterStats["signatures"][number]]: DeadLetterStats["signatures"][number][Key];
 };
 
+/** A group, and where its newest dead letter is, which tells the rest of it. */
+interface Counted {
+  readonly group: SignatureGroup;
+  newest: EntryRef;
+  control: QueueControl;
+}
+
 /** Messages can be made up by others: no more kinds than this are told apart; the rest count in the totals only. */
 const MAX_GROUPS = 1000;
+/** Rows that are counted without a pause: some milliseconds. */
+const ROWS_TOGETHER = 20_000;
+/** Entries that are read at a time. */
+const READ_TOGETHER = 64;
 
 /** Counts what a query finds, by reason, category, exporter and signature; the most frequent signatures come first. */
-export async function countDeadLetters(controls: Controls, query: DeadLetterQuery): Promise<DeadLetterStats> {
-  const total = { ...ZERO_AMOUNT };
-  let oldestAt: number | undefined;
-  const byReason = new Map<string, number>();
-  const byCategory = new Map<string, number>();
-  const byExporter = new Map<string, number>();
-  const groups = new Map<string, SignatureGroup>();
-  for await (const { entry } of searchDeadLetters(controls, query)) {
-    total.entries++;
-    total.items += entry.items;
-    total.bytes += entry.bytes;
-    oldestAt = Math.min(oldestAt ?? Number.POSITIVE_INFINITY, entry.failure!.at);
-    increment(byReason, entry.failure!.reason);
-    if (byCategory.size < MAX_GROUPS) increment(byCategory, entry.failure!.category);
-    increment(byExporter, entry.exporter);
-    addToGroup(groups, entry);
+export async function countDeadLetters(
+  controls: Controls,
+  query: DeadLetterQuery,
+  indexes: FailureIndexes,
+): Promise<DeadLetterStats> {
+  const queried = queriedControls(controls, query);
+  await indexes.ready(queried);
+  const tally = new StatsTally();
+  for (const control of queried) {
+    for await (const refs of foundRefs(indexes, control, query)) {
+      const unknown: { ref: EntryRef; at: number; items: number; bytes: number }[] = [];
+      const count: CountRow = (cause, ref, at, items, bytes) => {
+        if (cause === undefined) unknown.push({ ref, at, items, bytes });
+        else tally.add(control, cause, ref, at, items, bytes);
+      };
+      indexes.of(control).rows.count(refs, count);
+      for (const { ref, at, items, bytes } of unknown) {
+        const stored = await readDeadLetter(control.store, ref);
+        if (stored !== undefined) tally.add(control, causeOf(stored.entry), ref, at, items, bytes);
+      }
+    }
   }
-  return {
-    ...total,
-    oldestAt,
-    byReason: Object.fromEntries(byReason),
-    byCategory: Object.fromEntries(byCategory),
-    byExporter: Object.fromEntries(byExporter),
-    signatures: [...groups.values()].sort((a, b) => b.entries - a.entries || b.lastAt - a.lastAt),
-  };
+  return tally.list();
+}
+
+/** What a query finds in one queue, some at a time. */
+async function* foundRefs(
+  indexes: FailureIndexes,
+  control: QueueControl,
+  query: DeadLetterQuery,
+): AsyncGenerator<Iterable<EntryRef>> {
+  const refs = await indexes.matching(control, query);
+  const test = recordTest(query);
+  if (test !== undefined) {
+    for await (const { found } of indexes.search(control, refs, test)) yield found;
+    return;
+  }
+  for (let from = 0; from < refs.length; from += ROWS_TOGETHER) {
+    if (from > 0) await setImmediate();
+    yield refs.subarray(from, from + ROWS_TOGETHER);
+  }
+}
+
+class StatsTally {
+  private readonly total = { ...ZERO_AMOUNT };
+  private oldestAt: number | undefined;
+  private readonly byReason = new Map<string, number>();
+  private readonly byCategory = new Map<string, number>();
+  private readonly byExporter = new Map<string, number>();
+  private readonly counted = new Map<string, Counted>();
+
+  add(control: QueueControl, cause: KnownCause, ref: EntryRef, at: number, items: number, bytes: number): void {
+    const { total } = this;
+    total.entries++;
+    total.items += items;
+    total.bytes += bytes;
+    if (this.oldestAt === undefined || at < this.oldestAt) this.oldestAt = at;
+    increment(this.byReason, cause.reason);
+    if (this.byCategory.size < MAX_GROUPS) increment(this.byCategory, cause.category);
+    increment(this.byExporter, cause.exporter);
+    const counted = this.counted.get(cause.signature) ?? this.open(control, cause, ref, at);
+    if (counted === undefined) return;
+    const { group } = counted;
+    group.entries++;
+    group.items += items;
+    if (at < group.firstAt) group.firstAt = at;
+    if (at >= group.lastAt) {
+      group.lastAt = at;
+      counted.newest = ref;
+      counted.control = control;
+    }
+  }
+
+  async list(): Promise<DeadLetterStats> {
+    const all = [...this.counted.values()];
+    for (let from = 0; from < all.length; from += READ_TOGETHER)
+      await Promise.all(all.slice(from, from + READ_TOGETHER).map(describeByNewest));
+    return {
+      ...this.total,
+      oldestAt: this.oldestAt,
+      byReason: Object.fromEntries(this.byReason),
+      byCategory: Object.fromEntries(this.byCategory),
+      byExporter: Object.fromEntries(this.byExporter),
+      signatures: all.map(({ group }) => group).sort((a, b) => b.entries - a.entries || b.lastAt - a.lastAt),
+    };
+  }
+
+  private open(control: QueueControl, cause: KnownCause, ref: EntryRef, at: number): Counted | undefined {
+    if (this.counted.size >= MAX_GROUPS) return undefined;
+    const { signature, exporter, error } = cause;
+    const group = { signature, exporter, class: error.class, message: error.message, exampleId: "" };
+    const counted = { group: { ...group, entries: 0, items: 0, firstAt: at, lastAt: at }, newest: ref, control };
+    this.counted.set(signature, counted);
+    return counted;
+  }
+}
+
+/** One that has gone meanwhile leaves the group with the message of another, and without an example. */
+async function describeByNewest({ group, newest, control }: Counted): Promise<void> {
+  const stored = await readDeadLetter(control.store, newest);
+  if (stored?.entry.failure === undefined) return;
+  group.message = stored.entry.failure.error.message;
+  group.exampleId = stored.entry.id;
 }
 
 function increment(counts: Map<string, number>, key: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
-}
-
-function addToGroup(groups: Map<string, SignatureGroup>, { id, exporter, items, failure }: Entry): void {
-  const { signature, error, at } = failure!;
-  const group = groups.get(signature);
-  if (group === undefined) {
-    if (groups.size >= MAX_GROUPS) return;
-    const { class: kind, message } = error;
-    groups.set(signature, {
-      signature,
-      exporter,
-      class: kind,
-      message,
-      entries: 1,
-      items,
-      firstAt: at,
-      lastAt: at,
-      exampleId: id,
-    });
-    return;
-  }
-  group.entries++;
-  group.items += items;
-  group.firstAt = Math.min(group.firstAt, at);
-  if (at >= group.lastAt) Object.assign(group, { lastAt: at, message: error.message, exampleId: id });
 }

@@ -1,5 +1,6 @@
-import type { EntryRef, QueueStore } from "../../store/store.js";
-import { readDeadLetter, walkDeadLetters } from "../dead-letters.js";
+import { factsOf } from "../../store/format/failure-facts.js";
+import type { EntryRef, QueueStore, StoredEntry, StoredFacts } from "../../store/store.js";
+import { pagesOfDeadLetters, readDeadLetter } from "../dead-letters.js";
 import { FailureRows } from "./failure-rows.js";
 
 /**
@@ -59,8 +60,9 @@ export class FailureIndex {
     const stop = this.store.watchFailed?.({
       changed: (ref, entry) => {
         if (isReading) changed.add(ref);
-        if (entry === undefined) rows.delete(ref);
-        else rows.set(ref, entry);
+        const facts = entry && factsOf(entry);
+        if (facts === undefined) rows.delete(ref);
+        else rows.set(ref, facts, () => entry!);
       },
       reset: () => {
         isReset = true;
@@ -69,7 +71,9 @@ export class FailureIndex {
     });
     this.stopWatching = stop ?? (() => {});
     try {
-      for await (const { ref, entry } of walkDeadLetters(this.store)) if (!changed.has(ref)) rows.set(ref, entry);
+      for await (const page of pagesOfFacts(this.store))
+        for (const { ref, facts, entry } of page)
+          if (facts !== undefined && !changed.has(ref)) rows.set(ref, facts, entry);
     } finally {
       isReading = false;
     }
@@ -78,4 +82,25 @@ export class FailureIndex {
     this.missing = this.store.stats.failed.entries - rows.size;
     this.isRead = true;
   }
+}
+
+/** Facts that are read together: some milliseconds. */
+const FACTS_TOGETHER = 1000;
+
+/** Goes through all dead letters of a store, the oldest first. */
+async function* pagesOfFacts(store: QueueStore): AsyncGenerator<readonly StoredFacts[]> {
+  if (store.failedFacts === undefined) {
+    for await (const page of pagesOfDeadLetters(store)) yield page.map(toStoredFacts);
+    return;
+  }
+  for (let after: EntryRef | undefined; ; ) {
+    const page = await store.failedFacts(after, FACTS_TOGETHER);
+    yield page;
+    if (page.length < FACTS_TOGETHER) return;
+    after = page.at(-1)!.ref;
+  }
+}
+
+function toStoredFacts({ ref, entry }: StoredEntry): StoredFacts {
+  return { ref, facts: factsOf(entry), entry: () => entry };
 }

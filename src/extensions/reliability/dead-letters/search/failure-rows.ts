@@ -1,6 +1,7 @@
 import type { DeadLetterQuery, Entry } from "../../../../runtime/kit.js";
 import { glob } from "../../../../runtime/kit.js";
-import { entryId, sequenceOfId } from "../../store/new-entry.js";
+import type { FailureFacts } from "../../store/format/failure-facts.js";
+import { entryId } from "../../store/new-entry.js";
 import type { EntryRef } from "../../store/store.js";
 import type { Searched } from "./record-test.js";
 
@@ -15,7 +16,7 @@ export interface KnownCause {
 }
 
 /** Gets what is counted of a dead letter; the cause is undefined when it has to be read to be known. */
-export type CountRow = (cause: KnownCause | undefined, ref: EntryRef, at: number, items: number) => void;
+export type CountRow = (cause: KnownCause | undefined, ref: EntryRef, at: number, items: number, bytes: number) => void;
 
 /** Causes, lists of names and ids of imports can be made up by others: further ones are not remembered. */
 const MAX_CAUSES = 2000;
@@ -58,32 +59,23 @@ export class FailureRows {
     return this.places.has(ref);
   }
 
-  set(ref: EntryRef, entry: Entry): void {
-    const { failure } = entry;
-    if (failure === undefined) return this.delete(ref);
+  /** `entry` is asked when it is the first of its cause, or with its names. */
+  set(ref: EntryRef, facts: FailureFacts, entry: () => Entry): void {
     const before = this.places.get(ref);
     const place = before ?? this.places.size;
     if (before !== undefined) this.release(place);
     else this.places.set(ref, place);
     if (place >= this.capacity) this.grow();
-    const { id, exporter, signal } = entry;
-    const { signature, reason, category, names } = failure;
-    const { class: kind, message } = failure.error;
-    const causeKey = `${signal} ${reason} ${exporter} ${category}\n${signature}`;
+    const { at, items, bytes, attempts, isDeleted, tag, sequence, causeKey, namesKey } = facts;
     this.refs[place] = ref;
-    this.times[place] = failure.at;
-    this.items[place] = entry.deletedAt === undefined ? entry.items : -1 - entry.items;
-    this.bytes[place] = entry.bytes;
-    this.attempts[place] = entry.attempts;
-    this.causeOf[place] = this.causes.hold(causeKey, () => ({
-      ...{ signature, exporter, reason, category, signal },
-      error: { class: kind, message },
-    }));
-    const sequence = sequenceOfId(id) ?? 0;
-    const tag = id.slice(0, id.lastIndexOf("-"));
+    this.times[place] = at;
+    this.items[place] = isDeleted ? -1 - items : items;
+    this.bytes[place] = bytes;
+    this.attempts[place] = attempts;
+    this.causeOf[place] = this.causes.hold(causeKey, () => causeOf(entry()));
     this.sequences[place] = sequence;
-    this.tagOf[place] = entryId(tag, sequence) === id ? this.tags.hold(tag, () => tag) : this.tags.holdUnknown();
-    this.namesOf[place] = this.nameLists.hold(namesKey(names), () => names);
+    this.tagOf[place] = tag === "" ? this.tags.holdUnknown() : this.tags.hold(tag, () => tag);
+    this.namesOf[place] = this.nameLists.hold(namesKey, () => entry().failure!.names);
   }
 
   delete(ref: EntryRef): void {
@@ -124,8 +116,9 @@ export class FailureRows {
   count(refs: Iterable<EntryRef>, count: CountRow): void {
     for (const ref of refs) {
       const place = this.places.get(ref);
-      if (place !== undefined)
-        count(this.causes.get(this.causeOf[place]!), ref, this.times[place]!, this.itemsAt(place));
+      if (place === undefined) continue;
+      const cause = this.causes.get(this.causeOf[place]!);
+      count(cause, ref, this.times[place]!, this.itemsAt(place), this.bytes[place]!);
     }
   }
 
@@ -175,8 +168,10 @@ export class FailureRows {
   }
 }
 
-function namesKey(names: readonly string[]): string {
-  return names.length === 1 ? `=${names[0]}` : JSON.stringify(names);
+export function causeOf({ exporter, signal, failure }: Entry): KnownCause {
+  const { signature, reason, category, error } = failure!;
+  const { class: kind, message } = error;
+  return { signature, exporter, reason, category, signal, error: { class: kind, message } };
 }
 
 function grown<T extends Float64Array | Uint32Array | Uint16Array>(column: T, capacity: number): T {

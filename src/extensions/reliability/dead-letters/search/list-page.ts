@@ -25,7 +25,7 @@ const MAX_BYTES_SCANNED = 64 * 1024 * 1024;
  * What is known of dead letters is read when it is first asked for. Most wait for that, which is sooner than to look at each;
  * where there are very many, a page is found without it.
  */
-const MAX_WAIT_MS = 1000;
+const MAX_WAIT_MS = 700;
 
 export interface ListServices {
   readonly indexes: FailureIndexes;

@@ -1,10 +1,11 @@
 import { Batch } from "../../../../plugin.js";
 import type { Entry } from "../../../../runtime/kit.js";
 import { type EntryHead, type EntryInfo, infoOf } from "../format/entry-value.js";
+import { decodeFacts, factsOf } from "../format/failure-facts.js";
 import { unframe, unframeBytes } from "../format/frame.js";
 import { chunkKey, endOfRange, idKey, RANGES, refKey, refOf } from "../format/keys.js";
 import type { Meta } from "../format/meta.js";
-import type { EntryRef, StoredEntry, WantedPayload } from "../store.js";
+import type { EntryRef, StoredEntry, StoredFacts, WantedPayload } from "../store.js";
 import type { LevelDb } from "./level-db.js";
 import { decodeHead, scanKeys, scanRefs, scanRows } from "./scan.js";
 
@@ -112,22 +113,36 @@ export async function failedAfter(
   order: "oldest" | "newest",
   meta: Meta,
 ): Promise<FoundEntry[]> {
-  const lowest = refKey(RANGES.failed, meta.failedHead);
-  const range =
-    order === "oldest"
-      ? { gte: after === undefined ? lowest : refKey(RANGES.failed, after + 1), lt: endOfRange(RANGES.failed) }
-      : {
-          gte: lowest,
-          lt: after === undefined ? endOfRange(RANGES.failed) : refKey(RANGES.failed, after),
-          reverse: true,
-        };
-  const rows = await db.iterator({ ...range, limit }).all();
+  const rows = await db.iterator({ ...failedRange(after, order, meta), limit }).all();
   return rows.map(([key, value]) => {
     const ref = refOf(key);
     const head = decodeHead<EntryHead>(RANGES.failed, ref, value);
     if (head === undefined) throw new UnreadableEntryError(ref);
     return { ref, entry: head.entry, info: infoOf(ref, head, false) };
   });
+}
+
+/** The same, the oldest first, without decoding more than their facts. */
+export async function failedFactsAfter(
+  db: LevelDb,
+  after: EntryRef | undefined,
+  limit: number,
+  meta: Meta,
+): Promise<StoredFacts[]> {
+  const rows = await db.iterator({ ...failedRange(after, "oldest", meta), limit }).all();
+  return rows.map(([key, value]) => {
+    const ref = refOf(key);
+    const read = unframeBytes(RANGES.failed, ref, 0, value);
+    if (read === undefined) throw new UnreadableEntryError(ref);
+    const entry = () => (JSON.parse(read.head.toString()) as EntryHead).entry;
+    return { ref, facts: decodeFacts(read.body) ?? factsOf(entry()), entry };
+  });
+}
+
+function failedRange(after: EntryRef | undefined, order: "oldest" | "newest", { failedHead }: Meta) {
+  const [lowest, end] = [refKey(RANGES.failed, failedHead), endOfRange(RANGES.failed)];
+  if (order === "oldest") return { gte: after === undefined ? lowest : refKey(RANGES.failed, after + 1), lt: end };
+  return { gte: lowest, lt: after === undefined ? end : refKey(RANGES.failed, after), reverse: true };
 }
 
 function pendingEntry(ref: EntryRef, value: Uint8Array, changed: ReadonlyMap<EntryRef, Entry>): FoundEntry {

@@ -1,7 +1,8 @@
 import type { Batch } from "../../../../plugin.js";
 import type { Entry } from "../../../../runtime/kit.js";
 import { adjustAmount, ZERO_AMOUNT } from "../amounts.js";
-import { chunksOf, type EntryInfo, headOf, infoOf, isIndexed } from "../format/entry-value.js";
+import { chunksOf, type EntryHead, type EntryInfo, headOf, infoOf, isIndexed } from "../format/entry-value.js";
+import { encodeFacts } from "../format/failure-facts.js";
 import { frame } from "../format/frame.js";
 import { chunkKey, idKey, META_KEY, quarantineKey, RANGES, refKey } from "../format/keys.js";
 import { encodeMeta, type Meta } from "../format/meta.js";
@@ -77,7 +78,7 @@ export class Transaction {
     const entry = createEntry(fresh, givenId ?? entryId(this.meta.tag, ref), this.meta.exporter);
     const chunks = this.putPayload(ref, entry, fresh.batch);
     const head = { entry, chunks };
-    if (entry.state === "failed") this.writer.put(refKey(RANGES.failed, ref), frame(RANGES.failed, ref, 0, head, []));
+    if (entry.state === "failed") this.putFailed(ref, head);
     if (entry.state === "failed" || isIndexed(entry.id, ref)) this.onlyAdds = false;
     this.indexId(entry.id, ref);
     this.setInfo(ref, infoOf(ref, head, false), entry);
@@ -109,16 +110,17 @@ export class Transaction {
     this.onlyAdds = false;
     const changed = { ...entry, state: info.state };
     const head = headOf(ref, changed, info);
-    const range = info.state === "failed" ? RANGES.failed : RANGES.update;
-    this.writer.put(refKey(range, ref), frame(range, ref, 0, head, []));
-    this.setInfo(ref, infoOf(ref, head, info.changed || range === RANGES.update), changed);
+    const isFailed = info.state === "failed";
+    if (isFailed) this.putFailed(ref, head);
+    else this.writer.put(refKey(RANGES.update, ref), frame(RANGES.update, ref, 0, head, []));
+    this.setInfo(ref, infoOf(ref, head, info.changed || !isFailed), changed);
   }
 
   fail(ref: EntryRef, entry: Entry): void {
     const info = this.requireInfo(ref);
     this.onlyAdds = false;
     const head = headOf(ref, { ...entry, state: "failed" }, info);
-    this.writer.put(refKey(RANGES.failed, ref), frame(RANGES.failed, ref, 0, head, []));
+    this.putFailed(ref, head);
     if (info.changed) this.writer.del(refKey(RANGES.update, ref));
     this.setInfo(ref, infoOf(ref, head, false), head.entry);
     this.meta.failedHead = Math.min(this.meta.failedHead, ref);
@@ -193,6 +195,10 @@ export class Transaction {
     this.setInfo(from, null);
     this.setInfo(ref, infoOf(ref, head, false));
     return { ref, entry: replayed };
+  }
+
+  private putFailed(ref: EntryRef, head: EntryHead): void {
+    this.writer.put(refKey(RANGES.failed, ref), frame(RANGES.failed, ref, 0, head, encodeFacts(head.entry)));
   }
 
   private putPayload(ref: EntryRef, entry: Entry, batch: Batch): number {

@@ -104,6 +104,7 @@ describe.each([
         }
         // All of that was told by the store: nothing had to be read again.
         expect(index.rows).toBe(rows);
+        await expectSame(new FailureIndex(store), store);
         await store.close();
         await place.remove();
       }),

@@ -1,0 +1,80 @@
+import type { Entry } from "../../../../runtime/kit.js";
+import { entryId, sequenceOfId } from "../new-entry.js";
+
+/**
+ * What filters and counts need of a dead letter. It stands behind the head of its value as well, so that a hundred thousand are
+ * gone through without their histories being decoded. Values that an older version wrote have none.
+ */
+export interface FailureFacts {
+  readonly at: number;
+  readonly items: number;
+  readonly bytes: number;
+  readonly attempts: number;
+  /** It was deleted, and can be restored. */
+  readonly isDeleted: boolean;
+  /** What the id is made of; no tag when it is made of something else. */
+  readonly tag: string;
+  readonly sequence: number;
+  /** The same for all that have signal, reason, exporter, category and signature in common, and of no others. */
+  readonly causeKey: string;
+  /** The same for all that have the same names. */
+  readonly namesKey: string;
+}
+
+/** Undefined when it is no dead letter. */
+export function factsOf(entry: Entry): FailureFacts | undefined {
+  const { id, exporter, signal, failure, items, bytes, attempts, deletedAt } = entry;
+  if (failure === undefined) return undefined;
+  const { at, signature, reason, category, names } = failure;
+  const sequence = sequenceOfId(id) ?? 0;
+  const tag = id.slice(0, Math.max(0, id.lastIndexOf("-")));
+  return {
+    ...{ at, items, bytes, attempts, sequence, isDeleted: deletedAt !== undefined },
+    tag: entryId(tag, sequence) === id ? tag : "",
+    causeKey: `${signal} ${reason} ${exporter} ${category}\n${signature}`,
+    namesKey: names.length === 1 ? `=${names[0]}` : JSON.stringify(names),
+  };
+}
+
+/** Version, flags, attempts (4), four numbers (8 each), lengths of tag and cause (4 each), and the texts, names last. */
+const VERSION = 1;
+const DELETED = 1;
+const TEXTS_OFFSET = 46;
+
+/** The bytes behind the head of a dead letter: none when there are no facts. */
+export function encodeFacts(entry: Entry): Uint8Array[] {
+  const facts = factsOf(entry);
+  if (facts === undefined) return [];
+  const { at, items, bytes, attempts, isDeleted, tag, sequence, causeKey, namesKey } = facts;
+  const tagLength = Buffer.byteLength(tag);
+  const causeLength = Buffer.byteLength(causeKey);
+  const body = Buffer.allocUnsafe(TEXTS_OFFSET + tagLength + causeLength + Buffer.byteLength(namesKey));
+  body[0] = VERSION;
+  body[1] = isDeleted ? DELETED : 0;
+  body.writeUInt32LE(attempts >>> 0, 2);
+  for (const [i, number] of [at, items, bytes, sequence].entries()) body.writeDoubleLE(number, 6 + 8 * i);
+  body.writeUInt32LE(tagLength, 38);
+  body.writeUInt32LE(causeLength, 42);
+  body.write(tag, TEXTS_OFFSET);
+  body.write(causeKey, TEXTS_OFFSET + tagLength);
+  body.write(namesKey, TEXTS_OFFSET + tagLength + causeLength);
+  return [body];
+}
+
+/** Undefined when there are none, or none that this version knows: then what stands in the head counts. */
+export function decodeFacts(body: Buffer): FailureFacts | undefined {
+  if (body.length < TEXTS_OFFSET || body[0] !== VERSION) return undefined;
+  const tagEnd = TEXTS_OFFSET + body.readUInt32LE(38);
+  const causeEnd = tagEnd + body.readUInt32LE(42);
+  return {
+    at: body.readDoubleLE(6),
+    items: body.readDoubleLE(14),
+    bytes: body.readDoubleLE(22),
+    sequence: body.readDoubleLE(30),
+    attempts: body.readUInt32LE(2),
+    isDeleted: (body[1]! & DELETED) !== 0,
+    tag: body.toString("utf8", TEXTS_OFFSET, tagEnd),
+    causeKey: body.toString("utf8", tagEnd, causeEnd),
+    namesKey: body.toString("utf8", causeEnd),
+  };
+}
