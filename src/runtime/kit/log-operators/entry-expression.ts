@@ -1,5 +1,6 @@
 import { environmentVariable } from "../environment.js";
-import { type CompiledExpression, compileExpression } from "../expr/expression.js";
+import { compileExpression } from "../expr/expression.js";
+import type { CompiledExpression } from "../expr/operators.js";
 import { ExpressionError } from "../expr/expression-error.js";
 import type { LogEntry } from "./log-entry.js";
 import type { LogValue } from "./log-value.js";
