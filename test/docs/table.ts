@@ -22,6 +22,8 @@ export interface Row {
   readonly runs?: readonly string[];
   /** Declares the tests that do it, or names the file of a test elsewhere. */
   readonly by: ((page: Page) => void) | string;
+  /** Whether they start programs: docs.slow.test.ts has them then. */
+  readonly isSlow?: true;
 }
 
 /** Its SQL is run by test/runtime/cli/outbox/postgres-migration.test.ts, against a real server. */
@@ -33,13 +35,13 @@ const postgres = namesKeys("outbox", "postgres");
  * page with blocks in other languages needs one.
  */
 export const TABLE: readonly Row[] = [
-  { page: "README.md", runs: ["sh", "js", "ts"], by: readme },
+  { page: "README.md", runs: ["sh", "js", "ts"], by: readme, isSlow: true },
   { page: "docs/api.md", runs: ["ts"], by: api },
   { page: "docs/coming-from-the-collector.md", by: namesAllComponents },
   { page: "docs/config-tests.md", runs: ["sh", "yaml"], by: "test/runtime/cli/config-tests/config-tests.test.ts" },
   { page: "docs/count.md", by: namesKeys("count") },
-  { page: "docs/dead-letters.md", runs: ["sh"], by: deadLetters },
-  { page: "docs/embedding.md", runs: ["js"], by: programs },
+  { page: "docs/dead-letters.md", runs: ["sh"], by: deadLetters, isSlow: true },
+  { page: "docs/embedding.md", runs: ["js"], by: programs, isSlow: true },
   { page: "docs/errors.md", by: errors },
   { page: "docs/failover.md", by: namesKeys("failover") },
   { page: "docs/file-log.md", by: namesKeys("file_log") },
@@ -55,7 +57,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/loki.md", by: namesKeys("loki") },
   { page: "docs/ottl.md", runs: ["js"], by: "test/ottl.test.ts" },
   { page: "docs/pii.md", by: pii },
-  { page: "docs/plugins.md", runs: ["js", "sh", "yaml"], by: plugins },
+  { page: "docs/plugins.md", runs: ["js", "sh", "yaml"], by: plugins, isSlow: true },
   { page: "docs/postgres.md", runs: ["sql"], by: postgres },
   { page: "docs/prometheus.md", by: namesKeys("prometheus", "prometheus_remote_write") },
   { page: "docs/rabbitmq.md", by: namesKeys("rabbitmq") },
@@ -67,7 +69,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/runbook.md", runs: ["sh"], by: "test/packaging/prometheus.test.ts" },
   { page: "docs/rxjs-recipes.md", runs: ["js"], by: rxjsRecipes },
   { page: "docs/sampling.md", by: sampling },
-  { page: "docs/testing.md", runs: ["js"], by: nodeTests },
+  { page: "docs/testing.md", runs: ["js"], by: nodeTests, isSlow: true },
   { page: "docs/webhook.md", by: namesKeys("webhook", "sentry") },
   { page: "docs/span-metrics.md", by: namesKeys("span_metrics") },
   { page: "docs/versioning.md", runs: ["js"], by: versioning },

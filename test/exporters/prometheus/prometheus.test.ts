@@ -1,37 +1,16 @@
-import { spawnSync } from "node:child_process";
-import { describe, expect, it, onTestFinished } from "vitest";
-import { prometheusExporter } from "../../../src/exporters/prometheus/prometheus.js";
-import type { Exporter } from "../../../src/plugin.js";
-import { freePort } from "../../../src/runtime/testing/free-port.js";
+import { describe, expect, it } from "vitest";
 import { FakeClock } from "../../support/fake-clock.js";
-import { hasPrometheus, TestPrometheus } from "../../support/prometheus.js";
-import { exporterContext, never } from "../support.js";
-import { at, attributes, BASE_MS, gauge, histogram, metricsBatch, type ResourceMetrics, sum } from "./metrics.js";
-
-const isInstalled = hasPrometheus();
-
-async function start(config: object = {}, context: Parameters<typeof exporterContext>[0] = {}) {
-  const endpoint = `127.0.0.1:${await freePort()}`;
-  const parsed = prometheusExporter.schema.parse({ endpoint, without_scope_info: true, ...config });
-  const exporter: Exporter = prometheusExporter.create(parsed, exporterContext(context));
-  await exporter.start!();
-  onTestFinished(() => exporter.stop!());
-  const url = `http://${endpoint}/metrics`;
-  const scrape = async (headers: Record<string, string> = {}) => (await fetch(url, { headers })).text();
-  return {
-    exporter,
-    endpoint,
-    url,
-    scrape,
-    send: (...all: ResourceMetrics[]) => exporter.send(metricsBatch(...all), never),
-  };
-}
+import { startPrometheusExporter } from "./harness.js";
+import { at, attributes, BASE_MS, gauge, histogram, sum } from "./metrics.js";
 
 const OPEN = { accept: "application/openmetrics-text" };
 
 describe("the prometheus exporter", () => {
   it("shows the last value of every series, with the names of Prometheus", async () => {
-    const { send, scrape } = await start({ namespace: "shop", const_labels: { Region: "eu", route: "never" } });
+    const { send, scrape } = await startPrometheusExporter({
+      namespace: "shop",
+      const_labels: { Region: "eu", route: "never" },
+    });
     await send({
       resource: {
         "service.name": "cart",
@@ -71,7 +50,7 @@ describe("the prometheus exporter", () => {
   });
 
   it("makes labels of scopes and, if asked, of resources", async () => {
-    const { send, scrape } = await start({
+    const { send, scrape } = await startPrometheusExporter({
       without_scope_info: false,
       resource_to_telemetry_conversion: { enabled: true, exclude_service_attributes: true },
     });
@@ -88,7 +67,7 @@ describe("the prometheus exporter", () => {
   });
 
   it("is one series what has the same name and labels, in whatever order, and shows the newest", async () => {
-    const { send, scrape } = await start();
+    const { send, scrape } = await startPrometheusExporter();
     await send({ metrics: [gauge("g", 2, { a: "1", b: "2" }, { timeUnixNano: at(5) })] });
     await send({ metrics: [gauge("g", 1, { b: "2", a: "1" })] });
     await send({ metrics: [gauge("g", 3, { b: 2, a: 1 }, { timeUnixNano: at(6) })] });
@@ -97,7 +76,7 @@ describe("the prometheus exporter", () => {
   });
 
   it("adds up deltas, and rejects one that comes again", async () => {
-    const { send, scrape } = await start();
+    const { send, scrape } = await startPrometheusExporter();
     const delta = (value: number, ms: number) =>
       sum("n", value, {}, { timeUnixNano: at(ms) }, { aggregationTemporality: 1 });
     const more = (ms: number) => histogram("h", [1, 0, 1, 0], 2, { timeUnixNano: at(ms) }, 1);
@@ -113,7 +92,7 @@ describe("the prometheus exporter", () => {
   });
 
   it("says what it cannot show: another type under the same name, no temporality, a name without a character", async () => {
-    const { send } = await start({ add_metric_suffixes: false });
+    const { send } = await startPrometheusExporter({ add_metric_suffixes: false });
     expect(
       await send({
         metrics: [gauge("a", 1), sum("a", 2), sum("b", 1, {}, {}, { aggregationTemporality: 0 }), gauge("温", 1)],
@@ -122,7 +101,7 @@ describe("the prometheus exporter", () => {
   });
 
   it("takes no more series than it may, and rejects the points of the rest", async () => {
-    const { send, scrape } = await start({ max_series: 2 });
+    const { send, scrape } = await startPrometheusExporter({ max_series: 2 });
     const metrics = [1, 2, 3, 4].map((i) => gauge("g", i, { i }));
     expect(await send({ metrics })).toMatchObject({ rejected: 2, message: expect.stringContaining("max_series") });
     expect((await scrape()).match(/^g\{/gm)).toHaveLength(2);
@@ -130,7 +109,7 @@ describe("the prometheus exporter", () => {
 
   it("forgets series that were not updated, and those whose end was told", async () => {
     const clock = new FakeClock();
-    const { send, scrape } = await start({ metric_expiration: "1m" }, { clock });
+    const { send, scrape } = await startPrometheusExporter({ metric_expiration: "1m" }, { clock });
     await send({ metrics: [gauge("old", 1), gauge("ended", 1), gauge("kept", 1)] });
     await clock.advance(59_000);
     await send({ metrics: [gauge("kept", 2), gauge("ended", 0, {}, { flags: 1 })] });
@@ -140,7 +119,7 @@ describe("the prometheus exporter", () => {
   });
 
   it("answers in OpenMetrics with exemplars, if that is enabled and asked for", async () => {
-    const { send, scrape } = await start({ enable_open_metrics: true, send_timestamps: true });
+    const { send, scrape } = await startPrometheusExporter({ enable_open_metrics: true, send_timestamps: true });
     const exemplars = [
       { timeUnixNano: at(0), asDouble: 0.5, traceId: "0102030405060708090a0b0c0d0e0f10", spanId: "0102030405060708" },
     ];
@@ -155,7 +134,7 @@ describe("the prometheus exporter", () => {
   });
 
   it("answers only GET of /metrics, and packs the page for those who can read that", async () => {
-    const { url, send } = await start();
+    const { url, send } = await startPrometheusExporter();
     await send({ metrics: [gauge("g", 1)] });
     expect((await fetch(url, { method: "POST" })).status).toBe(405);
     expect((await fetch(url.replace("/metrics", "/"))).status).toBe(404);
@@ -164,7 +143,7 @@ describe("the prometheus exporter", () => {
   });
 
   it("lets others have their turn while it makes a large page", async () => {
-    const { send, scrape } = await start();
+    const { send, scrape } = await startPrometheusExporter();
     for (let i = 0; i < 50; i++) {
       await send({
         metrics: [
@@ -181,69 +160,5 @@ describe("the prometheus exporter", () => {
     clearInterval(timer);
     expect(page.match(/^g\{/gm)).toHaveLength(20_000);
     expect(turns).toBeGreaterThan(5);
-  });
-
-  it.skipIf(!isInstalled)("gives promtool nothing to complain about", async () => {
-    const { send, scrape } = await start({ without_scope_info: false });
-    await send({
-      resource: { "service.name": "a", "service.instance.id": "b", "x.y": "z" },
-      metrics: [
-        { ...gauge("temperature", 21.5, { room: "a" }), unit: "Cel", description: "How warm it is" },
-        { ...sum("requests", 3, { route: "/" }), description: "How many came" },
-        histogram("latency", [1, 1, 1, 1], 4),
-      ],
-    });
-    const { status, stdout, stderr } = spawnSync("promtool", ["check", "metrics"], {
-      input: await scrape(),
-      encoding: "utf8",
-    });
-    expect([status, stdout, stderr]).toEqual([0, "", ""]);
-  });
-
-  it.skipIf(!isInstalled)("shows a real Prometheus the numbers that were sent", async () => {
-    const { send, endpoint } = await start();
-    const exponential = {
-      name: "sizes",
-      exponentialHistogram: {
-        aggregationTemporality: 2,
-        dataPoints: [
-          {
-            timeUnixNano: at(0),
-            count: 6,
-            sum: 20,
-            scale: 0,
-            zeroCount: 1,
-            positive: { offset: 0, bucketCounts: [2, 3] },
-          },
-        ],
-      },
-    };
-    const summary = {
-      name: "waits",
-      summary: {
-        dataPoints: [{ timeUnixNano: at(0), count: 9, sum: 4.5, quantileValues: [{ quantile: 0.99, value: 2.25 }] }],
-      },
-    };
-    await send({
-      resource: { "service.name": "cart", "service.instance.id": "1" },
-      metrics: [
-        gauge("g", -0.25),
-        sum("n", 9_007_199_254_740_991),
-        histogram("h", [1, 2, 0, 4], 12.5),
-        exponential,
-        summary,
-      ],
-    });
-    const prometheus = await TestPrometheus.start([endpoint]);
-    const value = (query: string) => prometheus.query(query).then((found) => Object.values(found)[0]);
-    await expect.poll(() => value("up")).toBe("1");
-    await expect.poll(() => value('g{job="cart",instance="1"}')).toBe("-0.25");
-    expect(await value("n_total")).toBe("9007199254740991");
-    expect(await value('h_seconds_bucket{le="1"}')).toBe("3");
-    expect(await value("h_seconds_sum")).toBe("12.5");
-    expect(await value("histogram_quantile(0.25, h_seconds_bucket)")).toBe("0.4375");
-    expect([await value("sizes_count"), await value("sizes_sum")]).toEqual(["6", "20"]);
-    expect(await value('waits{quantile="0.99"}')).toBe("2.25");
-    expect(await value("target_info")).toBe("1");
   });
 });

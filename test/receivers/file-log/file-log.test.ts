@@ -14,7 +14,6 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { Batch, batchToJson, Refusal } from "../../../src/plugin.js";
 import { ACCEPTED } from "../../../src/runtime/kit.js";
-import { bodies } from "../../support/telemetry/batches.js";
 import { until } from "../../support/until.js";
 import { keepingLogger, LogFiles } from "./harness.js";
 
@@ -354,39 +353,6 @@ describe("bad input", () => {
     writeFileSync(files.path("c.log"), "c\n");
     await until(() => expect(files.bodies).toContain("c"));
     if (process.getuid?.() !== 0) await until(() => expect(lines.join()).toContain("secret.log"));
-  });
-
-  it("cuts a line of 200 MB, and passes over a hole of a gigabyte, with bounded memory", async () => {
-    const files = new LogFiles();
-    const part = "x".repeat(20 * 1024 * 1024);
-    for (let i = 0; i < 10; i++) appendFileSync(files.path("long.log"), part);
-    appendFileSync(files.path("long.log"), "\nbehind the line\n");
-    writeFileSync(files.path("hole.log"), "");
-    truncateSync(files.path("hole.log"), 1024 * 1024 * 1024);
-    appendFileSync(files.path("hole.log"), "behind the hole\n");
-    let [bytes, most] = [0, 0];
-    const last: unknown[] = [];
-    files.intake.accept = async (batch) => {
-      bytes += batch.byteLength;
-      most = Math.max(most, process.memoryUsage().arrayBuffers);
-      if (batch.byteLength < 1000) last.push(...bodies(batch));
-      return ACCEPTED;
-    };
-    const before = process.memoryUsage().arrayBuffers;
-    await files.start();
-    await until(() => expect(last.toSorted()).toEqual(["behind the hole", "behind the line"]));
-    expect(bytes).toBeGreaterThan(200 * 1024 * 1024);
-    expect(most - before).toBeLessThan(100 * 1024 * 1024);
-  });
-
-  it("reads thousands of files with few of them open", async () => {
-    const files = new LogFiles();
-    for (let i = 0; i < 1500; i++) writeFileSync(files.path(`${i}.log`), `line of ${i}\n`);
-    await files.start({ max_concurrent_files: 10 });
-    await until(() => expect(files.bodies).toHaveLength(1500));
-    appendFileSync(files.path("1234.log"), "more\n");
-    await until(() => expect(files.bodies.at(-1)).toBe("more"));
-    expect(files.bodies).toHaveLength(1501);
   });
 
   it("reads all again when the file of offsets is damaged, and says so", async () => {

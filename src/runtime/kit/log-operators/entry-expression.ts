@@ -1,7 +1,7 @@
 import { environmentVariable } from "../environment.js";
 import { compileExpression } from "../expr/expression.js";
-import type { CompiledExpression } from "../expr/operators.js";
 import { ExpressionError } from "../expr/expression-error.js";
+import type { CompiledExpression } from "../expr/operators.js";
 import type { LogEntry } from "./log-entry.js";
 import type { LogValue } from "./log-value.js";
 

@@ -1,22 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { storageConformance } from "../../../../src/testing.js";
-import { keyring } from "./encryption/keys.js";
 import { newEntry } from "./entries.js";
 import { makePlace } from "./level-harness.js";
 
-describe.each(["fsync", "interval", "process"] as const)("LevelStore (%s)", (durability) => {
+describe("LevelStore (fsync)", () => {
   const storage = () => {
     const place = makePlace();
-    const create = () => place.store({ durability });
-    return { create, again: create, remove: place.remove };
-  };
-  for (const { name, run } of storageConformance(storage)) it(name, run);
-});
-
-describe("LevelStore (encrypted)", () => {
-  const storage = () => {
-    const place = makePlace();
-    const create = () => place.store({}, { keyring: keyring("a") });
+    const create = () => place.store({ durability: "fsync" });
     return { create, again: create, remove: place.remove };
   };
   for (const { name, run } of storageConformance(storage)) it(name, run);

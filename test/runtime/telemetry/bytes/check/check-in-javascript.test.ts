@@ -31,7 +31,7 @@ describe.each(SIGNALS)("the check of %s without WebAssembly", (signal) => {
         const expected = outcome(() => checkRequest(signal, pieces, bytes.length));
         expect(outcome(() => checkInJavaScript(signal, pieces, bytes.length, 1_000_000))).toBe(expected);
       }),
-      runs(1000),
+      runs(400),
     );
   });
 
@@ -44,7 +44,7 @@ describe.each(SIGNALS)("the check of %s without WebAssembly", (signal) => {
         if (isRefused(checkInJavaScript, most)) expect(isRefused(checkRequest, most)).toBe(true);
         if (isRefused(checkRequest, 2 * most)) expect(isRefused(checkInJavaScript, most)).toBe(true);
       }),
-      runs(200),
+      runs(100),
     );
   });
 });

@@ -133,7 +133,7 @@ describe.each(SIGNALS)("the check of %s", (signal) => {
         bytes[otherAt] = otherByte;
         expect(typeof checked(signal, [bytes])).toBe(naiveCheck(signal, bytes) === undefined ? "string" : "number");
       }),
-      runs(2000),
+      runs(800),
     );
   });
 
@@ -146,7 +146,7 @@ describe.each(SIGNALS)("the check of %s", (signal) => {
         for (const [at, byte] of changed) if (bytes.length > 0) bytes[at % bytes.length] = byte;
         expect(checked(signal, cut(bytes, cuts))).toBe(checked(signal, [bytes]));
       }),
-      runs(200),
+      runs(100),
     );
   });
 });
