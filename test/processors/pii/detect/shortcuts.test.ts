@@ -4,6 +4,7 @@ import { batchFromJson } from "../../../../src/plugin.js";
 import { piiSchema } from "../../../../src/processors/pii/config.js";
 import { groups } from "../../../../src/processors/pii/detect/numbers/digit-groups.js";
 import { findIpv4, findPlainIpv4 } from "../../../../src/processors/pii/detect/numbers/ipv4.js";
+import { findInGroups, isPlainNumber } from "../../../../src/processors/pii/detect/numbers/numbers.js";
 import { scan } from "../../../../src/processors/pii/detect/scan.js";
 import { mayFollowWord, NO_WORD, wordEndingAt } from "../../../../src/processors/pii/detect/secrets/secret-words.js";
 import { DETECTORS } from "../../../../src/processors/pii/detect/text/detectors.js";
@@ -72,6 +73,37 @@ describe("what a detector skips", () => {
           .toString("latin1")
           .toLowerCase();
         expect(followsWord(b, p, set)).toBe(set.pattern.test(window));
+      }),
+      runs(300),
+    );
+  });
+
+  it("is no number in one piece that is anything", () => {
+    const before = textOf(
+      ["tel", "card", "id", "ssn", "nhs", "n", "+", "=", "#rec", "steuer-id", "call me"],
+      ["", " ", ":", "="],
+    );
+    const number = fc.oneof(
+      fc.stringMatching(/^[0-9]{8,19}$/),
+      fc.constantFrom("4111111111111111", "378282246310005", "6304000000000000", "185057800608491", "269054958815780"),
+      fc.constantFrom(
+        "110105199001011232",
+        "078051120",
+        "9434765919",
+        "86095742719",
+        "101010101010101",
+        "0046701234567",
+      ),
+    );
+    fc.assert(
+      fc.property(before, number, fc.constantFrom("", ",", ";", "]"), (text, digits, after) => {
+        const b = Buffer.from(`${text}${digits}${after}`);
+        const p = Buffer.byteLength(text);
+        matches.begin(0, b.length, 0, ALL);
+        const isPlain = isPlainNumber(b, p, digits.length);
+        groups.read(b, p, b.length);
+        findInGroups(b, 0);
+        if (isPlain) expect(matches.count).toBe(0);
       }),
       runs(300),
     );

@@ -46,6 +46,17 @@ class DigitGroups {
     this.digits = digits;
   }
 
+  /** The one group [start, stop), and nothing tied to it. */
+  set(start: number, stop: number): void {
+    this.count = 1;
+    this.starts[0] = start;
+    this.ends[0] = stop;
+    this.separators[0] = 0;
+    this.digits = stop - start;
+    this.wordAt = -1;
+    this.resumeAt = stop;
+  }
+
   size(i: number): number {
     return this.ends[i]! - this.starts[i]!;
   }

@@ -90,6 +90,11 @@ export function findNationalId(b: Uint8Array, i: number): number {
   return 0;
 }
 
+/** Could a number in one piece that begins with this digit be one, without a word before it that says so? */
+export function mayBeNationalId(first: number, size: number): boolean {
+  return size === 15 ? beginsNir(first) : size === 18;
+}
+
 /** Men and women: so few long numbers begin like that that the others need not be read. */
 function beginsNir(c: number): boolean {
   return c === ONE || c === TWO;

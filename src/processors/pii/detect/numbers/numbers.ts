@@ -1,14 +1,25 @@
-import { BLANK, DASH, DOT } from "../text/ascii.js";
-import { CHARACTER_BITS, DIGIT, isAt, isBefore, LETTER, SEPARATOR, WORD } from "../text/characters.js";
-import { IPV4, MAC, NATIONAL_ID, PAYMENT_CARD, PHONE, SSN } from "../text/detectors.js";
+import { BLANK, DASH, DOT, PLUS } from "../text/ascii.js";
+import { CHARACTER_BITS, DIGIT, isAt, isBefore, LETTER, runEnd, SEPARATOR, WORD } from "../text/characters.js";
+import {
+  HINT_NATIONAL_ID,
+  HINT_PHONE,
+  HINT_SSN,
+  IPV4,
+  MAC,
+  NATIONAL_ID,
+  PAYMENT_CARD,
+  PHONE,
+  SSN,
+} from "../text/detectors.js";
+import { followsLabel } from "../text/lookback.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { work } from "../text/work.js";
 import { groups } from "./digit-groups.js";
 import { findIpv4, findPlainIpv4 } from "./ipv4.js";
 import { findSpacedNino } from "./lettered-ids.js";
 import { findMac } from "./mac.js";
-import { findNationalId, isEnabled } from "./national-ids.js";
-import { findPaymentCard } from "./payment-card.js";
+import { findNationalId, isEnabled, mayBeNationalId } from "./national-ids.js";
+import { findPaymentCard, mayBeCard } from "./payment-card.js";
 import { findPhone } from "./phone.js";
 import { findSsn } from "./ssn.js";
 
@@ -22,13 +33,15 @@ export type FindInWord = (b: Uint8Array, p: number) => number;
 export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): number {
   const { floor, end } = matches;
   if (isBefore(b, p, floor, WORD)) return findInWord(b, p);
+  const digitsEnd = runEnd(b, p + 1, end, DIGIT);
+  if (!isAt(b, digitsEnd, end, SEPARATOR | WORD)) return findInNumber(b, p, digitsEnd);
   if (isAt(b, p + 1, end, DIGIT)) {
     const found = findPairs(b, p);
     if (found !== NOT_FOUND) return found;
   }
   const stop = endIfTooShort(b, p, end);
   if (stop > 0) return isAt(b, stop, end, LETTER) ? findInWord(b, p) : stop; // 7c9f
-  const address = matches.isEnabled(IPV4) ? findPlainIpv4(b, p) : NOT_FOUND;
+  const address = b[digitsEnd] === DOT && matches.isEnabled(IPV4) ? findPlainIpv4(b, p) : NOT_FOUND;
   if (address !== NOT_FOUND) return address;
   groups.read(b, p, end);
   work.spent += GROUP_COST * groups.count;
@@ -37,6 +50,28 @@ export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): n
   if (groups.wordAt < matches.lastEnd) return Math.max(groups.resumeAt, matches.lastEnd);
   return findInWord(b, groups.wordAt);
 }
+
+/** A number in one piece, with nothing tied to it or behind it that could be part of it: most of them are ids and times. */
+function findInNumber(b: Uint8Array, p: number, stop: number): number {
+  const size = stop - p;
+  if (size < 8 || size > MAX_DIGITS) return stop;
+  work.spent += GROUP_COST;
+  if (isPlainNumber(b, p, size)) return stop;
+  groups.set(p, stop);
+  findInGroups(b, 0);
+  return stop;
+}
+
+/** No number in one piece has more. */
+const MAX_DIGITS = 19;
+
+/** Is a number of so many digits none of those that are known by their digits, and says no sign, word or key before it what it is? */
+export function isPlainNumber(b: Uint8Array, p: number, size: number): boolean {
+  if ((matches.hints & NUMBER_HINTS) !== 0 || b[p - 1] === PLUS || mayBeCard(b, p, size)) return false;
+  return !mayBeNationalId(b[p]!, size) && !followsLabel(b, p);
+}
+
+const NUMBER_HINTS = HINT_PHONE | HINT_SSN | HINT_NATIONAL_ID;
 
 /** What begins with a pair of digits and goes on in pairs: a hardware address, or 12 34 56 with letters around it. */
 function findPairs(b: Uint8Array, p: number): number {
@@ -68,7 +103,7 @@ function endIfTooShort(b: Uint8Array, p: number, end: number): number {
 }
 
 /** Looks at the groups from `i` on; gives the group to go on with. */
-function findInGroups(b: Uint8Array, i: number): number {
+export function findInGroups(b: Uint8Array, i: number): number {
   let next = 0;
   if (i + 4 <= groups.count && matches.isEnabled(IPV4)) next = findIpv4(b, i);
   if (next !== 0) return next;

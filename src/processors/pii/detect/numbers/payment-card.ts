@@ -44,6 +44,12 @@ const byFirstFour = (ranges: typeof RANGES) =>
 const ISSUERS = byFirstFour(RANGES);
 const LABELLED_ISSUERS = byFirstFour(LABELLED_RANGES);
 
+/** A bit for each length that numbers have which begin with these four digits, without a word before them; the lowest is for 12. */
+const LENGTHS_BY_FIRST_FOUR = new Uint8Array(10_000);
+for (const { lowest, highest, lengths } of ISSUERS)
+  for (let first4 = lowest; first4 <= highest; first4++)
+    for (const length of lengths) LENGTHS_BY_FIRST_FOUR[first4]! |= 1 << (length - 12);
+
 const CARD_WORDS = labelWords(["card", "\\bpan\\b", "\\bcc\\b", "karte", "carte", "tarjeta", "uatp", "maestro"]);
 
 /** How the digits are grouped on cards. */
@@ -71,6 +77,15 @@ export function findPaymentCard(b: Uint8Array, i: number): number {
   return 0;
 }
 
+/** Have numbers of an issuer so many digits, and begin like the one at `p`? */
+export function mayBeCard(b: Uint8Array, p: number, size: number): boolean {
+  return size >= 12 && size <= 19 && ((LENGTHS_BY_FIRST_FOUR[firstFour(b, p)]! >> (size - 12)) & 1) === 1;
+}
+
+function firstFour(b: Uint8Array, p: number): number {
+  return (b[p]! - 48) * 1000 + (b[p + 1]! - 48) * 100 + (b[p + 2]! - 48) * 10 + b[p + 3]! - 48;
+}
+
 function addIfCard(b: Uint8Array, from: number, to: number): number {
   if (!groups.isDetachedAfter(to) || !passesLuhn(b, from, to) || !isCard(b, from, to)) return 0;
   matches.add(PAYMENT_CARD, groups.starts[from]!, groups.ends[to - 1]!);
@@ -78,8 +93,7 @@ function addIfCard(b: Uint8Array, from: number, to: number): number {
 }
 
 function isCard(b: Uint8Array, from: number, to: number): boolean {
-  const start = groups.starts[from]!; // its group has four digits or more
-  const first4 = (b[start]! - 48) * 1000 + (b[start + 1]! - 48) * 100 + (b[start + 2]! - 48) * 10 + b[start + 3]! - 48;
+  const first4 = firstFour(b, groups.starts[from]!); // its group has four digits or more
   const length = groups.total(from, to);
   if (isIssued(ISSUERS, first4, length)) return true;
   const isGrouped = to - from > 1 && length === 15;

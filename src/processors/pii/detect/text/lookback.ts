@@ -56,6 +56,12 @@ export function followsWord(b: Uint8Array, p: number, { pattern, bit }: LabelWor
   return pattern.test(latin1(b, seenStart, p).toLowerCase());
 }
 
+/** May any word of any set stand shortly before the digit at `p`? */
+export function followsLabel(b: Uint8Array, p: number): boolean {
+  if (seenScan !== matches.scan || seenAt !== p) lookBack(b, p);
+  return seenBits !== 0;
+}
+
 /** What is before the number that was asked about last: several sets are asked in turn. */
 let seenScan = -1;
 let seenAt = -1;
