@@ -85,6 +85,7 @@ const TABLE: Readonly<Record<string, readonly [string, ProcessorConformanceOptio
     ["finds nothing to do", { config: { actions: [{ key: "absent", action: "delete" }] } }],
   ],
   resource: [["edits", { config: { attributes: [{ key: "service.name", value: "x", action: "upsert" }] } }]],
+  spanmetrics: [["passes all on", { config: { metrics_exporter: "debug" } }]],
   resource_detection: [
     ["knows the system", { config: { detectors: ["system"], system: { hostname_sources: ["os"] } } }],
     ["finds nothing", { config: { detectors: ["heroku"], override: false } }],

@@ -266,6 +266,11 @@ export interface ProcessorFactory<Config = unknown> extends FactoryBase<"process
   maxHeldBytes?(config: Config): HeldBytesLimit;
   create(config: Config, context: ProcessorContext): Processor;
   /**
+   * @internal For processors that pass everything on and make something else of it beside that: a connector gets a copy of all
+   * that comes, with the same config, and the exporter of that id what the connector makes.
+   */
+  beside?(config: Config): { readonly connector: ConnectorFactory; readonly exporter: NamedExporter };
+  /**
    * What is done to batches of this pipeline that were dead letters and are sent again; they do not pass it again.
    * For processors that bring old data up to date.
    */
@@ -280,6 +285,12 @@ export interface ExporterFactory<Config = unknown> extends FactoryBase<"exporter
   /** @internal Why, with this config, it cannot take a signal that it takes with others; undefined when it can. */
   refusesSignal?(config: Config, signal: Signal): string | undefined;
   create(config: Config, context: ExporterContext): Exporter;
+}
+
+/** An exporter that a processor's config names, and the path of the name in that config. */
+export interface NamedExporter {
+  readonly id: string;
+  readonly path: readonly string[];
 }
 
 /** A pipeline that a connector's config names, and the path of the name in that config. */

@@ -238,6 +238,11 @@ export const BUILTINS: readonly Builtin[] = [
     load: async () => (await import("../../exporters/nats/nats.js")).natsExporter,
   },
   {
+    kind: "processor",
+    types: ["spanmetrics"],
+    load: async () => (await import("../../connectors/spans/span-metrics/span-metrics.js")).spanMetricsProcessor,
+  },
+  {
     kind: "connector",
     types: ["span_metrics", "spanmetrics"],
     load: async () => (await import("../../connectors/spans/span-metrics/span-metrics.js")).spanMetrics,

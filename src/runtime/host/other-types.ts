@@ -90,7 +90,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     nop: "leave it out: a pipeline needs a receiver that brings data",
   },
   processor: {
-    spanmetrics: "it became the connector span_metrics: exporter of the pipeline of traces, receiver of one of metrics",
     servicegraph:
       "it became the connector servicegraph: exporter of the pipeline of traces, receiver of one of metrics",
     routing: "it became the connector routing: exporter of this pipeline, receiver of those it chooses among",

@@ -12,11 +12,13 @@ import type {
   Intake,
   Processor,
   ProcessorContext,
+  ProcessorFactory,
   Receiver,
 } from "../contract/component.js";
 import { refusalOfSetback } from "../contract/dead-letter.js";
 import { errorMessage } from "../contract/error-message.js";
 import type { Logger, Metrics } from "../contract/observability.js";
+import { statefulProcessor } from "../contract/operators/stateful-processor.js";
 import type {
   Journal,
   JournalFactory,
@@ -27,6 +29,7 @@ import type {
 } from "../contract/outlet.js";
 import type { GraphPlan, PlannedComponent, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
 import { uncheckedExporterSettingsSchema } from "../contract/schema/exporter-settings.js";
+import { StartError } from "../contract/start-error.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
 import { batchingByPipeline } from "./batching.js";
 import { nodeId, processorNodeId } from "./describe-graph.js";
@@ -240,6 +243,7 @@ class GraphBuilder {
   private processorsOf(pipeline: PlannedPipeline): Processor[] {
     return pipeline.processors.map((id, index) => {
       const spec = this.plan.processors.get(id)!;
+      if (spec.factory.beside !== undefined) return this.passAndCopy(this.runBeside(spec, pipeline.signal));
       const context = this.processorContext(id, pipeline, index);
       const create = () => spec.factory.create(spec.config, context);
       const onSetback = untreatedPiiWarning(this.plan, pipeline, index, context.logger);
@@ -328,21 +332,65 @@ class GraphBuilder {
     });
     const consumers = new Map(targets.map((id) => [id, this.entryOf(id, node)]));
     const output = routeToTargets(consumers, this.createMemory());
-    const journal = this.createConnectorJournal(spec, from);
-    if (journal === undefined) return this.addRunningPipeline(this.connectors, key, [operator], output);
-    const name = connectorJournalName(spec.id);
-    return this.addRun(this.connectors, key, this.runAroundJournal(journal, name, [], [operator], output));
+    const owner = { id: spec.id, path: ["connectors", spec.id] };
+    const journal = this.createConnectorJournal("connector", owner, spec.factory.wantsJournal?.(spec.config), from);
+    return this.addConnector(key, operator, output, journal);
   }
 
-  private createConnectorJournal(spec: PlannedComponent<ConnectorFactory>, signal: Signal): Journal | undefined {
-    if (spec.factory.wantsJournal === undefined) return undefined;
-    const durable = spec.factory.wantsJournal(spec.config) ? "auto" : "off";
-    const pipeline = connectorJournalName(spec.id);
-    return this.addJournal(
-      { pipeline, signal, durable, windowBytes: CONNECTOR_WINDOW_BYTES, letsGoOfPayloads: true },
-      { id: spec.id, path: ["connectors", spec.id] },
-      `journal of connector ${spec.id}`,
-    );
+  private addConnector(
+    key: string,
+    operator: Processor,
+    output: DeliveryConsumer,
+    journal: { readonly name: string; readonly journal: Journal } | undefined,
+  ): RunningPipeline {
+    if (journal === undefined) return this.addRunningPipeline(this.connectors, key, [operator], output);
+    const run = this.runAroundJournal(journal.journal, journal.name, [], [operator], output);
+    return this.addRun(this.connectors, key, run);
+  }
+
+  /** Undefined for a connector that never wants one. */
+  private createConnectorJournal(
+    kind: "connector" | "processor",
+    owner: JournalOwner,
+    isWanted: boolean | undefined,
+    signal: Signal,
+  ): { readonly name: string; readonly journal: Journal } | undefined {
+    if (isWanted === undefined) return undefined;
+    const name = connectorJournalName(kind, owner.id);
+    const durable = isWanted ? "auto" : "off";
+    const settings = { signal, durable, windowBytes: CONNECTOR_WINDOW_BYTES, letsGoOfPayloads: true } as const;
+    const journal = this.addJournal({ pipeline: name, ...settings }, owner, `journal of ${kind} ${owner.id}`);
+    return journal && { name, journal };
+  }
+
+  /** The connector beside a processor, which all pipelines with that processor share, and the exporter behind it. */
+  private runBeside(spec: PlannedComponent<ProcessorFactory>, from: Signal): RunningPipeline {
+    const key = `processor ${spec.id}`;
+    const existing = this.connectors.get(key);
+    if (existing !== undefined) return existing;
+    const { connector, exporter } = spec.factory.beside!(spec.config);
+    const [{ to }] = connector.routes as [ConnectorFactory["routes"][number]];
+    const ending = this.plan.pipelines.find((one) => one.signal === to && one.exporters.includes(exporter.id));
+    const outlet = this.exporters.get(exporter.id)?.outlet;
+    if (outlet === undefined || ending === undefined) {
+      const message = `no pipeline of ${to} has the exporter ${exporter.id}`;
+      throw new ComponentCreateError(spec, new StartError(message, exporter.path));
+    }
+    const context = { ...this.contextOf(spec.id, "processor"), from, to, targets: [], isAvailable: () => true };
+    const create = () => connector.create(spec.config, context);
+    const operator = this.isolateComponent(spec, "processor", from, create, { to });
+    const output: DeliveryConsumer = (delivery) => outlet.accept(delivery, ending.id);
+    const owner = { id: spec.id, path: ["processors", spec.id] };
+    const journal = this.createConnectorJournal("processor", owner, connector.wantsJournal?.(spec.config), from);
+    return this.addConnector(key, operator, output, journal);
+  }
+
+  /** What a processor before it took out of the pipeline is not copied. */
+  private passAndCopy({ consume }: RunningPipeline): Processor {
+    return statefulProcessor((out) => {
+      const offer = fanOut([consume, (delivery) => out.next(delivery)], this.createMemory());
+      return { next: (delivery) => (delivery.setback === undefined ? offer(delivery) : out.next(delivery)) };
+    });
   }
 
   private addRunningPipeline(

@@ -56,18 +56,27 @@ function stepsByPipeline(plan: GraphPlan, contextOf: ContextOf): StepsByPipeline
     });
     byPipeline.set(pipeline.id, [...new Set([...inheritedSteps, ...ownSteps])]);
   }
+  const addJournalOf = (name: string, isFeeding: (pipeline: PlannedPipeline) => boolean) => {
+    const steps = plan.pipelines.filter(isFeeding).flatMap(({ id }) => byPipeline.get(id)!);
+    byPipeline.set(name, [...new Set(steps)]);
+  };
   for (const [id, { factory }] of plan.connectors) {
     if (factory.wantsJournal === undefined) continue;
-    const feeding = plan.pipelines.filter(({ exporters }) => exporters.includes(id));
-    const steps = feeding.flatMap((pipeline) => byPipeline.get(pipeline.id)!);
-    byPipeline.set(connectorJournalName(id), [...new Set(steps)]);
+    addJournalOf(connectorJournalName("connector", id), ({ exporters }) => exporters.includes(id));
+  }
+  for (const [id, { factory }] of plan.processors) {
+    if (factory.beside === undefined) continue;
+    addJournalOf(connectorJournalName("processor", id), ({ processors }) => processors.includes(id));
   }
   return byPipeline;
 }
 
-/** What stands for a pipeline in the journal of a connector: the name of no pipeline, as those begin with a signal. */
-export function connectorJournalName(connector: string): string {
-  return `connector/${connector}`;
+/**
+ * What stands for a pipeline in the journal of a connector, or of one beside a processor: the name of no pipeline, as those
+ * begin with a signal.
+ */
+export function connectorJournalName(kind: "connector" | "processor", id: string): string {
+  return `${kind}/${id}`;
 }
 
 /** Pipelines come after those that feed them. */

@@ -14,7 +14,7 @@ describe("types that Sluice has not", () => {
 
   it("advises by type, in either spelling", () => {
     expect(adviceOnType("exporter", "logzio")).toMatch(/otlp_http/);
-    expect(adviceOnType("processor", "span_metrics")).toMatch(/connector/);
+    expect(adviceOnType("processor", "service_graph")).toMatch(/connector/);
     expect(adviceOnType("exporter", "splunk_hec")).toBe(adviceOnType("exporter", "splunkhec"));
     expect(adviceOnType("receiver", "docker_stats")).toMatch(/keep a Collector/);
     expect(adviceOnType("exporter", "debgu")).toBeUndefined();

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { deprecated, duration, ignored, section, unsupported } from "../../../plugin.js";
+import { duration, ignored, section, unsupported } from "../../../plugin.js";
 import { type DurationsKind, explicitDurations, exponentialDurations } from "../durations.js";
 
 /** An attribute by which spans are told apart. */
@@ -77,11 +77,13 @@ const histogram = z.strictObject({
   dimensions: dimensions("More dimensions of durations."),
 });
 
-const flushKeys = {
-  metrics_flush_interval: duration()
-    .default(60_000)
-    .refine((ms) => ms > 0, "expected more than 0")
-    .meta({ description: "How often the metrics are handed on." }),
+const flushInterval = (ms: number) =>
+  duration()
+    .default(ms)
+    .refine((given) => given > 0, "expected more than 0")
+    .meta({ description: "How often the metrics are handed on." });
+
+const sharedKeys = {
   aggregation_temporality: z
     .string()
     .default("AGGREGATION_TEMPORALITY_CUMULATIVE")
@@ -103,7 +105,8 @@ const flushKeys = {
 
 export const spanMetricsSchema = z
   .strictObject({
-    ...flushKeys,
+    ...sharedKeys,
+    metrics_flush_interval: flushInterval(60_000),
     calls_dimensions: dimensions("More dimensions of the number of calls."),
     exclude_dimensions: z.array(z.string()).nullish().meta({ description: "Usual dimensions that are not wanted." }),
     histogram: section(histogram).prefault({}).meta({ description: "The histogram of durations." }),
@@ -190,17 +193,14 @@ export const spanMetricsSchema = z
 /** What the processor of the same name took, which the Collector has removed. */
 export const spanMetricsProcessorSchema = z
   .strictObject({
-    ...flushKeys,
+    ...sharedKeys,
     metrics_exporter: z.string().min(1).meta({ description: "The exporter that gets the metrics." }),
     latency_histogram_buckets: z
       .array(duration())
       .nullish()
       .meta({ description: "Upper bounds of the histogram's buckets, as durations." }),
     namespace: z.string().default("").meta({ description: "Stands in front of the metrics' names." }),
-    metrics_flush_interval: deprecated(
-      flushKeys.metrics_flush_interval.default(15_000),
-      "use the connector span_metrics",
-    ),
+    metrics_flush_interval: flushInterval(15_000),
     resource_attributes: ignored("metrics always have the attributes of their resource"),
     resource_attributes_cache_size: ignored("max_series bounds what is kept"),
     skip_sanitize_label: ignored("names become those of Prometheus where they are sent to it"),

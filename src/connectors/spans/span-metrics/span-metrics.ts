@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { hostname } from "node:os";
-import { type ComponentContext, defineConnector, type Processor } from "../../../plugin.js";
+import { type ComponentContext, defineConnector, defineProcessor, eachBatch, type Processor } from "../../../plugin.js";
 import { aggregatingProcessor } from "../aggregating-processor.js";
-import { type SpanMetricsConfig, spanMetricsSchema } from "./config.js";
+import { type SpanMetricsConfig, spanMetricsProcessorSchema, spanMetricsSchema } from "./config.js";
 import { SpanAggregation } from "./span-aggregation.js";
 
 /** Counts spans and their durations; see `SpanAggregation` for what is counted and `aggregatingProcessor` for what is owed. */
@@ -13,10 +13,22 @@ export const spanMetrics = defineConnector<SpanMetricsConfig>({
   routes: [{ from: "traces", to: "metrics" }],
   schema: spanMetricsSchema,
   wantsJournal: ({ isDurable }) => isDurable,
-  create: spanMetricsProcessor,
+  create: countingProcessor,
 });
 
-function spanMetricsProcessor(config: SpanMetricsConfig, context: ComponentContext): Processor {
+type ProcessorConfig = SpanMetricsConfig & { readonly exporter: string };
+
+/** What the connector was before there were connectors: it counts what passes it. */
+export const spanMetricsProcessor = defineProcessor<ProcessorConfig>({
+  type: "spanmetrics",
+  summary: "Passes spans on, and gives an exporter metrics of them; the connector span_metrics takes its place.",
+  signals: ["traces"],
+  schema: spanMetricsProcessorSchema,
+  create: () => eachBatch((batch) => batch),
+  beside: ({ exporter }) => ({ connector: spanMetrics, exporter: { id: exporter, path: ["metrics_exporter"] } }),
+});
+
+function countingProcessor(config: SpanMetricsConfig, context: ComponentContext): Processor {
   const { flushIntervalMs } = config;
   const instance = instanceId(context.id);
   return aggregatingProcessor(() => new SpanAggregation(config, instance), { flushIntervalMs, context });

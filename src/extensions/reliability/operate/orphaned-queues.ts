@@ -63,7 +63,7 @@ function adviceOn(queue: string): string {
 
 function journalOwner(queue: string): string {
   const name = queue.slice(JOURNAL_PREFIX.length);
-  return name.startsWith("connector/") ? name.replace("/", " ") : `pipeline ${name}`;
+  return /^(connector|processor)\//.test(name) ? name.replace("/", " ") : `pipeline ${name}`;
 }
 
 /** No exporter has a directory of that name: it was moved, or is a copy. */

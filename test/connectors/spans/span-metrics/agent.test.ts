@@ -43,6 +43,41 @@ it("answers before a flush, and counts after an abrupt end what it has acknowled
   expect(third.batches).toEqual([]);
 });
 
+it("counts spans that pass the processor spanmetrics, for the exporter it names", async () => {
+  const exporter = collectingExporter();
+  const { agent, hand } = await startFed(
+    (queues) => `
+exporters: {collect: , nop: }
+processors: {spanmetrics: {metrics_exporter: collect, dimensions: [{name: region, default: eu}]}}
+extensions: {reliability: {directory: ${JSON.stringify(queues)}}}
+service:
+  extensions: [reliability]
+  pipelines:
+    traces: {receivers: [hand], processors: [spanmetrics], exporters: [nop]}
+    metrics: {receivers: [hand], exporters: [collect]}
+`,
+    { components: [exporter.factory] },
+  );
+  expect(await hand(BATCH)).toEqual(ACCEPTED);
+  expect(agent.admin!.exporters().map(({ id }) => id)).toContain("intake/processor/spanmetrics");
+  await agent.stop();
+  const labels = "operation=a,region=eu,service.name=shop,span.kind=SPAN_KIND_SERVER,status.code=STATUS_CODE_UNSET";
+  await expect.poll(() => pointsOf(exporter.batches)).toEqual([`calls{${labels}} 2`, `latency{${labels}} 2 of 3`]);
+});
+
+it("does not start where nothing has the exporter that the processor spanmetrics names", async () => {
+  const started = startFed(
+    () => `
+exporters: {nop: }
+processors: {spanmetrics: {metrics_exporter: prometheus}}
+service:
+  pipelines:
+    traces: {receivers: [hand], processors: [spanmetrics], exporters: [nop]}
+`,
+  );
+  await expect(started).rejects.toThrow("no pipeline of metrics has the exporter prometheus");
+});
+
 it("keeps nothing on disk where it is told so, and hands on what it counted when it stops", async () => {
   const exporter = collectingExporter();
   const { agent, hand } = await start(exporter, undefined, ", durable: false");
