@@ -58,7 +58,14 @@ export const ROOMS = [
     purpose: "asking authenticators about requests; what all by credentials share: recognising, delays, counts",
   },
   { path: "src/runtime/kit/kafka/", purpose: "reaching a Kafka cluster, and the names of its errors" },
-  { path: "src/runtime/kit/clients/", purpose: "connections to brokers that a receiver and an exporter both make" },
+  {
+    path: "src/runtime/kit/clients/",
+    purpose: "connections to brokers that a receiver and an exporter both make; loading their client libraries",
+  },
+  {
+    path: "src/runtime/kit/dedup/",
+    purpose: "recognising what a receiver has taken before, also over restarts and between agents",
+  },
   { path: "src/runtime/kit/kubernetes/", purpose: "asking a Kubernetes API server: lists that are kept up to date" },
   { path: "src/runtime/kit/expr/", purpose: "expressions of expr-lang, as the Collector's operators have them" },
   {
@@ -70,7 +77,7 @@ export const ROOMS = [
   { path: "src/runtime/kit/shared/", purpose: "state that several agents share through Redis" },
   {
     path: "src/runtime/kit/messages/",
-    purpose: "what all brokers share: messages read, written and handed in; loading their client libraries",
+    purpose: "what all brokers share: messages read, written and handed in",
   },
   { path: "src/runtime/kit/net/", purpose: "listening, TLS, endpoints, compression" },
   {

@@ -166,7 +166,7 @@ export { type KubernetesObject, WatchedList } from "./kit/kubernetes/watched-lis
 
 export { grpcClientKeys } from "./kit/grpc/client-keys.js";
 export { GrpcClient } from "./kit/grpc/grpc-client.js";
-export { entriesOfKey, GroupKey, type KeyedEntry } from "./kit/otlp/group-key.js";
+export { entriesOfKey, GroupKey } from "./kit/otlp/group-key.js";
 export {
   claimedLength,
   type FrameFault,
@@ -226,6 +226,7 @@ export { SeriesTable } from "./kit/series/series-table.js";
 
 // Brokers: what all of them share, and connections that receivers and exporters both make.
 
+export { loadClient, withClient } from "./kit/clients/load-client.js";
 export { NATS_CLIENTS, natsConnectionKeys, natsStreamKeys } from "./kit/clients/nats-config.js";
 export { NatsLink, type NatsSession, natsErrorMessage, withoutCredentials } from "./kit/clients/nats-link.js";
 export { ensureNatsStream, hasNatsCode, NATS_CODES } from "./kit/clients/nats-stream.js";
@@ -257,6 +258,9 @@ export {
 } from "./kit/clients/postgres-link.js";
 export { REDIS_CLIENT, redisConnectionKeys } from "./kit/clients/redis-config.js";
 export { connectRedis, isRedisError, isRedisReady, redisErrorMessage } from "./kit/clients/redis-link.js";
+export { Dedup } from "./kit/dedup/dedup.js";
+export { createDedup, dedupSection } from "./kit/dedup/dedup-config.js";
+export { authenticatedClient } from "./kit/dedup/entry-digests.js";
 export type {
   KafkaAssignment,
   KafkaClient,
@@ -283,7 +287,6 @@ export {
 export { jsonText, type KeyValueTree, plainObject, plainValue, plainValueText } from "./kit/messages/any-value.js";
 export { BatchIntake, type MessageOutcome } from "./kit/messages/batch-intake.js";
 export { DEAD_LETTER_PREFIX, type DeadLetterAttributes, deadLetterOf } from "./kit/messages/dead-letter-attributes.js";
-export { loadClient, withClient } from "./kit/messages/load-client.js";
 export {
   type HeaderValue,
   type IncomingMessage,
@@ -328,7 +331,6 @@ export type { ZipkinEndpoint, ZipkinSpan } from "./kit/zipkin/zipkin-span.js";
 
 // State that several agents share.
 
-export { SharedKeys } from "./kit/shared/shared-keys.js";
 export {
   checkSharedState,
   SharedRedis,

@@ -1,10 +1,14 @@
 import { writeSync } from "node:fs";
 
+const LONG_FORMS = ["chaos", "chaos:brokers"];
+
 /**
- * The short form runs with the other tests; `npm run chaos` is the long one, with a progress line and a summary.
- * CHAOS_KILLS sets another number of kills, CHAOS_SEED repeats a schedule.
+ * The short form runs with the other tests; `npm run chaos` is the long one, with a progress line and a summary, and
+ * `npm run chaos:brokers` that of brokers and databases alone. CHAOS_KILLS sets another number of kills, CHAOS_SEED repeats a schedule.
  */
-const WANTED = Number(process.env["CHAOS_KILLS"] ?? (process.env["npm_lifecycle_event"] === "chaos" ? 500 : 0));
+const WANTED = Number(
+  process.env["CHAOS_KILLS"] ?? (LONG_FORMS.includes(process.env["npm_lifecycle_event"] ?? "") ? 500 : 0),
+);
 
 export const isLongForm = WANTED > 0;
 

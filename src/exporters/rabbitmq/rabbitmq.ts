@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import {
   type Batch,
   defineExporter,
@@ -99,13 +99,20 @@ class RabbitmqExporter implements Exporter {
         persistent: durable,
         mandatory: on_unroutable !== "drop",
         contentType: text(attributes["messaging.message.content_type"]) ?? CONTENT_TYPES[encoding],
-        messageId: text(attributes["messaging.message.id"]) ?? text(key) ?? randomUUID(),
+        messageId: shortId(text(attributes["messaging.message.id"]) ?? text(key) ?? randomUUID()),
         ...optional("correlationId", text(attributes["messaging.message.conversation_id"])),
         ...optional("type", text(attributes["messaging.message.type"])),
       },
     };
   }
 }
+
+/** A short string of AMQP has no more bytes; the key of many entries is longer. What is too long is known by its hash, the same each time. */
+function shortId(id: string): string {
+  return Buffer.byteLength(id) <= MAX_SHORT_STRING ? id : createHash("sha256").update(id).digest("hex");
+}
+
+const MAX_SHORT_STRING = 255;
 
 /** The queue that a message was dead-lettered in: RabbitMQ puts its last death first. */
 function queueOfDeath(attributes: WrittenMessage["attributes"]): string | undefined {

@@ -9,7 +9,7 @@ import {
   section,
   unsupported,
 } from "../../plugin.js";
-import { KAFKA_CLIENT, kafkaConnectionKeys, MESSAGE_ENCODINGS, withClient } from "../../runtime/kit.js";
+import { dedupSection, KAFKA_CLIENT, kafkaConnectionKeys, MESSAGE_ENCODINGS, withClient } from "../../runtime/kit.js";
 
 const MIB = 1024 * 1024;
 
@@ -133,6 +133,7 @@ const keys = z
     )
       .optional()
       .meta({ description: "Headers of messages as attributes." }),
+    dedup: dedupSection("messages"),
     error_backoff: ignored("what is refused is tried again after 20 ms, then after twice as long each time, up to 5 s"),
   })
   .superRefine((config, context) => {

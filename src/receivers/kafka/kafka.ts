@@ -9,6 +9,8 @@ import {
   SIGNALS,
 } from "../../plugin.js";
 import {
+  createDedup,
+  type Dedup,
   type IncomingMessage,
   KAFKA_CLIENT,
   type KafkaClient,
@@ -41,6 +43,7 @@ class KafkaReceiver implements Receiver {
   private readonly stopping = new AbortController();
   private readonly logRejected: (reason: string) => void;
   private session: GroupSession | undefined;
+  private dedup: Dedup | undefined;
   private running: Promise<void> = Promise.resolve();
 
   constructor(config: KafkaReceiverConfig, context: ReceiverContext) {
@@ -57,6 +60,9 @@ class KafkaReceiver implements Receiver {
     const { config, context } = this;
     const kafka = await loadClient<KafkaClient>(KAFKA_CLIENT);
     const connection: KafkaConsumerOptions = { ...(await kafkaConnection(config)), groupId: config.group_id };
+    const dedup = createDedup(config.dedup, context);
+    await dedup?.start();
+    this.dedup = dedup;
     for (const signal of SIGNALS) {
       if (context.intakes[signal] === undefined) continue;
       const { encoding = "otlp_proto" } = config[signal] ?? {};
@@ -66,6 +72,7 @@ class KafkaReceiver implements Receiver {
         transport: "kafka",
         maxMessageBytes: config.max_message_size,
         complete: headerExtraction(config),
+        dedup,
       };
       const intake = new MessageIntake(settings, context);
       for (const topic of topicsOf(config, signal)) this.intakes.set(topic, intake);
@@ -81,6 +88,7 @@ class KafkaReceiver implements Receiver {
     await Promise.all(new Set([...this.intakes.values()].map((intake) => intake.stop())));
     await this.session?.close();
     await this.running;
+    await this.dedup?.stop();
   }
 
   /** One session after the other, until we are stopped. */
@@ -162,7 +170,7 @@ const MAX_WAIT_MS = 5000;
 const CONTROL_BATCH = 0b100000;
 
 function messageOf(
-  { topic, index }: Partition,
+  { topic, topicId, index }: Partition,
   offset: bigint,
   firstTimestamp: bigint,
   record: KafkaRecord,
@@ -182,6 +190,7 @@ function messageOf(
       "messaging.kafka.offset": offset,
       "messaging.kafka.message.key": key === null ? undefined : textOf(key),
     },
+    id: `${topic}/${topicId}/${index}/${offset}`,
     sentAtMs: Number(firstTimestamp + timestampDelta),
   };
 }

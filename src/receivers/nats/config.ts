@@ -1,6 +1,13 @@
 import { z } from "zod";
 import { byteSize, duration, SIGNALS, type Signal, section } from "../../plugin.js";
-import { MESSAGE_ENCODINGS, NATS_CLIENTS, natsConnectionKeys, natsStreamKeys, withClient } from "../../runtime/kit.js";
+import {
+  dedupSection,
+  MESSAGE_ENCODINGS,
+  NATS_CLIENTS,
+  natsConnectionKeys,
+  natsStreamKeys,
+  withClient,
+} from "../../runtime/kit.js";
 
 function source(signal: Signal) {
   return section(
@@ -55,6 +62,7 @@ export const natsReceiverSchema = NATS_CLIENTS.reduce(
     max_message_size: byteSize()
       .default(20 * 1024 * 1024)
       .meta({ description: "Larger messages become dead letters without being read." }),
+    dedup: dedupSection("messages"),
     dead_letter_subject: z.string().min(1).optional().meta({
       description:
         "Where messages go that are refused for good and cannot be kept as a dead letter; without, they stay in the stream and are handed out again every 30 s.",

@@ -17,6 +17,7 @@ export function incomingMessage(message: JsMsg): IncomingMessage {
       "messaging.nats.sequence": info.streamSequence,
       ...(id && { "messaging.message.id": id }),
     },
+    id: id || `${info.stream}/${info.streamSequence}@${info.timestampNanos}`,
     sentAtMs: Math.floor(info.timestampNanos / NS_PER_MS),
   };
 }

@@ -1,6 +1,7 @@
 import type { ConsumerMessages, JsMsg } from "@nats-io/jetstream";
 import { limitedLog, type ReceiverContext, type Signal } from "../../plugin.js";
 import {
+  type Dedup,
   MessageIntake,
   type MessageOutcome,
   type NatsLink,
@@ -44,14 +45,20 @@ export class NatsSource {
   private stopTelling = () => {};
   private endPause = () => {};
 
-  constructor(signal: Signal, config: NatsReceiverConfig, link: NatsLink, context: ReceiverContext) {
+  constructor(
+    signal: Signal,
+    config: NatsReceiverConfig,
+    link: NatsLink,
+    context: ReceiverContext,
+    dedup: Dedup | undefined,
+  ) {
     this.signal = signal;
     this.config = config;
     this.link = link;
     this.context = context;
     const { encoding, subject, consumer } = config[signal];
     const { max_message_size: maxMessageBytes, stream } = config;
-    this.intake = new MessageIntake({ signal, encoding, transport: "nats", maxMessageBytes }, context);
+    this.intake = new MessageIntake({ signal, encoding, transport: "nats", maxMessageBytes, dedup }, context);
     this.ackWaitMs = config.ack_wait;
     const { clock, logger } = context;
     this.logFailure = limitedLog(clock, (error, suppressed) =>

@@ -1,5 +1,5 @@
 import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "../../plugin.js";
-import { NatsLink } from "../../runtime/kit.js";
+import { createDedup, type Dedup, NatsLink } from "../../runtime/kit.js";
 import { type NatsReceiverConfig, natsReceiverSchema, usedSignals } from "./config.js";
 import { NatsSource } from "./nats-source.js";
 
@@ -15,7 +15,9 @@ export const natsReceiver = defineReceiver<NatsReceiverConfig>({
 class NatsReceiver implements Receiver {
   private readonly config: NatsReceiverConfig;
   private readonly context: ReceiverContext;
-  private running: { readonly link: NatsLink; readonly sources: readonly NatsSource[] } | undefined;
+  private running:
+    | { readonly link: NatsLink; readonly sources: readonly NatsSource[]; readonly dedup: Dedup | undefined }
+    | undefined;
 
   constructor(config: NatsReceiverConfig, context: ReceiverContext) {
     this.config = config;
@@ -23,13 +25,15 @@ class NatsReceiver implements Receiver {
   }
 
   async start(): Promise<void> {
+    const dedup = createDedup(this.config.dedup, this.context);
+    await dedup?.start();
     const link = new NatsLink(this.config, this.context);
     const sources = usedSignals(this.context.intakes).map(
-      (signal) => new NatsSource(signal, this.config, link, this.context),
+      (signal) => new NatsSource(signal, this.config, link, this.context, dedup),
     );
     await link.start();
     for (const source of sources) source.start();
-    this.running = { link, sources };
+    this.running = { link, sources, dedup };
   }
 
   async stop(): Promise<void> {
@@ -38,5 +42,6 @@ class NatsReceiver implements Receiver {
     if (running === undefined) return;
     await Promise.all(running.sources.map((source) => source.stop()));
     await running.link.stop();
+    await running.dedup?.stop();
   }
 }

@@ -1,13 +1,6 @@
 import { z } from "zod";
 import { byteSize, duration, ignored, section, unsupported } from "../../plugin.js";
-import {
-  authReference,
-  checkSharedState,
-  httpHeaders,
-  listenEndpoint,
-  sharedStateKeys,
-  tlsServer,
-} from "../../runtime/kit.js";
+import { authReference, dedupSection, httpHeaders, listenEndpoint, tlsServer } from "../../runtime/kit.js";
 
 const BUFFERS = "Node.js sizes its own socket buffers";
 
@@ -125,20 +118,6 @@ const grpcSchema = z.strictObject({
   write_buffer_size: ignored(BUFFERS),
 });
 
-/** Deduplication is off unless its section is written. */
-const dedup = z.strictObject({
-  enabled: z.boolean().default(true).meta({
-    description: "Answer requests that were taken before, by their idempotency key, without taking them again.",
-  }),
-  max_entries: z.number().int().positive().default(100_000).meta({ description: "Keys that are remembered." }),
-  ttl: duration().default(3_600_000).meta({ description: "How long a key is remembered." }),
-  directory: z
-    .string()
-    .default("./data/dedup")
-    .meta({ description: 'Where keys are kept over a restart, a file for each receiver; "": in memory only.' }),
-  ...sharedStateKeys,
-});
-
 const limits = z.strictObject({
   max_connections: z.number().int().positive().default(10_000).meta({
     description:
@@ -173,9 +152,7 @@ export const otlpReceiverSchema = z.strictObject({
     )
     .meta({ description: "What it speaks; at least one." }),
   limits: section(limits).prefault({}).meta({ description: "What all clients and any one of them may take up." }),
-  dedup: section(dedup.superRefine(checkSharedState))
-    .optional()
-    .meta({ description: "Recognises requests that are sent a second time. Off unless written." }),
+  dedup: dedupSection("requests"),
 });
 
 export type ReceiverLimits = z.infer<typeof limits>;

@@ -7,6 +7,7 @@ import {
   type AuthOutcome,
   answerOfAuthError,
   authenticate,
+  type Dedup,
   GRPC_STATUS,
   grpcStatusName,
   http2AuthRequest,
@@ -25,7 +26,6 @@ import {
   waitAtMost,
 } from "../../runtime/kit.js";
 import type { GrpcConfig, ReceiverLimits } from "./config.js";
-import type { Dedup } from "./dedup.js";
 import { answerError, answerNotGrpc } from "./grpc-answer.js";
 import { GrpcCall } from "./grpc-call.js";
 import { GrpcSessions } from "./grpc-sessions.js";

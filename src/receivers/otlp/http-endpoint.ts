@@ -7,6 +7,7 @@ import {
   type AuthOutcome,
   answerOfAuthError,
   authenticate,
+  type Dedup,
   type ErrorAnswer,
   encodingOf,
   GRPC_STATUS,
@@ -24,7 +25,6 @@ import {
 } from "../../runtime/kit.js";
 import type { HttpConfig, ReceiverLimits } from "./config.js";
 import { Cors } from "./cors.js";
-import type { Dedup } from "./dedup.js";
 import { answerEarly, errorAnswer, type HeaderList } from "./http-answer.js";
 import { HttpExchange } from "./http-exchange.js";
 import { InFlightCounter, STOP_GRACE_MS } from "./in-flight-counter.js";

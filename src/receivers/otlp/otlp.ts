@@ -1,18 +1,8 @@
 import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "../../plugin.js";
-import {
-  duplicatesCounter,
-  formatAddress,
-  listenAddress,
-  protectionOf,
-  SharedKeys,
-  SharedRedis,
-  sharedRedisOf,
-} from "../../runtime/kit.js";
+import { createDedup, type Dedup, formatAddress, listenAddress, protectionOf } from "../../runtime/kit.js";
 import { type OtlpReceiverConfig, otlpReceiverSchema } from "./config.js";
-import { Dedup } from "./dedup.js";
 import { GrpcEndpoint } from "./grpc-endpoint.js";
 import { HttpEndpoint } from "./http-endpoint.js";
-import { KeyLog } from "./key-log.js";
 import { UploadRoom } from "./upload-room.js";
 
 /** OTLP from any OpenTelemetry SDK or Collector, over gRPC and HTTP. */
@@ -41,7 +31,7 @@ export class OtlpReceiver implements Receiver {
 
   constructor({ protocols, limits, dedup: settings }: OtlpReceiverConfig, context: ReceiverContext) {
     this.context = context;
-    const dedup = settings?.enabled ? createDedup(settings, context) : undefined;
+    const dedup = createDedup(settings, context);
     this.dedup = dedup;
     const room = new UploadRoom(limits.max_upload_size_per_client, context.clock);
     this.grpc = protocols.grpc && new GrpcEndpoint(protocols.grpc, limits, room, context, dedup);
@@ -76,14 +66,4 @@ export class OtlpReceiver implements Receiver {
 function addressOf({ config: { endpoint, transport }, port }: GrpcEndpoint | HttpEndpoint): string {
   const address = listenAddress(endpoint, transport);
   return formatAddress("path" in address ? address : { ...address, port });
-}
-
-function createDedup(settings: NonNullable<OtlpReceiverConfig["dedup"]>, context: ReceiverContext): Dedup {
-  const { directory, max_entries } = settings;
-  const log = directory === "" ? undefined : new KeyLog(directory, context.id, max_entries, context);
-  const { id, clock, metrics } = context;
-  const redis = sharedRedisOf(settings);
-  const shared =
-    redis && new SharedKeys(new SharedRedis(redis, context, { receiver: id }), `dedup:${id}`, settings.ttl, clock);
-  return new Dedup(settings, clock, duplicatesCounter(metrics, id), log, shared);
 }

@@ -8,9 +8,14 @@ import {
   SIGNALS,
   type Signal,
 } from "../../plugin.js";
-import { ACCEPTED, OTLP_SERVICES, type OtlpService, receiverCounters } from "../../runtime/kit.js";
-import type { Dedup } from "./dedup.js";
-import { authenticatedClient } from "./entry-digests.js";
+import {
+  ACCEPTED,
+  authenticatedClient,
+  type Dedup,
+  OTLP_SERVICES,
+  type OtlpService,
+  receiverCounters,
+} from "../../runtime/kit.js";
 
 export type Transport = "http" | "grpc";
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { byteSize, caseInsensitiveEnum, duration, SIGNALS, section } from "../../plugin.js";
-import { MESSAGE_ENCODINGS, RABBITMQ_CLIENT, rabbitConnection, withClient } from "../../runtime/kit.js";
+import { dedupSection, MESSAGE_ENCODINGS, RABBITMQ_CLIENT, rabbitConnection, withClient } from "../../runtime/kit.js";
 
 const encoding = () => caseInsensitiveEnum(MESSAGE_ENCODINGS);
 
@@ -55,6 +55,7 @@ const receiverSchema = z
     max_message_size: byteSize()
       .default(16 * 1024 * 1024)
       .meta({ description: "A larger message becomes a dead letter." }),
+    dedup: dedupSection("messages"),
     declare: section(declareSection)
       .optional()
       .meta({ description: "Declare the queue, and what belongs to it; without, it must be there." }),

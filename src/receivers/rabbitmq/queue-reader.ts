@@ -40,7 +40,7 @@ export class QueueReader {
 
   constructor(
     queue: string,
-    settings: Pick<MessageIntakeSettings, "signal" | "encoding">,
+    settings: Pick<MessageIntakeSettings, "signal" | "encoding" | "dedup">,
     config: RabbitmqReceiverConfig,
     client: RabbitClient,
     context: ReceiverContext,
@@ -220,6 +220,7 @@ function toIncoming({ content, fields, properties }: ConsumeMessage, queue: stri
       "messaging.message.content_type": contentType,
       "messaging.message.type": type,
     },
+    id: typeof messageId === "string" && messageId !== "" ? `${queue}/${messageId}` : undefined,
     // RabbitMQ's timestamps are seconds.
     sentAtMs: typeof timestamp === "number" ? timestamp * 1000 : undefined,
   };

@@ -1,5 +1,5 @@
 import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS, StartError } from "../../plugin.js";
-import { RabbitClient } from "../../runtime/kit.js";
+import { createDedup, type Dedup, RabbitClient } from "../../runtime/kit.js";
 import { type RabbitmqReceiverConfig, rabbitmqReceiverSchema } from "./config.js";
 import { QueueReader } from "./queue-reader.js";
 
@@ -16,6 +16,7 @@ class RabbitmqReceiver implements Receiver {
   private readonly config: RabbitmqReceiverConfig;
   private readonly context: ReceiverContext;
   private readers: readonly QueueReader[] = [];
+  private dedup: Dedup | undefined;
 
   constructor(config: RabbitmqReceiverConfig, context: ReceiverContext) {
     this.config = config;
@@ -27,12 +28,18 @@ class RabbitmqReceiver implements Receiver {
     const { config, context } = this;
     const sources = sourcesOf(config, context);
     const client = await RabbitClient.create(config.connection, context.id);
-    this.readers = sources.map(({ queue, ...settings }) => new QueueReader(queue, settings, config, client, context));
+    const dedup = createDedup(config.dedup, context);
+    await dedup?.start();
+    this.dedup = dedup;
+    this.readers = sources.map(
+      ({ queue, ...settings }) => new QueueReader(queue, { ...settings, dedup }, config, client, context),
+    );
     await Promise.all(this.readers.map((reader) => reader.start()));
   }
 
   async stop(): Promise<void> {
     await Promise.all(this.readers.map((reader) => reader.stop()));
+    await this.dedup?.stop();
   }
 }
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { byteSize, duration, type Signal, section } from "../../plugin.js";
-import { MESSAGE_ENCODINGS, REDIS_CLIENT, redisConnectionKeys, withClient } from "../../runtime/kit.js";
+import { dedupSection, MESSAGE_ENCODINGS, REDIS_CLIENT, redisConnectionKeys, withClient } from "../../runtime/kit.js";
 
 function source(signal: Signal) {
   return section(
@@ -62,6 +62,7 @@ export const redisStreamReceiverSchema = withClient(
     delete_acknowledged: z.boolean().default(false).meta({
       description: "Delete entries from the stream once they are acknowledged: for streams that no other group reads.",
     }),
+    dedup: dedupSection("entries"),
     dead_letter_stream: z.string().min(1).optional().meta({
       description:
         "Where entries go that are refused for good and cannot be kept as a dead letter; without, they stay pending and are tried again after claim_after.",

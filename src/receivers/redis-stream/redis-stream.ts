@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "../../plugin.js";
+import { createDedup, type Dedup } from "../../runtime/kit.js";
 import { type RedisStreamReceiverConfig, redisStreamReceiverSchema } from "./config.js";
 import { StreamSource } from "./stream-source.js";
 
@@ -16,6 +17,7 @@ class RedisStreamReceiver implements Receiver {
   private readonly config: RedisStreamReceiverConfig;
   private readonly context: ReceiverContext;
   private sources: readonly StreamSource[] = [];
+  private dedup: Dedup | undefined;
 
   constructor(config: RedisStreamReceiverConfig, context: ReceiverContext) {
     this.config = config;
@@ -23,9 +25,12 @@ class RedisStreamReceiver implements Receiver {
   }
 
   async start(): Promise<void> {
+    const dedup = createDedup(this.config.dedup, this.context);
+    await dedup?.start();
+    this.dedup = dedup;
     const consumer = this.config.consumer ?? `${hostname()}:${this.context.id}`;
     this.sources = SIGNALS.filter((signal) => this.context.intakes[signal] !== undefined).map(
-      (signal) => new StreamSource(signal, consumer, this.config, this.context),
+      (signal) => new StreamSource(signal, consumer, this.config, this.context, dedup),
     );
     await Promise.all(this.sources.map((source) => source.start()));
   }
@@ -34,5 +39,6 @@ class RedisStreamReceiver implements Receiver {
     const { sources } = this;
     this.sources = [];
     await Promise.all(sources.map((source) => source.stop()));
+    await this.dedup?.stop();
   }
 }

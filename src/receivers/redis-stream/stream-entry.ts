@@ -26,7 +26,7 @@ export function entryMessage({ id, fields }: StreamEntry, stream: string, bodyFi
   }
   const facts = { "messaging.system": "redis", "messaging.destination.name": stream, "messaging.message.id": id };
   const time = Number(id.slice(0, id.indexOf("-")));
-  return { body: body ?? NO_BODY, headers, facts, ...(time > 1e12 && { sentAtMs: time }) };
+  return { body: body ?? NO_BODY, headers, facts, id: `${stream}/${id}`, ...(time > 1e12 && { sentAtMs: time }) };
 }
 
 /** No OTLP, and no JSON: bytes that every encoding but text and raw refuses. */

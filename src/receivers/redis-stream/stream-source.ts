@@ -1,6 +1,13 @@
 import type { Redis } from "ioredis";
 import { limitedLog, type ReceiverContext, type Refusal, type Signal } from "../../plugin.js";
-import { connectRedis, isRedisError, MessageIntake, redisErrorMessage, waitAtMost } from "../../runtime/kit.js";
+import {
+  connectRedis,
+  type Dedup,
+  isRedisError,
+  MessageIntake,
+  redisErrorMessage,
+  waitAtMost,
+} from "../../runtime/kit.js";
 import type { RedisStreamReceiverConfig } from "./config.js";
 import { entryMessage, readEntries, type StreamEntry } from "./stream-entry.js";
 
@@ -40,14 +47,20 @@ export class StreamSource {
   private wake = () => {};
   private cancelUpkeep = () => {};
 
-  constructor(signal: Signal, consumer: string, config: RedisStreamReceiverConfig, context: ReceiverContext) {
+  constructor(
+    signal: Signal,
+    consumer: string,
+    config: RedisStreamReceiverConfig,
+    context: ReceiverContext,
+    dedup: Dedup | undefined,
+  ) {
     const { stream, encoding } = config[signal];
     this.stream = stream;
     this.consumer = consumer;
     this.config = config;
     this.context = context;
     const { max_message_size: maxMessageBytes, group } = config;
-    this.intake = new MessageIntake({ signal, encoding, transport: "redis", maxMessageBytes }, context);
+    this.intake = new MessageIntake({ signal, encoding, transport: "redis", maxMessageBytes, dedup }, context);
     const { clock, logger } = context;
     this.logFailure = limitedLog(clock, (error, suppressed) =>
       logger.error(

@@ -69,7 +69,7 @@ export class Delivery {
   copies(count: number): Delivery[] {
     if (count === 0) this.accept();
     if (count === 1) return [this];
-    return this.debt.divide(count, Math.max).map((debt) => this.createPart(this.batch, debt));
+    return this.debt.divide(count, Math.max).map((debt, i) => this.createCopy(debt, i));
   }
 
   /**
@@ -102,8 +102,16 @@ export class Delivery {
   private createPart(part: Batch | DeadLetter, debt: Debt): Delivery {
     const [batch, setback] = isDeadLetter(part) ? [part.batch, validateSetback(part.setback)] : [part, this.setback];
     const isSame = batch === this.batch && debt === this.debt && setback === this.setback;
-    const origin = debt === this.debt ? this.origin : withoutPosition(this.origin);
+    const origin = debt === this.debt ? this.origin : withoutIdentity(this.origin);
     return isSame ? this : new Delivery(batch, origin, debt, this.route, setback);
+  }
+
+  /** All of it goes this way too; by the number the ways are told apart, which may meet again in one queue. */
+  private createCopy(debt: Debt, number: number): Delivery {
+    const { key } = this.origin;
+    const origin = withoutIdentity(this.origin);
+    const own = key === undefined ? origin : { ...origin, key: `${key}/${number}` };
+    return new Delivery(this.batch, own, debt, this.route, this.setback);
   }
 
   /** Takes responsibility: the data is safe, or was dropped on purpose. */
@@ -139,13 +147,18 @@ export interface Origin {
    * none. An entry that is read again has the same.
    */
   readonly position?: number;
+  /**
+   * @internal What all of this delivery is known by to whoever handed it in, the same each time it is handed in; what was split
+   * or merged has none. A queue keeps one entry of it, whose id is made of it, also when it comes again after a crash.
+   */
+  readonly key?: string;
   /** @internal Whoever sent it hears of no refusal and has not kept it: it is lost unless somebody on its way keeps it. */
   readonly isUnattended?: boolean;
 }
 
 /** Nobody's data is to be sent in the name of another client: what differs is of none of them. */
 function commonOrigin(deliveries: readonly Delivery[]): Origin {
-  const { metadata, ...rest } = withoutPosition(deliveries[0]!.origin);
+  const { metadata, ...rest } = withoutIdentity(deliveries[0]!.origin);
   if (metadata === undefined) return rest;
   if (deliveries.every(({ origin }) => origin.metadata === metadata)) return { ...rest, metadata };
   const isCommon = ([name, values]: [string, readonly string[]]) =>
@@ -158,9 +171,9 @@ function isSameList(one: readonly string[] | undefined, other: readonly string[]
   return one?.length === other.length && one.every((text, index) => text === other[index]);
 }
 
-function withoutPosition(origin: Origin): Origin {
-  if (origin.position === undefined) return origin;
-  const { position: _, ...rest } = origin;
+function withoutIdentity(origin: Origin): Origin {
+  if (origin.position === undefined && origin.key === undefined) return origin;
+  const { position: _, key: __, ...rest } = origin;
   return rest;
 }
 

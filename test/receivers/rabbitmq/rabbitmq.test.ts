@@ -103,6 +103,34 @@ describe.skipIf(rabbitmqProgram === undefined)("the rabbitmq receiver and export
     expect(properties.headers).toMatchObject({ tenant: "acme", n: 7 });
   });
 
+  it("carry a message whose names are longer than those of RabbitMQ may be", async () => {
+    for (const queue of ["long.in", "long.out"]) await session.queue(queue);
+    await start({ receiver: "queue: long.in, encoding: raw", exporter: to("long.out", "encoding: raw") });
+    const headers = { "x-idempotency-key": "entries;".padEnd(3000, "t-1+0:1,") };
+    session.publish("long.in", "a", { headers });
+    const { properties } = await session.take("long.out");
+    expect(properties.headers).toMatchObject(headers);
+    expect(properties.messageId).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it("take what comes again once where dedup is on, also after a restart", async () => {
+    await session.queue("once.in");
+    const directory = mkdtempSync(join(tmpdir(), "sluice-dedup-"));
+    folders.push(directory);
+    const taken: string[] = [];
+    const components = [judge((batch) => void taken.push(...bodies(batch)))];
+    const receiver = `queue: once.in, dedup: {directory: "${directory}"}`;
+    const settings = { receiver, exporter: "judge: {}", components, durable: false };
+    const first = await start(settings);
+    for (const body of ["a", "b", "a"]) session.publish("once.in", logs(body).bytes, { messageId: `m-${body}` });
+    await until(() => expect(taken).toEqual(["a", "b"]));
+    await first.stop(1000);
+    await start(settings);
+    for (const body of ["b", "c"]) session.publish("once.in", logs(body).bytes, { messageId: `m-${body}` });
+    await until(() => expect(taken).toEqual(["a", "b", "c"]));
+    await until(async () => expect(await session.waiting("once.in")).toBe(0));
+  });
+
   it("acknowledge a message only when it is settled, and take no more than the prefetch", async () => {
     await session.queue("held");
     const held: (() => void)[] = [];

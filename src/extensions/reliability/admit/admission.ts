@@ -24,6 +24,7 @@ import { createMetadataPicker, type PickMetadata } from "../entry/client-metadat
 import type { BatchingOf, DeadLetterCause } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { ZERO_AMOUNT } from "../store/amounts.js";
+import { keyedEntryId } from "../store/new-entry.js";
 import type { NewEntry, QueueStore, StoredEntry } from "../store/store.js";
 import { Capacity, type Size } from "./capacity.js";
 import { type Incoming, Overflow } from "./overflow.js";
@@ -169,10 +170,11 @@ export class Admission {
       this.pendingQueuePuts.add(delivery);
       this.capacity.add(sizeOf(delivery));
     }
-    this.services.store.put(this.newEntry(delivery, pipeline, deadLetterCause)).then(
+    this.store(this.newEntry(delivery, pipeline, deadLetterCause)).then(
       (stored) => {
         this.putDone(delivery);
-        if (deadLetterCause === undefined) this.queued(stored, delivery);
+        if (stored === undefined) this.takenBefore(delivery, deadLetterCause);
+        else if (deadLetterCause === undefined) this.queued(stored, delivery);
         else this.savedAsDeadLetter(delivery, stored.entry, deadLetterCause);
       },
       (error: unknown) => {
@@ -184,6 +186,21 @@ export class Admission {
         this.overflow.putThoseThatFit();
       },
     );
+  }
+
+  /** Undefined when the store has it already: it was taken, and whoever handed it in died before they could note it. */
+  private store(entry: NewEntry): Promise<StoredEntry | undefined> {
+    const { store } = this.services;
+    const id = entry.fields?.id;
+    if (id === undefined) return store.put(entry);
+    return store.find(id).then((found) => (found === undefined ? store.put(entry) : undefined));
+  }
+
+  private takenBefore(delivery: Delivery, deadLetterCause: DeadLetterCause | undefined): void {
+    if (deadLetterCause === undefined) this.capacity.remove(sizeOf(delivery));
+    delivery.accept();
+    this.onPut?.();
+    this.overflow.putThoseThatFit();
   }
 
   private queued(stored: StoredEntry, delivery: Delivery): void {
@@ -216,8 +233,10 @@ export class Admission {
     const kept = {
       ...(batchKey === undefined ? {} : { batchKey }),
       ...(metadata === undefined ? {} : { metadata: Object.fromEntries(metadata) }),
+      ...(origin.key === undefined ? {} : { id: keyedEntryId(id, pipeline, origin.key) }),
     };
-    const fields = batchKey === undefined && metadata === undefined ? {} : { fields: kept };
+    const hasFields = batchKey !== undefined || metadata !== undefined || origin.key !== undefined;
+    const fields = hasFields ? { fields: kept } : {};
     if (deadLetterCause === undefined) return { ...fresh, ...fields };
     const { failure } = deadLetters.failureOf(id, batch, deadLetterCause);
     return { ...fresh, fields: { ...fields.fields, state: "failed", failure } };

@@ -22,6 +22,7 @@ import { QueueHead } from "../schedule/queue-head.js";
 import { createClassifier, errorCategory } from "../send/classify.js";
 import { RecentCalls } from "../send/recent-calls.js";
 import type { PrepareReplayed } from "../send/replay-preparation.js";
+import { isKeyedEntryId } from "../store/new-entry.js";
 import { type EntryRef, isEntryGone, type QueueStore, type StoredEntry } from "../store/store.js";
 import { OwnFailures } from "./own-failures.js";
 import { Window } from "./window.js";
@@ -208,6 +209,7 @@ export class JournalFeed implements AdmittedEntries {
       receiver: source.receiver,
       transport: source.transport,
       position: item.ref,
+      ...(isKeyedEntryId(item.entry.id) && { key: item.entry.id }),
       ...(metadata === undefined ? {} : { metadata: new Map(Object.entries(metadata)) }),
     };
     const debt = new Debt((outcome) => this.settled(item, outcome));

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Entry } from "../../../runtime/kit.js";
 import type { NewEntry } from "./store.js";
 
@@ -38,3 +39,18 @@ export function sequenceOfId(id: string): number | undefined {
 export function newIdTag(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
+
+/**
+ * The id of an entry whose sender knows it by a key: the same each time it comes, in every agent with such an exporter and
+ * pipeline. Stores count from 1, so none of them gives such an id.
+ */
+export function keyedEntryId(exporter: string, pipeline: string, key: string): string {
+  const name = JSON.stringify([exporter, pipeline, key]);
+  return entryId(createHash("sha256").update(name).digest("hex").slice(0, KEYED_TAG_LENGTH), 0);
+}
+
+export function isKeyedEntryId(id: string): boolean {
+  return id.endsWith("-0");
+}
+
+const KEYED_TAG_LENGTH = 32;

@@ -6,8 +6,8 @@ import { errorMessage } from "../../contract/error-message.js";
 import { limitedLog } from "../../contract/limited-log.js";
 import { StartError } from "../../contract/start-error.js";
 import { waitAtMost } from "../../contract/wait-at-most.js";
-import { loadClient } from "../messages/load-client.js";
 import { loadClientTls } from "../net/tls-load.js";
+import { loadClient } from "./load-client.js";
 import { NATS_CLIENTS, type NatsConnectionConfig } from "./nats-config.js";
 
 export type NatsTransport = typeof import("@nats-io/transport-node");

@@ -1,7 +1,7 @@
 import type { Client, ClientConfig } from "pg";
 import { errorMessage } from "../../contract/error-message.js";
-import { loadClient } from "../messages/load-client.js";
 import { loadClientTls } from "../net/tls-load.js";
+import { loadClient } from "./load-client.js";
 import { POSTGRES_CLIENT, type PostgresConnectionConfig } from "./postgres-config.js";
 
 export type PostgresClients = typeof import("pg");

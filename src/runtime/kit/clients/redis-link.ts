@@ -2,8 +2,8 @@ import type { Redis, RedisOptions } from "ioredis";
 import type { ComponentContext } from "../../contract/component.js";
 import { errorMessage } from "../../contract/error-message.js";
 import { limitedLog } from "../../contract/limited-log.js";
-import { loadClient } from "../messages/load-client.js";
 import { loadClientTls } from "../net/tls-load.js";
+import { loadClient } from "./load-client.js";
 import { REDIS_CLIENT, type RedisConnectionConfig } from "./redis-config.js";
 
 const RETRY_MS = 1000;

@@ -1,11 +1,14 @@
 import type { ReceiverContext } from "../../contract/component.js";
 import type { Setback } from "../../contract/dead-letter.js";
+import { ACCEPTED, type Outcome } from "../../contract/debt.js";
 import type { Origin } from "../../contract/delivery.js";
 import { ERROR_CODES } from "../../contract/error-codes.js";
+import { Refusal } from "../../contract/refusal.js";
 import type { Batch } from "../../telemetry/batch.js";
 import { isMalformed } from "../../telemetry/bytes/malformed.js";
+import type { Dedup } from "../dedup/dedup.js";
 import { BatchIntake, type BatchIntakeSettings, type MessageOutcome } from "./batch-intake.js";
-import type { IncomingMessage, MessageEncoding } from "./message.js";
+import { type IncomingMessage, MESSAGE_HEADERS, type MessageEncoding } from "./message.js";
 import { readMessage, wholeMessage } from "./read-message.js";
 
 export interface MessageIntakeSettings extends BatchIntakeSettings {
@@ -13,6 +16,8 @@ export interface MessageIntakeSettings extends BatchIntakeSettings {
   readonly maxMessageBytes: number;
   /** Has the last word on what was read, such as attributes from headers. */
   readonly complete?: ((batch: Batch, message: IncomingMessage) => Batch) | undefined;
+  /** Recognises messages that were taken before, by the key of their sender or the broker's name for them. */
+  readonly dedup?: Dedup | undefined;
 }
 
 /**
@@ -23,6 +28,7 @@ export interface MessageIntakeSettings extends BatchIntakeSettings {
 export class MessageIntake {
   private readonly settings: MessageIntakeSettings;
   private readonly batches: BatchIntake;
+  private readonly inProgress = new Set<Promise<unknown>>();
 
   /** The receiver must have a pipeline for the signal. */
   constructor(settings: MessageIntakeSettings, context: ReceiverContext) {
@@ -38,12 +44,38 @@ export class MessageIntake {
   /** Never rejects. With a `setback` the message is kept as a dead letter, whatever it is. */
   async accept(message: IncomingMessage, setback?: Setback): Promise<MessageOutcome> {
     const { batch, setback: unread } = this.read(message);
-    return this.batches.accept(batch, this.originOf(message), setback ?? unread);
+    const reason = setback ?? unread;
+    const origin = this.originOf(message);
+    const { dedup } = this.settings;
+    const key = dedup && keyOf(message);
+    if (dedup === undefined || key === undefined || batch.count === 0)
+      return this.batches.accept(batch, origin, reason);
+    const outcome = this.acceptOnce(dedup, key, batch, origin, reason);
+    this.inProgress.add(outcome);
+    void outcome.then(() => this.inProgress.delete(outcome));
+    return outcome;
   }
 
   /** Ends all waits, and resolves when every message has its outcome. */
-  stop(): Promise<void> {
-    return this.batches.stop();
+  async stop(): Promise<void> {
+    await this.batches.stop();
+    await Promise.all(this.inProgress);
+  }
+
+  /** What was taken before is taken. Its origin has a key: so it is known again also by queues that had taken it when the agent died. */
+  private async acceptOnce(
+    dedup: Dedup,
+    key: string,
+    batch: Batch,
+    origin: Partial<Origin>,
+    setback: Setback | undefined,
+  ): Promise<MessageOutcome> {
+    let outcome: MessageOutcome = { kind: "taken" };
+    await dedup.accept(key, batch, async (fresh, identity) => {
+      outcome = await this.batches.accept(fresh, { ...origin, key: identity() }, setback);
+      return outcome.kind === "taken" ? ACCEPTED : NOT_TAKEN;
+    });
+    return outcome;
   }
 
   private read(message: IncomingMessage): { batch: Batch; setback?: Setback | undefined } {
@@ -72,6 +104,14 @@ export class MessageIntake {
     return metadata.size === 0 ? { transport } : { transport, metadata };
   }
 }
+
+/** The key that the sender gave it, or else what the broker knows it by. */
+function keyOf({ headers, id }: IncomingMessage): string | undefined {
+  const given = headers[MESSAGE_HEADERS.idempotencyKey];
+  return typeof given === "string" && given !== "" ? given : id;
+}
+
+const NOT_TAKEN: Outcome = { ok: false, refusal: new Refusal("transient", "the message was not taken") };
 
 function unreadable(message: string): Setback {
   return { reason: "rejected", category: "schema", code: ERROR_CODES.SLUICE_MESSAGE_UNREADABLE, message };

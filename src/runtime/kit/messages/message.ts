@@ -5,6 +5,8 @@ export interface IncomingMessage {
   readonly headers: Readonly<Record<string, unknown>>;
   /** What the broker says of it, by the names of OpenTelemetry's conventions: `messaging.message.id` and so on. */
   readonly facts: Readonly<Record<string, unknown>>;
+  /** What the broker knows it by, the same each time it hands it out; undefined when it has no name for it. */
+  readonly id?: string | undefined;
   /** When it was sent, if that is known. */
   readonly sentAtMs?: number | undefined;
 }

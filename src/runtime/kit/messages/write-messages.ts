@@ -2,6 +2,7 @@ import type { SendOptions } from "../../contract/component.js";
 import type { Batch } from "../../telemetry/batch.js";
 import { batchToJson } from "../../telemetry/json/batch-json.js";
 import { decodeTree, type Tree } from "../../telemetry/json/tree.js";
+import { entriesOfKey } from "../otlp/group-key.js";
 import { jsonText, type KeyValueTree, plainObject, plainValue } from "./any-value.js";
 import {
   HEADER_ATTRIBUTE,
@@ -26,18 +27,21 @@ export function writeMessages(batch: Batch, encoding: MessageEncoding, options?:
     return [{ body, headers: sentHeaders(options), attributes: {} }];
   }
   const records = logRecords(decodeTree(batch));
-  return records.map((record, i) => writeRecord(record, encoding, options, records.length === 1 ? undefined : i));
+  const keys = keysOfRecords(options?.idempotencyKey, records.length);
+  return records.map((record, i) => writeRecord(record, encoding, { ...options, idempotencyKey: keys[i] }));
 }
 
-function writeRecord(
-  record: LogRecordTree,
-  encoding: "text" | "raw" | "json",
-  options: SendOptions | undefined,
-  index: number | undefined,
-): WrittenMessage {
+/** A record has the same key each time it is sent, whatever it is sent with: that of its entry, and its number there. */
+function keysOfRecords(key: string | undefined, records: number): (string | undefined)[] {
+  if (key === undefined) return [];
+  const entries = entriesOfKey(key, records) ?? [{ id: key, items: records }];
+  return entries.flatMap(({ id, items }) => Array.from({ length: items }, (_, i) => (items === 1 ? id : `${id}/${i}`)));
+}
+
+function writeRecord(record: LogRecordTree, encoding: "text" | "raw" | "json", options: SentFacts): WrittenMessage {
   const attributes = plainObject(record.attributes);
   // The sender's own key wins: whoever has seen the message before knows it by that.
-  const headers = { ...sentHeaders(options, index), ...ownHeaders(attributes) };
+  const headers = { ...sentHeaders(options), ...ownHeaders(attributes) };
   return { body: writeBody(plainValue(record.body), encoding), headers, attributes };
 }
 
@@ -47,12 +51,12 @@ function writeBody(body: unknown, encoding: "text" | "raw" | "json"): Uint8Array
   return Buffer.from(jsonText(body));
 }
 
-function sentHeaders(options?: SendOptions, index?: number): Record<string, HeaderValue> {
-  const { idempotencyKey, replayed } = options ?? {};
+/** What is told of a message beside what is in it. */
+type SentFacts = Pick<SendOptions, "replayed"> & { readonly idempotencyKey?: string | undefined };
+
+function sentHeaders({ idempotencyKey, replayed }: SentFacts = {}): Record<string, HeaderValue> {
   const headers: Record<string, HeaderValue> = {};
-  if (idempotencyKey !== undefined) {
-    headers[MESSAGE_HEADERS.idempotencyKey] = index === undefined ? idempotencyKey : `${idempotencyKey}/${index}`;
-  }
+  if (idempotencyKey !== undefined) headers[MESSAGE_HEADERS.idempotencyKey] = idempotencyKey;
   if (replayed !== undefined) {
     headers[MESSAGE_HEADERS.replayed] = "true";
     headers[MESSAGE_HEADERS.originalId] = replayed.id;

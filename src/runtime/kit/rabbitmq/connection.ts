@@ -2,7 +2,7 @@ import type { ChannelModel, Options, SocketOptions } from "amqplib";
 import { z } from "zod";
 import { duration, secret, section } from "../../contract/schema/schema.js";
 import { keepAliveTimer, waitAtMost } from "../../contract/wait-at-most.js";
-import { loadClient } from "../messages/load-client.js";
+import { loadClient } from "../clients/load-client.js";
 import { tlsClient } from "../net/tls-config.js";
 import { loadClientTls, type TlsClientOptions } from "../net/tls-load.js";
 

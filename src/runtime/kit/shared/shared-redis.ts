@@ -5,9 +5,9 @@ import { errorMessage } from "../../contract/error-message.js";
 import type { MetricAttributes } from "../../contract/observability.js";
 import { duration, section } from "../../contract/schema/schema.js";
 import { waitAtMost } from "../../contract/wait-at-most.js";
+import { hasClient, missingClient } from "../clients/load-client.js";
 import { REDIS_CLIENT, redisConnectionKeys } from "../clients/redis-config.js";
 import { connectRedis, isRedisReady, redisErrorMessage } from "../clients/redis-link.js";
-import { hasClient, missingClient } from "../messages/load-client.js";
 
 const redisKeys = z.strictObject({
   ...redisConnectionKeys,

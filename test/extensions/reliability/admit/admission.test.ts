@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
-import { StoreError } from "../../../../src/extensions/reliability/store/store.js";
+import { type StoredEntry, StoreError } from "../../../../src/extensions/reliability/store/store.js";
 import { batchFromJson } from "../../../../src/plugin.js";
 import { owed } from "../../../support/deliveries.js";
+import { logs } from "../../../support/telemetry/batches.js";
 import { hangs, startQueue } from "../queue.js";
 
 describe("a queue", () => {
@@ -26,6 +27,37 @@ describe("a queue", () => {
     expect(outcomes).toMatchObject([{ ok: true }]);
     expect(await queue.pending()).toEqual(["a"]);
     expect(queue.outlet.status()).toMatchObject({ state: "UP", queue: { entries: 1, inFlight: 1 } });
+  });
+
+  it("keeps one entry of what comes again with its key, and names it the same when it is gone", async () => {
+    const queue = await startQueue({ backend: hangs });
+    const send = (key: string, text: string) => {
+      const { delivery, outcomes } = owed(logs(text), { key });
+      queue.outlet.accept(delivery, "logs");
+      return outcomes;
+    };
+    const first = send("k", "a");
+    await queue.settle();
+    const again = [send("k", "a"), send("other", "b")];
+    await queue.settle();
+    expect([first, ...again]).toMatchObject([[{ ok: true }], [{ ok: true }], [{ ok: true }]]);
+    expect(await queue.pending()).toEqual(["a", "b"]);
+    expect(queue.outlet.status()).toMatchObject({ queue: { entries: 2 } });
+    const [{ ref, entry }] = (await queue.store.pending(undefined, 1)) as [StoredEntry];
+    await queue.store.delete([ref]);
+    send("k", "a");
+    await queue.settle();
+    expect(await queue.store.find(entry.id)).toMatchObject({ entry: { id: entry.id, state: "pending" } });
+  });
+
+  it("does not take the parts of a delivery, or two pipelines, for one another", async () => {
+    const queue = await startQueue({ backend: hangs, batching: { minSize: 1, maxSize: 1 } });
+    for (const pipeline of ["logs", "logs/2"])
+      queue.outlet.accept(owed(logs("x", "x"), { key: "k" }).delivery, pipeline);
+    for (const copy of owed(logs("y"), { key: "c" }).delivery.copies(2)) queue.outlet.accept(copy, "logs");
+    await queue.settle();
+    const entries = await queue.store.pending(undefined, 10);
+    expect(entries.reduce((sum, { entry }) => sum + entry.items, 0)).toBe(6);
   });
 
   it("refuses retryably when the store cannot write", async () => {

@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Setback } from "../../../../src/plugin.js";
+import type { Origin, Setback } from "../../../../src/plugin.js";
 import { Batch, decodeTree, Refusal, SIGNALS } from "../../../../src/plugin.js";
 import { systemClock } from "../../../../src/runtime/contract/clock.js";
 import { ACCEPTED, type Outcome } from "../../../../src/runtime/contract/debt.js";
-import { loadClient } from "../../../../src/runtime/kit/messages/load-client.js";
+import { loadClient } from "../../../../src/runtime/kit/clients/load-client.js";
+import { Dedup } from "../../../../src/runtime/kit/dedup/dedup.js";
 import type { IncomingMessage, MessageEncoding } from "../../../../src/runtime/kit/messages/message.js";
 import { MessageIntake } from "../../../../src/runtime/kit/messages/message-intake.js";
 import { readMessage, wholeMessage } from "../../../../src/runtime/kit/messages/read-message.js";
@@ -47,8 +48,11 @@ describe("a message of a broker", () => {
     const [kept] = writeMessages(readMessage("logs", "text", theirs), "text", { idempotencyKey: "k" });
     expect(kept!.headers).toEqual({ "x-idempotency-key": "order-1" });
     const two = Batch.merge([readMessage("logs", "text", message("a")), readMessage("logs", "text", message("b"))]);
-    const keys = writeMessages(two, "text", options).map(({ headers }) => headers["x-idempotency-key"]);
-    expect(keys).toEqual(["k/0", "k/1"]);
+    const keysOf = (idempotencyKey: string) =>
+      writeMessages(two, "text", { idempotencyKey }).map(({ headers }) => headers["x-idempotency-key"]);
+    expect(keysOf("k")).toEqual(["k/0", "k/1"]);
+    expect(keysOf("entries;t-1+1:1"), "as each would have alone").toEqual(["t-1", "t-2"]);
+    expect(keysOf("entries;t-1+0:2")).toEqual(["t-1/0", "t-1/1"]);
   });
 
   it.each(SIGNALS)("that is no %s is kept with its bytes and headers", (signal) => {
@@ -61,16 +65,17 @@ describe("a message of a broker", () => {
 });
 
 describe("the intake of messages", () => {
-  const seen: { readonly batch: Batch; readonly setback: Setback | undefined }[] = [];
+  const seen: { readonly batch: Batch; readonly setback: Setback | undefined; readonly key: string | undefined }[] = [];
 
   function intakeOf(
     answer: (times: number) => Outcome,
     encoding: MessageEncoding = "otlp_proto",
     maxMessageBytes = 100,
+    dedup?: Dedup,
   ) {
     seen.length = 0;
-    const accept = async (batch: Batch, _origin?: unknown, setback?: Setback) => {
-      seen.push({ batch, setback });
+    const accept = async (batch: Batch, origin?: Partial<Origin>, setback?: Setback) => {
+      seen.push({ batch, setback, key: origin?.key });
       return answer(seen.length);
     };
     const context = {
@@ -81,7 +86,7 @@ describe("the intake of messages", () => {
       clock: systemClock,
     } as const;
     const logs = { accept, reserve: () => true, release: () => {} };
-    const settings = { signal: "logs", encoding, transport: "test", maxMessageBytes } as const;
+    const settings = { signal: "logs", encoding, transport: "test", maxMessageBytes, dedup } as const;
     return new MessageIntake(settings, { ...context, random: () => 0, intakes: { logs } });
   }
 
@@ -106,6 +111,31 @@ describe("the intake of messages", () => {
     });
     expect(seen.map(({ setback }) => setback?.message)).toEqual([undefined, "never"]);
     expect(await intakeOf(() => no, "text").accept(message("a"))).toMatchObject({ kind: "rejected" });
+  });
+
+  it("takes what comes again once, by the key of its sender or the broker's name for it", async () => {
+    const dedup = new Dedup({ max_entries: 10, ttl: 1000 }, systemClock, { add: () => {} });
+    const intake = intakeOf(() => ACCEPTED, "text", 100, dedup);
+    const named = (body: string, id: string | undefined) => intake.accept({ ...message(body), id });
+    const keyed = (body: string) => intake.accept(message(body, { "x-idempotency-key": "k" }));
+    for (const outcome of [named("a", "1"), named("a", "1"), named("a", "2"), keyed("a"), keyed("a")])
+      expect(await outcome).toMatchObject({ kind: "taken" });
+    expect(seen.length).toBe(3);
+    expect(new Set(seen.map(({ key }) => key)).size, "each has a key of its own").toBe(3);
+    // Nobody knows that these are one message, or that they are the same.
+    for (const outcome of [named("a", undefined), named("a", undefined), keyed("b")]) await outcome;
+    expect(seen.length).toBe(6);
+  });
+
+  it("gives a message the same key each time it is handed in, also to another agent", async () => {
+    const keys: unknown[] = [];
+    for (let i = 0; i < 2; i++) {
+      const dedup = new Dedup({ max_entries: 10, ttl: 1000 }, systemClock, { add: () => {} });
+      await intakeOf(() => ACCEPTED, "text", 100, dedup).accept({ ...message("a"), id: "1" });
+      keys.push(seen[0]!.key);
+    }
+    expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
+    expect(keys[1]).toBe(keys[0]);
   });
 
   it("waits with what is refused for now, and returns it when it is stopped", async () => {

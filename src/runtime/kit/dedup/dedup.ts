@@ -1,7 +1,16 @@
-import { type Batch, type Clock, type Counter, editRecords, type Outcome } from "../../plugin.js";
-import { ACCEPTED, entriesOfKey, type KeyedEntry, type SharedKeys } from "../../runtime/kit.js";
+import { createHash } from "node:crypto";
+import type { Clock } from "../../contract/clock.js";
+import { ACCEPTED, type Outcome } from "../../contract/debt.js";
+import type { Counter } from "../../contract/observability.js";
+import type { Batch } from "../../telemetry/batch.js";
+import { editRecords } from "../../telemetry/edit/edit-records.js";
+import { entriesOfKey, type KeyedEntry } from "../otlp/group-key.js";
+import type { SharedKeys } from "../shared/shared-keys.js";
 import { entryDigests } from "./entry-digests.js";
 import type { KeyLog } from "./key-log.js";
+
+/** Takes what is new of a batch. `identity` names that, the same each time, for `Origin.key`. */
+export type HandIn = (fresh: Batch, identity: () => string) => Promise<Outcome>;
 
 interface DedupSettings {
   readonly max_entries: number;
@@ -47,7 +56,7 @@ export class Dedup {
   }
 
   /** `client` is who it came from, if that was authenticated. */
-  async accept(key: string, batch: Batch, handIn: (batch: Batch) => Promise<Outcome>, client = ""): Promise<Outcome> {
+  async accept(key: string, batch: Batch, handIn: HandIn, client = ""): Promise<Outcome> {
     const named = entriesOfKey(key, batch.count) ?? [{ id: key, items: batch.count }];
     const digests = entryDigests(named, batch, client);
     const entries = named.map(({ items }, i) => ({ id: digests[i]!, items }));
@@ -59,18 +68,14 @@ export class Dedup {
   }
 
   /** Nothing is waited for between looking and taking, so no two requests take the same entry. */
-  private async acceptNew(
-    entries: readonly KeyedEntry[],
-    batch: Batch,
-    handIn: (batch: Batch) => Promise<Outcome>,
-  ): Promise<Outcome> {
+  private async acceptNew(entries: readonly KeyedEntry[], batch: Batch, handIn: HandIn): Promise<Outcome> {
     const isFresh = entries.map(({ id }) => !this.wasAccepted(id));
     const fresh = entries.filter((_entry, i) => isFresh[i]);
     if (fresh.length < entries.length) this.duplicates.add(entries.length - fresh.length);
     if (fresh.length === 0) return ACCEPTED;
     const pending = this.shared
       ? this.handInShared(this.shared, entries, isFresh, batch, handIn)
-      : handIn(onlyFresh(batch, entries, isFresh));
+      : handInFresh(batch, entries, isFresh, handIn);
     for (const { id } of fresh) this.inProgress.set(id, pending);
     const outcome = await pending;
     const isTaken = outcome.ok && outcome.rejected === 0;
@@ -88,16 +93,16 @@ export class Dedup {
     entries: readonly KeyedEntry[],
     isFresh: readonly boolean[],
     batch: Batch,
-    handIn: (batch: Batch) => Promise<Outcome>,
+    handIn: HandIn,
   ): Promise<Outcome> {
     const ids = entries.flatMap(({ id }, i) => (isFresh[i] ? [id] : []));
     const states = await shared.claim(ids);
-    if (states === undefined) return handIn(onlyFresh(batch, entries, isFresh));
+    if (states === undefined) return handInFresh(batch, entries, isFresh, handIn);
     const claimed = new Set(ids.filter((_id, i) => states[i] === "claimed"));
     if (claimed.size < ids.length) this.duplicates.add(ids.length - claimed.size);
     if (claimed.size === 0) return ACCEPTED;
     const isOurs = entries.map(({ id }, i) => isFresh[i]! && claimed.has(id));
-    const outcome = await handIn(onlyFresh(batch, entries, isOurs));
+    const outcome = await handInFresh(batch, entries, isOurs, handIn);
     if (outcome.ok && outcome.rejected === 0) await shared.markTaken([...claimed]);
     else await shared.giveUp([...claimed]);
     return outcome;
@@ -127,6 +132,22 @@ export class Dedup {
     }
   }
 }
+
+function handInFresh(
+  batch: Batch,
+  entries: readonly KeyedEntry[],
+  isFresh: readonly boolean[],
+  handIn: HandIn,
+): Promise<Outcome> {
+  return handIn(onlyFresh(batch, entries, isFresh), () => {
+    const hash = createHash("sha256");
+    for (const [i, { id }] of entries.entries()) if (isFresh[i]) hash.update(id);
+    return hash.digest("hex").slice(0, IDENTITY_LENGTH);
+  });
+}
+
+/** 128 bits. */
+const IDENTITY_LENGTH = 32;
 
 /** The records of an entry lie together, in the order in which the key names them. */
 function onlyFresh(batch: Batch, entries: readonly KeyedEntry[], isFresh: readonly boolean[]): Batch {

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Batch, type Outcome, Refusal } from "../../../src/plugin.js";
-import { Dedup } from "../../../src/receivers/otlp/dedup.js";
-import { systemClock } from "../../../src/runtime/contract/clock.js";
-import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
-import { SharedKeys, SharedRedis, sharedRedisOf, sharedStateKeys } from "../../../src/runtime/kit.js";
-import { type RedisServer, redisProgram, startRedis } from "../../support/servers/redis.js";
-import { bodies, logs } from "../../support/telemetry/batches.js";
-import { until } from "../../support/until.js";
+import { type Batch, type Outcome, Refusal } from "../../../../src/plugin.js";
+import { systemClock } from "../../../../src/runtime/contract/clock.js";
+import { noMetrics, silentLogger } from "../../../../src/runtime/contract/observability.js";
+import { Dedup } from "../../../../src/runtime/kit/dedup/dedup.js";
+import { SharedKeys } from "../../../../src/runtime/kit/shared/shared-keys.js";
+import { SharedRedis, sharedRedisOf, sharedStateKeys } from "../../../../src/runtime/kit/shared/shared-redis.js";
+import { type RedisServer, redisProgram, startRedis } from "../../../support/servers/redis.js";
+import { bodies, logs } from "../../../support/telemetry/batches.js";
+import { until } from "../../../support/until.js";
 
 const OK: Outcome = { ok: true, rejected: 0, message: "" };
 const NO: Outcome = { ok: false, refusal: new Refusal("transient", "no") };

@@ -2,16 +2,16 @@ import { appendFileSync, readdirSync, readFileSync, rmSync, truncateSync, writeF
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
-import type { Outcome } from "../../../src/plugin.js";
-import { Dedup } from "../../../src/receivers/otlp/dedup.js";
-import { KeyLog } from "../../../src/receivers/otlp/key-log.js";
-import { silentLogger } from "../../../src/runtime/kit.js";
-import { startAgentProcess } from "../../support/agent-process.js";
-import { FakeClock } from "../../support/fake-clock.js";
-import { startSink } from "../../support/otlp-sink.js";
-import { runs } from "../../support/runs.js";
-import { bodies, logs } from "../../support/telemetry/batches.js";
-import { temporaryFolder } from "../../support/temporary-folder.js";
+import type { Outcome } from "../../../../src/plugin.js";
+import { Dedup } from "../../../../src/runtime/kit/dedup/dedup.js";
+import { KeyLog } from "../../../../src/runtime/kit/dedup/key-log.js";
+import { silentLogger } from "../../../../src/runtime/kit.js";
+import { startAgentProcess } from "../../../support/agent-process.js";
+import { FakeClock } from "../../../support/fake-clock.js";
+import { startSink } from "../../../support/otlp-sink.js";
+import { runs } from "../../../support/runs.js";
+import { bodies, logs } from "../../../support/telemetry/batches.js";
+import { temporaryFolder } from "../../../support/temporary-folder.js";
 
 const OK: Outcome = { ok: true, rejected: 0, message: "" };
 

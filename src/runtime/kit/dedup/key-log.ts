@@ -1,7 +1,10 @@
 import { type FileHandle, open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { type Clock, type Logger, limitedLog, StartError } from "../../plugin.js";
-import { makePrivate, makePrivateDirectory, PRIVATE_FILE_MODE } from "../../runtime/kit.js";
+import type { Clock } from "../../contract/clock.js";
+import { limitedLog } from "../../contract/limited-log.js";
+import type { Logger } from "../../contract/observability.js";
+import { StartError } from "../../contract/start-error.js";
+import { makePrivate, makePrivateDirectory, PRIVATE_FILE_MODE } from "../private-files.js";
 
 /** A key that was taken, and when, in milliseconds since the epoch. */
 export type RememberedKey = readonly [key: string, at: number];

@@ -1,6 +1,8 @@
 import { createHash, type Hash } from "node:crypto";
-import type { Batch, Origin } from "../../plugin.js";
-import { KEEP, type KeyedEntry, type RecordVisitor, RecordWalk, type Verdict } from "../../runtime/kit.js";
+import type { Origin } from "../../contract/delivery.js";
+import type { Batch } from "../../telemetry/batch.js";
+import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../../telemetry/views/record-walk.js";
+import type { KeyedEntry } from "../otlp/group-key.js";
 
 /**
  * What entries are remembered by: a hash of the id that their sender gives them, of the sender as far as it was authenticated,

@@ -3,13 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Client } from "pg";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { outboxKeys } from "../../src/receivers/outbox/config.js";
-import { outboxMigration } from "../../src/receivers/outbox/migration.js";
-import { type Postgres, postgresProgram, startPostgres } from "../support/servers/postgres.js";
-import { until } from "../support/until.js";
-import { agentConfig } from "./configs.js";
-import { kills, patience, progress, summary } from "./long-form.js";
-import { Victim } from "./victim.js";
+import { outboxKeys } from "../../../src/receivers/outbox/config.js";
+import { outboxMigration } from "../../../src/receivers/outbox/migration.js";
+import { type Postgres, postgresProgram, startPostgres } from "../../support/servers/postgres.js";
+import { until } from "../../support/until.js";
+import { agentConfig } from "../configs.js";
+import { kills, patience, progress, summary } from "../long-form.js";
+import { Victim } from "../victim.js";
 
 /** Rows that are committed at once, and the number of their keys. */
 const ROWS = 10;

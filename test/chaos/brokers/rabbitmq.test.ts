@@ -1,0 +1,26 @@
+import { describe, it } from "vitest";
+import { rabbitmqProgram, startRabbitMq } from "../../support/servers/rabbitmq.js";
+import { RabbitSession } from "../../support/servers/rabbitmq-session.js";
+import { patience } from "../long-form.js";
+import { type BrokerUnderTest, expectExactlyOnce, runBrokerCampaign } from "./broker-oracle.js";
+
+describe.skipIf(rabbitmqProgram === undefined)("what was acknowledged on its way through rabbitmq", () => {
+  it("arrives once, though the agent and the server are killed again and again", {
+    timeout: patience(240_000),
+  }, async () => {
+    expectExactlyOnce("rabbitmq", await runBrokerCampaign(rabbitmq));
+  });
+});
+
+async function rabbitmq(): Promise<BrokerUnderTest> {
+  const { server, url, close } = await startRabbitMq();
+  const session = await RabbitSession.open(url);
+  await session.channel.assertQueue("numbers", { durable: true, arguments: { "x-queue-type": "quorum" } });
+  await session.close();
+  // RabbitMQ 3.10 writes down where its quorum queues are when it stops, or after minutes: killed before that it has none.
+  await server.kill("SIGTERM");
+  await server.start();
+  const connection = { endpoint: url, heartbeat: "2s", connection_timeout: "1s" };
+  const receiver = { connection, queue: "numbers" };
+  return { server, type: "rabbitmq", receiver, exporter: { connection, routing: { routing_key: "numbers" } }, close };
+}
