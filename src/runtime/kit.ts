@@ -67,6 +67,7 @@ export { MAX_MERGED_BYTES, piecesOf } from "./contract/operators/batcher.js";
 export type {
   Batching,
   EndingPipeline,
+  EntrySettlement,
   Journal,
   JournalFactory,
   JournalNotes,

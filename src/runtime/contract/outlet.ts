@@ -97,10 +97,26 @@ export interface Journal {
  */
 export interface JournalNotes {
   /** Its notes so far, oldest first, also those of earlier runs. They are there before the first delivery comes. */
-  read(): readonly Uint8Array[];
+  read(): readonly JournalNote[];
   write(note: Uint8Array): void;
   /** No delivery that comes again has a lower `origin.position`. */
   readonly firstPosition: number;
+  /** Names who knows what of an entry that is given up is still owed. */
+  answerFor(settlement: EntrySettlement): void;
+}
+
+export interface JournalNote {
+  readonly bytes: Uint8Array;
+  /** The last position that had been handed on when it was written. */
+  readonly after: number;
+}
+
+/** What a processor knows of entries of a journal of which it has settled a part. */
+export interface EntrySettlement {
+  /** Of this entry's batch what nobody has taken: that becomes the dead letter. All of it when nothing is known. */
+  remaining(position: number, batch: Batch): Batch;
+  /** The entry has left the journal. */
+  ended(position: number): void;
 }
 
 /** What a journal is made from. */

@@ -40,15 +40,18 @@ export class DeadLetterWriter {
     this.log = new FailureLog(services.logger, services.clock, services.maxLogLines);
   }
 
-  /** Gives up an entry that is pending in the store. */
-  async write(item: QueueItem, cause: DeadLetterCause): Promise<WriteOutcome> {
+  /** Gives up an entry that is pending in the store, or `remaining` of it, where somebody has the rest. */
+  async write(item: QueueItem, cause: DeadLetterCause, remaining = allOf): Promise<WriteOutcome> {
     const { store, metrics, logger } = this.services;
     try {
-      const batch = item.batch ?? (await store.payload(item.ref));
+      const whole = item.batch ?? (await store.payload(item.ref));
+      const batch = remaining(whole);
       const { failure } = this.failureOf(item.entry.exporter, batch, cause, requestItemsOf(item.entry, cause));
-      const failed: Entry = { ...item.entry, state: "failed", failure };
-      const written = await this.saveOrDiscard(item, batch, failed, cause);
-      metrics.sendFailed[item.entry.signal].add(cause.lost ?? item.entry.items);
+      const size = batch === whole ? {} : { items: batch.count, bytes: batch.byteLength };
+      const failed: Entry = { ...item.entry, ...size, state: "failed", failure };
+      const save = batch === whole ? () => store.fail(item.ref, failed) : () => replaceWith(store, item, failed, batch);
+      const written = await this.saveOrDiscard(item, batch, failed, cause, save);
+      metrics.sendFailed[item.entry.signal].add(cause.lost ?? failed.items);
       if (cause.reason === "retry_exhausted") metrics.exhausted.add(1);
       if (failed.replays > 0) metrics.replaysFailed.add(1);
       if (written === "saved") this.countAndLog(failed, cause);
@@ -105,17 +108,26 @@ export class DeadLetterWriter {
     batch: Batch,
     failed: Entry,
     cause: DeadLetterCause,
+    save: () => Promise<unknown>,
   ): Promise<"saved" | "discarded"> {
     const { store, filter, metrics } = this.services;
     const { exporter, attempts } = failed;
     if (filter.decide(batch, { exporter, cause, attempts }) === "save") {
-      await store.fail(item.ref, failed);
+      await save();
       return "saved";
     }
     store.ack(item.ref);
     metrics.filteredOut.add(1);
     return "discarded";
   }
+}
+
+const allOf = (batch: Batch): Batch => batch;
+
+/** The dead letter has the id of the entry in whose place it comes. */
+function replaceWith(store: QueueStore, { ref }: QueueItem, failed: Entry, batch: Batch): Promise<unknown> {
+  const { pipeline, source, enqueuedAt, generation, ...fields } = failed;
+  return store.replace(ref, [{ batch, pipeline, source, enqueuedAt, generation, fields }]);
 }
 
 /** How many records the request had that failed with this error, when it had others than those of the entry. */

@@ -8,7 +8,14 @@ import {
   type PartialRejection,
   type Refusal,
 } from "../../../plugin.js";
-import { type AttemptError, type CompleteSettings, Debt, type Entry, possiblyRejected } from "../../../runtime/kit.js";
+import {
+  type AttemptError,
+  type CompleteSettings,
+  Debt,
+  type Entry,
+  type EntrySettlement,
+  possiblyRejected,
+} from "../../../runtime/kit.js";
 import type { AdmittedEntries } from "../admit/admission.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import { partialSuccessError } from "../entry/queue-errors.js";
@@ -39,6 +46,8 @@ export interface JournalFeedServices {
   /** What is done to entries that came under another config. */
   readonly prepare: PrepareReplayed;
   readonly deadLetters: DeadLetterWriter;
+  /** What processors have settled of entries that are given up. */
+  readonly settlement: EntrySettlement;
   readonly metrics: Pick<QueueMetrics, "sent">;
   readonly damageReporter: DamageReporter;
   readonly clock: Clock;
@@ -63,6 +72,7 @@ const STUCK_AFTER_MS = 60_000;
  *
  * Invariants:
  * - An entry is in the store until it was accepted, or is a dead letter. It is inside the pipeline at most once.
+ * - The dead letter of an entry of which a part was taken, as far as its processors know that, is the rest of it.
  * - What the pipeline refuses for now keeps its place in the window until its retry: a pipeline that refuses everything is
  *   not given the whole journal to refuse.
  */
@@ -260,7 +270,9 @@ export class JournalFeed implements AdmittedEntries {
   }
 
   private async deadLetter(item: QueueItem, cause: DeadLetterCause): Promise<void> {
-    const written = await this.services.deadLetters.write(item, cause);
+    const { deadLetters, settlement } = this.services;
+    const remaining = (batch: Batch) => settlement.remaining(item.ref, batch);
+    const written = await deadLetters.write(item, cause, cause.lost === undefined ? remaining : undefined);
     if (written !== "unwritten") return this.end(item);
     item.deadLetterCause = cause;
     this.delay(item, STORE_RETRY_MS);
@@ -278,6 +290,7 @@ export class JournalFeed implements AdmittedEntries {
   private end(item: QueueItem): void {
     this.window.remove(item.ref);
     this.ownFailures.ended(item.ref, false);
+    this.services.settlement.ended(item.ref);
     this.head.remove(item);
     this.services.onRemoved(item.entry);
     this.pump();

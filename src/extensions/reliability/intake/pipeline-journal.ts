@@ -81,7 +81,7 @@ export class PipelineJournal implements Journal, ExporterControl {
     this.notes = new PipelineNotes(store, () => this.feed.lastRef);
     this.feed = new JournalFeed({
       ...journalSettings,
-      ...{ store, metrics, deadLetters, damageReporter, prepare: this.prepare },
+      ...{ store, metrics, deadLetters, damageReporter, prepare: this.prepare, settlement: this.notes },
       onRemoved: (entry) => this.admission.entryRemoved(entry, []),
       onDamaged: () => this.admission.recount(),
     });

@@ -1,4 +1,5 @@
-import type { JournalNotes } from "../../../runtime/kit.js";
+import type { Batch } from "../../../plugin.js";
+import type { EntrySettlement, JournalNotes } from "../../../runtime/kit.js";
 import type { EntryRef, Note, QueueStore } from "../store/store.js";
 
 /** Notes are kept for a while when no entry needs them any more: what comes late may still ask for them. */
@@ -11,7 +12,7 @@ const PRUNE_EVERY_BYTES = 512 * 1024;
 const NOTE_OVERHEAD_BYTES = 200;
 
 /** The notes of a pipeline's processors: in the store of its journal and, while it runs, in memory. */
-export class PipelineNotes {
+export class PipelineNotes implements EntrySettlement {
   private readonly store: QueueStore;
   private readonly lastRef: () => EntryRef;
   private kept: Note[] = [];
@@ -19,6 +20,8 @@ export class PipelineNotes {
   private bytesSincePrune = 0;
   private isPruning = false;
   private firstRef: EntryRef = 0;
+  /** By processor: one that was made anew answers in the place of the one before. */
+  private readonly settlements = new Map<string, EntrySettlement>();
 
   /** `lastRef` is the last entry that was handed on: nobody has seen, or decided on, one that came after it. */
   constructor(store: QueueStore, lastRef: () => EntryRef) {
@@ -30,20 +33,32 @@ export class PipelineNotes {
   async load(): Promise<void> {
     this.kept = (await this.store.notes?.load()) ?? [];
     this.keptBytes = this.kept.reduce((sum, note) => sum + sizeOf(note), 0);
-    this.firstRef = (await this.oldestPending()) ?? 0;
+    const newest = this.kept.reduce((max, { after }) => Math.max(max, after), 0);
+    this.firstRef = (await this.oldestPending()) ?? newest + 1;
   }
 
   notesOf(owner: string): JournalNotes {
-    const read = () => this.kept.filter((note) => note.owner === owner).map(({ bytes }) => bytes);
+    const read = () => this.kept.filter((note) => note.owner === owner);
     const write = (bytes: Uint8Array) => this.write(owner, bytes);
     const firstPosition = () => this.firstRef;
     return {
       read,
       write,
+      answerFor: (settlement) => void this.settlements.set(owner, settlement),
       get firstPosition() {
         return firstPosition();
       },
     };
+  }
+
+  /** Of an entry that is given up what no processor has settled. */
+  remaining(position: EntryRef, batch: Batch): Batch {
+    const settlements = [...this.settlements.values()];
+    return settlements.reduce((rest, settlement) => settlement.remaining(position, rest), batch);
+  }
+
+  ended(position: EntryRef): void {
+    for (const settlement of this.settlements.values()) settlement.ended(position);
   }
 
   private write(owner: string, bytes: Uint8Array): void {
@@ -52,10 +67,10 @@ export class PipelineNotes {
     this.kept.push({ ...note, number });
     this.keptBytes += sizeOf(note);
     this.bytesSincePrune += sizeOf(note);
-    if (this.bytesSincePrune >= PRUNE_EVERY_BYTES && this.keptBytes > KEPT_BYTES) void this.prune();
+    if (this.bytesSincePrune >= PRUNE_EVERY_BYTES) void this.prune();
   }
 
-  /** Lets go of the oldest notes that no entry needs, if there are many. A store that cannot be read is asked next time. */
+  /** Looks which entries are left, and lets go of the oldest notes that none needs, if there are many. A store that cannot be read is asked next time. */
   private async prune(): Promise<void> {
     if (this.isPruning) return;
     this.isPruning = true;

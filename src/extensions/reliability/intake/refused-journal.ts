@@ -123,4 +123,4 @@ function createLogUnkept({ clock, logger }: { clock: RefusedJournalSettings["clo
 }
 
 /** Nothing in front of which this journal stands holds deliveries, so nothing has notes. */
-const NO_NOTES: JournalNotes = { read: () => [], write: () => {}, firstPosition: 0 };
+const NO_NOTES: JournalNotes = { read: () => [], write: () => {}, firstPosition: 0, answerFor: () => {} };

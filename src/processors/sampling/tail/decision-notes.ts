@@ -1,4 +1,5 @@
 import type { JournalNotes } from "../../../runtime/kit.js";
+import { EarlierDecisions } from "./earlier-decisions.js";
 
 /** An entry of the journal whose spans go different ways. */
 export interface SplitEntry {
@@ -7,6 +8,8 @@ export interface SplitEntry {
   openParts: number;
   /** One of them was refused for now: all of the entry will come again. */
   comesAgain: boolean;
+  /** One of them was refused for good: if none is for now, what nobody has taken becomes a dead letter. */
+  isGivenUp: boolean;
 }
 
 /** An entry, and traces of it. */
@@ -28,8 +31,8 @@ export interface NotedDecision {
  * - what was decided, before anybody is told of it: spans of a dropped trace are let go, those of a sampled one passed on;
  * - which sampled traces of an entry have been delivered while others of it have not: those are not passed on again.
  *
- * While it runs it knows what became of every trace of an entry that has not ended, however many decisions were made
- * since: an entry may be refused for hours, and the half of a trace must not be decided by itself.
+ * It knows what became of every trace of an entry that has not ended, however many decisions were made since, also those of
+ * earlier runs: an entry may be refused for hours, and the half of a trace must not be decided by itself.
  *
  * Only an entry that came as one delivery is known by its position. Spans of one that was split or merged on the way may
  * arrive twice.
@@ -38,6 +41,7 @@ export class DecisionNotes {
   private readonly journal: JournalNotes;
   /** By position, what became of traces of that entry. */
   private readonly fates = new Map<number, Map<string, TraceFate>>();
+  private earlier: EarlierDecisions | undefined;
 
   constructor(journal: JournalNotes) {
     this.journal = journal;
@@ -46,30 +50,56 @@ export class DecisionNotes {
   /** Tells every decision that was noted, oldest first. */
   restore(remember: (id: string, isSampled: boolean) => void): void {
     const { firstPosition } = this.journal;
-    for (const note of this.journal.read()) {
-      const reader = new NoteReader(note);
+    const earlier = new EarlierDecisions(firstPosition);
+    for (const { bytes, after } of this.journal.read()) {
+      const reader = new NoteReader(bytes);
       const kind = reader.byte();
-      if (kind === DECIDED) for (const { id, isSampled } of reader.decisions()) remember(id, isSampled);
+      if (kind === DECIDED)
+        for (const { id, isSampled } of reader.decisions()) {
+          remember(id, isSampled);
+          earlier.add(id, isSampled, after);
+        }
       else if (kind === DELIVERED)
         for (const [position, ids] of reader.deliveries())
           if (position >= firstPosition) this.setFates(position, ids, "delivered");
     }
+    this.earlier = earlier;
   }
 
-  /** An entry has come, and goes so many ways. Undefined when its place is not known, or it has ended. */
-  split(position: number | undefined, parts: number): SplitEntry | undefined {
+  /**
+   * An entry has come, and goes so many ways; these of its traces were decided before. That is noted again: should the entry
+   * come once more, later decisions on other spans of them must not be taken for theirs. Undefined when its place is
+   * not known, or it has ended.
+   */
+  split(position: number | undefined, parts: number, late: readonly NotedDecision[]): SplitEntry | undefined {
     if (position === undefined) return undefined;
-    const entry = { position, openParts: parts, comesAgain: false };
-    return this.hasEnded(entry) ? undefined : entry;
+    const entry = { position, openParts: parts, comesAgain: false, isGivenUp: false };
+    if (this.hasEnded(entry)) return undefined;
+    this.decided(late);
+    for (const { id, isSampled } of late) this.setFates(position, [id], isSampled ? "sampled" : "dropped");
+    return entry;
   }
 
   decided(decisions: readonly NotedDecision[]): void {
+    if (this.earlier?.isNeededFrom(this.journal.firstPosition) === false) this.earlier = undefined;
     if (decisions.length > 0) this.journal.write(encodeDecisions(decisions));
   }
 
   /** Undefined: it is not known for this entry. */
   fateOf(position: number | undefined, id: string): TraceFate | undefined {
-    return position === undefined ? undefined : this.fates.get(position)?.get(id);
+    if (position === undefined) return undefined;
+    return this.fates.get(position)?.get(id) ?? this.earlier?.fateOf(position, id);
+  }
+
+  /** True for spans of a trace that nobody has, though it is wanted. */
+  isOwed(position: number, id: string): boolean {
+    const fate = this.fates.get(position)?.get(id);
+    return fate !== "delivered" && fate !== "dropped";
+  }
+
+  /** The entry is not in the journal any more. */
+  ended(position: number): void {
+    this.fates.delete(position);
   }
 
   /** These ways of entries have ended well, each with traces that somebody has now, or that are not wanted. */
@@ -91,13 +121,14 @@ export class DecisionNotes {
     for (const [entry, ids] of parts) {
       entry.openParts -= 1;
       entry.comesAgain ||= !isForGood;
+      entry.isGivenUp ||= isForGood;
       if (!this.hasEnded(entry)) this.setFates(entry.position, ids, "sampled");
     }
   }
 
-  /** An entry whose ways have all ended, and of which none is to be gone again, is not in the journal any more. */
-  private hasEnded({ position, openParts, comesAgain }: SplitEntry): boolean {
-    if (openParts > 0 || comesAgain) return false;
+  /** An entry whose ways have all ended well is not in the journal any more; others come again, or will be asked about. */
+  private hasEnded({ position, openParts, comesAgain, isGivenUp }: SplitEntry): boolean {
+    if (openParts > 0 || comesAgain || isGivenUp) return false;
     this.fates.delete(position);
     return true;
   }

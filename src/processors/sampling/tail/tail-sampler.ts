@@ -17,7 +17,7 @@ const DECISION_INTERVAL_MS = 100;
 export interface SortedSpans {
   readonly waiting: [id: string, slices: SpanSlice[]][];
   readonly lateKept: [id: string, slices: SpanSlice[]][];
-  lateDropped: number;
+  readonly lateDropped: [id: string, slices: SpanSlice[]][];
 }
 
 const EMPTY_BATCH = Batch.empty("traces");
@@ -64,6 +64,10 @@ export class TailSampler {
     this.decisions = new DecisionCache(config.sampledCacheSize, config.nonSampledCacheSize);
     this.notes = context.journal && new DecisionNotes(context.journal);
     this.notes?.restore((id, isSampled) => this.decisions.remember(id, isSampled));
+    context.journal?.answerFor({
+      remaining: (position, spans) => this.remaining(position, spans),
+      ended: (position) => this.notes?.ended(position),
+    });
     this.removeGauges = this.metrics.registerGauges(
       () => this.waiting.count,
       () => this.waiting.bytes,
@@ -72,14 +76,14 @@ export class TailSampler {
 
   /** Sorts the spans of a delivery, changing nothing yet. Throws a `Refusal` when there is no room for them. */
   sort({ batch, origin }: Delivery): SortedSpans {
-    const sorted: SortedSpans = { waiting: [], lateKept: [], lateDropped: 0 };
+    const sorted: SortedSpans = { waiting: [], lateKept: [], lateDropped: [] };
     for (const [id, slices] of sliceByTrace(batch)) {
       const fate = this.notes?.fateOf(origin.position, id);
       if (fate === "delivered") continue;
       const decision = fate === undefined ? this.decisions.get(id) : fate === "sampled";
       if (decision === undefined) sorted.waiting.push([id, slices]);
       else if (decision) sorted.lateKept.push([id, slices]);
-      else sorted.lateDropped += slices.length;
+      else sorted.lateDropped.push([id, slices]);
     }
     if (this.config.refusesOverflow) this.refuseOverflow(sorted.waiting.map(([id]) => id));
     return sorted;
@@ -91,8 +95,12 @@ export class TailSampler {
     const late = lateKept.flatMap(([, slices]) => slices);
     const lateBatches = late.length === 0 ? [] : [late.length === batch.count ? batch : batchOfSlices(late)];
     const parts = delivery.split([...waiting.map(() => EMPTY_BATCH), ...lateBatches]);
-    const entry = this.notes?.split(origin.position, parts.length);
-    if (lateDropped > 0) this.metrics.lateDropped.add(lateDropped);
+    const entry = this.notes?.split(origin.position, parts.length, [
+      ...lateKept.map(([id]) => ({ id, isSampled: true })),
+      ...lateDropped.map(([id]) => ({ id, isSampled: false })),
+    ]);
+    const letGo = lateDropped.reduce((sum, [, slices]) => sum + slices.length, 0);
+    if (letGo > 0) this.metrics.lateDropped.add(letGo);
     if (late.length > 0) {
       this.metrics.lateKept.add(late.length);
       this.handOn(parts.at(-1)!, entry === undefined ? [] : [[entry, lateKept.map(([id]) => id)]]);
@@ -197,6 +205,13 @@ export class TailSampler {
       else notes.refused(entries, outcome.refusal.kind === "permanent");
     };
     this.emit(delivery.observe(onSettled));
+  }
+
+  /** The spans of an entry that is given up, without those of traces that somebody has, or nobody wants. */
+  private remaining(position: number, batch: Batch): Batch {
+    const owed = [...sliceByTrace(batch)].filter(([id]) => this.notes?.isOwed(position, id) ?? true);
+    const slices = owed.flatMap(([, spans]) => spans);
+    return slices.length === 0 || slices.length === batch.count ? batch : batchOfSlices(slices);
   }
 
   private setTimer(minDelayMs: number): void {

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Batch, type Delivery, Refusal, readRecords } from "../../../../src/plugin.js";
 import { tailSampling } from "../../../../src/processors/sampling/tail/tail-sampling.js";
+import type { EntrySettlement } from "../../../../src/runtime/kit.js";
 import { owed } from "../../../support/deliveries.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { processing } from "../../../support/processors.js";
@@ -15,7 +16,7 @@ const POLICIES = [
   { name: "half of four", type: "span_count", span_count: { min_spans: 1, max_spans: 2 } },
 ];
 
-type Logged = { readonly note: Uint8Array } | { readonly acknowledged: number };
+type Logged = { readonly note: Uint8Array; readonly after: number } | { readonly acknowledged: number };
 
 /**
  * A sampler behind a journal that is a list: entries, and a log of notes and acknowledgements of which a crash leaves only the
@@ -25,6 +26,8 @@ class JournalledSampler {
   readonly clock = new FakeClock();
   /** Times that a span has arrived, by its name. */
   readonly arrived = new Map<string, number>();
+  /** What is left of entries that were given up. */
+  readonly dead: Batch[] = [];
   private readonly entries: Batch[] = [];
   private log: Logged[] = [];
   /** So much of the log is safe. */
@@ -32,6 +35,7 @@ class JournalledSampler {
   private refused: number[] = [];
   private readonly cache: object | undefined | 0;
   private sampler!: ReturnType<typeof processing>;
+  private settlement!: EntrySettlement;
 
   /** `remembered` is how many decisions of each kind the sampler remembers. */
   constructor(remembered?: number) {
@@ -48,11 +52,12 @@ class JournalledSampler {
     this.written = this.log.length;
   }
 
-  /** The exporters take, or refuse, what has come out. */
-  settle(take: (i: number) => boolean): void {
+  /** The exporters take, or refuse for now, or for good, what has come out. */
+  settle(take: (i: number) => boolean | "never"): void {
     this.sampler.out.splice(0).forEach((delivery, i) => {
-      if (take(i)) this.take(delivery);
-      else delivery.refuse(new Refusal("transient", "not now"));
+      const answer = take(i);
+      if (answer === true) this.take(delivery);
+      else delivery.refuse(new Refusal(answer === "never" ? "permanent" : "transient", "no"));
     });
     for (const position of this.refused.splice(0)) this.hand(position);
   }
@@ -71,9 +76,10 @@ class JournalledSampler {
   private start(): void {
     const log = this.log;
     const journal = {
-      read: () => log.flatMap((logged) => ("note" in logged ? [logged.note] : [])),
-      write: (note: Uint8Array) => void log.push({ note }),
+      read: () => log.flatMap((logged) => ("note" in logged ? [{ bytes: logged.note, after: logged.after }] : [])),
+      write: (note: Uint8Array) => void log.push({ note, after: this.entries.length - 1 }),
       firstPosition: 0,
+      answerFor: (settlement: EntrySettlement) => void (this.settlement = settlement),
     };
     const config = { decision_wait: `${WAIT}ms`, policies: POLICIES, decision_cache: this.cache || {} };
     this.sampler = processing(tailSampling, config, "traces", { journal, clock: this.clock });
@@ -82,20 +88,26 @@ class JournalledSampler {
   private hand(position: number): void {
     const { log } = this;
     const { delivery, outcomes } = owed(this.entries[position]!, { position });
-    const observed = delivery.observe(({ ok }) => {
+    const observed = delivery.observe((outcome) => {
       expect(outcomes).toEqual([]);
-      if (ok) log.push({ acknowledged: position });
-      else this.refused.push(position);
+      if (!outcome.ok && outcome.refusal.kind !== "permanent") return void this.refused.push(position);
+      if (!outcome.ok) this.dead.push(this.settlement.remaining(position, this.entries[position]!));
+      this.settlement.ended(position);
+      log.push({ acknowledged: position });
     });
     this.sampler.source.next(observed);
   }
 
   private take(delivery: Delivery): void {
-    readRecords(delivery.batch, (record) => {
-      if (record.signal === "traces") this.arrived.set(record.name, (this.arrived.get(record.name) ?? 0) + 1);
-    });
+    for (const name of namesIn(delivery.batch)) this.arrived.set(name, (this.arrived.get(name) ?? 0) + 1);
     delivery.accept();
   }
+}
+
+function namesIn(batch: Batch): string[] {
+  const names: string[] = [];
+  readRecords(batch, (record) => void (record.signal === "traces" && names.push(record.name)));
+  return names;
 }
 
 const spansOf = (trace: number, half: 0 | 1): SpanInput[] => {
@@ -105,6 +117,14 @@ const spansOf = (trace: number, half: 0 | 1): SpanInput[] => {
     return { trace: traceId(trace), span: n.toString(16).padStart(16, "0"), name: `${trace}/${n}` };
   });
 };
+
+/** Spans that come when their trace is forgotten: alone they are dropped where the trace was kept, and the other way round. */
+const lateSpans = (trace: number, round: number): SpanInput[] =>
+  Array.from({ length: trace % 3 === 0 ? 2 : 4 }, (_, i) => ({
+    trace: traceId(trace),
+    span: (1000 * (round + 1) + i).toString(16).padStart(16, "0"),
+    name: `${trace}/late`,
+  }));
 
 const step = fc.record({
   /** Traces that begin in this step, and how their halves are spread over requests. */
@@ -148,18 +168,26 @@ describe("a sampler behind a journal", () => {
     );
   });
 
-  it("decides nothing twice of what is refused for long, however many decisions are made meanwhile", () => {
+  it("decides nothing twice of what is refused for long, however many decisions are made meanwhile, also after restarts", () => {
+    const round = fc.record({
+      takes: fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }),
+      restarts: fc.boolean(),
+      /** A span of a trace that was decided long ago, which is decided anew. */
+      late: fc.option(fc.constantFrom(1, 2, 3, 4)),
+    });
     fc.assert(
-      fc.property(fc.array(fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }), { maxLength: 6 }), (rounds) => {
+      fc.property(fc.array(round, { maxLength: 6 }), (rounds) => {
         const sampler = new JournalledSampler(2);
         sampler.put([...spansOf(1, 0), ...spansOf(2, 0), ...spansOf(3, 0)]);
         sampler.put([...spansOf(1, 1), ...spansOf(3, 1), ...spansOf(4, 0)]);
         sampler.put([...spansOf(2, 1), ...spansOf(4, 1)]);
         sampler.clock.advance(WAIT);
-        for (const [i, takes] of rounds.entries()) {
+        for (const [i, { takes, restarts, late }] of rounds.entries()) {
           const others = [1, 2, 3, 4, 5, 6].map((n) => 10 * (i + 1) + n);
           for (const t of others) sampler.put([...spansOf(t, 0), ...spansOf(t, 1)]);
-          sampler.settle((j) => takes[j % takes.length]!);
+          if (late !== null) sampler.put(lateSpans(late, i));
+          if (restarts) sampler.crash(0);
+          else sampler.settle((j) => takes[j % takes.length]!);
           sampler.clock.advance(WAIT);
         }
         for (let i = 0; i < 4; i++) {
@@ -167,10 +195,54 @@ describe("a sampler behind a journal", () => {
           sampler.clock.advance(2 * WAIT);
         }
         const first = [1, 2, 4].flatMap((t) => [...spansOf(t, 0), ...spansOf(t, 1)]).map(({ name }) => name);
-        const arrived = [...sampler.arrived].filter(([name]) => Number.parseInt(name, 10) < 10);
+        const arrived = [...sampler.arrived].filter(([name]) => /^[1-4]\/\d+$/.test(name));
         expect(arrived.sort()).toEqual(first.sort().map((name) => [name, 1]));
       }),
-      runs(100),
+      runs(200),
+    );
+  });
+
+  it("keeps spans that came late to a kept trace, though others, later still, were decided anew before a restart", () => {
+    const sampler = new JournalledSampler(2);
+    sampler.put([...spansOf(1, 0), ...spansOf(1, 1)]);
+    sampler.clock.advance(WAIT);
+    sampler.settle(() => true);
+    const late = { trace: traceId(1), span: "00000000000000ff", name: "late" };
+    sampler.put([late]);
+    sampler.settle(() => false);
+    for (let t = 10; t < 16; t++) sampler.put([...spansOf(t, 0), ...spansOf(t, 1)]);
+    sampler.clock.advance(WAIT);
+    sampler.settle((i) => i > 0);
+    sampler.put(lateSpans(1, 0));
+    sampler.clock.advance(WAIT);
+    sampler.crash(0);
+    sampler.settle(() => true);
+    expect([sampler.arrived.get("late"), sampler.arrived.get("1/late")]).toEqual([1, undefined]);
+  });
+
+  it("leaves of an entry that is given up what nobody has, however often it was refused, also after restarts", () => {
+    const answer = fc.constantFrom(true, false, "never" as const);
+    const round = fc.record({ takes: fc.array(answer, { minLength: 1, maxLength: 4 }), restarts: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(round, { maxLength: 6 }), (rounds) => {
+        const sampler = new JournalledSampler();
+        sampler.put([...spansOf(1, 0), ...spansOf(2, 0), ...spansOf(3, 0)]);
+        sampler.clock.advance(WAIT / 2);
+        sampler.put([...spansOf(1, 1), ...spansOf(3, 1), ...spansOf(4, 0)]);
+        sampler.put([...spansOf(2, 1), ...spansOf(4, 1)]);
+        sampler.clock.advance(WAIT / 2);
+        for (const { takes, restarts } of rounds) {
+          if (restarts) sampler.crash(0);
+          sampler.settle((i) => takes[i % takes.length]!);
+          sampler.clock.advance(WAIT);
+        }
+        sampler.clock.advance(2 * WAIT);
+        for (let i = 0; i < 3; i++) sampler.settle(() => true);
+        const names = [...sampler.arrived].flatMap(([name, times]) => Array<string>(times).fill(name));
+        const wanted = [1, 2, 4].flatMap((t) => [...spansOf(t, 0), ...spansOf(t, 1)]).map(({ name }) => name);
+        expect([...names, ...sampler.dead.flatMap(namesIn)].sort()).toEqual(wanted.sort());
+      }),
+      runs(200),
     );
   });
 

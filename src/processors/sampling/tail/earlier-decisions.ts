@@ -1,0 +1,48 @@
+import type { TraceFate } from "./decision-notes.js";
+
+/** A position and whether the trace was sampled, in one number: there may be millions. */
+type Noted = number;
+
+/**
+ * Decisions of earlier runs on traces of entries that may come again. They are kept until these have left the journal, unlike
+ * those in the cache, of which later ones take the place.
+ */
+export class EarlierDecisions {
+  private readonly firstPosition: number;
+  private lastPosition = Number.NEGATIVE_INFINITY;
+  private readonly noted = new Map<string, Noted | readonly Noted[]>();
+
+  /** No entry before `firstPosition` comes again. */
+  constructor(firstPosition: number) {
+    this.firstPosition = firstPosition;
+  }
+
+  /** It was made when the entry at `after` was the last that had come; to be called in the order they were made. */
+  add(id: string, isSampled: boolean, after: number): void {
+    if (after < this.firstPosition) return;
+    this.lastPosition = Math.max(this.lastPosition, after);
+    const known = this.noted.get(id);
+    const noted = after * 2 + (isSampled ? 1 : 0);
+    this.noted.set(id, known === undefined ? noted : [...listOf(known), noted]);
+  }
+
+  /**
+   * By the first decision that was noted after the entry had come, as a later one was about other spans of the trace; or by
+   * the last one before, which the entry came late for.
+   */
+  fateOf(position: number, id: string): TraceFate | undefined {
+    if (position > this.lastPosition) return undefined;
+    const all = listOf(this.noted.get(id) ?? []);
+    const noted = all.find((each) => each >= position * 2) ?? all.at(-1);
+    return noted === undefined ? undefined : noted % 2 === 1 ? "sampled" : "dropped";
+  }
+
+  /** An entry that may ask for one of them is still there. */
+  isNeededFrom(firstPosition: number): boolean {
+    return firstPosition <= this.lastPosition;
+  }
+}
+
+function listOf(noted: Noted | readonly Noted[]): readonly Noted[] {
+  return typeof noted === "number" ? [noted] : noted;
+}
