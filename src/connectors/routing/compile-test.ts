@@ -1,6 +1,7 @@
 import { SIGNALS, type Signal } from "../../plugin.js";
 import {
   CONTEXT_SIGNALS,
+  CONTEXTS_INSIDE_RECORDS,
   type CompiledGroup,
   type Condition,
   type ContextName,
@@ -37,7 +38,7 @@ export function compileTest(
         ? compileInferredOrResource(signal, statements, [condition])
         : compileIn(context, statements, [condition]);
     if ("error" in result) issues.push(shiftIssue(result.error, result.list === "conditions" ? offset : 0, path));
-    else if (result.context !== "spanevent") tests[signal] = recordTestOf(result);
+    else if (!CONTEXTS_INSIDE_RECORDS.has(result.context)) tests[signal] = recordTestOf(result);
   }
   return Object.keys(tests).length > 0 ? tests : furthestIssue(issues, path);
 }

@@ -16,9 +16,9 @@ export const filter = defineProcessor<FilterConfig>({
     const all = groups[signal].flatMap(({ conditions }) => conditions);
     const signalGroups = groups[signal].map((group) => ({ ...group, onError: errorHandler(group.mode, context, all) }));
     const dropped = metrics.counter(DROPPED[signal], { description: "Dropped by the filter." });
-    return eachBatch((batch) => {
+    return eachBatch((batch, { origin }) => {
       let kept = batch;
-      for (const { conditions, onError } of signalGroups) kept = dropWhere(kept, conditions, onError);
+      for (const { conditions, onError } of signalGroups) kept = dropWhere(kept, conditions, onError, origin);
       if (kept.count < batch.count) dropped.add(batch.count - kept.count);
       return kept.count === 0 && kept !== batch ? null : kept;
     });

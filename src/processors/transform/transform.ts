@@ -14,10 +14,10 @@ export const transform = defineProcessor<TransformConfig>({
       ...group,
       onError: errorHandler(group.mode, context, all),
     }));
-    return eachBatch((batch) => {
+    return eachBatch((batch, { origin }) => {
       let current = batch;
       for (const { statements, conditions, onError } of signalGroups)
-        current = transformBatch(current, statements, conditions, onError);
+        current = transformBatch(current, statements, conditions, onError, origin);
       return current;
     });
   },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Batch, ProcessorContext } from "../../../src/plugin.js";
+import type { Batch, Origin, ProcessorContext } from "../../../src/plugin.js";
 import { transform } from "../../../src/processors/transform/transform.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../../src/runtime/contract/observability.js";
@@ -9,7 +9,7 @@ import { feed, owed } from "../../support/deliveries.js";
 import { batchFor, evaluate, LOG, logsOf } from "../../support/telemetry/ottl.js";
 import { recordsOf } from "../../support/telemetry/trees.js";
 
-function run(config: object, batch: Batch) {
+function run(config: object, batch: Batch, origin: Partial<Origin> = {}) {
   const context: ProcessorContext = {
     id: "transform",
     kind: "processor",
@@ -21,7 +21,7 @@ function run(config: object, batch: Batch) {
     random: Math.random,
   };
   const { source, out } = feed(transform.create(transform.schema.parse(config), context));
-  const { delivery, outcomes } = owed(batch);
+  const { delivery, outcomes } = owed(batch, origin);
   source.next(delivery);
   return { batch: out[0]?.batch, outcomes };
 }
@@ -47,6 +47,32 @@ describe("transform", () => {
       "one",
       "prod",
     ]);
+  });
+
+  it("knows the metadata of the request that a batch came with", () => {
+    const metadata = new Map([
+      ["x-tenant", ["blue", "green"]],
+      ["auth.subject", ["ada"]],
+    ]);
+    const config = {
+      log_statements: [
+        'set(log.attributes["tenant"], otelcol.client.metadata["X-Tenant"][0])',
+        'set(log.attributes["all"], otelcol.client.metadata)',
+        'set(log.attributes["subject"], otelcol.client.auth.attributes["subject"][0])',
+        'set(log.attributes["grpc"], otelcol.grpc.metadata["x-tenant"])',
+        'set(log.attributes["none"], "none") where otelcol.client.metadata["other"] == nil and otelcol.client.addr == nil',
+      ],
+    };
+    const seen = (transport: string) => {
+      const { batch } = run(config, BATCH, { transport, metadata });
+      const names = ["tenant", "all", "subject", "grpc", "none"].map((name) => `attributes["${name}"]`);
+      return evaluate(`[${names.join(", ")}]`, "log", batch);
+    };
+    const all = { "x-tenant": ["blue", "green"] };
+    expect(seen("grpc")).toEqual(["blue", all, "ada", ["blue", "green"], "none"]);
+    expect(seen("http")).toEqual(["blue", all, "ada", null, "none"]);
+    const set = { error_mode: "propagate", log_statements: ['set(otelcol.client.metadata["a"], log.body)'] };
+    expect(run(set, BATCH).outcomes).toMatchObject([{ ok: false }]);
   });
 
   it("infers the contexts of a flat list", () => {

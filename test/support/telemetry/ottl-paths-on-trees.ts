@@ -14,6 +14,7 @@ export interface Thing {
   readonly spanevent?: Tree;
   readonly metric?: Tree;
   readonly datapoint?: Tree;
+  readonly exemplar?: Tree;
   readonly index: number;
 }
 
@@ -37,6 +38,9 @@ export function thingsOf(context: ContextName, tree: Tree): Thing[] {
         const data = metric[dataKind(metric) ?? ""] as Tree | undefined;
         for (const [datapoint, index] of indexed(data ?? {}, "dataPoints", context === "datapoint"))
           things.push({ resource, scope, metric, datapoint, index });
+        for (const datapoint of listOf(data ?? {}, "dataPoints"))
+          for (const [exemplar, index] of indexed(datapoint, "exemplars", context === "exemplar"))
+            things.push({ resource, scope, metric, datapoint, exemplar, index });
       }
     }
   }
@@ -99,6 +103,11 @@ const OWN: Readonly<Record<ContextName, Fields>> = {
     ...times("start_time", "startTimeUnixNano"),
     flags: ["flags", "int"],
   },
+  exemplar: {
+    ...times("time", "timeUnixNano"),
+    ...ids("trace_id", "traceId", 16),
+    ...ids("span_id", "spanId", 8),
+  },
 };
 
 export interface TreePath {
@@ -116,6 +125,7 @@ const OWNERS: Readonly<Record<ContextName, readonly ContextName[]>> = {
   spanevent: ["spanevent", "span", "scope", "resource"],
   metric: ["metric", "scope", "resource"],
   datapoint: ["datapoint", "metric", "scope", "resource"],
+  exemplar: ["exemplar", "datapoint", "metric", "scope", "resource"],
 };
 
 /** The paths of a context that are plain fields, with the name of their message in front. */
@@ -143,9 +153,14 @@ export function fieldPaths(context: ContextName): TreePath[] {
 /** The messages of a context that have attributes: the path to them, and the message (made if it is not there). */
 export function attributeOwners(context: ContextName): { path: string; of: (thing: Thing) => Tree; list: string }[] {
   return OWNERS[context].map((owner) => ({
-    path: owner === "metric" ? "metric.metadata" : `${owner}.attributes`,
+    path:
+      owner === "metric"
+        ? "metric.metadata"
+        : owner === "exemplar"
+          ? "exemplar.filtered_attributes"
+          : `${owner}.attributes`,
     of: (thing) => messageOf(owner, thing),
-    list: owner === "metric" ? "metadata" : "attributes",
+    list: owner === "metric" ? "metadata" : owner === "exemplar" ? "filteredAttributes" : "attributes",
   }));
 }
 

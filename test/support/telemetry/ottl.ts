@@ -123,6 +123,19 @@ export const METRICS: { [name: string]: Tree } = {
   },
 };
 
+const WITH_EXEMPLAR: Tree = {
+  name: "s",
+  sum: {
+    dataPoints: [
+      {
+        ...POINT,
+        asInt: 7n,
+        exemplars: [{ timeUnixNano: 300n, asInt: 5n, filteredAttributes: attributes({ user: text("ada") }) }],
+      },
+    ],
+  },
+};
+
 export function logsOf(...logRecords: Tree[]): Batch {
   const scopeLogs = [{ scope: SCOPE, logRecords, schemaUrl: "scope-schema" }];
   return encodeTree("logs", { resourceLogs: [{ resource: RESOURCE, scopeLogs, schemaUrl: "resource-schema" }] });
@@ -144,6 +157,8 @@ export function batchFor(context: ContextName, thing?: Tree): Batch {
     case "span":
     case "spanevent":
       return spansOf(thing ?? SPAN);
+    case "exemplar":
+      return metricsOf(thing ?? WITH_EXEMPLAR);
     case "metric":
     case "datapoint":
       return metricsOf(thing ?? METRICS["sum"]!);

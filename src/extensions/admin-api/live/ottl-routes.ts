@@ -6,7 +6,7 @@ import { badRequest } from "../http-error.js";
 import type { ApiRoute } from "../route.js";
 
 const MAX_STATEMENTS = 100;
-const CONTEXTS = ["resource", "scope", "log", "span", "spanevent", "metric", "datapoint"] as const;
+const CONTEXTS = ["resource", "scope", "log", "span", "spanevent", "metric", "datapoint", "exemplar"] as const;
 
 const json = z.record(z.string(), z.unknown());
 

@@ -24,7 +24,8 @@ export interface GroupFailure {
  * Compiles texts that share a context which nobody has named. It is the innermost one that their paths begin with, or
  * else the first from there inwards in which all of them compile. When there is none, the failure in the most likely
  * one is given. Where no path begins with a context, and more than one would do, it is refused: `attributes` alone
- * may be the record's or the resource's. The paths of `otherTexts` count too, but these are not compiled.
+ * may be the record's or the resource's; exemplars are meant only where they are named. The paths of `otherTexts` count
+ * too, but these are not compiled.
  */
 export function compileInferred(
   signal: Signal,
@@ -32,9 +33,11 @@ export function compileInferred(
   conditions: readonly string[],
   otherTexts: readonly string[] = [],
 ): CompiledGroup | GroupFailure {
-  const contexts = SIGNAL_CONTEXTS[signal];
-  const hints = [...statements, ...conditions, ...otherTexts].map((text) => innermostContextIndex(text, contexts));
+  const texts = [...statements, ...conditions, ...otherTexts];
+  const all = SIGNAL_CONTEXTS[signal];
+  const hints = texts.map((text) => innermostContextIndex(text, all));
   const innermost = Math.max(0, ...hints);
+  const contexts = innermost === all.indexOf("exemplar") ? all : all.filter((context) => context !== "exemplar");
   const candidates = [...contexts.slice(innermost), ...contexts.slice(0, innermost).reverse()];
   const results = candidates.map((context) => compileIn(context, statements, conditions));
   const compiled = results.filter((result) => "context" in result);

@@ -1,8 +1,15 @@
+import type { Origin } from "../../contract/delivery.js";
 import { Batch } from "../../telemetry/batch.js";
 import { countRecords, SHAPES } from "../../telemetry/bytes/signal.js";
 import { partition } from "../../telemetry/edit/partition.js";
 import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../../telemetry/views/record-walk.js";
-import { CONTEXT_SHAPES, CONTEXT_SIGNALS, CONTEXTS_OF_RECORDS, type ContextName } from "../paths/context.js";
+import {
+  CONTEXT_SHAPES,
+  CONTEXT_SIGNALS,
+  CONTEXTS_INSIDE_RECORDS,
+  CONTEXTS_OF_RECORDS,
+  type ContextName,
+} from "../paths/context.js";
 import { RecordContext } from "../paths/record-context.js";
 import { OttlError, toOttlError } from "../values/error.js";
 import type { Condition, Statement } from "./compile.js";
@@ -14,10 +21,15 @@ import type { Condition, Statement } from "./compile.js";
 export type OnOttlError = (error: OttlError, failed: Condition | Statement) => void;
 
 /** The batch without the records (or resources, scopes, metrics, span events) for which any of the conditions holds. */
-export function dropWhere(batch: Batch, conditions: readonly Condition[], onError?: OnOttlError): Batch {
+export function dropWhere(
+  batch: Batch,
+  conditions: readonly Condition[],
+  onError?: OnOttlError,
+  origin?: Origin,
+): Batch {
   return conditions.length === 0
     ? batch
-    : runVisitor(batch, conditions[0]!.context, new DroppingVisitor(conditions, true, onError));
+    : runVisitor(batch, conditions[0]!.context, new DroppingVisitor(conditions, true, onError, origin));
 }
 
 /** The batch with only those for which any of the conditions holds. */
@@ -40,7 +52,7 @@ export function partitionWhere(
   if (conditions.length === 0) return [batch];
   const { context } = conditions[0]!;
   checkContext(batch, context);
-  if (context === "spanevent") throw new TypeError("span events cannot be taken apart from their spans");
+  if (CONTEXTS_INSIDE_RECORDS.has(context)) throw new TypeError(`a ${context} cannot be taken apart from its record`);
   const ctx = new RecordContext(context);
   return partition(batch, CONTEXT_SHAPES[context], conditions.length + 1, (walk, start, end) => {
     ctx.begin(walk, start, end);
@@ -69,9 +81,11 @@ export function transformBatch(
   statements: readonly Statement[],
   conditions: readonly Condition[] = [],
   onError?: OnOttlError,
+  origin?: Origin,
 ): Batch {
   if (statements.length === 0) return batch;
   const visitor = new TransformingVisitor(statements, conditions, onError);
+  visitor.ctx.origin = origin;
   const result = runVisitor(batch, statements[0]!.context, visitor);
   return visitor.ctx.addedPoints ? recounted(result) : result;
 }
@@ -102,7 +116,9 @@ function runVisitor(batch: Batch, context: ContextName, visitor: RecordVisitor):
   checkContext(batch, context);
   const result = new RecordWalk(batch, CONTEXT_SHAPES[context]).run(visitor);
   if (result === batch || CONTEXTS_OF_RECORDS.has(context)) return result;
-  return context === "spanevent" ? Batch.trusted(result.signal, result.bytes, batch.count) : recounted(result);
+  return CONTEXTS_INSIDE_RECORDS.has(context)
+    ? Batch.trusted(result.signal, result.bytes, batch.count)
+    : recounted(result);
 }
 
 function recounted({ signal, bytes, byteLength }: Batch): Batch {
@@ -139,11 +155,12 @@ class DroppingVisitor implements RecordVisitor {
   private readonly onError: OnOttlError | undefined;
   private readonly ctx: RecordContext;
 
-  constructor(conditions: readonly Condition[], drops: boolean, onError: OnOttlError | undefined) {
+  constructor(conditions: readonly Condition[], drops: boolean, onError: OnOttlError | undefined, origin?: Origin) {
     this.conditions = conditions;
     this.dropsMatches = drops;
     this.onError = onError;
     this.ctx = new RecordContext(conditions[0]!.context);
+    this.ctx.origin = origin;
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {

@@ -1,4 +1,5 @@
-import { SHAPES, SIGNALS, type Signal } from "../../telemetry/bytes/signal.js";
+import { dataPointMessage } from "../../telemetry/bytes/messages.js";
+import { METRIC_DATA_TAGS, SHAPES, SIGNALS, type Signal } from "../../telemetry/bytes/signal.js";
 import {
   RESOURCE_CONTAINER_TAG,
   SCOPE_CONTAINER_TAG,
@@ -8,13 +9,13 @@ import {
 import type { WalkShape } from "../../telemetry/views/record-walk.js";
 
 /** What a condition or statement is about, one at a time. */
-export type ContextName = "resource" | "scope" | "log" | "span" | "spanevent" | "metric" | "datapoint";
+export type ContextName = "resource" | "scope" | "log" | "span" | "spanevent" | "metric" | "datapoint" | "exemplar";
 
 /** The contexts of a signal, from the outermost to the innermost. */
 export const SIGNAL_CONTEXTS: Readonly<Record<Signal, readonly ContextName[]>> = {
   logs: ["resource", "scope", "log"],
   traces: ["resource", "scope", "span", "spanevent"],
-  metrics: ["resource", "scope", "metric", "datapoint"],
+  metrics: ["resource", "scope", "metric", "datapoint", "exemplar"],
 };
 
 /** All contexts, from the outside in. */
@@ -29,6 +30,7 @@ export const CONTEXT_SIGNALS: Readonly<Record<ContextName, readonly Signal[]>> =
   spanevent: signalsWith("spanevent"),
   metric: signalsWith("metric"),
   datapoint: signalsWith("datapoint"),
+  exemplar: signalsWith("exemplar"),
 };
 
 function signalsWith(context: ContextName): readonly Signal[] {
@@ -55,7 +57,18 @@ export const CONTEXT_SHAPES: Readonly<Record<ContextName, WalkShape>> = {
   },
   metric: { levels: SHAPES.metrics.levels.slice(0, 2), record: SCOPE_ITEM_TAG },
   datapoint: SHAPES.metrics,
+  exemplar: {
+    levels: [...SHAPES.metrics.levels, [SHAPES.metrics.record]],
+    record: 0, // each kind of point has its exemplars in another field
+    recordsByData: Object.fromEntries(
+      METRIC_DATA_TAGS.map((tag) => [tag, dataPointMessage(tag).byName.get("exemplars")?.tag ?? 0]),
+    ),
+    keepEmptyFrom: 4,
+  },
 };
+
+/** What lies inside of the signal's records: taking one out takes no record out. */
+export const CONTEXTS_INSIDE_RECORDS: ReadonlySet<ContextName> = new Set(["spanevent", "exemplar"]);
 
 /** Dropping one of these drops records of the signal by ones: the walk's count stays right. */
 export const CONTEXTS_OF_RECORDS: ReadonlySet<ContextName> = new Set(Object.values(RECORD_CONTEXTS));

@@ -29,4 +29,5 @@ export const ENUMS: Readonly<Record<ContextName, ReadonlyMap<string, bigint>>> =
   spanevent: new Map(SPANS),
   metric: new Map(METRICS),
   datapoint: new Map([...METRICS, ...FLAGS]),
+  exemplar: new Map([...METRICS, ...FLAGS]),
 };

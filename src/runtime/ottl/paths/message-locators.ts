@@ -1,4 +1,4 @@
-import { MESSAGES, metricDataMessage } from "../../telemetry/bytes/messages.js";
+import { dataPointMessage, MESSAGES, metricDataMessage } from "../../telemetry/bytes/messages.js";
 import { METRIC_DATA_TAGS } from "../../telemetry/bytes/signal.js";
 import { OWNER_TAG } from "../../telemetry/bytes/tags.js";
 import { after, fieldRange, LENGTH_DELIMITED, varint } from "../../telemetry/bytes/wire.js";
@@ -139,6 +139,18 @@ export class FrameDataLocator extends FrameLocator implements MetricDataLocator 
 
   protected override locate(bytes: Uint8Array, start: number, end: number): void {
     this.message.setType(metricDataMessage(this.tag()));
+    super.locate(bytes, start, end);
+  }
+}
+
+/** The data point that a walk over exemplars is in. */
+export class FramePointLocator extends FrameLocator {
+  constructor(ctx: RecordContext) {
+    super(ctx, 4, "NumberDataPoint");
+  }
+
+  protected override locate(bytes: Uint8Array, start: number, end: number): void {
+    this.message.setType(dataPointMessage(this.ctx.walk!.frames[3]!.tag));
     super.locate(bytes, start, end);
   }
 }

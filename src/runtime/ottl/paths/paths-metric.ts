@@ -19,44 +19,61 @@ import {
 import type { PathAccess, SelectMessage } from "./path-access.js";
 import { fieldPaths, type PathTable, pathWithoutKeys } from "./path-table.js";
 
-const record: SelectMessage = (ctx) => ctx.record;
+/** The paths of a data point: the record itself, or the one around an exemplar. */
+export function dataPointPaths(point: SelectMessage): PathTable {
+  return {
+    ...fieldPaths(point, {
+      time: ["timeUnixNano", "time"],
+      time_unix_nano: ["timeUnixNano", "uint64"],
+      start_time: ["startTimeUnixNano", "time"],
+      start_time_unix_nano: ["startTimeUnixNano", "uint64"],
+      flags: ["flags", "uint32"],
+      count: ["count", "uint64"],
+      sum: ["sum", "double"],
+      scale: ["scale", "int32"],
+      zero_count: ["zeroCount", "uint64"],
+    }),
+    value_double: pathWithoutKeys("double", numberAccess(point, "asDouble", "asInt")),
+    value_int: pathWithoutKeys("int", numberAccess(point, "asInt", "asDouble")),
+    bucket_counts: pathWithoutKeys("list", listAccess(point, "bucketCounts", "int")),
+    explicit_bounds: pathWithoutKeys("list", listAccess(point, "explicitBounds", "double")),
+    quantile_values: pathWithoutKeys("quantileValues", messagesAccess(point, "quantileValues")),
+    exemplars: pathWithoutKeys("exemplars", messagesAccess(point, "exemplars")),
+    positive: pathWithoutKeys("positive", messagesAccess(point, "positive")),
+    "positive.offset": pathWithoutKeys("int", bucketAccess(point, "positive", "offset")),
+    "positive.bucket_counts": pathWithoutKeys("list", bucketAccess(point, "positive", "bucketCounts")),
+    negative: pathWithoutKeys("negative", messagesAccess(point, "negative")),
+    "negative.offset": pathWithoutKeys("int", bucketAccess(point, "negative", "offset")),
+    "negative.bucket_counts": pathWithoutKeys("list", bucketAccess(point, "negative", "bucketCounts")),
+  };
+}
 
-export const DATA_POINT_PATHS: PathTable = {
-  ...fieldPaths(record, {
+const exemplar: SelectMessage = (ctx) => ctx.record;
+
+export const EXEMPLAR_PATHS: PathTable = {
+  ...fieldPaths(exemplar, {
     time: ["timeUnixNano", "time"],
     time_unix_nano: ["timeUnixNano", "uint64"],
-    start_time: ["startTimeUnixNano", "time"],
-    start_time_unix_nano: ["startTimeUnixNano", "uint64"],
-    flags: ["flags", "uint32"],
-    count: ["count", "uint64"],
-    sum: ["sum", "double"],
-    scale: ["scale", "int32"],
-    zero_count: ["zeroCount", "uint64"],
+    trace_id: ["traceId", "traceId"],
+    "trace_id.string": ["traceId", "traceIdText"],
+    span_id: ["spanId", "spanId"],
+    "span_id.string": ["spanId", "spanIdText"],
   }),
-  value_double: pathWithoutKeys("double", numberAccess("asDouble", "asInt")),
-  value_int: pathWithoutKeys("int", numberAccess("asInt", "asDouble")),
-  bucket_counts: pathWithoutKeys("list", listAccess(record, "bucketCounts", "int")),
-  explicit_bounds: pathWithoutKeys("list", listAccess(record, "explicitBounds", "double")),
-  quantile_values: pathWithoutKeys("quantileValues", messagesAccess(record, "quantileValues")),
-  exemplars: pathWithoutKeys("exemplars", messagesAccess(record, "exemplars")),
-  positive: pathWithoutKeys("positive", messagesAccess(record, "positive")),
-  "positive.offset": pathWithoutKeys("int", bucketAccess("positive", "offset")),
-  "positive.bucket_counts": pathWithoutKeys("list", bucketAccess("positive", "bucketCounts")),
-  negative: pathWithoutKeys("negative", messagesAccess(record, "negative")),
-  "negative.offset": pathWithoutKeys("int", bucketAccess("negative", "offset")),
-  "negative.bucket_counts": pathWithoutKeys("list", bucketAccess("negative", "bucketCounts")),
+  double_value: pathWithoutKeys("double", numberAccess(exemplar, "asDouble", "asInt")),
+  int_value: pathWithoutKeys("int", numberAccess(exemplar, "asInt", "asDouble")),
 };
 
-/** The value of a gauge or sum as one of its two types; 0 when it is of the other one. */
-function numberAccess(name: "asInt" | "asDouble", other: "asInt" | "asDouble"): PathAccess {
+/** The value of a gauge, sum or exemplar as one of its two types; 0 when it is of the other one. */
+function numberAccess(select: SelectMessage, name: "asInt" | "asDouble", other: "asInt" | "asDouble"): PathAccess {
   const conversion = name === "asInt" ? INT64_FIELD : DOUBLE_FIELD;
   return {
     get: (ctx) => {
-      const field = ctx.record.type.byName.get(name);
-      return field === undefined ? null : conversion.read(readField(ctx.record, field));
+      const message = select(ctx);
+      const field = message.type.byName.get(name);
+      return field === undefined ? null : conversion.read(readField(message, field));
     },
     set: (ctx, value) => {
-      const message = ctx.record;
+      const message = select(ctx);
       const written = conversion.write(value);
       const field = message.type.byName.get(name);
       if (field === undefined) throw new OttlError(`a ${message.type.name} has no value`);
@@ -69,16 +86,23 @@ function numberAccess(name: "asInt" | "asDouble", other: "asInt" | "asDouble"): 
 }
 
 /** A field of an exponential histogram's positive or negative buckets. */
-function bucketAccess(side: "positive" | "negative", name: "offset" | "bucketCounts"): PathAccess {
+function bucketAccess(
+  select: SelectMessage,
+  side: "positive" | "negative",
+  name: "offset" | "bucketCounts",
+): PathAccess {
   const read = (message: EditableMessage): Tree => (readField(message, message.type.byName.get(side)!) ?? {}) as Tree;
   const view = (buckets: Tree): OttlValue =>
     name === "offset"
       ? INT32_FIELD.read(buckets["offset"])
       : ((buckets["bucketCounts"] ?? []) as bigint[]).map((count) => BigInt.asIntN(64, count));
   return {
-    get: (ctx) => (ctx.record.type.byName.has(side) ? view(read(ctx.record)) : null),
+    get: (ctx) => {
+      const message = select(ctx);
+      return message.type.byName.has(side) ? view(read(message)) : null;
+    },
     set: (ctx, value) => {
-      const message = ctx.record;
+      const message = select(ctx);
       const field = message.type.byName.get(side);
       if (field === undefined) throw new OttlError(`a ${message.type.name} has no ${side} buckets`);
       const written =

@@ -7,7 +7,8 @@ import { getAtKeys, mapKey, setAtKeys } from "./indexing.js";
 import type { PathAccess, PathKey, SelectMessage } from "./path-access.js";
 import { fieldPaths, type PathTable } from "./path-table.js";
 import { LOG_PATHS } from "./paths-log.js";
-import { DATA_POINT_PATHS, METRIC_PATHS } from "./paths-metric.js";
+import { dataPointPaths, EXEMPLAR_PATHS, METRIC_PATHS } from "./paths-metric.js";
+import { REQUEST_PATHS } from "./paths-otelcol.js";
 import { SPAN_EVENT_PATHS, SPAN_PATHS } from "./paths-span.js";
 import type { RecordContext } from "./record-context.js";
 
@@ -40,6 +41,10 @@ const withAttributes = (select: SelectMessage, table: PathTable, name = "attribu
 });
 
 const spanPaths = withAttributes((ctx) => ctx.span.current(), SPAN_PATHS);
+const pointPaths = withAttributes(
+  (ctx) => ctx.point.current(),
+  dataPointPaths((ctx) => ctx.point.current()),
+);
 const metricPaths = withAttributes((ctx) => ctx.metric.current(), METRIC_PATHS, "metadata");
 
 const OWN_PATHS: Readonly<Record<ContextName, PathTable>> = {
@@ -49,7 +54,8 @@ const OWN_PATHS: Readonly<Record<ContextName, PathTable>> = {
   span: withAttributes(record, SPAN_PATHS),
   spanevent: withAttributes(record, SPAN_EVENT_PATHS),
   metric: metricPaths,
-  datapoint: withAttributes(record, DATA_POINT_PATHS),
+  datapoint: withAttributes(record, dataPointPaths(record)),
+  exemplar: withAttributes(record, EXEMPLAR_PATHS, "filtered_attributes"),
 };
 
 const RESOURCE_AND_SCOPE_PATHS: Readonly<Record<string, PathTable>> = {
@@ -67,6 +73,7 @@ const SURROUNDING_PATHS: Readonly<Record<ContextName, Readonly<Record<string, Pa
   spanevent: { ...RESOURCE_AND_SCOPE_PATHS, span: spanPaths },
   metric: RESOURCE_AND_SCOPE_PATHS,
   datapoint: { ...RESOURCE_AND_SCOPE_PATHS, metric: metricPaths },
+  exemplar: { ...RESOURCE_AND_SCOPE_PATHS, metric: metricPaths, datapoint: pointPaths },
 };
 
 /** All paths of a context by their dotted names: its own with and without its name in front, then those around it. */
@@ -78,12 +85,14 @@ export const PATHS: Readonly<Record<ContextName, PathTable>> = {
   spanevent: allPathsOf("spanevent"),
   metric: allPathsOf("metric"),
   datapoint: allPathsOf("datapoint"),
+  exemplar: allPathsOf("exemplar"),
 };
 
 function allPathsOf(context: ContextName): PathTable {
   const ownPaths = { ...OWN_PATHS[context], ...CACHE_PATHS };
   const all: Record<string, PathTable[string]> = {};
   for (const [prefix, table] of Object.entries(SURROUNDING_PATHS[context])) addPrefixed(all, `${prefix}.`, table);
+  addPrefixed(all, "otelcol.", REQUEST_PATHS);
   addPrefixed(all, `${context}.`, ownPaths);
   addPrefixed(all, "", ownPaths);
   return all;

@@ -1,3 +1,4 @@
+import type { Origin } from "../../contract/delivery.js";
 import { decodeMessage, type Tree } from "../../telemetry/bytes/decode.js";
 import { encodeMessage } from "../../telemetry/bytes/encode.js";
 import { dataPointMessage, MESSAGES } from "../../telemetry/bytes/messages.js";
@@ -11,6 +12,7 @@ import {
   AppendToFrame,
   FrameDataLocator,
   FrameLocator,
+  FramePointLocator,
   type MessageLocator,
   type MetricDataLocator,
   NestedDataLocator,
@@ -34,8 +36,12 @@ export class RecordContext {
   readonly scopeContainer: MessageLocator;
   readonly metric: MessageLocator;
   readonly metricData: MetricDataLocator;
+  /** The data point around an exemplar. */
+  readonly point: MessageLocator;
   readonly span: MessageLocator;
   walk: RecordWalk | undefined;
+  /** Where the batch came from, if that is known. */
+  origin: Origin | undefined;
   /** Counts the records: tells whether something was found for the present one. */
   recordSerial = 0;
   /** Index of the record among its siblings. */
@@ -65,6 +71,7 @@ export class RecordContext {
     this.metric = context === "metric" ? recordMessage : new FrameLocator(this, 2, "Metric");
     this.span = context === "span" ? recordMessage : new FrameLocator(this, 2, "Span");
     this.metricData = context === "metric" ? this.addNested(new NestedDataLocator(this)) : new FrameDataLocator(this);
+    this.point = context === "datapoint" ? recordMessage : new FramePointLocator(this);
     this.pointFrame = { serial: -1 };
   }
 
@@ -191,4 +198,5 @@ const RECORD_MESSAGE: Readonly<Record<ContextName, string>> = {
   spanevent: "Event",
   metric: "Metric",
   datapoint: "NumberDataPoint",
+  exemplar: "Exemplar",
 };

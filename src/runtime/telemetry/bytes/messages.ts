@@ -354,7 +354,8 @@ export function isPackable(field: Field): boolean {
 
 /** The tag of the attributes of a message; of a metric, that of its metadata; 0 when it has none. */
 export function attributesTagOf(message: Message): number {
-  const field = message.byName.get("attributes") ?? message.byName.get("metadata");
+  const field =
+    message.byName.get("attributes") ?? message.byName.get("metadata") ?? message.byName.get("filteredAttributes");
   return field === undefined ? 0 : field.tag;
 }
 

@@ -23,6 +23,8 @@ export interface RecordVisitor {
 export interface WalkShape extends RecordPath {
   /** Frames from this depth on stay when they have lost all their records. */
   readonly keepEmptyFrom?: number;
+  /** The tag of the records by that of the metric's data they lie in, where it is not one for all; 0 where there are none. */
+  readonly recordsByData?: Readonly<Record<number, number>>;
 }
 
 /** Something that changes a message around the records (a resource, a scope, a metric) once its records are through. */
@@ -94,7 +96,7 @@ export class RecordWalk {
    */
   beginRecord(): WireWriter {
     const out = this.rewriter.copyTo(this.recordTagAt);
-    out.byte(this.shape.record);
+    out.byte(this.recordTag());
     out.begin(this.recordEnd - this.recordTagAt);
     out.replaceUpTo(this.recordEnd);
     return out;
@@ -148,7 +150,7 @@ export class RecordWalk {
 
   private walkRecords(p: number, end: number, visitor: RecordVisitor): void {
     const b = this.bytes;
-    const { record } = this.shape;
+    const record = this.recordTag();
     const frame = this.openFrames[this.openFrames.length - 1] ?? new OpenFrame();
     while (p < end) {
       const at = p;
@@ -176,6 +178,11 @@ export class RecordWalk {
       else frame.kept++;
       p = stop;
     }
+  }
+
+  private recordTag(): number {
+    const { record, recordsByData } = this.shape;
+    return recordsByData === undefined ? record : (recordsByData[this.openFrames[METRIC_DATA_DEPTH]!.tag] ?? 0);
   }
 
   private openFrame(depth: number, tag: number, at: number, lengthAt: number, start: number, end: number): void {
@@ -211,6 +218,8 @@ export class RecordWalk {
     frame.lost++;
   }
 }
+
+const METRIC_DATA_DEPTH = 3;
 
 class OpenFrame implements Frame {
   tag = 0;

@@ -71,11 +71,12 @@ const KEYS = ["", "a", "b", "a.b", "__proto__", "1", "sluice"];
 
 /** Paths that are no plain fields; the table cases hold them. */
 const OTHERS = [
-  /(^|\.)(attributes|metadata|cache)$/,
+  /(^|\.)(attributes|filtered_attributes|metadata|cache)$/,
   /^(log\.)?body/,
+  /^otelcol\./,
   /(^|\.)(events|links|status|exemplars|data_points|quantile_values|positive|negative)(\.|$)/,
   /(^|\.)kind\./,
-  /(^|\.)(value_int|value_double|count|sum|scale|zero_count|bucket_counts|explicit_bounds)$/,
+  /(^|\.)(value_int|value_double|int_value|double_value|count|sum|scale|zero_count|bucket_counts|explicit_bounds)$/,
   /(^|\.)(type|aggregation_temporality|is_monotonic|event_index)$/,
 ];
 
@@ -170,7 +171,7 @@ describe.each(CONTEXTS)("in the context %s, for any batch in any wire form", (co
 });
 
 /** Reading these converts, or they cannot be set. */
-const CONVERTING = /(^|\.)(cache|body\.string|value_int|value_double|event_index|trace_state)$/;
+const CONVERTING = /(^|\.)(cache|body\.string|value_int|value_double|int_value|double_value|event_index|trace_state)$/;
 
 /** What is set, as it is written and as it is in the tree. */
 const NEW: Readonly<Record<Kind, readonly [text: string, tree: (old: Tree[string] | undefined) => Tree[string]]>> = {

@@ -139,6 +139,22 @@ const ROWS: Readonly<Record<ContextName, readonly Row[]>> = {
     ...RESOURCE_ROWS,
     ...SCOPE_ROWS,
   ],
+  exemplar: [
+    ['filtered_attributes["user"]', "ada", '"bob"', "bob"],
+    ["filtered_attributes", { user: "ada" }, '{"x": 1}', { x: 1n }],
+    ["time", new OttlTime(300n), "Unix(1)", new OttlTime(1_000_000_000n)],
+    ["time_unix_nano", 300n, "7", 7n],
+    ["int_value", 5n, "8", 8n],
+    ["double_value", 0],
+    ["trace_id.string", "00".repeat(16), '"0102030405060708090a0b0c0d0e0f10"', "0102030405060708090a0b0c0d0e0f10"],
+    ["span_id.string", "00".repeat(8), '"0102030405060708"', "0102030405060708"],
+    ["cache", {}],
+    ["metric.name", "s", '"x"', "x"],
+    ["datapoint.value_int", 7n, "8", 8n],
+    ['datapoint.attributes["route"]', "/a", '"/b"', "/b"],
+    ...RESOURCE_ROWS,
+    ...SCOPE_ROWS,
+  ],
   datapoint: [
     ['attributes["route"]', "/a", '"/b"', "/b"],
     ["attributes", { route: "/a" }, '{"x": 1}', { x: 1n }],
@@ -236,7 +252,8 @@ describe.each(Object.entries(ROWS))("the paths of the context %s", (context, row
 
   it("have a temporary cache for what later statements need", () => {
     const batch = batchFor(context as ContextName);
-    const target = context === "metric" ? "name" : 'attributes["out"]';
+    const target =
+      context === "metric" ? "name" : context === "exemplar" ? 'filtered_attributes["out"]' : 'attributes["out"]';
     const statements = ['set(cache["a"]["b"], "kept")', `set(${target}, cache["a"]["b"])`];
     expect(evaluateAfter(statements, target, context as ContextName, batch)).toBe("kept");
   });

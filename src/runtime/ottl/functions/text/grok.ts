@@ -1,11 +1,22 @@
 import { toBool, toDouble, toInt } from "../../values/conversions.js";
 import { OttlError } from "../../values/error.js";
 import type { OttlMap, OttlValue } from "../../values/value.js";
+import { GROK_FIREWALL_PATTERNS } from "./grok-firewall-patterns.js";
 import { GROK_LOG_PATTERNS } from "./grok-log-patterns.js";
 import { GROK_PATTERNS } from "./grok-patterns.js";
+import { GROK_SERVICE_PATTERNS } from "./grok-service-patterns.js";
 import { compilePattern, MAX_PATTERN_LENGTH } from "./pattern.js";
 
 const MAX_DEPTH = 20;
+
+const BUILT_IN: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    ...GROK_PATTERNS,
+    ...GROK_LOG_PATTERNS,
+    ...GROK_FIREWALL_PATTERNS,
+    ...GROK_SERVICE_PATTERNS,
+  }),
+);
 
 interface Capture {
   readonly name: string;
@@ -66,7 +77,7 @@ class GrokExpander {
     if (this.length > MAX_PATTERN_LENGTH) throw new OttlError("the pattern is too long");
     return text.replace(/%\{(\w+)(?::([^:}]+))?(?::(\w+))?\}|\(\?P?<([^>=!]+)>/g, (_, name, field, type, group) => {
       if (group !== undefined) return `(?P<${this.capture(group, undefined)}>`;
-      const pattern = this.customPatterns.get(name) ?? GROK_PATTERNS[name] ?? GROK_LOG_PATTERNS[name];
+      const pattern = this.customPatterns.get(name) ?? BUILT_IN.get(name);
       if (pattern === undefined) throw new OttlError(`no such grok pattern: ${name}`);
       const captureName = field ?? (this.namedOnly ? undefined : name);
       const opening = captureName === undefined ? "(?:" : `(?P<${this.capture(captureName, type)}>`;
