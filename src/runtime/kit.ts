@@ -203,7 +203,6 @@ export {
   encodingOf,
   OTLP_SERVICES,
   type OtlpEncoding,
-  type OtlpService,
   serviceOfGrpcPath,
 } from "./kit/otlp/services.js";
 

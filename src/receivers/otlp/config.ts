@@ -40,11 +40,16 @@ const cors = z.strictObject({
 
 const urlPath = (path: string) => z.string().startsWith("/", "expected a path such as /v1/logs").default(path);
 
-const httpSchema = z.strictObject({
+/** Where to listen, unless another place is written. */
+const endpointAt = (address: string) =>
+  listenEndpoint()
+    .default(address)
+    .meta({ description: "Where to listen; 0.0.0.0 in front of the port is every interface." });
+
+/** The keys of an HTTP server that takes records. */
+export const httpServerKeys = (defaultEndpoint: string) => ({
   ...common,
-  endpoint: listenEndpoint()
-    .default("127.0.0.1:4318")
-    .meta({ description: "Where to listen; 0.0.0.0 in front of the port is every interface." }),
+  endpoint: endpointAt(defaultEndpoint),
   cors: section(cors).optional().meta({ description: "Lets pages of other origins send from browsers." }),
   max_request_body_size: byteSize()
     .default(20 * 1024 * 1024)
@@ -52,9 +57,6 @@ const httpSchema = z.strictObject({
       description:
         "Bytes a request may have after decompression; 0 means the default. It may hold a million records, attributes and values, or one for each 16 bytes of this.",
     }),
-  traces_url_path: urlPath("/v1/traces").meta({ description: "The path at which traces are taken." }),
-  metrics_url_path: urlPath("/v1/metrics").meta({ description: "The path at which metrics are taken." }),
-  logs_url_path: urlPath("/v1/logs").meta({ description: "The path at which logs are taken." }),
   compression_algorithms: z.array(z.string()).optional().meta({
     description:
       'Content-Encodings to accept; "" is none. Default: all that are known: gzip, zstd, zlib, deflate, snappy, x-snappy-framed, lz4.',
@@ -76,6 +78,14 @@ const httpSchema = z.strictObject({
   write_buffer_size: ignored(BUFFERS),
 });
 
+const httpServerSchema = z.strictObject(httpServerKeys("127.0.0.1:4318"));
+
+const httpSchema = httpServerSchema.extend({
+  traces_url_path: urlPath("/v1/traces").meta({ description: "The path at which traces are taken." }),
+  metrics_url_path: urlPath("/v1/metrics").meta({ description: "The path at which metrics are taken." }),
+  logs_url_path: urlPath("/v1/logs").meta({ description: "The path at which logs are taken." }),
+});
+
 const serverParameters = z.strictObject({
   max_connection_idle: duration()
     .optional()
@@ -88,11 +98,10 @@ const serverParameters = z.strictObject({
   timeout: duration().default(20_000).meta({ description: "How long the client may take to answer a ping." }),
 });
 
-const grpcSchema = z.strictObject({
+/** The keys of a gRPC server that takes records. */
+export const grpcServerKeys = (defaultEndpoint: string) => ({
   ...common,
-  endpoint: listenEndpoint()
-    .default("127.0.0.1:4317")
-    .meta({ description: "Where to listen; 0.0.0.0 in front of the port is every interface." }),
+  endpoint: endpointAt(defaultEndpoint),
   max_recv_msg_size_mib: z
     .number()
     .nonnegative()
@@ -118,7 +127,9 @@ const grpcSchema = z.strictObject({
   write_buffer_size: ignored(BUFFERS),
 });
 
-const limits = z.strictObject({
+const grpcSchema = z.strictObject(grpcServerKeys("127.0.0.1:4317"));
+
+export const receiverLimits = z.strictObject({
   max_connections: z.number().int().positive().default(10_000).meta({
     description:
       "Connections that each port keeps open; more are closed at once. Never more than leaves a quarter of the open files.",
@@ -151,11 +162,14 @@ export const otlpReceiverSchema = z.strictObject({
         .refine(({ grpc, http }) => grpc !== undefined || http !== undefined, WHAT_TO_WRITE),
     )
     .meta({ description: "What it speaks; at least one." }),
-  limits: section(limits).prefault({}).meta({ description: "What all clients and any one of them may take up." }),
+  limits: section(receiverLimits)
+    .prefault({})
+    .meta({ description: "What all clients and any one of them may take up." }),
   dedup: dedupSection("requests"),
 });
 
-export type ReceiverLimits = z.infer<typeof limits>;
+export type ReceiverLimits = z.infer<typeof receiverLimits>;
+export type HttpServerConfig = z.infer<typeof httpServerSchema>;
 export type HttpConfig = z.infer<typeof httpSchema>;
 export type GrpcConfig = z.infer<typeof grpcSchema>;
 export type OtlpReceiverConfig = z.infer<typeof otlpReceiverSchema>;

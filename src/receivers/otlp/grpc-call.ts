@@ -22,7 +22,7 @@ import { OVERLOADED, tooLarge } from "./upload.js";
 /** How long a client may take to send a message when it sets no deadline itself. */
 const READ_TIMEOUT_MS = 60_000;
 
-/** One unary Export call. */
+/** One unary call that brings records. */
 export class GrpcCall extends IncomingRequest<GrpcEndpoint> {
   private readonly stream: ServerHttp2Stream;
   private readonly headers: IncomingHttpHeaders;
@@ -96,7 +96,7 @@ export class GrpcCall extends IncomingRequest<GrpcEndpoint> {
   }
 
   protected override answerOutcome(outcome: Outcome): void {
-    if (outcome.ok) answerOk(this.stream, encodeResponse(this.upload.requestIntake.service.signal, "proto", outcome));
+    if (outcome.ok) answerOk(this.stream, encodeResponse(this.upload.requestIntake.signal, "proto", outcome));
     else answerError(this.stream, answerOfRefusal(outcome.refusal), this.endpoint.clock);
   }
 
@@ -119,8 +119,8 @@ function grpcError(code: number, message: string): ErrorAnswer {
 const NO_ENCODING = grpcError(GRPC_STATUS.INTERNAL, "a compressed message without grpc-encoding");
 
 const FRAME_FAULT_ANSWERS: Readonly<Record<FrameFault, ErrorAnswer>> = {
-  none: grpcError(GRPC_STATUS.UNIMPLEMENTED, "Export takes one message; none was sent"),
-  several: grpcError(GRPC_STATUS.UNIMPLEMENTED, "Export takes one message; more than one was sent"),
+  none: grpcError(GRPC_STATUS.UNIMPLEMENTED, "the method takes one message; none was sent"),
+  several: grpcError(GRPC_STATUS.UNIMPLEMENTED, "the method takes one message; more than one was sent"),
   incomplete: grpcError(GRPC_STATUS.INVALID_ARGUMENT, "the message ends before its length says"),
   flag: grpcError(GRPC_STATUS.INTERNAL, "the message's compression flag is neither 0 nor 1"),
 };

@@ -22,7 +22,6 @@ import {
   reloadServerTls,
   type ServerAuthenticator,
   serverAuthenticator,
-  serviceOfGrpcPath,
   waitAtMost,
 } from "../../runtime/kit.js";
 import type { GrpcConfig, ReceiverLimits } from "./config.js";
@@ -31,7 +30,7 @@ import { GrpcCall } from "./grpc-call.js";
 import { GrpcSessions } from "./grpc-sessions.js";
 import { InFlightCounter, STOP_GRACE_MS } from "./in-flight-counter.js";
 import { createRefusedCounters, onRefusedConnection } from "./refused-requests.js";
-import { createRequestIntakes, noPipelineMessage, type RequestIntake } from "./request-intake.js";
+import { createRequestIntakes, noPipelineMessage, type RequestFormat, type RequestIntake } from "./request-intake.js";
 import { SHUTTING_DOWN } from "./upload.js";
 import type { UploadRoom } from "./upload-room.js";
 
@@ -42,7 +41,7 @@ const STREAM_WINDOW = 4 * MIB;
 const CHECK_INTERVAL_MS = 500;
 const ACCEPTED_ENCODINGS: readonly string[] = ["identity", "gzip", "deflate", "zstd", "snappy", "lz4"];
 
-/** OTLP over gRPC on one port, straight on HTTP/2: decides from a call's headers whether to read it. */
+/** OTLP, or another format, over gRPC on one port, straight on HTTP/2: decides from a call's headers whether to read it. */
 export class GrpcEndpoint {
   readonly config: GrpcConfig;
   readonly clock: Clock;
@@ -55,6 +54,7 @@ export class GrpcEndpoint {
   private isStopping = false;
   private readonly context: ReceiverContext;
   private readonly limits: ReceiverLimits;
+  private readonly format: RequestFormat;
   private readonly requestIntakes: Partial<Record<Signal, RequestIntake>>;
   private readonly sessions: GrpcSessions;
   private readonly sockets = new Set<Socket>();
@@ -69,6 +69,7 @@ export class GrpcEndpoint {
     limits: ReceiverLimits,
     uploadRoom: UploadRoom,
     context: ReceiverContext,
+    format: RequestFormat,
     dedup?: Dedup,
   ) {
     this.config = config;
@@ -77,7 +78,8 @@ export class GrpcEndpoint {
     this.context = context;
     this.clock = context.clock;
     this.maxBytes = Math.floor((config.max_recv_msg_size_mib || DEFAULT_MAX_MIB) * MIB);
-    this.requestIntakes = createRequestIntakes(context, "grpc", dedup);
+    this.format = format;
+    this.requestIntakes = createRequestIntakes(context, "grpc", format, dedup);
     this.sessions = new GrpcSessions(context.clock, config.keepalive?.server_parameters);
     this.refusedCounter = createRefusedCounters(context, "grpc");
     this.authenticator = config.auth && serverAuthenticator(config.auth, context);
@@ -146,8 +148,7 @@ export class GrpcEndpoint {
   private handle(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, rawHeaders: readonly string[]): void {
     stream.on("error", ignore);
     const type = headers["content-type"];
-    if (!isGrpc(type))
-      return answerNotGrpc(stream, 415, "this port speaks gRPC; OTLP over HTTP has its own", this.clock);
+    if (!isGrpc(type)) return answerNotGrpc(stream, 415, "this port speaks gRPC; HTTP has its own", this.clock);
     if (headers[":method"] !== "POST") return answerNotGrpc(stream, 405, "gRPC calls are POSTed", this.clock);
     if (this.isStopping) return this.refuseUnread(stream, SHUTTING_DOWN);
     if (this.authenticator === undefined) return this.handleKnown(stream, headers, undefined);
@@ -169,11 +170,11 @@ export class GrpcEndpoint {
     client: AuthenticatedClient | undefined,
   ): void {
     if (this.isStopping) return this.refuseUnread(stream, SHUTTING_DOWN);
-    const service = serviceOfGrpcPath(headers[":path"]);
-    if (service === undefined) return this.refuseUnread(stream, unimplementedStatus(`no method ${headers[":path"]}`));
-    const requestIntake = this.requestIntakes[service.signal];
+    const signal = this.format.signalOfGrpcPath(headers[":path"]);
+    if (signal === undefined) return this.refuseUnread(stream, unimplementedStatus(`no method ${headers[":path"]}`));
+    const requestIntake = this.requestIntakes[signal];
     if (requestIntake === undefined)
-      return this.refuseUnread(stream, unimplementedStatus(noPipelineMessage(service.signal, this.context.id)));
+      return this.refuseUnread(stream, unimplementedStatus(noPipelineMessage(signal, this.context.id)));
     const encoding = headers["grpc-encoding"] as string | undefined;
     if (encoding !== undefined && !ACCEPTED_ENCODINGS.includes(encoding)) {
       const message = `grpc-encoding ${encoding} is not supported; use ${ACCEPTED_ENCODINGS.join(", ")}`;

@@ -1,12 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../plugin.js";
-import {
-  contentTypeOf,
-  type ErrorAnswer,
-  encodeStatus,
-  type OtlpEncoding,
-  retryAfterSeconds,
-} from "../../runtime/kit.js";
+import { contentTypeOf, type ErrorAnswer, encodeStatus, retryAfterSeconds } from "../../runtime/kit.js";
+import type { BodyEncoding } from "./request-intake.js";
 
 /** Writing answers so that clients get to see them, whatever they are doing at the time. */
 
@@ -24,14 +19,15 @@ export interface HttpAnswer {
   readonly body: Buffer;
 }
 
-/** An error as google.rpc.Status in the request's encoding; as plain text when the request has none. */
+/** An error as google.rpc.Status in the request's encoding; as plain text when that is thrift or not known. */
 export function errorAnswer(
   error: ErrorAnswer,
-  encoding: OtlpEncoding | undefined,
+  encoding: BodyEncoding | undefined,
   extraHeaders: HeaderList = [],
 ): HttpAnswer {
-  const body = encoding ? encodeStatus(error, encoding) : Buffer.from(`${error.message}\n`);
-  const type = encoding ? contentTypeOf(encoding) : "text/plain; charset=utf-8";
+  const isText = encoding === undefined || encoding === "thrift";
+  const body = isText ? Buffer.from(`${error.message}\n`) : encodeStatus(error, encoding);
+  const type = isText ? "text/plain; charset=utf-8" : contentTypeOf(encoding);
   const headers = ["Content-Type", type, "Content-Length", String(body.length), ...extraHeaders];
   if (error.retryAfterMs !== undefined) headers.push("Retry-After", retryAfterSeconds(error.retryAfterMs));
   return { status: error.httpStatus, headers, body };

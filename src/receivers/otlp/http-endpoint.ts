@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Server as TlsServer } from "node:https";
 import process from "node:process";
-import { type Clock, type Counter, type ReceiverContext, SIGNALS } from "../../plugin.js";
+import { type Clock, type Counter, type ReceiverContext, SIGNALS, type Signal } from "../../plugin.js";
 import {
   type AuthenticatedClient,
   type AuthOutcome,
@@ -9,7 +9,6 @@ import {
   authenticate,
   type Dedup,
   type ErrorAnswer,
-  encodingOf,
   GRPC_STATUS,
   httpAuthRequest,
   isAuthError,
@@ -23,13 +22,20 @@ import {
   serverAuthenticator,
   waitAtMost,
 } from "../../runtime/kit.js";
-import type { HttpConfig, ReceiverLimits } from "./config.js";
+import type { HttpConfig, HttpServerConfig, ReceiverLimits } from "./config.js";
 import { Cors } from "./cors.js";
 import { answerEarly, errorAnswer, type HeaderList } from "./http-answer.js";
 import { HttpExchange } from "./http-exchange.js";
 import { InFlightCounter, STOP_GRACE_MS } from "./in-flight-counter.js";
 import { createRefusedCounters, onRefusedConnection } from "./refused-requests.js";
-import { createRequestIntakes, noPipelineMessage, type RequestIntake } from "./request-intake.js";
+import {
+  type BodyEncoding,
+  createRequestIntakes,
+  noPipelineMessage,
+  OTLP_FORMAT,
+  type RequestFormat,
+  type RequestIntake,
+} from "./request-intake.js";
 import { SHUTTING_DOWN, tooLarge } from "./upload.js";
 import type { UploadRoom } from "./upload-room.js";
 
@@ -37,9 +43,16 @@ const DEFAULT_MAX_BYTES = 20 * 1024 * 1024;
 /** So much of whoever is not let in is thrown away to keep its connection. */
 const MAX_UNREAD_BYTES = 16 * 1024;
 
-/** OTLP over HTTP on one port: decides from a request's head whether to read it. */
+/** What is taken where, and the key of the config that says so. */
+export interface HttpProtocol {
+  readonly key: string;
+  readonly format: RequestFormat;
+  readonly paths: Partial<Record<Signal, string>>;
+}
+
+/** OTLP, or another format, over HTTP on one port: decides from a request's head whether to read it. */
 export class HttpEndpoint {
-  readonly config: HttpConfig;
+  readonly config: HttpServerConfig;
   readonly clock: Clock;
   readonly maxBytes: number;
   readonly uploadRoom: UploadRoom;
@@ -50,6 +63,7 @@ export class HttpEndpoint {
   port = 0;
   private readonly context: ReceiverContext;
   private readonly limits: ReceiverLimits;
+  private readonly protocol: HttpProtocol;
   /** By path: where it goes in, or why it cannot. */
   private readonly routes: ReadonlyMap<string, RequestIntake | string>;
   private readonly compressions: ReadonlySet<string>;
@@ -61,19 +75,21 @@ export class HttpEndpoint {
   private stopReloading = () => {};
 
   constructor(
-    config: HttpConfig,
+    config: HttpServerConfig,
     limits: ReceiverLimits,
     uploadRoom: UploadRoom,
     context: ReceiverContext,
+    protocol: HttpProtocol,
     dedup?: Dedup,
   ) {
     this.config = config;
+    this.protocol = protocol;
     this.limits = limits;
     this.uploadRoom = uploadRoom;
     this.context = context;
     this.clock = context.clock;
     this.maxBytes = config.max_request_body_size || DEFAULT_MAX_BYTES;
-    this.routes = routesOf(config, context, dedup);
+    this.routes = routesOf(protocol, context, dedup);
     this.compressions = new Set(config.compression_algorithms ?? ["", ...SUPPORTED_ENCODINGS]);
     this.cors = Cors.of(config.cors);
     this.fixedHeaders = Object.entries(config.response_headers ?? {}).flat();
@@ -91,7 +107,7 @@ export class HttpEndpoint {
     });
     this.server = server;
     const { endpoint, transport } = this.config;
-    this.port = await listen(server, listenAddress(endpoint, transport), ["protocols", "http", "endpoint"]);
+    this.port = await listen(server, listenAddress(endpoint, transport), ["protocols", this.protocol.key, "endpoint"]);
     server.on("error", (error) => this.context.logger.error({ error: error.message }, "HTTP server error"));
   }
 
@@ -126,7 +142,7 @@ export class HttpEndpoint {
     const server = tls
       ? process
           .getBuiltinModule("node:https")
-          .createServer({ ...options, ...(await loadServerTls(tls, ["protocols", "http", "tls"])) }, handler)
+          .createServer({ ...options, ...(await loadServerTls(tls, ["protocols", this.protocol.key, "tls"])) }, handler)
       : createServer(options, handler);
     if (tls) this.stopReloading = reloadServerTls(server as TlsServer, tls, this.clock, this.context.logger);
     if (!this.config.keep_alives_enabled) server.maxRequestsPerSocket = 1;
@@ -170,12 +186,12 @@ export class HttpEndpoint {
   ): void {
     const route = this.routeOf(request.url ?? "/");
     if (this.isStopping) return this.refuseUnread(request, response, SHUTTING_DOWN);
-    if (route === undefined) return this.refuseUnread(request, response, notFound(request.url, this.routes));
+    if (route === undefined) return this.refuseUnread(request, response, this.notFound(request.url));
     if (request.method !== "POST") return this.refuseUnread(request, response, WRONG_METHOD, ["Allow", "POST"]);
     if (typeof route === "string")
       return this.refuseUnread(request, response, httpError(404, GRPC_STATUS.UNIMPLEMENTED, route));
-    const encoding = encodingOf(request.headers["content-type"]);
-    if (encoding === undefined) return this.refuseUnread(request, response, WRONG_TYPE);
+    const encoding = this.encodingOf(request);
+    if (encoding === undefined) return this.refuseUnread(request, response, this.wrongType());
     const compression = request.headers["content-encoding"]?.trim().toLowerCase() ?? "";
     const isCompressed = compression !== "" && compression !== "identity";
     if (isCompressed ? !this.canDecompress(compression) : !this.compressions.has("")) {
@@ -210,10 +226,24 @@ export class HttpEndpoint {
     this.countRefused(answer);
     // Whether a client that asked for 100-continue sends its body after all is anyone's guess.
     if (this.isStopping || request.headers.expect !== undefined) response.shouldKeepAlive = false;
-    const encoding = encodingOf(request.headers["content-type"]);
+    const encoding = this.encodingOf(request);
     const headers = [...this.extraHeaders(request), ...extraHeaders];
     request.on("error", () => {});
     answerEarly(request, response, errorAnswer(answer, encoding, headers), this.clock);
+  }
+
+  private encodingOf(request: IncomingMessage): BodyEncoding | undefined {
+    return this.protocol.format.encodingOf(request.headers["content-type"]);
+  }
+
+  private notFound(url: string | undefined): ErrorAnswer {
+    const taken = `${this.protocol.format.name} is taken at ${[...this.routes.keys()].join(", ")}`;
+    return httpError(404, GRPC_STATUS.UNIMPLEMENTED, `404 nothing is at ${String(url).slice(0, 100)}; ${taken}`);
+  }
+
+  private wrongType(): ErrorAnswer {
+    const message = `415 unsupported media type; use ${this.protocol.format.contentTypes}`;
+    return httpError(415, GRPC_STATUS.INVALID_ARGUMENT, message);
   }
 
   private canDecompress(compression: string): boolean {
@@ -238,31 +268,28 @@ function httpError(httpStatus: number, code: number, message: string): ErrorAnsw
   return { httpStatus, code, message };
 }
 
-const WRONG_METHOD = httpError(405, GRPC_STATUS.UNIMPLEMENTED, "405 method not allowed; OTLP requests are POSTed");
-const WRONG_TYPE = httpError(
-  415,
-  GRPC_STATUS.INVALID_ARGUMENT,
-  "415 unsupported media type; use application/x-protobuf or application/json",
-);
+const WRONG_METHOD = httpError(405, GRPC_STATUS.UNIMPLEMENTED, "405 method not allowed; records are POSTed");
 
-function notFound(url: string | undefined, routes: ReadonlyMap<string, unknown>): ErrorAnswer {
-  const path = String(url).slice(0, 100);
-  return httpError(
-    404,
-    GRPC_STATUS.UNIMPLEMENTED,
-    `404 nothing is at ${path}; OTLP is taken at ${[...routes.keys()].join(", ")}`,
-  );
-}
-
-function routesOf(config: HttpConfig, context: ReceiverContext, dedup?: Dedup): Map<string, RequestIntake | string> {
-  const requestIntakes = createRequestIntakes(context, "http", dedup);
+export function otlpOverHttp(config: HttpConfig): HttpProtocol {
   const paths = { logs: config.logs_url_path, traces: config.traces_url_path, metrics: config.metrics_url_path };
+  return { key: "http", format: OTLP_FORMAT, paths };
+}
+
+function routesOf(
+  { paths, format }: HttpProtocol,
+  context: ReceiverContext,
+  dedup?: Dedup,
+): Map<string, RequestIntake | string> {
+  const requestIntakes = createRequestIntakes(context, "http", format, dedup);
   return new Map(
-    SIGNALS.map((signal) => [paths[signal], requestIntakes[signal] ?? noPipelineMessage(signal, context.id)]),
+    SIGNALS.flatMap((signal) => {
+      const path = paths[signal];
+      return path === undefined ? [] : [[path, requestIntakes[signal] ?? noPipelineMessage(signal, context.id)]];
+    }),
   );
 }
 
-function serverOptions(config: HttpConfig) {
+function serverOptions(config: HttpServerConfig) {
   const requestTimeout = config.read_timeout;
   const headersTimeout = Math.min(
     config.read_header_timeout || requestTimeout,

@@ -11,10 +11,10 @@ import {
 import { answerComplete, answerEarly, errorAnswer, type HeaderList, type HttpAnswer } from "./http-answer.js";
 import type { HttpEndpoint } from "./http-endpoint.js";
 import { IncomingRequest } from "./incoming-request.js";
-import type { RequestIntake } from "./request-intake.js";
+import type { BodyEncoding, RequestIntake } from "./request-intake.js";
 import { CRUMBLED, OVERLOADED, tooLarge } from "./upload.js";
 
-/** One POST of OTLP over HTTP. */
+/** One POST of records over HTTP. */
 export class HttpExchange extends IncomingRequest<HttpEndpoint> {
   private readonly request: IncomingMessage;
   private readonly response: ServerResponse;
@@ -25,7 +25,7 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
     request: IncomingMessage,
     response: ServerResponse,
     requestIntake: RequestIntake,
-    encoding: OtlpEncoding,
+    encoding: BodyEncoding,
     compression: string | undefined,
     client: AuthenticatedClient | undefined,
   ) {
@@ -73,7 +73,8 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
     const extra = this.extraHeaders();
     if (!outcome.ok) return errorAnswer(answerOfRefusal(outcome.refusal), encoding, extra);
     if (extra.length === 0 && outcome.rejected === 0 && outcome.message === "") return EMPTY_SUCCESS[encoding];
-    return successAnswer(encodeResponse(this.upload.requestIntake.service.signal, encoding, outcome), encoding, extra);
+    if (encoding === "thrift") return takenAnswer(extra);
+    return successAnswer(encodeResponse(this.upload.requestIntake.signal, encoding, outcome), encoding, extra);
   }
 
   private extraHeaders(): HeaderList {
@@ -97,7 +98,13 @@ function successAnswer(body: Buffer, encoding: OtlpEncoding, extra: HeaderList):
   return { status: 200, headers, body };
 }
 
-const EMPTY_SUCCESS: Readonly<Record<OtlpEncoding, HttpAnswer>> = {
+/** To clients that read no answer but its status. */
+function takenAnswer(extra: HeaderList): HttpAnswer {
+  return { status: 202, headers: ["Content-Length", "0", ...extra], body: Buffer.alloc(0) };
+}
+
+const EMPTY_SUCCESS: Readonly<Record<BodyEncoding, HttpAnswer>> = {
   proto: successAnswer(encodeResponse("logs", "proto"), "proto", []),
   json: successAnswer(encodeResponse("logs", "json"), "json", []),
+  thrift: takenAnswer([]),
 };

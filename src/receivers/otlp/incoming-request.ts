@@ -7,11 +7,10 @@ import {
   authMetadata,
   clientOf,
   type ErrorAnswer,
-  type OtlpEncoding,
   plainAddress,
 } from "../../runtime/kit.js";
 import type { InFlightCounter } from "./in-flight-counter.js";
-import type { RequestIntake } from "./request-intake.js";
+import type { BodyEncoding, RequestIntake } from "./request-intake.js";
 import { answerOfBadUpload, CRUMBLED, GAVE_WAY, OVERLOADED, Upload } from "./upload.js";
 import type { UploadRoom } from "./upload-room.js";
 
@@ -46,7 +45,7 @@ interface RequestEndpoint {
 export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
   protected readonly endpoint: Endpoint;
   protected readonly upload: Upload;
-  protected readonly encoding: OtlpEncoding;
+  protected readonly encoding: BodyEncoding;
   protected state: "reading" | "handed in" | "done" = "reading";
   /** Who it is from, if the endpoint has an authenticator. */
   private readonly client: AuthenticatedClient | undefined;
@@ -54,7 +53,7 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
   constructor(
     endpoint: Endpoint,
     requestIntake: RequestIntake,
-    encoding: OtlpEncoding,
+    encoding: BodyEncoding,
     client: AuthenticatedClient | undefined,
     socket: Socket | undefined,
   ) {

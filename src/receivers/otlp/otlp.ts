@@ -2,7 +2,8 @@ import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "..
 import { createDedup, type Dedup, formatAddress, listenAddress, protectionOf } from "../../runtime/kit.js";
 import { type OtlpReceiverConfig, otlpReceiverSchema } from "./config.js";
 import { GrpcEndpoint } from "./grpc-endpoint.js";
-import { HttpEndpoint } from "./http-endpoint.js";
+import { HttpEndpoint, otlpOverHttp } from "./http-endpoint.js";
+import { OTLP_FORMAT } from "./request-intake.js";
 import { UploadRoom } from "./upload-room.js";
 
 /** OTLP from any OpenTelemetry SDK or Collector, over gRPC and HTTP. */
@@ -34,8 +35,9 @@ export class OtlpReceiver implements Receiver {
     const dedup = createDedup(settings, context);
     this.dedup = dedup;
     const room = new UploadRoom(limits.max_upload_size_per_client, context.clock);
-    this.grpc = protocols.grpc && new GrpcEndpoint(protocols.grpc, limits, room, context, dedup);
-    this.http = protocols.http && new HttpEndpoint(protocols.http, limits, room, context, dedup);
+    this.grpc = protocols.grpc && new GrpcEndpoint(protocols.grpc, limits, room, context, OTLP_FORMAT, dedup);
+    const { http } = protocols;
+    this.http = http && new HttpEndpoint(http, limits, room, context, otlpOverHttp(http), dedup);
   }
 
   get ports(): { readonly grpc: number | undefined; readonly http: number | undefined } {

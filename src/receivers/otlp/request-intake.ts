@@ -1,5 +1,6 @@
 import {
-  type Batch,
+  Batch,
+  batchFromJson,
   type Counter,
   type Intake,
   type Origin,
@@ -12,24 +13,63 @@ import {
   ACCEPTED,
   authenticatedClient,
   type Dedup,
-  OTLP_SERVICES,
-  type OtlpService,
+  encodingOf,
+  type OtlpEncoding,
   receiverCounters,
+  serviceOfGrpcPath,
 } from "../../runtime/kit.js";
+import { joined } from "./body-chunks.js";
 
 export type Transport = "http" | "grpc";
 
+/** How a body is written. Answers are written alike, but to thrift as plain text. */
+export type BodyEncoding = OtlpEncoding | "thrift";
+
+/** What the requests of a protocol look like, and how their bytes become batches. */
+export interface RequestFormat {
+  /** What its protocol is called. */
+  readonly name: string;
+  /** The Content-Types that `encodingOf` knows, for messages. */
+  readonly contentTypes: string;
+  /** Undefined: there is no such method. */
+  signalOfGrpcPath(path: string | undefined): Signal | undefined;
+  /** Undefined: a body of this Content-Type is not taken. */
+  encodingOf(contentType: string | undefined): BodyEncoding | undefined;
+  /** Throws a `MalformedError` when the body is no request of this signal, or holds more than `maxElements` records and values. */
+  toBatch(signal: Signal, encoding: BodyEncoding, body: readonly Buffer[], maxElements: number): Batch;
+}
+
+export const OTLP_FORMAT: RequestFormat = {
+  name: "OTLP",
+  contentTypes: "application/x-protobuf or application/json",
+  signalOfGrpcPath: (path) => serviceOfGrpcPath(path)?.signal,
+  encodingOf,
+  toBatch(signal, encoding, body, maxElements) {
+    if (encoding === "proto") return Batch.admitPieces(signal, body, maxElements);
+    return batchFromJson(signal, joined(body), maxElements);
+  },
+};
+
 /** Where the requests of one signal and one transport go in, and are counted. */
 export class RequestIntake {
-  readonly service: OtlpService;
+  readonly signal: Signal;
+  readonly format: RequestFormat;
   readonly intake: Intake;
   private readonly origin: Origin;
   private readonly accepted: Counter;
   private readonly refused: Counter;
   private readonly dedup: Dedup | undefined;
 
-  constructor(signal: Signal, intake: Intake, context: ReceiverContext, transport: Transport, dedup?: Dedup) {
-    this.service = OTLP_SERVICES[signal];
+  constructor(
+    signal: Signal,
+    intake: Intake,
+    context: ReceiverContext,
+    transport: Transport,
+    format: RequestFormat,
+    dedup?: Dedup,
+  ) {
+    this.signal = signal;
+    this.format = format;
     this.intake = intake;
     this.origin = { receiver: context.id, transport };
     const { accepted, refused } = receiverCounters(context.metrics, signal, { receiver: context.id, transport });
@@ -66,12 +106,13 @@ const ACCEPTED_EMPTY: Promise<Outcome> = Promise.resolve(ACCEPTED);
 export function createRequestIntakes(
   context: ReceiverContext,
   transport: Transport,
+  format: RequestFormat,
   dedup?: Dedup,
 ): Partial<Record<Signal, RequestIntake>> {
   const requestIntakes: Partial<Record<Signal, RequestIntake>> = {};
   for (const signal of SIGNALS) {
     const intake = context.intakes[signal];
-    if (intake) requestIntakes[signal] = new RequestIntake(signal, intake, context, transport, dedup);
+    if (intake) requestIntakes[signal] = new RequestIntake(signal, intake, context, transport, format, dedup);
   }
   return requestIntakes;
 }

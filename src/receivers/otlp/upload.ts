@@ -1,14 +1,7 @@
-import { Batch, batchFromJson, isMalformed } from "../../plugin.js";
-import {
-  BUSY_RETRY_AFTER_MS,
-  DecompressError,
-  decompress,
-  type ErrorAnswer,
-  GRPC_STATUS,
-  type OtlpEncoding,
-} from "../../runtime/kit.js";
-import { BodyChunks, joined } from "./body-chunks.js";
-import type { RequestIntake } from "./request-intake.js";
+import { type Batch, isMalformed } from "../../plugin.js";
+import { BUSY_RETRY_AFTER_MS, DecompressError, decompress, type ErrorAnswer, GRPC_STATUS } from "../../runtime/kit.js";
+import { BodyChunks } from "./body-chunks.js";
+import type { BodyEncoding, RequestIntake } from "./request-intake.js";
 import type { UnfinishedUpload, UploadRoom } from "./upload-room.js";
 
 /** Whose request it is, since when, and what to do when others need its room. */
@@ -93,11 +86,10 @@ export class Upload implements UnfinishedUpload {
   }
 
   /** Throws a `MalformedError` when the body is no request of this signal, or holds too much for one of `limit` bytes. */
-  toBatch(encoding: OtlpEncoding, body: readonly Buffer[], limit: number): Batch {
-    const { signal } = this.requestIntake.service;
+  toBatch(encoding: BodyEncoding, body: readonly Buffer[], limit: number): Batch {
+    const { signal, format } = this.requestIntake;
     const maxElements = Math.max(MIN_MAX_ELEMENTS, Math.ceil(limit / BYTES_PER_ELEMENT));
-    if (encoding === "proto") return Batch.admitPieces(signal, body, maxElements);
-    return batchFromJson(signal, joined(body), maxElements);
+    return format.toBatch(signal, encoding, body, maxElements);
   }
 }
 

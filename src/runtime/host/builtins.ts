@@ -32,6 +32,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["jaeger"],
+    load: async () => (await import("../../receivers/otlp/jaeger/jaeger.js")).jaegerReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["kafka"],
     load: async () => (await import("../../receivers/kafka/kafka.js")).kafkaReceiver,
   },

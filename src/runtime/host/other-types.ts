@@ -169,7 +169,7 @@ const ELSEWHERE: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
     azurefunctions azuremonitor bigip carbon chrony ciscoos cloudflare cloudfoundry collectd couchdb datadog dnscheck
     dockerstats elasticsearch envoyals expvar faro filelog filestats flinkmetrics fluentforward github gitlab gitprovider
     googlecloudmonitoring googlecloudpubsub googlecloudpubsubpush googlecloudspanner haproxy hostmetrics httpcheck
-    huaweicloudcesreceiver icmpcheckreceiver iis influxdb jaeger jmx journald k8scluster k8sevents k8sobjects kafka
+    huaweicloudcesreceiver icmpcheckreceiver iis influxdb jmx journald k8scluster k8sevents k8sobjects kafka
     kafkametrics kubeletstats libhoney lokipush macosunifiedlogging memcached mongodb mongodbatlas mysql namedpipe netflow
     nginx nsxt ntp oracledb osquery otlpjsonfile podmanstats postgresql pprof prometheus prometheusremotewrite pulsar purefa
     purefb rabbitmq receivercreator redfish redis riak saphana skywalking snmp snowflake solace splunkenterprise splunkhec

@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { expect, it } from "vitest";
 import type { ReceiverContext } from "../../../src/plugin.js";
-import { RequestIntake } from "../../../src/receivers/otlp/request-intake.js";
+import { OTLP_FORMAT, RequestIntake } from "../../../src/receivers/otlp/request-intake.js";
 import { Upload } from "../../../src/receivers/otlp/upload.js";
 import { UploadRoom } from "../../../src/receivers/otlp/upload-room.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
@@ -10,7 +10,7 @@ import { FakeIntake, FakeMetrics } from "./harness.js";
 it("an upload that is released while it is being unpacked reserves nothing more", async () => {
   const intake = new FakeIntake();
   const context = { id: "otlp", metrics: new FakeMetrics() } as unknown as ReceiverContext;
-  const upload = new Upload(new RequestIntake("logs", intake, context, "http"), {
+  const upload = new Upload(new RequestIntake("logs", intake, context, "http", OTLP_FORMAT), {
     room: new UploadRoom(1_000_000, systemClock),
     client: undefined,
     startedAt: 0,

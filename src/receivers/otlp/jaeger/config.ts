@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { byteSize, ignored, section } from "../../../plugin.js";
+import { listenEndpoint } from "../../../runtime/kit.js";
+import { grpcServerKeys, httpServerKeys, receiverLimits } from "../config.js";
+
+/** A packet of UDP over IPv4 has no more. */
+const MAX_PACKET_SIZE = 65_507;
+
+const udp = (defaultEndpoint: string) =>
+  z.strictObject({
+    endpoint: listenEndpoint()
+      .default(defaultEndpoint)
+      .meta({ description: "Where to listen; 0.0.0.0 in front of the port is every interface." }),
+    queue_size: z
+      .number()
+      .int()
+      .positive()
+      .default(1000)
+      .meta({ description: "Packets that may wait for the queues of exporters; more are refused, and counted." }),
+    max_packet_size: byteSize()
+      .default(65_000)
+      .transform((bytes) => Math.min(bytes || 65_000, MAX_PACKET_SIZE))
+      .meta({ description: "Bytes a packet may have; larger ones are refused, and counted." }),
+    socket_buffer_size: byteSize()
+      .default(0)
+      .meta({ description: "Bytes of packets that the system keeps until they are read; 0 leaves it to the system." }),
+    workers: ignored("packets are read as they come, one after the other"),
+  });
+
+const WHAT_TO_WRITE = "expected at least one protocol, such as `protocols: {grpc: , thrift_http: }`";
+
+const protocols = z
+  .strictObject({
+    grpc: section(z.strictObject(grpcServerKeys("127.0.0.1:14250")))
+      .optional()
+      .meta({ description: "Jaeger's gRPC (api_v2); empty for the defaults." }),
+    thrift_http: section(z.strictObject(httpServerKeys("127.0.0.1:14268")))
+      .optional()
+      .meta({ description: "Thrift over HTTP, at /api/traces; empty for the defaults." }),
+    thrift_compact: section(udp("127.0.0.1:6831"))
+      .optional()
+      .meta({ description: "Thrift's compact protocol over UDP, as to Jaeger's agent." }),
+    thrift_binary: section(udp("127.0.0.1:6832"))
+      .optional()
+      .meta({ description: "Thrift's binary protocol over UDP, as to Jaeger's agent." }),
+    thrift_tchannel: ignored("Jaeger and the Collector have removed TChannel: let its clients send to thrift_http"),
+  })
+  .refine(
+    ({ grpc, thrift_http, thrift_compact, thrift_binary }) =>
+      [grpc, thrift_http, thrift_compact, thrift_binary].some((protocol) => protocol !== undefined),
+    WHAT_TO_WRITE,
+  );
+
+export const jaegerReceiverSchema = z.strictObject({
+  protocols: z.preprocess((value) => value ?? {}, protocols).meta({ description: "What it speaks; at least one." }),
+  limits: section(receiverLimits)
+    .prefault({})
+    .meta({ description: "What all clients and any one of them may take up." }),
+  remote_sampling: ignored(
+    "strategies of sampling are not handed out, as in the Collector since 0.61: set the sampler in the clients, or let them ask Jaeger itself",
+  ),
+});
+
+export type JaegerReceiverConfig = z.infer<typeof jaegerReceiverSchema>;
+export type JaegerUdpConfig = NonNullable<JaegerReceiverConfig["protocols"]["thrift_compact"]>;

@@ -1,0 +1,131 @@
+import { createSocket, type Socket } from "node:dgram";
+import {
+  type Counter,
+  type Intake,
+  isMalformed,
+  limitedLog,
+  type ReceiverContext,
+  StartError,
+} from "../../../plugin.js";
+import { listenAddress, receiverCounters } from "../../../runtime/kit.js";
+import { InFlightCounter } from "../in-flight-counter.js";
+import { BinaryProtocol } from "./binary-protocol.js";
+import { CompactProtocol } from "./compact-protocol.js";
+import type { JaegerUdpConfig } from "./config.js";
+import { batchOfMessage } from "./format.js";
+
+export type UdpProtocol = "thrift_compact" | "thrift_binary";
+
+const READERS = { thrift_compact: CompactProtocol, thrift_binary: BinaryProtocol } as const;
+
+/** The smallest span or tag is shorter, but a packet of nothing but these is worth nothing. */
+const MAX_ELEMENTS = 65_536;
+
+/**
+ * Packets of UDP, as clients send them to Jaeger's agent. They get no answer: who sent one that cannot be taken never knows, so each is
+ * counted, and the log tells of it now and then.
+ */
+export class UdpEndpoint {
+  port = 0;
+  private readonly protocol: UdpProtocol;
+  private readonly config: JaegerUdpConfig;
+  private readonly context: ReceiverContext;
+  private readonly intake: Intake | undefined;
+  private readonly accepted: Counter;
+  private readonly refused: Counter;
+  private readonly sayRefused: (reason: string) => void;
+  private readonly refusedPackets = new Map<string, Counter>();
+  private readonly handedIn = new InFlightCounter();
+  private waiting = 0;
+  private socket: Socket | undefined;
+
+  constructor(protocol: UdpProtocol, config: JaegerUdpConfig, context: ReceiverContext) {
+    this.protocol = protocol;
+    this.config = config;
+    this.context = context;
+    this.intake = context.intakes.traces;
+    const counters = receiverCounters(context.metrics, "traces", { receiver: context.id, transport: this.transport });
+    this.accepted = counters.accepted;
+    this.refused = counters.refused;
+    this.sayRefused = limitedLog(context.clock, (reason, suppressed) =>
+      context.logger.warn({ protocol, reason, suppressed }, "a packet was refused, and its sender cannot know"),
+    );
+  }
+
+  async start(): Promise<void> {
+    const address = listenAddress(this.config.endpoint, "tcp");
+    const path = ["protocols", this.protocol, "endpoint"];
+    if ("path" in address) throw new StartError("expected host:port, and not the path of a socket", path);
+    const { host, port } = address;
+    const socket = createSocket(host?.includes(":") ? "udp6" : "udp4");
+    this.socket = socket;
+    await new Promise<void>((resolve, reject) => {
+      const failed = (error: Error) =>
+        reject(
+          new StartError(`cannot listen on ${this.config.endpoint} (UDP): ${error.message}`, path, { cause: error }),
+        );
+      socket.once("error", failed);
+      socket.bind({ port, ...(host !== undefined && { address: host }) }, () => {
+        socket.off("error", failed);
+        resolve();
+      });
+    });
+    const { socket_buffer_size } = this.config;
+    if (socket_buffer_size > 0) socket.setRecvBufferSize(socket_buffer_size);
+    socket.on("error", (error) => this.context.logger.error({ error: error.message }, "UDP socket error"));
+    socket.on("message", (packet) => this.take(packet));
+    this.port = socket.address().port;
+  }
+
+  /** What was handed in is waited for. */
+  async stop(): Promise<void> {
+    const { socket } = this;
+    this.socket = undefined;
+    if (socket !== undefined) await new Promise<void>((resolve) => socket.close(() => resolve()));
+    await this.handedIn.whenZero();
+  }
+
+  private get transport(): string {
+    return `udp_${this.protocol}`;
+  }
+
+  private take(packet: Buffer): void {
+    const { intake, config } = this;
+    if (intake === undefined) return this.refuse("no_pipeline", `no pipeline of traces reads from ${this.context.id}`);
+    if (packet.length > config.max_packet_size) return this.refuse("too_large", "it is larger than max_packet_size");
+    if (this.waiting >= config.queue_size) return this.refuse("queue_full", "as many as queue_size allows are waiting");
+    try {
+      const batch = batchOfMessage(new READERS[this.protocol](packet, MAX_ELEMENTS), MAX_ELEMENTS);
+      if (batch.count > 0) void this.handIn(intake, batch);
+    } catch (error) {
+      this.refuse(isMalformed(error) ? "malformed" : "failed", (error as Error).message);
+    }
+  }
+
+  private async handIn(intake: Intake, batch: ReturnType<typeof batchOfMessage>): Promise<void> {
+    this.waiting += 1;
+    this.handedIn.begin();
+    const outcome = await intake.accept(batch, { receiver: this.context.id, transport: this.transport });
+    this.waiting -= 1;
+    const rejected = outcome.ok ? outcome.rejected : batch.count;
+    if (batch.count > rejected) this.accepted.add(batch.count - rejected);
+    if (rejected > 0) {
+      this.refused.add(rejected);
+      this.sayRefused(outcome.ok ? outcome.message : outcome.refusal.message);
+    }
+    this.handedIn.end();
+  }
+
+  /** It is not known how many spans are in it. */
+  private refuse(status: string, reason: string): void {
+    let counter = this.refusedPackets.get(status);
+    if (counter === undefined) {
+      const description = { description: "Number of requests refused unread or unreadable.", unit: "{requests}" };
+      const attributes = { receiver: this.context.id, transport: this.transport, status };
+      counter = this.context.metrics.counter("sluice_receiver_refused_requests", description, attributes);
+      this.refusedPackets.set(status, counter);
+    }
+    counter.add(1);
+    this.sayRefused(reason);
+  }
+}
