@@ -320,6 +320,7 @@ export const ROOMS = [
     purpose: "metrics made of spans: reading spans, histograms, what is owed until metrics are taken",
     component: true,
   },
+  { path: "src/connectors/spans/service-graph/", purpose: "requests between services, from the spans on both sides" },
   { path: "src/connectors/spans/span-metrics/", purpose: "calls and durations by dimensions" },
   { path: "src/connectors/count/", purpose: "counts records as metrics", component: true },
   { path: "src/connectors/failover/", purpose: "the next pipelines when the first cannot take it", component: true },

@@ -71,6 +71,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/sampling.md", by: sampling },
   { page: "docs/testing.md", runs: ["js"], by: nodeTests, isSlow: true },
   { page: "docs/webhook.md", by: namesKeys("webhook", "sentry") },
+  { page: "docs/service-graph.md", by: namesKeys("service_graph") },
   { page: "docs/span-metrics.md", by: namesKeys("span_metrics", "spanmetrics") },
   { page: "docs/versioning.md", runs: ["js"], by: versioning },
   { page: "docs/zipkin.md", by: namesKeys("zipkin") },

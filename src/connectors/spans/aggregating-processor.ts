@@ -13,11 +13,14 @@ import { Debt } from "../../runtime/kit.js";
 
 /** What is made of batches, and handed on from time to time. Times are milliseconds of the wall clock. */
 export interface MetricAggregation {
-  /** Takes a batch in, or throws with nothing taken in. */
-  add(batch: Batch, now: number): void;
+  /** Takes a batch in, or throws with nothing taken in. Each has a higher number than those before. */
+  add(batch: Batch, now: number, number: number): void;
+  /** What is in this batch and those behind it may be in no pieces yet; left out: all that was added is in the next ones. */
+  readonly firstPending?: number;
   /**
    * What there is to hand on, cut into batches. Each is asked for when the one before was taken; batches may be added in
-   * between. All that was added before the first is asked for is in these, or in those of an earlier call.
+   * between. All that was added before the first is asked for is in these, or in those of an earlier call, but for what is
+   * pending.
    */
   pieces(now: number): Iterable<Batch>;
   /** Something was added that `pieces` has not given yet. */
@@ -27,6 +30,7 @@ export interface MetricAggregation {
 }
 
 export interface AggregatingSettings {
+  /** 0: after every batch. */
   readonly flushIntervalMs: number;
   readonly context: ComponentContext;
 }
@@ -60,7 +64,8 @@ class Flushing {
   private readonly settings: AggregatingSettings;
   private readonly out: DeliveryOutput;
   /** Deliveries of a journal, without their bytes. */
-  private owed: Delivery[] = [];
+  private owed: { readonly delivery: Delivery; readonly number: number }[] = [];
+  private taken = 0;
   private owedBytes = 0;
   private current: Promise<void> | undefined;
   private isStopped = false;
@@ -81,11 +86,12 @@ class Flushing {
 
   take(delivery: Delivery): void {
     const { batch, origin } = delivery;
-    this.aggregation.add(batch, this.settings.context.clock.now());
+    const number = ++this.taken;
+    this.aggregation.add(batch, this.settings.context.clock.now(), number);
     if (origin.position === undefined) {
       delivery.accept();
     } else {
-      this.owed.push(delivery.with(NOTHING));
+      this.owed.push({ delivery: delivery.with(NOTHING), number });
       this.owedBytes += batch.byteLength;
     }
     if (this.owedBytes >= MAX_OWED_BYTES) void this.flush();
@@ -110,7 +116,7 @@ class Flushing {
     const { flushIntervalMs, context } = this.settings;
     this.cancelTimer = context.clock.after(flushIntervalMs, () => {
       this.cancelTimer = undefined;
-      this.setTimer();
+      if (flushIntervalMs > 0) this.setTimer();
       void this.flush();
     });
   }
@@ -127,17 +133,20 @@ class Flushing {
 
   private async handOnAll(): Promise<void> {
     const { clock } = this.settings.context;
-    const { owed } = this;
     const now = clock.now();
-    this.owed = [];
+    const pieces = this.aggregation.pieces(now)[Symbol.iterator]();
+    let piece = pieces.next(); // what waits no longer is not pending from here on
+    const firstPending = this.aggregation.firstPending ?? Number.POSITIVE_INFINITY;
+    const owed = this.owed.filter(({ number }) => number < firstPending);
+    this.owed = this.owed.filter(({ number }) => number >= firstPending);
     this.owedBytes = 0;
     let refusal: Refusal | undefined;
-    for (const piece of this.aggregation.pieces(now)) {
-      refusal = (await this.handOn(piece)) ?? refusal;
+    for (; piece.done !== true; piece = pieces.next()) {
+      refusal = (await this.handOn(piece.value)) ?? refusal;
       if (this.isStopped) return; // what is owed stays with the runtime, which refuses it
     }
     this.aggregation.flushed(now);
-    for (const delivery of owed) {
+    for (const { delivery } of owed) {
       if (refusal === undefined) delivery.accept();
       else delivery.refuse(refusal);
     }

@@ -20,7 +20,7 @@ export interface Exemplar {
 
 /** Attributes as the fields of a NumberDataPoint. Those of other points have the same under another tag. */
 export class PointAttributes {
-  private readonly bytes: Uint8Array;
+  readonly bytes: Uint8Array;
   /** Where the tags are. */
   private readonly tagsAt: readonly number[];
 

@@ -249,6 +249,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "connector",
+    types: ["service_graph", "servicegraph"],
+    load: async () => (await import("../../connectors/spans/service-graph/service-graph.js")).serviceGraph,
+  },
+  {
+    kind: "connector",
     types: ["span_metrics", "spanmetrics"],
     load: async () => (await import("../../connectors/spans/span-metrics/span-metrics.js")).spanMetrics,
   },

@@ -91,7 +91,7 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
   },
   processor: {
     servicegraph:
-      "it became the connector servicegraph: exporter of the pipeline of traces, receiver of one of metrics",
+      "it became the connector service_graph: exporter of the pipeline of traces, receiver of one of metrics",
     routing: "it became the connector routing: exporter of this pipeline, receiver of those it chooses among",
     count: "it is a connector: exporter of this pipeline, receiver of one of metrics",
     span: INTO_OTTL,
@@ -182,7 +182,7 @@ const ELSEWHERE: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
     bmchelix cassandra clickhouse dataset doris elasticsearch f5cloud faro googlecloud googlecloudpubsub googlecloudstorage
     googlecloudtrace honeycombmarker humio influxdb kafka kinesis logicmonitor mezmo parquet prometheus
     prometheusremotewrite pulsar rabbitmq sematext splunkhec stackdriver stef syslog tencentcloudlogservice tinybird`),
-  connector: words("datadog metricsaslogs otlpjson servicegraph slowsql sum"),
+  connector: words("datadog metricsaslogs otlpjson slowsql sum"),
   extension:
     words(`ack avrologencoding awsiamdbauth awscloudwatchmetricstreamsencoding awslogsencoding awsproxy azureauth
     azureencoding cfgardenobserver datadog dockerobserver ecsobserver ecstaskobserver fluentbit

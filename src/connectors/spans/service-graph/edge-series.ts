@@ -1,0 +1,112 @@
+import type { Batch } from "../../../plugin.js";
+import { SeriesTable } from "../../../runtime/kit.js";
+import type { Durations, DurationsKind } from "../durations.js";
+import { MetricWriter, type Nanos, nanosOf, PointAttributes } from "../metric-writer.js";
+
+/** Requests that have the same attributes. */
+interface EdgeSeries {
+  readonly attributes: PointAttributes;
+  readonly start: Nanos;
+  readonly client: Durations;
+  readonly server: Durations;
+  count: number;
+  failed: number;
+}
+
+/** A request between two services, when both sides are known. Durations are seconds. */
+export interface CompleteEdge {
+  readonly attributes: ReadonlyMap<string, Uint8Array>;
+  readonly clientSeconds: number;
+  readonly serverSeconds: number;
+  readonly isFailed: boolean;
+}
+
+const EXPIRE_AFTER_MS = 15 * 60_000;
+const CHUNK_SERIES = 500;
+const PIECE_BYTES = 1024 * 1024;
+const PREFIX = "traces_service_graph_request";
+const NO_RESOURCE = new Uint8Array(0);
+const NO_EXEMPLARS: readonly never[] = [];
+/** An AnyValue that is true. */
+const TRUE = Uint8Array.of(16, 1);
+
+/** The metrics of requests, cumulative. A series without requests for a quarter of an hour is forgotten. */
+export class EdgeSeriesSet {
+  private readonly kind: DurationsKind;
+  private readonly maxSeries: number;
+  // How many there may be is said below: what has expired may go only when it was handed on.
+  private readonly table = new SeriesTable<EdgeSeries>({
+    maxSeries: Number.POSITIVE_INFINITY,
+    expireAfterMs: EXPIRE_AFTER_MS,
+  });
+  private readonly writer = new MetricWriter("sluice/connector/service_graph");
+  private overflow: EdgeSeries | undefined;
+
+  constructor(kind: DurationsKind, maxSeries: number) {
+    this.kind = kind;
+    this.maxSeries = maxSeries;
+  }
+
+  count(edge: CompleteEdge, now: number): void {
+    const series = this.find(edge.attributes, now);
+    series.count++;
+    if (edge.isFailed) series.failed++;
+    series.client.observe(edge.clientSeconds, 1);
+    series.server.observe(edge.serverSeconds, 1);
+  }
+
+  *pieces(time: Nanos): Generator<Batch> {
+    const { writer } = this;
+    const all = [...this.table.values(), ...(this.overflow === undefined ? [] : [this.overflow])];
+    for (let i = 0; i < all.length; i += CHUNK_SERIES) {
+      writer.beginResource(NO_RESOURCE);
+      this.write(all.slice(i, i + CHUNK_SERIES), time);
+      writer.endResource();
+      if (writer.byteLength > PIECE_BYTES) yield writer.take();
+    }
+    if (writer.byteLength > 0) yield writer.take();
+  }
+
+  expire(now: number): void {
+    this.table.sweep(now);
+  }
+
+  private find(attributes: CompleteEdge["attributes"], now: number): EdgeSeries {
+    const key = new PointAttributes(attributes);
+    const { bytes } = key;
+    const known = this.table.find(0, bytes, 0, bytes.length, now);
+    if (known !== undefined) return known;
+    if (this.table.size < this.maxSeries) {
+      const series = this.create(key, now);
+      this.table.add(0, bytes, 0, bytes.length, now, series);
+      return series;
+    }
+    return (this.overflow ??= this.create(new PointAttributes(new Map([["otel.metric.overflow", TRUE]])), now));
+  }
+
+  private create(attributes: PointAttributes, now: number): EdgeSeries {
+    const { kind } = this;
+    return { attributes, start: nanosOf(now), client: kind.create(), server: kind.create(), count: 0, failed: 0 };
+  }
+
+  private write(series: readonly EdgeSeries[], time: Nanos): void {
+    const { writer, kind } = this;
+    const isDelta = false;
+    writer.beginSum({ name: `${PREFIX}_total`, isDelta });
+    for (const one of series) writer.sumPoint(one.start, time, one.count, one.attributes, NO_EXEMPLARS);
+    writer.endMetric();
+    const failed = series.filter((one) => one.failed > 0);
+    if (failed.length > 0) {
+      writer.beginSum({ name: `${PREFIX}_failed_total`, isDelta });
+      for (const one of failed) writer.sumPoint(one.start, time, one.failed, one.attributes, NO_EXEMPLARS);
+      writer.endMetric();
+    }
+    for (const side of ["server", "client"] as const) {
+      writer.beginHistogram({ name: `${PREFIX}_${side}`, unit: "s", isDelta }, kind);
+      for (const one of series) {
+        writer.histogramPoint(one.start, time, one[side], kind, one.attributes, NO_EXEMPLARS);
+      }
+      writer.endMetric();
+    }
+  }
+}

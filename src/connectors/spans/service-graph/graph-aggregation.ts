@@ -1,0 +1,262 @@
+import type { Batch, ComponentContext, Counter } from "../../../plugin.js";
+import {
+  KEEP,
+  message,
+  OWNER_TAG,
+  RESOURCE_ATTRIBUTES_TAG,
+  type RecordVisitor,
+  RecordWalk,
+  readValue,
+  SPAN_KINDS,
+  type Verdict,
+  valueText,
+} from "../../../runtime/kit.js";
+import type { MetricAggregation } from "../aggregating-processor.js";
+import { nanosOf, textValue } from "../metric-writer.js";
+import { SpanFields, WantedAttributes } from "../span-fields.js";
+import type { ServiceGraphConfig } from "./config.js";
+import { EdgeSeriesSet } from "./edge-series.js";
+
+/** A request of which one side is known at least. */
+interface Edge {
+  /** The number of the batch that it came with first. */
+  readonly number: number;
+  readonly expiresAt: number;
+  /** The server's span is a root: whoever called it sends no spans. */
+  readonly hasNoParent: boolean;
+  client: string;
+  server: string;
+  clientSeconds: number;
+  serverSeconds: number;
+  connection: "" | "messaging_system" | "database" | "virtual_node";
+  isFailed: boolean;
+  /** The best name of a server that sends no spans. */
+  peer: string | undefined;
+  readonly dimensions: Map<string, string>;
+}
+
+const FALSE = Uint8Array.of(16, 0);
+const TRUE = Uint8Array.of(16, 1);
+const SERVICE = "service.name";
+const CLIENT = SPAN_KINDS.indexOf("client");
+const SERVER = SPAN_KINDS.indexOf("server");
+const PRODUCER = SPAN_KINDS.indexOf("producer");
+const CONSUMER = SPAN_KINDS.indexOf("consumer");
+
+/**
+ * Pairs the span of a client with that of the server it has called, by the trace and the client's span id, and counts the
+ * pair. A span whose other side does not come in time is a request to or from something that sends no spans, where that is
+ * wanted. While a span waits, so does the batch it came with, and those behind that: after a crash they come again.
+ */
+export class GraphAggregation implements MetricAggregation, RecordVisitor {
+  isChanged = false;
+  private readonly config: ServiceGraphConfig;
+  /** By trace and span id; in the order in which they expire. */
+  private readonly waiting = new Map<string, Edge>();
+  private readonly series: EdgeSeriesSet;
+  private readonly names: readonly string[];
+  private readonly ofSpan: WantedAttributes;
+  private readonly ofResource: WantedAttributes;
+  private readonly fields: SpanFields;
+  private readonly total: Counter;
+  private readonly expired: Counter;
+  // The place in the batch that is being read.
+  private now = 0;
+  private number = 0;
+  private resourceSerial = 0;
+  private service = "";
+
+  constructor(config: ServiceGraphConfig, { id, metrics }: ComponentContext) {
+    this.config = config;
+    this.series = new EdgeSeriesSet(config.durations, config.maxSeries);
+    const { dimensions, peerAttributes, databaseAttributes } = config;
+    this.names = [...new Set([SERVICE, ...dimensions, ...peerAttributes, ...databaseAttributes])];
+    this.ofSpan = new WantedAttributes(this.names);
+    this.ofResource = new WantedAttributes(this.names);
+    this.fields = new SpanFields(this.ofSpan);
+    const counter = (name: string, description: string) =>
+      metrics.counter(`otelcol_connector_servicegraph_${name}`, { description }, { connector: id });
+    this.total = counter("total_edges", "Requests that were seen from one side or both.");
+    this.expired = counter("expired_edges", "Requests of which the other side did not come in time.");
+  }
+
+  get firstPending(): number {
+    for (const { number } of this.waiting.values()) return number;
+    return Number.POSITIVE_INFINITY;
+  }
+
+  add(batch: Batch, now: number, number: number): void {
+    this.now = now;
+    this.number = number;
+    this.resourceSerial = 0;
+    this.isChanged = true;
+    this.expire(now);
+    new RecordWalk(batch).run(this);
+  }
+
+  visit(walk: RecordWalk, start: number, end: number): Verdict {
+    if (walk.serials[0] !== this.resourceSerial) this.enterResource(walk);
+    if (this.service === "") return KEEP;
+    const { fields } = this;
+    const b = walk.bytes;
+    fields.read(b, start, end);
+    const { kind } = fields;
+    if (kind === CLIENT || kind === PRODUCER) this.addClient(b, kind === PRODUCER);
+    else if (kind === SERVER || kind === CONSUMER) this.addServer(b, kind === CONSUMER);
+    return KEEP;
+  }
+
+  *pieces(now: number): Generator<Batch> {
+    this.expire(now);
+    this.isChanged = false;
+    yield* this.series.pieces(nanosOf(now - this.config.timeOffsetMs));
+  }
+
+  flushed(now: number): void {
+    this.series.expire(now);
+  }
+
+  private enterResource({ bytes, frames, serials }: RecordWalk): void {
+    const { start, end } = frames[0]!;
+    const [from, to] = message(bytes, start, end, OWNER_TAG);
+    this.ofResource.clear();
+    this.ofResource.offerAll(bytes, from, to, RESOURCE_ATTRIBUTES_TAG);
+    this.service = this.textOf(bytes, this.ofResource, SERVICE) ?? "";
+    this.resourceSerial = serials[0]!;
+  }
+
+  private addClient(b: Uint8Array, isMessaging: boolean): void {
+    const { fields } = this;
+    const edge = this.edgeOf(b, fields.spanIdStart, fields.spanIdEnd);
+    edge.connection = isMessaging ? "messaging_system" : "";
+    edge.client = this.service;
+    edge.clientSeconds = fields.durationNanos(b) / 1e9;
+    this.addSide(b, edge, "client");
+    edge.peer = this.firstOf(b, this.config.peerAttributes, [this.ofSpan]);
+    const database = this.firstOf(b, this.config.databaseAttributes, [this.ofResource, this.ofSpan]);
+    if (database !== undefined) {
+      // A database sends no spans: what is known of the client is all there is.
+      edge.connection = "database";
+      edge.server = database;
+      edge.serverSeconds = edge.clientSeconds;
+    }
+    this.settle(b, fields.spanIdStart, fields.spanIdEnd, edge);
+  }
+
+  private addServer(b: Uint8Array, isMessaging: boolean): void {
+    const { fields } = this;
+    const edge = this.edgeOf(b, fields.parentIdStart, fields.parentIdEnd);
+    edge.connection = isMessaging ? "messaging_system" : "";
+    edge.server = this.service;
+    edge.serverSeconds = fields.durationNanos(b) / 1e9;
+    this.addSide(b, edge, "server");
+    this.settle(b, fields.parentIdStart, fields.parentIdEnd, edge);
+  }
+
+  private addSide(b: Uint8Array, edge: Edge, side: "client" | "server"): void {
+    if (this.fields.statusCode === 2) edge.isFailed = true;
+    for (const name of this.config.dimensions) {
+      const value = this.firstOf(b, [name], [this.ofResource, this.ofSpan]);
+      if (value !== undefined) edge.dimensions.set(`${side}_${name}`, value);
+    }
+  }
+
+  private edgeOf(b: Uint8Array, idStart: number, idEnd: number): Edge {
+    const known = this.waiting.get(this.keyOf(b, idStart, idEnd));
+    if (known !== undefined) return known;
+    this.total.add(1);
+    return {
+      number: this.number,
+      expiresAt: this.now + this.config.ttlMs,
+      hasNoParent: isZero(b, idStart, idEnd),
+      client: "",
+      server: "",
+      clientSeconds: 0,
+      serverSeconds: 0,
+      connection: "",
+      isFailed: false,
+      peer: undefined,
+      dimensions: new Map(),
+    };
+  }
+
+  private settle(b: Uint8Array, idStart: number, idEnd: number, edge: Edge): void {
+    const key = this.keyOf(b, idStart, idEnd);
+    if (edge.client !== "" && edge.server !== "") {
+      this.waiting.delete(key);
+      this.count(edge, "");
+    } else if (!this.waiting.has(key)) {
+      if (this.waiting.size >= this.config.maxWaiting) this.expireFirst();
+      this.waiting.set(key, edge);
+    }
+  }
+
+  private keyOf(b: Uint8Array, idStart: number, idEnd: number): string {
+    const bytes = Buffer.from(b.buffer, b.byteOffset, b.length);
+    const { traceIdStart, traceIdEnd } = this.fields;
+    return bytes.toString("latin1", traceIdStart, traceIdEnd) + bytes.toString("latin1", idStart, idEnd);
+  }
+
+  private expire(now: number): void {
+    this.now = now;
+    for (const { expiresAt } of this.waiting.values()) {
+      if (expiresAt > now) return;
+      this.expireFirst();
+    }
+  }
+
+  /** Gives up on the one that has waited for the longest. */
+  private expireFirst(): void {
+    const [first] = this.waiting;
+    if (first === undefined) return;
+    const [key, edge] = first;
+    this.waiting.delete(key);
+    this.expired.add(1);
+    if (this.config.peerAttributes.length === 0) return;
+    if (edge.client === "" && edge.hasNoParent) {
+      edge.client = "user";
+      edge.connection = "virtual_node";
+      this.count(edge, "client");
+    } else if (edge.server === "") {
+      edge.server = edge.peer ?? "unknown";
+      edge.connection = "virtual_node";
+      this.count(edge, "server");
+    }
+  }
+
+  private count(edge: Edge, virtualNode: string): void {
+    const { client, server, connection, isFailed, clientSeconds, serverSeconds } = edge;
+    const attributes = new Map([
+      ["client", textValue(client)],
+      ["server", textValue(server)],
+      ["connection_type", textValue(connection)],
+      ["failed", isFailed ? TRUE : FALSE],
+    ]);
+    for (const [name, value] of edge.dimensions) attributes.set(name, textValue(value));
+    if (this.config.hasVirtualNodeLabel) attributes.set("virtual_node", textValue(virtualNode));
+    this.isChanged = true;
+    this.series.count({ attributes, clientSeconds, serverSeconds, isFailed }, this.now);
+  }
+
+  /** The first of these attributes that there is, looked for in these messages in turn. */
+  private firstOf(b: Uint8Array, names: readonly string[], places: readonly WantedAttributes[]): string | undefined {
+    for (const name of names) {
+      for (const place of places) {
+        const found = this.textOf(b, place, name);
+        if (found !== undefined) return found;
+      }
+    }
+    return undefined;
+  }
+
+  private textOf(b: Uint8Array, place: WantedAttributes, name: string): string | undefined {
+    const i = this.names.indexOf(name);
+    const start = place.starts[i]!;
+    return start < 0 ? undefined : valueText(readValue(b, start, place.ends[i]!));
+  }
+}
+
+function isZero(b: Uint8Array, start: number, end: number): boolean {
+  for (let i = start; i < end; i++) if (b[i] !== 0) return false;
+  return true;
+}

@@ -1,0 +1,18 @@
+import { defineConnector } from "../../../plugin.js";
+import { aggregatingProcessor } from "../aggregating-processor.js";
+import { type ServiceGraphConfig, serviceGraphSchema } from "./config.js";
+import { GraphAggregation } from "./graph-aggregation.js";
+
+/** Finds requests between services by the spans on both sides; see `GraphAggregation`. */
+export const serviceGraph = defineConnector<ServiceGraphConfig>({
+  type: "service_graph",
+  aliases: ["servicegraph"],
+  summary: "Makes metrics of requests between services, from the spans of client and server.",
+  routes: [{ from: "traces", to: "metrics" }],
+  schema: serviceGraphSchema,
+  wantsJournal: ({ isDurable }) => isDurable,
+  create(config, context) {
+    const { flushIntervalMs } = config;
+    return aggregatingProcessor(() => new GraphAggregation(config, context), { flushIntervalMs, context });
+  },
+});
