@@ -1,12 +1,5 @@
-import type { Authenticators } from "../contract/auth.js";
 import { checkComponent } from "../contract/border/check-component.js";
-import { GarbageCollection } from "../contract/border/garbage-collection.js";
-import { guardExporter } from "../contract/border/guard-exporter.js";
-import type { PluginTracker } from "../contract/border/plugin-tracker.js";
-import type { Clock } from "../contract/clock.js";
 import type {
-  ComponentContext,
-  ComponentKind,
   ConnectorFactory,
   Exporter,
   Intake,
@@ -16,49 +9,35 @@ import type {
   Receiver,
 } from "../contract/component.js";
 import { refusalOfSetback } from "../contract/dead-letter.js";
-import { errorMessage } from "../contract/error-message.js";
-import type { Logger, Metrics } from "../contract/observability.js";
 import { statefulProcessor } from "../contract/operators/stateful-processor.js";
-import type {
-  Journal,
-  JournalFactory,
-  JournalSettings,
-  Outlet,
-  OutletFactory,
-  OutletSettings,
-} from "../contract/outlet.js";
+import type { Journal, JournalFactory, Outlet, OutletFactory, OutletSettings } from "../contract/outlet.js";
 import type { GraphPlan, PlannedComponent, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
 import { uncheckedExporterSettingsSchema } from "../contract/schema/exporter-settings.js";
 import { StartError } from "../contract/start-error.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
 import { batchingByPipeline } from "./batching.js";
+import { ComponentCreateError, ComponentMaker, type ComponentServices, createComponent } from "./component-maker.js";
 import { nodeId, processorNodeId } from "./describe-graph.js";
 import { fanOut, routeToTargets } from "./fan-out.js";
-import { type Flow, Flows, type Tally } from "./flows.js";
+import { Flows } from "./flows.js";
+import { GraphJournals, type RunningJournal } from "./graph-journals.js";
 import { createIntake, type DeliveryConsumer } from "./intake.js";
 import { IntakeBudget } from "./intake-budget.js";
-import { isolate } from "./isolate.js";
-import { holdsDeliveries, journalPlace } from "./journal-place.js";
+import { journalPlace } from "./journal-place.js";
 import { PartialAcceptance } from "./partial-acceptance.js";
-import { connectorJournalName, ReplaySteps } from "./replay-steps.js";
-import { aroundJournal, type RunningPipeline, runPipeline } from "./run-pipeline.js";
+import { ReplaySteps } from "./replay-steps.js";
+import { type RunningPipeline, runPipeline } from "./run-pipeline.js";
 import { untreatedPiiWarning } from "./untreated-pii.js";
 
-export interface GraphSettings {
+export interface GraphSettings extends ComponentServices {
   readonly plan: GraphPlan;
   /** Bytes that may be taken from clients and not yet answered. */
   readonly intakeLimit: number;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly clock: Clock;
-  readonly random: () => number;
   readonly outletFactory: OutletFactory;
   readonly journalFactory?: JournalFactory | undefined;
   /** Some of what comes in has senders that hear of no refusal: it is to be kept. */
   readonly keepsRefused?: boolean | undefined;
   readonly isOpen: () => boolean;
-  readonly pluginTracker?: PluginTracker | undefined;
-  readonly authenticators?: Authenticators | undefined;
 }
 
 export interface RunningExporter {
@@ -80,31 +59,6 @@ export interface Graph {
   readonly flows: Flows;
 }
 
-export interface RunningJournal {
-  readonly owner: JournalOwner;
-  readonly journal: Journal;
-}
-
-/** The pipeline or connector that a journal stands in front of, and its path in the config. */
-export interface JournalOwner {
-  readonly id: string;
-  readonly path: readonly string[];
-}
-
-/** A connector behind a journal keeps no bytes, only what it owes: the window bounds how much is read again after a crash. */
-const CONNECTOR_WINDOW_BYTES = 256 * 1024 * 1024;
-
-/** A component could not be made; says which one. */
-export class ComponentCreateError extends Error {
-  override readonly name = "ComponentError";
-  readonly component: PlannedComponent<unknown>;
-
-  constructor(component: PlannedComponent<unknown>, cause: unknown) {
-    super(errorMessage(cause), { cause });
-    this.component = component;
-  }
-}
-
 /** Wires a config's components up, from the exporters back to the receivers. */
 export function buildGraph(settings: GraphSettings): Graph {
   return new GraphBuilder(settings).build();
@@ -116,14 +70,12 @@ class GraphBuilder {
   private readonly budget: IntakeBudget;
   private readonly flows = new Flows();
   private readonly exporters = new Map<string, RunningExporter>();
-  private readonly journals = new Map<string, RunningJournal>();
   private readonly pipelines = new Map<string, RunningPipeline>();
-  /** What comes behind the journals of pipelines. */
-  private readonly behindJournals = new Map<string, RunningPipeline>();
   /** By connector, then by "from>to". */
   private readonly connectors = new Map<string, RunningPipeline>();
   private readonly replay: Required<Pick<OutletSettings, "prepareReplay" | "hasPipeline">>;
-  private readonly garbageCollection: GarbageCollection;
+  private readonly components: ComponentMaker;
+  private readonly journals: GraphJournals;
   /** Built from the last to the first, so drained from the last built to the first. */
   private readonly built: RunningPipeline[] = [];
 
@@ -131,9 +83,11 @@ class GraphBuilder {
     this.settings = settings;
     this.plan = settings.plan;
     this.budget = new IntakeBudget(settings.intakeLimit);
-    this.garbageCollection = new GarbageCollection(settings.clock);
+    this.components = new ComponentMaker(settings);
     const steps = new ReplaySteps(this.plan, (id, pipeline) => this.processorContext(id, pipeline));
     this.replay = { prepareReplay: steps.prepare.bind(steps), hasPipeline: steps.hasPipeline.bind(steps) };
+    const createMemory = () => this.createMemory();
+    this.journals = new GraphJournals({ ...settings, replay: this.replay, createMemory });
   }
 
   build(): Graph {
@@ -145,7 +99,7 @@ class GraphBuilder {
     const receivers = [...this.plan.receivers.values()].map((spec) => ({
       spec,
       receiver: createComponent(spec, () => {
-        const context = { ...this.contextOf(spec.id, "receiver"), intakes: this.intakesOf(spec.id) };
+        const context = { ...this.components.contextOf(spec.id, "receiver"), intakes: this.intakesOf(spec.id) };
         return checkComponent("receiver", spec.factory.create(spec.config, context));
       }),
     }));
@@ -153,19 +107,16 @@ class GraphBuilder {
       receivers,
       exporters: [...this.exporters.values()],
       runningPipelines: [...this.built].reverse(),
-      journals: [...this.journals.values()],
+      journals: this.journals.all,
       budget: this.budget,
       flows: this.flows,
     };
   }
 
   private createExporter(spec: PlannedExporter): RunningExporter {
-    const context = this.contextOf(spec.id, "exporter");
-    const created = createComponent(spec, () => checkComponent("exporter", spec.factory.create(spec.config, context)));
+    const context = this.components.contextOf(spec.id, "exporter");
+    const exporter = this.components.createExporter(spec);
     const { clock, random, logger, metrics } = context;
-    const { pluginTracker } = this.settings;
-    const exporter =
-      spec.plugin === undefined ? created : guardExporter(spec.id, created, { logger, clock, pluginTracker });
     const { id, settings } = spec;
     const typeDefaults = uncheckedExporterSettingsSchema.parse(spec.factory.defaults ?? {});
     const { prepareReplay, hasPipeline } = this.replay;
@@ -192,52 +143,12 @@ class GraphBuilder {
   /** With a journal it is two: what is done before anything is on disk, and what begins with a processor that holds. */
   private addPipeline(pipeline: PlannedPipeline, output: DeliveryConsumer): void {
     const { id } = pipeline;
-    const journal = this.createJournal(pipeline);
+    const journal = this.journals.createOfPipeline(pipeline);
     const processors = this.processorsOf(pipeline);
     if (journal === undefined) return void this.addRunningPipeline(this.pipelines, id, processors, output);
     const place = journalPlace(this.plan, pipeline);
     const [before, behind] = [processors.slice(0, place), processors.slice(place)];
-    this.addRun(this.pipelines, id, this.runAroundJournal(journal, id, before, behind, output));
-  }
-
-  private runAroundJournal(
-    journal: Journal,
-    name: string,
-    processorsBefore: readonly Processor[],
-    processorsBehind: readonly Processor[],
-    output: DeliveryConsumer,
-  ): RunningPipeline {
-    const logger = this.settings.logger.child({ pipeline: name });
-    const behind = runPipeline(processorsBehind, output, logger);
-    const toJournal = fanOut([(delivery) => journal.accept(delivery)], this.createMemory());
-    const before = runPipeline(processorsBefore, toJournal, logger);
-    this.behindJournals.set(name, behind);
-    return aroundJournal(before, journal, behind);
-  }
-
-  /** The processors behind it are made with it. */
-  private createJournal(planned: PlannedPipeline) {
-    const { id: pipeline, signal, durableIntake = "auto" } = planned;
-    const durable = durableIntake === "auto" && !holdsDeliveries(this.plan, planned) ? "off" : durableIntake;
-    const keepsRefused = this.settings.keepsRefused === true && durableIntake !== "off";
-    return this.addJournal(
-      { pipeline, signal, durable, keepsRefused, windowBytes: this.settings.intakeLimit },
-      { id: pipeline, path: ["service", "pipelines", pipeline] },
-      `intake of pipeline ${pipeline}`,
-    );
-  }
-
-  private addJournal(
-    settings: Omit<JournalSettings, "consumer" | "clock" | "random" | "metrics" | "logger">,
-    owner: JournalOwner,
-    component: string,
-  ): Journal | undefined {
-    const { journalFactory, clock, random, metrics } = this.settings;
-    const logger = this.settings.logger.child({ component });
-    const consumer: DeliveryConsumer = (delivery) => this.behindJournals.get(settings.pipeline)!.consume(delivery);
-    const journal = journalFactory?.({ ...settings, consumer, clock, random, metrics, logger, ...this.replay });
-    if (journal !== undefined) this.journals.set(settings.pipeline, { owner, journal });
-    return journal;
+    this.addRun(this.pipelines, id, this.journals.run(journal, id, before, behind, output));
   }
 
   private processorsOf(pipeline: PlannedPipeline): Processor[] {
@@ -252,15 +163,15 @@ class GraphBuilder {
       const node = processorNodeId(pipeline.id, id);
       const seen = { flow: this.flows.from(node, pipeline.id), tally: this.flows.tally(node) };
       const overrides = { onSetback, holds, keepsFailures, ...seen };
-      return this.isolateComponent(spec, "processor", pipeline.signal, create, overrides);
+      return this.components.isolate(spec, "processor", pipeline.signal, create, overrides);
     });
   }
 
   /** Without its place in the pipeline it has no journal. */
   private processorContext(id: string, pipeline: PlannedPipeline, index?: number): ProcessorContext {
     const isBehindJournal = index !== undefined && index >= journalPlace(this.plan, pipeline);
-    const journal = isBehindJournal ? this.journals.get(pipeline.id)?.journal.notesOf(id) : undefined;
-    const context = { ...this.contextOf(id, "processor"), signal: pipeline.signal, pipeline: pipeline.id };
+    const journal = isBehindJournal ? this.journals.get(pipeline.id)?.notesOf(id) : undefined;
+    const context = { ...this.components.contextOf(id, "processor"), signal: pipeline.signal, pipeline: pipeline.id };
     return journal === undefined ? context : { ...context, journal };
   }
 
@@ -323,9 +234,9 @@ class GraphBuilder {
       const pipeline = byId.get(target);
       return pipeline !== undefined && this.isAvailable(pipeline);
     };
-    const context = { ...this.contextOf(spec.id, "connector"), from, to, targets, isAvailable };
+    const context = { ...this.components.contextOf(spec.id, "connector"), from, to, targets, isAvailable };
     const node = nodeId("connector", spec.id);
-    const operator = this.isolateComponent(spec, "connector", from, () => spec.factory.create(spec.config, context), {
+    const operator = this.components.isolate(spec, "connector", from, () => spec.factory.create(spec.config, context), {
       to,
       targets,
       tally: this.flows.tally(node),
@@ -333,7 +244,7 @@ class GraphBuilder {
     const consumers = new Map(targets.map((id) => [id, this.entryOf(id, node)]));
     const output = routeToTargets(consumers, this.createMemory());
     const owner = { id: spec.id, path: ["connectors", spec.id] };
-    const journal = this.createConnectorJournal("connector", owner, spec.factory.wantsJournal?.(spec.config), from);
+    const journal = this.journals.createOfConnector("connector", owner, spec.factory.wantsJournal?.(spec.config), from);
     return this.addConnector(key, operator, output, journal);
   }
 
@@ -344,23 +255,8 @@ class GraphBuilder {
     journal: { readonly name: string; readonly journal: Journal } | undefined,
   ): RunningPipeline {
     if (journal === undefined) return this.addRunningPipeline(this.connectors, key, [operator], output);
-    const run = this.runAroundJournal(journal.journal, journal.name, [], [operator], output);
+    const run = this.journals.run(journal.journal, journal.name, [], [operator], output);
     return this.addRun(this.connectors, key, run);
-  }
-
-  /** Undefined for a connector that never wants one. */
-  private createConnectorJournal(
-    kind: "connector" | "processor",
-    owner: JournalOwner,
-    isWanted: boolean | undefined,
-    signal: Signal,
-  ): { readonly name: string; readonly journal: Journal } | undefined {
-    if (isWanted === undefined) return undefined;
-    const name = connectorJournalName(kind, owner.id);
-    const durable = isWanted ? "auto" : "off";
-    const settings = { signal, durable, windowBytes: CONNECTOR_WINDOW_BYTES, letsGoOfPayloads: true } as const;
-    const journal = this.addJournal({ pipeline: name, ...settings }, owner, `journal of ${kind} ${owner.id}`);
-    return journal && { name, journal };
   }
 
   /** The connector beside a processor, which all pipelines with that processor share, and the exporter behind it. */
@@ -376,12 +272,18 @@ class GraphBuilder {
       const message = `no pipeline of ${to} has the exporter ${exporter.id}`;
       throw new ComponentCreateError(spec, new StartError(message, exporter.path));
     }
-    const context = { ...this.contextOf(spec.id, "processor"), from, to, targets: [], isAvailable: () => true };
+    const context = {
+      ...this.components.contextOf(spec.id, "processor"),
+      from,
+      to,
+      targets: [],
+      isAvailable: () => true,
+    };
     const create = () => connector.create(spec.config, context);
-    const operator = this.isolateComponent(spec, "processor", from, create, { to });
+    const operator = this.components.isolate(spec, "processor", from, create, { to });
     const output: DeliveryConsumer = (delivery) => outlet.accept(delivery, ending.id);
     const owner = { id: spec.id, path: ["processors", spec.id] };
-    const journal = this.createConnectorJournal("processor", owner, connector.wantsJournal?.(spec.config), from);
+    const journal = this.journals.createOfConnector("processor", owner, connector.wantsJournal?.(spec.config), from);
     return this.addConnector(key, operator, output, journal);
   }
 
@@ -406,41 +308,6 @@ class GraphBuilder {
     into.set(id, run);
     this.built.push(run);
     return run;
-  }
-
-  private isolateComponent(
-    spec: PlannedComponent<unknown>,
-    kind: ComponentKind,
-    from: Signal,
-    create: () => Processor,
-    { to = from, targets, onSetback, holds = false, keepsFailures = false, flow, tally }: IsolationOverrides = {},
-  ): Processor {
-    const { metrics, logger, clock } = this.contextOf(spec.id, kind);
-    const attributes = { [kind]: spec.id, otel_signal: from };
-    const counter = (name: string, description: string) => metrics.counter(name, { description }, attributes);
-    return createComponent(spec, () =>
-      isolate(() => checkComponent(kind, create()), {
-        id: spec.id,
-        logger,
-        clock,
-        signal: to,
-        targets,
-        plugin:
-          spec.plugin === undefined ? undefined : { garbageCollection: holds ? undefined : this.garbageCollection },
-        pluginTracker: spec.plugin === undefined ? undefined : this.settings.pluginTracker,
-        incoming: counter(`otelcol_${kind}_incoming_items`, "Records that went in."),
-        outgoing: counter(`otelcol_${kind}_outgoing_items`, "Records that came out."),
-        failures: counter(
-          "sluice_component_failures",
-          "Times the component failed on a batch, or as a whole and was started anew.",
-        ),
-        takesSetbacks: kind === "connector",
-        keepsFailures,
-        onSetback,
-        flow,
-        tally,
-      }),
-    );
   }
 
   private intakesOf(receiver: string): Partial<Record<Signal, Intake>> {
@@ -473,24 +340,6 @@ class GraphBuilder {
     const description = "Records sent again that an exporter or pipeline had, and was not given a second time.";
     return new PartialAcceptance(clock, metrics.counter("sluice_fan_out_duplicates", { description }));
   }
-
-  private contextOf(id: string, kind: ComponentKind): ComponentContext {
-    const { logger, metrics, clock, random, authenticators } = this.settings;
-    const context = { id, kind, logger: logger.child({ component: `${kind} ${id}` }), metrics, clock, random };
-    return authenticators === undefined ? context : { ...context, authenticators };
-  }
-}
-
-/** What differs between processors and connectors. */
-interface IsolationOverrides {
-  readonly to?: Signal;
-  readonly targets?: readonly string[];
-  readonly onSetback?: (() => void) | undefined;
-  /** It says that it holds deliveries. */
-  readonly holds?: boolean;
-  readonly keepsFailures?: boolean;
-  readonly flow?: Flow;
-  readonly tally?: Tally;
 }
 
 /** Its id with the other names of its type. */
@@ -498,12 +347,4 @@ function otherSpellings({ id, factory }: PlannedExporter): string[] {
   const [written = ""] = id.split("/", 1);
   const names = [factory.type, ...(factory.aliases ?? [])].filter((name) => name !== written);
   return names.map((name) => `${name}${id.slice(written.length)}`);
-}
-
-function createComponent<T>(spec: PlannedComponent<unknown>, create: () => T): T {
-  try {
-    return create();
-  } catch (error) {
-    throw new ComponentCreateError(spec, error);
-  }
 }

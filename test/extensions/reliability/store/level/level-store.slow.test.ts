@@ -1,7 +1,7 @@
 import { describe, it } from "vitest";
-import { storageConformance } from "../../../../src/testing.js";
-import { keyring } from "./encryption/keys.js";
-import { makePlace } from "./level-harness.js";
+import { storageConformance } from "../../../../../src/testing.js";
+import { keyring } from "../encryption/keys.js";
+import { makePlace } from "../level-harness.js";
 
 describe.each(["interval", "process"] as const)("LevelStore (%s)", (durability) => {
   const storage = () => {

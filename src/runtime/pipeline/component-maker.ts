@@ -1,0 +1,116 @@
+import type { Authenticators } from "../contract/auth.js";
+import { checkComponent } from "../contract/border/check-component.js";
+import { GarbageCollection } from "../contract/border/garbage-collection.js";
+import { guardExporter } from "../contract/border/guard-exporter.js";
+import type { PluginTracker } from "../contract/border/plugin-tracker.js";
+import type { Clock } from "../contract/clock.js";
+import type { ComponentContext, ComponentKind, Exporter, Processor } from "../contract/component.js";
+import { errorMessage } from "../contract/error-message.js";
+import type { Logger, Metrics } from "../contract/observability.js";
+import type { PlannedComponent, PlannedExporter } from "../contract/plan.js";
+import type { Signal } from "../telemetry/bytes/signal.js";
+import type { Flow, Tally } from "./flows.js";
+import { isolate } from "./isolate.js";
+
+/** What components are given by the agent they run in. */
+export interface ComponentServices {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly pluginTracker?: PluginTracker | undefined;
+  readonly authenticators?: Authenticators | undefined;
+}
+
+/** What differs between processors and connectors. */
+export interface IsolationOverrides {
+  readonly to?: Signal;
+  readonly targets?: readonly string[];
+  readonly onSetback?: (() => void) | undefined;
+  /** It says that it holds deliveries. */
+  readonly holds?: boolean;
+  readonly keepsFailures?: boolean;
+  readonly flow?: Flow;
+  readonly tally?: Tally;
+}
+
+/** A component could not be made; says which one. */
+export class ComponentCreateError extends Error {
+  override readonly name = "ComponentError";
+  readonly component: PlannedComponent<unknown>;
+
+  constructor(component: PlannedComponent<unknown>, cause: unknown) {
+    super(errorMessage(cause), { cause });
+    this.component = component;
+  }
+}
+
+/** Makes one; what it throws says which one it was. */
+export function createComponent<T>(spec: PlannedComponent<unknown>, create: () => T): T {
+  try {
+    return create();
+  } catch (error) {
+    throw new ComponentCreateError(spec, error);
+  }
+}
+
+/** Makes components with what they need of the agent, those of plugins behind guards. */
+export class ComponentMaker {
+  private readonly settings: ComponentServices;
+  private readonly garbageCollection: GarbageCollection;
+
+  constructor(settings: ComponentServices) {
+    this.settings = settings;
+    this.garbageCollection = new GarbageCollection(settings.clock);
+  }
+
+  contextOf(id: string, kind: ComponentKind): ComponentContext {
+    const { logger, metrics, clock, random, authenticators } = this.settings;
+    const context = { id, kind, logger: logger.child({ component: `${kind} ${id}` }), metrics, clock, random };
+    return authenticators === undefined ? context : { ...context, authenticators };
+  }
+
+  createExporter(spec: PlannedExporter): Exporter {
+    const context = this.contextOf(spec.id, "exporter");
+    const created = createComponent(spec, () => checkComponent("exporter", spec.factory.create(spec.config, context)));
+    const { logger, clock } = context;
+    const { pluginTracker } = this.settings;
+    return spec.plugin === undefined ? created : guardExporter(spec.id, created, { logger, clock, pluginTracker });
+  }
+
+  /** A processor or connector whose failures stay its own, and which is counted. */
+  isolate(
+    spec: PlannedComponent<unknown>,
+    kind: ComponentKind,
+    from: Signal,
+    create: () => Processor,
+    { to = from, targets, onSetback, holds = false, keepsFailures = false, flow, tally }: IsolationOverrides = {},
+  ): Processor {
+    const { metrics, logger, clock } = this.contextOf(spec.id, kind);
+    const attributes = { [kind]: spec.id, otel_signal: from };
+    const counter = (name: string, description: string) => metrics.counter(name, { description }, attributes);
+    return createComponent(spec, () =>
+      isolate(() => checkComponent(kind, create()), {
+        id: spec.id,
+        logger,
+        clock,
+        signal: to,
+        targets,
+        plugin:
+          spec.plugin === undefined ? undefined : { garbageCollection: holds ? undefined : this.garbageCollection },
+        pluginTracker: spec.plugin === undefined ? undefined : this.settings.pluginTracker,
+        incoming: counter(`otelcol_${kind}_incoming_items`, "Records that went in."),
+        outgoing: counter(`otelcol_${kind}_outgoing_items`, "Records that came out."),
+        failures: counter(
+          "sluice_component_failures",
+          "Times the component failed on a batch, or as a whole and was started anew.",
+        ),
+        takesSetbacks: kind === "connector",
+        keepsFailures,
+        onSetback,
+        flow,
+        tally,
+      }),
+    );
+  }
+}
