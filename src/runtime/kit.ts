@@ -458,6 +458,7 @@ export {
   varintSize,
 } from "./telemetry/bytes/wire.js";
 export { WireWriter } from "./telemetry/bytes/writer.js";
+export { batchToJsonBytes } from "./telemetry/json/batch-json.js";
 
 // Walks over records, and what is read and written on the way.
 

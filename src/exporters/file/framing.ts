@@ -1,5 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
-import { type Batch, batchToJson } from "../../plugin.js";
+import type { Batch } from "../../plugin.js";
+import { batchToJsonBytes } from "../../runtime/kit.js";
 
 /**
  * How batches lie in a file one behind the other, and how to find where the complete ones end. A crash in the middle of a
@@ -23,7 +24,7 @@ export const MAX_LINE_BYTES = 256 * CHUNK_BYTES;
 
 /** OTLP/JSON, one request a line. */
 export const jsonLines: Framing = {
-  encode: (batch) => Buffer.from(`${batchToJson(batch)}\n`),
+  encode: (batch) => batchToJsonBytes(batch, "\n"),
 
   async inspect(file, size) {
     if (size === 0) return { completeBytes: 0 };

@@ -1,6 +1,5 @@
 import {
   type Batch,
-  batchToJson,
   defineExporter,
   type Exporter,
   type ExporterContext,
@@ -12,6 +11,7 @@ import {
 } from "../../plugin.js";
 import {
   type AuthHeaders,
+  batchToJsonBytes,
   type ClientAuthenticator,
   checkByEmptyExport,
   clientAuthenticator,
@@ -139,8 +139,8 @@ class OtlpHttpExporter implements Exporter {
 
   private encodeBody(batch: Batch): Body | Promise<Body> {
     const { encoding, compression, compression_params: params } = this.config;
-    if (compression === "none") return encoding === "json" ? [Buffer.from(batchToJson(batch))] : batch.chunks;
-    const plain = encoding === "json" ? Buffer.from(batchToJson(batch)) : batch.bytes;
+    if (compression === "none") return encoding === "json" ? [batchToJsonBytes(batch)] : batch.chunks;
+    const plain = encoding === "json" ? batchToJsonBytes(batch) : batch.bytes;
     const packed = compress(compression, plain, params?.level);
     return packed instanceof Promise ? packed.then((bytes) => [bytes]) : [packed];
   }

@@ -1,6 +1,6 @@
 import type { SendOptions } from "../../contract/component.js";
 import type { Batch } from "../../telemetry/batch.js";
-import { batchToJson } from "../../telemetry/json/batch-json.js";
+import { batchToJsonBytes } from "../../telemetry/json/batch-json.js";
 import { decodeTree, type Tree } from "../../telemetry/json/tree.js";
 import { entriesOfKey } from "../otlp/group-key.js";
 import { jsonText, type KeyValueTree, plainObject, plainValue } from "./any-value.js";
@@ -23,7 +23,7 @@ export interface WrittenMessage extends OutgoingMessage {
  */
 export function writeMessages(batch: Batch, encoding: MessageEncoding, options?: SendOptions): WrittenMessage[] {
   if (encoding === "otlp_proto" || encoding === "otlp_json") {
-    const body = encoding === "otlp_proto" ? batch.bytes : Buffer.from(batchToJson(batch));
+    const body = encoding === "otlp_proto" ? batch.bytes : batchToJsonBytes(batch);
     return [{ body, headers: sentHeaders(options), attributes: {} }];
   }
   const records = logRecords(decodeTree(batch));

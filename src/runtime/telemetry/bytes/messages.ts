@@ -1,4 +1,5 @@
 import { SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS, STATUS_CODES, symbolsOf, TEMPORALITIES } from "./enum-names.js";
+import { type FixedText, fixedText } from "./fixed-text.js";
 import { METRIC_DATA_TAGS, type Signal } from "./signal.js";
 import { DATA_POINT_TAG } from "./tags.js";
 import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "./wire.js";
@@ -32,7 +33,7 @@ export interface Field {
   /** The tag of one value: number and wire type. A packed list has the same number, and is length-delimited. */
   readonly tag: number;
   /** The name as OTLP/JSON writes it before a value, quotes and colon included. */
-  readonly jsonLabel: Uint8Array;
+  readonly jsonLabel: FixedText;
   /** The type of one value; `message` is set when it is a message. */
   readonly type: ScalarType | "message";
   readonly message: Message | undefined;
@@ -337,7 +338,7 @@ function toField(
     name,
     tag: (number << 3) | WIRE_TYPES[valueType],
     snakeName: name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-    jsonLabel: Buffer.from(`"${name}":`),
+    jsonLabel: fixedText(`"${name}":`),
     type: valueType,
     message,
     repeated,

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { Batch } from "../batch.js";
 import { REQUEST } from "../bytes/messages.js";
 import type { Signal } from "../bytes/signal.js";
@@ -19,14 +20,31 @@ export function batchFromJson(
   return isNormal ? Batch.trusted(signal, wire, count) : Batch.admit(signal, wire);
 }
 
-/** Wire bytes are a third of their JSON: they are written here first, so that a batch holds no more than it needs. */
+/** Wire bytes are a third of their JSON: they are written here first, so that a batch holds no more than it needs. So is JSON, of which a text is made. */
 const SCRATCH_BYTES = 256 * 1024;
 const scratch = new WireWriter(SCRATCH_BYTES);
 
 /** The batch as one line of OTLP/JSON. */
 export function batchToJson(batch: Batch): string {
-  const { bytes, signal } = batch;
-  const out = new WireWriter(bytes.length * 3);
-  writeJson(REQUEST[signal], bytes, 0, bytes.length, out);
+  const out = writeBatch(batch);
   return out.bytes.toString("utf8", 0, out.length);
+}
+
+/** The same in UTF-8, with `ending` behind it. Bytes in texts that are not UTF-8 become U+FFFD. */
+export function batchToJsonBytes(batch: Batch, ending = ""): Buffer {
+  const out = writeBatch(batch);
+  const written = out.written();
+  if (!isUtf8(written)) return Buffer.from(batchToJson(batch) + ending);
+  const bytes = Buffer.allocUnsafeSlow(out.length + ending.length);
+  bytes.set(written);
+  bytes.write(ending, out.length, "latin1");
+  return bytes;
+}
+
+function writeBatch({ bytes, signal }: Batch): WireWriter {
+  const likely = bytes.length * 3;
+  const out = likely > SCRATCH_BYTES ? new WireWriter(likely) : scratch;
+  out.clear();
+  writeJson(REQUEST[signal], bytes, 0, bytes.length, out);
+  return out;
 }

@@ -84,7 +84,7 @@ function toMember(field: Field, message: Message, plans: ReadonlyMap<Message, Me
   const { number } = field.oneof === undefined ? field : message.byName.get(field.oneof)!;
   return {
     field,
-    label: expectedText(field.jsonLabel),
+    label: expectedText(Buffer.from(`"${field.name}":`)),
     kind: KINDS[field.type] ?? OTHER,
     bit: field.repeated ? 0 : 1 << number,
     isPacked: field.repeated && isPackable(field),

@@ -1,7 +1,10 @@
+import { type FixedText, putFixedText } from "../bytes/fixed-text.js";
 import { type Field, isPackable, type Message } from "../bytes/messages.js";
 import { after, double, fixed32, fixed64, LENGTH_DELIMITED, skip, varint, varint64, viewOf } from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
 import { ENDS_PLAIN_TEXT, endsPlainText } from "./json-cursor.js";
+import { writeAttribute } from "./write-attribute.js";
+import { putDecimal64 } from "./write-decimal.js";
 
 /**
  * Writes the message in [start, end) as OTLP/JSON in UTF-8, straight from the wire: text is copied, not decoded.
@@ -37,8 +40,12 @@ class JsonWriter {
     let separator = OPEN_OBJECT;
     for (let p = start; p < end; ) {
       const at = p;
-      const tag = varint(b, p);
-      const valueAt = after;
+      let tag = b[p]!;
+      let valueAt = p + 1;
+      if (tag > 127) {
+        tag = varint(b, p);
+        valueAt = after;
+      }
       p = skip(b, valueAt, tag);
       const field = message.byNumber[tag >>> 3];
       if (field === undefined || (writtenFields & (1 << field.number)) !== 0) continue;
@@ -53,26 +60,31 @@ class JsonWriter {
     out.byte(CLOSE_OBJECT);
   }
 
-  private label(separator: number, label: Uint8Array): void {
+  private label(separator: number, label: FixedText): void {
     const { out } = this;
-    const { length } = label;
-    out.reserve(length + 1);
-    const { bytes } = out;
-    let at = out.length;
-    bytes[at++] = separator;
-    for (let i = 0; i < length; i++) bytes[at++] = label[i]!;
-    out.length = at;
+    out.reserve(label.length + 4);
+    const { view, length } = out;
+    view.setUint8(length, separator);
+    out.length = putFixedText(view, length + 1, label);
   }
 
   /** The values of a repeated field in [p, end), wherever they lie. */
   private list(field: Field, p: number, end: number): void {
-    const { bytes: b, out } = this;
+    const { bytes: b, view, out } = this;
+    const isAttributes = field.message?.name === "KeyValue";
     let separator = OPEN_LIST;
     while (p < end) {
       const tag = varint(b, p);
       let at = after;
       p = skip(b, at, tag);
       if (tag >>> 3 !== field.number) continue;
+      if (isAttributes) {
+        out.byte(separator);
+        separator = COMMA;
+        varint(b, at);
+        if (!writeAttribute(b, view, after, p, out)) this.value(field, at, p);
+        continue;
+      }
       const packed = (tag & 7) === LENGTH_DELIMITED && isPackable(field);
       if (packed) {
         varint(b, at);
@@ -110,7 +122,7 @@ class JsonWriter {
       case "fixed32":
         return writeAscii(String(fixed32(b, p)), out);
       case "fixed64":
-        return writeAscii(`"${fixed64(b, p)}"`, out);
+        return writeFixed64(this.view, p, out);
       case "sfixed64":
         return writeAscii(`"${BigInt.asIntN(64, fixed64(b, p))}"`, out);
       default:
@@ -148,6 +160,15 @@ class JsonWriter {
     bytes[at++] = QUOTE;
     out.length = at;
   }
+}
+
+function writeFixed64(from: DataView, p: number, out: WireWriter): void {
+  out.reserve(22);
+  const { view: to } = out;
+  to.setUint8(out.length, QUOTE);
+  const at = putDecimal64(to, out.length + 1, from.getUint32(p, true), from.getUint32(p + 4, true));
+  to.setUint8(at, QUOTE);
+  out.length = at + 1;
 }
 
 function varintText(field: Field, b: Uint8Array, p: number, end: number): string {
