@@ -278,6 +278,7 @@ export const ROOMS = [
   { path: "src/processors/sampling/adaptive/", purpose: "by load and errors" },
   { path: "src/processors/sampling/tail/", purpose: "of whole traces" },
   { path: "src/processors/transform/", purpose: "OTTL statements", component: true },
+  { path: "src/processors/metrics-transform/", purpose: "renames, merges and changes metrics", component: true },
   {
     path: "src/processors/versioning/",
     purpose:

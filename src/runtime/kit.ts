@@ -369,6 +369,12 @@ export {
   transformBatch,
 } from "./ottl/compile/run.js";
 export {
+  AGGREGATIONS,
+  type Aggregation as MetricAggregationName,
+  aggregatePoints,
+} from "./ottl/functions/metric/aggregate.js";
+export { kindOf as metricKind, pointsOf as metricPoints } from "./ottl/functions/metric/metric-tree.js";
+export {
   CONTEXT_SHAPES,
   CONTEXT_SIGNALS,
   CONTEXTS_INSIDE_RECORDS,
@@ -382,6 +388,7 @@ export { isOttlError, isOttlSyntaxError } from "./ottl/values/error.js";
 // Wire bytes: fields, messages and texts.
 
 export { decodeMessage, decodeText, type TreeValue } from "./telemetry/bytes/decode.js";
+export { encodeMessage } from "./telemetry/bytes/encode.js";
 export {
   SEVERITIES,
   SEVERITY_NUMBER_NAMES,
@@ -397,6 +404,7 @@ export { NameCache } from "./telemetry/bytes/name-cache.js";
 export { RecentTexts } from "./telemetry/bytes/recent-texts.js";
 export { Rewriter } from "./telemetry/bytes/rewriter.js";
 export {
+  countRecords,
   type FieldRange,
   fieldsBesideRecords,
   leadsToRecord,

@@ -49,6 +49,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/handlers.md", runs: ["js"], by: "test/end-to-end/rabbitmq-handler.test.ts" },
   { page: "docs/host-metrics.md", by: namesKeys("host_metrics") },
   { page: "docs/install.md", runs: ["sh"], by: "test/packaging/deployment.test.ts" },
+  { page: "docs/metrics-transform.md", by: namesKeys("metrics_transform") },
   { page: "docs/nats.md", by: namesKeys("nats") },
   { page: "docs/ottl-functions.md", runs: ["ottl"], by: ottlFunctions },
   { page: "docs/jaeger.md", by: namesKeys("jaeger") },

@@ -85,6 +85,24 @@ const TABLE: Readonly<Record<string, readonly [string, ProcessorConformanceOptio
     ["finds nothing to do", { config: { actions: [{ key: "absent", action: "delete" }] } }],
   ],
   resource: [["edits", { config: { attributes: [{ key: "service.name", value: "x", action: "upsert" }] } }]],
+  metrics_transform: [
+    [
+      "labels",
+      {
+        config: {
+          transforms: [
+            {
+              include: ".*",
+              match_type: "regexp",
+              action: "update",
+              operations: [{ action: "add_label", new_label: "a", new_value: "b" }],
+            },
+          ],
+        },
+      },
+    ],
+    ["finds nothing to do", { config: { transforms: [{ include: "absent", action: "update", new_name: "x" }] } }],
+  ],
   spanmetrics: [["passes all on", { config: { metrics_exporter: "debug" } }]],
   resource_detection: [
     ["knows the system", { config: { detectors: ["system"], system: { hostname_sources: ["os"] } } }],

@@ -244,6 +244,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "processor",
+    types: ["metrics_transform", "metricstransform"],
+    load: async () => (await import("../../processors/metrics-transform/metrics-transform.js")).metricsTransform,
+  },
+  {
+    kind: "processor",
     types: ["spanmetrics"],
     load: async () => (await import("../../connectors/spans/span-metrics/span-metrics.js")).spanMetricsProcessor,
   },

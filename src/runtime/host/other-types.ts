@@ -177,7 +177,7 @@ const ELSEWHERE: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
     webhookevent windowseventlog windowsperfcounters windowsservice yanggrpc zookeeper`),
   processor: words(`awsecsattributes cardinalityguardian coralogix cumulativetodelta datadog datadogsemantics
     deltatocumulative dynamicsampling experimentalmetricsgeneration genainormalizer interval isolationforest k8sattributes
-    logdedup metricsgeneration metricstarttime metricstransform spanpruning sumologic unroll`),
+    logdedup metricsgeneration metricstarttime spanpruning sumologic unroll`),
   exporter: words(`alertmanager alibabacloudlogservice awsemf awskinesis awss3 azureblob azuredataexplorer azuremonitor
     bmchelix cassandra clickhouse dataset doris elasticsearch f5cloud faro googlecloud googlecloudpubsub googlecloudstorage
     googlecloudtrace honeycombmarker humio influxdb kafka kinesis logicmonitor mezmo parquet prometheus

@@ -1,0 +1,169 @@
+import { z } from "zod";
+import { AGGREGATIONS, compilePattern, type MetricAggregationName, type Pattern } from "../../runtime/kit.js";
+
+/** Which metrics, and which of their points, something is done to. */
+export interface MetricFilter {
+  readonly name: string;
+  /** Undefined: the name is meant as it is. */
+  readonly pattern: Pattern | undefined;
+  /** What attributes of points must be; one that is missing counts as empty. */
+  readonly labels: ReadonlyMap<string, (value: string) => boolean>;
+}
+
+export interface MetricOperation {
+  readonly action: (typeof OPERATIONS)[number];
+  readonly label: string;
+  readonly newLabel: string;
+  readonly newValue: string;
+  readonly labelValue: string;
+  readonly labelSet: ReadonlySet<string>;
+  readonly aggregatedValues: ReadonlySet<string>;
+  readonly aggregation: MetricAggregationName;
+  readonly newValues: ReadonlyMap<string, string>;
+  readonly scale: number;
+}
+
+export interface MetricTransform {
+  readonly filter: MetricFilter;
+  readonly action: "insert" | "update" | "combine" | "group";
+  readonly newName: string;
+  readonly groupLabels: Readonly<Record<string, string>>;
+  readonly aggregation: MetricAggregationName;
+  readonly submatchCase: "lower" | "upper" | "";
+  readonly operations: readonly MetricOperation[];
+}
+
+const OPERATIONS = [
+  "add_label",
+  "update_label",
+  "delete_label_value",
+  "toggle_scalar_data_type",
+  "experimental_scale_value",
+  "aggregate_labels",
+  "aggregate_label_values",
+] as const;
+
+const scalar = z.union([z.string(), z.number(), z.boolean()]).transform(String);
+const aggregation = () =>
+  z.enum(AGGREGATIONS).nullish().meta({ description: "How points that become one are put together." });
+
+const operationSchema = z
+  .strictObject({
+    action: z.enum(OPERATIONS).meta({ description: "What is done." }),
+    label: z.string().default("").meta({ description: "The attribute it is about." }),
+    new_label: z.string().default("").meta({ description: "The attribute's new name, or the one that is added." }),
+    new_value: scalar
+      .default("")
+      .meta({ description: "The value that is added, or stands for those that are aggregated." }),
+    label_value: scalar.default("").meta({ description: "The value whose points are deleted." }),
+    label_set: z
+      .array(z.string())
+      .nullish()
+      .meta({ description: "The attributes that stay when others are aggregated away." }),
+    aggregated_values: z.array(scalar).nullish().meta({ description: "The values that are aggregated." }),
+    aggregation_type: aggregation(),
+    value_actions: z
+      .array(
+        z.strictObject({
+          value: scalar.meta({ description: "The value that is renamed." }),
+          new_value: scalar.meta({ description: "What it becomes." }),
+        }),
+      )
+      .nullish()
+      .meta({ description: "Values that are renamed." }),
+    experimental_scale: z.number().default(0).meta({ description: "What values are multiplied by." }),
+  })
+  .superRefine((raw, zod) => {
+    const need = (key: "label" | "new_label" | "new_value" | "experimental_scale") => {
+      if (raw[key]) return;
+      zod.addIssue({ code: "custom", message: `${raw.action} needs ${key}`, path: [] });
+    };
+    if (raw.action === "update_label") need("label");
+    if (raw.action === "add_label") need("new_label");
+    if (raw.action === "add_label") need("new_value");
+    if (raw.action === "experimental_scale_value") need("experimental_scale");
+  })
+  .transform(
+    (raw): MetricOperation => ({
+      action: raw.action,
+      label: raw.label,
+      newLabel: raw.new_label,
+      newValue: raw.new_value,
+      labelValue: raw.label_value,
+      labelSet: new Set(raw.label_set ?? []),
+      aggregatedValues: new Set(raw.aggregated_values ?? []),
+      aggregation: raw.aggregation_type ?? "sum",
+      newValues: new Map((raw.value_actions ?? []).map(({ value, new_value }) => [value, new_value])),
+      scale: raw.experimental_scale,
+    }),
+  );
+
+const transformSchema = z
+  .strictObject({
+    include: z.string().min(1).meta({ description: "The name of the metric, or a pattern." }),
+    match_type: z.enum(["strict", "regexp"]).nullish().meta({ description: "Which of the two it is." }),
+    experimental_match_labels: z
+      .record(z.string(), z.string())
+      .nullish()
+      .meta({ description: "What attributes of points must be, too, as texts or patterns." }),
+    action: z.enum(["insert", "update", "combine", "group"]).meta({ description: "What is done to such metrics." }),
+    new_name: z
+      .string()
+      .default("")
+      .meta({ description: "The name of what comes out; $1 and the like are groups of the pattern." }),
+    group_resource_labels: z
+      .record(z.string(), z.string())
+      .nullish()
+      .meta({ description: "Attributes of the resource that they get when they are grouped." }),
+    aggregation_type: aggregation(),
+    submatch_case: z
+      .enum(["lower", "upper", ""])
+      .nullish()
+      .meta({ description: "The case of values that groups of a pattern become." }),
+    operations: z
+      .array(operationSchema)
+      .nullish()
+      .meta({ description: "What is then done to what comes out, in turn." }),
+  })
+  .transform((raw, zod): MetricTransform => {
+    const issue = (message: string, key: string) => zod.addIssue({ code: "custom", message, path: [key] });
+    const { action } = raw;
+    if ((action === "insert" || action === "combine") && raw.new_name === "")
+      issue(`${action} needs new_name`, "action");
+    if (action === "combine" && !raw.aggregation_type) issue("combine needs aggregation_type", "action");
+    if (action === "group" && !raw.group_resource_labels) issue("group needs group_resource_labels", "action");
+    const compile = (text: string, key: string): Pattern | undefined => {
+      if (raw.match_type !== "regexp") return undefined;
+      try {
+        return compilePattern(text);
+      } catch (error) {
+        issue((error as Error).message, key);
+        return undefined;
+      }
+    };
+    const labels = Object.entries(raw.experimental_match_labels ?? {}).map(([name, wanted]) => {
+      const pattern = compile(wanted, "experimental_match_labels");
+      return [
+        name,
+        pattern === undefined ? (value: string) => value === wanted : (value: string) => pattern.test(value),
+      ] as const;
+    });
+    return {
+      filter: { name: raw.include, pattern: compile(raw.include, "include"), labels: new Map(labels) },
+      action,
+      newName: raw.new_name,
+      groupLabels: raw.group_resource_labels ?? {},
+      aggregation: raw.aggregation_type ?? "sum",
+      submatchCase: raw.submatch_case ?? "",
+      operations: raw.operations ?? [],
+    };
+  });
+
+export const metricsTransformSchema = z
+  .strictObject({
+    transforms: z
+      .array(transformSchema)
+      .nullish()
+      .meta({ description: "What is done to metrics, one after the other." }),
+  })
+  .transform(({ transforms }): readonly MetricTransform[] => transforms ?? []);

@@ -1,0 +1,146 @@
+import type { Tree } from "../../plugin.js";
+import { aggregatePoints, metricKind, metricPoints } from "../../runtime/kit.js";
+import type { MetricFilter, MetricTransform } from "./config.js";
+import { ListedMetric } from "./listed-metric.js";
+import { mapPoints, matchesPoint, nameOf, setLabel, submatches, transformMetric } from "./operations.js";
+
+/** Told of metrics that were to become one and cannot. */
+export type OnSkipped = (reason: string) => void;
+
+/** Metrics that are taken out of their resource, into one with these attributes. */
+export interface MetricGroup {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly metrics: readonly ListedMetric[];
+}
+
+/** The metrics of one scope, while transforms are at work on them. */
+export class ScopeTransformer {
+  metrics: ListedMetric[];
+  isChanged = false;
+  readonly groups: MetricGroup[] = [];
+  private readonly onSkipped: OnSkipped;
+
+  constructor(metrics: ListedMetric[], onSkipped: OnSkipped) {
+    this.metrics = metrics;
+    this.onSkipped = onSkipped;
+  }
+
+  apply(transform: MetricTransform): void {
+    const matched = this.metrics.filter((metric) => isMatched(transform.filter, metric));
+    if (matched.length === 0) return;
+    if (transform.action === "update") this.update(matched, transform);
+    else if (transform.action === "insert") this.insert(matched, transform);
+    else if (transform.action === "combine") this.combine(matched, transform);
+    else this.group(matched, transform);
+  }
+
+  private update(matched: readonly ListedMetric[], transform: MetricTransform): void {
+    this.isChanged = true;
+    const gone = new Set<ListedMetric>();
+    for (const metric of matched) {
+      const result = transformMetric(metric.tree, transform);
+      if (result === undefined) gone.add(metric);
+      else metric.tree = result;
+    }
+    if (gone.size > 0) this.metrics = this.metrics.filter((metric) => !gone.has(metric));
+  }
+
+  private insert(matched: readonly ListedMetric[], transform: MetricTransform): void {
+    for (const metric of matched) {
+      const result = transformMetric(onlyMatching(metric.tree, transform.filter), transform);
+      if (result !== undefined) this.append(result);
+    }
+  }
+
+  private combine(matched: readonly ListedMetric[], transform: MetricTransform): void {
+    const { filter, newName, aggregation, submatchCase } = transform;
+    const trees = matched.map((metric) => metric.tree);
+    const obstacle = whyNotOne(trees);
+    if (obstacle !== undefined) return this.onSkipped(obstacle);
+    this.take(matched, filter);
+    const parts = trees.map((tree) => {
+      const found = [...submatches(filter, nameOf(tree))].filter(([, value]) => value !== "");
+      const cased = (text: string) => (submatchCase === "lower" ? text.toLowerCase() : text.toUpperCase());
+      const labels = found.map(([key, value]) => [key, submatchCase === "" ? value : cased(value)] as const);
+      return mapPoints(onlyMatching(tree, filter), (point) =>
+        labels.reduce((labelled, [key, value]) => setLabel(labelled, key, value), point),
+      );
+    });
+    const points = parts.flatMap((part) => metricPoints(part));
+    const kind = metricKind(parts[0]!)!;
+    const all = { ...parts[0]!, name: newName, [kind]: { ...(parts[0]![kind] as Tree), dataPoints: points } };
+    const result = transformMetric(aggregatePoints(all, aggregation, undefined) ?? all, transform);
+    if (result !== undefined) this.append(result);
+  }
+
+  private group(matched: readonly ListedMetric[], { filter, groupLabels }: MetricTransform): void {
+    const trees = matched.map((metric) => (filter.labels.size === 0 ? undefined : metric.tree));
+    this.take(matched, filter);
+    const metrics = matched.map((metric, i) => {
+      const tree = trees[i];
+      return tree === undefined ? metric : new ListedMetric(NO_BYTES, 0, 0, onlyMatching(tree, filter));
+    });
+    this.groups.push({ labels: groupLabels, metrics });
+  }
+
+  /** Takes the points that are meant out of the scope; a metric that has others stays with these. */
+  private take(matched: readonly ListedMetric[], filter: MetricFilter): void {
+    this.isChanged = true;
+    const gone = new Set(matched);
+    for (const metric of matched) {
+      if (filter.labels.size === 0) continue;
+      const rest = mapPoints(metric.tree, (point) => (matchesPoint(filter, point) ? undefined : point));
+      if (metricPoints(rest).length === 0) continue;
+      metric.tree = rest;
+      gone.delete(metric);
+    }
+    this.metrics = this.metrics.filter((metric) => !gone.has(metric));
+  }
+
+  private append(tree: Tree): void {
+    this.isChanged = true;
+    this.metrics.push(new ListedMetric(NO_BYTES, 0, 0, tree));
+  }
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+/** One of its points is meant at least, or it has none. */
+function isMatched(filter: MetricFilter, metric: ListedMetric): boolean {
+  const isNamed = filter.pattern === undefined ? metric.name === filter.name : filter.pattern.test(metric.name);
+  if (!isNamed || filter.labels.size === 0) return isNamed;
+  const points = metricPoints(metric.tree);
+  return points.length === 0 || points.some((point) => matchesPoint(filter, point));
+}
+
+function onlyMatching(metric: Tree, filter: MetricFilter): Tree {
+  return filter.labels.size === 0
+    ? metric
+    : mapPoints(metric, (point) => (matchesPoint(filter, point) ? point : undefined));
+}
+
+/** Why metrics cannot become one; undefined when they can. */
+function whyNotOne(metrics: readonly Tree[]): string | undefined {
+  const [first] = metrics as [Tree];
+  if (metrics.some((metric) => metricKind(metric) === "summary")) return "summaries cannot be combined";
+  for (const metric of metrics) {
+    const names = `${nameOf(first)} and ${nameOf(metric)}`;
+    for (const [what, read] of Object.entries(ALIKE)) {
+      if (read(first) !== read(metric)) return `metrics cannot be combined, as they have different ${what}: ${names}`;
+    }
+  }
+  return undefined;
+}
+
+const dataOf = (metric: Tree) => (metric[metricKind(metric) ?? "gauge"] ?? {}) as Tree;
+
+const ALIKE: Readonly<Record<string, (metric: Tree) => unknown>> = {
+  types: metricKind,
+  units: (metric) => metric["unit"] ?? "",
+  attributes: (metric) => {
+    const keys = metricPoints(metric).flatMap((point) => (point["attributes"] as Tree[] | undefined) ?? []);
+    return [...new Set(keys.map(({ key }) => key))].sort().join("\u0000");
+  },
+  temporalities: (metric) => dataOf(metric)["aggregationTemporality"] ?? 0,
+  monotonicity: (metric) => dataOf(metric)["isMonotonic"] ?? false,
+};

@@ -1,0 +1,154 @@
+import { Batch, type Tree } from "../../plugin.js";
+import {
+  after,
+  countRecords,
+  decodeMessage,
+  encodeMessage,
+  MESSAGES,
+  message,
+  OWNER_TAG,
+  RESOURCE_CONTAINER_TAG,
+  SCOPE_CONTAINER_TAG,
+  SCOPE_ITEM_TAG,
+  SHAPES,
+  skip,
+  varint,
+  WireWriter,
+} from "../../runtime/kit.js";
+import type { MetricTransform } from "./config.js";
+import { ListedMetric } from "./listed-metric.js";
+import { setLabel } from "./operations.js";
+import { type MetricGroup, type OnSkipped, ScopeTransformer } from "./scope-transformer.js";
+
+const RESOURCE = MESSAGES["Resource"]!;
+
+/**
+ * The batch with its metrics transformed, scope by scope, each transform on what those before it have made. Metrics that no
+ * transform is about stay the bytes they are, and so does all of a batch that has none other.
+ */
+export function transformMetrics(batch: Batch, transforms: readonly MetricTransform[], onSkipped: OnSkipped): Batch {
+  const b = batch.bytes;
+  const out = new WireWriter(b.length + 1024);
+  const grouped = new WireWriter(64);
+  let copied = 0;
+  eachField(b, 0, b.length, RESOURCE_CONTAINER_TAG, (at, start, end) => {
+    const changed = changedScopes(b, start, end, transforms, grouped, onSkipped);
+    if (changed.size === 0) return;
+    out.copy(b, copied, at);
+    copied = end;
+    writeResource(out, b, start, end, changed);
+  });
+  if (copied === 0) return batch;
+  out.copy(b, copied, b.length);
+  out.copy(grouped.bytes, 0, grouped.length);
+  const bytes = Uint8Array.from(out.written());
+  return Batch.trusted("metrics", bytes, countRecords(bytes, 0, bytes.length, SHAPES.metrics));
+}
+
+/** By where they begin, the metrics of the scopes of a resource that something was done to. */
+function changedScopes(
+  b: Uint8Array,
+  start: number,
+  end: number,
+  transforms: readonly MetricTransform[],
+  grouped: WireWriter,
+  onSkipped: OnSkipped,
+): Map<number, ListedMetric[]> {
+  const changed = new Map<number, ListedMetric[]>();
+  eachField(b, start, end, SCOPE_CONTAINER_TAG, (_at, scopeStart, scopeEnd) => {
+    const metrics: ListedMetric[] = [];
+    eachField(b, scopeStart, scopeEnd, SCOPE_ITEM_TAG, (_, from, to) => metrics.push(new ListedMetric(b, from, to)));
+    const scope = new ScopeTransformer(metrics, onSkipped);
+    for (const transform of transforms) scope.apply(transform);
+    if (!scope.isChanged) return;
+    changed.set(scopeStart, scope.metrics);
+    for (const group of scope.groups) writeGroup(grouped, b, [start, end], [scopeStart, scopeEnd], group);
+  });
+  return changed;
+}
+
+/** The container [start, end) of a resource, with other metrics in these scopes. What has no metrics left goes. */
+function writeResource(
+  out: WireWriter,
+  b: Uint8Array,
+  start: number,
+  end: number,
+  changed: ReadonlyMap<number, readonly ListedMetric[]>,
+): void {
+  let isLeft = false;
+  eachField(b, start, end, SCOPE_CONTAINER_TAG, (_at, scopeStart) => {
+    if (changed.get(scopeStart)?.length !== 0) isLeft = true;
+  });
+  if (!isLeft) return;
+  out.byte(RESOURCE_CONTAINER_TAG);
+  out.begin(end - start);
+  let copied = start;
+  eachField(b, start, end, SCOPE_CONTAINER_TAG, (at, scopeStart, scopeEnd) => {
+    const metrics = changed.get(scopeStart);
+    if (metrics === undefined) return;
+    out.copy(b, copied, at);
+    copied = scopeEnd;
+    if (metrics.length > 0) writeScope(out, b, scopeStart, scopeEnd, metrics);
+  });
+  out.copy(b, copied, end);
+  out.end();
+}
+
+/** The container [start, end) of a scope, with other metrics. */
+function writeScope(
+  out: WireWriter,
+  b: Uint8Array,
+  start: number,
+  end: number,
+  metrics: readonly ListedMetric[],
+): void {
+  out.byte(SCOPE_CONTAINER_TAG);
+  out.begin(end - start);
+  let copied = start;
+  eachField(b, start, end, SCOPE_ITEM_TAG, (at, _start, metricEnd) => {
+    out.copy(b, copied, at);
+    copied = metricEnd;
+  });
+  out.copy(b, copied, end);
+  for (const metric of metrics) metric.write(out);
+  out.end();
+}
+
+/** A container of its own for these metrics: under the same resource, with these attributes, and the same scope. */
+function writeGroup(
+  out: WireWriter,
+  b: Uint8Array,
+  [start, end]: readonly [number, number],
+  [scopeStart, scopeEnd]: readonly [number, number],
+  { labels, metrics }: MetricGroup,
+): void {
+  const resource = decodeMessage(RESOURCE, b, ...message(b, start, end, OWNER_TAG));
+  const labelled = Object.entries(labels).reduce<Tree>((all, [key, value]) => setLabel(all, key, value), resource);
+  out.byte(RESOURCE_CONTAINER_TAG);
+  out.begin();
+  out.byte(OWNER_TAG);
+  out.begin();
+  encodeMessage(RESOURCE, labelled, out);
+  out.end();
+  writeScope(out, b, scopeStart, scopeEnd, metrics);
+  out.end();
+}
+
+/** Every field with this tag in the message [start, end): where it begins, and its body. */
+function eachField(
+  b: Uint8Array,
+  start: number,
+  end: number,
+  wanted: number,
+  visit: (at: number, start: number, end: number) => void,
+): void {
+  for (let p = start; p < end; ) {
+    const at = p;
+    const tag = varint(b, p);
+    const lengthAt = after;
+    p = skip(b, lengthAt, tag);
+    if (tag !== wanted) continue;
+    varint(b, lengthAt);
+    visit(at, after, p);
+  }
+}
