@@ -27,7 +27,10 @@ export interface ConsoleAgent {
   stop(): Promise<void>;
 }
 
-export async function startConsoleAgent(): Promise<ConsoleAgent> {
+/** `more` has further lines of some sections of the config. */
+export async function startConsoleAgent(
+  more: { readonly processors?: string; readonly exporters?: string; readonly pipelines?: string } = {},
+): Promise<ConsoleAgent> {
   const directory = mkdtempSync(join(tmpdir(), "sluice-console-"));
   const sinks = { good: await startSink(), bad: await startSink(), down: await startSink() };
   sinks.bad.respond((_, response) =>
@@ -39,10 +42,12 @@ export async function startConsoleAgent(): Promise<ConsoleAgent> {
 receivers: {otlp: {protocols: {http: {endpoint: "127.0.0.1:0"}}}}
 processors:
   attributes/stage: {actions: [{key: stage, value: test, action: insert}]}
+  ${more.processors ?? ""}
 exporters:
   otlp_http/good: {endpoint: "${sinks.good.url}"}
   otlp_http/bad: {endpoint: "${sinks.bad.url}"}
   otlp_http/down: {endpoint: "${sinks.down.url}", retry_on_failure: {initial_interval: 1h, max_interval: 1h}}
+  ${more.exporters ?? ""}
 extensions:
   reliability: {directory: ${join(directory, "queue")}}
   admin:
@@ -55,6 +60,7 @@ service:
   pipelines:
     logs: {receivers: [otlp], processors: [attributes/stage], exporters: [otlp_http/good, otlp_http/bad]}
     traces: {receivers: [otlp], exporters: [otlp_http/down]}
+    ${more.pipelines ?? ""}
 `;
   const url = `http://127.0.0.1:${adminPort}`;
   let agent: AgentProcess = await startAgentProcess({ yaml });

@@ -1,7 +1,7 @@
 import { execFile, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -65,6 +65,23 @@ describe("packaging/Dockerfile", () => {
       .matchAll(/npm run (\S+)/g))
       expect(manifest.scripts).toHaveProperty(script!);
   });
+
+  it("has in it all that the build needs", () => {
+    const place = join(folder, "build");
+    for (const text of all("COPY").filter((each) => !each.startsWith("--from") && !each.includes("/etc/"))) {
+      const paths = text.split(" ");
+      const target = join(place, paths.pop()!);
+      for (const path of paths) {
+        const isInside = /\/$/.test(text);
+        cpSync(join(project, path), isInside ? join(target, basename(path)) : target, { recursive: true });
+      }
+    }
+    symlinkSync(join(project, "node_modules"), join(place, "node_modules"));
+    const build = /npm run \w+/.exec(all("RUN").join())![0];
+    const { status, stderr } = spawnSync(build, { cwd: place, shell: true, encoding: "utf8" });
+    expect(status, stderr).toBe(0);
+    for (const made of ["dist/bundle", "dist/console/index.html"]) expect(existsSync(join(place, made))).toBe(true);
+  }, 300_000);
 
   it("runs as somebody without rights, keeps its queue in a volume, and is stopped as the agent expects", () => {
     expect(last("USER")).toBe("node");

@@ -20,6 +20,9 @@ export function loadedMask(): Promise<ReplayStep> {
   return loading;
 }
 
+/** Whoever sends decides where a text stands: names and keys are shown like bodies and values. */
+const EVERYWHERE = ["names", "descriptions", "trace_state", "bytes", "keys"];
+
 /** That of the processor with nothing but defaults, so that what is shown does not depend on how a pipeline is configured. */
 async function loadMask(): Promise<ReplayStep> {
   const factory = await findBuiltin("processor", "pii")!.load();
@@ -34,5 +37,5 @@ async function loadMask(): Promise<ReplayStep> {
     signal: "logs",
     pipeline: "",
   };
-  return factory.replay(factory.schema.parse({ json_bodies: true }), context)!;
+  return factory.replay(factory.schema.parse({ json_bodies: true, look_into: EVERYWHERE }), context)!;
 }

@@ -1,5 +1,6 @@
 import { AdminError } from "../../contract/admin.js";
 import { withIsoTimes } from "../../contract/operations/iso-times.js";
+import { printable, printableJson } from "../../kit/text/terminal.js";
 import type { CommandContext } from "../command.js";
 import { EXIT } from "../terminal.js";
 
@@ -10,7 +11,7 @@ export async function reportFailure({ terminal }: CommandContext, work: () => Pr
   } catch (error) {
     const expected = expectedError(error);
     if (expected === undefined) throw error;
-    terminal.err.write(`sluice: ${expected.message}\n`);
+    terminal.err.write(`sluice: ${expected.message.split("\n").map(printable).join("\n")}\n`);
     return expected.code;
   }
 }
@@ -25,7 +26,7 @@ function expectedError(error: unknown): { message: string; code: number } | unde
 }
 
 export function printJson({ terminal }: CommandContext, value: unknown): void {
-  terminal.out.write(`${JSON.stringify(value, withIsoTimes, 2)}\n`);
+  terminal.out.write(`${printableJson(value, withIsoTimes, 2)}\n`);
 }
 
 export function positionalArguments({ values }: CommandContext): readonly string[] {

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { ResolvedConfig } from "../../config/resolve/spec.js";
-import { painter } from "../../kit/text/terminal.js";
+import { painter, printableJson } from "../../kit/text/terminal.js";
 import type { CommandContext } from "../command.js";
 import { loadFromArguments } from "../load-from-arguments.js";
 import { pluralize } from "../print/text.js";
@@ -42,7 +42,7 @@ export async function testConfig(context: CommandContext): Promise<number> {
   }
   const failed = results.filter(({ failures }) => failures.length > 0).length;
   if (values["json"] === true)
-    terminal.out.write(`${JSON.stringify({ passed: results.length - failed, failed, results }, undefined, 2)}\n`);
+    terminal.out.write(`${printableJson({ passed: results.length - failed, failed, results }, undefined, 2)}\n`);
   else
     terminal.out.write(`${pluralize(results.length, "test")}, ${failed === 0 ? "all passed" : `${failed} failed`}.\n`);
   return failed === 0 && results.length > 0 ? EXIT.ok : EXIT.failed;

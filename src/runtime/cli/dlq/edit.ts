@@ -5,12 +5,12 @@ import { join } from "node:path";
 import process from "node:process";
 import { AdminError } from "../../contract/admin.js";
 import { type Entry, revisionOf } from "../../contract/entry.js";
-import { painter, printable } from "../../kit/text/terminal.js";
+import { painter, printable, printableJson } from "../../kit/text/terminal.js";
 import { operatorOf } from "../agent/operator.js";
 import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
 import { diffText } from "../print/diff.js";
-import { EXIT, UsageError } from "../terminal.js";
+import { EXIT, type Terminal, UsageError } from "../terminal.js";
 import type { DeadLetterAdmin } from "./dead-letter-admin.js";
 import { revisionOption } from "./show.js";
 import { withDeadLetters } from "./with-dead-letters.js";
@@ -63,12 +63,14 @@ async function editByHand(
       terminal.err.write(`${code === 0 ? "" : `${editor} ended with ${code}. `}Nothing was changed.\n`);
       return code === 0 ? EXIT.ok : EXIT.failed;
     }
+    // Who leaves an editor with an error, as vi does with :cq, does not want what is in the file to count.
+    if (code !== 0) return keepUnsaved(terminal, file, `${editor} ended with ${code}. Nothing was changed.`);
     try {
       const edited = await change(after);
       await rm(folder, { recursive: true, force: true });
       return report(context, edited, diffText(JSON.parse(before), JSON.parse(after), painter(terminal.out.colour)));
     } catch (error) {
-      terminal.err.write(`sluice: ${(error as Error).message}\n`);
+      terminal.err.write(`sluice: ${printable((error as Error).message)}\n`);
       const isRefused = error instanceof AdminError && error.code === "bad_request";
       if (
         isRefused &&
@@ -76,10 +78,14 @@ async function editByHand(
         /^(y|yes|)$/i.test((await terminal.ask("Edit it again? [Y/n] ")).trim())
       )
         continue;
-      terminal.err.write(`What you wrote is in ${file}; remove it when you are done.\n`);
-      return EXIT.failed;
+      return keepUnsaved(terminal, file);
     }
   }
+}
+
+function keepUnsaved({ err }: Terminal, file: string, why = ""): number {
+  err.write(`${why}${why && "\n"}What you wrote is in ${file}; remove it when you are done.\n`);
+  return EXIT.failed;
 }
 
 /** A shell splits the variable into program and options, as with any other program that opens an editor. */
@@ -100,8 +106,7 @@ async function readInput(): Promise<string> {
 /** What an editor might obey or hide is written as escapes, which mean the same in JSON. */
 function pretty(payload: string | undefined): string {
   if (payload === undefined) throw new AdminError("not_found", "its records cannot be read any more");
-  const lines = JSON.stringify(JSON.parse(payload), null, 2).split("\n");
-  return `${lines.map(printable).join("\n")}\n`;
+  return `${printableJson(JSON.parse(payload), undefined, 2)}\n`;
 }
 
 function report(context: CommandContext, entry: Entry, diff: readonly string[] = []): number {

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { open, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { PRIVATE_FILE_MODE } from "../../kit/private-files.js";
+import { printable } from "../../kit/text/terminal.js";
 import { operatorOf, revealOptions, withoutRevealReason } from "../agent/operator.js";
 import type { CommandContext } from "../command.js";
 import { pluralize } from "../print/text.js";
@@ -29,7 +30,8 @@ export async function exportDeadLetters(context: CommandContext): Promise<number
 async function toOutput(lines: AsyncIterable<string>, out: Output): Promise<number> {
   let number = 0;
   for await (const line of lines) {
-    out.write(`${line}\n`);
+    // The same in JSON; a file gets it as it is.
+    out.write(`${out.isTerminal ? printable(line) : line}\n`);
     number++;
     if ((await out.drained?.()) === false) break;
   }

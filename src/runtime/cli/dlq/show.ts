@@ -1,6 +1,6 @@
 import { AdminError } from "../../contract/admin.js";
 import type { Attempt, AttemptError, Cycle, Entry, EntryEdit, Failure } from "../../contract/entry.js";
-import { printable } from "../../kit/text/terminal.js";
+import { printable, printableJson } from "../../kit/text/terminal.js";
 import { operatorOf, revealOptions } from "../agent/operator.js";
 import { positionalArguments, printJson } from "../agent/report.js";
 import type { CommandContext } from "../command.js";
@@ -28,7 +28,7 @@ export async function show(context: CommandContext): Promise<number> {
     else {
       terminal.out.write(`${describeEntry(entry, Date.now()).join("\n")}\n`);
       if (payload !== undefined)
-        terminal.out.write(`\n${masked ? MASKED_TITLE : "Payload"}\n${printableJson(payload)}\n`);
+        terminal.out.write(`\n${masked ? MASKED_TITLE : "Payload"}\n${printableJson(payload, cutText, 2)}\n`);
     }
     return EXIT.ok;
   });
@@ -147,9 +147,12 @@ function fieldLines(all: readonly (readonly [string, string | undefined])[]): st
   return all.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(13)} ${printable(value)}`]));
 }
 
-/** JSON keeps control characters escaped by itself; what else a terminal might obey is escaped here. */
-function printableJson(value: unknown): string {
-  return JSON.stringify(value, undefined, 2).split("\n").map(printable).join("\n");
+/** Longer texts of a payload are cut where people read: one of ten megabytes would bury everything else. */
+const MAX_TEXT = 4000;
+
+function cutText(_: string, value: unknown): unknown {
+  if (typeof value !== "string" || value.length <= MAX_TEXT) return value;
+  return `${value.slice(0, MAX_TEXT)}… and ${value.length - MAX_TEXT} more characters; --json prints all of it`;
 }
 
 /** Where a copy of the dead letter went, and how far it has come. */

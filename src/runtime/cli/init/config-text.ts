@@ -100,7 +100,7 @@ function extensionLines(): string[] {
     "    directory: ./data/queue",
     "  # Is it up? http://127.0.0.1:13133",
     "  health_check: {}",
-    "  # For sluice status and sluice dlq; on this machine only.",
+    "  # For sluice status and sluice dlq, and the console at http://127.0.0.1:55679/; on this machine only.",
     "  admin: {}",
   ];
 }

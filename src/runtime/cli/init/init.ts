@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { errorMessage } from "../../contract/error-message.js";
 import { SIGNALS, type Signal } from "../../telemetry/bytes/signal.js";
 import type { CommandContext } from "../command.js";
@@ -10,6 +10,8 @@ export async function init({ values, terminal }: CommandContext): Promise<number
   const file = (values["out"] as string | undefined) ?? "sluice.yaml";
   const given = choicesGiven(values);
   const asks = terminal.ask !== undefined && Object.keys(given).length === 0 && values["yes"] !== true;
+  // Nobody is to answer questions for nothing.
+  if (asks && file !== "-" && existsSync(file)) return reportUnwritten(terminal, file, IS_THERE);
   const choices = { ...DEFAULTS, ...given, ...(asks ? await askForChoices(terminal) : {}) };
   checkEndpoint(choices);
   if (file === "-") {
@@ -20,12 +22,17 @@ export async function init({ values, terminal }: CommandContext): Promise<number
     writeFileSync(file, configText(choices, file), { flag: "wx" });
   } catch (error) {
     const isThere = (error as NodeJS.ErrnoException).code === "EEXIST";
-    const why = isThere ? "it exists; --out FILE names another" : errorMessage(error);
-    terminal.err.write(`sluice: ${file} was not written: ${why}\n`);
-    return EXIT.failed;
+    return reportUnwritten(terminal, file, isThere ? IS_THERE : errorMessage(error));
   }
   terminal.out.write(`Wrote ${file}. Next:\n  sluice validate --config ${file}\n  sluice run --config ${file}\n`);
   return EXIT.ok;
+}
+
+const IS_THERE = "it exists; --out FILE names another";
+
+function reportUnwritten({ err }: Terminal, file: string, why: string): number {
+  err.write(`sluice: ${file} was not written: ${why}\n`);
+  return EXIT.failed;
 }
 
 const DEFAULTS: InitChoices = {
@@ -53,16 +60,30 @@ async function askForChoices({ ask, err }: Terminal): Promise<Partial<InitChoice
   const answer = async (question: string) => (await ask!(question)).trim();
   const isYes = async (question: string) => /^y(es)?$/i.test(await answer(`${question} [y/N] `));
   err.write("This writes a config to start from. An empty answer takes what stands in brackets.\n");
-  const endpoint = await answer("Where does data go? A URL, or host:port for gRPC [nowhere: print it]: ");
-  const signals = await answer("Which signals? logs, traces, metrics [all]: ");
+  /** Asks again for what cannot be meant; an empty answer is always one. */
+  const askFor = async <T extends Partial<InitChoices>>(question: string, read: (text: string) => T) => {
+    for (;;) {
+      const text = await answer(question);
+      if (text === "") return {};
+      try {
+        return read(text);
+      } catch (error) {
+        if (!(error instanceof UsageError)) throw error;
+        err.write(`${error.message}\n`);
+      }
+    }
+  };
+  const where = await askFor("Where does data go? A URL, or host:port for gRPC [nowhere: print it]: ", (endpoint) => {
+    const chosen = { endpoint, protocol: protocolOf(endpoint) };
+    checkEndpoint(chosen);
+    return chosen;
+  });
+  const which = await askFor("Which signals? logs, traces, metrics [all]: ", (text) => ({
+    signals: readSignals(text),
+  }));
   const masks = await isYes("Mask personal data and secrets?");
   const isPublic = await isYes("Take data from other machines, too?");
-  return {
-    ...(endpoint !== "" && { endpoint, protocol: protocolOf(endpoint) }),
-    ...(signals !== "" && { signals: readSignals(signals) }),
-    masks,
-    isPublic,
-  };
+  return { ...where, ...which, masks, isPublic };
 }
 
 /** A URL is for HTTP unless its port is gRPC's. */
@@ -83,7 +104,7 @@ function readSignals(text: string): readonly Signal[] {
   return SIGNALS.filter((signal) => words.includes(signal));
 }
 
-function checkEndpoint({ endpoint, protocol }: InitChoices): void {
+function checkEndpoint({ endpoint, protocol }: Pick<InitChoices, "endpoint" | "protocol">): void {
   if (endpoint === undefined) return;
   const isUrl = URL.canParse(endpoint) && /^https?:$/.test(new URL(endpoint).protocol);
   const isAddress = /^(\[[0-9a-fA-F:]+\]|[\w.-]+):\d{1,5}$/.test(endpoint);

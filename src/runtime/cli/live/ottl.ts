@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import process from "node:process";
 import { text as textOf } from "node:stream/consumers";
-import { painter, printable } from "../../kit/text/terminal.js";
+import { painter, printable, printableJson } from "../../kit/text/terminal.js";
 import { type OttlTrialResult, tryOttl } from "../../ottl/compile/playground.js";
 import { CONTEXTS, type ContextName } from "../../ottl/paths/context.js";
 import { isOttlError } from "../../ottl/values/error.js";
@@ -93,5 +93,5 @@ function describe(record: JsonObject, results: readonly OttlTrialResult[], { col
   if (last === undefined || last.matched !== undefined) return lines;
   const { record: final, resource, scope } = last;
   const shown = resource === undefined && scope === undefined ? final : { record: final, resource, scope };
-  return [...lines, "", ...JSON.stringify(shown, undefined, 2).split("\n").map(printable)];
+  return [...lines, "", printableJson(shown, undefined, 2)];
 }

@@ -1,4 +1,5 @@
 import { AdminError } from "../../contract/admin.js";
+import { printableJson } from "../../kit/text/terminal.js";
 import { readEvents } from "../agent/read-events.js";
 import { positionalArguments } from "../agent/report.js";
 import { withAgent } from "../agent/with-agent.js";
@@ -23,7 +24,7 @@ export function tap(context: CommandContext): Promise<number> {
           terminal.err.write(`sluice: ${passedBy(data.records, values["where"] !== undefined)}\n`);
         if (event !== "record") continue;
         const record = data as TappedRecord;
-        terminal.out.write(`${values["json"] === true ? JSON.stringify(record) : tappedLine(record, terminal.out)}\n`);
+        terminal.out.write(`${values["json"] === true ? printableJson(record) : tappedLine(record, terminal.out)}\n`);
         if (!(await (terminal.out.drained?.() ?? true))) return EXIT.ok;
       }
     } finally {

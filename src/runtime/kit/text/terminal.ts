@@ -10,6 +10,18 @@ export function printable(text: string): string {
   return text.replace(UNPRINTABLE, escapeCharacter);
 }
 
+/**
+ * A value as JSON that means the same. JSON escapes control characters by itself, but not all that a terminal might obey; it is
+ * escaped here, for JSON too is read by people who forgot to pipe it.
+ */
+export function printableJson(
+  value: unknown,
+  replacer?: (key: string, value: unknown) => unknown,
+  indent?: number,
+): string {
+  return JSON.stringify(value, replacer, indent).split("\n").map(printable).join("\n");
+}
+
 /** How a text may be painted. */
 export type Style = "dim" | "bold" | "red" | "yellow" | "green" | "blue" | "magenta" | "cyan";
 

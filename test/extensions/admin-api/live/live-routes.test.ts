@@ -66,8 +66,11 @@ describe("GET /live", () => {
   it("makes one sample for all who look, and none while nobody does", () => {
     const { counts, host, clock } = counted();
     let asked = 0;
-    const { traffic } = host.inspection!;
-    const counting = { ...host, inspection: { ...host.inspection!, traffic: () => (asked++, traffic()) } };
+    const traffic = () => {
+      asked += 1;
+      return host.inspection!.traffic();
+    };
+    const counting = { ...host, inspection: { ...host.inspection!, traffic } };
     const samples = new LiveSamples(counting, clock);
     const texts: string[][] = [[], []];
     const reader = (i: number) => ({ sendJson: (_: string, json: string) => texts[i]!.push(json) > 0 }) as EventStream;

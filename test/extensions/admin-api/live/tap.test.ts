@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { EventStream } from "../../../../src/extensions/admin-api/events.js";
 import { TapBudget, tapEvents } from "../../../../src/extensions/admin-api/live/tap.js";
-import type { Batch } from "../../../../src/plugin.js";
+import { type Batch, batchFromJson } from "../../../../src/plugin.js";
 import type { AgentInspection, GraphEdge, RecordCondition } from "../../../../src/runtime/kit.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { logs } from "../../../support/telemetry/batches.js";
@@ -65,6 +65,23 @@ describe("GET /tap", () => {
     await hand(logs("mail ann@example.com, card 4111 1111 1111 1111"));
     await expect.poll(() => reader.of("record")).toHaveLength(1);
     expect(JSON.stringify(reader.events)).not.toMatch(/ann@|4111/);
+  });
+
+  it("masks them wherever they stand", async () => {
+    const { read, hand } = await startRunningApi(CONFIG);
+    const reader = await read("/tap?at=filter");
+    const mail = "ann@example.com";
+    const record = {
+      ...{ severityText: `WARN ${mail}`, eventName: `signup ${mail}`, body: { bytesValue: btoa(`by ${mail}`) } },
+      attributes: [
+        { key: `from ${mail}`, value: { kvlistValue: { values: [{ key: mail, value: { intValue: "1" } }] } } },
+      ],
+    };
+    const scopeLogs = [{ scope: { name: `scope ${mail}` }, logRecords: [record] }];
+    await hand(batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs }] })));
+    await expect.poll(() => reader.of("record")).toHaveLength(1);
+    expect(JSON.stringify(reader.events)).not.toContain("ann@");
+    expect(atob(reader.of("record")[0].record.body.bytesValue)).not.toContain("ann@");
   });
 
   it("shows only records for which a condition holds", async () => {

@@ -162,6 +162,25 @@ describe("dlq show", () => {
     );
   });
 
+  it("prints nothing that a terminal might obey, as JSON neither", async () => {
+    const hostile = "\u001b[31m \u009b31m \u202e \u2028 end";
+    const { dlq, ids } = await running({ body: hostile, names: [hostile] });
+    for (const args of [["--payload"], ["--payload", "--json"], ["--json"]]) {
+      const { out } = await dlq(["show", ids[0]!, ...args]);
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: what must not be there
+      expect(out).not.toMatch(/[\u001b\u0080-\u009f\u2028-\u202e]/);
+      if (args.includes("--json")) expect(JSON.parse(out).entry.failure.names).toEqual([hostile]);
+    }
+  });
+
+  it("cuts a huge text where people read, and not for programs", async () => {
+    const { dlq, ids } = await running({ body: "x".repeat(5_000_000) });
+    const { out } = await dlq(["show", ids[0]!, "--payload"]);
+    expect(out.length).toBeLessThan(10_000);
+    expect(out).toContain("and 4996000 more characters; --json prints all of it");
+    expect((await dlq(["show", ids[0]!, "--payload", "--json"])).out.length).toBeGreaterThan(5_000_000);
+  });
+
   it("masks the records, unless somebody says why they must be seen", async () => {
     const { dlq, ids } = await running({ body: "mail joe@example.com" });
     const masked = await dlq(["show", ids[0]!, "--payload"]);

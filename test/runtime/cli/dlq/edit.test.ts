@@ -49,6 +49,17 @@ describe("dlq edit", () => {
     expect((await dlq(["show", id, "--revision", "5"])).code).toBe(1);
   });
 
+  it("changes nothing when the editor was left with an error, and keeps what was written", async () => {
+    const { id, text, dlq } = await running("wrong");
+    const env = await editor("sed -i s/wrong/right/ $1; exit 1");
+    const left = await dlq(["edit", id, "--reason", "x"], { env });
+    expect([left.code, left.err]).toEqual([1, expect.stringMatching(/ended with 1\. Nothing was changed\.\nWhat you/)]);
+    expect(await text()).toBe("wrong");
+    const kept = /is in (\S+);/.exec(left.err)![1]!;
+    expect(await readFile(kept, "utf8")).toContain('"right"');
+    await rm(dirname(kept), { recursive: true });
+  });
+
   it("changes nothing when nothing was changed, and keeps what was not taken", async () => {
     const { id, text, dlq } = await running("wrong");
     const same = await dlq(["edit", id, "--reason", "x"], { env: await editor("true") });

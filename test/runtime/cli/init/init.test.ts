@@ -15,10 +15,12 @@ async function written(...args: string[]) {
 /** Answers one question after the other, and tells them. */
 async function interview(file: string, answers: readonly string[]) {
   const asked: string[] = [];
-  const output = { write: () => {}, isTerminal: true, colour: false };
+  let told = "";
+  const write = (text: string) => void (told += text);
+  const output = { write, isTerminal: true, colour: false };
   const ask = async (question: string) => answers[asked.push(question) - 1] ?? "";
   const code = await main(["init", "--out", file], { out: output, err: output, env: {}, ask });
-  return { code, asked };
+  return { code, asked, told };
 }
 
 describe("init", () => {
@@ -53,6 +55,21 @@ describe("init", () => {
     expect(text).toContain("  pii: {}");
     expect(text).toMatch(/^ {4}traces:$/m);
     expect(text).not.toMatch(/^ {4}logs:$/m);
+  });
+
+  it("asks again for what cannot be meant", async () => {
+    const file = join(await temporary(), "again.yaml");
+    const answers = ["nowhere", "ftp://x", "localhost:4317", "logs,tracs", "logs", "", ""];
+    const { code, asked, told } = await interview(file, answers);
+    expect([code, asked.length]).toEqual([0, 7]);
+    expect(told).toContain('expected some of logs, traces, metrics, not "tracs"');
+    expect(readFileSync(file, "utf8")).toContain("otlp_grpc:");
+  });
+
+  it("asks nothing when it could not write the answers", async () => {
+    const file = join(await temporary(), "mine.yaml");
+    writeFileSync(file, "mine");
+    expect(await interview(file, [])).toMatchObject({ code: 1, asked: [] });
   });
 
   it("overwrites nothing", async () => {

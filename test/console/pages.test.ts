@@ -1,0 +1,240 @@
+import type { Browser, Locator, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { until } from "../support/until.js";
+import { hasBrowser, launchBrowser, openPage, takePicture, type WatchedPage } from "./browser.js";
+import { CONSOLE_TOKEN, type ConsoleAgent, startConsoleAgent } from "./console-agent.js";
+
+/** What a page says of an agent in which something of everything has happened. */
+let agent: ConsoleAgent;
+let browser: Browser;
+let failedId: string;
+const opened: WatchedPage[] = [];
+
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  const more = {
+    processors: `filter/noise: {logs: {log_record: ['body == "noise"']}}\n  batch/unused:`,
+    exporters: `otlp_http/gone: {endpoint: "http://127.0.0.1:9", circuit_breaker: {failure_threshold: 1, reset_timeout: 1h}}`,
+    pipelines: "logs/noise: {receivers: [otlp], processors: [filter/noise], exporters: [otlp_http/gone]}",
+  };
+  [agent, browser] = await Promise.all([startConsoleAgent(more), launchBrowser()]);
+  await agent.sendLog("an order of acme", { tenant: "acme" });
+  await agent.sendLog("an order of other", { tenant: "other" });
+  await until(async () => expect(await deadLetters()).toHaveLength(2));
+  const breaker = async () =>
+    (await agent.api<{ breaker: { state: string } }>("/exporters/otlp_http%2Fgone")).breaker.state;
+  await until(async () => expect(await breaker()).toBe("open"));
+  failedId = (await deadLetters())[1]!.id;
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await agent?.stop();
+});
+
+afterEach(async () => {
+  const problems = opened.flatMap((each) => each.problems);
+  for (const { page } of opened.splice(0)) await page.context().close();
+  expect(problems).toEqual([]);
+});
+
+async function deadLetters() {
+  return (await agent.api<{ entries: readonly { id: string }[] }>("/dead-letters")).entries;
+}
+
+async function open(path: string): Promise<Page> {
+  const watched = await openPage(browser, `${agent.url}/${path}`, CONSOLE_TOKEN);
+  opened.push(watched);
+  return watched.page;
+}
+
+const rows = (page: Page): Locator => page.locator("tbody tr");
+
+describe.skipIf(!hasBrowser)("the pipelines page", () => {
+  it("shows what the config was warned of", async () => {
+    const page = await open("");
+    await page.locator(".note").getByText('processor "batch/unused" is not used').first().waitFor();
+  });
+
+  it("shows the breaker, the queue and the dead letters on exporters, and what a processor drops", async () => {
+    const page = await open("");
+    const node = (name: string) => page.locator("svg a.node").filter({ has: page.locator(`title:text-is("${name}")`) });
+    await node("exporter otlp_http/gone").getByText("breaker open").waitFor();
+    await node("exporter otlp_http/bad").getByText("2 dead letters").waitFor();
+    await node("exporter otlp_http/good").getByText("queue empty").waitFor();
+    await agent.sendSpan("GET /queue");
+    await node("exporter otlp_http/down")
+      .getByText(/^queue \d/)
+      .waitFor();
+    await expect
+      .poll(async () => {
+        await agent.sendLog("noise", { tenant: "noise" });
+        return node("processor filter/noise")
+          .getByText(/dropped [\d.]+\/s/)
+          .count();
+      })
+      .toBe(1);
+    await takePicture(page, "pipelines-states");
+  });
+
+  it("taps a node from its panel, and counts what it did", async () => {
+    const page = await open("#/pipelines?node=receiver:otlp");
+    const panel = page.getByRole("region", { name: "receiver otlp" });
+    await panel.getByRole("button", { name: "Live tap" }).click();
+    await panel.getByText(/^live/).waitFor();
+    await expect
+      .poll(async () => {
+        await agent.sendSpan("GET /tapped");
+        return panel.locator(".tapped").getByText("GET /tapped").count();
+      })
+      .toBeGreaterThan(0);
+    for (const name of ["In", "Out", "Refused"])
+      await panel.getByRole("row", { name: new RegExp(`^${name}.*max`) }).waitFor();
+    await panel.getByRole("button", { name: "Close tap" }).click();
+    await panel.locator(".tap").waitFor({ state: "detached" });
+  });
+});
+
+describe.skipIf(!hasBrowser)("the exporters page", () => {
+  it("tells when a breaker probes next, the last error, and how full the queue is and was", async () => {
+    const page = await open("#/exporters");
+    const gone = page.getByRole("article", { name: "otlp_http/gone" });
+    await gone.getByText(/next probe in (5\d|60) min/).waitFor();
+    await gone.getByText("ECONNREFUSED").first().waitFor();
+    await gone.getByText(/\d+ entries, \d+ records, .*oldest/).waitFor();
+    await gone.getByRole("img", { name: /bytes in the queue over 15 minutes/ }).waitFor();
+    await page
+      .getByText(/^[1-4] of 4 (up|degraded|down)$/)
+      .first()
+      .waitFor();
+    await takePicture(page, "exporters-states");
+  });
+
+  it("keeps the reason of what is done in the audit", async () => {
+    const page = await open("#/exporters");
+    const gone = page.getByRole("article", { name: "otlp_http/gone" });
+    await gone.getByRole("button", { name: "Close breaker" }).click();
+    await page.getByRole("dialog").getByLabel("Reason").fill("to see it fail");
+    await page.getByRole("dialog").getByLabel("Your name").fill("ann");
+    await page.getByRole("dialog").getByRole("button", { name: "Close breaker" }).click();
+    await gone.getByText("forced").waitFor();
+    const kept = async () => (await agent.api<{ records: readonly object[] }>("/audit?action=breaker")).records[0];
+    const wanted = { target: "otlp_http/gone", reason: "to see it fail", outcome: "done" };
+    await until(async () => expect(await kept()).toMatchObject(wanted));
+    expect(JSON.stringify(await kept())).toContain("ann");
+  });
+});
+
+describe.skipIf(!hasBrowser)("the failures page", () => {
+  it("tells of a cause how often, since when and until when", async () => {
+    const page = await open("#/failures");
+    const row = rows(page).filter({ hasText: "HTTP 400" });
+    const cell = (name: string) => row.locator(`td[data-label="${name}"]`);
+    await expect.poll(() => cell("Entries").innerText()).toMatch(/^[2-9]|\d\d+$/);
+    expect(await cell("Exporter").innerText()).toBe("otlp_http/bad");
+    expect(await cell("Reason").innerText()).toBe("permanent");
+    expect(await cell("Records").innerText()).toMatch(/\d/);
+    expect(await cell("Trend").locator("svg").getAttribute("aria-label")).toMatch(/how often: .*[1-9]/);
+    // The newest bar is the highest: all of the height.
+    expect(await cell("Trend").locator("svg path").getAttribute("d")).toContain("V0.0");
+    for (const name of ["First", "Last"]) expect(await cell(name).innerText()).toMatch(/ago|now/);
+  });
+
+  it.each([
+    ["Attribute", "tenant=acme", 1],
+    ["OTTL condition", 'attributes["tenant"] == "acme"', 1],
+    ["Text", "order of other", 1],
+    ["Category", "nowhere", 0],
+    ["Event name", "order.*", 2],
+  ])("filters by %s", async (label, value, found) => {
+    const page = await open("#/failures?view=entries&exporter=otlp_http/bad");
+    await page.getByLabel(label).fill(value);
+    await page.getByRole("button", { name: "Filter" }).click();
+    if (found === 0) await page.getByText("No dead letter matches").waitFor();
+    else if (label === "Event name") await expect.poll(() => rows(page).count()).toBeGreaterThanOrEqual(found);
+    else await expect.poll(() => rows(page).count()).toBe(found);
+  });
+
+  it("filters by reason and by time", async () => {
+    const page = await open("#/failures?view=entries");
+    await rows(page).first().waitFor();
+    await page.getByLabel("Failed within").selectOption("15 minutes");
+    await expect.poll(() => page.url()).toContain("minutes=15");
+    await rows(page).first().waitFor();
+    await page.getByLabel("Reason").selectOption("poison");
+    await page.getByText("No dead letter matches").waitFor();
+    await page.getByLabel("Reason").selectOption("permanent");
+    await rows(page).first().waitFor();
+  });
+
+  it("says what is wrong with a condition", async () => {
+    const page = await open("#/failures?where=nonsense((");
+    await page.locator(".problem").getByText("where").first().waitFor();
+  });
+
+  it("tells what happened to an entry, also before it was replayed", async () => {
+    const answer = await fetch(`${agent.url}/api/v1/dead-letters/replay`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${CONSOLE_TOKEN}`, "content-type": "application/json" },
+      body: JSON.stringify({ ids: [failedId], by: "ann", reason: "again" }),
+    });
+    expect(answer.status).toBe(200);
+    await until(async () => expect((await deadLetters()).map(({ id }) => id)).toContain(failedId));
+    const page = await open(`#/failures/${failedId}`);
+    const steps = page.locator(".timeline li");
+    await steps.filter({ hasText: /failed after 1 call: HTTP 400/ }).waitFor();
+    await steps.filter({ hasText: /replayed by .*ann/ }).waitFor();
+    await steps.filter({ hasText: "attempt failed: HTTP 400" }).getByText("onerror").waitFor();
+    expect(await steps.first().innerText()).toContain("came in");
+    expect(await steps.last().innerText()).toContain("became a dead letter: permanent");
+    await page.getByText("otlp (http)").waitFor();
+    await page.getByRole("link", { name: "all of this cause" }).click();
+    await rows(page).first().waitFor();
+  });
+
+  it("lets some be chosen and replayed", async () => {
+    const page = await open("#/failures?view=entries&text=an%20order");
+    await page.getByLabel(`Choose ${failedId}`, { exact: true }).check();
+    await page.getByRole("button", { name: "Replay 1 chosen…" }).click();
+    await page.getByRole("button", { name: "Dry run" }).click();
+    await page.getByRole("button", { name: "Start replay of 1" }).waitFor();
+  });
+});
+
+describe.skipIf(!hasBrowser)("the audit page", () => {
+  it("is filtered by who, what and when", async () => {
+    const page = await open("#/audit");
+    await page.getByLabel("Action").selectOption("replay");
+    await rows(page).first().waitFor();
+    expect(await rows(page).locator('td[data-label="Action"]').allInnerTexts()).toEqual(["replay"]);
+    expect(await rows(page).locator('td[data-label="Reason"]').first().innerText()).toBe("again");
+    expect(await rows(page).locator('td[data-label="Outcome"]').first().innerText()).not.toBe("");
+    await page.getByLabel("Within").selectOption("1 hour");
+    await rows(page).first().waitFor();
+    await page.getByLabel("Who").fill("nobody of that name");
+    await page.getByRole("button", { name: "Filter" }).click();
+    await page.getByText("Nobody has changed or revealed anything.").waitFor();
+  });
+});
+
+describe.skipIf(!hasBrowser)("the live tail", () => {
+  it("looks at one edge, is paused and cleared", async () => {
+    const page = await open("#/tail");
+    await page.getByLabel("Where").selectOption({ label: "otlp → attributes/stage (logs)" });
+    await page.getByRole("button", { name: "Tap" }).click();
+    await page.getByText(/^live/).waitFor();
+    const tapped = page.locator(".tapped details");
+    const pass = async () => {
+      await agent.sendLog("noise");
+      return tapped.count();
+    };
+    await expect.poll(pass).toBeGreaterThan(0);
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByText(/^paused/).waitFor();
+    await page.getByRole("button", { name: "Clear" }).click();
+    expect(await tapped.count()).toBe(0);
+    expect(await pass()).toBe(0);
+    await page.getByRole("button", { name: "Go on" }).click();
+    await expect.poll(pass).toBeGreaterThan(0);
+  });
+});
