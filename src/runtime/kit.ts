@@ -358,6 +358,7 @@ export type { Condition, Statement } from "./ottl/compile/compile.js";
 export { type AddOttlIssue, compileEach, contextOfGroup, type OttlIssue } from "./ottl/compile/config-texts.js";
 export { ERROR_MODES, type ErrorMode, errorHandler } from "./ottl/compile/error-mode.js";
 export { type CompiledGroup, compileIn, compileInferred, ottlIssue } from "./ottl/compile/infer-context.js";
+export { compileMetricExpressions } from "./ottl/compile/metric-expression.js";
 export { tryOttl } from "./ottl/compile/playground.js";
 export {
   anyMatches,

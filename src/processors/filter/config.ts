@@ -10,9 +10,18 @@ import {
   contextOfGroup,
   ERROR_MODES,
   type ErrorMode,
+  ottlIssue,
   SIGNAL_CONTEXTS,
 } from "../../runtime/kit.js";
-import { hasCriteria, legacyConditions, logProperties, metricProperties, spanProperties } from "./legacy-conditions.js";
+import {
+  expressionConditions,
+  hasCriteria,
+  legacyConditions,
+  legacyMetricConditions,
+  logProperties,
+  metricProperties,
+  spanProperties,
+} from "./legacy-conditions.js";
 
 const texts = () => z.array(z.string()).nullish();
 const errorMode = () => caseInsensitiveEnum(ERROR_MODES);
@@ -137,7 +146,14 @@ export const filterSchema = rawSchema.transform((config, zod): FilterConfig => {
   }
   add("logs", "log", legacyConditions(config.logs?.include, config.logs?.exclude), mode, () => ["logs"]);
   add("traces", "span", legacyConditions(config.spans?.include, config.spans?.exclude), mode, () => ["spans"]);
-  add("metrics", "metric", legacyConditions(config.metrics?.include, config.metrics?.exclude), mode, () => ["metrics"]);
+  const { include, exclude } = config.metrics ?? {};
+  add("metrics", "metric", legacyMetricConditions(include, exclude), mode, () => ["metrics"]);
+  try {
+    const conditions = expressionConditions(include, exclude);
+    if (conditions.length > 0) found.metrics.push({ context: "metric", conditions, mode });
+  } catch (error) {
+    zod.addIssue(ottlIssue(error, ["metrics"]));
+  }
   for (const signal of SIGNALS) {
     for (const [i, item] of (config[NEW_KEYS[signal]] ?? []).entries()) {
       const path = [NEW_KEYS[signal], i];

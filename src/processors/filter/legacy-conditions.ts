@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { unsupported } from "../../plugin.js";
+import { type Condition, compileMetricExpressions } from "../../runtime/kit.js";
 
 /**
  * The older way to say what to drop: `include` and `exclude` with a match_type. It is translated into conditions, so
@@ -18,6 +18,7 @@ const texts = () => z.array(z.string()).nullish();
 const matchType = z.enum(["strict", "regexp"], {
   error: 'expected "strict" or "regexp"; for expressions write OTTL conditions',
 });
+const metricMatchType = z.enum(["strict", "regexp", "expr"], { error: 'expected "strict", "regexp" or "expr"' });
 const common = {
   match_type: matchType.default("strict").meta({ description: "strict: equal; regexp: patterns in RE2 syntax." }),
   regexp: z.unknown().optional().meta({ ignored: "patterns are compiled once and need no cache" }),
@@ -40,8 +41,14 @@ export const logProperties = z.strictObject({
 
 export const metricProperties = z.strictObject({
   ...common,
+  match_type: metricMatchType.default("strict").meta({
+    description: "strict: equal; regexp: patterns in RE2 syntax; expr: by `expressions`.",
+  }),
   metric_names: texts().meta({ description: "By the name of the metric, of which any will do." }),
-  expressions: unsupported("write OTTL conditions instead"),
+  expressions: texts().meta({
+    description:
+      'Expressions of expr-lang with MetricName, MetricType, HasLabel("name") and Label("name"): a metric fits if any is true for any of its points.',
+  }),
 });
 
 export const spanProperties = z.strictObject({
@@ -64,7 +71,9 @@ export const spanProperties = z.strictObject({
 });
 
 type Properties = Partial<
-  z.infer<typeof logProperties> & z.infer<typeof metricProperties> & z.infer<typeof spanProperties>
+  z.infer<typeof logProperties> &
+    Omit<z.infer<typeof metricProperties>, "match_type" | "expressions"> &
+    z.infer<typeof spanProperties>
 >;
 
 /** The conditions under which `include` and `exclude` drop something. */
@@ -75,6 +84,33 @@ export function legacyConditions(
   const kept = include && conditionOf(include);
   const dropped = exclude && conditionOf(exclude);
   return [...(kept ? [`not (${kept})`] : []), ...(dropped ? [dropped] : [])];
+}
+
+type MetricProperties = z.infer<typeof metricProperties> | null | undefined;
+
+/**
+ * The same for metrics. Resources are looked at by themselves, as in the Collector: an excluded one goes with all its
+ * metrics, whatever their names.
+ */
+export function legacyMetricConditions(include: MetricProperties, exclude: MetricProperties): string[] {
+  return [ofResource, ofName].flatMap((part) => legacyConditions(include && part(include), exclude && part(exclude)));
+}
+
+/** What `expressions` say. Throws an `OttlSyntaxError` for one that is none. */
+export function expressionConditions(include: MetricProperties, exclude: MetricProperties): Condition[] {
+  return [include, exclude].flatMap((properties, i) =>
+    properties?.match_type === "expr" && properties.expressions?.length
+      ? [compileMetricExpressions(properties.expressions, i === 0)]
+      : [],
+  );
+}
+
+function ofResource({ match_type, resource_attributes }: NonNullable<MetricProperties>): Properties {
+  return { match_type: match_type === "expr" ? "strict" : match_type, resource_attributes };
+}
+
+function ofName({ match_type, metric_names }: NonNullable<MetricProperties>): Properties {
+  return match_type === "expr" ? {} : { match_type, metric_names };
 }
 
 /** Whether anything is said of what to keep or drop: without it, everything would be dropped, which nobody means. */
@@ -119,7 +155,7 @@ function severityCondition(number: Properties["severity_number"]): string[] {
 function librariesCondition(list: Properties["libraries"], fits: (path: string, expected: string) => string): string[] {
   if (!list?.length) return [];
   const each = list.map(({ name, version }) =>
-    [fits("scope.name", name), ...(version ? [fits("scope.version", version)] : [])].join(" and "),
+    [fits("scope.name", name), ...(typeof version === "string" ? [fits("scope.version", version)] : [])].join(" and "),
   );
   return [`(${each.map((one) => `(${one})`).join(" or ")})`];
 }

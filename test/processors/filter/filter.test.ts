@@ -157,6 +157,45 @@ describe("filter", () => {
     ["metrics.include", { metrics: { include: { match_type: "strict", metric_names: ["g", "q"] } } }, ["g", "q"]],
     ["HasAttrOnDatapoint", { metrics: { metric: ['HasAttrOnDatapoint("route", "/a")'] } }, []],
     ["HasAttrKeyOnDatapoint", { metrics: { metric: ['HasAttrKeyOnDatapoint("missing")'] } }, ["g", "s", "h", "e", "q"]],
+    [
+      "metrics.include, expr",
+      {
+        metrics: {
+          include: { match_type: "expr", expressions: ['MetricName in ["g", "s"]', 'MetricType == "Summary"'] },
+        },
+      },
+      ["g", "s", "q"],
+    ],
+    [
+      "metrics.exclude, expr",
+      {
+        metrics: {
+          exclude: {
+            match_type: "expr",
+            expressions: ['HasLabel("route") && Label("route") == "/a" && MetricName != "h"'],
+          },
+        },
+      },
+      ["h"],
+    ],
+    [
+      "metrics.exclude, expr that nothing fits",
+      { metrics: { exclude: { match_type: "expr", expressions: ['HasLabel("nope") or Label("nope") != ""'] } } },
+      ["g", "s", "h", "e", "q"],
+    ],
+    [
+      "metrics.exclude, a resource with all its metrics",
+      {
+        metrics: {
+          exclude: {
+            match_type: "strict",
+            metric_names: ["g"],
+            resource_attributes: [{ key: "service.name", value: "checkout" }],
+          },
+        },
+      },
+      [],
+    ],
   ])("drops metrics by %s", (_, config, names) => expect(left(config, POINTS)).toEqual(names));
 
   it("acknowledges a batch of which nothing is left, and counts what it drops", () => {

@@ -213,6 +213,10 @@ class BoundArguments implements CallArguments {
     return this.node(name).kind === "map";
   }
 
+  isListLiteral(name: string): boolean {
+    return this.node(name).kind === "list";
+  }
+
   constant(name: string): OttlValue | undefined {
     const node = this.assigned.get(name)?.value;
     return node?.kind === "literal" ? node.value : undefined;
@@ -255,6 +259,8 @@ class BoundArguments implements CallArguments {
   ): (ctx: RecordContext) => T {
     if (node.kind === "literal" && !isType(node.value))
       throw new OttlSyntaxError(`expected ${type}, got ${typeName(node.value)}`, node.at, node.end - node.at);
+    if ((node.kind === "list" && type !== "list") || (node.kind === "map" && type !== "map"))
+      throw new OttlSyntaxError(`expected ${type}, got ${node.kind}`, node.at, node.end - node.at);
     const get = this.compiler.value(node);
     const where = name === "" ? this.spec.name : `${this.spec.name}, ${name}`;
     return (ctx) => {

@@ -105,6 +105,8 @@ export const COLLECTION_CONVERTERS: readonly FunctionSpec[] = [
       const target = args.list("target");
       const keyPath = args.literalTexts("key_path");
       const valuePath = args.literalTexts("value_path");
+      for (const [name, path] of [["key_path", keyPath] as const, ["value_path", valuePath] as const])
+        if (args.has(name) && path.length === 0) args.reject(name, "expected at least one key");
       return (ctx) => {
         const map: OttlMap = new Map();
         target(ctx).forEach((item, i) => {

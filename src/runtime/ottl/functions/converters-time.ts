@@ -3,6 +3,7 @@ import { OttlDuration, OttlTime, type OttlValue } from "../values/value.js";
 import { type CallArguments, type FunctionSpec, parameters } from "./function-spec.js";
 import { type Calendar, calendarOf, formatTime } from "./text/time-format.js";
 import { type LayoutPart, parseLayout } from "./text/time-layout.js";
+import { type TimeNames, timeNames } from "./text/time-names.js";
 import { parseTime, zoneAt } from "./text/time-parse.js";
 
 /** Converters of times and durations. */
@@ -67,14 +68,26 @@ function layoutArgument(args: CallArguments, name: string): LayoutPart[] {
 
 function timeZoneArgument(args: CallArguments): string | undefined {
   if (!args.has("location")) return undefined;
-  const name = args.literalText("location");
-  if (name === "") return undefined;
+  const written = args.literalText("location");
+  if (written === "") return undefined;
+  const name = written === "Local" ? Intl.DateTimeFormat().resolvedOptions().timeZone : written;
   try {
     zoneAt(name, 0);
   } catch {
     args.reject("location", `no such time zone: ${name}`);
   }
   return name;
+}
+
+function localeArgument(args: CallArguments): TimeNames | undefined {
+  const locale = args.literalText("locale", "");
+  if (locale === "" || /^en\b/i.test(locale)) return undefined;
+  try {
+    return timeNames(locale);
+  } catch (error) {
+    if (isOttlError(error)) args.reject("locale", error.message);
+    throw error;
+  }
 }
 
 const UNITS: Readonly<Record<string, bigint>> = {
@@ -127,15 +140,14 @@ export const TIME_CONVERTERS: readonly FunctionSpec[] = [
     name: "Time",
     parameters: parameters("time: string", "format: STRING", "location?: STRING", "locale?: STRING"),
     returns: "time",
-    summary: `The time that a text names: the format has ${DIRECTIVES}. Without a zone in it the time is in \`location\`, or UTC. Only English names of months and days are known.`,
+    summary: `The time that a text names: the format has ${DIRECTIVES}. Without a zone in it the time is in \`location\`, or UTC. Names of months and days are English, or of the language that \`locale\` names (\`fr\`, \`pt-BR\`).`,
     example: 'Time(body["time"], "%Y-%m-%d %H:%M:%S", "Europe/Berlin")',
     compile(args) {
       const text = args.text("time");
       const layout = layoutArgument(args, "format");
       const place = timeZoneArgument(args);
-      if (args.has("locale") && !/^en\b/i.test(args.literalText("locale")))
-        args.reject("locale", "only English is known");
-      return (ctx) => parseTime(layout, text(ctx), place, now());
+      const names = localeArgument(args);
+      return (ctx) => parseTime(layout, text(ctx), place, now(), names);
     },
   },
   {

@@ -35,16 +35,38 @@ function typeTest(name: string, what: string, test: (value: OttlValue) => boolea
   return valueConverter(name, "bool", `Whether the value is ${what}.`, `${name}(attributes["key"])`, test);
 }
 
-/** Nil instead of an error for what cannot be converted. */
-function lenient<T extends OttlValue>(convert: (value: OttlValue) => T | null): (value: OttlValue) => T | null {
-  return (value) => {
-    try {
-      return convert(value);
-    } catch (error) {
-      if (isOttlError(error)) return null;
-      throw error;
-    }
+/** A conversion that may fail: of a literal it is tried at once. */
+function conversion(
+  name: string,
+  returns: string,
+  summary: string,
+  example: string,
+  convert: (value: OttlValue) => OttlValue,
+): FunctionSpec {
+  const spec = valueConverter(name, returns, summary, example, convert);
+  return {
+    ...spec,
+    compile(args) {
+      const literal = args.isMapLiteral("target")
+        ? new Map()
+        : args.isListLiteral("target")
+          ? []
+          : args.constant("target");
+      try {
+        if (literal !== undefined) convert(literal);
+      } catch (error) {
+        if (isOttlError(error)) args.reject("target", error.message);
+        throw error;
+      }
+      return spec.compile(args);
+    },
   };
+}
+
+function wholeNumber(value: OttlValue): bigint | null {
+  const int = toInt(value);
+  if (int !== null || value === null) return int;
+  throw new OttlError(`${JSON.stringify(String(value).slice(0, 40))} is no integer`);
 }
 
 function isEmpty(value: OttlValue): boolean {
@@ -68,26 +90,26 @@ export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
     "String(span_id)",
     (value) => toText(value),
   ),
-  valueConverter(
+  conversion(
     "Int",
     "int",
-    "The value as an integer: a double is cut, text is parsed, true is 1. Nil when it cannot be.",
+    "The value as an integer: a double is cut, text is parsed, true is 1. Fails for what is no integer; nil stays nil.",
     'Int(attributes["http.status_code"])',
-    lenient(toInt),
+    wholeNumber,
   ),
-  valueConverter(
+  conversion(
     "Double",
     "double",
-    "The value as a double. Nil when it cannot be.",
+    "The value as a double. Fails for what is no number; nil stays nil.",
     'Double("1.5")',
-    lenient(toDouble),
+    toDouble,
   ),
-  valueConverter(
+  conversion(
     "Bool",
     "bool",
-    "The value as a bool: numbers are true unless 0, text is parsed. Nil when it cannot be.",
+    "The value as a bool: numbers are true unless 0, text is parsed. Fails for what is neither; nil stays nil.",
     'Bool("true")',
-    lenient(toBool),
+    toBool,
   ),
   valueConverter("Hex", "string", "The bytes of the value in hex; of a number its 8 bytes.", 'Hex("abc")', (value) =>
     Buffer.from(toBytes(value) ?? []).toString("hex"),

@@ -87,6 +87,7 @@ export interface CallArguments {
   constantTexts(name: string): readonly string[] | undefined;
   /** Whether it is a map that is written out. */
   isMapLiteral(name: string): boolean;
+  isListLiteral(name: string): boolean;
   /** The value if it is a literal. */
   constant(name: string): OttlValue | undefined;
   /** Refuses an argument at compile time, at its place. */

@@ -96,28 +96,44 @@ function statusAccess(name: "code" | "message"): PathAccess {
   };
 }
 
-/** One entry of the W3C trace state; a missing one is the empty string, a new one goes first. */
+/**
+ * One entry of the W3C trace state; a missing one is the empty string, a new one goes first. A state that is not valid has
+ * no entries and stays as it is, and so does a valid one when the key or the value is not.
+ */
 function traceStateAccess(key: PathKey): PathAccess {
   if (typeof key.literal === "bigint") throw new OttlSyntaxError("trace_state is indexed by a string", 0);
   const textAccess = fieldAccess(span, "traceState", TEXT_FIELD);
   return {
-    get: (ctx) => traceStateEntries(textAccess.get(ctx) as string).get(mapKey(key, ctx)) ?? "",
+    get: (ctx) => {
+      const name = mapKey(key, ctx);
+      const entries = traceStateEntries(textAccess.get(ctx) as string);
+      return entries === undefined ? null : (entries.get(name) ?? "");
+    },
     set: (ctx, value) => {
       if (typeof value !== "string") throw typeMismatch("string", value);
       const name = mapKey(key, ctx);
       const rest = traceStateEntries(textAccess.get(ctx) as string);
-      if (rest.get(name) === value) return;
+      if (rest === undefined || rest.get(name) === value) return;
       rest.delete(name);
+      if (!TRACE_STATE_ENTRY.test(`${name}=${value}`) || rest.size >= MAX_TRACE_STATE_ENTRIES) return;
       textAccess.set(ctx, [[name, value], ...rest].map(([k, v]) => `${k}=${v}`).join(","));
     },
   };
 }
 
-function traceStateEntries(state: string): Map<string, string> {
+const MAX_TRACE_STATE_ENTRIES = 32;
+const TRACE_STATE_ENTRY =
+  /^(?:[a-z][a-z0-9_\-*/]{0,255}|[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
+
+/** Undefined when the state is not valid. */
+function traceStateEntries(state: string): Map<string, string> | undefined {
   const map = new Map<string, string>();
-  for (const entry of state.split(",")) {
+  for (const entry of state === "" ? [] : state.split(",").map((item) => item.trim())) {
+    if (entry === "") continue;
     const equals = entry.indexOf("=");
-    if (equals > 0) map.set(entry.slice(0, equals).trim(), entry.slice(equals + 1).trim());
+    const name = entry.slice(0, Math.max(0, equals));
+    if (!TRACE_STATE_ENTRY.test(entry) || map.has(name)) return undefined;
+    map.set(name, entry.slice(equals + 1));
   }
-  return map;
+  return map.size > MAX_TRACE_STATE_ENTRIES ? undefined : map;
 }

@@ -65,13 +65,13 @@ describe("dropWhere", () => {
   });
 
   it("throws what a condition throws, or hands it on and keeps the record", () => {
-    const failing = conditions("log", "Int(body) + 1 == 2", 'body == "b"');
+    const failing = conditions("log", 'attributes["missing"] + 1 == 2', 'body == "b"');
     expect(() => dropWhere(LOGS, failing)).toThrow(/cannot calculate/);
     const errors: string[] = [];
     const kept = dropWhere(LOGS, failing, (error, { text }) => errors.push(`${text}: ${error.message}`));
     expect(bodies(kept)).toEqual(["a", "c"]);
     expect(errors).toHaveLength(3);
-    expect(errors[0]).toMatch(/^Int\(body\) \+ 1 == 2: cannot calculate with nil/);
+    expect(errors[0]).toMatch(/^attributes\["missing"\] \+ 1 == 2: cannot calculate with nil/);
   });
 
   it("refuses a context that the signal does not have", () => {
@@ -97,7 +97,7 @@ describe("transformBatch", () => {
   });
 
   it("goes on with the next statement when one fails and somebody is told", () => {
-    const failing = statements("log", 'set(attributes["n"], Int(body) + 1)', 'set(body, "x")');
+    const failing = statements("log", 'set(attributes["n"], attributes["missing"] + 1)', 'set(body, "x")');
     expect(() => transformBatch(LOGS, failing)).toThrow(/cannot calculate/);
     const errors: unknown[] = [];
     expect(bodies(transformBatch(LOGS, failing, [], (error) => errors.push(error)))).toEqual(["x", "x", "x"]);

@@ -1,5 +1,13 @@
 /** More converters and what they give: expressions for the log record of `support/telemetry/ottl.ts`. */
 export const MORE_CONVERTERS: readonly (readonly [expression: string, value: unknown])[] = [
+  ['UnixSeconds(Time("mercoledì set 4 2024", "%A %h %e %Y", "", "it"))', 1_725_408_000n],
+  ['UnixSeconds(Time("25 Febrero 2002, 02:03:04 p.m.", "%d %B %Y, %r", "UTC", "es-ES"))', 1_014_645_784n],
+  ['UnixSeconds(Time("04 сентября 2024", "%d %B %Y", "", "ru"))', 1_725_408_000n],
+  ['UnixSeconds(Time("04 wrzesień 2024", "%d %B %Y", "", "pl"))', 1_725_408_000n],
+  ['FormatTime(Time("2023-05-26T12:34:56+02:00", "%Y-%m-%dT%H:%M:%S%z"), "%H %Z")', "12 +0200"],
+  ['Format("%08.3f|%+d|%.3s", [7, 1.5, 7])', "%!f(int64=     007)|%!d(float64=+1.5)|%!s(int64=007)"],
+  ['Decode("häß", "us-ascii")', "häß"],
+  ['Decode(0x41004200, "utf16")', "AB"],
   ["All([1, 2, 3], (_, v) => v > 0)", true],
   ["All([1, 2, 3], (i, v) => v > i + 1)", false],
   ["All([], (_, v) => v > 1)", true],
@@ -209,6 +217,12 @@ export const MORE_CONVERTERS: readonly (readonly [expression: string, value: unk
 
 /** Expressions that fail on the record. */
 export const MORE_FAILURES: readonly (readonly [expression: string, reason: RegExp])[] = [
+  ['Int(attributes["text"])', /is no integer/],
+  ['Double(attributes["text"])', /is no number/],
+  ['Bool(attributes["map"])', /map cannot become a bool/],
+  ['Time("4 septembro 2024", "%e %B %Y", "", "fr")', /does not fit/],
+  ['URL("1:2")', /a colon stands/],
+  ['URL("http://a b/")', /host and port/],
   ["All(1, (_, v) => true)", /expected a map or list, got int/],
   ["Filter([1], (_, v) => v)", /must give a bool, it gave int/],
   ['MapKeys({"a": 1}, (_, v) => v)', /a key must be a string, got int/],
@@ -245,6 +259,22 @@ export const MORE_FAILURES: readonly (readonly [expression: string, reason: RegE
 
 /** Expressions that are refused before there is a record. */
 export const MORE_MISTAKES: readonly (readonly [expression: string, reason: RegExp])[] = [
+  ['Int("1.5")', /is no integer/],
+  ['Int("9223372036854775808")', /is no integer/],
+  ['Int("0x10")', /is no integer/],
+  ["Int({})", /map cannot become an int/],
+  ['Double("x")', /is no number/],
+  ['Double("1e999")', /is no number/],
+  ["Double([])", /list cannot become a double/],
+  ['Bool("yes")', /is no bool/],
+  ["Bool([])", /list cannot become a bool/],
+  ['Split(["a"], ",")', /expected string, got list/],
+  ["Substring({}, 1, 2)", /expected string, got map/],
+  ["Hour([])", /expected time, got list/],
+  ['FormatTime(Unix(0), "2006-01-02")', /no digits/],
+  ['Time("a=1", "a=1")', /no digits/],
+  ['Time("x", "%B", "", "xx-unknown-language")', /no such language/],
+  ['SliceToMap(attributes["list"], [])', /at least one key/],
   ["All([1], (v) => true)", /lambda of 2 parameters/],
   ["All([1], 1)", /expected a lambda/],
   ["All([1], (a, a) => true)", /is there twice/],

@@ -2,7 +2,16 @@ import { describe, expect, it } from "vitest";
 import type { ContextName } from "../../../../src/runtime/ottl/paths/context.js";
 import { PATHS } from "../../../../src/runtime/ottl/paths/paths.js";
 import { OttlMessages, OttlTime } from "../../../../src/runtime/ottl/values/value.js";
-import { batchFor, edited, evaluate, evaluateAfter, METRICS, metricsOf } from "../../../support/telemetry/ottl.js";
+import {
+  batchFor,
+  edited,
+  evaluate,
+  evaluateAfter,
+  METRICS,
+  metricsOf,
+  SPAN,
+  spansOf,
+} from "../../../support/telemetry/ottl.js";
 
 const ids = (from: number, size: number) => Uint8Array.from({ length: size }, (_, i) => i + from);
 
@@ -285,6 +294,20 @@ describe("a path", () => {
 
   it("keeps the other entries of a trace state", () => {
     expect(evaluateAfter('set(trace_state["b"], "9")', "trace_state", "span")).toBe("b=9,a=1");
+  });
+
+  it.each(["=x", "novalue", "a=1,a=2", "UPPER=1", "a=b=c", `a=${"x".repeat(300)}`])(
+    "sees no entry in the trace state %s, which is none, and leaves it alone",
+    (state) => {
+      const batch = spansOf({ ...SPAN, traceState: state });
+      expect(evaluate('trace_state["a"]', "span", batch)).toBeNull();
+      expect(evaluateAfter('set(trace_state["n"], "z")', "trace_state", "span", batch)).toBe(state);
+    },
+  );
+
+  it("writes no entry that a trace state cannot have", () => {
+    for (const entry of ['[""], "x"', '["b"], ""', '["Upper"], "x"', '["c"], "a,b"'])
+      expect(evaluateAfter(`set(trace_state${entry})`, "trace_state", "span")).toBe("a=1,b=2");
   });
 
   it.each([

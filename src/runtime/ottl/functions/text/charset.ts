@@ -6,9 +6,12 @@ type CharsetDecoder = (bytes: Buffer) => string;
 
 /** Those that the Encoding Standard takes for windows-1252, but that are themselves here, and those it has no name for. */
 const OWN: Readonly<Record<string, CharsetDecoder>> = {
-  "": (bytes) => bytes.toString("utf8"),
-  ascii: decodeAscii,
-  "us-ascii": decodeAscii,
+  "": decodeUtf8,
+  ascii: decodeUtf8,
+  "us-ascii": decodeUtf8,
+  csascii: decodeUtf8,
+  nop: decodeUtf8,
+  utf16: (bytes) => standardDecoder("utf-16le")!(bytes),
   latin1: (bytes) => bytes.toString("latin1"),
   "iso-8859-1": (bytes) => bytes.toString("latin1"),
   "windows-1252": decodeWindows1252,
@@ -22,8 +25,9 @@ function decodeWindows1252(bytes: Buffer): string {
   return bytes.toString("latin1").replace(/[\x80-\x9f]/g, (c) => WINDOWS_1252[c.charCodeAt(0) - 0x80]!);
 }
 
-function decodeAscii(bytes: Buffer): string {
-  return bytes.toString("latin1").replace(/[\x80-\xff]/g, "\ufffd");
+/** ASCII and what goes beyond it. */
+function decodeUtf8(bytes: Buffer): string {
+  return bytes.toString("utf8");
 }
 
 const decoders = new Map<string, CharsetDecoder | undefined>();

@@ -81,10 +81,10 @@ const CISCO_MESSAGES: Readonly<Record<string, string>> = {
 };
 
 const IPTABLES: Readonly<Record<string, string>> = {
-  IPTABLES_TCP_FLAGS: "(?:(?:CWR|ECE|URG|ACK|PSH|RST|SYN|FIN) ?)*",
+  IPTABLES_TCP_FLAGS: "(?:\\b(?:CWR|ECE|URG|ACK|PSH|RST|SYN|FIN)\\b ?)*",
   IPTABLES_TCP_PART:
     "(?:SEQ=%{INT:iptables.tcp.seq:int}\\s+)?(?:ACK=%{INT:iptables.tcp.ack:int}\\s+)?WINDOW=%{INT:iptables.tcp.window:int}\\s+RES=0x%{BASE16NUM:iptables.tcp_reserved_bits}\\s+%{IPTABLES_TCP_FLAGS:iptables.tcp.flags}",
-  IPTABLES4_FRAG: "(?:(?:CE|DF|MF) ?)*",
+  IPTABLES4_FRAG: "(?:(?:CE|DF|MF)(?: (?:CE|DF|MF))*)?",
   IPTABLES4_PART:
     "SRC=%{IPV4:source.address}\\s+DST=%{IPV4:destination.address}\\s+LEN=(?:%{INT:iptables.length:int})?\\s+TOS=(?:0|0x%{BASE16NUM:iptables.tos})?\\s+PREC=(?:0x%{BASE16NUM:iptables.precedence_bits})?\\s+TTL=(?:%{INT:iptables.ttl:int})?\\s+ID=(?:%{INT:iptables.id})?\\s+(?:%{IPTABLES4_FRAG:iptables.fragment_flags})?(?:\\s*FRAG:? ?%{INT:iptables.fragment_offset:int})?",
   IPTABLES6_PART:

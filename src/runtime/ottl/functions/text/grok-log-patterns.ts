@@ -21,8 +21,6 @@ const SYSLOG: Readonly<Record<string, string>> = {
 };
 
 const WEB_SERVERS: Readonly<Record<string, string>> = {
-  HTTPD_COMMONLOG: "%{COMMONAPACHELOG}",
-  HTTPD_COMBINEDLOG: "%{COMBINEDAPACHELOG}",
   HTTPDERROR_DATE: "%{DAY} %{MONTH} %{MONTHDAY} %{TIME} %{YEAR}",
   HTTPD20_ERRORLOG:
     "\\[%{HTTPDERROR_DATE:timestamp}\\] \\[%{LOGLEVEL:log.level}\\] (?:\\[client %{IPORHOST:source.address}\\] )?%{GREEDYDATA:message}",

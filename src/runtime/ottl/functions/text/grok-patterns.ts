@@ -25,7 +25,7 @@ export const GROK_PATTERNS: Readonly<Record<string, string>> = {
   USER: "%{USERNAME}",
   EMAILLOCALPART: "[a-zA-Z0-9!#$%&'*+\\-/=?^_`{|}~.]{1,64}",
   EMAILADDRESS: "%{EMAILLOCALPART}@%{HOSTNAME}",
-  MAC: "(?:[A-Fa-f0-9]{2}[:-]){5}[A-Fa-f0-9]{2}",
+  MAC: "%{CISCOMAC}|%{WINDOWSMAC}|%{COMMONMAC}",
   IPV4: "(?:(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)\\.){3}(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)",
   IPV6: "(?:[0-9A-Fa-f]{0,4}:){2,7}(?:%{IPV4}|[0-9A-Fa-f]{0,4})(?:%\\w+)?",
   IP: "%{IPV6}|%{IPV4}",
@@ -44,7 +44,7 @@ export const GROK_PATTERNS: Readonly<Record<string, string>> = {
   URIQUERY: "[A-Za-z0-9$.+!*'|(){},~@#%&/=:;_?\\-\\[\\]<>]*",
   URIPARAM: "\\?%{URIQUERY}",
   URIPATHPARAM: "%{URIPATH}(?:%{URIPARAM})?",
-  URI: "%{URIPROTO}://(?:%{USER}(?::[^@]*)?@)?(?:%{URIHOST})?(?:%{URIPATH}(?:%{URIPARAM})?)?",
+  URI: "%{URIPROTO}://(?:%{USER}(?::[^@]*)?@)?(?:%{URIHOST})?(?:%{URIPATH}(?:\\?%{URIQUERY})?)?",
   MONTH:
     "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?|Sep(?:tember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)",
   MONTHNUM: "0?[1-9]|1[0-2]",
@@ -72,7 +72,9 @@ export const GROK_PATTERNS: Readonly<Record<string, string>> = {
   LOGLEVEL:
     "[Aa]lert|ALERT|[Tt]race|TRACE|[Dd]ebug|DEBUG|[Nn]otice|NOTICE|[Ii]nfo(?:rmation)?|INFO(?:RMATION)?|[Ww]arn(?:ing)?|WARN(?:ING)?|[Ee]rr(?:or)?|ERR(?:OR)?|[Cc]rit(?:ical)?|CRIT(?:ICAL)?|[Ff]atal|FATAL|[Ss]evere|SEVERE|[Ee]merg(?:ency)?|EMERG(?:ENCY)?",
   HTTPDUSER: "%{EMAILADDRESS}|%{USER}",
-  COMMONAPACHELOG:
+  COMMONAPACHELOG: "%{HTTPD_COMMONLOG}",
+  HTTPD_COMMONLOG:
     '%{IPORHOST:source.address} (?:-|%{HTTPDUSER:apache.access.user.identity}) (?:-|%{HTTPDUSER:user.name}) \\[%{HTTPDATE:timestamp}\\] "(?:%{WORD:http.request.method} %{NOTSPACE:url.original}(?: HTTP/%{NUMBER:http.version})?|%{DATA})" (?:-|%{INT:http.response.status_code:int}) (?:-|%{INT:http.response.body.size:int})',
-  COMBINEDAPACHELOG: '%{COMMONAPACHELOG} "(?:-|%{DATA:http.request.referrer})" "(?:-|%{DATA:user_agent.original})"',
+  COMBINEDAPACHELOG: "%{HTTPD_COMBINEDLOG}",
+  HTTPD_COMBINEDLOG: '%{HTTPD_COMMONLOG} "(?:-|%{DATA:http.request.referrer})" "(?:-|%{DATA:user_agent.original})"',
 };

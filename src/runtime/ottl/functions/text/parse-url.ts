@@ -10,6 +10,8 @@ export function parseUrl(text: string): OttlMap {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what a URL cannot hold
   const match = /[\u0000-\u001f\u007f]/.test(text) ? null : URL_PATTERN.exec(text);
   if (match === null) throw new OttlError("URL: not a URL");
+  if (match[1] === undefined && match[2] === undefined && /^[^/?#]*:/.test(text))
+    throw new OttlError("URL: a colon stands where no scheme is");
   const [, scheme = "", authority = "", rawPath = "", query = "", fragment = ""] = match;
   const at = authority.lastIndexOf("@");
   const { host, port } = hostAndPort(authority.slice(at + 1));
@@ -42,7 +44,7 @@ function parseQuery(text: string): OttlMap {
 }
 
 function hostAndPort(text: string): { host: string; port: string } {
-  const match = /^(?:\[([^\]]*)\]|([^:]*))(?::(\d{0,5}))?$/.exec(text);
+  const match = /^(?:\[([^\]]*)\]|([^:\s]*))(?::(\d{0,5}))?$/.exec(text);
   if (match === null) throw new OttlError("URL: not a valid host and port");
   return { host: match[1] ?? match[2] ?? "", port: match[3] ?? "" };
 }

@@ -4,10 +4,10 @@ import { joinTexts, MAX_TEXT_LENGTH, textTooLong } from "../../values/limits.js"
 import { OttlDuration, OttlId, OttlMessages, OttlTime, type OttlValue } from "../../values/value.js";
 import { formatDouble } from "./double-text.js";
 import { formatDuration, formatTime } from "./time-format.js";
-import { parseLayout } from "./time-layout.js";
+import { parseGoLayout } from "./time-layout.js";
 
 const MAX_WIDTH = 10_000;
-const GO_TIME = parseLayout("2006-01-02 15:04:05.999999999 -0700 MST");
+const GO_TIME = parseGoLayout("2006-01-02 15:04:05.999999999 -0700 MST");
 
 /** Go's Sprintf for the values of the language; what does not fit is written the way Go writes it, as %!d(string=x). */
 export function sprintf(format: string, values: readonly OttlValue[]): string {
@@ -99,7 +99,8 @@ class Formatter {
   }
 }
 
-function formatValue(verb: string, value: OttlValue, spec: Spec): string {
+function formatValue(verb: string, value: OttlValue, written: Spec): string {
+  const spec = typeof value === "bigint" ? withoutZeros(written) : written;
   if (verb === "T") return padded(goType(value), spec);
   if (Array.isArray(value) && verb !== "v")
     return `[${joinTexts(
@@ -108,9 +109,22 @@ function formatValue(verb: string, value: OttlValue, spec: Spec): string {
     )}]`;
   if (value instanceof Uint8Array && !(value instanceof OttlId) && verb === "d")
     return `[${[...value].map((byte) => formatValue(verb, BigInt(byte), spec)).join(" ")}]`;
-  const written = formatVerb(verb, value, spec);
-  if (written === undefined) return value === null ? `%!${verb}(<nil>)` : `%!${verb}(${typedText(value)})`;
-  return padded(written, spec);
+  const text = formatVerb(verb, value, spec);
+  if (text === undefined)
+    return value === null ? `%!${verb}(<nil>)` : `%!${verb}(${goType(value)}=${unfittingText(value, spec)})`;
+  return padded(text, spec);
+}
+
+/** An integer with a precision has zeros from that, and is not filled up with more. */
+function withoutZeros(spec: Spec): Spec {
+  return spec.precision === undefined ? spec : { ...spec, flags: spec.flags.replaceAll("0", "") };
+}
+
+/** What the verb does not fit, as %v would write it with the same flags. */
+function unfittingText(value: OttlValue, spec: Spec): string {
+  if (typeof value === "bigint") return padded(integerText("d", value, spec)!, spec);
+  if (typeof value === "number") return padded(formatDouble("g", value, spec.flags, spec.precision)!, spec);
+  return goText(value);
 }
 
 function padded(text: string, { width = 0, flags }: Spec): string {

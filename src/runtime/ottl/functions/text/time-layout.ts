@@ -1,8 +1,8 @@
 import { OttlError } from "../../values/error.js";
 
 /**
- * How times are written: Go's layouts (`2006-01-02T15:04:05Z07:00`) and the directives of strptime (`%Y-%m-%d`), which
- * stand for parts of them. Both may be mixed.
+ * How times are written: Go's layouts (`2006-01-02T15:04:05Z07:00`), and the directives of strptime (`%Y-%m-%d`), which
+ * stand for parts of them.
  */
 export type LayoutPart =
   | { readonly kind: "text"; readonly text: string }
@@ -98,6 +98,7 @@ const DIRECTIVES: Readonly<Record<string, string>> = {
 /** Throws an `OttlError` when the layout says nothing that can be understood. */
 export function parseLayout(format: string): LayoutPart[] {
   if (/(^|[^.,])%[Lfs]/.test(format)) throw new OttlError("%L, %f and %s stand behind a point or comma, as in %S.%L");
+  if (/\d/.test(format)) throw new OttlError("a format has directives such as %Y, and no digits");
   const layout = format.replace(/%(.?)/gs, (whole, directive: string) => {
     const meaning = DIRECTIVES[directive];
     if (meaning === undefined) throw new OttlError(`no such directive: ${whole}`);

@@ -1,6 +1,7 @@
 import { OttlError } from "../../values/error.js";
 import { OttlTime, type TimeZone, UTC } from "../../values/value.js";
 import { DAYS, type FieldName, type LayoutPart, MONTHS } from "./time-layout.js";
+import { nameAt, type TimeNames } from "./time-names.js";
 
 const SECOND = 1_000_000_000n;
 
@@ -24,13 +25,14 @@ interface ParsedTime {
 
 /**
  * A text as a time. Where the layout has no zone, it is in `location` (an IANA name); where it has no year, in the
- * year that puts it nearest to `now` without being more than a week ahead.
+ * year that puts it nearest to `now` without being more than a week ahead. `names` are those of another language.
  */
 export function parseTime(
   parts: readonly LayoutPart[],
   text: string,
   location: string | undefined,
   now: bigint,
+  names?: TimeNames,
 ): OttlTime {
   const found: ParsedTime = {
     year: undefined,
@@ -48,7 +50,9 @@ export function parseTime(
   };
   let rest = text;
   for (let i = 0; i < parts.length; i++)
-    rest = readPart(parts[i]!, rest, found, text, parts[i + 1]?.kind === "fraction");
+    rest =
+      (names && readName(parts[i]!, rest, found, names)) ??
+      readPart(parts[i]!, rest, found, text, parts[i + 1]?.kind === "fraction");
   if (rest !== "") throw formatMismatch(text, rest);
   if (found.twelveHours && found.hour > 12) throw outOfRange(text);
   if (found.afternoon !== undefined && found.hour <= 12) found.hour = (found.hour % 12) + (found.afternoon ? 12 : 0);
@@ -56,6 +60,18 @@ export function parseTime(
   const time = toTime(found, found.year ?? new Date(Number(now / 1_000_000n)).getUTCFullYear(), location);
   const tooLate = found.year === undefined && time.nanos > now + 7n * 86_400n * SECOND;
   return tooLate ? toTime(found, new Date(Number(now / 1_000_000n)).getUTCFullYear() - 1, location) : time;
+}
+
+/** A name of a month, day or half of a day in another language; undefined where the layout has none there. */
+function readName(part: LayoutPart, rest: string, found: ParsedTime, names: TimeNames): string | undefined {
+  const field = part.kind === "field" ? (part.field === "pm" ? "PM" : part.field) : "";
+  if (!Object.hasOwn(names, field)) return undefined;
+  const name = nameAt(names[field as keyof TimeNames], rest);
+  if (name === undefined) throw formatMismatch(rest, rest);
+  const [length, value] = name;
+  if (field === "January" || field === "Jan") found.month = value + 1;
+  else if (field === "PM") found.afternoon = value === 1;
+  return rest.slice(length);
 }
 
 function toTime(found: ParsedTime, year: number, location: string | undefined): OttlTime {
@@ -279,7 +295,9 @@ function offsetZone(value: string, text: string): TimeZone {
   ];
   if (hours > 24 || minutes > 59 || seconds > 59) throw formatMismatch(text, value);
   const offset = hours * 3600 + minutes * 60 + seconds;
-  return offset === 0 ? UTC : { name: value, offsetSeconds: value.startsWith("-") ? -offset : offset };
+  return offset === 0
+    ? UTC
+    : { name: value.replaceAll(":", ""), offsetSeconds: value.startsWith("-") ? -offset : offset };
 }
 
 function checkRange(found: ParsedTime, text: string): void {
