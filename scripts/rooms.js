@@ -253,6 +253,11 @@ export const ROOMS = [
   { path: "src/processors/attributes/", purpose: "`attributes` and `resource`", component: true },
   { path: "src/processors/filter/", purpose: "drops by conditions", component: true },
   { path: "src/processors/groupbyattrs/", purpose: "regroups records under resources", component: true },
+  {
+    path: "src/processors/k8s-attributes/",
+    purpose: "what Kubernetes knows of the pods that resources come from",
+    component: true,
+  },
   { path: "src/processors/pii/", purpose: "personal data and secrets: fields, texts, strategies", component: true },
   {
     path: "src/processors/pii/fields/",

@@ -349,6 +349,7 @@ export { ByteScan } from "./kit/match/byte-scan.js";
 export { compilePattern, type Pattern } from "./kit/match/pattern.js";
 export { makePrivate, makePrivateDirectory, PRIVATE_FILE_MODE } from "./kit/private-files.js";
 export { duplicatesCounter, type ReceiverCounters, receiverCounters } from "./kit/receiver-counters.js";
+export { ResourceStamp, stampResources } from "./kit/resource-stamp.js";
 export { splitLines } from "./kit/text/split-lines.js";
 export { type Paint, painterFor, printable, type Style } from "./kit/text/terminal.js";
 

@@ -53,6 +53,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/nats.md", by: namesKeys("nats") },
   { page: "docs/ottl-functions.md", runs: ["ottl"], by: ottlFunctions },
   { page: "docs/jaeger.md", by: namesKeys("jaeger") },
+  { page: "docs/k8s-attributes.md", by: namesKeys("k8s_attributes") },
   { page: "docs/kafka.md", by: namesKeys("kafka") },
   { page: "docs/load-balancing.md", by: namesKeys("load_balancing") },
   { page: "docs/loki.md", by: namesKeys("loki") },

@@ -108,6 +108,13 @@ const TABLE: Readonly<Record<string, readonly [string, ProcessorConformanceOptio
     ["knows the system", { config: { detectors: ["system"], system: { hostname_sources: ["os"] } } }],
     ["finds nothing", { config: { detectors: ["heroku"], override: false } }],
   ],
+  k8s_attributes: [
+    ["adds the client's address", { config: { passthrough: true } }],
+    [
+      "knows no pods",
+      { config: { api_server: "http://127.0.0.1:9", wait_for_metadata_timeout: "10ms", pod_association: [] } },
+    ],
+  ],
   pii: [
     ["masks", { config: {} }],
     ["hashes and redacts", { config: { strategy: "hash", hash_key: "k".repeat(32), fields: { secret: "redact" } } }],

@@ -1,10 +1,9 @@
 import { Observable, type Subscription, shareReplay } from "rxjs";
 import { type Batch, type ComponentContext, defineProcessor, eachBatch, SIGNALS, type Value } from "../../plugin.js";
-import { withResource } from "../../runtime/kit.js";
+import { ResourceStamp, withResource } from "../../runtime/kit.js";
 import { type ResourceDetectionConfig, schema } from "./config.js";
 import { detectAttributes } from "./detect.js";
 import { SITES, type Sites } from "./detector.js";
-import { ResourceStamp } from "./resource-stamp.js";
 
 /** The processor with other places to ask at than the real ones. */
 export function createResourceDetection(sites: Sites) {
@@ -39,7 +38,7 @@ export function createResourceDetection(sites: Sites) {
       const start = () => {
         isDetected = new Promise((resolve) => {
           subscription = detection.subscribe((found) => {
-            stamp = new ResourceStamp(found, config.override);
+            stamp = new ResourceStamp(found, config.override ? "always" : "where_absent");
             resolve();
           });
         });

@@ -49,6 +49,7 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
   protected state: "reading" | "handed in" | "done" = "reading";
   /** Who it is from, if the endpoint has an authenticator. */
   private readonly client: AuthenticatedClient | undefined;
+  private readonly address: string | undefined;
 
   constructor(
     endpoint: Endpoint,
@@ -58,6 +59,7 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
     socket: Socket | undefined,
   ) {
     this.client = client;
+    this.address = plainAddress(socket?.remoteAddress);
     this.endpoint = endpoint;
     this.upload = new Upload(requestIntake, {
       room: endpoint.uploadRoom,
@@ -119,7 +121,8 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
       this.state = "handed in";
       this.upload.release();
       this.onHandedIn();
-      accepted = this.upload.requestIntake.accept(batch, this.metadata(), this.idempotencyKey());
+      const client = { address: this.address, metadata: this.metadata() };
+      accepted = this.upload.requestIntake.accept(batch, client, this.idempotencyKey());
     } catch (error) {
       this.refuseBadUpload(error);
       return;

@@ -50,6 +50,12 @@ export const OTLP_FORMAT: RequestFormat = {
   },
 };
 
+/** What is known of who sent a request. */
+interface RequestClient {
+  readonly address: string | undefined;
+  readonly metadata: Origin["metadata"] | undefined;
+}
+
 /** Where the requests of one signal and one transport go in, and are counted. */
 export class RequestIntake {
   readonly signal: Signal;
@@ -82,14 +88,15 @@ export class RequestIntake {
    * Hands a batch in and counts what became of it. Never rejects. A batch of nothing is a success at once, and so is one
    * whose key was taken before.
    */
-  accept(batch: Batch, metadata: Origin["metadata"], key: string | undefined): Promise<Outcome> {
+  accept(batch: Batch, { address, metadata }: RequestClient, key: string | undefined): Promise<Outcome> {
     if (batch.count === 0) return ACCEPTED_EMPTY;
-    if (this.dedup === undefined || key === undefined) return this.handIn(batch, metadata);
-    return this.dedup.accept(key, batch, (fresh) => this.handIn(fresh, metadata), authenticatedClient(metadata));
+    const origin: Origin = { ...this.origin, ...(address && { address }), ...(metadata && { metadata }) };
+    if (this.dedup === undefined || key === undefined) return this.handIn(batch, origin);
+    return this.dedup.accept(key, batch, (fresh) => this.handIn(fresh, origin), authenticatedClient(metadata));
   }
 
-  private handIn(batch: Batch, metadata: Origin["metadata"]): Promise<Outcome> {
-    return this.intake.accept(batch, metadata ? { ...this.origin, metadata } : this.origin).then((outcome) => {
+  private handIn(batch: Batch, origin: Origin): Promise<Outcome> {
+    return this.intake.accept(batch, origin).then((outcome) => {
       if (!outcome.ok) this.refused.add(batch.count);
       else {
         this.accepted.add(batch.count - outcome.rejected);

@@ -7,6 +7,7 @@ import {
   defineReceiver,
   type Intake,
   isMalformed,
+  type Origin,
   type Outcome,
   type Receiver,
   type ReceiverContext,
@@ -21,6 +22,7 @@ import {
   listen,
   listenAddress,
   loadServerTls,
+  plainAddress,
   protectionOf,
   type ReceiverCounters,
   receiverCounters,
@@ -162,7 +164,7 @@ export class ZipkinReceiver implements Receiver {
       body.release();
     }
     if (batch.count === 0) return { ok: true, rejected: 0, message: "" };
-    const outcome = await intake.accept(batch, { receiver: this.context.id, transport: "http" });
+    const outcome = await intake.accept(batch, originOf(request, this.context.id));
     const rejected = outcome.ok ? outcome.rejected : batch.count;
     this.counters.accepted.add(batch.count - rejected);
     if (rejected > 0) this.counters.refused.add(rejected);
@@ -199,6 +201,11 @@ export class ZipkinReceiver implements Receiver {
     });
     await new Promise<void>((resolve) => response.once("close", resolve).end(text, resolve));
   }
+}
+
+function originOf(request: IncomingMessage, receiver: string): Origin {
+  const address = plainAddress(request.socket.remoteAddress);
+  return { receiver, transport: "http", ...(address && { address }) };
 }
 
 const SHUTTING_DOWN: Answer = { status: 503, message: "shutting down", headers: { "retry-after": "1" } };

@@ -142,6 +142,8 @@ export interface Origin {
   readonly receiver: string;
   readonly transport: string;
   readonly metadata?: ReadonlyMap<string, readonly string[]>;
+  /** @internal The address of the client, where the receiver knows it; what was merged from several has none. */
+  readonly address?: string;
   /**
    * @internal The place in its pipeline's journal of the one entry that this delivery is all of; what was split or merged has
    * none. An entry that is read again has the same.
@@ -158,7 +160,9 @@ export interface Origin {
 
 /** Nobody's data is to be sent in the name of another client: what differs is of none of them. */
 function commonOrigin(deliveries: readonly Delivery[]): Origin {
-  const { metadata, ...rest } = withoutIdentity(deliveries[0]!.origin);
+  const { metadata, address, ...others } = withoutIdentity(deliveries[0]!.origin);
+  const isOfOne = address !== undefined && deliveries.every(({ origin }) => origin.address === address);
+  const rest = isOfOne ? { ...others, address } : others;
   if (metadata === undefined) return rest;
   if (deliveries.every(({ origin }) => origin.metadata === metadata)) return { ...rest, metadata };
   const isCommon = ([name, values]: [string, readonly string[]]) =>

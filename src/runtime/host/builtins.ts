@@ -148,6 +148,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "processor",
+    types: ["k8s_attributes", "k8sattributes"],
+    load: async () => (await import("../../processors/k8s-attributes/k8s-attributes.js")).k8sAttributes,
+  },
+  {
+    kind: "processor",
     types: ["groupbyattrs"],
     load: async () => (await import("../../processors/groupbyattrs/groupbyattrs.js")).groupByAttrs,
   },

@@ -51,7 +51,7 @@ export function adviceOnType(kind: ComponentKind, type: string): string | undefi
 const RENAMED: Readonly<Record<string, string>> = {
   "processor attribute": "attributes",
   "processor resourceattributes": "resource",
-  "processor k8stagger": "k8sattributes",
+  "processor k8stagger": "k8s_attributes",
   "processor samplingtail": "tail_sampling",
   "exporter stdout": "debug",
   "exporter console": "debug",
@@ -176,7 +176,7 @@ const ELSEWHERE: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
     sqlquery sqlserver sshcheck statsd stef syslog systemd tcpcheck tcplog tlscheck udplog vcenter vcr wavefront
     webhookevent windowseventlog windowsperfcounters windowsservice yanggrpc zookeeper`),
   processor: words(`awsecsattributes cardinalityguardian coralogix cumulativetodelta datadog datadogsemantics
-    deltatocumulative dynamicsampling experimentalmetricsgeneration genainormalizer interval isolationforest k8sattributes
+    deltatocumulative dynamicsampling experimentalmetricsgeneration genainormalizer interval isolationforest
     logdedup metricsgeneration metricstarttime spanpruning sumologic unroll`),
   exporter: words(`alertmanager alibabacloudlogservice awsemf awskinesis awss3 azureblob azuredataexplorer azuremonitor
     bmchelix cassandra clickhouse dataset doris elasticsearch f5cloud faro googlecloud googlecloudpubsub googlecloudstorage

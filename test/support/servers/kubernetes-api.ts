@@ -7,8 +7,20 @@ interface ApiObject {
   readonly [key: string]: unknown;
 }
 
+/** The kinds of objects by the last part of the paths of their lists; an object without a kind is in every list. */
+const KINDS: Readonly<Record<string, string>> = {
+  pods: "Pod",
+  namespaces: "Namespace",
+  nodes: "Node",
+  services: "Service",
+  endpoints: "Endpoints",
+  endpointslices: "EndpointSlice",
+  ingresses: "Ingress",
+  replicasets: "ReplicaSet",
+};
+
 /**
- * What the Kubernetes API promises of one list: pages, resource versions, watches that begin behind one, bookmarks, and 410
+ * What the Kubernetes API promises of its lists: pages, resource versions, watches that begin behind one, bookmarks, and 410
  * Gone for a version that it has forgotten.
  */
 export interface KubernetesApiServer {
@@ -20,12 +32,14 @@ export interface KubernetesApiServer {
   }[];
   /** Adds an object, or puts it in the place of the one with its name. */
   put(object: ApiObject): void;
-  remove(name: string): void;
+  remove(name: string, kind?: string): void;
   bookmark(): void;
   /** Forgets all versions so far: watches from them get 410, those under way as an ERROR event. */
   forget(): void;
   /** Breaks the connections of all watches. */
   dropWatches(): void;
+  /** What every list and every line of a watch is, while it is set: no such thing as was promised. */
+  answerWith: string | undefined;
   /** The status of every answer, while it is set; 0: none comes. */
   failWith: number | undefined;
   pageSize: number;
@@ -33,10 +47,17 @@ export interface KubernetesApiServer {
   close(): Promise<void>;
 }
 
+function keyOf({ kind, metadata }: ApiObject): string {
+  return `${kind ?? ""}/${metadata["namespace"] ?? ""}/${metadata.name}`;
+}
+
 export async function startKubernetesApi(): Promise<KubernetesApiServer> {
   const objects = new Map<string, ApiObject>();
   const events: { readonly version: number; readonly type: string; readonly object: ApiObject }[] = [];
-  const watchers = new Set<ServerResponse>();
+  /** Each with the kind that it watches. */
+  const watchers = new Map<ServerResponse, string | undefined>();
+  const isMeant = (object: ApiObject, kind: string | undefined) =>
+    object["kind"] === undefined || object["kind"] === kind;
   let version = 100;
   let oldest = 0;
 
@@ -48,27 +69,27 @@ export async function startKubernetesApi(): Promise<KubernetesApiServer> {
     version += 1;
     const event = { version, type, object: versioned(object) };
     events.push(event);
-    for (const watcher of watchers) watcher.write(lineOf(event));
+    for (const [watcher, kind] of watchers) if (isMeant(object, kind)) watcher.write(lineOf(event));
   };
   const lineOf = ({ type, object }: { type: string; object: object }) => `${JSON.stringify({ type, object })}\n`;
   const gone = { kind: "Status", status: "Failure", reason: "Expired", code: 410, message: "too old resource version" };
 
-  function list(query: URLSearchParams, response: ServerResponse): void {
+  function list(query: URLSearchParams, response: ServerResponse, kind: string | undefined): void {
     const from = Number(query.get("continue") ?? 0);
     const limit = Math.min(server.pageSize, Number(query.get("limit") ?? server.pageSize));
-    const all = [...objects.values()];
+    const all = [...objects.values()].filter((object) => isMeant(object, kind));
     const next = from + limit;
     const metadata = { resourceVersion: String(version), ...(next < all.length && { continue: String(next) }) };
     response.end(JSON.stringify({ kind: "List", metadata, items: all.slice(from, next) }));
   }
 
-  function watch(query: URLSearchParams, response: ServerResponse): void {
+  function watch(query: URLSearchParams, response: ServerResponse, kind: string | undefined): void {
     const from = Number(query.get("resourceVersion"));
     if (from < oldest) return void response.writeHead(410).end(JSON.stringify(gone));
     response.writeHead(200, { "content-type": "application/json" });
     response.flushHeaders();
-    for (const event of events) if (event.version > from) response.write(lineOf(event));
-    watchers.add(response);
+    for (const event of events) if (event.version > from && isMeant(event.object, kind)) response.write(lineOf(event));
+    watchers.set(response, kind);
     response.on("close", () => watchers.delete(response));
   }
 
@@ -78,8 +99,12 @@ export async function startKubernetesApi(): Promise<KubernetesApiServer> {
     if (server.failWith === 0) return;
     if (server.failWith !== undefined)
       return void response.writeHead(server.failWith).end(JSON.stringify({ kind: "Status", message: "as told" }));
-    if (searchParams.get("watch")) watch(searchParams, response);
-    else list(searchParams, response);
+    if (server.answerWith !== undefined) return void response.end(server.answerWith);
+    const kind = KINDS[pathname.split("/").at(-1)!];
+    if (searchParams.get("watch")) watch(searchParams, response, kind);
+    else if (kind === undefined && objects.has(`Namespace//${pathname.split("/").at(-1)}`))
+      response.end(JSON.stringify(objects.get(`Namespace//${pathname.split("/").at(-1)}`)));
+    else list(searchParams, response, kind);
   }
 
   const http = createServer(answer).listen(0, "127.0.0.1");
@@ -88,32 +113,33 @@ export async function startKubernetesApi(): Promise<KubernetesApiServer> {
     url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`,
     requests: [],
     put(object) {
-      const { name } = object.metadata;
-      const type = objects.has(name) ? "MODIFIED" : "ADDED";
+      const key = keyOf(object);
+      const type = objects.has(key) ? "MODIFIED" : "ADDED";
       emit(type, object);
-      objects.set(name, versioned(object));
+      objects.set(key, versioned(object));
     },
-    remove(name) {
-      const object = objects.get(name)!;
-      objects.delete(name);
+    remove(name, kind) {
+      const object = [...objects.values()].find((each) => each.metadata.name === name && isMeant(each, kind))!;
+      objects.delete(keyOf(object));
       emit("DELETED", object);
     },
     bookmark: () => {
       version += 1;
       const object = { metadata: { resourceVersion: String(version) } };
-      for (const watcher of watchers) watcher.write(lineOf({ type: "BOOKMARK", object }));
+      for (const watcher of watchers.keys()) watcher.write(lineOf({ type: "BOOKMARK", object }));
     },
     forget() {
       version += 1;
       oldest = version;
-      for (const watcher of watchers) watcher.end(lineOf({ type: "ERROR", object: gone }));
+      for (const watcher of watchers.keys()) watcher.end(lineOf({ type: "ERROR", object: gone }));
       watchers.clear();
     },
     dropWatches() {
-      for (const watcher of watchers) watcher.destroy();
+      for (const watcher of watchers.keys()) watcher.destroy();
       watchers.clear();
     },
     failWith: undefined,
+    answerWith: undefined,
     pageSize: 500,
     get watches() {
       return watchers.size;

@@ -1,9 +1,11 @@
 import { createSocket, type Socket } from "node:dgram";
 import {
+  type Batch,
   type Counter,
   type Intake,
   isMalformed,
   limitedLog,
+  type Origin,
   type ReceiverContext,
   StartError,
 } from "../../../plugin.js";
@@ -73,7 +75,7 @@ export class UdpEndpoint {
     const { socket_buffer_size } = this.config;
     if (socket_buffer_size > 0) socket.setRecvBufferSize(socket_buffer_size);
     socket.on("error", (error) => this.context.logger.error({ error: error.message }, "UDP socket error"));
-    socket.on("message", (packet) => this.take(packet));
+    socket.on("message", (packet, { address }) => this.take(packet, address));
     this.port = socket.address().port;
   }
 
@@ -89,23 +91,23 @@ export class UdpEndpoint {
     return `udp_${this.protocol}`;
   }
 
-  private take(packet: Buffer): void {
+  private take(packet: Buffer, address: string): void {
     const { intake, config } = this;
     if (intake === undefined) return this.refuse("no_pipeline", `no pipeline of traces reads from ${this.context.id}`);
     if (packet.length > config.max_packet_size) return this.refuse("too_large", "it is larger than max_packet_size");
     if (this.waiting >= config.queue_size) return this.refuse("queue_full", "as many as queue_size allows are waiting");
     try {
       const batch = batchOfMessage(new READERS[this.protocol](packet, MAX_ELEMENTS), MAX_ELEMENTS);
-      if (batch.count > 0) void this.handIn(intake, batch);
+      if (batch.count > 0) void this.handIn(intake, batch, address);
     } catch (error) {
       this.refuse(isMalformed(error) ? "malformed" : "failed", (error as Error).message);
     }
   }
 
-  private async handIn(intake: Intake, batch: ReturnType<typeof batchOfMessage>): Promise<void> {
+  private async handIn(intake: Intake, batch: Batch, address: string): Promise<void> {
     this.waiting += 1;
     this.handedIn.begin();
-    const outcome = await intake.accept(batch, { receiver: this.context.id, transport: this.transport });
+    const outcome = await intake.accept(batch, this.originOf(address));
     this.waiting -= 1;
     const rejected = outcome.ok ? outcome.rejected : batch.count;
     if (batch.count > rejected) this.accepted.add(batch.count - rejected);
@@ -114,6 +116,11 @@ export class UdpEndpoint {
       this.sayRefused(outcome.ok ? outcome.message : outcome.refusal.message);
     }
     this.handedIn.end();
+  }
+
+  /** Nobody hears of a refusal: what can keep the spans does. */
+  private originOf(address: string): Origin {
+    return { receiver: this.context.id, transport: this.transport, address, isUnattended: true };
   }
 
   /** It is not known how many spans are in it. */

@@ -12,9 +12,14 @@ export interface WatchedListSettings<Item extends KubernetesObject> {
   /** The path of the list, such as `/apis/discovery.k8s.io/v1/namespaces/default/endpointslices`. */
   readonly path: string;
   readonly labelSelector?: string;
+  readonly fieldSelector?: string;
   readonly clock: Clock;
+  /** Takes from an object what is needed of it: the rest is let go of. Default: all of it. */
+  readonly read?: (object: KubernetesObject) => Item;
   /** Called with all there are, after the first list and after every change. */
   readonly onChange: (items: readonly Item[]) => void;
+  /** With this, `onChange` is called after lists alone, and this with each object that a watch tells of. */
+  readonly onItem?: (item: Item, isGone: boolean) => void;
   /** Called when the server cannot be asked, or does not answer as it should; it is tried again. */
   readonly onError: (error: unknown) => void;
 }
@@ -41,6 +46,9 @@ const LIST_TIMEOUT_MS = 30_000;
 /** The server ends a watch after so long: one whose connection has died in silence is not waited for any longer. */
 const WATCH_SECONDS = 290;
 const GONE = 410;
+/** More than any cluster has; a server whose pages have no end has more. */
+const MAX_ITEMS = 500_000;
+const NO_LIST = "what it answered is no list of objects of the Kubernetes API";
 
 /**
  * A list of the API that is kept up to date: listed once, then watched from there. A watch that ends goes on where it was; when
@@ -54,6 +62,8 @@ export class WatchedList<Item extends KubernetesObject> {
   /** Undefined: the list is to be read anew. */
   private version: string | undefined;
   private failures = 0;
+  /** That of the one request that is under way. */
+  private cancelTimeout = () => {};
 
   constructor(settings: WatchedListSettings<Item>) {
     this.settings = settings;
@@ -67,6 +77,7 @@ export class WatchedList<Item extends KubernetesObject> {
 
   stop(): void {
     this.stopped.abort();
+    this.cancelTimeout();
   }
 
   private async run(): Promise<void> {
@@ -80,16 +91,17 @@ export class WatchedList<Item extends KubernetesObject> {
   private async listOnce(): Promise<void> {
     try {
       const items = new Map<string, Item>();
-      let page: ListPage<Item>;
+      let page: ListPage<unknown>;
       let next: string | undefined;
       do {
         const query = { limit: String(PAGE_SIZE), ...(next && { continue: next }) };
-        page = (await this.getPage(this.pathWith(query))) as ListPage<Item>;
-        for (const item of page.items ?? []) items.set(keyOf(item), item);
-        next = page.metadata?.continue || undefined;
+        page = (await this.getPage(this.pathWith(query))) as ListPage<unknown>;
+        for (const item of this.itemsOf(page)) items.set(keyOf(item), item);
+        if (items.size > MAX_ITEMS) throw new KubernetesApiError(0, `the list has more than ${MAX_ITEMS} objects`);
+        next = page?.metadata?.continue || undefined;
       } while (next !== undefined);
       this.items = items;
-      this.version = page.metadata?.resourceVersion ?? "";
+      this.version = page?.metadata?.resourceVersion ?? "";
       this.failures = 0;
       this.tell();
     } catch (error) {
@@ -99,14 +111,15 @@ export class WatchedList<Item extends KubernetesObject> {
 
   private async getPage(path: string): Promise<unknown> {
     const silence = new AbortController();
-    const cancel = this.settings.clock.after(LIST_TIMEOUT_MS, () => silence.abort());
+    if (this.stopped.signal.aborted) throw new KubernetesApiError(0, "stopped");
+    this.cancelTimeout = this.settings.clock.after(LIST_TIMEOUT_MS, () => silence.abort());
     try {
       return await this.settings.api.get(path, AbortSignal.any([this.stopped.signal, silence.signal]));
     } catch (error) {
       if (!silence.signal.aborted) throw error;
       throw new KubernetesApiError(0, `no answer within ${LIST_TIMEOUT_MS} ms`, { cause: error });
     } finally {
-      cancel();
+      this.cancelTimeout();
     }
   }
 
@@ -116,7 +129,7 @@ export class WatchedList<Item extends KubernetesObject> {
       timeoutSeconds: String(WATCH_SECONDS),
     };
     const silence = new AbortController();
-    const cancel = this.settings.clock.after((WATCH_SECONDS + 30) * 1000, () => silence.abort());
+    this.cancelTimeout = this.settings.clock.after((WATCH_SECONDS + 30) * 1000, () => silence.abort());
     try {
       const abort = AbortSignal.any([this.stopped.signal, silence.signal]);
       for await (const event of this.settings.api.lines(this.pathWith(query), abort)) {
@@ -128,17 +141,33 @@ export class WatchedList<Item extends KubernetesObject> {
     } catch (error) {
       if (!silence.signal.aborted) this.failed(error);
     } finally {
-      cancel();
+      this.cancelTimeout();
     }
   }
 
   private apply({ type, object }: WatchEvent): void {
-    if (type === "ERROR") throw new KubernetesApiError(object.code ?? 0, object.message ?? "the watch failed");
-    this.version = object.metadata.resourceVersion ?? this.version;
-    if (type === "BOOKMARK") return;
-    if (type === "DELETED") this.items.delete(keyOf(object));
-    else this.items.set(keyOf(object), object as unknown as Item);
-    this.tell();
+    if (type === "ERROR") throw new KubernetesApiError(object?.code ?? 0, object?.message ?? "the watch failed");
+    if (type !== "BOOKMARK") this.change(type, this.read(object));
+    this.version = object?.metadata?.resourceVersion ?? this.version;
+  }
+
+  private change(type: string, item: Item): void {
+    const isGone = type === "DELETED";
+    if (isGone) this.items.delete(keyOf(item));
+    else this.items.set(keyOf(item), item);
+    if (this.settings.onItem) this.settings.onItem(item, isGone);
+    else this.tell();
+  }
+
+  private itemsOf(page: ListPage<unknown>): Item[] {
+    if (!Array.isArray(page?.items ?? [])) throw new KubernetesApiError(0, NO_LIST);
+    return (page?.items ?? []).map((object) => this.read(object));
+  }
+
+  private read(object: unknown): Item {
+    const name: unknown = (object as KubernetesObject | null)?.metadata?.name;
+    if (typeof name !== "string") throw new KubernetesApiError(0, NO_LIST);
+    return this.settings.read ? this.settings.read(object as KubernetesObject) : (object as Item);
   }
 
   private tell(): void {
@@ -175,8 +204,9 @@ export class WatchedList<Item extends KubernetesObject> {
   }
 
   private pathWith(query: Readonly<Record<string, string>>): string {
-    const { path, labelSelector } = this.settings;
-    const search = new URLSearchParams({ ...(labelSelector && { labelSelector }), ...query });
+    const { path, labelSelector, fieldSelector } = this.settings;
+    const selectors = { ...(labelSelector && { labelSelector }), ...(fieldSelector && { fieldSelector }) };
+    const search = new URLSearchParams({ ...selectors, ...query });
     return `${path}?${search}`;
   }
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Batch, SIGNALS, type Value } from "../../../src/plugin.js";
-import { ResourceStamp } from "../../../src/processors/resource-detection/resource-stamp.js";
+import { ResourceStamp } from "../../../src/runtime/kit/resource-stamp.js";
 import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
 import { runs } from "../../support/runs.js";
 import { referenceEncode } from "../../support/telemetry/otlp-reference.js";
@@ -30,7 +30,9 @@ function taken(batch: Batch) {
 }
 
 function writtenValue(key: string, value: Value): unknown {
-  const stamped = new ResourceStamp(new Map([[key, value]]), true).apply(encodeTree("logs", { resourceLogs: [{}] }));
+  const stamped = new ResourceStamp(new Map([[key, value]]), "always").apply(
+    encodeTree("logs", { resourceLogs: [{}] }),
+  );
   return taken(stamped).resources[0]![0]![1];
 }
 
@@ -41,7 +43,7 @@ describe("a stamp on resources", () => {
       fc.assert(
         fc.property(request(signal), stamps, fc.boolean(), (tree, attributes, overrides) => {
           const batch = Batch.admit(signal, referenceEncode(signal, tree));
-          const stamp = new ResourceStamp(new Map(Object.entries(attributes)), overrides);
+          const stamp = new ResourceStamp(new Map(Object.entries(attributes)), overrides ? "always" : "where_absent");
           const after = stamp.apply(batch);
           expect(Batch.admit(signal, after.bytes).count).toBe(batch.count);
           expect(after.count).toBe(batch.count);
@@ -67,7 +69,7 @@ describe("a stamp on resources", () => {
 
   it("gives a container without a resource one, and leaves one that has no records", () => {
     const batch = encodeTree("logs", { resourceLogs: [{ scopeLogs: [{ logRecords: [{}] }] }, {}] });
-    const after = new ResourceStamp(new Map([["host.name", "h"]]), false).apply(batch);
+    const after = new ResourceStamp(new Map([["host.name", "h"]]), "where_absent").apply(batch);
     const entry = [["host.name", { stringValue: "h" }]];
     expect(taken(after).resources).toEqual([entry, entry]);
     expect(after.count).toBe(1);
@@ -75,8 +77,8 @@ describe("a stamp on resources", () => {
 
   it("passes on as it is what it has nothing for", () => {
     const batch = encodeTree("logs", { resourceLogs: [{}] });
-    expect(new ResourceStamp(new Map(), true).apply(batch)).toBe(batch);
+    expect(new ResourceStamp(new Map(), "always").apply(batch)).toBe(batch);
     const empty = Batch.empty("logs");
-    expect(new ResourceStamp(new Map([["a", 1]]), true).apply(empty)).toBe(empty);
+    expect(new ResourceStamp(new Map([["a", 1]]), "always").apply(empty)).toBe(empty);
   });
 });

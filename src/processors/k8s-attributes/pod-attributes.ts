@@ -1,0 +1,168 @@
+import type { Value } from "../../plugin.js";
+import { compilePattern, type Pattern } from "../../runtime/kit.js";
+import type { ExtractRule, K8sAttributesConfig } from "./config.js";
+import type { MetadataObject, Pod, PodContainer } from "./pod.js";
+
+/** What is known beside the pod itself. */
+export interface PodSurroundings {
+  readonly namespace: MetadataObject | undefined;
+  readonly node: MetadataObject | undefined;
+  readonly replicaSet: MetadataObject | undefined;
+  readonly clusterUid: string;
+}
+
+type FieldOwner = ExtractRule["from"];
+type FieldSource = "labels" | "annotations";
+
+interface CompiledRule extends Pick<ExtractRule, "tag_name" | "key" | "from"> {
+  readonly source: FieldSource;
+  readonly pattern: Pattern | undefined;
+}
+
+const OTEL_PREFIX = "resource.opentelemetry.io/";
+
+/** Makes the attributes of resources from what the API says of their pods, as the config asks for them. */
+export class PodAttributes {
+  private readonly wanted: ReadonlySet<string>;
+  private readonly rules: readonly CompiledRule[];
+  private readonly hasOtelAnnotations: boolean;
+
+  constructor({ metadata, labels, annotations, otel_annotations }: K8sAttributesConfig["extract"]) {
+    this.wanted = new Set(metadata);
+    this.rules = [...compileRules("labels", labels), ...compileRules("annotations", annotations)];
+    this.hasOtelAnnotations = otel_annotations;
+  }
+
+  /** Whether anything of these must be known. */
+  get needsNamespaces(): boolean {
+    return this.rules.some(({ from }) => from === "namespace");
+  }
+
+  get needsNodes(): boolean {
+    return this.wanted.has("k8s.node.uid") || this.rules.some(({ from }) => from === "node");
+  }
+
+  get needsReplicaSets(): boolean {
+    return this.wanted.has("k8s.deployment.uid");
+  }
+
+  get needsClusterUid(): boolean {
+    return this.wanted.has("k8s.cluster.uid");
+  }
+
+  /** Of the pod alone, whichever container of it a resource is of. */
+  ofPod(pod: Pod, around: PodSurroundings): Map<string, Value> {
+    const { metadata } = pod;
+    const owners = ownersOf(pod);
+    const found = new Map<string, Value>();
+    const add = (key: string, value: string | undefined) => {
+      if (value && this.wanted.has(key)) found.set(key, value);
+    };
+    add("k8s.namespace.name", metadata.namespace);
+    add("k8s.pod.name", metadata.name);
+    add("k8s.pod.uid", metadata.uid);
+    add("k8s.pod.hostname", pod.hostname || metadata.name);
+    add("k8s.pod.ip", pod.ips[0]);
+    add("k8s.pod.start_time", pod.startTime);
+    add("k8s.node.name", pod.nodeName);
+    add("k8s.node.uid", around.node?.metadata.uid);
+    add("k8s.cluster.uid", around.clusterUid);
+    for (const [key, value] of owners) add(key, value);
+    const deployment = around.replicaSet?.metadata.ownerReferences?.find(({ kind }) => kind === "Deployment");
+    add("k8s.deployment.uid", deployment?.uid);
+    add("service.namespace", metadata.namespace);
+    add("service.name", SERVICE_NAMES.map((key) => owners.get(key)).find(Boolean) ?? metadata.name);
+    this.addFields(found, { pod, namespace: around.namespace, node: around.node });
+    return found;
+  }
+
+  /** Of one container of the pod, beside those. */
+  ofContainer(pod: Pod, container: PodContainer, restarts: number | undefined): Map<string, Value> {
+    const found = new Map<string, Value>();
+    const add = (key: string, value: Value | undefined) => {
+      if (value && this.wanted.has(key)) found.set(key, value);
+    };
+    const { name, tag, digest } = imageOf(container.image);
+    add("k8s.container.name", container.name);
+    add("container.id", container.ids.get(restarts ?? container.restarts));
+    add("container.image.name", name);
+    add("container.image.tag", tag || (digest === "" ? "latest" : ""));
+    const repoDigest = container.imageId.replace(/^[^:/]*:\/\//, "");
+    if (repoDigest.includes("@")) add("container.image.repo_digests", [repoDigest]);
+    add("service.version", tag && digest ? `${tag}@${digest}` : tag || digest);
+    const { namespace, name: podName } = pod.metadata;
+    add("service.instance.id", `${namespace ?? ""}.${podName}.${container.name}`);
+    return found;
+  }
+
+  get needsContainers(): boolean {
+    return CONTAINER_FIELDS.some((field) => this.wanted.has(field));
+  }
+
+  private addFields(found: Map<string, Value>, owners: Readonly<Record<FieldOwner, MetadataObject | undefined>>): void {
+    for (const { tag_name, key, from, source, pattern } of this.rules) {
+      const fields = owners[from]?.metadata[source] ?? {};
+      for (const [name, value] of Object.entries(fields)) {
+        const isMeant = pattern === undefined ? name === key : pattern.test(name);
+        if (!isMeant) continue;
+        const tag = pattern === undefined ? tag_name : pattern.replaceAll(name, tag_name);
+        found.set(tag || `k8s.${from}.${source}.${name}`, value);
+      }
+    }
+    if (!this.hasOtelAnnotations) return;
+    for (const [name, value] of Object.entries(owners.pod?.metadata.annotations ?? {})) {
+      if (name.startsWith(OTEL_PREFIX)) found.set(name.slice(OTEL_PREFIX.length), value);
+    }
+  }
+}
+
+const CONTAINER_FIELDS = [
+  ...["k8s.container.name", "container.id", "container.image.name", "container.image.tag"],
+  ...["container.image.repo_digests", "service.version", "service.instance.id"],
+];
+
+/** A service is called what has made the pod, as OpenTelemetry's conventions say. */
+const SERVICE_NAMES = ["deployment", "replicaset", "statefulset", "daemonset", "cronjob", "job"].map(
+  (kind) => `k8s.${kind}.name`,
+);
+
+const KINDS: Readonly<Record<string, string>> = {
+  ReplicaSet: "replicaset",
+  DaemonSet: "daemonset",
+  StatefulSet: "statefulset",
+  Job: "job",
+};
+
+/** Attributes of what the pod belongs to, and what that belongs to as far as names tell. */
+function ownersOf({ metadata: { ownerReferences = [], labels = {} } }: Pod): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const { kind = "", name = "", uid = "" } of ownerReferences) {
+    const attribute = KINDS[kind];
+    if (attribute === undefined) continue;
+    found.set(`k8s.${attribute}.name`, name);
+    found.set(`k8s.${attribute}.uid`, uid);
+    // A deployment puts the hash behind its name and as a label on its pods: so nothing else need be asked.
+    const hash = `-${labels["pod-template-hash"] ?? ""}`;
+    if (kind === "ReplicaSet" && hash !== "-" && name.endsWith(hash))
+      found.set("k8s.deployment.name", name.slice(0, -hash.length));
+    const cronJob = kind === "Job" ? /^(.+)-\d+$/.exec(name)?.[1] : undefined;
+    if (cronJob !== undefined) found.set("k8s.cronjob.name", cronJob);
+  }
+  return found;
+}
+
+/** `registry:5000/team/app:1.2@sha256:...` is `registry:5000/team/app`, `1.2` and `sha256:...`. */
+function imageOf(image: string): { readonly name: string; readonly tag: string; readonly digest: string } {
+  const [reference = "", digest = ""] = image.split("@", 2);
+  const colon = reference.indexOf(":", reference.lastIndexOf("/") + 1);
+  if (colon < 0) return { name: reference, tag: "", digest };
+  return { name: reference.slice(0, colon), tag: reference.slice(colon + 1), digest };
+}
+
+function compileRules(source: FieldSource, rules: readonly ExtractRule[] | null | undefined): CompiledRule[] {
+  return (rules ?? []).map(({ key_regex, ...rule }) => ({
+    ...rule,
+    source,
+    pattern: key_regex === "" ? undefined : compilePattern(`^(?:${key_regex})$`),
+  }));
+}

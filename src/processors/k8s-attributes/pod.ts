@@ -1,0 +1,112 @@
+import type { KubernetesObject } from "../../runtime/kit.js";
+
+/** What is read of an object of the API: nothing of it is certain but its name. */
+export interface MetadataObject extends KubernetesObject {
+  readonly metadata: KubernetesObject["metadata"] & {
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly ownerReferences?: readonly OwnerReference[];
+  };
+}
+
+interface OwnerReference {
+  readonly kind?: string;
+  readonly name?: string;
+  readonly uid?: string;
+}
+
+/** A pod, as much of it as can be asked for: the rest is let go of, as there may be tens of thousands. */
+export interface Pod extends MetadataObject {
+  readonly nodeName: string;
+  readonly hostname: string;
+  readonly isOnHostNetwork: boolean;
+  readonly ips: readonly string[];
+  readonly startTime: string;
+  readonly containers: readonly PodContainer[];
+}
+
+export interface PodContainer {
+  readonly name: string;
+  readonly image: string;
+  readonly imageId: string;
+  /** Ids by the number of restarts before. */
+  readonly ids: ReadonlyMap<number, string>;
+  readonly restarts: number;
+}
+
+/** Takes from an object of the API what is needed of it. Whatever is not of the right type is as if it were not there. */
+export function readPod(object: KubernetesObject): Pod {
+  const spec = recordOf((object as { spec?: unknown }).spec);
+  const status = recordOf((object as { status?: unknown }).status);
+  const ips = [status["podIP"], ...listOf(status["podIPs"]).map((each) => recordOf(each)["ip"])];
+  return {
+    ...readMetadata(object),
+    nodeName: textOf(spec["nodeName"]),
+    hostname: textOf(spec["hostname"]),
+    isOnHostNetwork: spec["hostNetwork"] === true,
+    ips: [...new Set(ips.map(textOf).filter((ip) => ip !== ""))],
+    startTime: textOf(status["startTime"]),
+    containers: readContainers(spec, status),
+  };
+}
+
+export function readMetadata(object: KubernetesObject): MetadataObject {
+  const { name, namespace, uid, labels, annotations, ownerReferences } = object.metadata as MetadataObject["metadata"];
+  return {
+    metadata: {
+      name,
+      ...(typeof namespace === "string" && { namespace }),
+      ...(typeof uid === "string" && { uid }),
+      labels: textsOf(labels),
+      annotations: textsOf(annotations),
+      ownerReferences: listOf(ownerReferences).map((each) => {
+        const { kind, name: owner, uid: ownerUid } = recordOf(each);
+        return { kind: textOf(kind), name: textOf(owner), uid: textOf(ownerUid) };
+      }),
+    },
+  };
+}
+
+function readContainers(spec: Fields, status: Fields): PodContainer[] {
+  const kinds = ["initContainer", "container", "ephemeralContainer"];
+  const statuses = kinds.flatMap((kind) => listOf(status[`${kind}Statuses`]).map(recordOf));
+  return ["containers", "initContainers", "ephemeralContainers"].flatMap((kind) =>
+    listOf(spec[kind]).map((each) => {
+      const { name, image } = recordOf(each);
+      const found = statuses.find((one) => one["name"] === name) ?? {};
+      const restarts = Number(found["restartCount"] ?? 0);
+      const last = recordOf(recordOf(found["lastState"])["terminated"]);
+      const ids = new Map([
+        [restarts - 1, idOf(last["containerID"])],
+        [restarts, idOf(found["containerID"])],
+      ]);
+      return { name: textOf(name), image: textOf(image), imageId: textOf(found["imageID"]), ids, restarts };
+    }),
+  );
+}
+
+/** Without the runtime, which is in front: `containerd://...`. */
+function idOf(id: unknown): string {
+  return textOf(id).replace(/^[^:]*:\/\//, "");
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function recordOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+function textsOf(value: unknown): Record<string, string> {
+  return Object.fromEntries(Object.entries(recordOf(value)).filter(([, text]) => typeof text === "string")) as Record<
+    string,
+    string
+  >;
+}
