@@ -1,6 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import {
+  type ErasureServices,
+  eraseKeys,
+  keysOfEntry,
+} from "../../../../src/extensions/reliability/store/level-erasure.js";
 import { failedEntry, newEntry } from "./entries.js";
 import { makePlace, type Place, textsIn } from "./level-harness.js";
 
@@ -84,5 +89,49 @@ describe("erasing", () => {
     expect(filesWith(SECRET)).toEqual([]);
     expect(await textsIn(store)).toHaveLength(200);
     await store.close();
+  });
+});
+
+/** What is done to the files, in order: stretches that are compacted, marks that are written, reads that are waited for. */
+async function steps(refs: readonly number[]): Promise<unknown[]> {
+  const done: unknown[] = [];
+  const services: ErasureServices = {
+    commitChange: async (_refs, _bytes, change) => {
+      const transaction = {
+        markDeleted: (keys: readonly Uint8Array[]) => void done.push(["mark", keys.length]),
+        requireMeta: () => void done.push("write"),
+      };
+      return change(transaction as never) as never;
+    },
+    compactor: {
+      compactRuns: async (runs) => void done.push(["compact", ...runs.map(([from, to]) => `${from}-${to}`)]),
+    },
+    reads: { whenEnded: async () => void done.push("reads ended") },
+  };
+  const keys = refs.flatMap((ref) => keysOfEntry(ref, { origin: ref, chunks: 0 }));
+  await eraseKeys(keys, refs, services);
+  return done;
+}
+
+// Which table LevelDB puts a value and its mark into depends on all that was written before, over tens of megabytes: what holds for
+// each of them is that every stretch is compacted before the second marks, and after them, when nobody reads what was.
+describe("erasing keys", () => {
+  it("compacts every stretch before the second marks and again after them, once no read is under way", async () => {
+    expect(await steps([7, 8, 1000, 5000])).toEqual([
+      ["compact", "7-8", "1000-1000", "5000-5000"],
+      ["mark", 24],
+      "reads ended",
+      ["compact", "7-8", "1000-1000", "5000-5000"],
+      "reads ended",
+      ["compact", "7-8"],
+      "write",
+    ]);
+  });
+
+  it("compacts a few dozen stretches at most, in which all of them are", async () => {
+    const [[, ...runs]] = (await steps(Array.from({ length: 500 }, (_, i) => i * 1000))) as [string[]];
+    expect(runs.length).toBeLessThanOrEqual(32);
+    const stretches = runs.map((run) => run.split("-").map(Number) as [number, number]);
+    for (let i = 0; i < 500; i++) expect(stretches.some(([from, to]) => from <= i * 1000 && i * 1000 <= to)).toBe(true);
   });
 });
