@@ -389,6 +389,10 @@ export const ROOMS = [
     purpose: "values encrypted: keys, and which of them a store needs",
   },
   { path: "src/extensions/reliability/store/format/", purpose: "our keys and values on disk, with checksums" },
+  {
+    path: "src/extensions/reliability/store/remote/",
+    purpose: "a queue on a server: rows in PostgreSQL, written together",
+  },
   { path: "src/extensions/reliability/store/level/", purpose: "our queue on LevelDB: commits, reads, compaction" },
   {
     path: "src/extensions/reliability/store/level/open/",

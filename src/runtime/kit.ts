@@ -226,7 +226,7 @@ export { SeriesTable } from "./kit/series/series-table.js";
 
 // Brokers: what all of them share, and connections that receivers and exporters both make.
 
-export { loadClient, withClient } from "./kit/clients/load-client.js";
+export { hasClient, loadClient, missingClient, withClient } from "./kit/clients/load-client.js";
 export { NATS_CLIENTS, natsConnectionKeys, natsStreamKeys } from "./kit/clients/nats-config.js";
 export { NatsLink, type NatsSession, natsErrorMessage, withoutCredentials } from "./kit/clients/nats-link.js";
 export { ensureNatsStream, hasNatsCode, NATS_CODES } from "./kit/clients/nats-stream.js";

@@ -1,5 +1,6 @@
 import { constants } from "node:fs";
 import { access, readdir } from "node:fs/promises";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import {
@@ -18,13 +19,16 @@ import {
   completeSettings,
   type ExporterSettings,
   exporterSettingsSchema,
+  hasClient,
   type Journal,
   type JournalFactory,
   type JournalSettings,
   makePrivateDirectory,
+  missingClient,
   type Outlet,
   type OutletFactory,
   type OutletSettings,
+  POSTGRES_CLIENT,
 } from "../../runtime/kit.js";
 import { startDeadLetterMaintenance } from "./dead-letters/dead-letter-maintenance.js";
 import { ForwardMarks } from "./dead-letters/forward-marks.js";
@@ -52,6 +56,8 @@ import { loadKeyring } from "./store/encryption/load-keyring.js";
 import { isStoreThere, storesUnder } from "./store/level/open/summary-file.js";
 import { LevelStore, type LevelStoreOptions } from "./store/level-store.js";
 import { MemoryStore } from "./store/memory-store.js";
+import { type PostgresStoreConfig, PostgresTable, postgresStoreKeys } from "./store/remote/postgres-table.js";
+import { RemoteStore } from "./store/remote/remote-store.js";
 import type { QueueStore } from "./store/store.js";
 
 const directorySchema = z
@@ -91,6 +97,10 @@ const historySchema = z.strictObject({
     .meta({ description: "How long replays, and the histories of what they delivered, are kept; 0: for ever." }),
 });
 
+const storeSchema = z.strictObject({
+  postgres: section(postgresStoreKeys).meta({ description: "How the PostgreSQL is reached." }),
+});
+
 /** The keys every exporter has, as the defaults of all exporters, where the queues are kept, and what is kept beside them. */
 const reliabilityConfig = exporterSettingsSchema.extend({
   directory: directorySchema,
@@ -99,6 +109,16 @@ const reliabilityConfig = exporterSettingsSchema.extend({
     .meta({ description: "What operators did, by command line, API or console." }),
   history: section(historySchema).prefault({}).meta({ description: "What became of what was replayed." }),
   encryption: encryptionSchema.optional().meta({ description: "Encrypts the queues, with keys of your own." }),
+  store: section(storeSchema)
+    .optional()
+    .meta({ description: "Keeps queues and dead letters on a server instead, for agents without a disk." }),
+});
+
+const checkedConfig = reliabilityConfig.superRefine(({ store, encryption }, context) => {
+  const problem = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
+  if (store?.postgres && !hasClient(POSTGRES_CLIENT)) problem(["store", "postgres"], missingClient(POSTGRES_CLIENT));
+  if (store && encryption)
+    problem(["encryption"], "queues on a server are not encrypted by Sluice; remove it, or store");
 });
 
 type ReliabilityConfig = z.infer<typeof reliabilityConfig>;
@@ -108,7 +128,7 @@ export const reliability = defineExtension<ReliabilityConfig>({
   type: "reliability",
   onByDefault: true,
   summary: "Wraps every exporter: a durable queue, retries, circuit breaker, dead letters and replay.",
-  schema: reliabilityConfig,
+  schema: checkedConfig,
   keepsJournals,
   create: (config, context) => new Reliability(config, context),
 });
@@ -144,7 +164,7 @@ class Reliability implements Extension {
   constructor(config: ReliabilityConfig, context: ExtensionContext, createStore?: (exporter: string) => QueueStore) {
     this.config = config;
     this.createStore = createStore;
-    const { directory: _, encryption: __, audit, history, ...defaults } = config;
+    const { directory: _, encryption: __, store: ___, audit, history, ...defaults } = config;
     this.defaults = defaults;
     this.context = context;
     this.generation = context.host.generation ?? new Date(context.clock.now()).toISOString();
@@ -166,7 +186,7 @@ class Reliability implements Extension {
   readonly journals: JournalFactory = (journal) => this.createJournal(journal);
 
   async start(): Promise<void> {
-    if (this.createStore !== undefined) return;
+    if (!this.isOnDisk) return;
     this.keyring = await loadKeyring(this.config.encryption, this.context.logger);
     if (keepsJournals(this.defaults)) await prepareDirectory(this.config.directory);
     await tightenPermissions(this.config.directory, this.context.logger);
@@ -265,7 +285,7 @@ class Reliability implements Extension {
 
   /** Runs when all outlets and journals have been made: they are in one go. */
   private checkForOrphanedQueues(): Promise<void> {
-    if (this.createStore !== undefined) return Promise.resolve();
+    if (!this.isOnDisk) return Promise.resolve();
     return warnOfOrphanedQueues(this.config.directory, this.usedDirectories, this.context.logger);
   }
 
@@ -275,6 +295,7 @@ class Reliability implements Extension {
     options: LevelStoreOptions,
   ): QueueStore {
     if (this.createStore !== undefined) return this.createStore(id);
+    if (this.config.store !== undefined) return this.createRemoteStore(id, this.config.store.postgres, options);
     const { durability, durability_interval: intervalMs } = settings;
     const directory = join(this.config.directory, this.directoryName(id, otherIds));
     this.usedDirectories.add(directory);
@@ -283,9 +304,28 @@ class Reliability implements Extension {
     return new LevelStore({ exporter: id, directory, durability, intervalMs }, { now, keyring, ...options });
   }
 
+  private createRemoteStore(id: string, config: PostgresStoreConfig, options: LevelStoreOptions): QueueStore {
+    const { logger } = this.context;
+    const queue = `${config.agent ?? hostname()}/${id}`;
+    const facts = { queue, endpoint: config.endpoint };
+    return new RemoteStore({ exporter: id }, new PostgresTable(config, queue), {
+      ...options,
+      onLost: (error) =>
+        logger.error(
+          { ...facts, reason: String((error as Error).message ?? error) },
+          "the server of the queue is away; refusing what comes",
+        ),
+      onFound: () => logger.info(facts, "the server of the queue is there again"),
+    });
+  }
+
+  private get isOnDisk(): boolean {
+    return this.createStore === undefined && this.config.store === undefined;
+  }
+
   /** What operators did is kept beside the queues; without any on disk it lasts as long as the agent. */
   private createRecordStore(id: string): QueueStore {
-    if (this.createStore !== undefined || this.usedDirectories.size === 0) return new MemoryStore({ exporter: id });
+    if (!this.isOnDisk || this.usedDirectories.size === 0) return new MemoryStore({ exporter: id });
     return this.createQueueStore({ id }, completeSettings({ durability: "fsync" }), {});
   }
 

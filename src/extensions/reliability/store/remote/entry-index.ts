@@ -1,0 +1,114 @@
+import type { Entry } from "../../../../runtime/kit.js";
+import { adjustAmount, ZERO_AMOUNT } from "../amounts.js";
+import type { Amount, EntryRef, FailedWatcher, StoredEntry } from "../store.js";
+
+/** What is known of the entries of a store whose payloads are elsewhere: about a kilobyte each, in memory. */
+export class EntryIndex {
+  /** In the order of their refs. */
+  private readonly pendingEntries = new Map<EntryRef, Entry>();
+  private readonly failedEntries = new Map<EntryRef, Entry>();
+  private readonly refs = new Map<string, EntryRef>();
+  private readonly watchers = new Set<FailedWatcher>();
+  private amounts: { readonly pending: Amount; readonly failed: Amount } = {
+    pending: ZERO_AMOUNT,
+    failed: ZERO_AMOUNT,
+  };
+
+  get pending(): Amount {
+    return this.amounts.pending;
+  }
+
+  get failed(): Amount {
+    return this.amounts.failed;
+  }
+
+  get oldestPendingAt(): number | undefined {
+    for (const { enqueuedAt } of this.pendingEntries.values()) return enqueuedAt;
+    return undefined;
+  }
+
+  /** Entries fail in another order than they came in. */
+  get oldestFailedAt(): number | undefined {
+    let oldest: number | undefined;
+    for (const { enqueuedAt } of this.failedEntries.values()) oldest = Math.min(oldest ?? enqueuedAt, enqueuedAt);
+    return oldest;
+  }
+
+  get(ref: EntryRef): Entry | undefined {
+    return this.pendingEntries.get(ref) ?? this.failedEntries.get(ref);
+  }
+
+  find(id: string): StoredEntry | undefined {
+    const ref = this.refs.get(id);
+    return ref === undefined ? undefined : { ref, entry: this.get(ref)! };
+  }
+
+  /** A new entry, or another state of one that is there. */
+  set(ref: EntryRef, entry: Entry): void {
+    this.forget(ref);
+    const entries = entry.state === "failed" ? this.failedEntries : this.pendingEntries;
+    entries.set(ref, entry);
+    this.refs.set(entry.id, ref);
+    this.count(entry, 1);
+    this.tell(ref, entry.state === "failed" ? entry : undefined);
+  }
+
+  remove(ref: EntryRef): void {
+    if (this.forget(ref)) this.tell(ref, undefined);
+  }
+
+  /** Everything anew. */
+  reset(entries: Iterable<readonly [EntryRef, Entry]>): void {
+    for (const map of [this.pendingEntries, this.failedEntries, this.refs]) map.clear();
+    this.amounts = { pending: ZERO_AMOUNT, failed: ZERO_AMOUNT };
+    for (const [ref, entry] of entries) this.set(ref, entry);
+    for (const watcher of this.watchers) watcher.reset();
+  }
+
+  listPending(after: EntryRef | undefined, limit: number): StoredEntry[] {
+    return list(this.pendingEntries, (ref) => after === undefined || ref > after, limit);
+  }
+
+  listFailed(after: EntryRef | undefined, limit: number, order: "oldest" | "newest"): StoredEntry[] {
+    const sorted = [...this.failedEntries].sort(([a], [b]) => (order === "oldest" ? a - b : b - a));
+    const isBehind = (ref: EntryRef) => after === undefined || (order === "oldest" ? ref > after : ref < after);
+    return list(sorted, isBehind, limit);
+  }
+
+  watch(watcher: FailedWatcher): () => void {
+    this.watchers.add(watcher);
+    return () => this.watchers.delete(watcher);
+  }
+
+  private forget(ref: EntryRef): boolean {
+    const entry = this.get(ref);
+    if (entry === undefined) return false;
+    this.pendingEntries.delete(ref);
+    this.failedEntries.delete(ref);
+    if (this.refs.get(entry.id) === ref) this.refs.delete(entry.id);
+    this.count(entry, -1);
+    return true;
+  }
+
+  private count(entry: Entry, sign: 1 | -1): void {
+    const state = entry.state === "failed" ? "failed" : "pending";
+    this.amounts = { ...this.amounts, [state]: adjustAmount(this.amounts[state], entry, sign) };
+  }
+
+  private tell(ref: EntryRef, entry: Entry | undefined): void {
+    for (const watcher of this.watchers) watcher.changed(ref, entry);
+  }
+}
+
+function list(
+  entries: Iterable<readonly [EntryRef, Entry]>,
+  isWanted: (ref: EntryRef) => boolean,
+  limit: number,
+): StoredEntry[] {
+  const found: StoredEntry[] = [];
+  for (const [ref, entry] of entries) {
+    if (found.length >= limit) break;
+    if (isWanted(ref)) found.push({ ref, entry });
+  }
+  return found;
+}
