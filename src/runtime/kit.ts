@@ -401,6 +401,7 @@ export {
   STATUS_CODES,
   TEMPORALITIES,
 } from "./telemetry/bytes/enum-names.js";
+export { KeyCache } from "./telemetry/bytes/key-cache.js";
 export { attributesTagOf, MESSAGES, type Message, POINT_ATTRIBUTES_TAGS, REQUEST } from "./telemetry/bytes/messages.js";
 export { NameCache } from "./telemetry/bytes/name-cache.js";
 export { RecentTexts } from "./telemetry/bytes/recent-texts.js";

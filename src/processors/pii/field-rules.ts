@@ -1,4 +1,4 @@
-import { glob } from "../../runtime/kit.js";
+import { glob, KeyCache } from "../../runtime/kit.js";
 import { hintsOfPeople } from "./detect/people/labels.js";
 import {
   HINT_ACCOUNT,
@@ -38,7 +38,10 @@ export interface FieldRuleSettings {
 export class FieldRules {
   private readonly settings: FieldRuleSettings;
   private readonly globs: readonly (readonly [matches: (text: string) => boolean, strategy: Strategy])[];
-  private readonly byKey = new KeyCache();
+  private readonly byKey = new KeyCache((b, start, end) => {
+    const key = Buffer.prototype.utf8Slice.call(b, start, end);
+    return this.createRule(key, key);
+  });
   private byPath = new Map<string, FieldRule>();
 
   constructor(settings: FieldRuleSettings) {
@@ -48,11 +51,7 @@ export class FieldRules {
 
   /** The attribute whose key is [start, end) of `b`. */
   ofAttribute(b: Uint8Array, start: number, end: number): FieldRule {
-    const slot = slotOf(b, start, end);
-    const known = this.byKey.get(slot, b, start, end);
-    if (known !== undefined) return known;
-    const key = Buffer.prototype.utf8Slice.call(b, start, end);
-    return this.byKey.put(slot, b, start, end, this.createRule(key, key));
+    return this.byKey.get(b, start, end);
   }
 
   /** A member of a map, or the body. */
@@ -108,43 +107,6 @@ function hintsOf(key: string): number {
 const RULE_COST = 1000;
 const MAX_PATHS = 4096;
 const MAX_KEY_LENGTH = 256;
-const SLOTS = 1024;
-
-/** The slot of a key: length and a few bytes tell the keys of a program apart well enough. */
-function slotOf(b: Uint8Array, start: number, end: number): number {
-  const size = end - start;
-  if (size === 0) return 0;
-  const middle = b[start + (size >> 1)]!;
-  return (size * 31 + b[start]! * 7 + middle * 131 + b[end - 1]! * 517 + b[end - 1 - (size >> 2)]! * 61) & (SLOTS - 1);
-}
-
-/** The fields of keys seen before, two to a slot: one more pushes the older one out, so it never grows. */
-class KeyCache {
-  private readonly keys: (Uint8Array | undefined)[] = new Array(SLOTS * 2).fill(undefined);
-  private readonly rules: (FieldRule | undefined)[] = new Array(SLOTS * 2).fill(undefined);
-
-  get(slot: number, b: Uint8Array, start: number, end: number): FieldRule | undefined {
-    const at = slot * 2;
-    if (isSame(this.keys[at], b, start, end)) return this.rules[at];
-    return isSame(this.keys[at + 1], b, start, end) ? this.rules[at + 1] : undefined;
-  }
-
-  put(slot: number, b: Uint8Array, start: number, end: number, field: FieldRule): FieldRule {
-    if (end - start > MAX_KEY_LENGTH) return field;
-    const at = slot * 2;
-    this.keys[at + 1] = this.keys[at];
-    this.rules[at + 1] = this.rules[at];
-    this.keys[at] = Uint8Array.from(b.subarray(start, end));
-    this.rules[at] = field;
-    return field;
-  }
-}
-
-function isSame(key: Uint8Array | undefined, b: Uint8Array, start: number, end: number): boolean {
-  if (key === undefined || key.length !== end - start) return false;
-  for (let i = key.length - 1; i >= 0; i--) if (key[i] !== b[start + i]) return false;
-  return true;
-}
 
 const SECRET_WORDS = new Set(
   (

@@ -1,4 +1,5 @@
 import { encodedKey } from "../../telemetry/views/attributes.js";
+import { MatchingKeys } from "../paths/editable-message.js";
 import type { Getter, PathAccess } from "../paths/path-access.js";
 import type { RecordContext } from "../paths/record-context.js";
 import { OttlError } from "../values/error.js";
@@ -65,8 +66,11 @@ function keyPatternEditor(
       const pattern = args.pattern("pattern");
       const { attributes } = args.path("target");
       if (attributes !== undefined) {
+        let deleted: MatchingKeys | undefined;
         return (ctx) => {
-          attributes(ctx).deleteMatching(pattern(ctx), !stays(true));
+          const matching = pattern(ctx);
+          if (deleted?.pattern !== matching) deleted = new MatchingKeys(matching, !stays(true));
+          attributes(ctx).deleteMatching(deleted);
           return null;
         };
       }

@@ -2,6 +2,7 @@ import type { Pattern } from "../../kit/match/pattern.js";
 import { anyValueAt, anyValueEnd } from "../../telemetry/bytes/any-value.js";
 import { decodeText } from "../../telemetry/bytes/decode.js";
 import { encodeField } from "../../telemetry/bytes/encode.js";
+import { KeyCache } from "../../telemetry/bytes/key-cache.js";
 import { attributesTagOf, type Message } from "../../telemetry/bytes/messages.js";
 import { KEY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "../../telemetry/bytes/tags.js";
 import { after, findField, skip, varint } from "../../telemetry/bytes/wire.js";
@@ -27,6 +28,8 @@ export class EditableMessage {
   type: Message;
   /** Tag of the attributes in this message; 0 when it has none. */
   attributesTag = 0;
+  /** The text that was read or written last of a field that several statements ask for, and where it lies. */
+  readonly lastText = { bytes: EMPTY_BYTES as Uint8Array, at: -1, text: "" };
   private readonly onFirstEdit: (() => void) | undefined;
   /** The changes of one message after the other: most records that are edited are edited alike. */
   private readonly reusedEdits = new MessageEdits();
@@ -116,29 +119,27 @@ export class EditableMessage {
     const changes: [key: string, encoded: Uint8Array, value: OttlValue][] = [];
     for (const [key, value] of map) {
       const encoded = encodedKey(key);
-      const current = this.attribute(key, encoded);
-      const isThere = current !== null || this.hasAttribute(key, encoded);
+      const isThere = this.hasAttribute(key, encoded);
       if (!isWanted(isThere)) continue;
+      const current = isThere ? this.attribute(key, encoded) : null;
       checkStorable(value, current);
       if (!isThere || !sameValue(current, value)) changes.push([key, encoded, value]);
     }
     for (const [key, encoded, value] of changes) this.edit().change(key, encoded, value);
   }
 
-  /** Takes out the attributes whose keys match, or those whose keys do not. */
-  deleteMatching(pattern: Pattern, ifMatching: boolean): void {
-    const isDeleted = (key: string) => pattern.test(key) === ifMatching;
+  /** Takes these out of the attributes. */
+  deleteMatching(matching: MatchingKeys): void {
     if (this.edits !== undefined) {
-      for (const [key] of this.edits.entries()) if (isDeleted(key)) this.edits.change(key, encodedKey(key), DELETED);
+      for (const [key] of this.edits.entries()) if (matching.has(key)) this.edits.change(key, encodedKey(key), DELETED);
     }
     const { bytes } = this;
     this.eachAttribute((start, end) => {
       const at = findField(bytes, start, end, KEY_TAG);
       const size = at < 0 ? 0 : varint(bytes, at);
       const keyStart = at < 0 ? start : after;
-      if (ifMatching && !pattern.mayMatch(bytes, keyStart, keyStart + size)) return;
-      const key = decodeText(bytes, keyStart, keyStart + size);
-      if (isDeleted(key)) this.edit().change(key, encodedKey(key), DELETED);
+      const found = matching.find(bytes, keyStart, keyStart + size);
+      if (found !== undefined) this.edit().change(found.key, found.encoded, DELETED);
     });
   }
 
@@ -216,6 +217,38 @@ export class EditableMessage {
     for (let i = 0; i < count; i++) edits.writeOnce(writer, attributesTag, i);
     if (hasFields) for (const field of fields.values()) writer.copy(field, 0, field.length);
   }
+}
+
+/** The keys that a pattern matches, or those that it does not. */
+export class MatchingKeys {
+  readonly pattern: Pattern;
+  private readonly ifMatching: boolean;
+  private readonly known = new KeyCache((b, start, end) => this.findOut(b, start, end), 256);
+
+  constructor(pattern: Pattern, ifMatching: boolean) {
+    this.pattern = pattern;
+    this.ifMatching = ifMatching;
+  }
+
+  has(key: string): boolean {
+    return this.pattern.test(key) === this.ifMatching;
+  }
+
+  /** The key that these bytes are, if it is one of them: programs have few keys, so most are known. */
+  find(b: Uint8Array, start: number, end: number): MatchingKey | undefined {
+    return this.known.get(b, start, end);
+  }
+
+  private findOut(b: Uint8Array, start: number, end: number): MatchingKey | undefined {
+    if (this.ifMatching && !this.pattern.mayMatch(b, start, end)) return undefined;
+    const key = decodeText(b, start, end);
+    return this.has(key) ? { key, encoded: encodedKey(key) } : undefined;
+  }
+}
+
+interface MatchingKey {
+  readonly key: string;
+  readonly encoded: Uint8Array;
 }
 
 const EMPTY_BYTES = new Uint8Array(0);

@@ -40,8 +40,18 @@ function readBody(message: EditableMessage): OttlValue {
   const bytes = edited ?? message.bytes;
   const at = edited === undefined ? message.find(BODY_TAG) : edited.length === 0 ? -1 : 1;
   if (at < 0) return null;
+  const { lastText } = message;
+  if (lastText.at === at && lastText.bytes === bytes) return lastText.text;
   const size = varint(bytes, at);
-  return readOttlValue(bytes, after, after + size);
+  const value = readOttlValue(bytes, after, after + size);
+  if (typeof value === "string") rememberText(message, bytes, at, value);
+  return value;
+}
+
+function rememberText({ lastText }: EditableMessage, bytes: Uint8Array, at: number, text: string): void {
+  lastText.bytes = bytes;
+  lastText.at = at;
+  lastText.text = text;
 }
 
 function writeBody(message: EditableMessage, value: OttlValue): void {
@@ -53,7 +63,10 @@ function writeBody(message: EditableMessage, value: OttlValue): void {
   scratch.begin(typeof value === "string" ? value.length + 2 : 0);
   writeOttlValue(scratch, value);
   scratch.end();
-  message.edit().fields.set(BODY_FIELD, Buffer.from(scratch.written())); // small ones share a block of memory
+  const written = Buffer.from(scratch.written()); // small ones share a block of memory
+  message.edit().fields.set(BODY_FIELD, written);
+  // Of ASCII the same text would be read. Half a pair of surrogates, for one, comes back as another.
+  if (typeof value === "string" && Buffer.byteLength(value) === value.length) rememberText(message, written, 1, value);
 }
 
 const scratch = new WireWriter(4096);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { readRecords } from "../../../../src/plugin.js";
 import type { ContextName } from "../../../../src/runtime/ottl/paths/context.js";
 import { PATHS } from "../../../../src/runtime/ottl/paths/paths.js";
 import { OttlMessages, OttlTime } from "../../../../src/runtime/ottl/values/value.js";
@@ -7,6 +8,7 @@ import {
   edited,
   evaluate,
   evaluateAfter,
+  logsOf,
   METRICS,
   metricsOf,
   SPAN,
@@ -343,5 +345,41 @@ describe("a path", () => {
     ["set(event_index, 1)", "spanevent", /cannot be set/],
   ] as const)("refuses %s", (statement, context, message) => {
     expect(() => edited(statement, context)).toThrow(message);
+  });
+});
+
+describe("a body that several statements read and write", () => {
+  const read = 'set(attributes["read"], body)';
+
+  it.each([
+    ["was read before", ['set(body, "new")', read], "new"],
+    ["is replaced after it was read", [read, 'set(body, "é")', read, 'set(body, "last")', read], "last"],
+    ["is the same as another record's", ['replace_pattern(body, "^", "x")', read], undefined],
+    [
+      "has half a pair of surrogates",
+      [
+        'set(body, ParseJSON("{\\"a\\":\\"\\\\ud800\\"}")["a"])',
+        'set(attributes["read"], "\ufffd") where body == "\ufffd"',
+      ],
+      "\ufffd",
+    ],
+    ["is no text any more", [read, "set(body, 5)", read], 5n],
+  ])("is what it is after them, when it %s", (_, statements, expected) => {
+    const batch = logsOf(
+      { body: { stringValue: "one" } },
+      { body: { stringValue: "one" } },
+      { body: { stringValue: "two" } },
+    );
+    const bodies: unknown[] = [];
+    const reads: unknown[] = [];
+    readRecords(edited(statements, "log", batch), (record) => {
+      if (record.signal !== "logs") return;
+      bodies.push(record.body);
+      reads.push(record.attributes.get("read"));
+    });
+    if (expected === undefined) expect(reads).toEqual(["xone", "xone", "xtwo"]);
+    else
+      expect(reads.map((one) => (typeof one === "number" ? BigInt(one) : one))).toEqual([expected, expected, expected]);
+    if (typeof expected === "string") expect(bodies).toEqual(reads);
   });
 });
