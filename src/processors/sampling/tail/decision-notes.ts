@@ -67,15 +67,16 @@ export class DecisionNotes {
   }
 
   /**
-   * An entry has come, and goes so many ways; these of its traces were decided before. That is noted again: should the entry
-   * come once more, later decisions on other spans of them must not be taken for theirs. Undefined when its place is
-   * not known, or it has ended.
+   * An entry has come, and goes so many ways; these of its traces were decided before. That is noted, when it comes for the first
+   * time: should it come once more after a restart, later decisions on other spans of them must not be taken for theirs.
+   * Undefined when its place is not known, or it has ended.
    */
   split(position: number | undefined, parts: number, late: readonly NotedDecision[]): SplitEntry | undefined {
     if (position === undefined) return undefined;
     const entry = { position, openParts: parts, comesAgain: false, isGivenUp: false };
     if (this.hasEnded(entry)) return undefined;
-    this.decided(late);
+    const known = this.fates.get(position);
+    this.decided(late.filter(({ id }) => known?.has(id) !== true));
     for (const { id, isSampled } of late) this.setFates(position, [id], isSampled ? "sampled" : "dropped");
     return entry;
   }

@@ -10,7 +10,7 @@ type Noted = number;
 export class EarlierDecisions {
   private readonly firstPosition: number;
   private lastPosition = Number.NEGATIVE_INFINITY;
-  private readonly noted = new Map<string, Noted | readonly Noted[]>();
+  private readonly noted = new Map<string, Noted | Noted[]>();
 
   /** No entry before `firstPosition` comes again. */
   constructor(firstPosition: number) {
@@ -21,9 +21,14 @@ export class EarlierDecisions {
   add(id: string, isSampled: boolean, after: number): void {
     if (after < this.firstPosition) return;
     this.lastPosition = Math.max(this.lastPosition, after);
-    const known = this.noted.get(id);
     const noted = after * 2 + (isSampled ? 1 : 0);
-    this.noted.set(id, known === undefined ? noted : [...listOf(known), noted]);
+    const known = this.noted.get(id);
+    const last = typeof known === "object" ? known.at(-1)! : known;
+    // The same once more says the same of entries up to a later position. A trace may be noted with every request.
+    if (last === undefined || (isSame(last, noted) && typeof known === "number")) this.noted.set(id, noted);
+    else if (typeof known === "number") this.noted.set(id, [known, noted]);
+    else if (isSame(last, noted)) known![known!.length - 1] = noted;
+    else known!.push(noted);
   }
 
   /**
@@ -41,6 +46,10 @@ export class EarlierDecisions {
   isNeededFrom(firstPosition: number): boolean {
     return firstPosition <= this.lastPosition;
   }
+}
+
+function isSame(one: Noted, other: Noted): boolean {
+  return one % 2 === other % 2 && one <= other;
 }
 
 function listOf(noted: Noted | readonly Noted[]): readonly Noted[] {

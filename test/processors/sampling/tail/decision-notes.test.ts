@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Batch, type Delivery, Refusal, readRecords } from "../../../../src/plugin.js";
+import { EarlierDecisions } from "../../../../src/processors/sampling/tail/earlier-decisions.js";
 import { tailSampling } from "../../../../src/processors/sampling/tail/tail-sampling.js";
 import type { EntrySettlement } from "../../../../src/runtime/kit.js";
 import { owed } from "../../../support/deliveries.js";
@@ -46,6 +47,10 @@ class JournalledSampler {
   put(spans: readonly SpanInput[]): void {
     this.entries.push(spanBatch(spans));
     this.hand(this.entries.length - 1);
+  }
+
+  get notes(): number {
+    return this.log.filter((logged) => "note" in logged).length;
   }
 
   commit(): void {
@@ -218,6 +223,33 @@ describe("a sampler behind a journal", () => {
     sampler.crash(0);
     sampler.settle(() => true);
     expect([sampler.arrived.get("late"), sampler.arrived.get("1/late")]).toEqual([1, undefined]);
+  });
+
+  it("notes a late span once, however often it is refused", () => {
+    const sampler = new JournalledSampler();
+    sampler.put([...spansOf(1, 0), ...spansOf(1, 1)]);
+    sampler.clock.advance(WAIT);
+    sampler.settle(() => true);
+    sampler.put([{ trace: traceId(1), span: "00000000000000ff", name: "late" }]);
+    const { notes } = sampler;
+    for (let i = 0; i < 50; i++) sampler.settle(() => false);
+    expect(sampler.notes).toBe(notes);
+    sampler.settle(() => true);
+    expect(sampler.arrived.get("late")).toBe(1);
+  });
+
+  it("knows decisions of earlier runs by the entry, also of a trace that every request has spans of", () => {
+    const earlier = new EarlierDecisions(10);
+    for (let after = 0; after < 300_000; after++) earlier.add("always", after % 100_000 < 50_000, after);
+    earlier.add("once", true, 20);
+    earlier.add("before", true, 9);
+    const fates = (id: string, ...positions: number[]) => positions.map((position) => earlier.fateOf(position, id));
+    expect(fates("always", 10, 49_999, 50_000, 99_999, 100_000, 299_999, 300_000)).toEqual(
+      ["sampled", "sampled", "dropped", "dropped", "sampled", "dropped"].concat([undefined as never]),
+    );
+    expect(fates("once", 10, 20, 21)).toEqual(["sampled", "sampled", "sampled"]);
+    expect(fates("before", 10)).toEqual([undefined]);
+    expect([earlier.isNeededFrom(299_999), earlier.isNeededFrom(300_000)]).toEqual([true, false]);
   });
 
   it("leaves of an entry that is given up what nobody has, however often it was refused, also after restarts", () => {

@@ -51,7 +51,9 @@ describe.each(SIGNALS)("the check of %s without WebAssembly", (signal) => {
 
 /** A field of bytes inside the messages with these numbers. */
 function nested(numbers: readonly number[], bytes: Uint8Array): Uint8Array {
-  return numbers.reduceRight((inner, number) => Uint8Array.from([(number << 3) | 2, inner.length, ...inner]), bytes);
+  let message = bytes;
+  for (const number of numbers.toReversed()) message = Uint8Array.from([(number << 3) | 2, message.length, ...message]);
+  return message;
 }
 
 describe("an id", () => {
