@@ -48,6 +48,11 @@ async function open(path: string): Promise<Page> {
   return watched.page;
 }
 
+function post(path: string, body: object): Promise<Response> {
+  const headers = { authorization: `Bearer ${CONSOLE_TOKEN}`, "content-type": "application/json" };
+  return fetch(`${agent.url}/api/v1${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+}
+
 const rows = (page: Page): Locator => page.locator("tbody tr");
 
 describe.skipIf(!hasBrowser)("the pipelines page", () => {
@@ -173,12 +178,7 @@ describe.skipIf(!hasBrowser)("the failures page", () => {
   });
 
   it("tells what happened to an entry, also before it was replayed", async () => {
-    const answer = await fetch(`${agent.url}/api/v1/dead-letters/replay`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${CONSOLE_TOKEN}`, "content-type": "application/json" },
-      body: JSON.stringify({ ids: [failedId], by: "ann", reason: "again" }),
-    });
-    expect(answer.status).toBe(200);
+    expect((await post("/dead-letters/replay", { ids: [failedId], by: "ann", reason: "again" })).status).toBe(200);
     await until(async () => expect((await deadLetters()).map(({ id }) => id)).toContain(failedId));
     const page = await open(`#/failures/${failedId}`);
     const steps = page.locator(".timeline li");
@@ -214,6 +214,24 @@ describe.skipIf(!hasBrowser)("the audit page", () => {
     await page.getByLabel("Who").fill("nobody of that name");
     await page.getByRole("button", { name: "Filter" }).click();
     await page.getByText("Nobody has changed or revealed anything.").waitFor();
+  });
+});
+
+describe.skipIf(!hasBrowser)("the audit page with much in it", () => {
+  it("shows further records when asked, and says so when they cannot be had", async () => {
+    const asked = 105;
+    for (let n = 0; n < asked; n++) expect((await post("/exporters/otlp_http%2Fgood/retry", {})).status).toBe(200);
+    const page = await open("#/audit?action=retry");
+    await rows(page).first().waitFor();
+    const first = await rows(page).count();
+    expect(first).toBeLessThan(asked);
+    const more = page.getByRole("button", { name: "Load more" });
+    await page.route("**/audit?*cursor=*", (route) => route.fulfill({ status: 500, json: {} }), { times: 1 });
+    await more.click();
+    await page.locator(".problem").waitFor();
+    await more.click();
+    await expect.poll(() => rows(page).count()).toBeGreaterThan(first);
+    await page.locator(".problem").waitFor({ state: "detached" });
   });
 });
 

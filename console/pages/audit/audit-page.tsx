@@ -1,9 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import { AUDITED_ACTIONS } from "../../../src/runtime/contract/operations/audit.js";
-import { get, query } from "../../api/client.js";
+import { type ApiError, get, query } from "../../api/client.js";
 import type { AuditRecord } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
-import { Badge, Empty, Load } from "../../parts/bits.js";
+import { Badge, Empty, Load, Problem } from "../../parts/bits.js";
 import { clockText, countText } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 import { goTo, type Route } from "../../route.js";
@@ -26,7 +26,11 @@ export function AuditPage({ route }: { route: Route }) {
   const asked = { actor, action, since };
   const first = useLoad<AuditPageOf>(`/audit${query(asked)}`);
   const [more, setMore] = useState<AuditPageOf[]>([]);
-  useEffect(() => setMore([]), [first.data]);
+  const [failed, setFailed] = useState<ApiError>();
+  useEffect(() => {
+    setMore([]);
+    setFailed(undefined);
+  }, [first.data]);
   return (
     <>
       <h1>Audit</h1>
@@ -35,15 +39,26 @@ export function AuditPage({ route }: { route: Route }) {
         {(page) => {
           const records = [page, ...more].flatMap((each) => each.records);
           const cursor = (more.at(-1) ?? page).cursor;
-          const loadMore = async () =>
-            setMore([...more, await get<AuditPageOf>(`/audit${query({ ...asked, cursor })}`)]);
+          const loadMore = () =>
+            get<AuditPageOf>(`/audit${query({ ...asked, cursor })}`).then(
+              (next) => {
+                setMore([...more, next]);
+                setFailed(undefined);
+              },
+              (error: unknown) => setFailed(error as ApiError),
+            );
           return (
             <>
               {records.length === 0 ? (
-                <Empty>Nobody has changed or revealed anything.</Empty>
+                <Empty>
+                  {cursor === undefined
+                    ? "Nobody has changed or revealed anything."
+                    : "Nothing that fits among the newest; the older ones were not looked at yet."}
+                </Empty>
               ) : (
                 <AuditTable records={records} />
               )}
+              {failed && <Problem error={failed} part="The audit log" />}
               {cursor !== undefined && (
                 <p>
                   <button type="button" onClick={() => void loadMore()}>

@@ -58,6 +58,9 @@ export function EntryPage({ id }: { id: string }) {
   );
 }
 
+/** What one of a signal is called. */
+const RECORDS: Readonly<Record<string, string>> = { logs: "log record", traces: "span", metrics: "data point" };
+
 function EntryFacts({ entry }: { entry: Entry }) {
   const { failure, source } = entry;
   const text = (value: string) => <Text value={value} max={300} />;
@@ -68,7 +71,7 @@ function EntryFacts({ entry }: { entry: Entry }) {
         ["Pipeline", text(entry.pipeline)],
         [
           "Holds",
-          `${countText(entry.items)} ${entry.signal === "traces" ? "spans" : entry.signal}, ${bytesText(entry.bytes)}`,
+          `${countText(entry.items)} ${RECORDS[entry.signal] ?? "record"}${entry.items === 1 ? "" : "s"}, ${bytesText(entry.bytes)}`,
         ],
         ["Came from", text(`${source.receiver} (${source.transport})`)],
         ["Came in", <Ago key="in" at={entry.enqueuedAt} />],

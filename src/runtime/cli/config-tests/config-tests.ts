@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { ResolvedConfig } from "../../config/resolve/spec.js";
-import { painter, printableJson } from "../../kit/text/terminal.js";
+import { painter, printable, printableJson } from "../../kit/text/terminal.js";
 import type { CommandContext } from "../command.js";
 import { loadFromArguments } from "../load-from-arguments.js";
 import { pluralize } from "../print/text.js";
@@ -70,7 +70,7 @@ async function failuresOf(config: ResolvedConfig, test: ConfigTest): Promise<str
 
 function resultText({ name, failures }: TestResult, out: Output): string {
   const paint = painter(out.colour);
-  if (failures.length === 0) return `${paint("green", "✓")} ${name}\n`;
-  const details = failures.flatMap((failure) => failure.split("\n")).map((line) => `    ${line}\n`);
-  return `${paint("red", "✗")} ${name}\n${details.join("")}`;
+  if (failures.length === 0) return `${paint("green", "✓")} ${printable(name)}\n`;
+  const details = failures.flatMap((failure) => failure.split("\n")).map((line) => `    ${printable(line)}\n`);
+  return `${paint("red", "✗")} ${printable(name)}\n${details.join("")}`;
 }

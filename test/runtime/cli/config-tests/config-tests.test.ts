@@ -80,6 +80,15 @@ tests:
     expect(out).toContain("1 test, 1 failed.");
   });
 
+  it("prints nothing of records and names that a terminal might obey", async () => {
+    const hostile = String.raw`"a \u202e \u009b31m \u2028"`;
+    const { out, code } = await run(
+      `tests: [{name: ${hostile}, input: {logs: [{body: ${hostile}}]}, expect: {exporters: {debug: [{body: b}]}}}]`,
+    );
+    expect([code, out]).toEqual([1, expect.stringContaining("✗ a \\u202e")]);
+    expect(out).not.toMatch(/[\u0080-\u009f\u2028-\u202e]/);
+  });
+
   it("has results for programs, of the tests that are asked for", async () => {
     const tests = `tests: [{name: yes, input: {logs: [a]}, expect: {}}, {name: no, input: {logs: [a]}, expect: {outcome: refused}}]`;
     const { out, code } = await run(tests.replace("name: yes", "name: sure"), "--json", "--filter", "sure");
