@@ -244,6 +244,7 @@ export const ROOMS = [
   },
   { path: "src/receivers/prometheus/exposition/", purpose: "the text formats, read as they come" },
   { path: "src/receivers/prometheus/series/", purpose: "what is kept of series, and their points as OTLP bytes" },
+  { path: "src/receivers/prometheus/discovery/kubernetes/", purpose: "targets that the Kubernetes API knows, by role" },
   { path: "src/receivers/prometheus/discovery/", purpose: "ways to find targets" },
   { path: "src/receivers/otlp/", purpose: "OTLP over HTTP and gRPC: reading, answering, stopping", component: true },
   { path: "src/receivers/otlp/jaeger/", purpose: "spans of Jaeger: its gRPC, and thrift over HTTP and UDP" },

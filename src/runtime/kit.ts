@@ -161,6 +161,7 @@ export { type SmallAnswer, sendSmallRequest } from "./kit/sending/small-request.
 // Kubernetes: lists of its API that are kept up to date.
 
 export { KubernetesApi } from "./kit/kubernetes/api-client.js";
+export { digitsOf, fieldsOf, listOf, type ObjectFields, textOf, textsOf } from "./kit/kubernetes/read-object.js";
 export { type KubernetesObject, WatchedList } from "./kit/kubernetes/watched-list.js";
 
 // OTLP: how requests and answers look over HTTP and gRPC.

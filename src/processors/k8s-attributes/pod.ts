@@ -1,4 +1,4 @@
-import type { KubernetesObject } from "../../runtime/kit.js";
+import { fieldsOf, type KubernetesObject, listOf, type ObjectFields, textOf, textsOf } from "../../runtime/kit.js";
 
 /** What is read of an object of the API: nothing of it is certain but its name. */
 export interface MetadataObject extends KubernetesObject {
@@ -36,16 +36,16 @@ export interface PodContainer {
 
 /** Takes from an object of the API what is needed of it. Whatever is not of the right type is as if it were not there. */
 export function readPod(object: KubernetesObject): Pod {
-  const spec = recordOf((object as { spec?: unknown }).spec);
-  const status = recordOf((object as { status?: unknown }).status);
-  const ips = [status["podIP"], ...listOf(status["podIPs"]).map((each) => recordOf(each)["ip"])];
+  const spec = fieldsOf(object, "spec");
+  const status = fieldsOf(object, "status");
+  const ips = [status["podIP"], ...listOf(status, "podIPs").map((each) => textOf(each, "ip"))];
   return {
     ...readMetadata(object),
-    nodeName: textOf(spec["nodeName"]),
-    hostname: textOf(spec["hostname"]),
+    nodeName: textOf(spec, "nodeName"),
+    hostname: textOf(spec, "hostname"),
     isOnHostNetwork: spec["hostNetwork"] === true,
-    ips: [...new Set(ips.map(textOf).filter((ip) => ip !== ""))],
-    startTime: textOf(status["startTime"]),
+    ips: [...new Set(ips.map((ip) => textOf(ip)).filter((ip) => ip !== ""))],
+    startTime: textOf(status, "startTime"),
     containers: readContainers(spec, status),
   };
 }
@@ -60,22 +60,22 @@ export function readMetadata(object: KubernetesObject): MetadataObject {
       labels: textsOf(labels),
       annotations: textsOf(annotations),
       ownerReferences: listOf(ownerReferences).map((each) => {
-        const { kind, name: owner, uid: ownerUid } = recordOf(each);
+        const { kind, name: owner, uid: ownerUid } = fieldsOf(each);
         return { kind: textOf(kind), name: textOf(owner), uid: textOf(ownerUid) };
       }),
     },
   };
 }
 
-function readContainers(spec: Fields, status: Fields): PodContainer[] {
+function readContainers(spec: ObjectFields, status: ObjectFields): PodContainer[] {
   const kinds = ["initContainer", "container", "ephemeralContainer"];
-  const statuses = kinds.flatMap((kind) => listOf(status[`${kind}Statuses`]).map(recordOf));
+  const statuses = kinds.flatMap((kind) => listOf(status, `${kind}Statuses`).map((each) => fieldsOf(each)));
   return ["containers", "initContainers", "ephemeralContainers"].flatMap((kind) =>
-    listOf(spec[kind]).map((each) => {
-      const { name, image } = recordOf(each);
+    listOf(spec, kind).map((each) => {
+      const { name, image } = fieldsOf(each);
       const found = statuses.find((one) => one["name"] === name) ?? {};
       const restarts = Number(found["restartCount"] ?? 0);
-      const last = recordOf(recordOf(found["lastState"])["terminated"]);
+      const last = fieldsOf(found, "lastState", "terminated");
       const ids = new Map([
         [restarts - 1, idOf(last["containerID"])],
         [restarts, idOf(found["containerID"])],
@@ -88,25 +88,4 @@ function readContainers(spec: Fields, status: Fields): PodContainer[] {
 /** Without the runtime, which is in front: `containerd://...`. */
 function idOf(id: unknown): string {
   return textOf(id).replace(/^[^:]*:\/\//, "");
-}
-
-type Fields = Readonly<Record<string, unknown>>;
-
-function recordOf(value: unknown): Fields {
-  return typeof value === "object" && value !== null ? (value as Fields) : {};
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-function textsOf(value: unknown): Record<string, string> {
-  return Object.fromEntries(Object.entries(recordOf(value)).filter(([, text]) => typeof text === "string")) as Record<
-    string,
-    string
-  >;
 }

@@ -1,9 +1,10 @@
 import { z } from "zod";
-import { unsupported } from "../../../plugin.js";
+import { caseInsensitiveEnum, ignored, section, unsupported } from "../../../plugin.js";
 import { httpUrl } from "../../../runtime/kit.js";
 import { httpClientConfigKeys } from "../http-config.js";
 import { list, prometheusDuration, textMap } from "../schema.js";
 import { DNS_TYPES } from "./dns.js";
+import { KUBERNETES_ROLES } from "./kubernetes/kubernetes.js";
 
 /** A target is a host and a port: scheme and path are keys of the job. */
 export const address = z
@@ -20,7 +21,6 @@ const staticSchema = z.strictObject({
 });
 
 const NOT_BUILT_IN = [
-  "kubernetes",
   "azure",
   "consul",
   "digitalocean",
@@ -89,6 +89,58 @@ const dnsSchema = z
       context.addIssue({ code: "custom", message: `records of type ${type} need a port` });
   });
 
+const role = caseInsensitiveEnum(KUBERNETES_ROLES);
+
+const kubernetesSchema = z
+  .strictObject({
+    role: role.meta({
+      description: "What targets are made of: node, pod, service, endpoints, endpointslice or ingress.",
+    }),
+    api_server: z
+      .union([z.literal(""), httpUrl()])
+      .optional()
+      .meta({ description: "The API server; that of the cluster the agent runs in, unless written." }),
+    kubeconfig_file: unsupported("write api_server, with authorization and tls_config"),
+    namespaces: section(
+      z.strictObject({
+        names: list(z.string().min(1)).meta({ description: "Only objects of these namespaces." }),
+        own_namespace: z
+          .boolean()
+          .default(false)
+          .meta({ description: "Also, or only, those of the namespace that the agent runs in." }),
+      }),
+    )
+      .optional()
+      .meta({ description: "Where to look; everywhere, unless written." }),
+    selectors: list(
+      z.strictObject({
+        role: role.meta({ description: "The objects that it is for." }),
+        label: z.string().default("").meta({ description: "A selector of labels." }),
+        field: z.string().default("").meta({ description: "A selector of fields." }),
+      }),
+    ).meta({ description: "Which objects are asked for." }),
+    attach_metadata: section(
+      z.strictObject({
+        node: z.boolean().default(false).meta({ description: "Add the labels of their nodes to targets." }),
+        namespace: ignored("labels of namespaces are not added to targets"),
+      }),
+    )
+      .optional()
+      .meta({ description: "What is added to targets beside what their role says." }),
+    ...httpClientConfigKeys(),
+  })
+  .superRefine((config, context) => {
+    const credentials = ["basic_auth", "authorization", "bearer_token", "bearer_token_file", "tls_config"] as const;
+    if (config.api_server) return;
+    for (const key of credentials)
+      if (config[key] !== undefined)
+        context.addIssue({
+          code: "custom",
+          path: [key],
+          message: "in the cluster it has the account of its pod: write api_server, too",
+        });
+  });
+
 /** Ways in which a job finds its targets. */
 export function discoveryKeys() {
   const others = NOT_BUILT_IN.map((name) => [
@@ -102,6 +154,7 @@ export function discoveryKeys() {
     file_sd_configs: list(fileSchema).meta({ description: "Targets in files." }),
     http_sd_configs: list(httpSchema).meta({ description: "Targets that a server tells." }),
     dns_sd_configs: list(dnsSchema).meta({ description: "Targets by names of the domain name system." }),
+    kubernetes_sd_configs: list(kubernetesSchema).meta({ description: "Targets that the Kubernetes API knows." }),
     ...(Object.fromEntries(others) as Record<
       `${(typeof NOT_BUILT_IN)[number]}_sd_configs`,
       ReturnType<typeof unsupported>

@@ -5,6 +5,7 @@ import { type Discovery, StaticDiscovery } from "./discovery.js";
 import { DnsDiscovery } from "./dns.js";
 import { FileDiscovery } from "./file.js";
 import { HttpDiscovery } from "./http.js";
+import { KubernetesDiscovery } from "./kubernetes/kubernetes.js";
 import type { DiscoveryServices } from "./polled-discovery.js";
 
 /** All discoveries of a job. `path` is where it is in the config. */
@@ -31,6 +32,19 @@ export async function createDiscoveries(
   for (const [index, config] of job.http_sd_configs.entries()) {
     const client = await ScrapeHttpClient.create(config, [...path, "http_sd_configs", String(index)]);
     discoveries.push(new HttpDiscovery(config.url, client, config.refresh_interval, services));
+  }
+  for (const [index, config] of job.kubernetes_sd_configs.entries()) {
+    const { role, api_server: apiServer, namespaces, selectors, attach_metadata: attached } = config;
+    const client = apiServer
+      ? await ScrapeHttpClient.create(config, [...path, "kubernetes_sd_configs", String(index)])
+      : undefined;
+    const settings = {
+      ...{ role, client, selectors, apiServer: apiServer ? String(apiServer) : undefined },
+      namespaces: namespaces?.names ?? [],
+      ownNamespace: namespaces?.own_namespace ?? false,
+      attachesNodes: attached?.node ?? false,
+    };
+    discoveries.push(new KubernetesDiscovery(settings, services));
   }
   return discoveries;
 }

@@ -9,7 +9,15 @@ export interface KubernetesApiSettings {
   readonly apiServer?: string | undefined;
   readonly tokenFile?: string | undefined;
   readonly caFile?: string | undefined;
+  /** Makes requests in another way, with credentials of its own. */
+  readonly request?: KubernetesRequest;
 }
+
+type KubernetesRequest = (
+  url: URL,
+  headers: Readonly<Record<string, string>>,
+  abort: AbortSignal,
+) => Promise<IncomingMessage>;
 
 const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 
@@ -29,8 +37,10 @@ export class KubernetesApi {
   private readonly url: string | undefined;
   private readonly tokenFile: string | undefined;
   private readonly caFile: string | undefined;
+  private readonly request: KubernetesRequest | undefined;
 
-  constructor({ apiServer, tokenFile, caFile }: KubernetesApiSettings) {
+  constructor({ apiServer, tokenFile, caFile, request }: KubernetesApiSettings) {
+    this.request = request;
     const isInCluster = apiServer === undefined;
     this.url = apiServer?.replace(/\/$/, "") ?? inClusterUrl();
     this.tokenFile = tokenFile ?? (isInCluster ? join(SERVICE_ACCOUNT, "token") : undefined);
@@ -68,7 +78,9 @@ export class KubernetesApi {
     const url = new URL(`${this.url}${path}`);
     const [token, ca] = await Promise.all([readIfAny(this.tokenFile), readIfAny(this.caFile)]);
     const headers = { accept: "application/json", ...(token && { authorization: `Bearer ${token.trim()}` }) };
-    const response = await send(url, { headers, signal: abort, ...(ca && { ca }) });
+    const response = this.request
+      ? await this.request(url, headers, abort)
+      : await send(url, { headers, signal: abort, ...(ca && { ca }) });
     const { statusCode: status = 0 } = response;
     if (status === 200) return response;
     const said = messageOf(await textOf(response).catch(() => ""));

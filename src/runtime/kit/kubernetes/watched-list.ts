@@ -160,8 +160,11 @@ export class WatchedList<Item extends KubernetesObject> {
   }
 
   private itemsOf(page: ListPage<unknown>): Item[] {
-    if (!Array.isArray(page?.items ?? [])) throw new KubernetesApiError(0, NO_LIST);
-    return (page?.items ?? []).map((object) => this.read(object));
+    const { metadata, items = [] } = page ?? {};
+    // An empty list would be the end of all that is known: only one that says of itself that it is a list counts.
+    if (typeof metadata !== "object" || metadata === null || !Array.isArray(items ?? []))
+      throw new KubernetesApiError(0, NO_LIST);
+    return (items ?? []).map((object) => this.read(object));
   }
 
   private read(object: unknown): Item {

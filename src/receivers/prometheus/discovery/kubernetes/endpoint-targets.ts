@@ -1,0 +1,141 @@
+import { digitsOf, fieldsOf, type KubernetesObject, listOf, textOf } from "../../../../runtime/kit.js";
+import type { Labels } from "../../relabel.js";
+import { hostPort, type MetaLabels, metadataLabels, metaLabels, targetAt } from "./labels.js";
+import { containersOf, type NodeLabels, podLabels, portLabels } from "./pod-targets.js";
+
+/** What endpoints are described with. */
+export interface EndpointSurroundings {
+  pod(namespace: string, name: string): KubernetesObject | undefined;
+  service(namespace: string, name: string): KubernetesObject | undefined;
+  readonly nodeLabels: NodeLabels;
+}
+
+/** One address with one port, as either kind of list has it. */
+interface EndpointPort {
+  readonly address: string;
+  readonly port: string;
+  readonly labels: MetaLabels;
+  readonly target: unknown;
+  readonly nodeName: string;
+}
+
+/** The targets of an Endpoints object. */
+export function endpointsTargets(endpoints: KubernetesObject, around: EndpointSurroundings): Labels[] {
+  const all = listOf(endpoints, "subsets").flatMap((subset) =>
+    [
+      ["addresses", "true"],
+      ["notReadyAddresses", "false"],
+    ].flatMap(([list, ready]) =>
+      listOf(subset, list!).flatMap((address) =>
+        listOf(subset, "ports").map((port): EndpointPort => {
+          const target = fieldsOf(address, "targetRef");
+          const nodeName = textOf(address, "nodeName");
+          return {
+            address: textOf(address, "ip"),
+            port: digitsOf(port, "port"),
+            target,
+            nodeName,
+            labels: metaLabels({
+              endpoint_ready: ready!,
+              endpoint_port_name: textOf(port, "name"),
+              endpoint_port_protocol: textOf(port, "protocol"),
+              endpoint_hostname: textOf(address, "hostname"),
+              endpoint_node_name: nodeName,
+              endpoint_address_target_kind: textOf(target, "kind"),
+              endpoint_address_target_name: textOf(target, "name"),
+            }),
+          };
+        }),
+      ),
+    ),
+  );
+  return targetsOfAll(endpoints, "endpoints", endpoints.metadata.name, all, around);
+}
+
+/** The targets of an EndpointSlice. */
+export function endpointSliceTargets(slice: KubernetesObject, around: EndpointSurroundings): Labels[] {
+  const all = listOf(slice, "endpoints").flatMap((endpoint) =>
+    listOf(endpoint, "addresses").flatMap((address) =>
+      listOf(slice, "ports").map((port): EndpointPort => {
+        const target = fieldsOf(endpoint, "targetRef");
+        const nodeName = textOf(endpoint, "nodeName");
+        const conditions = fieldsOf(endpoint, "conditions");
+        const said = (name: string) => (typeof conditions[name] === "boolean" ? String(conditions[name]) : "");
+        return {
+          address: textOf(address),
+          port: digitsOf(port, "port"),
+          target,
+          nodeName,
+          labels: metaLabels({
+            endpointslice_address_type: textOf(slice, "addressType"),
+            endpointslice_port: digitsOf(port, "port"),
+            endpointslice_port_name: textOf(port, "name"),
+            endpointslice_port_protocol: textOf(port, "protocol"),
+            endpointslice_port_app_protocol: textOf(port, "appProtocol"),
+            endpointslice_endpoint_conditions_ready: said("ready"),
+            endpointslice_endpoint_conditions_serving: said("serving"),
+            endpointslice_endpoint_conditions_terminating: said("terminating"),
+            endpointslice_endpoint_hostname: textOf(endpoint, "hostname"),
+            endpointslice_endpoint_node_name: nodeName,
+            endpointslice_endpoint_zone: textOf(endpoint, "zone"),
+            endpointslice_address_target_kind: textOf(target, "kind"),
+            endpointslice_address_target_name: textOf(target, "name"),
+          }),
+        };
+      }),
+    ),
+  );
+  const service = textOf(slice, "metadata", "labels", "kubernetes.io/service-name");
+  return targetsOfAll(slice, "endpointslice", service, all, around);
+}
+
+/** Those of the list, and the other ports of the pods behind it, as Prometheus finds them. */
+function targetsOfAll(
+  object: KubernetesObject,
+  kind: string,
+  serviceName: string,
+  all: readonly EndpointPort[],
+  around: EndpointSurroundings,
+): Labels[] {
+  const namespace = textOf(object, "metadata", "namespace");
+  const service = serviceName === "" ? undefined : around.service(namespace, serviceName);
+  const shared = { ...metadataLabels(object, kind), ...(service && metadataLabels(service, "service")) };
+  const seen = new Map<KubernetesObject, Set<string>>();
+  const targets: Labels[] = [];
+  for (const { address, port, labels, target, nodeName } of all) {
+    if (address === "") continue;
+    const pod = textOf(target, "kind") === "Pod" ? around.pod(namespace, textOf(target, "name")) : undefined;
+    const node = around.nodeLabels(nodeName || textOf(pod, "spec", "nodeName"));
+    const at = hostPort(address, port);
+    if (pod === undefined) {
+      targets.push(targetAt(at, shared, labels, node));
+      continue;
+    }
+    const ports = seen.get(pod) ?? new Set();
+    seen.set(pod, ports.add(port));
+    targets.push(targetAt(at, shared, labels, node, podLabels(pod), labelsOfPort(pod, port)));
+  }
+  for (const [pod, ports] of seen) {
+    const node = around.nodeLabels(textOf(pod, "spec", "nodeName"));
+    for (const container of containersOf(pod)) {
+      for (const each of listOf(container.fields, "ports")) {
+        const number = digitsOf(each, "containerPort");
+        const ip = textOf(pod, "status", "podIP");
+        if (ports.has(number) || ip === "") continue;
+        ports.add(number);
+        const own = [podLabels(pod), container.labels, portLabels(each)];
+        targets.push(targetAt(hostPort(ip, number), shared, node, ...own));
+      }
+    }
+  }
+  return targets;
+}
+
+/** Of the container that has the port. */
+function labelsOfPort(pod: KubernetesObject, port: string): MetaLabels {
+  for (const container of containersOf(pod)) {
+    const found = listOf(container.fields, "ports").find((each) => digitsOf(each, "containerPort") === port);
+    if (found !== undefined) return { ...container.labels, ...portLabels(found) };
+  }
+  return {};
+}
