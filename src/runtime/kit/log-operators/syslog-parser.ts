@@ -31,9 +31,17 @@ const FACILITIES = [
   ...Array.from({ length: 8 }, (_, i) => `local${i}`),
 ];
 
-const RFC5424_TIME = parseGoLayout("2006-01-02T15:04:05.999999999Z07:00");
-const RFC5424_SECONDS = parseGoLayout("2006-01-02T15:04:05Z07:00");
-const RFC3164_TIME = parseGoLayout("Jan _2 15:04:05");
+/** Read when the first message is: while modules are loaded, those of OTTL may not be there yet. */
+const layouts = once(() => ({
+  rfc5424: parseGoLayout("2006-01-02T15:04:05.999999999Z07:00"),
+  rfc5424Seconds: parseGoLayout("2006-01-02T15:04:05Z07:00"),
+  rfc3164: parseGoLayout("Jan _2 15:04:05"),
+}));
+
+function once<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
+}
 
 const RFC5424_HEADER = compilePattern(
   "(?s)^(?P<version>[1-9][0-9]{0,2}) (?P<time>-|\\S+) (?P<host>\\S{1,255}) (?P<app>\\S{1,48}) (?P<proc>\\S{1,128}) (?P<msg>\\S{1,32}) (?P<rest>.*)$",
@@ -90,7 +98,7 @@ export class SyslogParser extends ParserOperator {
     values.version = BigInt(header.version!);
     const { time = "-" } = header;
     if (time !== "-") {
-      const layout = time.includes(".") ? RFC5424_TIME : RFC5424_SECONDS;
+      const layout = time.includes(".") ? layouts().rfc5424 : layouts().rfc5424Seconds;
       this.time = parseTime(layout, time, undefined, 0n).nanos;
     }
     for (const [name, field] of [
@@ -112,7 +120,7 @@ export class SyslogParser extends ParserOperator {
     if (header === undefined) throw new Error("the message is not of RFC 3164");
     const { location } = this.syslog;
     const now = BigInt(Date.now()) * 1_000_000n;
-    this.time = parseTime(RFC3164_TIME, header.time!, location === "UTC" ? undefined : location, now).nanos;
+    this.time = parseTime(layouts().rfc3164, header.time!, location === "UTC" ? undefined : location, now).nanos;
     values.hostname = header.host!;
     const tag = RFC3164_TAG.groups(header.rest ?? "");
     if (tag !== undefined) values.appname = tag.app!;
