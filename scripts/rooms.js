@@ -285,6 +285,7 @@ export const ROOMS = [
   { path: "src/processors/sampling/tail/", purpose: "of whole traces" },
   { path: "src/processors/transform/", purpose: "OTTL statements", component: true },
   { path: "src/processors/metrics-transform/", purpose: "renames, merges and changes metrics", component: true },
+  { path: "src/processors/temporality/", purpose: "cumulative metrics as deltas, and back", component: true },
   {
     path: "src/processors/versioning/",
     purpose:

@@ -373,10 +373,10 @@ export {
 } from "./ottl/compile/run.js";
 export {
   AGGREGATIONS,
-  type Aggregation as MetricAggregationName,
+  type Aggregation,
   aggregatePoints,
 } from "./ottl/functions/metric/aggregate.js";
-export { kindOf as metricKind, pointsOf as metricPoints } from "./ottl/functions/metric/metric-tree.js";
+export { kindOf, pointsOf } from "./ottl/functions/metric/metric-tree.js";
 export {
   CONTEXT_SHAPES,
   CONTEXT_SIGNALS,

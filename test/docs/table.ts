@@ -75,6 +75,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/webhook.md", by: namesKeys("webhook", "sentry") },
   { page: "docs/service-graph.md", by: namesKeys("service_graph") },
   { page: "docs/span-metrics.md", by: namesKeys("span_metrics", "spanmetrics") },
+  { page: "docs/temporality.md", by: namesKeys("cumulative_to_delta", "delta_to_cumulative") },
   { page: "docs/versioning.md", runs: ["js"], by: versioning },
   { page: "docs/zipkin.md", by: namesKeys("zipkin") },
 ];

@@ -85,6 +85,8 @@ const TABLE: Readonly<Record<string, readonly [string, ProcessorConformanceOptio
     ["finds nothing to do", { config: { actions: [{ key: "absent", action: "delete" }] } }],
   ],
   resource: [["edits", { config: { attributes: [{ key: "service.name", value: "x", action: "upsert" }] } }]],
+  cumulative_to_delta: [["leaves first points out", { config: {}, records: "drops" }]],
+  delta_to_cumulative: [["adds up", { config: {}, records: "drops" }]],
   metrics_transform: [
     [
       "labels",

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { AGGREGATIONS, compilePattern, type MetricAggregationName, type Pattern } from "../../runtime/kit.js";
+import { AGGREGATIONS, type Aggregation, compilePattern, type Pattern } from "../../runtime/kit.js";
 
 /** Which metrics, and which of their points, something is done to. */
 export interface MetricFilter {
@@ -18,7 +18,7 @@ export interface MetricOperation {
   readonly labelValue: string;
   readonly labelSet: ReadonlySet<string>;
   readonly aggregatedValues: ReadonlySet<string>;
-  readonly aggregation: MetricAggregationName;
+  readonly aggregation: Aggregation;
   readonly newValues: ReadonlyMap<string, string>;
   readonly scale: number;
 }
@@ -28,7 +28,7 @@ export interface MetricTransform {
   readonly action: "insert" | "update" | "combine" | "group";
   readonly newName: string;
   readonly groupLabels: Readonly<Record<string, string>>;
-  readonly aggregation: MetricAggregationName;
+  readonly aggregation: Aggregation;
   readonly submatchCase: "lower" | "upper" | "";
   readonly operations: readonly MetricOperation[];
 }

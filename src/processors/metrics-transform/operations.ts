@@ -1,5 +1,5 @@
 import type { Tree } from "../../plugin.js";
-import { aggregatePoints, metricKind, metricPoints } from "../../runtime/kit.js";
+import { aggregatePoints, kindOf, pointsOf } from "../../runtime/kit.js";
 import type { MetricFilter, MetricOperation, MetricTransform } from "./config.js";
 
 /** Whether the points of a metric, or one of them at least, are meant. */
@@ -15,7 +15,7 @@ export function matchesPoint({ labels }: MetricFilter, point: Tree): boolean {
  */
 export function transformMetric(metric: Tree, transform: MetricTransform): Tree | undefined {
   const { filter, action, newName, operations } = transform;
-  const isWhole = action !== "update" || metricPoints(metric).every((point) => matchesPoint(filter, point));
+  const isWhole = action !== "update" || pointsOf(metric).every((point) => matchesPoint(filter, point));
   let result = metric;
   if (newName !== "" && isWhole && action !== "combine")
     result = { ...result, name: expandName(filter, newName, nameOf(metric)) };
@@ -23,7 +23,7 @@ export function transformMetric(metric: Tree, transform: MetricTransform): Tree 
     if (NEEDS_ALL.has(operation.action) && !isWhole) continue;
     result = applyOperation(result, operation, filter);
   }
-  return metricPoints(metric).length === 0 || metricPoints(result).length > 0 ? result : undefined;
+  return pointsOf(metric).length === 0 || pointsOf(result).length > 0 ? result : undefined;
 }
 
 const NEEDS_ALL: ReadonlySet<MetricOperation["action"]> = new Set([
@@ -94,10 +94,10 @@ const NO_LABEL = "\u0000";
 
 /** A point that becomes undefined is left out. */
 export function mapPoints(metric: Tree, change: (point: Tree) => Tree | undefined): Tree {
-  const kind = metricKind(metric);
+  const kind = kindOf(metric);
   if (kind === undefined) return metric;
   const data = metric[kind] as Tree;
-  return { ...metric, [kind]: { ...data, dataPoints: metricPoints(metric).flatMap((point) => change(point) ?? []) } };
+  return { ...metric, [kind]: { ...data, dataPoints: pointsOf(metric).flatMap((point) => change(point) ?? []) } };
 }
 
 function attributesOf(point: Tree): Tree[] {

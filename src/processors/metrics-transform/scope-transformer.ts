@@ -1,5 +1,5 @@
 import type { Tree } from "../../plugin.js";
-import { aggregatePoints, metricKind, metricPoints } from "../../runtime/kit.js";
+import { aggregatePoints, kindOf, pointsOf } from "../../runtime/kit.js";
 import type { MetricFilter, MetricTransform } from "./config.js";
 import { ListedMetric } from "./listed-metric.js";
 import { mapPoints, matchesPoint, nameOf, setLabel, submatches, transformMetric } from "./operations.js";
@@ -66,8 +66,8 @@ export class ScopeTransformer {
         labels.reduce((labelled, [key, value]) => setLabel(labelled, key, value), point),
       );
     });
-    const points = parts.flatMap((part) => metricPoints(part));
-    const kind = metricKind(parts[0]!)!;
+    const points = parts.flatMap((part) => pointsOf(part));
+    const kind = kindOf(parts[0]!)!;
     const all = { ...parts[0]!, name: newName, [kind]: { ...(parts[0]![kind] as Tree), dataPoints: points } };
     const result = transformMetric(aggregatePoints(all, aggregation, undefined) ?? all, transform);
     if (result !== undefined) this.append(result);
@@ -90,7 +90,7 @@ export class ScopeTransformer {
     for (const metric of matched) {
       if (filter.labels.size === 0) continue;
       const rest = mapPoints(metric.tree, (point) => (matchesPoint(filter, point) ? undefined : point));
-      if (metricPoints(rest).length === 0) continue;
+      if (pointsOf(rest).length === 0) continue;
       metric.tree = rest;
       gone.delete(metric);
     }
@@ -109,7 +109,7 @@ const NO_BYTES = new Uint8Array(0);
 function isMatched(filter: MetricFilter, metric: ListedMetric): boolean {
   const isNamed = filter.pattern === undefined ? metric.name === filter.name : filter.pattern.test(metric.name);
   if (!isNamed || filter.labels.size === 0) return isNamed;
-  const points = metricPoints(metric.tree);
+  const points = pointsOf(metric.tree);
   return points.length === 0 || points.some((point) => matchesPoint(filter, point));
 }
 
@@ -122,7 +122,7 @@ function onlyMatching(metric: Tree, filter: MetricFilter): Tree {
 /** Why metrics cannot become one; undefined when they can. */
 function whyNotOne(metrics: readonly Tree[]): string | undefined {
   const [first] = metrics as [Tree];
-  if (metrics.some((metric) => metricKind(metric) === "summary")) return "summaries cannot be combined";
+  if (metrics.some((metric) => kindOf(metric) === "summary")) return "summaries cannot be combined";
   for (const metric of metrics) {
     const names = `${nameOf(first)} and ${nameOf(metric)}`;
     for (const [what, read] of Object.entries(ALIKE)) {
@@ -132,13 +132,13 @@ function whyNotOne(metrics: readonly Tree[]): string | undefined {
   return undefined;
 }
 
-const dataOf = (metric: Tree) => (metric[metricKind(metric) ?? "gauge"] ?? {}) as Tree;
+const dataOf = (metric: Tree) => (metric[kindOf(metric) ?? "gauge"] ?? {}) as Tree;
 
 const ALIKE: Readonly<Record<string, (metric: Tree) => unknown>> = {
-  types: metricKind,
+  types: kindOf,
   units: (metric) => metric["unit"] ?? "",
   attributes: (metric) => {
-    const keys = metricPoints(metric).flatMap((point) => (point["attributes"] as Tree[] | undefined) ?? []);
+    const keys = pointsOf(metric).flatMap((point) => (point["attributes"] as Tree[] | undefined) ?? []);
     return [...new Set(keys.map(({ key }) => key))].sort().join("\u0000");
   },
   temporalities: (metric) => dataOf(metric)["aggregationTemporality"] ?? 0,

@@ -41,7 +41,9 @@ export const prometheusReceiverSchema = z
     start_time_metric_regex: ignored("start times come from the target where it tells them, else from what was seen"),
     buffer_period: ignored("what was scraped is handed in at once"),
     buffer_count: ignored("what was scraped is handed in at once"),
-    target_allocator: unsupported("let the rule hashmod of relabel_configs divide the targets among agents"),
+    target_allocator: ignored(
+      "its targets are not asked for: write them as jobs, and let the rule hashmod of relabel_configs divide them among agents",
+    ),
     api_server: unsupported("the admin API tells what runs"),
     ignore_metadata: ignored("types are needed for the right kind of metric"),
   })

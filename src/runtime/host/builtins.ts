@@ -254,6 +254,16 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "processor",
+    types: ["cumulative_to_delta", "cumulativetodelta"],
+    load: async () => (await import("../../processors/temporality/cumulative-to-delta.js")).cumulativeToDelta,
+  },
+  {
+    kind: "processor",
+    types: ["delta_to_cumulative", "deltatocumulative"],
+    load: async () => (await import("../../processors/temporality/delta-to-cumulative.js")).deltaToCumulative,
+  },
+  {
+    kind: "processor",
     types: ["spanmetrics"],
     load: async () => (await import("../../connectors/spans/span-metrics/span-metrics.js")).spanMetricsProcessor,
   },

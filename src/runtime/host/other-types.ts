@@ -175,8 +175,8 @@ const ELSEWHERE: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
     purefb rabbitmq receivercreator redfish redis riak saphana skywalking snmp snowflake solace splunkenterprise splunkhec
     sqlquery sqlserver sshcheck statsd stef syslog systemd tcpcheck tcplog tlscheck udplog vcenter vcr wavefront
     webhookevent windowseventlog windowsperfcounters windowsservice yanggrpc zookeeper`),
-  processor: words(`awsecsattributes cardinalityguardian coralogix cumulativetodelta datadog datadogsemantics
-    deltatocumulative dynamicsampling experimentalmetricsgeneration genainormalizer interval isolationforest
+  processor: words(`awsecsattributes cardinalityguardian coralogix datadog datadogsemantics
+    dynamicsampling experimentalmetricsgeneration genainormalizer interval isolationforest
     logdedup metricsgeneration metricstarttime spanpruning sumologic unroll`),
   exporter: words(`alertmanager alibabacloudlogservice awsemf awskinesis awss3 azureblob azuredataexplorer azuremonitor
     bmchelix cassandra clickhouse dataset doris elasticsearch f5cloud faro googlecloud googlecloudpubsub googlecloudstorage

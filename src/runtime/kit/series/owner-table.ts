@@ -10,6 +10,11 @@ const MAX_OWNERS = 100_000;
 export class OwnerTable<Owner extends { readonly id: number }> {
   private table = new ByteTable();
   private owners: Owner[] = [];
+  private readonly maxOwners: number;
+
+  constructor(maxOwners = MAX_OWNERS) {
+    this.maxOwners = maxOwners;
+  }
 
   /** The owner of these bytes under a parent (0: none), or undefined. */
   find(parent: number, b: Uint8Array, start: number, end: number): Owner | undefined {
@@ -18,7 +23,7 @@ export class OwnerTable<Owner extends { readonly id: number }> {
   }
 
   add(parent: number, b: Uint8Array, start: number, end: number, owner: Owner): Owner {
-    if (this.table.size >= MAX_OWNERS) {
+    if (this.table.size >= this.maxOwners) {
       this.table = new ByteTable();
       this.owners = [];
     }

@@ -1,0 +1,63 @@
+import { z } from "zod";
+import { defineProcessor, duration } from "../../plugin.js";
+import { droppedPoints } from "./cumulative-to-delta.js";
+import { type TemporalityRules, temporalityProcessor } from "./temporality-walk.js";
+
+interface DeltaToCumulativeConfig {
+  readonly maxStaleMs: number;
+  readonly maxStreams: number;
+}
+
+const schema = z
+  .strictObject({
+    max_stale: duration()
+      .default(300_000)
+      .meta({ description: "A series without new points for so long is forgotten." }),
+    max_streams: z.number().min(0).default(0).meta({
+      description: "Series that are kept, a million if it is 0 or more; points of others are left out and counted.",
+    }),
+  })
+  .transform(({ max_stale, max_streams }): DeltaToCumulativeConfig => {
+    return { maxStaleMs: max_stale, maxStreams: max_streams === 0 ? MAX_STREAMS : Math.min(max_streams, MAX_STREAMS) };
+  });
+
+const MAX_STREAMS = 1_000_000;
+
+/**
+ * Adds deltas up. Points that are not newer than the last one of their series cannot be told from what was added already, and
+ * are left out.
+ */
+export const deltaToCumulative = defineProcessor<DeltaToCumulativeConfig>({
+  type: "delta_to_cumulative",
+  aliases: ["deltatocumulative"],
+  summary: "Turns deltas of sums and histograms into cumulative ones.",
+  signals: ["metrics"],
+  schema,
+  create({ maxStaleMs, maxStreams }, { clock, metrics, logger, id }) {
+    const rules: TemporalityRules = {
+      from: 1,
+      to: 2,
+      isWanted: () => true,
+      first({ start, time, value }) {
+        const since = start === 0n ? time : start;
+        return { state: { start: since, time, value }, out: { start: since, time, value } };
+      },
+      next(state, { start, time, value }) {
+        if (time <= state.time || (start !== 0n && start < state.start)) return undefined;
+        const total = state.value.plus(value);
+        // Other bounds: what was added up so far ends here, and another count begins.
+        if (total === undefined) Object.assign(state, { start: start === 0n ? state.time : start, value });
+        else state.value = total;
+        state.time = time;
+        return { start: state.start, time, value: state.value };
+      },
+      undo(state, before, _handedOn, isLast) {
+        if (isLast) Object.assign(state, before); // else the points behind have it, and what comes again is left out
+      },
+    };
+    const onDropped = droppedPoints("deltatocumulative", { clock, metrics, logger, id });
+    return temporalityProcessor(rules, { maxSeries: maxStreams, expireAfterMs: maxStaleMs, onDropped }, () =>
+      clock.now(),
+    );
+  },
+});

@@ -1,0 +1,154 @@
+import type { PointReader, WireWriter } from "../../runtime/kit.js";
+import { combine, type PointValue, writeCount, writeSum } from "./point-value.js";
+
+/** Counts of buckets, of which the first has the number `offset`. */
+interface Buckets {
+  readonly offset: number;
+  readonly counts: readonly number[];
+}
+
+/** As many as OpenTelemetry's SDKs have. */
+const MAX_BUCKETS = 160;
+
+/** An exponential histogram. Those of different scales are brought to the coarser one before anything else. */
+export class ExponentialValue implements PointValue {
+  readonly count: number;
+  readonly sum: number | undefined;
+  readonly scale: number;
+  readonly zeroCount: number;
+  readonly zeroThreshold: number;
+  readonly positive: Buckets;
+  readonly negative: Buckets;
+
+  constructor(fields: Omit<ExponentialValue, keyof PointValue | "atScale">) {
+    this.count = fields.count;
+    this.sum = fields.sum;
+    this.scale = fields.scale;
+    this.zeroCount = fields.zeroCount;
+    this.zeroThreshold = fields.zeroThreshold;
+    this.positive = fields.positive;
+    this.negative = fields.negative;
+  }
+
+  static of(point: PointReader): ExponentialValue {
+    const { count, sum, hasSum, scale, zeroCount, zeroThreshold, positive, negative } = point;
+    const copy = ({ offset, counts }: Buckets): Buckets => ({ offset, counts: [...counts] });
+    const sides = { positive: copy(positive), negative: copy(negative) };
+    return new ExponentialValue({ count, sum: hasSum ? sum : undefined, scale, zeroCount, zeroThreshold, ...sides });
+  }
+
+  plus(other: PointValue): PointValue | undefined {
+    if (!(other instanceof ExponentialValue) || other.zeroThreshold !== this.zeroThreshold) return undefined;
+    let scale = Math.min(this.scale, other.scale);
+    for (;;) {
+      const [a, b] = [this.atScale(scale), other.atScale(scale)];
+      const positive = added(a.positive, b.positive, 1);
+      const negative = added(a.negative, b.negative, 1);
+      if (positive.counts.length <= MAX_BUCKETS && negative.counts.length <= MAX_BUCKETS) {
+        const { zeroThreshold } = this;
+        const zeroCount = a.zeroCount + b.zeroCount;
+        const sum = combine(a.sum, b.sum, 1);
+        return new ExponentialValue({
+          count: a.count + b.count,
+          sum,
+          scale,
+          zeroCount,
+          zeroThreshold,
+          positive,
+          negative,
+        });
+      }
+      scale--;
+    }
+  }
+
+  minus(other: PointValue): PointValue | undefined {
+    if (!(other instanceof ExponentialValue) || other.zeroThreshold !== this.zeroThreshold) return undefined;
+    if (this.count < other.count || this.zeroCount < other.zeroCount) return undefined;
+    const scale = Math.min(this.scale, other.scale);
+    const [a, b] = [this.atScale(scale), other.atScale(scale)];
+    const positive = added(a.positive, b.positive, -1);
+    const negative = added(a.negative, b.negative, -1);
+    if ([...positive.counts, ...negative.counts].some((count) => count < 0)) return undefined;
+    const { zeroThreshold } = this;
+    const zeroCount = a.zeroCount - b.zeroCount;
+    const sum = combine(a.sum, b.sum, -1);
+    return new ExponentialValue({ count: a.count - b.count, sum, scale, zeroCount, zeroThreshold, positive, negative });
+  }
+
+  write(out: WireWriter): void {
+    out.byte(33);
+    writeCount(out, this.count);
+    writeSum(out, this.sum);
+    out.byte(48);
+    out.varint(zigzag(this.scale));
+    out.byte(57);
+    writeCount(out, this.zeroCount);
+    writeBuckets(out, 66, this.positive);
+    writeBuckets(out, 74, this.negative);
+    if (this.zeroThreshold === 0) return;
+    out.byte(113);
+    out.double(this.zeroThreshold);
+  }
+
+  private atScale(scale: number): ExponentialValue {
+    const by = this.scale - scale;
+    if (by === 0) return this;
+    return new ExponentialValue({
+      ...this,
+      scale,
+      positive: coarser(this.positive, by),
+      negative: coarser(this.negative, by),
+    });
+  }
+}
+
+/** Each 2^by buckets as one. */
+function coarser({ offset, counts }: Buckets, by: number): Buckets {
+  if (counts.length === 0) return { offset: offset >> by, counts };
+  const first = offset >> by;
+  const last = (offset + counts.length - 1) >> by;
+  const merged = new Array<number>(last - first + 1).fill(0);
+  for (const [i, count] of counts.entries()) merged[((offset + i) >> by) - first]! += count;
+  return { offset: first, counts: merged };
+}
+
+/** Buckets without counts at either end are left out, so that what is far from where the counts are needs no room. */
+function added(one: Buckets, other: Buckets, sign: 1 | -1): Buckets {
+  const [a, b] = [trimmed(one), trimmed(other)];
+  if (b.counts.length === 0) return a;
+  const offset = a.counts.length === 0 ? b.offset : Math.min(a.offset, b.offset);
+  const end = Math.max(a.counts.length === 0 ? offset : a.offset + a.counts.length, b.offset + b.counts.length);
+  if (end - offset > MAX_SPAN) return { offset, counts: new Array<number>(MAX_SPAN).fill(sign) };
+  const counts = new Array<number>(end - offset).fill(0);
+  for (const [i, count] of a.counts.entries()) counts[a.offset - offset + i]! += count;
+  for (const [i, count] of b.counts.entries()) counts[b.offset - offset + i]! += sign * count;
+  return trimmed({ offset, counts });
+}
+
+/** Whoever adds more than this together finds it too long at this scale; whoever takes one from the other, not alike. */
+const MAX_SPAN = 100_000;
+
+function trimmed({ offset, counts }: Buckets): Buckets {
+  const first = counts.findIndex((count) => count !== 0);
+  if (first < 0) return { offset: 0, counts: [] };
+  const last = counts.findLastIndex((count) => count !== 0);
+  return { offset: offset + first, counts: counts.slice(first, last + 1) };
+}
+
+function writeBuckets(out: WireWriter, tag: number, { offset, counts }: Buckets): void {
+  if (counts.length === 0) return;
+  out.byte(tag);
+  out.begin(counts.length + 8);
+  out.byte(8);
+  out.varint(zigzag(offset));
+  out.byte(18);
+  out.begin(counts.length);
+  for (const count of counts) out.varintOfHalves(count >>> 0, Math.floor(count / 4294967296));
+  out.end();
+  out.end();
+}
+
+function zigzag(value: number): number {
+  return ((value << 1) ^ (value >> 31)) >>> 0;
+}

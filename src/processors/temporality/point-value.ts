@@ -1,0 +1,129 @@
+import type { PointReader, WireWriter } from "../../runtime/kit.js";
+
+/** What a point has counted. Values never change: arithmetic gives new ones. */
+export interface PointValue {
+  /** The sum of both; undefined when they cannot be added, as with other bounds. */
+  plus(other: PointValue): PointValue | undefined;
+  /** What is left without the other; undefined when that is more, or of another form. */
+  minus(other: PointValue): PointValue | undefined;
+  /** Writes the fields of the point that say it. */
+  write(out: WireWriter): void;
+}
+
+/** Tags of the fields that `write` writes, and of those that say nothing of another value (min, max), with the start's. */
+export const REPLACED_TAGS = {
+  sum: new Set([17, 33, 49]),
+  histogram: new Set([17, 33, 41, 49, 50, 57, 58, 89, 97]),
+  exponentialHistogram: new Set([17, 33, 41, 48, 57, 66, 74, 97, 105, 113]),
+} as const;
+
+export type ConvertedKind = keyof typeof REPLACED_TAGS;
+
+export class IntegerValue implements PointValue {
+  readonly value: bigint;
+
+  constructor(value: bigint) {
+    this.value = value;
+  }
+
+  plus(other: PointValue): PointValue | undefined {
+    return other instanceof IntegerValue ? new IntegerValue(BigInt.asIntN(64, this.value + other.value)) : undefined;
+  }
+
+  minus(other: PointValue): PointValue | undefined {
+    if (!(other instanceof IntegerValue) || this.value < other.value) return undefined;
+    return new IntegerValue(this.value - other.value);
+  }
+
+  write(out: WireWriter): void {
+    out.byte(49);
+    out.fixed64(this.value);
+  }
+}
+
+export class DoubleNumber implements PointValue {
+  readonly value: number;
+
+  constructor(value: number) {
+    this.value = value;
+  }
+
+  plus(other: PointValue): PointValue | undefined {
+    return other instanceof DoubleNumber ? new DoubleNumber(this.value + other.value) : undefined;
+  }
+
+  minus(other: PointValue): PointValue | undefined {
+    if (!(other instanceof DoubleNumber) || this.value < other.value) return undefined;
+    return new DoubleNumber(this.value - other.value);
+  }
+
+  write(out: WireWriter): void {
+    out.byte(33);
+    out.double(this.value);
+  }
+}
+
+/** A histogram with bounds. */
+export class HistogramValue implements PointValue {
+  readonly count: number;
+  /** Undefined: it says none. */
+  readonly sum: number | undefined;
+  readonly bounds: readonly number[];
+  readonly counts: readonly number[];
+
+  constructor(count: number, sum: number | undefined, bounds: readonly number[], counts: readonly number[]) {
+    this.count = count;
+    this.sum = sum;
+    this.bounds = bounds;
+    this.counts = counts;
+  }
+
+  static of({ count, sum, hasSum, bounds, counts }: PointReader): HistogramValue {
+    return new HistogramValue(count, hasSum ? sum : undefined, [...bounds], [...counts]);
+  }
+
+  plus(other: PointValue): PointValue | undefined {
+    if (!this.isAlike(other)) return undefined;
+    const counts = this.counts.map((count, i) => count + other.counts[i]!);
+    return new HistogramValue(this.count + other.count, combine(this.sum, other.sum, 1), this.bounds, counts);
+  }
+
+  minus(other: PointValue): PointValue | undefined {
+    if (!this.isAlike(other) || this.count < other.count) return undefined;
+    const counts = this.counts.map((count, i) => count - other.counts[i]!);
+    if (counts.some((count) => count < 0)) return undefined;
+    return new HistogramValue(this.count - other.count, combine(this.sum, other.sum, -1), this.bounds, counts);
+  }
+
+  write(out: WireWriter): void {
+    out.byte(33);
+    writeCount(out, this.count);
+    writeSum(out, this.sum);
+    out.byte(50);
+    out.varint(this.counts.length * 8);
+    for (const count of this.counts) writeCount(out, count);
+    out.byte(58);
+    out.varint(this.bounds.length * 8);
+    for (const bound of this.bounds) out.double(bound);
+  }
+
+  private isAlike(other: PointValue): other is HistogramValue {
+    if (!(other instanceof HistogramValue) || other.counts.length !== this.counts.length) return false;
+    return other.bounds.length === this.bounds.length && this.bounds.every((bound, i) => bound === other.bounds[i]);
+  }
+}
+
+/** One sum without the other: a histogram that says none once says none at all. */
+export function combine(one: number | undefined, other: number | undefined, sign: 1 | -1): number | undefined {
+  return one === undefined || other === undefined ? undefined : one + sign * other;
+}
+
+export function writeCount(out: WireWriter, value: number): void {
+  out.fixed64OfHalves(value >>> 0, Math.floor(value / 4294967296));
+}
+
+export function writeSum(out: WireWriter, sum: number | undefined): void {
+  if (sum === undefined) return;
+  out.byte(41);
+  out.double(sum);
+}

@@ -1,0 +1,266 @@
+import { type Batch, type Delivery, type Processor, statefulProcessor } from "../../plugin.js";
+import {
+  after,
+  DROP,
+  decodeText,
+  findField,
+  fixed32,
+  KEEP,
+  message,
+  nextOwnerId,
+  OWNER_TAG,
+  OwnerTable,
+  PointReader,
+  type RecordVisitor,
+  RecordWalk,
+  SeriesTable,
+  skip,
+  type Verdict,
+  varint,
+  type WireWriter,
+} from "../../runtime/kit.js";
+import { ExponentialValue } from "./exponential-value.js";
+import {
+  type ConvertedKind,
+  DoubleNumber,
+  HistogramValue,
+  IntegerValue,
+  type PointValue,
+  REPLACED_TAGS,
+} from "./point-value.js";
+
+/** A metric whose points may be converted. */
+export interface ConvertedMetric {
+  readonly name: string;
+  readonly kind: ConvertedKind;
+  readonly isMonotonic: boolean;
+}
+
+/** What is known of a series. */
+export interface SeriesState {
+  /** Nanoseconds: since when it counts, and the time of its last point. */
+  start: bigint;
+  time: bigint;
+  value: PointValue;
+}
+
+export interface SeriesPoint {
+  readonly start: bigint;
+  readonly time: bigint;
+  readonly value: PointValue;
+}
+
+export interface TemporalityRules {
+  /** The temporality that is converted, and what it becomes: 1 delta, 2 cumulative. */
+  readonly from: 1 | 2;
+  readonly to: 1 | 2;
+  isWanted(metric: ConvertedMetric): boolean;
+  /** A point of a series that is not known: the state it makes, and what is handed on in its place, if anything is. */
+  first(point: SeriesPoint): { readonly state: SeriesState; readonly out: SeriesPoint | undefined };
+  /** Changes the state, and gives what is handed on in the point's place; undefined: nothing, as it is not newer. */
+  next(state: SeriesState, point: SeriesPoint): SeriesPoint | undefined;
+  /** What was handed on was refused, and comes again. `isLast`: no point came since; `before` is the state it had found. */
+  undo(state: SeriesState, before: SeriesState, handedOn: PointValue, isLast: boolean): void;
+}
+
+export interface TemporalitySettings {
+  readonly maxSeries: number;
+  readonly expireAfterMs: number;
+  /** Told of points that are left out, and why. */
+  readonly onDropped: (reason: string) => void;
+}
+
+/**
+ * A processor that keeps the last value of every series. What it has handed on and was refused is taken back: its sender
+ * sends it again.
+ */
+export function temporalityProcessor(
+  rules: TemporalityRules,
+  settings: TemporalitySettings,
+  now: () => number,
+): Processor {
+  return statefulProcessor((out) => {
+    const walk = new TemporalityWalk(rules, settings);
+    return {
+      next(delivery: Delivery) {
+        const { batch, undo } = walk.convert(delivery.batch, now());
+        if (batch === delivery.batch) return out.next(delivery);
+        if (batch.count === 0) return delivery.accept();
+        out.next(delivery.with(batch).observe((outcome) => outcome.ok || undo()));
+      },
+    };
+  });
+}
+
+const MAX_OWNERS = 2_000_000;
+const KINDS: Readonly<Record<number, ConvertedKind>> = { 58: "sum", 74: "histogram", 82: "exponentialHistogram" };
+const TEMPORALITY_TAG = 16;
+const MONOTONIC_TAG = 24;
+
+class TemporalityWalk implements RecordVisitor {
+  private readonly rules: TemporalityRules;
+  private readonly settings: TemporalitySettings;
+  private readonly owners = new OwnerTable<{ readonly id: number }>(MAX_OWNERS);
+  private readonly table: SeriesTable<SeriesState>;
+  private readonly reader = new PointReader();
+  private undos: (() => void)[] = [];
+  private now = 0;
+  // The metric that is being read.
+  private dataSerial = 0;
+  private kind: ConvertedKind | undefined;
+  private owner = 0;
+
+  constructor(rules: TemporalityRules, settings: TemporalitySettings) {
+    this.rules = rules;
+    this.settings = settings;
+    const { maxSeries, expireAfterMs } = settings;
+    this.table = new SeriesTable({ maxSeries, expireAfterMs });
+  }
+
+  convert(batch: Batch, now: number): { readonly batch: Batch; readonly undo: () => void } {
+    this.now = now;
+    this.dataSerial = 0;
+    this.undos = [];
+    const result = new RecordWalk(batch).run(this);
+    const { undos } = this;
+    this.table.sweep(now, SWEEP_KEYS);
+    const undo = () => {
+      for (const one of undos.reverse()) one();
+    };
+    return { batch: result, undo };
+  }
+
+  visit(walk: RecordWalk, start: number, end: number): Verdict {
+    if (walk.serials[3] !== this.dataSerial) this.enterMetric(walk);
+    const { kind } = this;
+    if (kind === undefined) return KEEP;
+    walk.editFrame(3, this);
+    const b = walk.bytes;
+    this.reader.read(b, start, end, walk.frames[3]!.tag);
+    // It ends the series for whoever adds deltas up, too; among deltas it would say nothing.
+    if (this.reader.hasNoValue) return this.rules.to === 2 ? KEEP : this.drop("no_value");
+    const point = this.pointOf(b, start, end, kind);
+    if (point.value instanceof DoubleNumber && Number.isNaN(point.value.value)) return KEEP;
+    const out = this.converted(point);
+    if (out === undefined) return DROP;
+    const writer = walk.beginRecord();
+    copyOtherFields(writer, b, start, end, REPLACED_TAGS[kind]);
+    writer.byte(17);
+    writer.fixed64(out.start);
+    out.value.write(writer);
+    walk.endRecord();
+    return KEEP;
+  }
+
+  /** The data of a metric says its new temporality when its points are through. */
+  apply(out: WireWriter, start: number): void {
+    const at = findField(out.bytes, start, out.length, TEMPORALITY_TAG);
+    out.bytes[at] = this.rules.to;
+  }
+
+  private converted(point: SeriesPoint): SeriesPoint | undefined {
+    const { bytes, start, end } = this.reader.attributes;
+    const state = this.table.find(this.owner, bytes, start, end, this.now);
+    if (state === undefined) return this.firstOf(point, bytes, start, end);
+    const before = { ...state };
+    const out = this.rules.next(state, point);
+    if (out === undefined) {
+      this.drop("out_of_order");
+      return undefined;
+    }
+    const { time, value } = state;
+    this.undos.push(() => this.rules.undo(state, before, out.value, state.time === time && state.value === value));
+    return out;
+  }
+
+  private firstOf(point: SeriesPoint, b: Uint8Array, start: number, end: number): SeriesPoint | undefined {
+    const { state, out } = this.rules.first(point);
+    const { owner } = this;
+    if (this.table.add(owner, b, start, end, this.now, state) === undefined) {
+      this.drop("max_series");
+      return undefined;
+    }
+    if (out === undefined) this.drop("initial");
+    else {
+      const key = b.slice(start, end);
+      const { time } = state;
+      this.undos.push(() => {
+        if (state.time === time) this.table.delete(owner, key, 0, key.length);
+      });
+    }
+    return out;
+  }
+
+  private drop(reason: string): typeof DROP {
+    this.settings.onDropped(reason);
+    return DROP;
+  }
+
+  private enterMetric({ bytes: b, frames, serials }: RecordWalk): void {
+    this.dataSerial = serials[3]!;
+    const [resource, scope, metric, data] = frames as [Range, Range, Range, Range & { readonly tag: number }];
+    const kind = KINDS[data.tag];
+    this.kind = undefined;
+    if (kind === undefined || numberAt(b, data, TEMPORALITY_TAG) !== this.rules.from) return;
+    const [nameStart, nameEnd] = message(b, metric.start, metric.end, 10);
+    const name = decodeText(b, nameStart, nameEnd);
+    const isMonotonic = kind !== "sum" || numberAt(b, data, MONOTONIC_TAG) === 1;
+    if (!this.rules.isWanted({ name, kind, isMonotonic })) return;
+    this.kind = kind;
+    const resourceId = this.ownerOf(0, b, message(b, resource.start, resource.end, OWNER_TAG));
+    const scopeId = this.ownerOf(resourceId, b, message(b, scope.start, scope.end, OWNER_TAG));
+    const metricId = this.ownerOf(scopeId, b, [nameStart, nameEnd]);
+    this.owner = this.ownerOf(metricId + data.tag / 128, b, message(b, metric.start, metric.end, 26));
+  }
+
+  private ownerOf(parent: number, b: Uint8Array, [start, end]: readonly [number, number]): number {
+    const known = this.owners.find(parent, b, start, end);
+    return (known ?? this.owners.add(parent, b, start, end, { id: nextOwnerId() })).id;
+  }
+
+  private pointOf(b: Uint8Array, start: number, end: number, kind: ConvertedKind): SeriesPoint {
+    let [from, time] = [0n, 0n];
+    let value: PointValue | undefined;
+    for (let p = start; p < end; ) {
+      const tag = varint(b, p);
+      const at = after;
+      p = skip(b, at, tag);
+      if (tag === 17) from = unsigned(b, at);
+      else if (tag === 25) time = unsigned(b, at);
+      else if (tag === 49 && kind === "sum") value = new IntegerValue(BigInt.asIntN(64, unsigned(b, at)));
+    }
+    if (kind === "histogram") value = HistogramValue.of(this.reader);
+    else if (kind === "exponentialHistogram") value = ExponentialValue.of(this.reader);
+    return { start: from, time, value: value ?? new DoubleNumber(this.reader.value) };
+  }
+}
+
+/** Keys that are looked at with each batch for what has expired. */
+const SWEEP_KEYS = 1000;
+
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+function numberAt(b: Uint8Array, { start, end }: Range, tag: number): number {
+  const at = findField(b, start, end, tag);
+  return at < 0 ? 0 : varint(b, at);
+}
+
+function unsigned(b: Uint8Array, at: number): bigint {
+  return (BigInt(fixed32(b, at + 4)) << 32n) | BigInt(fixed32(b, at));
+}
+
+function copyOtherFields(out: WireWriter, b: Uint8Array, start: number, end: number, left: ReadonlySet<number>): void {
+  let copied = start;
+  for (let p = start; p < end; ) {
+    const at = p;
+    const tag = varint(b, p);
+    p = skip(b, after, tag);
+    if (!left.has(tag)) continue;
+    out.copy(b, copied, at);
+    copied = p;
+  }
+  out.copy(b, copied, end);
+}
