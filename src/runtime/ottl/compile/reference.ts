@@ -3,6 +3,7 @@ import { FUNCTIONS } from "../functions/table.js";
 import { CONTEXT_SIGNALS, CONTEXTS } from "../paths/context.js";
 import { ENUMS } from "../paths/enums.js";
 import { PATHS } from "../paths/paths.js";
+import { DIFFERENCES, type OttlDifference } from "./differences.js";
 
 /** docs/ottl-functions.md: all functions and paths, from the tables that the compiler uses. */
 export function ottlReference(): string {
@@ -12,6 +13,12 @@ export function ottlReference(): string {
     "# OTTL: functions and paths",
     "Made from the code by `node scripts/ottl-reference.js`; do not edit.",
     "Arguments in square brackets may be left out, and all may be given by name: `Substring(body, start = 0, length = 5)`. Types in capital letters must be literals. `path` and `map path` are what is changed; `pattern` is a regular expression of RE2, `glob` has `*` and `?`, and `converter` is the name of a converter such as `SHA256`.",
+    "## All functions",
+    "The Collector has all of them, under these names and with these arguments.",
+    functionTable(specs),
+    "## What differs from the Collector",
+    "Compared with contrib 0.160 on its own tests, documentation and function tables and on random arguments. What is refused here is refused with the config, before the start. Limits and what goes beyond single values are in [ottl.md](ottl.md#coming-from-the-collector).",
+    differenceTable(DIFFERENCES),
     "## Editors",
     ...specs.filter(isEditor).map(functionText),
     "## Converters",
@@ -20,6 +27,27 @@ export function ottlReference(): string {
     'Each may also be written with the name of its context in front: `log.body` for `body`. Maps and lists take keys: `attributes["a"]["b"][0]`.',
     ...CONTEXTS.map(contextText),
   ].join("\n\n")}\n`;
+}
+
+function functionTable(specs: readonly FunctionSpec[]): string {
+  const rows = specs.map((spec) => {
+    const contexts = spec.contexts?.join(", ") ?? "all";
+    return `| [\`${signature(spec)}\`](#${spec.name.toLowerCase()}) | ${spec.returns || "-"} | ${contexts} |`;
+  });
+  return ["| function | gives | contexts |", "|---|---|---|", ...rows].join("\n");
+}
+
+function differenceTable(differences: readonly OttlDifference[]): string {
+  const rows = differences.map(
+    ({ what, example, there, here }) =>
+      `| ${what} | \`${example.replaceAll("|", "\\|")}\` | ${there} | ${hereText(here)} |`,
+  );
+  return ["| what | example | Collector | here |", "|---|---|---|---|", ...rows].join("\n");
+}
+
+function hereText(here: OttlDifference["here"]): string {
+  if ("refused" in here) return `refused: ${here.refused}`;
+  return "fails" in here ? `fails: ${here.fails}` : `\`${here.gives ?? "nil"}\``;
 }
 
 function functionText(spec: FunctionSpec): string {

@@ -6,6 +6,13 @@ export const MORE_CONVERTERS: readonly (readonly [expression: string, value: unk
   ['UnixSeconds(Time("04 wrzesień 2024", "%d %B %Y", "", "pl"))', 1_725_408_000n],
   ['FormatTime(Time("2023-05-26T12:34:56+02:00", "%Y-%m-%dT%H:%M:%S%z"), "%H %Z")', "12 +0200"],
   ['Format("%08.3f|%+d|%.3s", [7, 1.5, 7])', "%!f(int64=     007)|%!d(float64=+1.5)|%!s(int64=007)"],
+  ['Format("%5v|%-3v|%w", [[1, "a"], ["b"], [1]])', "[    1     a]|[b  ]|%!w([]interface {}=[1])"],
+  ['Format("%U %t", [0x0102, 0x01])', "[U+0001 U+0002] [%!t(uint8=1)]"],
+  [
+    'Format("%6.2f|%08f|%e|%#v", ["operation", true, Duration("1s"), Duration("1s")])',
+    "%!f(string=    op)|%!f(bool=0000true)|%!e(time.Duration=1000000000)|1000000000",
+  ],
+  ['FormatTime(Unix(0), "%H%")', "00%"],
   ['Decode("häß", "us-ascii")', "häß"],
   ['Decode(0x41004200, "utf16")', "AB"],
   ["All([1, 2, 3], (_, v) => v > 0)", true],

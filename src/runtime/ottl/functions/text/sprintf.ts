@@ -102,17 +102,25 @@ class Formatter {
 function formatValue(verb: string, value: OttlValue, written: Spec): string {
   const spec = typeof value === "bigint" ? withoutZeros(written) : written;
   if (verb === "T") return padded(goType(value), spec);
-  if (Array.isArray(value) && verb !== "v")
+  if (Array.isArray(value) && !isOfWholes(verb, spec))
     return `[${joinTexts(
       value.map((item) => formatValue(verb, item, spec)),
       " ",
     )}]`;
-  if (value instanceof Uint8Array && !(value instanceof OttlId) && verb === "d")
-    return `[${[...value].map((byte) => formatValue(verb, BigInt(byte), spec)).join(" ")}]`;
+  if (value instanceof Uint8Array && !(value instanceof OttlId) && !TEXT_VERBS.has(verb) && !isOfWholes(verb, spec))
+    return `[${[...value].map((byte) => formatValue(verb, BigInt(byte), spec).replace("(int64=", "(uint8=")).join(" ")}]`;
   const text = formatVerb(verb, value, spec);
   if (text === undefined)
     return value === null ? `%!${verb}(<nil>)` : `%!${verb}(${goType(value)}=${unfittingText(value, spec)})`;
   return padded(text, spec);
+}
+
+/** Verbs of texts, which bytes are to them. */
+const TEXT_VERBS = new Set(["s", "q", "x", "X", "v"]);
+
+/** What is written of a list as a whole, and not of its items one by one. */
+function isOfWholes(verb: string, { flags }: Spec): boolean {
+  return verb === "p" || verb === "w" || (verb === "v" && flags.includes("#"));
 }
 
 /** An integer with a precision has zeros from that, and is not filled up with more. */
@@ -124,7 +132,9 @@ function withoutZeros(spec: Spec): Spec {
 function unfittingText(value: OttlValue, spec: Spec): string {
   if (typeof value === "bigint") return padded(integerText("d", value, spec)!, spec);
   if (typeof value === "number") return padded(formatDouble("g", value, spec.flags, spec.precision)!, spec);
-  return goText(value);
+  if (value instanceof OttlDuration) return padded(integerText("d", value.nanos, withoutZeros(spec))!, spec);
+  if (typeof value === "string") return padded(stringText("s", value, spec)!, spec);
+  return typeof value === "boolean" ? padded(String(value), spec) : goText(value);
 }
 
 function padded(text: string, { width = 0, flags }: Spec): string {
@@ -146,7 +156,7 @@ function formatVerb(verb: string, value: OttlValue, spec: Spec): string | undefi
   if (value instanceof OttlId) return stringText(verb, goText(value), spec);
   if (typeof value === "string" || value instanceof Uint8Array) return stringText(verb, value, spec);
   if (value instanceof OttlDuration && verb !== "s") return integerText(verb, value.nanos, spec);
-  return verb === "s" && value !== null ? goText(value) : undefined;
+  return verb === "s" && value !== null ? stringText("s", goText(value), spec) : undefined;
 }
 
 /** %v: numbers keep their sign and precision. */
@@ -236,6 +246,7 @@ function signOf(negative: boolean, flags: string): string {
 
 /** %#v. */
 function goSyntax(value: OttlValue): string {
+  if (value instanceof OttlDuration) return String(value.nanos);
   if (typeof value === "string") return `"${escaped(value, '"', false)}"`;
   if (Array.isArray(value)) return `[]interface {}{${joinTexts(value.map(goSyntax), ", ")}}`;
   return goText(value);

@@ -100,7 +100,7 @@ export function parseLayout(format: string): LayoutPart[] {
   if (/(^|[^.,])%[Lfs]/.test(format)) throw new OttlError("%L, %f and %s stand behind a point or comma, as in %S.%L");
   if (/\d/.test(format)) throw new OttlError("a format has directives such as %Y, and no digits");
   const layout = format.replace(/%(.?)/gs, (whole, directive: string) => {
-    const meaning = DIRECTIVES[directive];
+    const meaning = directive === "" ? "%" : DIRECTIVES[directive];
     if (meaning === undefined) throw new OttlError(`no such directive: ${whole}`);
     return meaning;
   });

@@ -1,0 +1,157 @@
+import type { ContextName } from "../paths/context.js";
+
+/**
+ * Where the language gives something else than the Collector's (contrib 0.160), on purpose. The page of functions shows the
+ * list, and a test holds each entry to what it says of us.
+ */
+export interface OttlDifference {
+  readonly what: string;
+  /** A value to try, or with `isCondition` a condition. */
+  readonly example: string;
+  readonly context?: ContextName;
+  readonly isCondition?: true;
+  /** What the Collector answers. */
+  readonly there: string;
+  /** What is given here, or why it is refused with the config (`refused`), or why it fails on a record (`fails`). */
+  readonly here:
+    | { readonly gives: string | bigint | boolean | null }
+    | { readonly refused: string }
+    | { readonly fails: string };
+}
+
+const FAILS_ON_RECORDS = "fails on every record";
+
+export const DIFFERENCES: readonly OttlDifference[] = [
+  {
+    what: "Ids are written in hex.",
+    example: "String(span_id)",
+    there: "a list of numbers, `[1,2,3,4,5,6,7,8]`",
+    here: { gives: "0102030405060708" },
+  },
+  {
+    what: "Ids compare with bytes, also by order, and are stored in attributes as bytes.",
+    example: "span_id >= 0x0102030405060708",
+    isCondition: true,
+    there: "false; `set` of an id into an attribute fails",
+    here: { gives: true },
+  },
+  {
+    what: "`Format` writes maps and lists of a record as it writes others.",
+    example: 'Format("%v", [attributes["map"]])',
+    there: "addresses in memory",
+    here: { gives: "map[inner:map[deep:found] n:1]" },
+  },
+  {
+    what: "Escapes that Go refuses stand for themselves: a pattern needs no second backslash.",
+    example: 'IsMatch("7", "\\d")',
+    there: "refused",
+    here: { gives: true },
+  },
+  {
+    what: "What can never work is refused with the config.",
+    example: 'Base64Encode("a", "base-64")',
+    there: FAILS_ON_RECORDS,
+    here: { refused: "the variant is one of" },
+  },
+  {
+    what: "A pattern without a named group extracts nothing.",
+    example: 'ExtractPatterns(body, "[a-z]+")',
+    there: FAILS_ON_RECORDS,
+    here: { refused: "no named group" },
+  },
+  {
+    what: "The mapping of severities is written out.",
+    example: 'ParseSeverity("error", attributes)',
+    there: FAILS_ON_RECORDS,
+    here: { refused: "must be written out" },
+  },
+  {
+    what: "An XPath is checked with the config, and must pick nodes.",
+    example: 'GetXML("<a/>", "hello world")',
+    there: "nothing, the end of the XPath is ignored",
+    here: { refused: "not a valid XPath" },
+  },
+  {
+    what: "A list with maps can be written out.",
+    example: 'SliceToMap([{"k": "a", "v": 1}], ["k"], ["v"])["a"]',
+    there: "refused",
+    here: { gives: 1n },
+  },
+  {
+    what: "A question about the type of a literal has an answer.",
+    example: "IsBool(42)",
+    there: "refused",
+    here: { gives: false },
+  },
+  {
+    what: "Where a double is asked for, an integer will do.",
+    example: "Log(1) == 0",
+    isCondition: true,
+    there: "the same, but refused by `scale_metric(2)` and `extract_percentile_metric(95)`",
+    here: { gives: true },
+  },
+  {
+    what: "A value may stand in parentheses.",
+    example: '("a")',
+    there: "refused",
+    here: { gives: "a" },
+  },
+  {
+    what: "Lists of a data point take an index.",
+    example: "explicit_bounds == nil",
+    context: "datapoint",
+    isCondition: true,
+    there: "the same, but refused with an index, as in `bucket_counts[0]`",
+    here: { gives: true },
+  },
+  {
+    what: "`IsRootSpan` can be asked of the span of an event.",
+    example: "IsRootSpan()",
+    context: "spanevent",
+    isCondition: true,
+    there: "not there in the context spanevent",
+    here: { gives: false },
+  },
+  {
+    what: "The original of a URL is what was written.",
+    example: 'URL("http://H/ü")["url.original"]',
+    there: "`http://H/%C3%BC`",
+    here: { gives: "http://H/ü" },
+  },
+  {
+    what: "A client that is no browser is called by the name it gives itself.",
+    example: 'UserAgent("kube-probe/1.27")["user_agent.name"]',
+    there: "`Other`, unless it is well known",
+    here: { gives: "kube-probe" },
+  },
+  {
+    what: "`Decode` knows the encodings and names of the Encoding Standard, not those of IBM.",
+    example: 'Decode("a", "ibm850")',
+    there: "known, and aliases such as `sjis` and `cp1252` not",
+    here: { refused: "no such encoding" },
+  },
+  {
+    what: "Fractions of a second stand behind the seconds.",
+    example: 'FormatTime(time, "%s")',
+    there: "`999999999`",
+    here: { refused: "stand behind a point" },
+  },
+  {
+    what: "A nil value may be given to a lambda, and come out of it.",
+    example: "MapEach([nil], (_, v) => v)[0]",
+    there: FAILS_ON_RECORDS,
+    here: { gives: null },
+  },
+  {
+    what: "A key is a string or an integer.",
+    example: "attributes[0.5]",
+    there: FAILS_ON_RECORDS,
+    here: { refused: "is no key" },
+  },
+  {
+    what: "Addresses of clients are not kept.",
+    example: "otelcol.client.addr",
+    there: "the address",
+    here: { gives: null },
+  },
+];
