@@ -1,11 +1,35 @@
 import { z } from "zod";
+import { deprecated } from "../../plugin.js";
 import { grpcClientKeys } from "../../runtime/kit.js";
 
 const { compression, ...keys } = grpcClientKeys();
 
+const UNDER_TLS = "write it under tls";
+
+/** Where the configs of its time have what belongs to TLS. */
+const oldTlsKeys = {
+  insecure: deprecated(z.boolean().optional(), UNDER_TLS),
+  insecure_skip_verify: deprecated(z.boolean().optional(), UNDER_TLS),
+  ca_file: deprecated(z.string().optional(), UNDER_TLS),
+  cert_file: deprecated(z.string().optional(), UNDER_TLS),
+  key_file: deprecated(z.string().optional(), UNDER_TLS),
+  server_name_override: deprecated(z.string().optional(), UNDER_TLS),
+};
+
 export const jaegerExporterSchema = z.strictObject({
   ...keys,
   compression: compression.unwrap().default("none").meta({ description: "How messages are sent; Jaeger takes gzip." }),
+  ...oldTlsKeys,
 });
 
 export type JaegerExporterConfig = z.infer<typeof jaegerExporterSchema>;
+
+/** The keys of a gRPC client, with what stands at its old place where it is today. What is under `tls` counts first. */
+export function clientConfig(config: JaegerExporterConfig) {
+  const names = Object.keys(oldTlsKeys) as (keyof typeof oldTlsKeys)[];
+  const old = Object.fromEntries(
+    names.filter((name) => config[name] !== undefined).map((name) => [name, config[name]]),
+  );
+  if (Object.keys(old).length === 0) return config;
+  return { ...config, tls: keys.tls.parse({ ...old, ...config.tls }) };
+}

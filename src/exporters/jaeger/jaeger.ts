@@ -16,7 +16,7 @@ import {
   sendEach,
   toRefusal,
 } from "../../runtime/kit.js";
-import { type JaegerExporterConfig, jaegerExporterSchema } from "./config.js";
+import { clientConfig, type JaegerExporterConfig, jaegerExporterSchema } from "./config.js";
 import { PostSpans, postSpansOf } from "./post-spans.js";
 
 /** Sends spans to Jaeger's own port, as the exporter did that the Collector has removed. */
@@ -32,7 +32,7 @@ class JaegerExporter implements Exporter {
   private readonly client: GrpcClient;
 
   constructor(config: JaegerExporterConfig, context: ExporterContext) {
-    this.client = new GrpcClient(config, context);
+    this.client = new GrpcClient(clientConfig(config), context);
   }
 
   get metadataKeys(): readonly string[] {
