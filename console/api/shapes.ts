@@ -24,6 +24,7 @@ export interface Exporter {
   readonly queue: Amount & {
     readonly enabled: boolean;
     readonly inFlight: number;
+    readonly retries?: { readonly entries: number; readonly nextAt: Time };
     readonly writeError?: { readonly code: string; readonly message: string };
   };
   readonly deadLetters: Amount;

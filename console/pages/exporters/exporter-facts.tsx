@@ -27,6 +27,7 @@ export function ExporterFacts({ exporter }: { exporter: Exporter }) {
         rows={[
           ["Breaker", <BreakerFact key="breaker" breaker={breaker} />],
           ["Queue", <QueueFact key="queue" exporter={exporter} />],
+          ...(queue.retries === undefined ? [] : ([["Retries", retriesText(queue.retries)]] as const)),
           [
             "Dead letters",
             deadLetters.entries === 0 ? (
@@ -86,6 +87,12 @@ function QueueFact({ exporter: { id, queue } }: { exporter: Exporter }): Compone
       <QueueHistory exporter={id} bytes={queue.bytes} />
     </>
   );
+}
+
+function retriesText({ entries, nextAt }: NonNullable<Exporter["queue"]["retries"]>): string {
+  const left = toMs(nextAt) - Date.now();
+  const when = left > 0 ? `is due in ${durationText(left)}` : "is due";
+  return `${countText(entries)} ${entries === 1 ? "entry waits for its" : "entries wait for their"} retry, the next ${when}`;
 }
 
 function ErrorFact({ error }: { error: NonNullable<Exporter["lastError"]> }) {

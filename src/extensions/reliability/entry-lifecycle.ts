@@ -207,6 +207,11 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     return this.backlog.waitingRetries;
   }
 
+  /** Milliseconds until the next of them. */
+  get nextRetryIn(): number | undefined {
+    return this.backlog.nextRetryIn;
+  }
+
   dropOldest(cause: DeadLetterCause): Promise<boolean> {
     return this.scheduler.dropOldest(cause);
   }

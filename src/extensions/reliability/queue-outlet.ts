@@ -155,7 +155,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
 
   status(): ExporterStatus {
     const { id, replayRate } = this;
-    const { scheduler, policy } = this.lifecycle;
+    const { scheduler, policy, waitingRetries, nextRetryIn } = this.lifecycle;
     const { paused, inFlight } = scheduler;
     const { recent, breaker, holds } = policy;
     const { state, forced, since, waitMs } = breaker;
@@ -165,6 +165,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
     return exporterStatus({
       ...{ id, stats, paused, inFlight, recent, isDown, refused, replayRate },
       breaker: { state, forced, since, ...(waitMs !== undefined && { probeAt: now + waitMs }) },
+      ...(nextRetryIn !== undefined && { retries: { entries: waitingRetries, nextAt: now + nextRetryIn } }),
       health: this.settings.health,
       now,
     });

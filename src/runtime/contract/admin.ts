@@ -106,6 +106,8 @@ export interface ExporterStatus {
     readonly bytes: number;
     readonly inFlight: number;
     readonly oldestAt: number | undefined;
+    /** What waits for the time of its retry, and when that is for the first; those that are not in memory are not counted. */
+    readonly retries?: { readonly entries: number; readonly nextAt: number };
     /** Why nothing can be written to it at the moment: everything that comes is refused. */
     readonly writeError?: { readonly code: string; readonly message: string } | undefined;
   };

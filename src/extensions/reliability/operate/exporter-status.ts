@@ -11,6 +11,8 @@ export interface StatusInputs {
   readonly stats: StoreStats | undefined;
   readonly paused: boolean;
   readonly inFlight: number;
+  /** What waits for the time of its retry, if something does. */
+  readonly retries?: ExporterStatus["queue"]["retries"];
   readonly recent: RecentCalls;
   readonly breaker: ExporterStatus["breaker"];
   readonly replayRate: number;
@@ -26,7 +28,7 @@ export interface StatusInputs {
  * paused or stuck, one signal is refused, and beyond what `health` allows.
  */
 export function exporterStatus(inputs: StatusInputs): ExporterStatus {
-  const { id, stats, paused, inFlight, breaker, replayRate, isStuck = false, refused } = inputs;
+  const { id, stats, paused, inFlight, retries, breaker, replayRate, isStuck = false, refused } = inputs;
   const { lastSentAt, lastError, failureRate, failureTrend } = inputs.recent;
   const writeFailure = stats?.writeFailure;
   const isDown = breaker.state === "open" || writeFailure !== undefined || inputs.isDown === true;
@@ -43,6 +45,7 @@ export function exporterStatus(inputs: StatusInputs): ExporterStatus {
       ...(stats?.pending ?? ZERO_AMOUNT),
       inFlight,
       oldestAt: stats?.oldestPendingAt,
+      ...(retries !== undefined && { retries }),
       writeError: writeFailure && { code: writeFailure.code, message: writeFailure.message },
     },
     deadLetters: { ...(stats?.failed ?? ZERO_AMOUNT), oldestAt: stats?.oldestFailedAt },

@@ -60,6 +60,12 @@ export class Backlog {
     return this.waiting.size;
   }
 
+  /** Milliseconds until the first of them is due; undefined when none waits. */
+  get nextRetryIn(): number | undefined {
+    const due = this.waiting.nextDue;
+    return due === undefined ? undefined : Math.max(0, due - this.clock.monotonic());
+  }
+
   /** Milliseconds from the last `updateNow` until the next retry is due; undefined when none waits. */
   get dueIn(): number | undefined {
     const due = this.waiting.nextDue;

@@ -78,7 +78,15 @@ function remarksOn(exporter: ExporterStatus, now: number): string[] {
     );
   else if (lastError !== undefined && state !== "UP")
     remarks.push(`last error ${ageText(lastError.at, now)}: ${errorText(lastError)}`);
+  if (queue.retries !== undefined && breaker.state === "closed" && !paused)
+    remarks.push(retriesText(id, queue.retries, now));
   if (deadLetters.entries > 0)
     remarks.push(`${pluralize(deadLetters.entries, "dead letter")}; sluice dlq stats --exporter ${id}`);
   return remarks.map((remark) => `${id}: ${remark}`);
+}
+
+function retriesText(id: string, { entries, nextAt }: NonNullable<ExporterStatus["queue"]["retries"]>, now: number) {
+  const when = nextAt > now ? `is due in ${roughDuration(nextAt - now)}` : "is due";
+  const waiting = entries === 1 ? "1 entry waits for its" : `${entries} entries wait for their`;
+  return `${waiting} retry, the next ${when}; sluice exporter retry ${id}`;
 }

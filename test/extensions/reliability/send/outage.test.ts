@@ -66,6 +66,21 @@ describe("an outage", () => {
     expect(queue.outlet.status().breaker.probeAt).toBeUndefined();
   });
 
+  it("tells how many wait for their retry, and when the next is due", async () => {
+    const clock = new FakeClock();
+    const settings = { retry_on_failure: { initial_interval: "10m", max_interval: "10m", randomization_factor: 0 } };
+    const queue = await startQueue({ clock, settings, backend: down });
+    expect(queue.outlet.status().queue.retries).toBeUndefined();
+    for (const body of numbers(2)) queue.send(body);
+    await queue.pass(1000, 100);
+    const { entries, nextAt } = queue.outlet.status().queue.retries!;
+    expect(entries).toBe(2);
+    expect(nextAt - clock.now()).toBeGreaterThan(9 * 60_000);
+    expect(nextAt - clock.now()).toBeLessThanOrEqual(10 * 60_000);
+    queue.outlet.retryNow();
+    expect(queue.outlet.status().queue.retries?.nextAt ?? clock.now()).toBeLessThanOrEqual(clock.now());
+  });
+
   it("can make dead letters at once instead", async () => {
     const queue = await startQueue({ settings: { circuit_breaker: { on_open: "dead_letter" } }, backend: down });
     for (const body of numbers(20)) queue.send(body);

@@ -101,6 +101,9 @@ describe("exporter", () => {
     slow.decide(() => 503);
     await send();
     await expect.poll(async () => (await status()).out).toMatch(/^otlp_http\/slow .* [1-9]\d* %$/m);
+    const waiting =
+      /otlp_http\/slow: 1 entry waits for its retry, the next is due in \d+m; sluice exporter retry otlp_http\/slow/;
+    await expect.poll(async () => (await status()).out).toMatch(waiting);
     slow.decide(() => 200);
     expect((await exporter("retry", "otlp_http/slow")).code).toBe(0);
     await expect.poll(() => slow.count).toBe(before + 1);
