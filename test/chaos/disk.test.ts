@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { canMount } from "../support/can-mount.js";
 import { Dice } from "../support/telemetry/wire-forms.js";
 import { post, startClients } from "./client.js";
 import { agentConfig, journalConfig } from "./configs.js";
@@ -228,18 +229,4 @@ function mountTmpfs(options: string): string {
   execFileSync("mount", ["-t", "tmpfs", "-o", options, "tmpfs", path]);
   cleanups.unshift(() => execFileSync("umount", ["-l", path]));
   return path;
-}
-
-function canMount(): boolean {
-  if (process.platform !== "linux" || process.getuid?.() !== 0) return false;
-  const path = mkdtempSync(join(tmpdir(), "sluice-mount-"));
-  try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=1m", "tmpfs", path], { stdio: "ignore" });
-    execFileSync("umount", [path]);
-    return true;
-  } catch {
-    return false;
-  } finally {
-    rmSync(path, { recursive: true, force: true });
-  }
 }

@@ -21,6 +21,8 @@ export class ConfirmedChannel {
   private connection: ChannelModel | undefined;
   private readonly returned = new Set<string>();
   private lastProblem: Error | undefined;
+  /** Why RabbitMQ takes nothing at the moment, though it is there. */
+  private blocked: string | undefined;
 
   constructor(client: RabbitClient, unroutableIs: "transient" | "permanent") {
     this.client = client;
@@ -30,6 +32,8 @@ export class ConfirmedChannel {
   /** Resolves when RabbitMQ has confirmed the message. Rejects with a `Refusal`. */
   async publish({ exchange, routingKey, body, options }: Publication): Promise<void> {
     const channel = await this.open();
+    if (this.blocked !== undefined)
+      throw new Refusal("transient", `${this.client.peer} takes nothing: it is ${this.blocked}`, { status: "BLOCKED" });
     const { messageId } = options;
     await new Promise<void>((resolve, reject) => {
       const onConfirm = (error: unknown) => {
@@ -70,7 +74,13 @@ export class ConfirmedChannel {
     // A channel may be closed while its connection lives on: that one is used again.
     const connection = (this.connection ??= await this.client.connect(note));
     connection.once("close", () => {
-      if (this.connection === connection) this.connection = undefined;
+      if (this.connection === connection) this.connection = this.blocked = undefined;
+    });
+    connection.on("blocked", (reason: string) => {
+      this.blocked = reason;
+    });
+    connection.on("unblocked", () => {
+      this.blocked = undefined;
     });
     const channel = await connection.createConfirmChannel();
     channel.on("error", note);

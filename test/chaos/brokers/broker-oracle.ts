@@ -6,9 +6,9 @@ import { expect, onTestFinished } from "vitest";
 import type { ServerProcess } from "../../support/servers/server-process.js";
 import { Dice } from "../../support/telemetry/wire-forms.js";
 import { until } from "../../support/until.js";
-import { startClients } from "../client.js";
+import { type Clients, startClients } from "../client.js";
 import { agentConfig } from "../configs.js";
-import { startFaultySink } from "../faulty-sink.js";
+import { type FaultySink, startFaultySink } from "../faulty-sink.js";
 import { Ledger, type Verdict } from "../ledger.js";
 import { kills, progress, seed, summary } from "../long-form.js";
 import { Victim } from "../victim.js";
@@ -41,30 +41,8 @@ const PAUSE_MS = 3000;
  */
 export async function runBrokerCampaign(start: () => Promise<BrokerUnderTest>): Promise<BrokerVerdict> {
   const started = performance.now();
-  const directory = mkdtempSync(join(tmpdir(), "sluice-chaos-"));
-  const ledger = new Ledger();
-  const sink = await startFaultySink(ledger);
-  const broker = await start();
-  const dedup = (name: string) => ({ enabled: true, directory: join(directory, name) });
-  const receiver = { dedup: dedup("dedup-last") };
-  // On a busy machine the end of the line must not count twice what it heard once.
-  const exporter = { timeout: "60s" };
-  const last = Victim.agent(directory, agentConfig({ backend: sink.url, receiver, exporter }), "last.json");
-  const dice = new Dice(seed);
-  onTestFinished(async () => {
-    await last.end("SIGKILL");
-    await sink.close();
-    await broker.close();
-    rmSync(directory, { recursive: true, force: true });
-  });
-  await last.start();
-  const backend = `http://127.0.0.1:${last.port}`;
-  const victim = Victim.agent(directory, middleConfig(broker, backend, directory, dedup("dedup-broker")));
-  onTestFinished(() => victim.end("SIGKILL"));
-  const port = () => victim.port;
-  const clients = startClients({ ledger, dice, port, clients: 2, maxRecords: 20, resendUnanswered: false });
-  onTestFinished(() => clients.stop());
-
+  const line = await startLine(start);
+  const { broker, ledger, victim, dice } = line;
   const agentKills = kills(2, 0.04);
   const brokerKills = kills(1, 0.04);
   const pauses = kills(1, 0.01);
@@ -89,15 +67,96 @@ export async function runBrokerCampaign(start: () => Promise<BrokerUnderTest>): 
   }
   await victim.start();
   await moreArrives(ledger);
-  await clients.stop();
-  await until(() => expect(ledger.missing().slice(0, 10)).toEqual([]));
-  for (let heard = -1; heard !== sink.requests; await delay(SILENCE_MS)) heard = sink.requests;
+  await everythingArrives(line);
   const seconds = Math.round((performance.now() - started) / 100) / 10;
   return { seed, agentKills, brokerKills, pauses, seconds, ...ledger.verdict() };
 }
 
+/**
+ * The same line with a broker that is slow, and then has no room for more: the agent says so, goes on taking what clients
+ * send, and delivers it when there is room.
+ */
+export async function runFullBroker(start: () => Promise<FillableBroker>): Promise<Verdict> {
+  const line = await startLine(start);
+  const { broker, ledger, victim } = line;
+  await victim.start();
+  await moreArrives(ledger);
+  for (let i = 0; i < SLOW_TURNS; i++) {
+    broker.server.pause();
+    await delay(200);
+    broker.server.resume();
+    await delay(20);
+  }
+  await moreArrives(ledger);
+  const { pid } = victim;
+  await broker.fill();
+  await until(() => expect(victim.output).toMatch(broker.says));
+  const before = ledger.acknowledgedCount;
+  await until(() => expect(ledger.acknowledgedCount, "the agent takes no more").toBeGreaterThan(before + 50));
+  await broker.makeRoom();
+  await moreArrives(ledger);
+  await everythingArrives(line);
+  expect(victim.pid, "the agent has ended").toBe(pid);
+  return ledger.verdict();
+}
+
+/** A broker that can be out of room. */
+export interface FillableBroker extends BrokerUnderTest {
+  /** From here on, or soon, it has room for nothing more. */
+  fill(): Promise<void>;
+  makeRoom(): Promise<void>;
+  /** What the agent's log says then. */
+  readonly says: RegExp;
+}
+
+const SLOW_TURNS = 10;
+
+interface Line<B extends BrokerUnderTest> {
+  readonly broker: B;
+  readonly ledger: Ledger;
+  readonly sink: FaultySink;
+  readonly clients: Clients;
+  readonly victim: Victim;
+  readonly dice: Dice;
+}
+
+/** Clients, the agent that is not running yet, the broker, the last agent and the backend. */
+async function startLine<B extends BrokerUnderTest>(start: () => Promise<B>): Promise<Line<B>> {
+  const directory = mkdtempSync(join(tmpdir(), "sluice-chaos-"));
+  const ledger = new Ledger();
+  const sink = await startFaultySink(ledger);
+  const broker = await start();
+  const dedup = (name: string) => ({ enabled: true, directory: join(directory, name) });
+  const receiver = { dedup: dedup("dedup-last") };
+  // On a busy machine the end of the line must not count twice what it heard once.
+  const exporter = { timeout: "60s" };
+  const last = Victim.agent(directory, agentConfig({ backend: sink.url, receiver, exporter }), "last.json");
+  const dice = new Dice(seed);
+  onTestFinished(async () => {
+    await last.end("SIGKILL");
+    await sink.close();
+    await broker.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  await last.start();
+  const backend = `http://127.0.0.1:${last.port}`;
+  const victim = Victim.agent(directory, middleConfig(broker, backend, directory, dedup("dedup-broker")));
+  onTestFinished(() => victim.end("SIGKILL"));
+  const port = () => victim.port;
+  const clients = startClients({ ledger, dice, port, clients: 2, maxRecords: 20, resendUnanswered: false });
+  onTestFinished(() => clients.stop());
+  return { broker, ledger, sink, clients, victim, dice };
+}
+
+/** Clients stop; all that was acknowledged arrives, and then nothing more. */
+async function everythingArrives({ clients, ledger, sink }: Line<BrokerUnderTest>): Promise<void> {
+  await clients.stop();
+  await until(() => expect(ledger.missing().slice(0, 10)).toEqual([]));
+  for (let heard = -1; heard !== sink.requests; await delay(SILENCE_MS)) heard = sink.requests;
+}
+
 /** What every broker must come to. */
-export function expectExactlyOnce(name: string, verdict: BrokerVerdict): void {
+export function expectExactlyOnce(name: string, verdict: Verdict): void {
   const said = summary(name, verdict);
   expect(verdict, said).toMatchObject({ missing: 0, duplicates: 0, unexplained: 0, rejected: 0, strays: 0 });
   expect(verdict.acknowledged).toBeGreaterThan(100);

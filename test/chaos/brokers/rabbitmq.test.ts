@@ -2,7 +2,7 @@ import { describe, it } from "vitest";
 import { rabbitmqProgram, startRabbitMq } from "../../support/servers/rabbitmq.js";
 import { RabbitSession } from "../../support/servers/rabbitmq-session.js";
 import { patience } from "../long-form.js";
-import { type BrokerUnderTest, expectExactlyOnce, runBrokerCampaign } from "./broker-oracle.js";
+import { expectExactlyOnce, type FillableBroker, runBrokerCampaign, runFullBroker } from "./broker-oracle.js";
 
 describe.skipIf(rabbitmqProgram === undefined)("what was acknowledged on its way through rabbitmq", () => {
   it("arrives once, though the agent and the server are killed again and again", {
@@ -10,10 +10,14 @@ describe.skipIf(rabbitmqProgram === undefined)("what was acknowledged on its way
   }, async () => {
     expectExactlyOnce("rabbitmq", await runBrokerCampaign(rabbitmq));
   });
+
+  it("waits in the agent while the server is slow or low on disk", { timeout: patience(240_000) }, async () => {
+    expectExactlyOnce("rabbitmq low on disk", await runFullBroker(rabbitmq));
+  });
 });
 
-async function rabbitmq(): Promise<BrokerUnderTest> {
-  const { server, url, close } = await startRabbitMq();
+async function rabbitmq(): Promise<FillableBroker> {
+  const { server, url, control, close } = await startRabbitMq();
   const session = await RabbitSession.open(url);
   await session.channel.assertQueue("numbers", { durable: true, arguments: { "x-queue-type": "quorum" } });
   await session.close();
@@ -22,5 +26,11 @@ async function rabbitmq(): Promise<BrokerUnderTest> {
   await server.start();
   const connection = { endpoint: url, heartbeat: "2s", connection_timeout: "1s" };
   const receiver = { connection, queue: "numbers" };
-  return { server, type: "rabbitmq", receiver, exporter: { connection, routing: { routing_key: "numbers" } }, close };
+  const exporter = { connection, routing: { routing_key: "numbers" } };
+  const room = {
+    fill: () => control("set_disk_free_limit", "900000GB"),
+    makeRoom: () => control("set_disk_free_limit", "1MB"),
+    says: /low on disk/,
+  };
+  return { server, type: "rabbitmq", receiver, exporter, ...room, close };
 }

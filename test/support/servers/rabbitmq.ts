@@ -1,5 +1,7 @@
+import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import amqp from "amqplib";
 import { freePort } from "../../../src/runtime/testing/free-port.js";
 import { canConnect, installedProgram, ServerProcess, serverFolder } from "./server-process.js";
@@ -12,6 +14,8 @@ export interface RabbitMq {
   readonly url: string;
   readonly port: number;
   readonly server: ServerProcess;
+  /** What an operator does with `rabbitmqctl`. */
+  control(...args: string[]): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -32,6 +36,7 @@ export async function startRabbitMq(): Promise<RabbitMq> {
     folder: folder.path,
     isReady: () => canConnect(epmdPort),
   });
+  const node = `sluice${port}@localhost`;
   const server = new ServerProcess({
     program: rabbitmqProgram!,
     args: [],
@@ -39,7 +44,7 @@ export async function startRabbitMq(): Promise<RabbitMq> {
     env: {
       HOME: folder.path,
       ERL_EPMD_PORT: String(epmdPort),
-      RABBITMQ_NODENAME: `sluice${port}@localhost`,
+      RABBITMQ_NODENAME: node,
       RABBITMQ_NODE_PORT: String(port),
       RABBITMQ_DIST_PORT: String(distPort),
       RABBITMQ_CONFIG_FILE: file("rabbitmq.conf"),
@@ -62,6 +67,10 @@ export async function startRabbitMq(): Promise<RabbitMq> {
     url,
     port,
     server,
+    async control(...args) {
+      const env = { ...process.env, HOME: folder.path, ERL_EPMD_PORT: String(epmdPort) };
+      await promisify(execFile)(`${BIN}/rabbitmqctl`, ["-n", node, ...args], { cwd: folder.path, env });
+    },
     async close() {
       await server.kill();
       await names.kill();
