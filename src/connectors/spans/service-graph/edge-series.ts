@@ -24,6 +24,8 @@ export interface CompleteEdge {
 const EXPIRE_AFTER_MS = 15 * 60_000;
 const CHUNK_SERIES = 500;
 const PIECE_BYTES = 1024 * 1024;
+/** Names and dimensions may be as long as a request: their bytes have a limit too. */
+const MAX_KEY_BYTES = 128 * 1024 * 1024;
 const PREFIX = "traces_service_graph_request";
 const NO_RESOURCE = new Uint8Array(0);
 const NO_EXEMPLARS: readonly never[] = [];
@@ -76,7 +78,7 @@ export class EdgeSeriesSet {
     const { bytes } = key;
     const known = this.table.find(0, bytes, 0, bytes.length, now);
     if (known !== undefined) return known;
-    if (this.table.size < this.maxSeries) {
+    if (this.table.size < this.maxSeries && this.table.byteLength < MAX_KEY_BYTES) {
       const series = this.create(key, now);
       this.table.add(0, bytes, 0, bytes.length, now, series);
       return series;

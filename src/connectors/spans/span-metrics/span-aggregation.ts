@@ -24,6 +24,8 @@ import { SeriesGroup, type SpanSeries } from "./series-group.js";
 /** Series that are written between two looks at how large the batch has become. */
 const CHUNK_SERIES = 500;
 const PIECE_BYTES = 1024 * 1024;
+/** Dimensions may be as long as a request: their bytes have a limit too. */
+const MAX_KEY_BYTES = 128 * 1024 * 1024;
 const EVENT_ATTRIBUTES_TAG = attributesTagOf(MESSAGES["Event"]!);
 const KIND_VALUES = SPAN_KIND_SYMBOLS.map(textValue);
 const STATUS_VALUES = STATUS_CODES.map((code) => textValue(`STATUS_CODE_${code.toUpperCase()}`));
@@ -239,7 +241,8 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
     const resource = this.resource!;
     const { maxSeriesPerResource, maxSeries } = this.config;
     const total = this.groups.reduce((sum, { table }) => sum + table.size, 0);
-    if (resource.series[group.index]!.length >= maxSeriesPerResource || total >= maxSeries) {
+    const hasRoom = total < maxSeries && group.table.byteLength < MAX_KEY_BYTES;
+    if (resource.series[group.index]!.length >= maxSeriesPerResource || !hasRoom) {
       const attributes = () => new PointAttributes(new Map([["otel.metric.overflow", TRUE]]));
       return (resource.overflow[group.index] ??= group.createSeries(attributes(), this.start));
     }

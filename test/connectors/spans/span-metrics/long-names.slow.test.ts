@@ -1,0 +1,14 @@
+import { expect, it } from "vitest";
+import { spanMetrics } from "../../../../src/connectors/spans/span-metrics/span-metrics.js";
+import { decodeTree } from "../../../../src/runtime/telemetry/json/tree.js";
+import { recordsOf } from "../../../support/telemetry/trees.js";
+import { running, span, spansOfService } from "../support.js";
+
+it("keeps no more than so many bytes of long names, and counts their spans all the same", async () => {
+  const { give, flush } = running(spanMetrics, { histogram: { disable: true } });
+  const long = "x".repeat(1024 * 1024);
+  for (let i = 0; i < 200; i++) give(spansOfService("shop", [span(`${i} ${long}`, 1)]));
+  const records = (await flush()).flatMap((batch) => recordsOf("metrics", decodeTree(batch)));
+  expect(records.length).toBeLessThan(150);
+  expect(records.reduce((sum, { record }) => sum + Number(record["asInt"]), 0)).toBe(200);
+});
