@@ -1,9 +1,8 @@
-import type { Origin } from "../../contract/delivery.js";
 import { AUTH_PREFIX } from "../../kit/auth/authenticate.js";
 import { OttlError } from "../values/error.js";
 import type { OttlMap, OttlValue } from "../values/value.js";
-import { getAtKeys } from "./indexing.js";
-import type { PathAccess, PathKey } from "./path-access.js";
+import { getAtKeys, mapKey } from "./indexing.js";
+import type { PathKey } from "./path-access.js";
 import type { PathTable } from "./path-table.js";
 import type { RecordContext } from "./record-context.js";
 
@@ -12,38 +11,28 @@ import type { RecordContext } from "./record-context.js";
  * `include_metadata`, and what an authenticator has told of the client. It can be read and not be set.
  */
 export const REQUEST_PATHS: PathTable = {
-  "client.addr": readOnly("string", "otelcol.client.addr", () => null), // addresses of clients are not kept
-  "client.metadata": metadataPath("otelcol.client.metadata", (name) =>
-    name.startsWith(AUTH_PREFIX) ? undefined : name,
-  ),
-  "client.auth.attributes": metadataPath("otelcol.client.auth.attributes", (name) =>
-    name.startsWith(AUTH_PREFIX) ? name.slice(AUTH_PREFIX.length) : undefined,
-  ),
-  "grpc.metadata": metadataPath("otelcol.grpc.metadata", (name, origin) =>
-    origin.transport === "grpc" && !name.startsWith(AUTH_PREFIX) ? name : undefined,
-  ),
+  "client.addr": readOnly("string", "client.addr", () => null), // addresses of clients are not kept
+  "client.metadata": metadataPath("client.metadata", ""),
+  "client.auth.attributes": metadataPath("client.auth.attributes", AUTH_PREFIX),
+  "grpc.metadata": metadataPath("grpc.metadata", "", "grpc"),
 };
 
-type SeenName = (name: string, origin: Origin) => string | undefined;
-
-/** Metadata by the names that it is seen under; each has a list of texts. */
-function metadataPath(path: string, seenName: SeenName): PathTable[string] {
+/** Metadata under names without the prefix, each a list of texts; of one transport alone if that is given. */
+function metadataPath(path: string, prefix: string, transport?: string): PathTable[string] {
+  const metadataOf = ({ origin }: RecordContext) =>
+    transport === undefined || origin?.transport === transport ? origin?.metadata : undefined;
+  const isSeen = (name: string) => name.startsWith(prefix) && (prefix !== "" || !name.startsWith(AUTH_PREFIX));
   return readOnly("map", path, (ctx, keys) => {
-    const map: OttlMap = new Map();
-    for (const [name, values] of ctx.origin?.metadata ?? []) {
-      const seen = seenName(name, ctx.origin!);
-      if (seen !== undefined) map.set(seen, [...values]);
+    const metadata = metadataOf(ctx);
+    if (keys.length === 0) {
+      const seen = [...(metadata ?? [])].filter(([name]) => isSeen(name));
+      return new Map(seen.map(([name, values]) => [name.slice(prefix.length), [...values]])) as OttlMap;
     }
-    return keys.length === 0 ? map : getAtKeys(map, keys.map(inSmallLetters), ctx);
+    // Names of headers are kept in small letters, and asked for in any.
+    const name = prefix + mapKey(keys[0]!, ctx).toLowerCase();
+    const values = isSeen(name) ? metadata?.get(name) : undefined;
+    return values === undefined ? null : getAtKeys([...values], keys, ctx, 1);
   });
-}
-
-/** Names of headers are kept in small letters, and asked for in any. */
-function inSmallLetters(key: PathKey, index: number): PathKey {
-  if (index > 0) return key;
-  const { literal } = key;
-  const lower = <T>(value: T) => (typeof value === "string" ? value.toLowerCase() : value);
-  return { literal: lower(literal) as PathKey["literal"], get: (ctx) => lower(key.get(ctx)) as OttlValue };
 }
 
 function readOnly(
@@ -53,10 +42,10 @@ function readOnly(
 ): PathTable[string] {
   return {
     type,
-    compile: (keys): PathAccess => ({
+    compile: (keys) => ({
       get: (ctx) => get(ctx, keys),
       set: () => {
-        throw new OttlError(`${path} can only be read`);
+        throw new OttlError(`otelcol.${path} can only be read`);
       },
     }),
   };

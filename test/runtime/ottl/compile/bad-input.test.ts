@@ -223,6 +223,8 @@ describe("text that would keep a careless reader busy", () => {
   const lines = "\n".repeat(300_000);
   it.each([
     ["Duration(body)", digits, /is no duration/],
+    ['Format("%9999v", [Split(body, ",")])', ",".repeat(200_000), /longer than/],
+    ['Format("%9999d", [Split(body, ",")])', ",".repeat(200_000), /longer than/],
     ["Double(body)", `${digits}x`, /is no number/],
     ["Int(body)", digits, /is no integer/],
     ['ParseCSV(body, "a")', `x${lines}x${lines}y,`, /fields/],

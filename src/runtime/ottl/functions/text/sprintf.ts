@@ -103,16 +103,26 @@ function formatValue(verb: string, value: OttlValue, written: Spec): string {
   const spec = typeof value === "bigint" ? withoutZeros(written) : written;
   if (verb === "T") return padded(goType(value), spec);
   if (Array.isArray(value) && !isOfWholes(verb, spec))
-    return `[${joinTexts(
-      value.map((item) => formatValue(verb, item, spec)),
-      " ",
-    )}]`;
+    return formatItems(value, (item) => formatValue(verb, item, spec));
   if (value instanceof Uint8Array && !(value instanceof OttlId) && !TEXT_VERBS.has(verb) && !isOfWholes(verb, spec))
-    return `[${[...value].map((byte) => formatValue(verb, BigInt(byte), spec).replace("(int64=", "(uint8=")).join(" ")}]`;
+    return formatItems(value, (byte) => formatValue(verb, BigInt(byte), spec).replace("(int64=", "(uint8="));
   const text = formatVerb(verb, value, spec);
   if (text === undefined)
     return value === null ? `%!${verb}(<nil>)` : `%!${verb}(${goType(value)}=${unfittingText(value, spec)})`;
   return padded(text, spec);
+}
+
+/** Items one by one: each may be as wide as the width says, so that it ends before they take the memory. */
+function formatItems<T>(items: Iterable<T>, format: (item: T) => string): string {
+  const texts: string[] = [];
+  let length = 0;
+  for (const item of items) {
+    const text = format(item);
+    length += text.length + 1;
+    if (length > MAX_TEXT_LENGTH) throw textTooLong();
+    texts.push(text);
+  }
+  return `[${texts.join(" ")}]`;
 }
 
 /** Verbs of texts, which bytes are to them. */
