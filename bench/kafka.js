@@ -9,7 +9,7 @@ import { batchFromJson } from "../dist/plugin.js";
 import { kafkaReceiver } from "../dist/receivers/kafka/kafka.js";
 import { systemClock } from "../dist/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../dist/runtime/contract/observability.js";
-import { cpuPerRecord, inLanes } from "./lib/broker-load.js";
+import { cpuPerRecord, inLanes, LANES } from "./lib/broker-load.js";
 import { median } from "./lib/statistics.js";
 
 /**

@@ -11,7 +11,7 @@ import { outboxMigration } from "../dist/receivers/outbox/migration.js";
 import { outboxReceiver } from "../dist/receivers/outbox/outbox.js";
 import { systemClock } from "../dist/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../dist/runtime/contract/observability.js";
-import { cpuPerRecord, inLanes } from "./lib/broker-load.js";
+import { cpuPerRecord, inLanes, LANES } from "./lib/broker-load.js";
 import { median } from "./lib/statistics.js";
 
 /**

@@ -1,6 +1,7 @@
 import process from "node:process";
 
-const LANES = 4;
+/** How many are sent at a time. */
+export const LANES = 4;
 
 /** Sends so many times, some at a time. */
 export async function inLanes(/** @type {number} */ times, /** @type {() => Promise<unknown>} */ send) {
