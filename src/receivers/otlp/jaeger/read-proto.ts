@@ -1,5 +1,5 @@
 import { MalformedError } from "../../../plugin.js";
-import { after, JAEGER_TAG_TYPES, varint64 } from "../../../runtime/kit.js";
+import { JAEGER_TAG_TYPES, varint64 } from "../../../runtime/kit.js";
 import {
   emptySpan,
   type JaegerLog,
@@ -19,11 +19,11 @@ import { unknownType } from "./read-thrift.js";
 export function readPostSpans(bytes: Buffer, maxElements: number, onSpan: (span: JaegerSpan) => void): JaegerProcess {
   let process = NO_PROCESS;
   elementsLeft = maxElements;
-  eachField(bytes, (number, batch) => {
-    if (number !== 1 || !isBytes(batch)) return;
-    eachField(batch, (inner, value) => {
-      if (inner === 1 && isBytes(value)) onSpan(readSpan(value));
-      else if (inner === 2 && isBytes(value)) process = readProcess(value);
+  eachField(bytes, 0, bytes.length, (tag, from, to) => {
+    if (tag !== 10) return;
+    eachField(bytes, from, to, (inner, start, end) => {
+      if (inner === 10) onSpan(readSpan(bytes, start, end));
+      else if (inner === 18) process = readProcess(bytes, start, end);
     });
   });
   return process;
@@ -32,150 +32,180 @@ export function readPostSpans(bytes: Buffer, maxElements: number, onSpan: (span:
 /** A request is read at once: what it may still hold is known here, and handed to nobody. */
 let elementsLeft = 0;
 
-function readProcess(bytes: Buffer): JaegerProcess {
+function readProcess(bytes: Buffer, from: number, to: number): JaegerProcess {
   let service = "";
   const tags: JaegerTag[] = [];
-  eachField(bytes, (number, value) => {
-    if (!isBytes(value)) return;
-    if (number === 1) service = value.toString();
-    else if (number === 2) tags.push(readTag(value));
+  eachField(bytes, from, to, (tag, start, end) => {
+    if (tag === 10) service = bytes.toString("utf8", start, end);
+    else if (tag === 18) tags.push(readTag(bytes, start, end));
   });
   return { service, tags };
 }
 
-function readSpan(bytes: Buffer): JaegerSpan {
+function readSpan(bytes: Buffer, from: number, to: number): JaegerSpan {
   const span = emptySpan();
-  eachField(bytes, (number, value) => {
-    if (number === 5 && typeof value === "bigint") span.flags = Number(BigInt.asUintN(32, value));
-    if (!isBytes(value)) return;
-    if (number === 1) span.traceId = idOf(value, 16);
-    else if (number === 2) span.spanId = idOf(value, 8);
-    else if (number === 3) span.name = value.toString();
-    else if (number === 4) span.references.push(readReference(value));
-    else if (number === 6) span.start = nanosOf(value);
-    else if (number === 7) span.duration = nanosOf(value);
-    else if (number === 8) span.tags.push(readTag(value));
-    else if (number === 9) span.logs.push(readLog(value));
-    else if (number === 10) span.process = readProcess(value);
+  eachField(bytes, from, to, (tag, start, end) => {
+    switch (tag) {
+      case 10:
+        span.traceId = idOf(bytes, start, end, 16);
+        return;
+      case 18:
+        span.spanId = idOf(bytes, start, end, 8);
+        return;
+      case 26:
+        span.name = bytes.toString("utf8", start, end);
+        return;
+      case 34:
+        span.references.push(readReference(bytes, start, end));
+        return;
+      case 40:
+        span.flags = Number(BigInt.asUintN(32, varint64(bytes, start)));
+        return;
+      case 50:
+        span.start = nanosOf(bytes, start, end);
+        return;
+      case 58:
+        span.duration = nanosOf(bytes, start, end);
+        return;
+      case 66:
+        span.tags.push(readTag(bytes, start, end));
+        return;
+      case 74:
+        span.logs.push(readLog(bytes, start, end));
+        return;
+      case 82:
+        span.process = readProcess(bytes, start, end);
+    }
   });
   return span;
 }
 
-function readReference(bytes: Buffer): JaegerReference {
+function readReference(bytes: Buffer, from: number, to: number): JaegerReference {
   let traceId = NO_ID;
   let spanId = NO_ID;
   let type = 0;
-  eachField(bytes, (number, value) => {
-    if (number === 1 && isBytes(value)) traceId = idOf(value, 16);
-    else if (number === 2 && isBytes(value)) spanId = idOf(value, 8);
-    else if (number === 3 && typeof value === "bigint") type = Number(value);
+  eachField(bytes, from, to, (tag, start, end) => {
+    if (tag === 10) traceId = idOf(bytes, start, end, 16);
+    else if (tag === 18) spanId = idOf(bytes, start, end, 8);
+    else if (tag === 24) type = Number(varint64(bytes, start));
   });
   return { traceId, spanId, type };
 }
 
-function readLog(bytes: Buffer): JaegerLog {
+function readLog(bytes: Buffer, from: number, to: number): JaegerLog {
   let time = 0n;
   const fields: JaegerTag[] = [];
-  eachField(bytes, (number, value) => {
-    if (!isBytes(value)) return;
-    if (number === 1) time = nanosOf(value);
-    else if (number === 2) fields.push(readTag(value));
+  eachField(bytes, from, to, (tag, start, end) => {
+    if (tag === 10) time = nanosOf(bytes, start, end);
+    else if (tag === 18) fields.push(readTag(bytes, start, end));
   });
   return { time, fields };
 }
 
-function readTag(bytes: Buffer): JaegerTag {
+function readTag(bytes: Buffer, from: number, to: number): JaegerTag {
   let key = "";
-  let type = 0;
-  const values: [string, boolean, bigint, number, Buffer] = ["", false, 0n, 0, NO_ID];
-  eachField(bytes, (number, value) => {
-    if (isBytes(value)) {
-      if (number === 1) key = value.toString();
-      else if (number === 3) values[0] = value.toString();
-      else if (number === 7) values[4] = value;
-    } else if (typeof value === "number") {
-      if (number === 6) values[3] = value;
-    } else if (number === 2) type = Number(value);
-    else if (number === 4) values[1] = value !== 0n;
-    else if (number === 5) values[2] = BigInt.asIntN(64, value);
+  let type: number = JAEGER_TAG_TYPES.string;
+  let text = "";
+  let isTrue = false;
+  let integer = 0n;
+  let double = 0;
+  let binary = NO_ID;
+  eachField(bytes, from, to, (tag, start, end) => {
+    if (tag === 10) key = bytes.toString("utf8", start, end);
+    else if (tag === 16) type = Number(varint64(bytes, start));
+    else if (tag === 26) text = bytes.toString("utf8", start, end);
+    else if (tag === 32) isTrue = varint64(bytes, start) !== 0n;
+    else if (tag === 40) integer = BigInt.asIntN(64, varint64(bytes, start));
+    else if (tag === 49) double = bytes.readDoubleLE(start);
+    else if (tag === 58) binary = bytes.subarray(start, end);
   });
-  const value = values[type];
-  if (value === undefined) return { key, type: JAEGER_TAG_TYPES.string, value: unknownType(type) };
-  return { key, type, value };
+  switch (type) {
+    case JAEGER_TAG_TYPES.string:
+      return { key, type, value: text };
+    case JAEGER_TAG_TYPES.bool:
+      return { key, type, value: isTrue };
+    case JAEGER_TAG_TYPES.int64:
+      return { key, type, value: integer };
+    case JAEGER_TAG_TYPES.float64:
+      return { key, type, value: double };
+    case JAEGER_TAG_TYPES.binary:
+      return { key, type, value: binary };
+    default:
+      return { key, type: JAEGER_TAG_TYPES.string, value: unknownType(type) };
+  }
 }
 
 /** A Timestamp or a Duration. */
-function nanosOf(bytes: Buffer): bigint {
+function nanosOf(bytes: Buffer, from: number, to: number): bigint {
   let nanos = 0n;
-  eachField(bytes, (number, value) => {
-    if (typeof value !== "bigint") return;
-    if (number === 1) nanos += BigInt.asIntN(64, value) * 1_000_000_000n;
-    else if (number === 2) nanos += BigInt.asIntN(32, value);
+  eachField(bytes, from, to, (tag, start) => {
+    if (tag === 8) nanos += BigInt.asIntN(64, varint64(bytes, start)) * 1_000_000_000n;
+    else if (tag === 16) nanos += BigInt.asIntN(32, varint64(bytes, start));
   });
   return nanos;
 }
 
-function idOf(bytes: Buffer, size: number): Buffer {
-  if (bytes.length !== 0 && bytes.length !== size)
-    throw new MalformedError(`no span of Jaeger: an id has ${bytes.length} bytes, and should have ${size}`, -1);
-  return bytes;
-}
-
-type FieldValue = Buffer | bigint | number;
-
-function isBytes(value: FieldValue): value is Buffer {
-  return typeof value === "object";
+function idOf(bytes: Buffer, start: number, end: number, size: number): Buffer {
+  const length = end - start;
+  if (length !== 0 && length !== size)
+    throw new MalformedError(`no span of Jaeger: an id has ${length} bytes, and should have ${size}`, -1);
+  return bytes.subarray(start, end);
 }
 
 const MAX_VARINT_BYTES = 10;
 
 /**
- * Calls back with each field of a message of which nothing is known, in their order: varints as bigint, 64 bits as the number that they
- * are as a double, and bytes where they lie. Throws a `MalformedError` where it is none.
+ * Calls back with each field of the message [from, to), of which nothing is known, in their order: its tag, and where its value is, of
+ * what has a length without that. Throws a `MalformedError` where it is none.
  */
-function eachField(bytes: Buffer, visit: (number: number, value: FieldValue) => void): void {
+function eachField(
+  bytes: Buffer,
+  from: number,
+  to: number,
+  visit: (tag: number, start: number, end: number) => void,
+): void {
   elementsLeft -= 1;
   if (elementsLeft < 0) throw new MalformedError("no request of Jaeger: it holds too many spans and tags", -1);
-  let p = 0;
-  const readVarint = () => {
-    const last = Math.min(p + MAX_VARINT_BYTES, bytes.length);
-    let end = p;
-    while (end < last && bytes[end]! > 127) end++;
-    if (end === last) throw malformed(p);
-    const value = varint64(bytes, p);
-    p = after;
-    return value;
-  };
-  while (p < bytes.length) {
+  for (let p = from; p < to; ) {
     const at = p;
-    const tag = readVarint();
-    const number = Number(tag >> 3n);
-    if (number === 0 || tag > 0xffffffffn) throw malformed(at);
-    switch (Number(tag & 7n)) {
+    let tag = bytes[p++]!;
+    if (tag > 127) {
+      p = varintEnd(bytes, at, to);
+      const whole = varint64(bytes, at);
+      if (whole > 0xffffffffn) throw malformed(at);
+      tag = Number(whole);
+    }
+    if (tag < 8) throw malformed(at);
+    let start = p;
+    switch (tag & 7) {
       case 0:
-        visit(number, readVarint());
+        p = varintEnd(bytes, p, to);
         break;
       case 1:
         p += 8;
-        if (p > bytes.length) throw malformed(at);
-        visit(number, bytes.readDoubleLE(p - 8));
         break;
       case 2: {
-        const size = readVarint();
-        if (size > BigInt(bytes.length - p)) throw malformed(at);
-        const start = p;
-        p += Number(size);
-        visit(number, bytes.subarray(start, p));
+        start = varintEnd(bytes, p, to);
+        const size = bytes[p]! < 128 ? bytes[p]! : Number(varint64(bytes, p));
+        p = start + size;
         break;
       }
       case 5:
         p += 4;
-        if (p > bytes.length) throw malformed(at);
         break;
       default:
         throw malformed(at);
     }
+    if (p > to) throw malformed(at);
+    visit(tag, start, p);
   }
+}
+
+/** The position behind the varint at `p`, which must be whole. */
+function varintEnd(bytes: Buffer, p: number, to: number): number {
+  const last = Math.min(p + MAX_VARINT_BYTES, to);
+  for (let at = p; at < last; at++) if (bytes[at]! < 128) return at + 1;
+  throw malformed(p);
 }
 
 function malformed(at: number): MalformedError {
