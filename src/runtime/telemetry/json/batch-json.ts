@@ -20,7 +20,7 @@ export function batchFromJson(
   return isNormal ? Batch.trusted(signal, wire, count) : Batch.admit(signal, wire);
 }
 
-/** Wire bytes are a third of their JSON: they are written here first, so that a batch holds no more than it needs. So is JSON, of which a text is made. */
+/** Wire bytes are a third of their JSON: they are written here first, so that a batch holds no more than it needs. */
 const SCRATCH_BYTES = 256 * 1024;
 const scratch = new WireWriter(SCRATCH_BYTES);
 
@@ -42,9 +42,13 @@ export function batchToJsonBytes(batch: Batch, ending = ""): Buffer {
 }
 
 function writeBatch({ bytes, signal }: Batch): WireWriter {
-  const likely = bytes.length * 3;
-  const out = likely > SCRATCH_BYTES ? new WireWriter(likely) : scratch;
+  const out = bytes.length * 3 > KEPT_BYTES ? new WireWriter(bytes.length * 3) : kept;
   out.clear();
   writeJson(REQUEST[signal], bytes, 0, bytes.length, out);
+  if (out === kept && out.bytes.length > KEPT_BYTES) kept = new WireWriter(SCRATCH_BYTES);
   return out;
 }
+
+/** JSON of batches that are not large is written where the last was: fresh memory takes longer than writing. */
+const KEPT_BYTES = 2 * 1024 * 1024;
+let kept = new WireWriter(SCRATCH_BYTES);
