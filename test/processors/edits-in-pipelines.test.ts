@@ -123,7 +123,7 @@ const FILTERS: readonly (readonly [config: string, signal: Signal, left: readonl
   ['metrics: {resource: [\'attributes["service.name"] != "checkout"\']}', "metrics", ["g", "s", "h", "e", "q"]],
   ["metrics: {include: {match_type: strict, metric_names: [g, s]}}", "metrics", ["g", "s"]],
   [
-    "metrics: {exclude: {match_type: regexp, metric_names: ['^[gs]$'], resource_attributes: [{key: service.name}]}}",
+    "metrics: {exclude: {match_type: regexp, metric_names: ['^[gs]$'], resource_attributes: [{key: service.name, value: other}]}}",
     "metrics",
     ["h", "e", "q"],
   ],

@@ -39,10 +39,10 @@ const started: { readonly agent: Agent; readonly directory: string }[] = [];
 
 /** Stops what was started, and removes its directories. */
 export async function cleanUp(): Promise<void> {
-  for (const { agent, directory } of started.splice(0)) {
-    await agent.stop(0);
-    rmSync(directory, { recursive: true, force: true });
-  }
+  const all = started.splice(0);
+  // Several may have had the same directory, one after the other.
+  for (const { agent } of all) await agent.stop(0);
+  for (const { directory } of all) rmSync(directory, { recursive: true, force: true });
 }
 
 /** Starts an agent from the YAML of everything but receivers. Its only receiver is called `hand`. */

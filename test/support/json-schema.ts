@@ -19,6 +19,8 @@ export function violations(value: unknown, schema: Schema, root: Schema = schema
     if (value < (minimum ?? value) || value > (maximum ?? value)) found.push(`${path}: out of range`);
     if (exclusiveMinimum !== undefined && value <= exclusiveMinimum) found.push(`${path}: out of range`);
   }
+  if (Array.isArray(value) && value.length > ((schema["maxItems"] as number | undefined) ?? value.length))
+    found.push(`${path}: too many`);
   if (Array.isArray(value) && isObject(schema["items"])) {
     const items = schema["items"];
     found.push(...value.flatMap((item, i) => violations(item, items, root, `${path}[${i}]`)));
@@ -32,7 +34,7 @@ export function violations(value: unknown, schema: Schema, root: Schema = schema
 export type Schema = { [word: string]: unknown };
 
 const KNOWN = new Set(
-  "$schema title description default deprecated examples definitions type properties patternProperties required enum const anyOf oneOf pattern minimum maximum exclusiveMinimum items additionalProperties propertyNames minLength minItems format if else".split(
+  "$schema title description default deprecated examples definitions type properties patternProperties required enum const anyOf oneOf pattern minimum maximum exclusiveMinimum items additionalProperties propertyNames minLength minItems maxItems format if else".split(
     " ",
   ),
 );

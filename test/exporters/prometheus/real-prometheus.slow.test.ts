@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { hasPrometheus, TestPrometheus } from "../../support/prometheus.js";
+import { hasPrometheus, TestPrometheus } from "../../support/servers/prometheus.js";
 import { startPrometheusExporter } from "./harness.js";
 import { at, gauge, histogram, sum } from "./metrics.js";
 

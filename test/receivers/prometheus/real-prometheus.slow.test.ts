@@ -6,7 +6,7 @@ import { ACCEPTED } from "../../../src/runtime/kit.js";
 import { freePort } from "../../../src/runtime/testing/free-port.js";
 import { TestIntake } from "../../../src/testing.js";
 import { exporterContext, never } from "../../exporters/support.js";
-import { hasPrometheus, TestPrometheus } from "../../support/prometheus.js";
+import { hasPrometheus, TestPrometheus } from "../../support/servers/prometheus.js";
 import { until } from "../../support/until.js";
 import { startScraping, startTarget } from "./harness.js";
 
