@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { canMount } from "../support/can-mount.js";
+import { canMount } from "../support/servers/can-mount.js";
 import { Dice } from "../support/telemetry/wire-forms.js";
 import { post, startClients } from "./client.js";
 import { agentConfig, journalConfig } from "./configs.js";

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { canMount } from "../../support/can-mount.js";
+import { canMount } from "../../support/servers/can-mount.js";
 import { hasKafka, startKafka } from "../../support/servers/kafka.js";
 import { patience } from "../long-form.js";
 import {
