@@ -1,5 +1,14 @@
 import { z } from "zod";
-import { byteSize, caseInsensitiveEnum, duration, ignored, type Signal, section, unsupported } from "../../plugin.js";
+import {
+  byteSize,
+  caseInsensitiveEnum,
+  deprecated,
+  duration,
+  ignored,
+  type Signal,
+  section,
+  unsupported,
+} from "../../plugin.js";
 import { KAFKA_CLIENT, kafkaConnectionKeys, MESSAGE_ENCODINGS, withClient, wordOrNone } from "../../runtime/kit.js";
 
 /** The section of a signal. */
@@ -13,7 +22,7 @@ function target(topic: string, what: string) {
         .meta({ description: "The topic to write to." }),
       encoding: z
         .enum(MESSAGE_ENCODINGS)
-        .default("otlp_proto")
+        .default(DEFAULT_ENCODING)
         .meta({ description: "What messages are; text, raw and json write the body of each log record as a message." }),
       topic_from_metadata_key: unsupported("use routing and one exporter for each topic"),
       message_key_from_metadata_key: unsupported("keys are made by the partition_* keys"),
@@ -23,14 +32,27 @@ function target(topic: string, what: string) {
     .meta({ description: `Where ${what} are written to.` });
 }
 
+const DEFAULT_TOPICS: Readonly<Record<Signal, string>> = {
+  logs: "otlp_logs",
+  traces: "otlp_spans",
+  metrics: "otlp_metrics",
+};
+const DEFAULT_ENCODING = "otlp_proto";
+
+/** Older configs have one topic and one encoding beside the signals. */
+const UNDER_SIGNAL = "write it under logs, traces or metrics";
+
 const keys = z
   .strictObject({
     ...kafkaConnectionKeys,
-    logs: target("otlp_logs", "logs"),
-    traces: target("otlp_spans", "traces"),
-    metrics: target("otlp_metrics", "metrics"),
-    topic: unsupported("write it under logs, traces or metrics"),
-    encoding: unsupported("write it under logs, traces or metrics"),
+    logs: target(DEFAULT_TOPICS.logs, "logs"),
+    traces: target(DEFAULT_TOPICS.traces, "traces"),
+    metrics: target(DEFAULT_TOPICS.metrics, "metrics"),
+    topic: deprecated(z.string().min(1).optional(), UNDER_SIGNAL),
+    encoding: deprecated(
+      z.enum(["otlp_proto", "otlp_json"], "expected otlp_proto or otlp_json; others are written under logs").optional(),
+      UNDER_SIGNAL,
+    ),
     topic_from_attribute: unsupported("use routing and one exporter for each topic"),
     include_metadata_keys: unsupported("what is known of a client is not written to Kafka"),
     partition_traces_by_id: z.boolean().default(false).meta({
@@ -109,6 +131,15 @@ function hasZstd(): boolean {
 export const kafkaExporterSchema = withClient(KAFKA_CLIENT, keys);
 
 export type KafkaExporterConfig = z.infer<typeof keys>;
+
+/** Where and how a signal is written. What stands at its old place counts where nothing else is written under the signal. */
+export function targetOf(config: KafkaExporterConfig, signal: Signal) {
+  const { topic, encoding } = config[signal];
+  return {
+    topic: topic === DEFAULT_TOPICS[signal] ? (config.topic ?? topic) : topic,
+    encoding: encoding === DEFAULT_ENCODING ? (config.encoding ?? encoding) : encoding,
+  };
+}
 
 /** By what the messages of a signal are keyed; undefined: they have no key, and go to the partitions in turn. */
 export function keyingOf(config: KafkaExporterConfig, signal: Signal): "trace" | "resource" | undefined {

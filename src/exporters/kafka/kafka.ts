@@ -22,7 +22,7 @@ import {
   rejectOnAbort,
   writeMessages,
 } from "../../runtime/kit.js";
-import { type KafkaExporterConfig, kafkaExporterSchema, keyingOf } from "./config.js";
+import { type KafkaExporterConfig, kafkaExporterSchema, keyingOf, targetOf } from "./config.js";
 import { keyedBatches } from "./keyed-batches.js";
 
 /** Writes to topics of Kafka. */
@@ -136,7 +136,7 @@ class KafkaExporter implements Exporter {
     options: SendOptions | undefined,
     to: KafkaMessage[],
   ): void {
-    const { topic, encoding } = this.config[batch.signal];
+    const { topic, encoding } = targetOf(this.config, batch.signal);
     const { max_message_bytes: limit } = this.config.producer;
     const bytes = limit - MESSAGE_OVERHEAD;
     const pieces = encoding === "otlp_proto" ? splitBatch(batch, { bytes }) : [batch];

@@ -45,6 +45,16 @@ describe.skipIf(!hasKafka)("the kafka exporter", { timeout: TEST_LIMIT_MS }, () 
     expect((await readTopic(kafka, text, 2)).map(({ value }) => String(value))).toEqual(["a", "b"]);
   });
 
+  test("takes the topic and the encoding where older configs have them, beneath what is written under a signal", async () => {
+    const [old, today] = [await newTopic(), await newTopic()];
+    const exporter = await startExporter({ topic: old, encoding: "otlp_json", logs: { topic: today } });
+    await exporter.send(logs("a"), never());
+    const span = { traceId: "1".repeat(32), spanId: "2".repeat(16), name: "span" };
+    await exporter.send(request("traces", "resourceSpans", [{ scopeSpans: [{ spans: [span] }] }]), never());
+    expect(bodies(batchFromJson("logs", (await readTopic(kafka, today, 1))[0]!.value))).toEqual(["a"]);
+    expect(batchFromJson("traces", (await readTopic(kafka, old, 1))[0]!.value).count).toBe(1);
+  });
+
   test("keeps each trace in one partition", async () => {
     const topic = await newTopic(8);
     const exporter = await startExporter({ traces: { topic }, partition_traces_by_id: true });

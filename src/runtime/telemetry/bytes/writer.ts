@@ -98,13 +98,7 @@ export class WireWriter {
   /** Any integer of up to 64 bits; a negative one as protobuf does it, in ten bytes. */
   varint64(value: bigint): void {
     if (value >= 0n && value < 0x80000000n) return this.varint(Number(value));
-    this.reserve(10);
-    let rest = BigInt.asUintN(64, value);
-    while (rest > 127n) {
-      this.bytes[this.length++] = Number(rest & 127n) | 128;
-      rest >>= 7n;
-    }
-    this.bytes[this.length++] = Number(rest);
+    this.varintOfHalves(Number(BigInt.asUintN(32, value)), Number(BigInt.asUintN(32, value >> 32n)));
   }
 
   /** An integer given as two halves of 32 bits. */
