@@ -47,12 +47,12 @@ function nameOf(specifier) {
 
 function pruneKit() {
   const text = readFileSync(kit, "utf8").replace(
-    /^export (type )?\{([^}]*)\} from "([^"]*)\.js";$/gm,
-    (_, type, list, path) => {
-      const kept = listed(list).filter((each) => kitNames.has(nameOf(each)));
+    /^export (type )?(?:\{([^}]*)\}|\* as (\w+)) from "([^"]*)\.js";$/gm,
+    (_, type, list, whole, path) => {
+      const kept = listed(list ?? whole).filter((each) => kitNames.has(nameOf(each)));
       if (kept.length === 0) return "";
       visit(join(dirname(kit), `${path}.d.ts`));
-      return `export ${type ?? ""}{ ${kept.join(", ")} } from "${path}.js";`;
+      return `export ${type ?? ""}${list === undefined ? `* as ${whole}` : `{ ${kept.join(", ")} }`} from "${path}.js";`;
     },
   );
   writeFileSync(kit, text.replace(/\n{2,}/g, "\n"));

@@ -15,7 +15,9 @@ import {
 } from "../../../src/plugin.js";
 import { collectGarbage } from "../../../src/runtime/contract/border/garbage-collection.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
+import { TEST_LIMIT_MS } from "../../support/limits.js";
 import { sketch } from "../../support/plan.js";
+import { runs } from "../../support/runs.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
 
 /**
@@ -272,7 +274,7 @@ describe("every delivery", () => {
         }
         expect(graph.budget.used).toBe(0);
       }),
-      { numRuns: Number(process.env["SLUICE_FUZZ_RUNS"] ?? 300), timeout: 60_000 },
+      { ...runs(120), timeout: TEST_LIMIT_MS },
     );
   });
 });

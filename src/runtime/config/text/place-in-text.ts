@@ -26,8 +26,11 @@ function alignedOffset(raw: string, text: string, offset: number): number | unde
     at += step.raw;
     i += step.text;
   }
-  return at;
+  return style === '"' ? at + ESCAPED_LINE_ENDS.exec(raw.slice(at))![0].length : at;
 }
+
+/** Ends of lines that make nothing of the text: what comes next begins behind them. */
+const ESCAPED_LINE_ENDS = /^(?:\\\r?\n[ \t]*)*/;
 
 /** How many characters of the file make how many of the text. */
 interface TextStep {

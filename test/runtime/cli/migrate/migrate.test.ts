@@ -16,6 +16,7 @@ import { migrateText } from "../../../../src/runtime/cli/migrate/migrate-text.js
 import { loadConfig } from "../../../../src/runtime/config/load.js";
 import { builtins } from "../../../../src/runtime/host/builtins.js";
 import { Registry } from "../../../../src/runtime/host/registry.js";
+import { runs } from "../../../support/runs.js";
 import { runCli } from "../terminal.js";
 import { NEW, OLD } from "./fixtures.js";
 
@@ -433,7 +434,7 @@ service:
         const comments = (all: string) => all.match(/#.*/g)?.filter((c) => c !== "# here") ?? [];
         expect(comments(once.text)).toEqual(comments(text));
       }),
-      { numRuns: 60 },
+      runs(30),
     );
   });
 
@@ -465,7 +466,7 @@ service:
         const once = migrated(words.join(between));
         expect(migrated(once.text).text).toBe(once.text);
       }),
-      { numRuns: 150 },
+      runs(60),
     );
   });
 });

@@ -4,6 +4,7 @@ import { stringify } from "yaml";
 import { filter } from "../../../../src/processors/filter/filter.js";
 import { loadConfig } from "../../../../src/runtime/config/load.js";
 import { Registry } from "../../../../src/runtime/host/registry.js";
+import { runs } from "../../../support/runs.js";
 
 function problemOf(condition: string) {
   const text = `processors:\n  filter:\n    logs:\n      log_record:\n        - ${condition}\n`;
@@ -53,6 +54,7 @@ it.each([
     "bodi == 1",
     "no such path",
   ],
+  ["a line that begins behind an escaped end", '"body == 1 and \\\n          bodi == 1"', 'bodi == 1"', "no such path"],
   ["the end of the text", '"body == "', ' "', "expected a value"],
 ])("points at the place in %s", (_, condition, pointed, message) => {
   const problem = problemOf(condition);
@@ -80,6 +82,6 @@ it("finds every place in every way of writing a text", () => {
       const { line, column } = found.place!;
       expect(text.split("\n")[line - 1]!.slice(column - 1)[0]).toBe("§");
     }),
-    { numRuns: 300 },
+    runs(150),
   );
 });
