@@ -247,7 +247,7 @@ describe.skipIf(!hasBrowser)("every page", () => {
     await page.getByRole("dialog").waitFor();
     await page.keyboard.press("Escape");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    expect(await page.evaluate<string>("document.activeElement.textContent")).toBe("Pause");
+    await expect.poll(() => page.evaluate<string>("document.activeElement.textContent")).toBe("Pause");
   });
 
   it("says that the agent is gone, and goes on by itself when it is back", async () => {
