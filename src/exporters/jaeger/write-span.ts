@@ -12,12 +12,21 @@ import {
   JAEGER_TAGS,
   message,
   SCOPE_ATTRIBUTES_TAG,
+  SCOPE_NAME_TAG,
+  SCOPE_VERSION_TAG,
   SPAN_ATTRIBUTES_TAG,
   SPAN_END_TIME_TAG,
+  SPAN_EVENT_ATTRIBUTES_TAG,
+  SPAN_EVENT_NAME_TAG,
   SPAN_EVENT_TIME_TAG,
   SPAN_EVENTS_TAG,
+  SPAN_FLAGS_TAG,
   SPAN_ID_TAG,
   SPAN_KIND_TAG,
+  SPAN_LINK_ATTRIBUTES_TAG,
+  SPAN_LINK_SPAN_ID_TAG,
+  SPAN_LINK_TRACE_ID_TAG,
+  SPAN_LINKS_TAG,
   SPAN_NAME_TAG,
   SPAN_PARENT_ID_TAG,
   SPAN_START_TIME_TAG,
@@ -25,23 +34,13 @@ import {
   SPAN_TRACE_ID_TAG,
   SPAN_TRACE_STATE_TAG,
   STATUS_CODE_TAG,
+  STATUS_MESSAGE_TAG,
   skip,
   varint,
   type WireWriter,
 } from "../../runtime/kit.js";
 import { writeAttributeTag, writeTextTag, writeTrueTag } from "./tag-writer.js";
 
-// Tags of OTLP that only this translation needs.
-const SPAN_LINKS_TAG = 106;
-const SPAN_FLAGS_TAG = 133;
-const LINK_TRACE_ID_TAG = 10;
-const LINK_SPAN_ID_TAG = 18;
-const LINK_ATTRIBUTES_TAG = 34;
-const EVENT_NAME_TAG = 18;
-const EVENT_ATTRIBUTES_TAG = 26;
-const STATUS_MESSAGE_TAG = 18;
-const SCOPE_NAME_TAG = 10;
-const SCOPE_VERSION_TAG = 18;
 const SAMPLED = 1;
 
 // Tags of jaeger.api_v2.Span, SpanRef and Log.
@@ -137,11 +136,11 @@ interface SpanReference {
 }
 
 function readLink(b: Uint8Array, start: number, end: number): SpanReference {
-  const at = findAttribute(b, start, end, LINK_ATTRIBUTES_TAG, REF_TYPE_KEY);
+  const at = findAttribute(b, start, end, SPAN_LINK_ATTRIBUTES_TAG, REF_TYPE_KEY);
   const type = at >= 0 && attributeValue(b, at) === CHILD_OF ? 0 : 1;
   return {
-    trace: message(b, start, end, LINK_TRACE_ID_TAG),
-    span: message(b, start, end, LINK_SPAN_ID_TAG),
+    trace: message(b, start, end, SPAN_LINK_TRACE_ID_TAG),
+    span: message(b, start, end, SPAN_LINK_SPAN_ID_TAG),
     type,
   };
 }
@@ -186,10 +185,10 @@ function writeLog(out: WireWriter, b: Uint8Array, start: number, end: number): v
   out.byte(LOG);
   out.begin(end - start + 16);
   writeNanos(out, LOG_TIME, timeIn(b, start, end, SPAN_EVENT_TIME_TAG));
-  const [nameStart, nameEnd] = message(b, start, end, EVENT_NAME_TAG);
-  const isNamed = nameStart < nameEnd && findAttribute(b, start, end, EVENT_ATTRIBUTES_TAG, EVENT_KEY) < 0;
+  const [nameStart, nameEnd] = message(b, start, end, SPAN_EVENT_NAME_TAG);
+  const isNamed = nameStart < nameEnd && findAttribute(b, start, end, SPAN_EVENT_ATTRIBUTES_TAG, EVENT_KEY) < 0;
   if (isNamed) writeTextTag(out, LOG_FIELD, JAEGER_TAGS.event, decodeText(b, nameStart, nameEnd));
-  writeAttributes(out, LOG_FIELD, b, start, end, EVENT_ATTRIBUTES_TAG);
+  writeAttributes(out, LOG_FIELD, b, start, end, SPAN_EVENT_ATTRIBUTES_TAG);
   out.end();
 }
 

@@ -1,14 +1,13 @@
 import type { Batch } from "../../../plugin.js";
 import {
-  attributesTagOf,
   KEEP,
-  MESSAGES,
   message,
   nextOwnerId,
   OWNER_TAG,
   OwnerTable,
   type RecordVisitor,
   RecordWalk,
+  SPAN_EVENT_ATTRIBUTES_TAG,
   SPAN_KIND_SYMBOLS,
   STATUS_CODES,
   type Verdict,
@@ -26,7 +25,6 @@ const CHUNK_SERIES = 500;
 const PIECE_BYTES = 1024 * 1024;
 /** Dimensions may be as long as a request: their bytes have a limit too. */
 const MAX_KEY_BYTES = 128 * 1024 * 1024;
-const EVENT_ATTRIBUTES_TAG = attributesTagOf(MESSAGES["Event"]!);
 const KIND_VALUES = SPAN_KIND_SYMBOLS.map(textValue);
 const STATUS_VALUES = STATUS_CODES.map((code) => textValue(`STATUS_CODE_${code.toUpperCase()}`));
 /** An AnyValue that is true. */
@@ -118,7 +116,7 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
     if (this.eventGroup === undefined) return KEEP;
     for (let i = 0; i < fields.eventStarts.length; i++) {
       this.wantedOfEvent.clear();
-      this.wantedOfEvent.offerAll(b, fields.eventStarts[i]!, fields.eventEnds[i]!, EVENT_ATTRIBUTES_TAG);
+      this.wantedOfEvent.offerAll(b, fields.eventStarts[i]!, fields.eventEnds[i]!, SPAN_EVENT_ATTRIBUTES_TAG);
       this.count(this.seriesOf(this.eventGroup, b, this.wantedOfEvent), b, duration);
     }
     return KEEP;

@@ -15,12 +15,21 @@ import {
   RESOURCE_CONTAINER_TAG,
   SCOPE_CONTAINER_TAG,
   SCOPE_ITEM_TAG,
+  SCOPE_NAME_TAG,
+  SCOPE_VERSION_TAG,
   SPAN_ATTRIBUTES_TAG,
   SPAN_END_TIME_TAG,
+  SPAN_EVENT_ATTRIBUTES_TAG,
+  SPAN_EVENT_NAME_TAG,
   SPAN_EVENT_TIME_TAG,
   SPAN_EVENTS_TAG,
+  SPAN_FLAGS_TAG,
   SPAN_ID_TAG,
   SPAN_KIND_TAG,
+  SPAN_LINK_ATTRIBUTES_TAG,
+  SPAN_LINK_SPAN_ID_TAG,
+  SPAN_LINK_TRACE_ID_TAG,
+  SPAN_LINKS_TAG,
   SPAN_NAME_TAG,
   SPAN_PARENT_ID_TAG,
   SPAN_START_TIME_TAG,
@@ -28,6 +37,7 @@ import {
   SPAN_TRACE_ID_TAG,
   SPAN_TRACE_STATE_TAG,
   STATUS_CODE_TAG,
+  STATUS_MESSAGE_TAG,
   STRING_VALUE_TAG,
   VALUE_TAG,
   WireWriter,
@@ -35,17 +45,6 @@ import {
 import { type JaegerProcess, type JaegerReference, type JaegerSpan, type JaegerTag, NO_ID } from "./jaeger-span.js";
 import { type SpanTags, takeStatus } from "./span-status.js";
 
-// Tags of OTLP that only this translation needs.
-const SPAN_LINKS_TAG = 106;
-const SPAN_FLAGS_TAG = 133;
-const LINK_TRACE_ID_TAG = 10;
-const LINK_SPAN_ID_TAG = 18;
-const LINK_ATTRIBUTES_TAG = 34;
-const EVENT_NAME_TAG = 18;
-const EVENT_ATTRIBUTES_TAG = 26;
-const STATUS_MESSAGE_TAG = 18;
-const SCOPE_NAME_TAG = 10;
-const SCOPE_VERSION_TAG = 18;
 const SAMPLED = 1;
 
 /** Spans of one process and scope. */
@@ -191,18 +190,18 @@ function writeEvent(out: WireWriter, time: bigint, fields: readonly JaegerTag[])
   out.byte(SPAN_EVENTS_TAG);
   out.begin(128);
   writeTime(out, SPAN_EVENT_TIME_TAG, time);
-  writeText(out, EVENT_NAME_TAG, takeText(attributes, JAEGER_TAGS.event) ?? "");
-  for (const tag of attributes.values()) writeAttribute(out, EVENT_ATTRIBUTES_TAG, tag);
+  writeText(out, SPAN_EVENT_NAME_TAG, takeText(attributes, JAEGER_TAGS.event) ?? "");
+  for (const tag of attributes.values()) writeAttribute(out, SPAN_EVENT_ATTRIBUTES_TAG, tag);
   out.end();
 }
 
 function writeLink(out: WireWriter, { traceId, spanId, type }: JaegerReference): void {
   out.byte(SPAN_LINKS_TAG);
   out.begin(80);
-  writeId(out, LINK_TRACE_ID_TAG, traceId);
-  writeId(out, LINK_SPAN_ID_TAG, spanId);
+  writeId(out, SPAN_LINK_TRACE_ID_TAG, traceId);
+  writeId(out, SPAN_LINK_SPAN_ID_TAG, spanId);
   const refType = JAEGER_REF_TYPES[type === 0 ? 0 : 1];
-  writeAttribute(out, LINK_ATTRIBUTES_TAG, textTag(JAEGER_TAGS.refType, refType));
+  writeAttribute(out, SPAN_LINK_ATTRIBUTES_TAG, textTag(JAEGER_TAGS.refType, refType));
   out.end();
 }
 

@@ -31,6 +31,8 @@ export const SCOPE_ITEM_TAG = 18;
 export const OWNER_TAG = 10;
 export const SCHEMA_URL_TAG = 26;
 export const RESOURCE_ATTRIBUTES_TAG = 10;
+export const SCOPE_NAME_TAG = 10;
+export const SCOPE_VERSION_TAG = 18;
 export const SCOPE_ATTRIBUTES_TAG = 26;
 
 export const LOG_TIME_TAG = 9;
@@ -53,8 +55,16 @@ export const SPAN_START_TIME_TAG = 57;
 export const SPAN_END_TIME_TAG = 65;
 export const SPAN_ATTRIBUTES_TAG = 74;
 export const SPAN_EVENTS_TAG = 90;
+export const SPAN_LINKS_TAG = 106;
 export const SPAN_STATUS_TAG = 122;
+export const SPAN_FLAGS_TAG = 133;
 export const SPAN_EVENT_TIME_TAG = 9;
+export const SPAN_EVENT_NAME_TAG = 18;
+export const SPAN_EVENT_ATTRIBUTES_TAG = 26;
+export const SPAN_LINK_TRACE_ID_TAG = 10;
+export const SPAN_LINK_SPAN_ID_TAG = 18;
+export const SPAN_LINK_ATTRIBUTES_TAG = 34;
+export const STATUS_MESSAGE_TAG = 18;
 export const STATUS_CODE_TAG = 24;
 
 export const METRIC_NAME_TAG = 10;
