@@ -304,6 +304,7 @@ export const ROOMS = [
   { path: "src/exporters/file/", purpose: "appends to files, with rotation", component: true },
   { path: "src/exporters/jaeger/", purpose: "spans to Jaeger, over its own gRPC", component: true },
   { path: "src/exporters/kafka/", purpose: "records as messages of topics, keyed", component: true },
+  { path: "src/exporters/clickhouse/", purpose: "rows of tables in ClickHouse, over HTTP", component: true },
   { path: "src/exporters/loki/", purpose: "streams of log lines to Loki, by labels", component: true },
   { path: "src/exporters/nats/", purpose: "messages to NATS JetStream", component: true },
   { path: "src/exporters/postgres/", purpose: "rows of tables in PostgreSQL, each once", component: true },

@@ -138,7 +138,7 @@ export {
   parseHostPort,
   protectionOf,
 } from "./kit/net/endpoint.js";
-export { httpClientKeys } from "./kit/net/http-client-keys.js";
+export { httpClientDefaults, httpClientKeys } from "./kit/net/http-client-keys.js";
 export { httpHeaders } from "./kit/net/http-headers.js";
 export { readOnlyHttpServerKeys } from "./kit/net/http-server-keys.js";
 export { Http1Client } from "./kit/net/http1/client.js";
@@ -155,6 +155,19 @@ export { tlsClient, tlsServer } from "./kit/net/tls-config.js";
 export { loadClientTls, loadServerTls, reloadServerTls, type TlsClientOptions } from "./kit/net/tls-load.js";
 export { answerReader } from "./kit/sending/answer-reader.js";
 export { clientSettings, HttpPoster, plainText, withHeaders } from "./kit/sending/http-poster.js";
+export {
+  cutByKey,
+  logTime,
+  type MetricKindName,
+  type OwnedTree,
+  ownedTrees,
+  type PlainAttributes,
+  type TreeOwner,
+  treeAttributes,
+  treeHex,
+  treesIn,
+  treeText,
+} from "./kit/sending/owned-trees.js";
 export { type RecordRequest, sendEach } from "./kit/sending/send-each.js";
 export { type SmallAnswer, sendSmallRequest } from "./kit/sending/small-request.js";
 

@@ -9,6 +9,7 @@ import { status } from "@grpc/grpc-js";
 import { describe, it } from "vitest";
 import { sentryExporter } from "../../src/exporters/alerts/sentry/sentry.js";
 import { webhookExporter } from "../../src/exporters/alerts/webhook/webhook.js";
+import { clickhouseExporter } from "../../src/exporters/clickhouse/clickhouse.js";
 import { DebugExporter, debugExporter } from "../../src/exporters/debug/debug.js";
 import { fileExporter } from "../../src/exporters/file/file.js";
 import { jaegerExporter } from "../../src/exporters/jaeger/jaeger.js";
@@ -146,6 +147,7 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
   ],
   ["zipkin", zipkinExporter, () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` }))],
   ["jaeger", jaegerExporter, jaegerBackend],
+  ["clickhouse", clickhouseExporter, () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` }))],
   ["loki", lokiExporter, () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` }))],
   [
     "webhook",

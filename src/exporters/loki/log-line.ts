@@ -1,12 +1,9 @@
-import { jsonText, plainValueText } from "../../runtime/kit.js";
+import { jsonText, type PlainAttributes, plainValueText } from "../../runtime/kit.js";
 import { logfmtLine, logfmtPairs } from "./logfmt.js";
 
 /** What a line of Loki can look like. */
 export const LINE_FORMATS = ["json", "logfmt", "raw"] as const;
 export type LokiFormat = (typeof LINE_FORMATS)[number];
-
-/** Attributes as plain values. */
-export type PlainMap = Readonly<Record<string, unknown>>;
 
 /** What goes into a line: a record without the attributes that are labels. */
 export interface LineParts {
@@ -18,10 +15,10 @@ export interface LineParts {
   readonly spanId: string;
   readonly severity: string;
   readonly flags: number;
-  readonly attributes: PlainMap;
-  readonly resource: PlainMap;
+  readonly attributes: PlainAttributes;
+  readonly resource: PlainAttributes;
   /** Empty for a scope without a name. */
-  readonly scope: { readonly name?: string; readonly version?: string; readonly attributes?: PlainMap };
+  readonly scope: { readonly name?: string; readonly version?: string; readonly attributes?: PlainAttributes };
 }
 
 /** A record as a line, with the names that the Collector's exporter gives its parts. */
@@ -96,6 +93,6 @@ function addPairs(pairs: Map<string, string>, key: string, value: unknown): void
   for (const [inner, each] of Object.entries(value)) addPairs(pairs, key === "" ? inner : `${key}_${inner}`, each);
 }
 
-function isMap(value: unknown): value is PlainMap {
+function isMap(value: unknown): value is PlainAttributes {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array);
 }

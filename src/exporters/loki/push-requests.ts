@@ -1,6 +1,18 @@
-import { type Batch, decodeTree, Refusal, type Tree } from "../../plugin.js";
-import { isHeader, type KeyValueTree, plainObject, plainValue, plainValueText, WireWriter } from "../../runtime/kit.js";
-import { LINE_FORMATS, type LokiFormat, logLine, type PlainMap } from "./log-line.js";
+import { type Batch, Refusal, type Tree } from "../../plugin.js";
+import {
+  isHeader,
+  logTime,
+  ownedTrees,
+  type PlainAttributes,
+  plainValue,
+  plainValueText,
+  type TreeOwner,
+  treeAttributes,
+  treeHex,
+  treeText,
+  WireWriter,
+} from "../../runtime/kit.js";
+import { LINE_FORMATS, type LokiFormat, logLine } from "./log-line.js";
 import { HINTS, labelRecord, type StreamLabelSettings } from "./stream-labels.js";
 
 /** The header that says whose data it is. */
@@ -32,9 +44,9 @@ export interface PushSettings {
 interface OwnedRecord {
   readonly place: number;
   readonly log: Tree;
-  readonly attributes: PlainMap;
-  readonly resource: PlainMap;
-  readonly scope: Tree;
+  readonly attributes: PlainAttributes;
+  readonly resource: PlainAttributes;
+  readonly owner: TreeOwner;
 }
 
 /**
@@ -46,7 +58,8 @@ export function pushesOf(batch: Batch, settings: PushSettings): Pushes {
   const pushes: Push[] = [];
   const refused = new Map<string, number[]>();
   const meanBytes = Math.ceil(batch.bytes.length / Math.max(batch.count, 1));
-  for (const { record, resourceBytes } of recordsOf(batch)) {
+  for (const { place, tree: log, owner } of ownedTrees(batch)) {
+    const record = { place, log, attributes: treeAttributes(log), resource: owner.resource, owner };
     const problem = problemOf(record, settings);
     const tenant = tenantOf(record);
     if (problem !== undefined) {
@@ -62,30 +75,13 @@ export function pushesOf(batch: Batch, settings: PushSettings): Pushes {
       pushes.push(pushOf(tenant, group.records, settings));
     }
     group.records.push(record);
-    group.bytes += meanBytes + resourceBytes;
+    group.bytes += meanBytes + owner.length;
   }
   return { pushes, refused };
 }
 
 /** Loki takes 4 MiB by default. */
 const MAX_PUSH_BYTES = 2 * 1024 * 1024;
-
-function* recordsOf(batch: Batch): Iterable<{ record: OwnedRecord; resourceBytes: number }> {
-  let place = 0;
-  for (const container of listIn(decodeTree(batch), "resourceLogs")) {
-    const resource = attributesOf((container["resource"] ?? {}) as Tree);
-    const resourceBytes = JSON.stringify(container["resource"] ?? {}, withoutBigInts).length;
-    for (const scoped of listIn(container, "scopeLogs")) {
-      const scope = (scoped["scope"] ?? {}) as Tree;
-      for (const log of listIn(scoped, "logRecords"))
-        yield { record: { place: place++, log, attributes: attributesOf(log), resource, scope }, resourceBytes };
-    }
-  }
-}
-
-function withoutBigInts(_key: string, value: unknown): unknown {
-  return typeof value === "bigint" ? String(value) : value;
-}
 
 function problemOf(record: OwnedRecord, settings: PushSettings): string | undefined {
   const format = formatOf(record, settings);
@@ -148,17 +144,20 @@ function labelled({ attributes, resource, log }: OwnedRecord, { labels }: PushSe
   return labelRecord(attributes, resource, Number(log["severityNumber"] ?? 0), labels);
 }
 
-function lineOf(record: OwnedRecord, attributes: PlainMap, resource: PlainMap, settings: PushSettings): string {
-  const { log, scope } = record;
-  const name = textOf(scope["name"]);
-  const version = textOf(scope["version"]);
-  const scopeAttributes = attributesOf(scope);
+function lineOf(
+  record: OwnedRecord,
+  attributes: PlainAttributes,
+  resource: PlainAttributes,
+  settings: PushSettings,
+): string {
+  const { log } = record;
+  const { scopeName: name, scopeVersion: version, scopeAttributes } = record.owner;
   return logLine(formatOf(record, settings) as LokiFormat, {
     body: log["body"] === undefined ? undefined : (plainValue(log["body"] as Tree) ?? undefined),
-    eventName: textOf(log["eventName"]),
-    traceId: hexOf(log["traceId"]),
-    spanId: hexOf(log["spanId"]),
-    severity: textOf(log["severityText"]),
+    eventName: treeText(log["eventName"]),
+    traceId: treeHex(log["traceId"]),
+    spanId: treeHex(log["spanId"]),
+    severity: treeText(log["severityText"]),
     flags: Number(log["flags"] ?? 0),
     attributes,
     resource,
@@ -187,24 +186,7 @@ function tenantOf({ attributes, resource }: OwnedRecord): string {
 }
 
 function timeOf(log: Tree, { now }: PushSettings): bigint {
-  const nanos = log["timeUnixNano"] || log["observedTimeUnixNano"];
-  return typeof nanos === "bigint" ? nanos : BigInt(Math.trunc(now())) * 1_000_000n;
-}
-
-function attributesOf(message: Tree): PlainMap {
-  return plainObject(message["attributes"] as unknown as KeyValueTree[]);
-}
-
-function listIn(tree: Tree, name: string): readonly Tree[] {
-  return (tree[name] ?? []) as readonly Tree[];
-}
-
-function textOf(value: unknown): string {
-  return typeof value === "string" ? value : "";
-}
-
-function hexOf(value: unknown): string {
-  return value instanceof Uint8Array ? Buffer.from(value).toString("hex") : "";
+  return logTime(log) || BigInt(Math.trunc(now())) * 1_000_000n;
 }
 
 /** Why records are refused that are not even sent. */

@@ -1,5 +1,4 @@
-import { labelName, plainValueText, SEVERITY_NUMBER_NAMES } from "../../runtime/kit.js";
-import type { PlainMap } from "./log-line.js";
+import { labelName, type PlainAttributes, plainValueText, SEVERITY_NUMBER_NAMES } from "../../runtime/kit.js";
 
 /** Attributes that say how a record is sent, and are not sent themselves. */
 export const HINTS = {
@@ -26,14 +25,14 @@ export interface StreamLabelSettings {
 export interface Labelled {
   /** As Loki writes them; empty when there are none. */
   readonly text: string;
-  readonly attributes: PlainMap;
-  readonly resource: PlainMap;
+  readonly attributes: PlainAttributes;
+  readonly resource: PlainAttributes;
 }
 
 /** Chooses the labels of a record by the settings and its hints, which are taken out with what became labels. */
 export function labelRecord(
-  attributes: PlainMap,
-  resource: PlainMap,
+  attributes: PlainAttributes,
+  resource: PlainAttributes,
   severityNumber: number,
   settings: StreamLabelSettings,
 ): Labelled {
@@ -63,7 +62,7 @@ export function labelRecord(
   };
 }
 
-function addDefaults(labels: Map<string, string>, resource: PlainMap, settings: StreamLabelSettings): void {
+function addDefaults(labels: Map<string, string>, resource: PlainAttributes, settings: StreamLabelSettings): void {
   const { "service.name": name, "service.namespace": namespace, "service.instance.id": instance } = resource;
   if (settings.exporter) labels.set("exporter", "OTLP");
   if (settings.job && name !== undefined)
@@ -82,18 +81,18 @@ function namesOf(hint: unknown): string[] {
 }
 
 /** The attribute of this name, or what `a.b` is in the map `a`. */
-function lookUp(name: string, map: PlainMap): unknown {
+function lookUp(name: string, map: PlainAttributes): unknown {
   if (Object.hasOwn(map, name)) return map[name];
   for (let dot = name.lastIndexOf("."); dot > 0; dot = name.lastIndexOf(".", dot - 1)) {
     const outer = name.slice(0, dot);
     const inner = Object.hasOwn(map, outer) ? map[outer] : undefined;
     if (typeof inner === "object" && inner !== null && !Array.isArray(inner) && !(inner instanceof Uint8Array))
-      return lookUp(name.slice(dot + 1), inner as PlainMap);
+      return lookUp(name.slice(dot + 1), inner as PlainAttributes);
   }
   return undefined;
 }
 
-function without(map: PlainMap, keys: ReadonlySet<string>): PlainMap {
+function without(map: PlainAttributes, keys: ReadonlySet<string>): PlainAttributes {
   const names = Object.keys(map);
   if (!names.some((name) => keys.has(name) || HINT_NAMES.has(name))) return map;
   return Object.fromEntries(Object.entries(map).filter(([name]) => !keys.has(name) && !HINT_NAMES.has(name)));

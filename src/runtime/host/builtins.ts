@@ -178,6 +178,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["clickhouse"],
+    load: async () => (await import("../../exporters/clickhouse/clickhouse.js")).clickhouseExporter,
+  },
+  {
+    kind: "exporter",
     types: ["loki"],
     load: async () => (await import("../../exporters/loki/loki.js")).lokiExporter,
   },

@@ -44,3 +44,8 @@ export function httpClientKeys() {
 
 /** What these keys say, parsed. */
 export type HttpClientConfig = z.infer<z.ZodObject<ReturnType<typeof httpClientKeys>>>;
+
+/** What these keys say where nothing is written: for a client whose config has but some of them. */
+export function httpClientDefaults(): HttpClientConfig {
+  return z.object(httpClientKeys()).parse({});
+}

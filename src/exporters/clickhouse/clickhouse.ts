@@ -1,0 +1,215 @@
+import {
+  type Batch,
+  defineExporter,
+  type Exporter,
+  type ExporterContext,
+  isRefusal,
+  type SendOptions,
+  SIGNALS,
+} from "../../plugin.js";
+import {
+  compress,
+  cutByKey,
+  type Http1Answer,
+  HttpPoster,
+  httpClientDefaults,
+  sendEach,
+  tlsClient,
+} from "../../runtime/kit.js";
+import { type ClickhouseConfig, clickhouseSchema } from "./config.js";
+import { createDatabaseText, createTableTexts, qualified, quoteString, type TableName } from "./create-tables.js";
+import { type ClickhouseEndpoint, parseEndpoint } from "./endpoint.js";
+import { readAnswer } from "./refusal-of-clickhouse.js";
+import { COLUMNS, KEY_COLUMNS, type RowShape } from "./table-shapes.js";
+import { type TypedColumn, writeRows } from "./write-rows.js";
+
+/** Inserts records into ClickHouse, in the tables of the Collector's exporter. */
+export const clickhouseExporter = defineExporter<ClickhouseConfig>({
+  type: "clickhouse",
+  summary: "Inserts log records, spans and data points into tables of ClickHouse, over its HTTP interface.",
+  signals: SIGNALS,
+  schema: clickhouseSchema,
+  create: (config, context) => new ClickhouseExporter(config, context),
+});
+
+/** Every row repeats its resource: an insert is cut about here, and written only when it is sent. */
+const MAX_INSERT_LENGTH = 8 * 1024 * 1024;
+
+class ClickhouseExporter implements Exporter {
+  private readonly config: ClickhouseConfig;
+  private readonly context: ExporterContext;
+  private readonly endpoint: ClickhouseEndpoint;
+  private readonly database: string;
+  private readonly compression: "none" | "lz4" | "zstd" | "gzip" | "deflate";
+  private readonly isAsync: boolean;
+  private readonly posters: readonly HttpPoster[];
+  /** The server that is asked: the next one, once it has not answered. */
+  private current = 0;
+  private readonly tables = new Map<RowShape, Promise<readonly TypedColumn[]>>();
+
+  constructor(config: ClickhouseConfig, context: ExporterContext) {
+    this.config = config;
+    this.context = context;
+    this.endpoint = parseEndpoint(config.endpoint || config.dsn!, config.connection_params) as ClickhouseEndpoint;
+    this.database = config.database || this.endpoint.database || "default";
+    this.compression = compressionOf(this.endpoint.compress ?? config.compress);
+    const settings = settingsOf(config, this.endpoint);
+    this.isAsync = /^(1|t|true)$/i.test(settings.get("async_insert")!);
+    this.posters = this.endpoint.urls.map((url) => this.posterOf(url, settings));
+  }
+
+  async start(): Promise<void> {
+    const { native, urls } = this.endpoint;
+    if (native.length > 0)
+      this.context.logger.warn(
+        { endpoint: native.join(","), used: urls.map(({ origin }) => origin).join(",") },
+        "the native protocol of ClickHouse is not spoken: its HTTP interface is used on the same host; write its URL as the endpoint if it listens elsewhere",
+      );
+    for (const poster of this.posters) await poster.start();
+  }
+
+  /** Inserts that were taken are not made again when a later one is refused. */
+  async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
+    const inserts = cutByKey<RowShape>(batch, MAX_INSERT_LENGTH, ({ kind }) => kind ?? (batch.signal as "logs"));
+    const requests = inserts.map(({ key: shape, members }, i) => ({
+      records: members.map(({ place }) => place),
+      send: async () => {
+        const columns = await this.columnsOf(shape, abort);
+        const head = this.insertText(shape, columns, options?.idempotencyKey, i);
+        await this.insert(shape, `${head}\n${writeRows(members, columns)}`, abort);
+      },
+    }));
+    await sendEach(requests, batch.count);
+  }
+
+  async check(abort: AbortSignal): Promise<void> {
+    await this.ask("SELECT 1", abort);
+  }
+
+  async stop(): Promise<void> {
+    for (const poster of this.posters) poster.stop();
+  }
+
+  private posterOf(from: URL, settings: ReadonlyMap<string, string>): HttpPoster {
+    const { config, compression, endpoint } = this;
+    const url = new URL(from);
+    if (config.username !== "") url.username = encodeURIComponent(config.username);
+    if (config.password !== "") {
+      url.password = encodeURIComponent(config.password);
+      url.username ||= "default";
+    }
+    url.search = new URLSearchParams([...settings]).toString();
+    const headers = {
+      "Content-Type": "text/plain; charset=utf-8",
+      ...(compression !== "none" && { "Content-Encoding": compression }),
+    };
+    const tls = endpoint.skipVerify
+      ? { ...(config.tls ?? tlsClient().parse({})), insecure_skip_verify: true }
+      : config.tls;
+    return new HttpPoster(url, { ...httpClientDefaults(), tls }, headers, this.context);
+  }
+
+  private async insert(shape: RowShape, text: string, abort: AbortSignal): Promise<void> {
+    try {
+      await this.ask(text, abort);
+    } catch (error) {
+      // The table may have been changed or dropped meanwhile: it is looked at again.
+      this.tables.delete(shape);
+      throw error;
+    }
+  }
+
+  /** A token lets a server that remembers inserts take what is sent again once; what it gathers itself it does not compare. */
+  private insertText(shape: RowShape, columns: readonly TypedColumn[], key: string | undefined, part: number): string {
+    const { database, table } = this.tableOf(shape);
+    const names = columns.map(({ name }) => `\`${name}\``).join(", ");
+    const token =
+      this.isAsync || key === undefined
+        ? ""
+        : ` SETTINGS insert_deduplication_token = ${quoteString(`${key}/${part}`)}`;
+    return `INSERT INTO ${qualified(database, table)} (${names})${token} FORMAT JSONEachRow`;
+  }
+
+  private tableOf(shape: RowShape): TableName {
+    const { database, config } = this;
+    if (shape === "logs") return { database, table: config.logs_table_name };
+    if (shape === "traces") return { database, table: config.traces_table_name };
+    const kind = shape === "exponentialHistogram" ? "exponential_histogram" : shape;
+    const tables = config.metrics_tables;
+    const isNamed = Object.values(tables).some(({ name }) => name !== "");
+    const prefix = isNamed ? "otel_metrics" : config.metrics_table_name || "otel_metrics";
+    return { database, table: tables[kind].name || `${prefix}_${kind}` };
+  }
+
+  /** The columns of a table, which is made where it is not there: once, and again after an insert has failed. */
+  private columnsOf(shape: RowShape, abort: AbortSignal): Promise<readonly TypedColumn[]> {
+    let columns = this.tables.get(shape);
+    if (columns === undefined) {
+      columns = this.readyTable(shape, abort);
+      this.tables.set(shape, columns);
+      columns.catch(() => this.tables.delete(shape));
+    }
+    return columns;
+  }
+
+  private async readyTable(shape: RowShape, abort: AbortSignal): Promise<readonly TypedColumn[]> {
+    const { config, database } = this;
+    const name = this.tableOf(shape);
+    if (config.create_schema) {
+      if (database !== "default") await this.ask(createDatabaseText(database, config), abort);
+      for (const text of createTableTexts(shape, name, config)) await this.ask(text, abort);
+    }
+    const types = await this.columnTypes(name, abort);
+    const all = [...COLUMNS[shape], ...(KEY_COLUMNS[shape] ?? [])];
+    return all
+      .filter((column) => types.has(column.name) || !column.isOptional)
+      .map((column) => ({ ...column, actualType: types.get(column.name) ?? column.type }));
+  }
+
+  private async columnTypes({ database, table }: TableName, abort: AbortSignal): Promise<ReadonlyMap<string, string>> {
+    const where = `database = ${quoteString(database)} AND table = ${quoteString(table)}`;
+    const text = await this.ask(
+      `SELECT name, type FROM system.columns WHERE ${where} FORMAT JSONCompactEachRow`,
+      abort,
+    );
+    const lines = text.split("\n").filter((line) => line.startsWith("["));
+    return new Map(lines.map((line) => JSON.parse(line) as [string, string]));
+  }
+
+  /** One request, to one of the servers; the next one is asked after this one has not answered. */
+  private async ask(text: string, abort: AbortSignal): Promise<string> {
+    const plain = Buffer.from(text);
+    const body = this.compression === "none" ? plain : await compress(this.compression, plain);
+    const used = this.current;
+    const read = (answer: Http1Answer): string => {
+      readAnswer(answer, this.context.clock.now());
+      return answer.body.toString("utf8");
+    };
+    try {
+      return await this.posters[used]!.post([body], abort, undefined, read);
+    } catch (error) {
+      if (used === this.current && isRefusal(error) && error.kind !== "permanent")
+        this.current = (used + 1) % this.posters.length;
+      throw error;
+    }
+  }
+}
+
+function compressionOf(word: string): "none" | "lz4" | "zstd" | "gzip" | "deflate" {
+  if (word === "lz4" || word === "zstd" || word === "gzip" || word === "deflate") return word;
+  if (word === "br") return "gzip";
+  return /^(true|1|lz4hc)$/i.test(word) ? "lz4" : "none";
+}
+
+/** What the server is told with every request: what the config says, and that an answer must mean that rows are written. */
+function settingsOf(
+  { async_insert: isAsync }: ClickhouseConfig,
+  { settings }: ClickhouseEndpoint,
+): Map<string, string> {
+  return new Map([
+    ["async_insert", isAsync ? "1" : "0"],
+    ["wait_for_async_insert", "1"],
+    ["wait_end_of_query", "1"],
+    ...settings,
+  ]);
+}
