@@ -29,6 +29,8 @@ const ENTRIES = Number(options.entries);
 const ROUNDS = Number(options.rounds);
 const BACKLOG = Number(options.backlog) * 1e6;
 const CONCURRENCY = 64;
+/** Entries of one turn where two stores take turns for long: short enough for both to meet the same neighbours on the machine. */
+const TURN_ENTRIES = 200;
 const payload = new Uint8Array(34_300).map((_, i) => (i * 7919) >>> 3);
 const RECORDS = 100;
 const batch = Batch.trusted("logs", payload, RECORDS);
@@ -43,6 +45,7 @@ const fresh = {
 const root = await mkdtemp(join(options.directory, "bench-store-"));
 try {
   for (const durability of /** @type {const} */ (["fsync", "process"])) await costOf(durability);
+  for (const durability of /** @type {const} */ (["fsync", "process"])) await costOfEncryption(durability);
   await halfLoad("fsync");
   await backlogOf("fsync");
 } finally {
@@ -64,8 +67,34 @@ async function costOf(/** @type {"fsync" | "process"} */ durability) {
   }
 }
 
-async function putAndAck(/** @type {LevelStore} */ store, /** @type {(ms: number) => void} */ took) {
-  await inParallel(ENTRIES, async () => {
+/** What encryption adds to putting and acknowledging, in many short turns: their best, and those that a quarter is below. */
+async function costOfEncryption(/** @type {"fsync" | "process"} */ durability) {
+  const plain = await openStore(durability, `turns-plain-${durability}`);
+  const encrypted = await openStore(durability, `turns-encrypted-${durability}`, newKeyring());
+  const turn = (/** @type {LevelStore} */ store) => measure((took) => putAndAck(store, took, TURN_ENTRIES));
+  /** @type {[number[], number[]]} */
+  const cpu = [[], []];
+  for (let i = 0; i < (ROUNDS * ENTRIES) / TURN_ENTRIES; i++)
+    for (const [at, store] of [plain, encrypted].entries())
+      cpu[at]?.push((await turn(store)).cpu / TURN_ENTRIES / RECORDS);
+  const [without, withIt] = cpu.map((costs) => costs.sort((a, b) => a - b));
+  const added = (/** @type {number} */ share) => {
+    const at = Math.floor((without?.length ?? 0) * share);
+    return ((withIt?.[at] ?? 0) - (without?.[at] ?? 0)).toFixed(2);
+  };
+  console.log(
+    `${durability} encryption adds   ${added(0)} us CPU a record at best, ${added(0.25)} at the quarter, ${added(0.5)} in the middle`,
+  );
+  await plain.close();
+  await encrypted.close();
+}
+
+async function putAndAck(
+  /** @type {LevelStore} */ store,
+  /** @type {(ms: number) => void} */ took,
+  /** @type {number} */ entries = ENTRIES,
+) {
+  await inParallel(entries, async () => {
     const start = performance.now();
     const { ref } = await store.put(fresh);
     took(performance.now() - start);

@@ -4,7 +4,7 @@ import { subtractAmount } from "./amounts.js";
 import { Keyring } from "./encryption/keyring.js";
 import { ValueCipher } from "./encryption/value-cipher.js";
 import type { EntryInfo } from "./format/entry-value.js";
-import { BOUND_FORMAT, FORMAT } from "./format/frame.js";
+import { BOUND_UNSEALED_FORMAT, FORMAT } from "./format/frame.js";
 import type { Meta } from "./format/meta.js";
 import { ChangesDuringReads } from "./level/changes-during-reads.js";
 import { Compactor } from "./level/compactor.js";
@@ -118,7 +118,7 @@ export class LevelStore implements QueueStore {
     };
     const { keyring = new Keyring() } = options;
     const hasKeys = keyring.all.length > 0;
-    this.storeState = new StoreState(settings, hooks, hasKeys ? BOUND_FORMAT : FORMAT);
+    this.storeState = new StoreState(settings, hooks, hasKeys ? BOUND_UNSEALED_FORMAT : FORMAT);
     this.database = new Database({
       directory,
       exporter,

@@ -1,6 +1,16 @@
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes } from "node:crypto";
-import { crc32 } from "node:zlib";
-import { BOUND_FORMAT, isEncrypted, isFrameIntact } from "../format/frame.js";
+import {
+  BOUND_FORMAT,
+  BOUND_UNSEALED_FORMAT,
+  bufferOf,
+  isBound,
+  isEncrypted,
+  isFrameIntact,
+  isUnsealed,
+  markUnsealed,
+  seal,
+  writeChecksum,
+} from "../format/frame.js";
 import { type KeyRange, RANGES } from "../format/keys.js";
 import { StoreError } from "../store.js";
 import { CHECK_BYTES, deriveKey, type Keyring } from "./keyring.js";
@@ -9,12 +19,14 @@ import { CHECK_BYTES, deriveKey, type Keyring } from "./keyring.js";
  * Values on their way to the disk and back, with AES-256-GCM. How an encrypted value looks: checksum (4 bytes, over all that
  * follows), then as in every value range letter, format (4), number and ref; check of the key (8), salt (16), counter (6),
  * id of the queue (8); the whole plain value, encrypted; tag (16). Everything between checksum and ciphertext is
- * authenticated, so that a value can be read nowhere but in its own place of its own queue. Values of format 3, which are
- * read and not written any more, have no id.
+ * authenticated, so that a value can be read nowhere but in its own place of its own queue. Format 5 holds a value without a
+ * checksum of its own, since the tag tells more; format 4 one with its checksum; values of format 3, which are read and not
+ * written any more, have no id.
  *
  * - A nonce is never used twice under a key: each opening of a store derives a key of its own with a random salt, and counts.
  * - The checksum tells damage without any key: who repairs files needs none. A value that is whole and whose key is not
  *   there is an error, and never taken for damage. One that is whole, has its key and does not open was changed by somebody.
+ *   Whoever has the key need not look at the checksum: what opens is what was written.
  */
 export class ValueCipher {
   readonly keyring: Keyring;
@@ -35,13 +47,16 @@ export class ValueCipher {
     this.queueId = queueId;
   }
 
-  /** The value as it is written. It is valid until the next call. Counters and marks, which hold no data, stay as they are. */
+  /**
+   * The value as it is written, encrypted or sealed; in the latter case in the bytes that were given. It is valid until the next
+   * call. Counters and marks, which hold no data, are not encrypted.
+   */
   encrypt(value: Uint8Array): Uint8Array {
-    if (this.writingKey === undefined || isEncrypted(value) || !ENCRYPTED_LETTERS.has(value[4]!)) return value;
+    if (this.writingKey === undefined || isEncrypted(value) || !ENCRYPTED_LETTERS.has(value[4]!)) return seal(value);
     const length = HEADER_BYTES + value.length + TAG_BYTES;
     const out = scratchBuffer(length);
     out.set(value.subarray(4, PLACE_END), 4);
-    out[5] = BOUND_FORMAT;
+    out[5] = isUnsealed(value) ? BOUND_UNSEALED_FORMAT : BOUND_FORMAT;
     out.write(this.keyring.active!.check, PLACE_END, "hex");
     out.set(this.salt, SALT_AT);
     out.writeUIntLE(this.counter, COUNTER_AT, COUNTER_BYTES);
@@ -52,8 +67,7 @@ export class ValueCipher {
     out.set(cipher.update(value), HEADER_BYTES);
     cipher.final();
     out.set(cipher.getAuthTag(), length - TAG_BYTES);
-    out.writeUInt32LE(crc32(out.subarray(4, length)), 0);
-    return out.subarray(0, length);
+    return writeChecksum(out.subarray(0, length));
   }
 
   /**
@@ -61,14 +75,13 @@ export class ValueCipher {
    * unless it is one. Throws a `StoreError` "wrong_key" when the key is not there.
    */
   decrypt(value: Uint8Array): Uint8Array {
-    const isBound = value[5] === BOUND_FORMAT;
-    const headerBytes = isBound ? HEADER_BYTES : QUEUE_ID_AT;
+    const headerBytes = isBound(value) ? HEADER_BYTES : QUEUE_ID_AT;
     if (this.keyring.refusesPlain) this.checkNotPlain(value);
     if (!isEncrypted(value) || value.length < headerBytes + TAG_BYTES) return value;
-    const bytes = Buffer.from(value.buffer, value.byteOffset, value.length);
-    if (!isFrameIntact(bytes)) return value;
-    const key = this.keyFor(bytes.subarray(PLACE_END, COUNTER_AT));
-    if (isBound && !this.boundTo().equals(bytes.subarray(QUEUE_ID_AT, HEADER_BYTES))) return value;
+    const bytes = bufferOf(value);
+    const key = this.keyFor(bytes);
+    if (key === undefined) return value;
+    if (isBound(value) && !this.boundTo().equals(bytes.subarray(QUEUE_ID_AT, HEADER_BYTES))) return value;
     const nonce = Buffer.alloc(NONCE_BYTES);
     bytes.copy(nonce, 0, COUNTER_AT, QUEUE_ID_AT);
     const decipher = createDecipheriv(ALGORITHM, key, nonce);
@@ -77,11 +90,11 @@ export class ValueCipher {
     const plain = decipher.update(bytes.subarray(headerBytes, -TAG_BYTES));
     try {
       decipher.final();
-      return plain;
     } catch {
       plain.fill(0);
       return value;
     }
+    return value[5] === BOUND_UNSEALED_FORMAT ? markUnsealed(plain) : plain;
   }
 
   private boundTo(): Buffer {
@@ -91,17 +104,19 @@ export class ValueCipher {
 
   /** Throws a `StoreError` for a value of `ENCRYPTED_RANGES` that is whole and not encrypted for a queue. */
   checkNotPlain(value: Uint8Array): void {
-    if (value[5] === BOUND_FORMAT || !ENCRYPTED_LETTERS.has(value[4]!)) return;
-    const bytes = Buffer.from(value.buffer, value.byteOffset, value.length);
-    if (isFrameIntact(bytes)) throw plainError(isEncrypted(value));
+    if (isBound(value) || !ENCRYPTED_LETTERS.has(value[4]!)) return;
+    if (isFrameIntact(bufferOf(value))) throw plainError(isEncrypted(value));
   }
 
-  private keyFor(checkAndSalt: Buffer): KeyObject {
+  /** The key that a value was encrypted with; undefined when it names none that is there because it is damaged. */
+  private keyFor(value: Buffer): KeyObject | undefined {
+    const checkAndSalt = value.subarray(PLACE_END, COUNTER_AT);
     const name = checkAndSalt.toString("latin1");
     const known = this.readingKeys.get(name);
     if (known !== undefined) return known;
     const check = checkAndSalt.toString("hex", 0, CHECK_BYTES);
     const key = this.keyring.find(check);
+    if (key === undefined && !isFrameIntact(value)) return undefined;
     if (key === undefined) throw missingKeyError(check);
     const derived = deriveKey(key, checkAndSalt.subarray(CHECK_BYTES));
     if (this.readingKeys.size >= MAX_READING_KEYS) this.readingKeys.clear();
@@ -118,7 +133,7 @@ export function keyCheckOf(value: Uint8Array): string | undefined {
 
 /** The queue that a value as it is on disk was encrypted for; undefined when it was for none. */
 export function queueIdOf(value: Uint8Array): Buffer | undefined {
-  if (value[5] !== BOUND_FORMAT || value.length < HEADER_BYTES + TAG_BYTES) return undefined;
+  if (!isBound(value) || value.length < HEADER_BYTES + TAG_BYTES) return undefined;
   const bytes = Buffer.from(value);
   return isFrameIntact(bytes) ? bytes.subarray(QUEUE_ID_AT, HEADER_BYTES) : undefined;
 }

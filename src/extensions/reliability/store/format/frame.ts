@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { crc32 } from "node:zlib";
 import type { EntryRef } from "../store.js";
 import { crc32c } from "./crc32c.js";
@@ -14,9 +15,17 @@ import { chunkKey, type KeyRange, RANGES, rangeOf, refKey } from "./keys.js";
 export const FORMAT = 2;
 const FORMAT_WITH_CRC32C = 1;
 /** A value that holds another, encrypted: see `ValueCipher`. Its checksum and its place are like those of any. */
-export const ENCRYPTED_FORMAT = 3;
+const ENCRYPTED_FORMAT = 3;
 /** The same, for one queue only: it opens in no other. */
 export const BOUND_FORMAT = 4;
+/** The same, and what it holds was not sealed: the tag of the encryption is its checksum. */
+export const BOUND_UNSEALED_FORMAT = 5;
+/**
+ * A value that is in memory only, on its way to the disk or decrypted: instead of a checksum, which would be looked at once
+ * and never again, it has a mark that nobody outside of this process knows. So no value on disk is taken for one.
+ */
+const UNSEALED_FORMAT = 255;
+const UNSEALED_MARK = randomBytes(4).readUInt32LE();
 
 /** No value is shorter. */
 export const HEAD_OFFSET = 20;
@@ -27,7 +36,7 @@ export interface ValueFrame {
   readonly body: Buffer;
 }
 
-/** The value; it is valid until the next call, so it has to be copied (or written) before. */
+/** The value, unsealed; it is valid until the next call, so it has to be copied (or written) before. */
 export function frame(
   range: KeyRange,
   ref: EntryRef,
@@ -41,7 +50,6 @@ export function frame(
   const value = scratchBuffer(length);
   const headLength = value.write(text, HEAD_OFFSET);
   value[4] = range.charCodeAt(0);
-  value[5] = FORMAT;
   value.writeUInt16LE(number, 6);
   value.writeUInt32LE(ref >>> 0, 8);
   value.writeUInt32LE(Math.floor(ref / 2 ** 32), 12);
@@ -51,8 +59,30 @@ export function frame(
     value.set(part, at);
     at += part.length;
   }
-  value.writeUInt32LE(crc32(value.subarray(4, at)), 0);
-  return value.subarray(0, at);
+  return markUnsealed(value.subarray(0, at));
+}
+
+/** The same value as it may be on disk: with its checksum. Changes the bytes that it is given. */
+export function seal(value: Uint8Array): Uint8Array {
+  if (!isUnsealed(value)) return value;
+  value[5] = FORMAT;
+  return writeChecksum(value);
+}
+
+/** Of a value that is known to be whole: says so. */
+export function markUnsealed(value: Buffer): Buffer {
+  value[5] = UNSEALED_FORMAT;
+  value.writeUInt32LE(UNSEALED_MARK, 0);
+  return value;
+}
+
+export function isUnsealed(value: Uint8Array): boolean {
+  return value[5] === UNSEALED_FORMAT && bufferOf(value).readUInt32LE(0) === UNSEALED_MARK;
+}
+
+export function writeChecksum(value: Uint8Array): Uint8Array {
+  bufferOf(value).writeUInt32LE(crc32(value.subarray(4)), 0);
+  return value;
 }
 
 /** What is in a value; undefined when it is damaged, does not belong where it was found, or could not be decrypted. */
@@ -68,7 +98,7 @@ export function unframeBytes(
   number: number,
   value: Uint8Array,
 ): { readonly head: Buffer; readonly body: Buffer } | undefined {
-  const bytes = Buffer.from(value.buffer, value.byteOffset, value.length);
+  const bytes = bufferOf(value);
   if (!isFrameIntact(bytes) || isEncrypted(bytes)) return undefined;
   if (bytes[4] !== range.charCodeAt(0) || bytes.readUInt16LE(6) !== number) return undefined;
   if (refOfValue(bytes) !== ref) return undefined;
@@ -89,12 +119,23 @@ export function keyOfValue(value: Buffer): Buffer | undefined {
 const RANGES_BY_REF: readonly KeyRange[] = [RANGES.entry, RANGES.update, RANGES.failed, RANGES.moved, RANGES.note];
 
 export function isFrameIntact(value: Buffer): boolean {
-  return value.length >= HEAD_OFFSET && value.readUInt32LE(0) === checksumOf(value);
+  if (value.length < HEAD_OFFSET) return false;
+  return value[5] === UNSEALED_FORMAT ? isUnsealed(value) : value.readUInt32LE(0) === checksumOf(value);
 }
 
 /** Does it hold another value, encrypted? */
 export function isEncrypted(value: Uint8Array): boolean {
-  return value[5] === BOUND_FORMAT || value[5] === ENCRYPTED_FORMAT;
+  return isBound(value) || value[5] === ENCRYPTED_FORMAT;
+}
+
+/** And for one queue only? */
+export function isBound(value: Uint8Array): boolean {
+  return value[5] === BOUND_UNSEALED_FORMAT || value[5] === BOUND_FORMAT;
+}
+
+/** The same bytes. */
+export function bufferOf(value: Uint8Array): Buffer {
+  return Buffer.from(value.buffer, value.byteOffset, value.length);
 }
 
 function isKnownFormat(value: Buffer): boolean {

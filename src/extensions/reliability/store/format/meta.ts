@@ -1,7 +1,7 @@
 import { ZERO_AMOUNT } from "../amounts.js";
 import { newIdTag } from "../new-entry.js";
 import { type Amount, type EntryRef, StoreError } from "../store.js";
-import { BOUND_FORMAT, FORMAT, frame, unframe } from "./frame.js";
+import { BOUND_UNSEALED_FORMAT, FORMAT, frame, unframe } from "./frame.js";
 import { RANGES } from "./keys.js";
 
 /**
@@ -57,9 +57,9 @@ export function decodeMeta(value: Uint8Array | undefined): Meta | undefined {
 
 /** Rejects what a newer version has written. */
 export function checkFormat(format: number, directory: string): void {
-  if (format <= BOUND_FORMAT) return;
+  if (format <= BOUND_UNSEALED_FORMAT) return;
   throw new StoreError(
     "newer_version",
-    `the queue in ${directory} was written by a newer version (format ${format}, this one reads up to ${BOUND_FORMAT}): run that version, or set another directory; nothing was changed`,
+    `the queue in ${directory} was written by a newer version (format ${format}, this one reads up to ${BOUND_UNSEALED_FORMAT}): run that version, or set another directory; nothing was changed`,
   );
 }

@@ -5,6 +5,7 @@ import { crc32 } from "node:zlib";
 import { ClassicLevel } from "classic-level";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Keyring } from "../../../../../src/extensions/reliability/store/encryption/keyring.js";
+import { ValueCipher } from "../../../../../src/extensions/reliability/store/encryption/value-cipher.js";
 import { RANGES, refKey } from "../../../../../src/extensions/reliability/store/format/keys.js";
 import { failedEntry, newEntry } from "../entries.js";
 import { makePlace, type Place, textsIn } from "../level-harness.js";
@@ -136,6 +137,7 @@ describe("an encrypted queue", () => {
     ["a bit is flipped in it", (value) => flipped(value, 100)],
     ["a bit is flipped in it and the checksum mended", (value) => withChecksum(flipped(value, 100))],
     ["its counter is changed", (value) => withChecksum(flipped(value, 42))],
+    ["its format is changed", (value) => withChecksum(flipped(value, 5))],
     ["its tag is changed", (value) => withChecksum(flipped(value, value.length - 1))],
     ["it is cut", (value) => withChecksum(value.subarray(0, 90))],
     ["it is all but empty", (value) => withChecksum(value.subarray(0, 30))],
@@ -158,6 +160,37 @@ describe("an encrypted queue", () => {
     expect(again.stats.corrupt).toBe(1);
     await again.close();
     expect(filesWith("one")).toEqual([]);
+  });
+
+  it("is read although a checksum is damaged, since the tag tells that the rest is whole", async () => {
+    const { store } = await opened(keyring("a"));
+    const { ref } = await store.put(newEntry("one"));
+    await store.close();
+    await change(async (db) =>
+      db.put(refKey(RANGES.entry, ref), flipped((await db.get(refKey(RANGES.entry, ref)))!, 0)),
+    );
+    const again = (await opened(keyring("a"))).store;
+    expect(await textsIn(again)).toEqual(["one"]);
+    await again.close();
+  });
+
+  it("reads values of a former version, which have a checksum inside too", async () => {
+    await fill(undefined, "one", "two");
+    const cipher = new ValueCipher(keyring("a"));
+    const queueId = Buffer.from("0123456789abcdef", "hex");
+    cipher.bindTo(queueId);
+    await change(async (db) => {
+      for (const [at, value] of await db.iterator().all()) await db.put(at, Buffer.from(cipher.encrypt(value)));
+      const value = (await db.get(refKey(RANGES.entry, 1)))!;
+      expect(value[5]).toBe(4);
+    });
+    writeFileSync(join(place.directory, "QUEUE"), queueId.toString("hex"));
+    const { store, report } = await opened(keyring("a"));
+    expect(report).toMatchObject({ lostEntries: 0, corruptEntries: 0 });
+    expect(await textsIn(store)).toHaveLength(5);
+    expect(await textsIn(store, "failed")).toEqual([`${SECRET} dead`]);
+    expect(await store.notes.load()).toHaveLength(1);
+    await store.close();
   });
 
   it("is read with the keys of before and written with a new one, until nothing needs the old one", async () => {
