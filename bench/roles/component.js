@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { CELLS } from "../components/cells.js";
 import { serve } from "../lib/processes/role.js";
+import { untilSeconds } from "../lib/until-seconds.js";
 
 /** One component in a process of its own, so that what this process uses is what the component uses. */
 
@@ -13,8 +14,8 @@ serve({
     running = await CELLS[cell].start(setting);
     return running.port;
   },
-  /** Records of one turn. */
-  turn: () => running?.turn?.(),
+  /** Takes turns for so long; how many records that were. */
+  turns: (seconds) => untilSeconds(seconds, /** @type {() => Promise<number>} */ (running?.turn)),
   usage: () => {
     const { user, system } = process.cpuUsage();
     const longestBlockMs = delay.max / 1e6;

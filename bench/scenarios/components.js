@@ -13,6 +13,7 @@ import { startRole } from "../lib/processes/role.js";
 import { usageOf } from "../lib/processes/usage.js";
 import { median } from "../lib/statistics.js";
 import { show } from "../lib/table.js";
+import { untilSeconds } from "../lib/until-seconds.js";
 
 /**
  * Components one by one, each in a process of its own: microseconds of CPU a record, all threads counted. What they send
@@ -21,7 +22,8 @@ import { show } from "../lib/table.js";
  *
  * BENCH_CELLS chooses cells by a part of their names.
  */
-export const summary = "components one by one: scraping, remote write, span_metrics, jaeger, zipkin, loki, in CPU a record";
+export const summary =
+  "components one by one: scraping, remote write, span_metrics, jaeger, zipkin, loki, in CPU a record";
 
 /** @typedef {{ scenario: string, name: string, unit: string, usPerRecord: number, medianUs: number, mbPerCpuSecond?: number, longestBlockMs?: number, goal?: number, goalBlockMs?: number }} Row */
 
@@ -48,7 +50,9 @@ export async function run(bench) {
   return { results, failures, tables: [toTable(results)] };
 }
 
-function failureOf(/** @type {Row} */ { name, unit, usPerRecord, goal = Infinity, longestBlockMs = 0, goalBlockMs = Infinity }) {
+function failureOf(
+  /** @type {Row} */ { name, unit, usPerRecord, goal = Infinity, longestBlockMs = 0, goalBlockMs = Infinity },
+) {
   return [
     ...(usPerRecord > goal ? [`components: ${name}: ${show(usPerRecord, 2)} us a ${unit}`] : []),
     ...(longestBlockMs > goalBlockMs ? [`components: ${name}: blocked for ${show(longestBlockMs)} ms`] : []),
@@ -61,12 +65,14 @@ async function measure(name, setting, quick) {
   const role = startRole(new URL("../roles/component.js", import.meta.url));
   try {
     const port = await role.call("start", { cell: name, setting });
-    const turn = DRIVERS[name] === undefined ? () => role.call("turn") : await DRIVERS[name](port);
-    await untilSeconds(quick ? 0.2 : 3, turn);
+    const drive = await DRIVERS[name]?.(port);
+    const turns = (/** @type {number} */ seconds) =>
+      drive === undefined ? role.call("turns", seconds) : untilSeconds(seconds, drive);
+    await turns(quick ? 0.2 : 3);
     const rounds = [];
     for (let round = 0; round < (quick ? 1 : 5); round++) {
       const before = await role.call("usage");
-      const records = await untilSeconds(quick ? 0.2 : 2, turn);
+      const records = await turns(quick ? 0.2 : 2);
       const after = await role.call("usage");
       rounds.push({ us: (after.cpuUs - before.cpuUs) / records, blockMs: after.longestBlockMs });
     }
@@ -87,14 +93,6 @@ async function measure(name, setting, quick) {
 }
 
 const pageSpeed = (/** @type {number} */ usPerSample) => page(PAGE_SAMPLES, 1).length / (usPerSample * PAGE_SAMPLES);
-
-async function untilSeconds(/** @type {number} */ seconds, /** @type {() => Promise<number>} */ turn) {
-  const end = performance.now() + seconds * 1000;
-  let records = 0;
-  do records += await turn();
-  while (performance.now() < end);
-  return records;
-}
 
 /** The target: its values are others at every scrape. */
 async function startTarget() {
@@ -137,7 +135,13 @@ async function measurePrometheus(/** @type {number} */ target, /** @type {boolea
       rounds.push(us / (4 * PAGE_SAMPLES));
     }
     const [usPerRecord, medianUs] = [Math.min(...rounds), median(rounds)];
-    return { scenario: "components", name: "  Prometheus itself, the same page", unit: "sample", usPerRecord, medianUs };
+    return {
+      scenario: "components",
+      name: "  Prometheus itself, the same page",
+      unit: "sample",
+      usPerRecord,
+      medianUs,
+    };
   } finally {
     child.kill("SIGKILL");
     if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
@@ -147,7 +151,8 @@ async function measurePrometheus(/** @type {number} */ target, /** @type {boolea
 
 /** @param {Row[]} results @returns {import("../lib/table.js").Table} */
 function toTable(results) {
-  const known = (/** @type {number | undefined} */ value, digits = 0) => (value === undefined ? "" : show(value, digits));
+  const known = (/** @type {number | undefined} */ value, digits = 0) =>
+    value === undefined ? "" : show(value, digits);
   return {
     title: "components: microseconds of CPU a record, all threads counted; and how long the event loop stood still",
     columns: ["component", "of a", "us, best", "median", "goal", "MB a CPU s", "longest block ms"],
