@@ -124,7 +124,8 @@ export { http2AuthRequest, httpAuthRequest, plainAddress } from "./kit/auth/serv
 export { BoundedOutput, DecompressError } from "./kit/net/compression/bounded-output.js";
 export { COMPRESSIONS, compress } from "./kit/net/compression/compress.js";
 export { decompress, SUPPORTED_ENCODINGS } from "./kit/net/compression/decompress.js";
-export { decodeSnappyBlock } from "./kit/net/compression/snappy.js";
+export { decodeSnappyBlock, encodeSnappyBlock, MAX_SNAPPY_OFFSET } from "./kit/net/compression/snappy.js";
+export { SnappyBlockWriter } from "./kit/net/compression/snappy-block-writer.js";
 export { type ConnectionRefusal, clientOf, limitConnections } from "./kit/net/connection-limits.js";
 export {
   formatAddress,

@@ -1,11 +1,17 @@
 import type { Label } from "../labels.js";
 import type { MetricOwner } from "../owners.js";
 
+let lastId = 0;
+
 /** The labels of one series of Prometheus, name and all, in order; and how far the present request has come with it. */
 export class SampleLabels {
+  readonly id = ++lastId;
   readonly labels: readonly Label[];
-  /** As remote write 1.0 has them, made when they are first needed. */
-  bytes: Uint8Array | undefined;
+  /** What remote write 1.0 has in front of the value of a sample, made when it is first needed. */
+  head: Uint8Array | undefined;
+  /** The same as a piece of a Snappy block, for where it stands behind a sample of the series `packedAfter`. */
+  packed: Uint8Array | undefined;
+  packedAfter = 0;
   request = 0;
   lastTimeMs = 0;
 

@@ -7,14 +7,7 @@ import {
   Refusal,
   type SendOptions,
 } from "../../../plugin.js";
-import {
-  compress,
-  type Http1Answer,
-  HttpPoster,
-  parseRetryAfter,
-  plainText,
-  refusalOfHttp,
-} from "../../../runtime/kit.js";
+import { type Http1Answer, HttpPoster, parseRetryAfter, plainText, refusalOfHttp } from "../../../runtime/kit.js";
 import { ownerSettings } from "../config.js";
 import { MESSAGE_TYPES, type RemoteWriteConfig, remoteWriteSchema } from "./config.js";
 import { Translator } from "./translate.js";
@@ -72,10 +65,7 @@ class RemoteWriteExporter implements Exporter {
 
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
     const { bodies, rejection } = this.translator.translate(batch.bytes, this.context.clock.monotonic());
-    for (const body of bodies) {
-      const packed = await compress("snappy", body);
-      await this.poster.post([packed], abort, options, (answer) => this.readAnswer(answer));
-    }
+    for (const body of bodies) await this.poster.post([body], abort, options, (answer) => this.readAnswer(answer));
     return rejection;
   }
 

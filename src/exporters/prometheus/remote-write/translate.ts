@@ -1,5 +1,6 @@
 import type { PartialRejection } from "../../../plugin.js";
 import {
+  type AttributeKey,
   decodeMessage,
   MESSAGES,
   type MetricData,
@@ -23,14 +24,14 @@ export interface TranslateSettings extends OwnerSettings {
 }
 
 export interface TranslatedBatch {
-  /** Bodies of requests, before compression, to be sent one after another. */
+  /** Bodies of requests, compressed, to be sent one after another. */
   readonly bodies: readonly Uint8Array[];
   readonly samples: number;
   readonly rejection: PartialRejection | undefined;
 }
 
-/** What is remembered of series: their labels, a few hundred bytes each, for as long as they come. */
-const MAX_SERIES = 100_000;
+/** What is remembered of series: their labels, a few hundred bytes each, for as long as they come. One may have two keys. */
+const MAX_KEYS = 200_000;
 const FORGET_MS = 600_000;
 /** Exemplars with longer labels are against OpenMetrics. */
 const MAX_EXEMPLAR_CHARACTERS = 128;
@@ -42,7 +43,7 @@ const MAX_EXEMPLAR_CHARACTERS = 128;
 export class Translator implements MetricVisitor {
   private readonly settings: TranslateSettings;
   private readonly owners: OwnerReader;
-  private readonly table = new SeriesTable<RemoteSeries>({ maxSeries: MAX_SERIES, expireAfterMs: FORGET_MS });
+  private readonly table = new SeriesTable<RemoteSeries>({ maxSeries: MAX_KEYS, expireAfterMs: FORGET_MS });
   private readonly reader = new PointReader();
   private readonly targets = new Map<ResourceOwner, SampleLabels>();
   private currentResource: ResourceOwner | undefined;
@@ -98,13 +99,12 @@ export class Translator implements MetricVisitor {
     const problem = metric.problem ?? (metric.isDelta ? DELTA : undefined);
     if (problem !== undefined) return this.reject(metric, problem);
     const { reader } = this;
-    reader.read(b, start, end, metric.dataTag);
+    reader.readAllButKey(b, start, end, metric.dataTag);
     const isExponential = metric.dataTag === EXPONENTIAL;
     const native = isExponential ? nativeProblem(reader) : undefined;
     if (native !== undefined) return this.reject(metric, native);
     if (reader.timeMs > this.latestMs) this.latestMs = reader.timeMs;
-    const { bytes, start: keyStart, end: keyEnd } = reader.attributes;
-    const series = this.series(metric, bytes, keyStart, keyEnd);
+    const series = this.series(metric, reader.attributes);
     if (isExponential) this.addNative(series, b);
     else if (metric.type === "histogram") this.addHistogram(series, b);
     else if (metric.type === "summary") this.addSummary(series);
@@ -136,12 +136,24 @@ export class Translator implements MetricVisitor {
     walkMetrics(bytes, this);
   }
 
-  private series(metric: MetricOwner, b: Uint8Array, start: number, end: number): RemoteSeries {
-    const known = this.table.find(metric.id, b, start, end, this.now);
+  /**
+   * A series is known by the bytes in which its attributes came, which need not be taken apart then; and by their key, where
+   * they came in another order.
+   */
+  private series(metric: MetricOwner, attributes: AttributeKey): RemoteSeries {
+    const { table, now } = this;
+    const isTogether = attributes.run();
+    const { bytes, start, end } = attributes;
+    const known = isTogether ? table.findNext(metric.id, bytes, start, end, now) : undefined;
     if (known !== undefined) return known;
-    const made = new RemoteSeries(metric, this.owners.labels(metric, b, start, end));
-    this.table.add(metric.id, b, start, end, this.now, made);
-    return made;
+    attributes.finish();
+    const { bytes: key, start: keyStart, end: keyEnd } = attributes;
+    const isOwnKey = key === bytes && keyStart === start && keyEnd === end && isTogether;
+    const found = isOwnKey ? undefined : table.find(metric.id, key, keyStart, keyEnd, now);
+    const series = found ?? new RemoteSeries(metric, this.owners.labels(metric, key, keyStart, keyEnd));
+    if (found === undefined) table.add(metric.id, key, keyStart, keyEnd, now, series);
+    if (isTogether && !isOwnKey) table.add(metric.id, bytes, start, end, now, series);
+    return series;
   }
 
   private addHistogram(series: RemoteSeries, b: Uint8Array): void {

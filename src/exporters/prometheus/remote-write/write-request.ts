@@ -1,7 +1,8 @@
-import { WireWriter } from "../../../runtime/kit.js";
+import { encodeSnappyBlock, WireWriter } from "../../../runtime/kit.js";
 import type { Label } from "../labels.js";
 import type { MetricOwner } from "../owners.js";
 import type { SampleLabels } from "./remote-series.js";
+import { encodeLabels, SampleStream } from "./sample-stream.js";
 
 /** An exemplar, as Prometheus has it. */
 export interface RemoteExemplar {
@@ -22,19 +23,25 @@ export interface RemoteSample {
   readonly metric: MetricOwner | undefined;
 }
 
-/** Writes the body of a request, before compression. A writer is for one request. */
+/** Writes the body of a request. A writer is for one request. */
 export interface WriteRequestBody {
+  /** Bytes before compression. */
   readonly size: number;
   add(sample: RemoteSample): void;
+  /** The body as a Snappy block. */
   finish(): Uint8Array;
 }
 
 const TYPES = { counter: 1, gauge: 2, histogram: 3, summary: 5 } as const;
 const STALE_NAN = Buffer.from("020000000000f07f", "hex");
+/** So much of what is no plain number is compressed together. */
+const MAX_GATHERED_BYTES = 65_536;
 
-/** prometheus.WriteRequest, of remote write 1.0. Labels are encoded once for a series, and copied after that. */
+/** prometheus.WriteRequest, of remote write 1.0. Labels are encoded once for a series. */
 export class WriteRequestV1 implements WriteRequestBody {
-  private readonly out = new WireWriter(65_536);
+  private readonly samples = new SampleStream();
+  /** Series that have more than a number, which the samples do not have yet. */
+  private readonly others = new WireWriter(1024);
   private readonly described: Set<string> | undefined;
   private readonly metadata = new WireWriter(1024);
 
@@ -43,12 +50,31 @@ export class WriteRequestV1 implements WriteRequestBody {
   }
 
   get size(): number {
-    return this.out.length + this.metadata.length;
+    return this.samples.size + this.others.length + this.metadata.length;
   }
 
   add(sample: RemoteSample): void {
-    const { out } = this;
-    const labels = (sample.labels.bytes ??= encodeLabels(sample.labels.labels));
+    const { labels, value, timeMs, isStale, metric } = sample;
+    const isNumber = sample.histogram === undefined && sample.exemplars === undefined;
+    if (isNumber && this.others.length > 0) this.addOthers();
+    if (!isNumber || !this.samples.addNumber(labels, value, timeMs, isStale)) this.gather(sample);
+    if (this.described !== undefined && metric !== undefined) this.describe(metric, this.described);
+  }
+
+  finish(): Uint8Array {
+    if (this.others.length > 0) this.addOthers();
+    if (this.metadata.length > 0) this.samples.addFields(this.metadata.written());
+    return this.samples.finish();
+  }
+
+  private addOthers(): void {
+    this.samples.addFields(this.others.written());
+    this.others.clear();
+  }
+
+  private gather(sample: RemoteSample): void {
+    const { others: out } = this;
+    const labels = encodeLabels(sample.labels.labels);
     out.byte(10);
     out.begin(labels.length + 24);
     out.copy(labels, 0, labels.length);
@@ -62,17 +88,12 @@ export class WriteRequestV1 implements WriteRequestBody {
       out.end();
     }
     out.end();
-    if (sample.metric !== undefined) this.describe(sample.metric);
+    if (out.length >= MAX_GATHERED_BYTES) this.addOthers();
   }
 
-  finish(): Uint8Array {
-    this.out.copy(this.metadata.bytes, 0, this.metadata.length);
-    return this.out.written();
-  }
-
-  private describe({ name, type, help, unit }: MetricOwner): void {
-    if (this.described === undefined || this.described.has(name)) return;
-    this.described.add(name);
+  private describe({ name, type, help, unit }: MetricOwner, described: Set<string>): void {
+    if (described.has(name)) return;
+    described.add(name);
     const out = this.metadata;
     out.byte(26);
     out.begin();
@@ -124,7 +145,7 @@ export class WriteRequestV2 implements WriteRequestBody {
       head.text(symbol);
     }
     head.copy(this.out.bytes, 0, this.out.length);
-    return head.written();
+    return encodeSnappyBlock(head.written());
   }
 
   private writeRefs(labels: readonly Label[]): void {
@@ -159,20 +180,6 @@ export class WriteRequestV2 implements WriteRequestBody {
     this.symbolBytes += text.length + 2;
     return ref;
   }
-}
-
-function encodeLabels(labels: readonly Label[]): Uint8Array {
-  const out = new WireWriter(256);
-  for (const [name, value] of labels) {
-    out.byte(10);
-    out.begin(name.length + value.length + 4);
-    out.byte(10);
-    out.text(name);
-    out.byte(18);
-    out.text(value);
-    out.end();
-  }
-  return new Uint8Array(out.written());
 }
 
 function writeValue(out: WireWriter, sample: RemoteSample, sampleTag: number, histogramTag: number): void {

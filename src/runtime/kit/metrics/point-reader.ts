@@ -44,6 +44,12 @@ export class PointReader {
 
   /** `dataTag` is that of the metric's data the point lies in. */
   read(b: Uint8Array, start: number, end: number, dataTag: number): void {
+    this.readAllButKey(b, start, end, dataTag);
+    this.attributes.finish();
+  }
+
+  /** The same; it is left to the caller to finish the key, or to do without. */
+  readAllButKey(b: Uint8Array, start: number, end: number, dataTag: number): void {
     this.timeMs = this.startMs = this.value = this.count = this.sum = 0;
     this.hasNoValue = this.hasSum = false;
     if (this.exemplarStarts.length > 0) this.exemplarStarts.length = this.exemplarEnds.length = 0;
@@ -52,37 +58,57 @@ export class PointReader {
     else if (dataTag === EXPONENTIAL_HISTOGRAM_TAG) this.readExponential(b, start, end);
     else if (dataTag === SUMMARY_TAG) this.readSummary(b, start, end);
     else this.readNumber(b, start, end);
-    this.attributes.finish();
   }
 
+  /** Most points are one of these: what has one byte is read in place. */
   private readNumber(b: Uint8Array, p: number, end: number): void {
     while (p < end) {
       const at = p;
-      const tag = varint(b, p);
-      const valueAt = after;
-      p = skip(b, valueAt, tag);
+      let tag = b[p++]!;
+      if (tag > 127) {
+        tag = varint(b, at);
+        p = after;
+      }
       switch (tag) {
         case 17: // startTimeUnixNano
-          this.startMs = milliseconds(b, valueAt);
+          this.startMs = milliseconds(b, p);
+          p += 8;
           break;
         case 25: // timeUnixNano
-          this.timeMs = milliseconds(b, valueAt);
+          this.timeMs = milliseconds(b, p);
+          p += 8;
           break;
         case 33: // asDouble
-          this.value = double(b, valueAt);
+          this.value = double(b, p);
+          p += 8;
           break;
         case 49: // asInt
-          this.value = signed64(b, valueAt);
+          this.value = signed64(b, p);
+          p += 8;
           break;
-        case 58: // attributes
-          this.addAttribute(b, at, valueAt, p);
+        case 58: {
+          // attributes
+          let size = b[p++]!;
+          if (size > 127) {
+            size = varint(b, p - 1);
+            p = after;
+          }
+          this.attributes.add(at, p, p + size);
+          p += size;
           break;
+        }
         case 64: // flags
-          this.hasNoValue = (varint(b, valueAt) & NO_RECORDED_VALUE) !== 0;
+          this.hasNoValue = (varint(b, p) & NO_RECORDED_VALUE) !== 0;
+          p = after;
           break;
-        case 42:
+        case 42: {
+          const valueAt = p;
+          p = skip(b, p, tag);
           this.addExemplar(b, valueAt, p);
           break;
+        }
+        default:
+          p = skip(b, p, tag);
       }
     }
   }

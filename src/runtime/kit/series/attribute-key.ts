@@ -6,7 +6,7 @@ import { after, skip, varint } from "../../telemetry/bytes/wire.js";
  * together in the order of their names, as most SDKs send them, are their own key and are not copied.
  *
  * Use: `begin`, `add` for every field of attributes in turn, `finish`; then `bytes`, `start` and `end` are the key, until
- * the next `begin`.
+ * the next `begin`. Who knows the attributes by the bytes in which they came has `run` before `finish`, and may do without it.
  */
 export class AttributeKey {
   bytes: Uint8Array = EMPTY;
@@ -14,9 +14,10 @@ export class AttributeKey {
   end = 0;
   private source: Uint8Array = EMPTY;
   private count = 0;
-  private isInOrder = true;
-  /** Of each attribute: its field, and the name in it. */
+  private isTogether = true;
+  /** Of each attribute: its field, the KeyValue in it, and the name in that. */
   private readonly fieldStarts: number[] = [];
+  private readonly bodyStarts: number[] = [];
   private readonly fieldEnds: number[] = [];
   private readonly nameStarts: number[] = [];
   private readonly nameEnds: number[] = [];
@@ -25,39 +26,51 @@ export class AttributeKey {
   begin(b: Uint8Array): void {
     this.source = b;
     this.count = 0;
-    this.isInOrder = true;
+    this.isTogether = true;
   }
 
   /** The attribute whose field, tag included, is [at, end), and whose KeyValue begins at `body`. */
   add(at: number, body: number, end: number): void {
-    const b = this.source;
     const i = this.count++;
     this.fieldStarts[i] = at;
+    this.bodyStarts[i] = body;
     this.fieldEnds[i] = end;
-    let nameStart = body;
-    let nameEnd = body;
-    if (b[body] === KEY_TAG) {
-      nameStart = body + 2;
-      let size = b[body + 1]!;
-      if (size > 127) {
-        size = varint(b, body + 1);
-        nameStart = after;
-      }
-      nameEnd = nameStart + size;
-    } else {
-      [nameStart, nameEnd] = findName(b, body, end);
-    }
-    this.nameStarts[i] = nameStart;
-    this.nameEnds[i] = nameEnd;
-    if (i > 0 && this.isInOrder) this.isInOrder = this.fieldEnds[i - 1] === at && this.compare(i - 1, i) <= 0;
+    if (i > 0 && this.fieldEnds[i - 1] !== at) this.isTogether = false;
   }
 
-  finish(): void {
+  /** Makes `bytes`, `start` and `end` all attributes in the order in which they came; false when they do not lie together. */
+  run(): boolean {
     const { count } = this;
     this.bytes = this.source;
     this.start = count === 0 ? 0 : this.fieldStarts[0]!;
     this.end = count === 0 ? 0 : this.fieldEnds[count - 1]!;
-    if (!this.isInOrder) this.copyInOrder();
+    return this.isTogether;
+  }
+
+  finish(): void {
+    let isInOrder = this.run();
+    for (let i = 0; i < this.count; i++) {
+      this.findName(i);
+      if (i > 0 && isInOrder) isInOrder = this.compare(i - 1, i) <= 0;
+    }
+    if (!isInOrder) this.copyInOrder();
+  }
+
+  private findName(i: number): void {
+    const b = this.source;
+    const body = this.bodyStarts[i]!;
+    if (b[body] !== KEY_TAG) {
+      [this.nameStarts[i], this.nameEnds[i]] = findName(b, body, this.fieldEnds[i]!);
+      return;
+    }
+    let nameStart = body + 2;
+    let size = b[body + 1]!;
+    if (size > 127) {
+      size = varint(b, body + 1);
+      nameStart = after;
+    }
+    this.nameStarts[i] = nameStart;
+    this.nameEnds[i] = nameStart + size;
   }
 
   private copyInOrder(): void {

@@ -52,7 +52,7 @@ export class ByteTable {
       const place = places[at]!;
       if (place === 0) return -1;
       if (place === REMOVED || hashes[place - 1] !== hash) continue;
-      if (this.isKey(place - 1, owner, b, start, end)) return place - 1;
+      if (this.isAt(place - 1, owner, b, start, end)) return place - 1;
     }
   }
 
@@ -84,7 +84,7 @@ export class ByteTable {
   /** Where the bytes of the slot's key end if they stand at `start`, below the same owner; -1 when something else is there. */
   matchAt(slot: number, owner: number, b: Uint8Array, start: number): number {
     const end = start + this.lengths[slot]!;
-    return this.owners[slot] === owner && end <= b.length && this.isKey(slot, owner, b, start, end) ? end : -1;
+    return this.owners[slot] === owner && end <= b.length && this.isAt(slot, owner, b, start, end) ? end : -1;
   }
 
   ownerOf(slot: number): number {
@@ -104,7 +104,8 @@ export class ByteTable {
     return this.starts[slot]!;
   }
 
-  private isKey(slot: number, owner: number, b: Uint8Array, start: number, end: number): boolean {
+  /** Whether this is the slot's key; false where it has none. */
+  isAt(slot: number, owner: number, b: Uint8Array, start: number, end: number): boolean {
     if (this.owners[slot] !== owner || this.lengths[slot] !== end - start) return false;
     const { keys } = this;
     const from = this.starts[slot]! - start;

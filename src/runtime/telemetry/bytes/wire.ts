@@ -80,7 +80,8 @@ export function fixed64(b: Uint8Array, p: number): bigint {
 const scratch = new DataView(new ArrayBuffer(8));
 
 export function double(b: Uint8Array, p: number): number {
-  for (let i = 0; i < 8; i++) scratch.setUint8(i, b[p + i]!);
+  scratch.setUint32(0, fixed32(b, p), true);
+  scratch.setUint32(4, fixed32(b, p + 4), true);
   return scratch.getFloat64(0, true);
 }
 

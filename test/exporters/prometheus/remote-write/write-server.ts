@@ -61,7 +61,7 @@ function readSeries(b: Uint8Array, labelsOf: (b: Uint8Array) => Labels, [histogr
   };
 }
 
-function readV1(body: Uint8Array) {
+export function readV1(body: Uint8Array) {
   const labelsOf = (b: Uint8Array) =>
     Object.fromEntries(all(b, 1).map(({ bytes }) => [textOf(bytes, 1), textOf(bytes, 2)]));
   return {

@@ -53,6 +53,25 @@ describe("a table of series", () => {
     expect(series.size).toBe(1);
   });
 
+  it("finds what follows as it finds anything else, whatever order keys come in and whichever are forgotten", () => {
+    const step = fc.record({ name: fc.constantFrom("a", "b", "c", "d"), ahead: fc.nat(60), remove: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
+        const series = table({ maxSeries: 10 });
+        let now = 0;
+        for (const [n, { name, ahead, remove }] of steps.entries()) {
+          now += ahead;
+          series.sweep(now);
+          const b = key(name);
+          const known = series.find(1, b, 0, b.length, now);
+          expect(series.findNext(1, b, 0, b.length, now)).toBe(known);
+          if (remove) series.delete(1, b, 0, b.length);
+          else if (known === undefined) series.add(1, b, 0, b.length, now, { n });
+        }
+      }),
+    );
+  });
+
   it("takes no more than its limit, and lets one series stand for the rest", () => {
     const series = table({ overflow: () => ({ n: -1 }) });
     put(series, "a", 0);

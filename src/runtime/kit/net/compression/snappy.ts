@@ -9,7 +9,8 @@ import { MatchFinder } from "./match-finder.js";
 
 const STREAM_IDENTIFIER = Buffer.from("ff060000734e61507059", "hex");
 const CHUNK_BYTES = 65_536;
-const MAX_OFFSET = 65_535;
+/** Copies from farther back would take more bytes than most of them save. */
+export const MAX_SNAPPY_OFFSET = 65_535;
 
 /** Senders that follow older Collectors call the framing snappy too; the identifier tells. */
 export function isFramedSnappy(input: Buffer): boolean {
@@ -83,14 +84,14 @@ function* decodeChunk(input: Buffer, at: number, end: number, isCompressed: bool
 
 /** Compresses into one block. */
 export function encodeSnappyBlock(input: Uint8Array): Buffer {
-  const output = Buffer.allocUnsafe(maxBlockBytes(input.length));
+  const output = Buffer.allocUnsafe(maxSnappyBytes(input.length));
   return output.subarray(0, writeBlock(input, output, 0));
 }
 
 /** Compresses into a framed stream. A chunk that would not shrink is stored as it is. */
 export function encodeSnappyFrames(input: Uint8Array): Buffer {
   const chunks = Math.ceil(input.length / CHUNK_BYTES);
-  const output = Buffer.allocUnsafe(STREAM_IDENTIFIER.length + chunks * (8 + maxBlockBytes(CHUNK_BYTES)));
+  const output = Buffer.allocUnsafe(STREAM_IDENTIFIER.length + chunks * (8 + maxSnappyBytes(CHUNK_BYTES)));
   let at = STREAM_IDENTIFIER.copy(output);
   for (let p = 0; p < input.length; p += CHUNK_BYTES) {
     const chunk = input.subarray(p, p + CHUNK_BYTES);
@@ -109,8 +110,13 @@ export function encodeSnappyFrames(input: Uint8Array): Buffer {
 }
 
 function writeBlock(input: Uint8Array, output: Buffer, from: number): number {
-  let at = writeLength(input.length, output, from);
-  const finder = new MatchFinder(input, MAX_OFFSET);
+  return appendSnappy(input, output, appendLength(input.length, output, from));
+}
+
+/** Writes what a block has behind its length, where `maxSnappyBytes` fit; gives where it ends. */
+export function appendSnappy(input: Uint8Array, output: Buffer, from: number): number {
+  let at = from;
+  const finder = new MatchFinder(input, MAX_SNAPPY_OFFSET);
   let p = 0;
   while (p < input.length) {
     const count = finder.findNext();
@@ -127,7 +133,7 @@ function writeBlock(input: Uint8Array, output: Buffer, from: number): number {
   return at;
 }
 
-function writeLiterals(input: Uint8Array, start: number, end: number, output: Buffer, from: number): number {
+export function writeLiterals(input: Uint8Array, start: number, end: number, output: Buffer, from: number): number {
   const n = end - start - 1;
   let at = from;
   if (n < 60) output[at++] = n << 2;
@@ -141,7 +147,7 @@ function writeLiterals(input: Uint8Array, start: number, end: number, output: Bu
 }
 
 /** A copy has at most 64 bytes; none but short and near ones fits into two bytes. */
-function writeCopies(offset: number, length: number, output: Buffer, from: number): number {
+export function writeCopies(offset: number, length: number, output: Buffer, from: number): number {
   let at = from;
   let left = length;
   for (; left >= 68; left -= 64) at = writeCopy(offset, 64, output, at);
@@ -163,7 +169,7 @@ function writeCopy(offset: number, length: number, output: Buffer, at: number): 
 }
 
 /** What a block of incompressible bytes takes, and a little. */
-function maxBlockBytes(length: number): number {
+export function maxSnappyBytes(length: number): number {
   return 32 + length + Math.ceil(length / 6);
 }
 
@@ -178,7 +184,7 @@ function readLength(input: Buffer): { value: number; next: number } {
   throw new RangeError("no length");
 }
 
-function writeLength(length: number, output: Buffer, from: number): number {
+export function appendLength(length: number, output: Buffer, from: number): number {
   let at = from;
   let left = length;
   for (; left > 127; left = Math.floor(left / 128)) output[at++] = (left & 127) | 128;

@@ -1,0 +1,199 @@
+import { after, MAX_SNAPPY_OFFSET, SnappyBlockWriter, varint, WireWriter } from "../../../runtime/kit.js";
+import type { Label } from "../labels.js";
+import type { SampleLabels } from "./remote-series.js";
+
+/** Times from 1971 to 2109 take six bytes. */
+const MIN_TIME_MS = 2 ** 35;
+const MAX_TIME_MS = 2 ** 42;
+/** Behind the head of a sample: eight bytes of its value, and its time behind a tag. */
+const REST_BYTES = 15;
+const STALE_NAN = Buffer.from("020000000000f07f", "hex");
+/** Labels beyond this are not compared with those before. */
+const MAX_COMPARED_BYTES = MAX_SNAPPY_OFFSET / 2 - REST_BYTES;
+
+/**
+ * Samples of remote write 1.0 as a Snappy block, without the bytes in between. A sample is the head of its series, eight
+ * bytes of value and a time, and mostly it stands behind the same series as the last time, with the same time: then what it
+ * is compressed to was found out before, but for the value.
+ *
+ * Invariant: `last`, where there is one, is the series of a number whose bytes end the block, `lastTimeMs` its time.
+ */
+export class SampleStream {
+  private readonly block = new SnappyBlockWriter(65_536);
+  private last: SampleLabels | undefined;
+  private lastTimeMs = 0;
+  private readonly rest = new Uint8Array(REST_BYTES);
+  private readonly restView = new DataView(this.rest.buffer);
+
+  /** Bytes before compression. */
+  get size(): number {
+    return this.block.length;
+  }
+
+  /** False, with nothing done, where the time is none that this can write. */
+  addNumber(labels: SampleLabels, value: number, timeMs: number, isStale: boolean): boolean {
+    if (!(timeMs >= MIN_TIME_MS && timeMs < MAX_TIME_MS)) return false;
+    const { block, last, rest } = this;
+    const head = (labels.head ??= encodeHead(labels.labels));
+    if (last === undefined) block.literals(head, 0, head.length);
+    else if (labels.packed !== undefined && labels.packedAfter === last.id) block.piece(labels.packed, head.length);
+    else this.compare(last, labels, head);
+    if (isStale) rest.set(STALE_NAN);
+    else this.restView.setFloat64(0, value, true);
+    if (last !== undefined && timeMs === this.lastTimeMs) {
+      block.literals(rest, 0, 8);
+      block.copy(head.length + REST_BYTES, REST_BYTES - 8);
+    } else {
+      this.putTime(timeMs);
+      block.literals(rest, 0, REST_BYTES);
+    }
+    this.last = head.length < MAX_COMPARED_BYTES ? labels : undefined;
+    return true;
+  }
+
+  /** Whole fields of the request, of any kind. */
+  addFields(bytes: Uint8Array): void {
+    this.last = undefined;
+    this.block.compress(bytes);
+  }
+
+  finish(): Buffer {
+    return this.block.finish();
+  }
+
+  /** Two series that stand together for the second time will do so again: then what was written is kept. */
+  private compare(last: SampleLabels, labels: SampleLabels, head: Uint8Array): void {
+    const { block } = this;
+    const from = block.end;
+    writeDifference(block, last.head!, head);
+    labels.packed = labels.packedAfter === last.id ? Uint8Array.from(block.bytes.subarray(from, block.end)) : undefined;
+    labels.packedAfter = last.id;
+  }
+
+  private putTime(timeMs: number): void {
+    this.lastTimeMs = timeMs;
+    const { rest } = this;
+    rest[8] = 16;
+    let left = timeMs;
+    for (let i = 9; i < 14; i++) {
+      rest[i] = (left & 127) | 128;
+      left = Math.floor(left / 128);
+    }
+    rest[14] = left;
+  }
+}
+
+/** A TimeSeries up to the value of its one sample: tag and length, labels, and the beginning of the sample. */
+function encodeHead(labels: readonly Label[]): Uint8Array {
+  const body = encodeLabels(labels);
+  const out = new WireWriter(body.length + 16);
+  out.byte(10);
+  out.varint(body.length + 3 + REST_BYTES);
+  out.copy(body, 0, body.length);
+  out.byte(18);
+  out.byte(REST_BYTES + 1);
+  out.byte(9);
+  return Uint8Array.from(out.written());
+}
+
+export function encodeLabels(labels: readonly Label[]): Uint8Array {
+  const out = new WireWriter(256);
+  for (const [name, value] of labels) {
+    out.byte(10);
+    out.begin(name.length + value.length + 4);
+    out.byte(10);
+    out.text(name);
+    out.byte(18);
+    out.text(value);
+    out.end();
+  }
+  return out.written();
+}
+
+/** Shorter repeats take as many bytes as they are. */
+const MIN_COPY = 4;
+
+/**
+ * Writes a head as what it has in common with the one before, and what it has not. Labels of the same name are compared byte
+ * by byte; a label that the one before has not is written as it is.
+ */
+function writeDifference(block: SnappyBlockWriter, before: Uint8Array, head: Uint8Array): void {
+  const distance = before.length + REST_BYTES;
+  let written = 0;
+  // A repeat that was found and may go on.
+  let copyStart = 0;
+  let copyEnd = 0;
+  let copyOffset = 0;
+  let other = fieldsStart(before);
+  for (let field = fieldsStart(head), end = 0; field < head.length; field = end) {
+    end = fieldEnd(head, field);
+    other = sameField(before, other, head, field);
+    const otherEnd = other < before.length ? fieldEnd(before, other) : other;
+    for (let i = field, j = other; i < end && j < otherEnd; i++, j++) {
+      if (head[i] !== before[j]) continue;
+      const start = i;
+      for (; i < end && j < otherEnd && head[i] === before[j]; i++) j++;
+      const offset = distance + i - j;
+      if (start === copyEnd && offset === copyOffset) copyEnd = i;
+      else if (i - start >= MIN_COPY) {
+        written = writeRepeat(block, head, written, copyStart, copyEnd, copyOffset);
+        copyStart = start;
+        copyEnd = i;
+        copyOffset = offset;
+      }
+    }
+  }
+  written = writeRepeat(block, head, written, copyStart, copyEnd, copyOffset);
+  block.literals(head, written, head.length);
+}
+
+/** Gives how far the head is written. */
+function writeRepeat(
+  block: SnappyBlockWriter,
+  head: Uint8Array,
+  written: number,
+  start: number,
+  end: number,
+  offset: number,
+): number {
+  if (start === end) return written;
+  block.literals(head, written, start);
+  block.copy(offset, end - start);
+  return end;
+}
+
+/** Behind the tag and the length of the TimeSeries. */
+function fieldsStart(head: Uint8Array): number {
+  varint(head, 1);
+  return after;
+}
+
+/** The end of a label; the sample behind them, of which only the beginning is there, ends with the head. */
+function fieldEnd(head: Uint8Array, at: number): number {
+  if (head[at] !== 10) return head.length;
+  const size = varint(head, at + 1);
+  return after + size;
+}
+
+/** The field of `before`, from `k` on, that is the same label as that at `i` in `head`, or stands where it would be. */
+function sameField(before: Uint8Array, k: number, head: Uint8Array, i: number): number {
+  while (k < before.length && compareNames(before, k, head, i) < 0) k = fieldEnd(before, k);
+  return k;
+}
+
+/** Labels stand in the order of their names, and the sample is behind all of them. */
+function compareNames(a: Uint8Array, i: number, b: Uint8Array, j: number): number {
+  if (a[i] !== 10 || b[j] !== 10) return a[i]! - b[j]!;
+  varint(a, i + 1);
+  const aSize = varint(a, after + 1);
+  const aStart = after;
+  varint(b, j + 1);
+  const bSize = varint(b, after + 1);
+  const bStart = after;
+  const size = Math.min(aSize, bSize);
+  for (let at = 0; at < size; at++) {
+    const difference = a[aStart + at]! - b[bStart + at]!;
+    if (difference !== 0) return difference;
+  }
+  return aSize - bSize;
+}
