@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { z } from "zod";
 import { type Attributes, asDouble, type Origin, type Value } from "../../plugin.js";
 import { compilePattern, valueText } from "../../runtime/kit.js";
@@ -140,5 +140,5 @@ function parseInteger(text: string): number | bigint | undefined {
 }
 
 function hashValue(old: Value): string {
-  return createHash("sha256").update(valueText(old)).digest("hex");
+  return hash("sha256", valueText(old), "hex");
 }

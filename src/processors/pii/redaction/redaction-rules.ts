@@ -1,4 +1,4 @@
-import { createHash, createHmac } from "node:crypto";
+import { createHmac, hash } from "node:crypto";
 import type { Value } from "../../../plugin.js";
 import { ByteScan, NameCache, type Pattern } from "../../../runtime/kit.js";
 import { MASK } from "../detect/text/treated.js";
@@ -125,10 +125,7 @@ function createMask(hashFunction: HashFunction, key: string): (text: string) => 
     case "hmac-sha512":
       return (text) => createHmac(hashFunction.slice(5), key).update(text).digest("hex");
     default:
-      return (text) =>
-        createHash(hashFunction === "sha3" ? "sha3-256" : hashFunction)
-          .update(text)
-          .digest("hex");
+      return (text) => hash(hashFunction === "sha3" ? "sha3-256" : hashFunction, text, "hex");
   }
 }
 

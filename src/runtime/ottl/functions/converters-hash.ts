@@ -1,4 +1,4 @@
-import { createHash, randomBytes, randomUUID } from "node:crypto";
+import { hash, randomBytes, randomUUID } from "node:crypto";
 import { FNV64_START, fnv64 } from "../../kit/fnv.js";
 import { OttlError } from "../values/error.js";
 import type { OttlValue } from "../values/value.js";
@@ -29,7 +29,7 @@ function singleTextConverter(
 
 function hashConverter(name: string, algorithm: string): FunctionSpec {
   return singleTextConverter(name, "string", `The ${name} hash of a text, in hex.`, (text) =>
-    createHash(algorithm).update(text).digest("hex"),
+    hash(algorithm, text, "hex"),
   );
 }
 
