@@ -304,6 +304,13 @@ export const ROOMS = [
   { path: "src/exporters/file/", purpose: "appends to files, with rotation", component: true },
   { path: "src/exporters/jaeger/", purpose: "spans to Jaeger, over its own gRPC", component: true },
   { path: "src/exporters/kafka/", purpose: "records as messages of topics, keyed", component: true },
+  {
+    path: "src/exporters/bulk/",
+    purpose: "documents with an answer each: what elasticsearch and opensearch share",
+    component: true,
+  },
+  { path: "src/exporters/bulk/elasticsearch/", purpose: "documents in Elasticsearch, by mapping mode" },
+  { path: "src/exporters/bulk/opensearch/", purpose: "documents in OpenSearch" },
   { path: "src/exporters/clickhouse/", purpose: "rows of tables in ClickHouse, over HTTP", component: true },
   { path: "src/exporters/loki/", purpose: "streams of log lines to Loki, by labels", component: true },
   { path: "src/exporters/nats/", purpose: "messages to NATS JetStream", component: true },

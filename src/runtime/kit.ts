@@ -139,7 +139,7 @@ export {
   parseHostPort,
   protectionOf,
 } from "./kit/net/endpoint.js";
-export { httpClientDefaults, httpClientKeys } from "./kit/net/http-client-keys.js";
+export { type HttpClientConfig, httpClientDefaults, httpClientKeys } from "./kit/net/http-client-keys.js";
 export { httpHeaders } from "./kit/net/http-headers.js";
 export { readOnlyHttpServerKeys } from "./kit/net/http-server-keys.js";
 export { Http1Client } from "./kit/net/http1/client.js";
@@ -169,6 +169,7 @@ export {
   treesIn,
   treeText,
 } from "./kit/sending/owned-trees.js";
+export { PostersInTurn } from "./kit/sending/posters-in-turn.js";
 export { type RecordRequest, sendEach } from "./kit/sending/send-each.js";
 export { type SmallAnswer, sendSmallRequest } from "./kit/sending/small-request.js";
 

@@ -9,6 +9,8 @@ import { status } from "@grpc/grpc-js";
 import { describe, it } from "vitest";
 import { sentryExporter } from "../../src/exporters/alerts/sentry/sentry.js";
 import { webhookExporter } from "../../src/exporters/alerts/webhook/webhook.js";
+import { elasticsearchExporter } from "../../src/exporters/bulk/elasticsearch/elasticsearch.js";
+import { openSearchExporter } from "../../src/exporters/bulk/opensearch/opensearch.js";
 import { clickhouseExporter } from "../../src/exporters/clickhouse/clickhouse.js";
 import { DebugExporter, debugExporter } from "../../src/exporters/debug/debug.js";
 import { fileExporter } from "../../src/exporters/file/file.js";
@@ -26,6 +28,7 @@ import { JAEGER_GRPC_PATH } from "../../src/runtime/kit.js";
 import { type BackendAnswer, exporterConformance, type TestBackend } from "../../src/testing.js";
 import { CONDITION_LIMIT_MS } from "../support/limits.js";
 import { startSink } from "../support/otlp-sink.js";
+import { startBulkServer } from "./bulk/bulk-server.js";
 import { GrpcJsServer } from "./grpc-server.js";
 
 async function httpBackend(config: object): Promise<TestBackend> {
@@ -68,6 +71,18 @@ async function sentryBackend(): Promise<TestBackend> {
 }
 
 const HTTP = { take: 200, transient: 503, permanent: 400, hang: undefined } as const;
+
+async function bulkBackend(configOf: (url: string) => object): Promise<TestBackend> {
+  let answer: () => BackendAnswer = () => "take";
+  const server = await startBulkServer(undefined, () => HTTP[answer()]);
+  return {
+    config: configOf(server.url),
+    answer(how) {
+      answer = how;
+    },
+    close: () => server.close(),
+  };
+}
 
 async function jaegerBackend(): Promise<TestBackend> {
   const { taken: _, ...backend } = await grpcBackend({}, { traces: JAEGER_GRPC_PATH });
@@ -148,6 +163,8 @@ const TABLE: readonly [string, ExporterFactory, () => Promise<TestBackend> | Tes
   ["zipkin", zipkinExporter, () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` }))],
   ["jaeger", jaegerExporter, jaegerBackend],
   ["clickhouse", clickhouseExporter, () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` }))],
+  ["elasticsearch", elasticsearchExporter, () => bulkBackend((endpoint) => ({ endpoint }))],
+  ["opensearch", openSearchExporter, () => bulkBackend((endpoint) => ({ http: { endpoint } }))],
   ["loki", lokiExporter, () => answeringBackend((port) => ({ endpoint: `http://127.0.0.1:${port}` }))],
   [
     "webhook",

@@ -3,7 +3,6 @@ import {
   defineExporter,
   type Exporter,
   type ExporterContext,
-  isRefusal,
   type SendOptions,
   SIGNALS,
 } from "../../plugin.js";
@@ -13,6 +12,7 @@ import {
   type Http1Answer,
   HttpPoster,
   httpClientDefaults,
+  PostersInTurn,
   sendEach,
   tlsClient,
 } from "../../runtime/kit.js";
@@ -42,9 +42,7 @@ class ClickhouseExporter implements Exporter {
   private readonly database: string;
   private readonly compression: "none" | "lz4" | "zstd" | "gzip" | "deflate";
   private readonly isAsync: boolean;
-  private readonly posters: readonly HttpPoster[];
-  /** The server that is asked: the next one, once it has not answered. */
-  private current = 0;
+  private readonly servers: PostersInTurn;
   private readonly tables = new Map<RowShape, Promise<readonly TypedColumn[]>>();
 
   constructor(config: ClickhouseConfig, context: ExporterContext) {
@@ -55,7 +53,7 @@ class ClickhouseExporter implements Exporter {
     this.compression = compressionOf(this.endpoint.compress ?? config.compress);
     const settings = settingsOf(config, this.endpoint);
     this.isAsync = /^(1|t|true)$/i.test(settings.get("async_insert")!);
-    this.posters = this.endpoint.urls.map((url) => this.posterOf(url, settings));
+    this.servers = new PostersInTurn(this.endpoint.urls.map((url) => this.posterOf(url, settings)));
   }
 
   async start(): Promise<void> {
@@ -65,7 +63,7 @@ class ClickhouseExporter implements Exporter {
         { endpoint: native.join(","), used: urls.map(({ origin }) => origin).join(",") },
         "the native protocol of ClickHouse is not spoken: its HTTP interface is used on the same host; write its URL as the endpoint if it listens elsewhere",
       );
-    for (const poster of this.posters) await poster.start();
+    await this.servers.start();
   }
 
   /** Inserts that were taken are not made again when a later one is refused. */
@@ -87,7 +85,7 @@ class ClickhouseExporter implements Exporter {
   }
 
   async stop(): Promise<void> {
-    for (const poster of this.posters) poster.stop();
+    this.servers.stop();
   }
 
   private posterOf(from: URL, settings: ReadonlyMap<string, string>): HttpPoster {
@@ -176,22 +174,14 @@ class ClickhouseExporter implements Exporter {
     return new Map(lines.map((line) => JSON.parse(line) as [string, string]));
   }
 
-  /** One request, to one of the servers; the next one is asked after this one has not answered. */
   private async ask(text: string, abort: AbortSignal): Promise<string> {
     const plain = Buffer.from(text);
     const body = this.compression === "none" ? plain : await compress(this.compression, plain);
-    const used = this.current;
     const read = (answer: Http1Answer): string => {
       readAnswer(answer, this.context.clock.now());
       return answer.body.toString("utf8");
     };
-    try {
-      return await this.posters[used]!.post([body], abort, undefined, read);
-    } catch (error) {
-      if (used === this.current && isRefusal(error) && error.kind !== "permanent")
-        this.current = (used + 1) % this.posters.length;
-      throw error;
-    }
+    return this.servers.use((poster) => poster.post([body], abort, undefined, read));
   }
 }
 

@@ -183,6 +183,16 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "exporter",
+    types: ["elasticsearch"],
+    load: async () => (await import("../../exporters/bulk/elasticsearch/elasticsearch.js")).elasticsearchExporter,
+  },
+  {
+    kind: "exporter",
+    types: ["opensearch"],
+    load: async () => (await import("../../exporters/bulk/opensearch/opensearch.js")).openSearchExporter,
+  },
+  {
+    kind: "exporter",
     types: ["loki"],
     load: async () => (await import("../../exporters/loki/loki.js")).lokiExporter,
   },

@@ -128,8 +128,6 @@ const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> 
     tanzuobservability: "it was removed from the Collector; the Wavefront proxy takes OTLP: use otlp_grpc",
     carbon: "it was removed from the Collector; use prometheus, or send to a store that takes OTLP",
     otelarrow: "use otlp_grpc: its receiver takes plain OTLP on the same port",
-    opensearch:
-      "OpenSearch Data Prepper takes OTLP: use otlp_grpc with its port 21890 (traces), 21891 (metrics) or 21892 (logs)",
     googlemanagedprometheus: "keep a Collector with it, and send to that with otlp_grpc",
   },
   connector: {
@@ -179,7 +177,7 @@ const ELSEWHERE: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
     dynamicsampling experimentalmetricsgeneration genainormalizer interval isolationforest
     logdedup metricsgeneration metricstarttime spanpruning sumologic unroll`),
   exporter: words(`alertmanager alibabacloudlogservice awsemf awskinesis awss3 azureblob azuredataexplorer azuremonitor
-    bmchelix cassandra dataset doris elasticsearch f5cloud faro googlecloud googlecloudpubsub googlecloudstorage
+    bmchelix cassandra dataset doris f5cloud faro googlecloud googlecloudpubsub googlecloudstorage
     googlecloudtrace honeycombmarker humio influxdb kafka kinesis logicmonitor mezmo parquet prometheus
     prometheusremotewrite pulsar rabbitmq sematext splunkhec stackdriver stef syslog tencentcloudlogservice tinybird`),
   connector: words("datadog metricsaslogs otlpjson slowsql sum"),

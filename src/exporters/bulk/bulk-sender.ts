@@ -1,0 +1,206 @@
+import { type ExporterContext, isRefusal, Refusal, type SendOptions } from "../../plugin.js";
+import {
+  compress,
+  type Http1Answer,
+  type HttpClientConfig,
+  HttpPoster,
+  jsonText,
+  PostersInTurn,
+  parseRetryAfter,
+  plainText,
+  refusalOfHttp,
+  refusalOfUnreadable,
+} from "../../runtime/kit.js";
+import { BulkOutcome } from "./bulk-outcome.js";
+
+/** What is in a document, while it is made; what is undefined is left out. */
+export type DocumentSource = Record<string, unknown>;
+
+/** A document for an index, and the records of the batch that are in it. */
+export interface BulkDocument {
+  readonly records: readonly number[];
+  readonly action: "create" | "index";
+  /** What the action says beside its name: `_index`, `_id`, `pipeline`, `dynamic_templates`. */
+  readonly target: Readonly<Record<string, unknown>>;
+  readonly source: Readonly<Record<string, unknown>>;
+}
+
+/** Records that no document can be made of, and why. */
+export interface UnfitRecords {
+  readonly records: readonly number[];
+  readonly problem: string;
+}
+
+export interface BulkSenderSettings {
+  /** Of the servers, without `_bulk`. */
+  readonly urls: readonly URL[];
+  readonly client: HttpClientConfig;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly compression: "gzip" | "none";
+  readonly pipeline: string;
+}
+
+/** Lines of a request come to about as much at most; servers take 100 MB by default, and are best at a tenth of that. */
+const MAX_BULK_LENGTH = 5 * 1024 * 1024;
+
+/** Of an answer only this is read: else the answer to a large request is larger than it. */
+const FILTER_PATH = "errors,items.*.status,items.*.error.type,items.*.error.reason";
+
+/** Sends documents with the bulk API of Elasticsearch and OpenSearch, which answers for each of them. */
+export class BulkSender {
+  private readonly settings: BulkSenderSettings;
+  private readonly context: ExporterContext;
+  private readonly servers: PostersInTurn;
+
+  constructor(settings: BulkSenderSettings, context: ExporterContext) {
+    this.settings = settings;
+    this.context = context;
+    this.servers = new PostersInTurn(settings.urls.map((url) => this.posterOf(url)));
+  }
+
+  get metadataKeys(): readonly string[] {
+    return this.servers.metadataKeys;
+  }
+
+  start(): Promise<void> {
+    return this.servers.start();
+  }
+
+  stop(): void {
+    this.servers.stop();
+  }
+
+  /** Resolves when every document is in its index. Documents are made as they are sent: never do all lie in memory as text. */
+  async send(
+    documents: Iterable<BulkDocument | UnfitRecords>,
+    recordCount: number,
+    abort: AbortSignal,
+    options: SendOptions | undefined,
+  ): Promise<void> {
+    const outcome = new BulkOutcome(recordCount);
+    const rest = documents[Symbol.iterator]();
+    let isEnd = false;
+    for (let isFirst = true; !isEnd; isFirst = false) {
+      const bulk = nextBulk(rest, outcome);
+      isEnd = bulk.isEnd;
+      if (bulk.documents.length === 0) continue;
+      const error = await this.sendOne(bulk, outcome, abort, options);
+      if (error === undefined) continue;
+      if (isFirst) throw error;
+      outcome.refused(
+        bulk.documents.flatMap(({ records }) => records),
+        "request",
+        error,
+      );
+      for (;;) {
+        const next = rest.next();
+        if (next.done) break;
+        outcome.refused(next.value.records, "request", error);
+      }
+      break;
+    }
+    const refusal = outcome.refusal();
+    if (refusal !== undefined) throw refusal;
+  }
+
+  private posterOf(base: URL): HttpPoster {
+    const { client, headers, compression, pipeline } = this.settings;
+    const url = new URL(base);
+    url.pathname = `${url.pathname.replace(/\/$/, "")}/_bulk`;
+    url.searchParams.set("filter_path", FILTER_PATH);
+    if (pipeline !== "") url.searchParams.set("pipeline", pipeline);
+    const own = {
+      "Content-Type": "application/x-ndjson",
+      ...(compression !== "none" && { "Content-Encoding": compression }),
+      ...headers,
+    };
+    return new HttpPoster(url, client, own, this.context);
+  }
+
+  /** Gives the refusal of the request as a whole, if that is what failed; what became of its documents is noted. */
+  private async sendOne(
+    { documents, text }: Bulk,
+    outcome: BulkOutcome,
+    abort: AbortSignal,
+    options: SendOptions | undefined,
+  ): Promise<Refusal | undefined> {
+    const plain = Buffer.from(text);
+    const { compression } = this.settings;
+    const body = compression === "none" ? plain : await compress(compression, plain);
+    const read = (answer: Http1Answer) => this.readItems(answer, documents.length);
+    try {
+      const items = await this.servers.use((poster) => poster.post([body], abort, options, read));
+      for (const [i, item] of items.entries()) noteItem(item, documents[i]!, outcome);
+      return undefined;
+    } catch (error) {
+      if (isRefusal(error)) return error;
+      throw error;
+    }
+  }
+
+  private readItems({ status, headers, body }: Http1Answer, expected: number): readonly BulkItem[] {
+    if (status < 200 || status >= 300)
+      throw refusalOfHttp(
+        status,
+        plainText(body),
+        parseRetryAfter(headers.get("retry-after"), this.context.clock.now()),
+      );
+    const items = itemsOf(body);
+    if (items?.length === expected) return items;
+    throw refusalOfUnreadable("_bulk", `it has ${items?.length ?? "no"} items for ${expected} documents`);
+  }
+}
+
+interface Bulk {
+  readonly documents: readonly BulkDocument[];
+  readonly text: string;
+  readonly isEnd: boolean;
+}
+
+function nextBulk(rest: Iterator<BulkDocument | UnfitRecords>, outcome: BulkOutcome): Bulk {
+  const documents: BulkDocument[] = [];
+  let text = "";
+  while (text.length < MAX_BULK_LENGTH) {
+    const { done, value } = rest.next();
+    if (done) return { documents, text, isEnd: true };
+    if ("problem" in value) {
+      outcome.refused(value.records, value.problem, new Refusal("permanent", value.problem, { category: "schema" }));
+      continue;
+    }
+    documents.push(value);
+    text += `${jsonText({ [value.action]: value.target })}\n${jsonText(value.source)}\n`;
+  }
+  return { documents, text, isEnd: false };
+}
+
+interface BulkItem {
+  readonly status: number;
+  readonly error?: { readonly type?: string; readonly reason?: string };
+}
+
+function itemsOf(body: Buffer): readonly BulkItem[] | undefined {
+  try {
+    const { items } = JSON.parse(body.toString("utf8")) as { items: readonly Readonly<Record<string, BulkItem>>[] };
+    return items.map((item) => Object.values(item)[0]!);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The index or a right is missing, or may not be written for now: nothing is wrong with the document. */
+const MENDABLE: ReadonlySet<number> = new Set([401, 403, 404, 408, 429]);
+/** A document of this id is there: an earlier attempt brought it. */
+const CONFLICT = 409;
+
+function noteItem({ status, error }: BulkItem, { records }: BulkDocument, outcome: BulkOutcome): void {
+  if ((status >= 200 && status < 300) || status === CONFLICT) return;
+  const type = error?.type ?? "";
+  const message = `${status} ${type}: ${error?.reason ?? ""}`;
+  if (status >= 500 || MENDABLE.has(status))
+    return outcome.refused(records, "retry", new Refusal("transient", message, { status: `HTTP ${status}` }));
+  outcome.refused(
+    records,
+    `${status} ${type}`,
+    new Refusal("permanent", message, { status: `HTTP ${status}`, category: "schema" }),
+  );
+}

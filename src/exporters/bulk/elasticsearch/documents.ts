@@ -1,0 +1,191 @@
+import type { Batch, Tree } from "../../../plugin.js";
+import {
+  FNV64_START,
+  fnv64,
+  jsonText,
+  type OwnedTree,
+  ownedTrees,
+  type PlainAttributes,
+  plainValue,
+  plainValueText,
+  treeAttributes,
+  treesIn,
+  treeText,
+} from "../../../runtime/kit.js";
+import type { BulkDocument, UnfitRecords } from "../bulk-sender.js";
+import { epochMillis, isoTime } from "../times.js";
+import type { ElasticsearchConfig } from "./config.js";
+import { ecsLog, ecsOwner, ecsSpan, finishPlain, plainLog, plainSpan, withoutClashes } from "./flat-documents.js";
+import { type MetricValue, metricValue } from "./metric-values.js";
+import { isMap, otelLog, otelSpan, otelSpanEvent, ownerFields } from "./otel-documents.js";
+import { type DocumentRoute, routeOf, withoutRouting } from "./route.js";
+
+const NO_INDEX = "the attribute elasticsearch.index is no name of an index";
+const NO_MAP = "the body is no map, and in the mode bodymap it is the document";
+const NO_VALUE = "Elasticsearch cannot hold the value: it is no finite number, or its buckets do not fit";
+
+/** The documents of a batch, made one by one. */
+export function* documentsOf(
+  batch: Batch,
+  config: ElasticsearchConfig,
+  now: number,
+): Iterable<BulkDocument | UnfitRecords> {
+  if (batch.signal === "metrics") return yield* metricDocuments(batch, config, now);
+  for (const owned of ownedTrees(batch)) {
+    const attributes = treeAttributes(owned.tree);
+    const records = [owned.place];
+    const route = routeOf(batch.signal, attributes, owned.owner, config, now);
+    if (route === undefined) yield { records, problem: NO_INDEX };
+    else if (batch.signal === "logs") yield logDocument(owned, attributes, route, config);
+    else yield* spanDocuments(owned, attributes, route, config, now);
+  }
+}
+
+function logDocument(
+  owned: OwnedTree,
+  attributes: PlainAttributes,
+  route: DocumentRoute,
+  config: ElasticsearchConfig,
+): BulkDocument | UnfitRecords {
+  const { mode } = config.mapping;
+  const records = [owned.place];
+  const pipeline = config.logs_dynamic_pipeline.enabled ? attributes["elasticsearch.document_pipeline"] : undefined;
+  const target = {
+    ...targetOf(route, attributes, config.logs_dynamic_id.enabled),
+    ...(pipeline !== undefined && { pipeline }),
+  };
+  if (mode === "otel") return { records, action: "create", target, source: otelLog(owned, attributes, route) };
+  if (mode === "ecs") return { records, action: "create", target, source: ecsLog(owned, attributes, route) };
+  if (mode !== "bodymap")
+    return { records, action: "create", target, source: plainLog(owned, attributes, mode === "raw") };
+  const source = plainValue(owned.tree["body"] as Tree | undefined);
+  return isMap(source) ? { records, action: "create", target, source } : { records, problem: NO_MAP };
+}
+
+function* spanDocuments(
+  owned: OwnedTree,
+  attributes: PlainAttributes,
+  route: DocumentRoute,
+  config: ElasticsearchConfig,
+  now: number,
+): Iterable<BulkDocument | UnfitRecords> {
+  const { mode } = config.mapping;
+  const records = [owned.place];
+  const target = targetOf(route, attributes, config.traces_dynamic_id.enabled);
+  if (mode === "otel") {
+    yield { records, action: "create", target, source: otelSpan(owned, attributes, route) };
+    for (const event of treesIn(owned.tree, "events")) {
+      const own = routeOf("logs", treeAttributes(event), owned.owner, config, now);
+      if (own === undefined) yield { records, problem: NO_INDEX };
+      else yield { records, action: "create", target: { _index: own.index }, source: otelSpanEvent(owned, event, own) };
+    }
+  } else if (mode === "ecs") yield { records, action: "create", target, source: ecsSpan(owned, attributes, route) };
+  else yield { records, action: "create", target, source: plainSpan(owned, attributes, mode === "raw") };
+}
+
+function targetOf({ index }: DocumentRoute, attributes: PlainAttributes, hasId: boolean): Record<string, unknown> {
+  const id = hasId ? plainValueText(attributes["elasticsearch.document_id"]) : "";
+  return { _index: index, ...(id !== "" && { _id: id }) };
+}
+
+interface PointGroup {
+  readonly first: OwnedTree;
+  readonly attributes: PlainAttributes;
+  readonly route: DocumentRoute;
+  readonly records: number[];
+  readonly values: Map<string, MetricValue>;
+}
+
+/** Nothing was measured: the point says so, and there is nothing to store. */
+const NO_RECORDED_VALUE = 1;
+
+/** Points of one resource, scope, time and set of attributes are one document with a field for each metric. */
+function* metricDocuments(
+  batch: Batch,
+  config: ElasticsearchConfig,
+  now: number,
+): Iterable<BulkDocument | UnfitRecords> {
+  let owner: OwnedTree["owner"] | undefined;
+  let groups = new Map<string, PointGroup>();
+  for (const owned of ownedTrees(batch)) {
+    if (owned.owner !== owner) {
+      for (const group of groups.values()) yield documentOf(group, config);
+      owner = owned.owner;
+      groups = new Map();
+    }
+    if ((Number(owned.tree["flags"] ?? 0) & NO_RECORDED_VALUE) !== 0) continue;
+    const problem = addPoint(owned, groups, config, now);
+    if (problem !== undefined) yield { records: [owned.place], problem };
+  }
+  for (const group of groups.values()) yield documentOf(group, config);
+}
+
+function addPoint(
+  owned: OwnedTree,
+  groups: Map<string, PointGroup>,
+  config: ElasticsearchConfig,
+  now: number,
+): string | undefined {
+  const { tree: point, metric } = owned;
+  const value = metricValue(owned);
+  if (value === undefined) return NO_VALUE;
+  const attributes = treeAttributes(point);
+  const route = routeOf("metrics", attributes, owned.owner, config, now);
+  if (route === undefined) return NO_INDEX;
+  const name = treeText(metric!["name"]);
+  const shared = [route.index, metric!["unit"], point["timeUnixNano"], point["startTimeUnixNano"], attributes];
+  const key = jsonText(shared);
+  const group = groups.get(key);
+  if (group !== undefined && !group.values.has(name)) {
+    group.values.set(name, value);
+    group.records.push(owned.place);
+    return undefined;
+  }
+  // A metric that comes twice with the same time and attributes has a document of its own.
+  const ownKey = group === undefined ? key : `${key}#${groups.size}`;
+  groups.set(ownKey, { first: owned, attributes, route, records: [owned.place], values: new Map([[name, value]]) });
+  return undefined;
+}
+
+function documentOf(group: PointGroup, config: ElasticsearchConfig): BulkDocument {
+  const { records, route } = group;
+  const templates = [...group.values].map(([name, { template }]) => [`metrics.${name}`, template]);
+  const { mode } = config.mapping;
+  if (mode !== "otel")
+    return { records, action: "create", target: { _index: route.index }, source: flatPoints(group, mode) };
+  const target = { _index: route.index, dynamic_templates: Object.fromEntries(templates) };
+  return { records, action: "create", target, source: otelPoints(group) };
+}
+
+function otelPoints({ first, attributes, route, values }: PointGroup): Record<string, unknown> {
+  const { tree: point, metric } = first;
+  const start = point["startTimeUnixNano"];
+  return {
+    "@timestamp": epochMillis(point["timeUnixNano"]),
+    start_timestamp: start ? epochMillis(start) : undefined,
+    unit: treeText(metric!["unit"]) || undefined,
+    data_stream: route.dataStream,
+    attributes: withoutRouting(attributes),
+    ...ownerFields(first.owner),
+    metrics: Object.fromEntries([...values].map(([name, { value }]) => [name, value])),
+    _metric_names_hash: nameHash([...values.keys()].sort()),
+  };
+}
+
+/** Data streams of metrics want documents of different metrics to differ in a dimension. */
+function nameHash(names: readonly string[]): string {
+  const bytes = Buffer.from(names.join("\0"));
+  return fnv64(FNV64_START, bytes).toString(16);
+}
+
+function flatPoints({ first, attributes, route, values }: PointGroup, mode: string): Record<string, unknown> {
+  const named = Object.fromEntries([...values].map(([name, { value }]) => [name, value]));
+  const time = isoTime(first.tree["timeUnixNano"]);
+  if (mode !== "ecs") return finishPlain({ "@timestamp": time, ...named }, first.owner, attributes, mode === "raw");
+  return withoutClashes({
+    ...ecsOwner(first.owner, route),
+    "@timestamp": time,
+    ...withoutRouting(attributes),
+    ...named,
+  });
+}

@@ -1,0 +1,129 @@
+import type { Tree } from "../../../plugin.js";
+import {
+  logTime,
+  type OwnedTree,
+  type PlainAttributes,
+  plainValue,
+  SPAN_KINDS,
+  STATUS_CODES,
+  type TreeOwner,
+  treeAttributes,
+  treeHex,
+  treesIn,
+  treeText,
+} from "../../../runtime/kit.js";
+import type { DocumentSource } from "../bulk-sender.js";
+import { epochMillis } from "../times.js";
+import { type DocumentRoute, withoutRouting } from "./route.js";
+
+/** A log record as a document of the mode otel. */
+export function otelLog({ tree, owner }: OwnedTree, attributes: PlainAttributes, route: DocumentRoute): DocumentSource {
+  const eventName = treeText(tree["eventName"]) || attributes["event.name"];
+  return {
+    "@timestamp": epochMillis(logTime(tree)),
+    observed_timestamp:
+      tree["observedTimeUnixNano"] === undefined ? undefined : epochMillis(tree["observedTimeUnixNano"]),
+    data_stream: route.dataStream,
+    severity_text: treeText(tree["severityText"]) || undefined,
+    severity_number: tree["severityNumber"] || undefined,
+    ...ids(tree),
+    attributes: withoutRouting(attributes),
+    dropped_attributes_count: tree["droppedAttributesCount"] || undefined,
+    event_name: typeof eventName === "string" ? eventName : undefined,
+    ...ownerFields(owner),
+    body: bodyOf(tree["body"] as Tree | undefined),
+  };
+}
+
+/** Maps and lists of maps have fields of their own; a list of anything else is put into a map, which Elasticsearch wants. */
+function bodyOf(body: Tree | undefined): DocumentSource | undefined {
+  const value = plainValue(body);
+  if (value === null) return undefined;
+  if (isMap(value)) return { structured: value };
+  if (Array.isArray(value)) return { structured: value.every(isMap) ? value : { value } };
+  return { text: value };
+}
+
+export function otelSpan(
+  { tree: span, owner }: OwnedTree,
+  attributes: PlainAttributes,
+  route: DocumentRoute,
+): DocumentSource {
+  const status = (span["status"] ?? {}) as Tree;
+  const code = Number(status["code"] ?? 0);
+  return {
+    "@timestamp": epochMillis(span["startTimeUnixNano"]),
+    data_stream: route.dataStream,
+    ...ids(span),
+    trace_state: treeText(span["traceState"]) || undefined,
+    parent_span_id: treeHex(span["parentSpanId"]) || undefined,
+    name: treeText(span["name"]) || undefined,
+    kind: titled(SPAN_KINDS[Number(span["kind"] ?? 0)]),
+    duration: Number(durationOf(span)),
+    attributes: withoutRouting(attributes),
+    dropped_attributes_count: span["droppedAttributesCount"] || undefined,
+    dropped_events_count: span["droppedEventsCount"] || undefined,
+    links: treesIn(span, "links").map((link) => ({
+      ...ids(link),
+      trace_state: treeText(link["traceState"]) || undefined,
+      attributes: treeAttributes(link),
+    })),
+    dropped_links_count: span["droppedLinksCount"] || undefined,
+    status: {
+      message: treeText(status["message"]) || undefined,
+      code: code === 0 ? undefined : titled(STATUS_CODES[code]),
+    },
+    ...ownerFields(owner),
+  };
+}
+
+/** An event of a span, which has a document of its own among the logs. */
+export function otelSpanEvent({ tree: span, owner }: OwnedTree, event: Tree, route: DocumentRoute): DocumentSource {
+  const name = treeText(event["name"]);
+  return {
+    "@timestamp": epochMillis(event["timeUnixNano"]),
+    data_stream: route.dataStream,
+    ...ids(span),
+    dropped_attributes_count: event["droppedAttributesCount"] || undefined,
+    event_name: name || undefined,
+    attributes: { ...withoutRouting(treeAttributes(event)), ...(name !== "" && { "event.name": name }) },
+    ...ownerFields(owner),
+  };
+}
+
+/** What a document says of where its record comes from. */
+export function ownerFields(owner: TreeOwner): DocumentSource {
+  return {
+    resource: {
+      attributes: withoutRouting(owner.resource),
+      dropped_attributes_count: owner.resourceDropped || undefined,
+      schema_url: owner.resourceUrl || undefined,
+    },
+    scope: {
+      name: owner.scopeName || undefined,
+      version: owner.scopeVersion || undefined,
+      attributes: withoutRouting(owner.scopeAttributes),
+      dropped_attributes_count: owner.scope["droppedAttributesCount"] || undefined,
+      schema_url: owner.scopeUrl || undefined,
+    },
+  };
+}
+
+function ids(tree: Tree): DocumentSource {
+  return { trace_id: treeHex(tree["traceId"]) || undefined, span_id: treeHex(tree["spanId"]) || undefined };
+}
+
+/** A span that ends before it begins lasts no time. */
+export function durationOf({ startTimeUnixNano: start, endTimeUnixNano: end }: Tree): bigint {
+  const length = typeof start === "bigint" && typeof end === "bigint" ? end - start : 0n;
+  return length < 0n ? 0n : length;
+}
+
+/** Kinds and codes as the Collector writes them: with a capital. */
+export function titled(name: string | undefined): string | undefined {
+  return name === undefined ? undefined : name.charAt(0).toUpperCase() + name.slice(1);
+}
+
+export function isMap(value: unknown): value is PlainAttributes {
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array);
+}

@@ -1,0 +1,86 @@
+import type { Signal } from "../../../plugin.js";
+import { type PlainAttributes, plainValueText, type TreeOwner } from "../../../runtime/kit.js";
+import { strftime } from "../times.js";
+import type { ElasticsearchConfig } from "./config.js";
+
+/** Where a document goes; one that is for a data stream says so in itself, too. */
+export interface DocumentRoute {
+  readonly index: string;
+  readonly dataStream?: { readonly type: string; readonly dataset: string; readonly namespace: string };
+}
+
+/** Attributes that say where documents go, and are not in them. */
+const ROUTING: ReadonlySet<string> = new Set([
+  "elasticsearch.index",
+  "elasticsearch.document_id",
+  "elasticsearch.document_pipeline",
+  "elasticsearch.mapping.hints",
+  "data_stream.type",
+  "data_stream.dataset",
+  "data_stream.namespace",
+]);
+
+/** Attributes as documents have them. */
+export function withoutRouting(attributes: PlainAttributes): PlainAttributes {
+  const keys = Object.keys(attributes);
+  if (!keys.some((key) => ROUTING.has(key))) return attributes;
+  return Object.fromEntries(Object.entries(attributes).filter(([key]) => !ROUTING.has(key)));
+}
+
+/** The index of a record: that of the config, of the attribute elasticsearch.index, or a data stream. Undefined when it has no valid name. */
+export function routeOf(
+  signal: Signal,
+  attributes: PlainAttributes,
+  owner: TreeOwner,
+  config: ElasticsearchConfig,
+  now: number,
+): DocumentRoute | undefined {
+  const route = plainRoute(signal, attributes, owner, config);
+  const { enabled, prefix_separator: separator, date_format: format } = config.logstash_format;
+  if (!enabled || route === undefined) return route;
+  return { index: `${route.index}${separator}${strftime(format, now)}` };
+}
+
+function plainRoute(
+  signal: Signal,
+  attributes: PlainAttributes,
+  owner: TreeOwner,
+  config: ElasticsearchConfig,
+): DocumentRoute | undefined {
+  const named = signal === "logs" ? config.logs_index || config.index : config[`${signal}_index`];
+  if (named !== "") return { index: named };
+  const said = (key: string) => {
+    const value = attributes[key] ?? owner.scopeAttributes[key] ?? owner.resource[key];
+    return value === undefined ? undefined : plainValueText(value);
+  };
+  const own = said("elasticsearch.index");
+  if (own !== undefined) {
+    const index = lower(own, INDEX_CHARACTERS)
+      .replace(/^[-_+]+/, "")
+      .slice(0, 255);
+    return /^\.{0,2}$/.test(index) ? undefined : { index };
+  }
+  const suffix = config.mapping.mode === "otel" ? ".otel" : "";
+  const dataset = lower(said("data_stream.dataset") ?? receiverOf(owner) ?? "generic", DATASET_CHARACTERS).slice(
+    0,
+    100 - suffix.length,
+  );
+  const namespace = lower(said("data_stream.namespace") ?? "default", INDEX_CHARACTERS).slice(0, 100);
+  const type = signal;
+  return {
+    index: `${type}-${dataset}${suffix}-${namespace}`,
+    dataStream: { type, dataset: `${dataset}${suffix}`, namespace },
+  };
+}
+
+const INDEX_CHARACTERS = /[\\/*?"<>| ,#:]/g;
+const DATASET_CHARACTERS = /[-\\/*?"<>| ,#:]/g;
+
+function lower(text: string, disallowed: RegExp): string {
+  return text.replace(disallowed, "_").toLowerCase();
+}
+
+/** Data that a receiver of the Collector has made is known by its scope, and has a data stream of its own. */
+function receiverOf({ scopeName }: TreeOwner): string | undefined {
+  return /\/receiver\/(\w+receiver)/.exec(scopeName)?.[1];
+}

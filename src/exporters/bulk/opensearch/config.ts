@@ -1,0 +1,68 @@
+import { z } from "zod";
+import { caseInsensitiveEnum, ignored, section } from "../../../plugin.js";
+import { httpClientKeys, httpUrl, wordOrNone } from "../../../runtime/kit.js";
+
+const DATE_FORMAT = /^(yyyy|yy|MM|dd|HH|mm|ss|[-._+])*$/;
+
+const dateFormat = (index: string) =>
+  z
+    .string()
+    .regex(DATE_FORMAT, "expected a form of a date such as yyyy.MM.dd")
+    .default("")
+    .meta({ description: `A date that is put behind ${index}, such as yyyy.MM.dd.` });
+
+const index = (what: string, usual: string) =>
+  z
+    .string()
+    .default("")
+    .meta({
+      description: `The index, alias or data stream of ${what}; %{name} is an attribute of the record, its scope or resource. Empty: ${usual}.`,
+    });
+
+const fallback = () =>
+  z.string().default("").meta({ description: "What stands for an attribute that is not there; empty: unknown." });
+
+export const openSearchSchema = z.strictObject({
+  http: section(
+    z.strictObject({
+      endpoint: httpUrl().meta({ description: "The URL of the server." }),
+      ...httpClientKeys(),
+      compression: wordOrNone(caseInsensitiveEnum(["gzip", "none"]))
+        .default("none")
+        .meta({ description: "How requests are compressed." }),
+      compression_params: ignored("gzip has one level here"),
+      timeout: ignored("use the exporter's timeout"),
+    }),
+  ).meta({ description: "The server, and how it is reached." }),
+  dataset: z.string().min(1).default("default").meta({ description: "The dataset in names of data streams." }),
+  namespace: z.string().min(1).default("namespace").meta({ description: "The namespace in names of data streams." }),
+  logs_index: index("log records", "ss4o_logs-{dataset}-{namespace}"),
+  logs_index_fallback: fallback(),
+  logs_index_time_format: dateFormat("logs_index"),
+  traces_index: index("spans", "ss4o_traces-{dataset}-{namespace}"),
+  traces_index_fallback: fallback(),
+  traces_index_time_format: dateFormat("traces_index"),
+  bulk_action: z.enum(["create", "index"]).default("create").meta({ description: "What is done with documents." }),
+  pipeline: z.string().default("").meta({ description: "The ingest pipeline of all documents." }),
+  mapping: section(
+    z.strictObject({
+      mode: caseInsensitiveEnum(["ss4o", "ecs", "flatten_attributes", "bodymap"])
+        .default("ss4o")
+        .meta({ description: "What documents look like; all but ss4o are for log records, and spans are as in ss4o." }),
+      timestamp_field: z
+        .string()
+        .default("")
+        .meta({ description: "Where the time is, in the modes ecs and flatten_attributes; empty: @timestamp." }),
+      unix_timestamp: z.boolean().default(false).meta({ description: "Write it as milliseconds." }),
+      fields: ignored("the Collector passes over it too"),
+      file: ignored("the Collector passes over it too"),
+      dedup: ignored("a document has every field once"),
+      dedot: ignored("OpenSearch reads names with dots as fields in fields"),
+      manage_index_template: ignored("it is for the mode otel-v1, which is not here"),
+    }),
+  )
+    .prefault({})
+    .meta({ description: "What documents look like." }),
+});
+
+export type OpenSearchConfig = z.infer<typeof openSearchSchema>;
