@@ -7,7 +7,7 @@ import { traceConfig } from "./configs.js";
 import { type FaultySink, startFaultySink } from "./faulty-sink.js";
 import { Ledger } from "./ledger.js";
 import { kills, patience, progress, seed, summary } from "./long-form.js";
-import { POLICIES, type SentTrace, startTraceClients } from "./trace-client.js";
+import { arrivedOfDropped, halves, POLICIES, type SentTrace, startTraceClients } from "./trace-client.js";
 import { Victim } from "./victim.js";
 
 const DECISION_WAIT_MS = 400;
@@ -52,22 +52,8 @@ describe("an agent that samples traces behind a journal", () => {
       const report = await runCampaign({ ...settings, kills: kills(times, share) });
       expect(report, summary(`traces, exporter ${name}`, report)).toMatchObject({ missing: 0, strays: 0 });
       expect(report.acknowledged).toBeGreaterThan(0);
-      expect(arrivedOfDropped(sent), summary("of dropped traces", report)).toEqual([]);
-      await expect.poll(() => halves(sent), { timeout: 30_000, interval: 500 }).toEqual([]);
+      expect(arrivedOfDropped(sent, ledger), summary("of dropped traces", report)).toEqual([]);
+      await expect.poll(() => halves(sent, ledger), { timeout: 30_000, interval: 500 }).toEqual([]);
     },
   );
 });
-
-/** Traces that were dropped with all of their spans, and of which something has arrived. */
-function arrivedOfDropped(sent: readonly SentTrace[]): SentTrace[] {
-  return sent.filter((trace) => trace.isPrompt && !trace.isKept && arrivedOf(trace).length > 0);
-}
-
-/** Traces of which something has arrived, and not all. */
-function halves(sent: readonly SentTrace[]): SentTrace[] {
-  return sent.filter((trace) => ![0, trace.numbers.length].includes(arrivedOf(trace).length));
-}
-
-function arrivedOf({ numbers }: SentTrace): number[] {
-  return numbers.filter((number) => ledger.hasArrived(number));
-}

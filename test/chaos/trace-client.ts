@@ -101,3 +101,17 @@ async function postUntilAcknowledged(
   }
   return false;
 }
+
+/** Traces that were dropped with all of their spans, and of which something has arrived. */
+export function arrivedOfDropped(sent: readonly SentTrace[], ledger: Ledger): SentTrace[] {
+  return sent.filter((trace) => trace.isPrompt && !trace.isKept && arrivedOf(trace, ledger).length > 0);
+}
+
+/** Traces of which something has arrived, and not all. */
+export function halves(sent: readonly SentTrace[], ledger: Ledger): SentTrace[] {
+  return sent.filter((trace) => ![0, trace.numbers.length].includes(arrivedOf(trace, ledger).length));
+}
+
+function arrivedOf({ numbers }: SentTrace, ledger: Ledger): number[] {
+  return numbers.filter((number) => ledger.hasArrived(number));
+}

@@ -1,7 +1,3 @@
-import { constants } from "node:fs";
-import { access, readdir } from "node:fs/promises";
-import { hostname } from "node:os";
-import { join } from "node:path";
 import { z } from "zod";
 import {
   type Batch,
@@ -10,7 +6,6 @@ import {
   type Extension,
   type ExtensionContext,
   type ExtensionFactory,
-  StartError,
   section,
 } from "../../plugin.js";
 import {
@@ -23,7 +18,6 @@ import {
   type Journal,
   type JournalFactory,
   type JournalSettings,
-  makePrivateDirectory,
   missingClient,
   type Outlet,
   type OutletFactory,
@@ -36,13 +30,13 @@ import { DeadLetterForwarder } from "./dead-letters/forwarder.js";
 import { directPath } from "./direct-path.js";
 import type { NeededMetadata } from "./entry/client-metadata.js";
 import { journalSettings } from "./intake/journal-settings.js";
-import { JOURNAL_PREFIX, journalId, PipelineJournal } from "./intake/pipeline-journal.js";
+import { journalId, PipelineJournal } from "./intake/pipeline-journal.js";
 import { RefusedJournal } from "./intake/refused-journal.js";
 import { createAdmin } from "./operate/admin.js";
-import { directoryNameOf } from "./operate/directory-name.js";
+import { DiskPlace } from "./operate/disk-place.js";
 import type { ExporterControl } from "./operate/exporter-control.js";
-import { warnOfOrphanedQueues } from "./operate/orphaned-queues.js";
-import { tightenPermissions } from "./operate/tighten-permissions.js";
+import { PostgresPlace } from "./operate/postgres-place.js";
+import { givenStores, type QueuePlace } from "./operate/queue-place.js";
 import { QueueOutlet } from "./queue-outlet.js";
 import {
   createOperatorRecords,
@@ -53,11 +47,7 @@ import {
 import { encryptionSchema } from "./store/encryption/config.js";
 import { Keyring } from "./store/encryption/keyring.js";
 import { loadKeyring } from "./store/encryption/load-keyring.js";
-import { isStoreThere, storesUnder } from "./store/level/open/summary-file.js";
-import { LevelStore, type LevelStoreOptions } from "./store/level-store.js";
-import { MemoryStore } from "./store/memory-store.js";
-import { type PostgresStoreConfig, PostgresTable, postgresStoreKeys } from "./store/remote/postgres-table.js";
-import { RemoteStore } from "./store/remote/remote-store.js";
+import { postgresStoreKeys } from "./store/remote/postgres-config.js";
 import type { QueueStore } from "./store/store.js";
 
 const directorySchema = z
@@ -65,20 +55,6 @@ const directorySchema = z
   .min(1, "expected a directory such as ./data/queue")
   .default("./data/queue")
   .meta({ description: "Where the sending queues are kept, one directory for each exporter." });
-
-/** Makes the directory if need be; throws a `StartError` that names the key when it cannot be used. */
-async function prepareDirectory(path: string): Promise<void> {
-  try {
-    await makePrivateDirectory(path);
-    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const hint = "choose another with extensions: reliability: directory:, or turn queues off with sending_queue";
-    throw new StartError(`the directory ${path} cannot be used (${code ?? message}); ${hint}`, ["directory"], {
-      cause: error,
-    });
-  }
-}
 
 /** Whether pipelines that hold deliveries have a journal without asking for it: not where queues are turned off. */
 function keepsJournals({ sending_queue }: ExporterSettings): boolean {
@@ -114,11 +90,9 @@ const reliabilityConfig = exporterSettingsSchema.extend({
     .meta({ description: "Keeps queues and dead letters on a server instead, for agents without a disk." }),
 });
 
-const checkedConfig = reliabilityConfig.superRefine(({ store, encryption }, context) => {
-  const problem = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
-  if (store?.postgres && !hasClient(POSTGRES_CLIENT)) problem(["store", "postgres"], missingClient(POSTGRES_CLIENT));
-  if (store && encryption)
-    problem(["encryption"], "queues on a server are not encrypted by Sluice; remove it, or store");
+const checkedConfig = reliabilityConfig.superRefine(({ store }, context) => {
+  if (store?.postgres && !hasClient(POSTGRES_CLIENT))
+    context.addIssue({ code: "custom", path: ["store", "postgres"], message: missingClient(POSTGRES_CLIENT) });
 });
 
 type ReliabilityConfig = z.infer<typeof reliabilityConfig>;
@@ -137,7 +111,7 @@ export const reliability = defineExtension<ReliabilityConfig>({
 export function reliabilityWithStores(createStore: (exporter: string) => QueueStore): ExtensionFactory {
   return {
     ...reliability,
-    create: (config, context) => new Reliability(config as ReliabilityConfig, context, createStore),
+    create: (config, context) => new Reliability(config as ReliabilityConfig, context, givenStores(createStore)),
   };
 }
 
@@ -150,31 +124,25 @@ class Reliability implements Extension {
   private readonly forwardMarks: ForwardMarks;
   private readonly records: OperatorRecords;
   private readonly generation: string;
-  private readonly createStore: ((exporter: string) => QueueStore) | undefined;
+  private readonly place: QueuePlace;
   private orphanCheck: Promise<void> | undefined;
   private keyring = new Keyring();
-  /** Where the queues and journals of this config are. */
-  private readonly usedDirectories = new Set<string>();
   private readonly outletSettings: OutletSettings[] = [];
-  /** Ids of the journals that are on disk. */
-  private leftJournals: ReadonlySet<string> = new Set();
-  /** Names of the directories that earlier runs have left. */
-  private leftNames: ReadonlySet<string> = new Set();
 
-  constructor(config: ReliabilityConfig, context: ExtensionContext, createStore?: (exporter: string) => QueueStore) {
+  constructor(config: ReliabilityConfig, context: ExtensionContext, place?: QueuePlace) {
     this.config = config;
-    this.createStore = createStore;
     const { directory: _, encryption: __, store: ___, audit, history, ...defaults } = config;
     this.defaults = defaults;
     this.context = context;
+    this.place = place ?? createPlace(config, context);
     this.generation = context.host.generation ?? new Date(context.clock.now()).toISOString();
     this.forwardMarks = new ForwardMarks(this.controls, context.logger);
     const { host } = context;
     const mask = host.mask && ((batch: Batch) => host.mask!(batch));
     this.records = createOperatorRecords({
       ...this.services,
-      createStore: (id) => this.createRecordStore(id),
-      exists: (id) => isStoreThere(this.directoryOf(id)),
+      createStore: (id) => this.place.createRecordStore(id),
+      exists: (id) => this.place.exists(id),
       auditRetentionMs: audit.retention,
       historyRetentionMs: history.retention,
     });
@@ -186,12 +154,8 @@ class Reliability implements Extension {
   readonly journals: JournalFactory = (journal) => this.createJournal(journal);
 
   async start(): Promise<void> {
-    if (!this.isOnDisk) return;
     this.keyring = await loadKeyring(this.config.encryption, this.context.logger);
-    if (keepsJournals(this.defaults)) await prepareDirectory(this.config.directory);
-    await tightenPermissions(this.config.directory, this.context.logger);
-    this.leftJournals = await journalsUnder(this.config.directory);
-    this.leftNames = await queueNamesUnder(this.config.directory);
+    await this.place.start(this.keyring);
   }
 
   async stop(): Promise<void> {
@@ -216,7 +180,8 @@ class Reliability implements Extension {
 
   private createOutlet(outletSettings: OutletSettings): Outlet {
     this.outletSettings.push(outletSettings);
-    this.orphanCheck ??= Promise.resolve().then(() => this.checkForOrphanedQueues());
+    // Runs when all outlets and journals have been made: they are in one go.
+    this.orphanCheck ??= Promise.resolve().then(() => this.place.warnOfOrphans());
     const layers = [outletSettings.settings, this.defaults, outletSettings.typeDefaults];
     const settings = completeSettings(...layers);
     if (!settings.sending_queue.enabled) {
@@ -233,7 +198,7 @@ class Reliability implements Extension {
       isEncrypted: this.keyring.active !== undefined,
       isBatching: layers.some((layer) => layer.sending_queue?.batch !== undefined),
       generation: this.generation,
-      createStore: (onDamage) => this.createQueueStore(outletSettings, settings, { onDamage, mayOpenLater: true }),
+      createStore: (onDamage) => this.place.createStore(outletSettings, settings, { onDamage, mayOpenLater: true }),
       startMaintenance: (control) => this.startMaintenance(control),
     });
     this.controls.set(outletSettings.id, outlet);
@@ -251,13 +216,13 @@ class Reliability implements Extension {
 
   private createJournal({ durable, keepsRefused = false, ...journal }: JournalSettings): Journal | undefined {
     const id = journalId(journal.pipeline);
-    const isLeft = this.leftJournals.has(id);
+    const isLeft = this.place.isJournalLeft(id);
     const isTaking = durable === "on" || (durable === "auto" && keepsJournals(this.defaults));
     const create = () => this.createPipelineJournal(journal, isTaking);
     const onOpened = (created: PipelineJournal) => void this.controls.set(created.id, created);
     const mayKeepRefused = keepsRefused && keepsJournals(this.defaults);
     if (!isTaking && mayKeepRefused) {
-      this.usedDirectories.add(join(this.config.directory, directoryNameOf(id)));
+      this.place.reserve(id);
       return new RefusedJournal({ ...journal, isLeft, create, onOpened });
     }
     if (!isTaking && !isLeft) return undefined;
@@ -271,7 +236,11 @@ class Reliability implements Extension {
     const settings = journalSettings(this.defaults);
     return new PipelineJournal({
       ...{ ...journal, id, isTaking, settings, generation: this.generation },
-      createStore: (onDamage) => this.createQueueStore({ id }, settings, { onDamage }),
+      createStore: (onDamage) =>
+        this.place.createStore({ id }, settings, {
+          onDamage,
+          mayOpenLater: !isTaking && this.config.store !== undefined,
+        }),
       neededMetadata: once(() => this.neededMetadata()),
       startMaintenance: (control) => this.startMaintenance(control),
     });
@@ -282,77 +251,15 @@ class Reliability implements Extension {
     moves.start();
     return startDeadLetterMaintenance(control, { ...this.services, moves });
   }
+}
 
-  /** Runs when all outlets and journals have been made: they are in one go. */
-  private checkForOrphanedQueues(): Promise<void> {
-    if (!this.isOnDisk) return Promise.resolve();
-    return warnOfOrphanedQueues(this.config.directory, this.usedDirectories, this.context.logger);
-  }
-
-  private createQueueStore(
-    { id, otherIds = [] }: Pick<OutletSettings, "id" | "otherIds">,
-    settings: CompleteSettings,
-    options: LevelStoreOptions,
-  ): QueueStore {
-    if (this.createStore !== undefined) return this.createStore(id);
-    if (this.config.store !== undefined) return this.createRemoteStore(id, this.config.store.postgres, options);
-    const { durability, durability_interval: intervalMs } = settings;
-    const directory = join(this.config.directory, this.directoryName(id, otherIds));
-    this.usedDirectories.add(directory);
-    const now = () => this.context.clock.now();
-    const { keyring } = this;
-    return new LevelStore({ exporter: id, directory, durability, intervalMs }, { now, keyring, ...options });
-  }
-
-  private createRemoteStore(id: string, config: PostgresStoreConfig, options: LevelStoreOptions): QueueStore {
-    const { logger } = this.context;
-    const queue = `${config.agent ?? hostname()}/${id}`;
-    const facts = { queue, endpoint: config.endpoint };
-    return new RemoteStore({ exporter: id }, new PostgresTable(config, queue), {
-      ...options,
-      onLost: (error) =>
-        logger.error(
-          { ...facts, reason: String((error as Error).message ?? error) },
-          "the server of the queue is away; refusing what comes",
-        ),
-      onFound: () => logger.info(facts, "the server of the queue is there again"),
-    });
-  }
-
-  private get isOnDisk(): boolean {
-    return this.createStore === undefined && this.config.store === undefined;
-  }
-
-  /** What operators did is kept beside the queues; without any on disk it lasts as long as the agent. */
-  private createRecordStore(id: string): QueueStore {
-    if (!this.isOnDisk || this.usedDirectories.size === 0) return new MemoryStore({ exporter: id });
-    return this.createQueueStore({ id }, completeSettings({ durability: "fsync" }), {});
-  }
-
-  private directoryOf(id: string): string {
-    return join(this.config.directory, directoryNameOf(id));
-  }
-
-  /** That of another spelling of its id, when only that is there: the exporter was renamed from an alias of its type. */
-  private directoryName(id: string, otherIds: readonly string[]): string {
-    const names = [id, ...otherIds].map(directoryNameOf);
-    return names.find((name) => this.leftNames.has(name)) ?? directoryNameOf(id);
-  }
+function createPlace(config: ReliabilityConfig, { clock, logger }: ExtensionContext): QueuePlace {
+  const services = { clock, logger };
+  if (config.store !== undefined) return new PostgresPlace(config.store.postgres, services);
+  return new DiskPlace(config.directory, keepsJournals(config), services);
 }
 
 function once<T>(make: () => T): () => T {
   let made: T | undefined;
   return () => (made ??= make());
-}
-
-/** The journals below the directory. Whether one is empty is known when it is open: its summary may be a little older. */
-async function journalsUnder(root: string): Promise<ReadonlySet<string>> {
-  const stores = await storesUnder(root).catch(() => []);
-  return new Set(stores.map(({ summary }) => summary.exporter).filter((id) => id.startsWith(JOURNAL_PREFIX)));
-}
-
-/** The directories that queues were left in, by name; of one that is gone, its summary file tells that it was there. */
-async function queueNamesUnder(root: string): Promise<ReadonlySet<string>> {
-  const entries = await readdir(root, { withFileTypes: true }).catch(() => []);
-  return new Set(entries.map((entry) => (entry.isDirectory() ? entry.name : entry.name.replace(/\.witness$/, ""))));
 }

@@ -3,38 +3,59 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { postgresProgram, startPostgres } from "../../support/servers/postgres.js";
+import { type Postgres, postgresProgram, startPostgres } from "../../support/servers/postgres.js";
 import { runCampaign } from "../campaign.js";
-import { agentConfig } from "../configs.js";
+import { agentConfig, traceConfig } from "../configs.js";
 import { startFaultySink } from "../faulty-sink.js";
 import { Ledger } from "../ledger.js";
 import { kills, patience, progress, seed, summary } from "../long-form.js";
+import { arrivedOfDropped, halves, POLICIES, type SentTrace, startTraceClients } from "../trace-client.js";
 import { Victim } from "../victim.js";
+
+const DECISION_WAIT_MS = 1200;
+const KEY = Buffer.alloc(32, "a key of the test").toString("hex");
+
+/** Keys of the extension for an agent that has nothing on its disk, and keeps nothing readable on the server. */
+const storeIn = (postgres: Postgres) => ({
+  store: { postgres: { ...postgres.keys, agent: "one", timeout: "1s" } },
+  encryption: { keys: [{ id: "test", key: KEY }] },
+});
+
+async function setUp() {
+  const directory = mkdtempSync(join(tmpdir(), "sluice-chaos-"));
+  const ledger = new Ledger();
+  const sink = await startFaultySink(ledger);
+  const postgres = await startPostgres();
+  onTestFinished(async () => {
+    await sink.close();
+    await postgres.close();
+    rmSync(directory, { recursive: true, force: true });
+  });
+  const startVictim = (config: object) => {
+    const { extensions } = config as { extensions: object };
+    const own = { ...config, extensions: { ...extensions, reliability: storeIn(postgres) } };
+    const victim = Victim.agent(directory, own);
+    onTestFinished(() => victim.end("SIGKILL"));
+    return victim;
+  };
+  return { directory, ledger, sink, postgres, startVictim };
+}
+
+/** Kills the server so many times, while something else happens. */
+async function killServer({ server }: Postgres, times: number): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    await delay(1000);
+    await server.kill();
+    await server.start();
+  }
+}
 
 describe.skipIf(postgresProgram === undefined)("an agent without a disk, whose queue is in postgres", () => {
   it("delivers what it acknowledged, whenever it or the server is killed", { timeout: patience(240_000) }, async () => {
-    const directory = mkdtempSync(join(tmpdir(), "sluice-chaos-"));
-    const ledger = new Ledger();
-    const sink = await startFaultySink(ledger);
-    const postgres = await startPostgres();
-    const config = agentConfig({ backend: sink.url, queue: "unused" }) as { extensions: object };
-    const store = { postgres: { ...postgres.keys, agent: "one", timeout: "1s" } };
-    const extensions = { ...config.extensions, reliability: { store } };
-    const victim = Victim.agent(directory, { ...config, extensions });
-    onTestFinished(async () => {
-      await victim.end("SIGKILL");
-      await sink.close();
-      await postgres.close();
-      rmSync(directory, { recursive: true, force: true });
-    });
+    const { directory, ledger, sink, postgres, startVictim } = await setUp();
+    const victim = startVictim(agentConfig({ backend: sink.url, queue: "unused" }));
     const serverKills = kills(1, 0.04);
-    const killing = (async () => {
-      for (let i = 0; i < serverKills; i++) {
-        await delay(1000);
-        await postgres.server.kill();
-        await postgres.server.start();
-      }
-    })();
+    const killing = killServer(postgres, serverKills);
     const settings = { seed, ledger, sink, say: progress, stretch: 3, patienceMs: 120_000 };
     const report = await runCampaign({ ...settings, victim, kills: kills(4, 0.04) });
     await killing;
@@ -42,5 +63,28 @@ describe.skipIf(postgresProgram === undefined)("an agent without a disk, whose q
     expect(report, said).toMatchObject({ missing: 0, rejected: 0, strays: 0 });
     expect(report.acknowledged, said).toBeGreaterThan(0);
     expect(existsSync(join(directory, "data/queue")), "a queue on the disk").toBe(false);
+  });
+
+  it("samples traces whole, whenever it or the server is killed", { timeout: patience(600_000) }, async () => {
+    const { directory, ledger, sink, postgres, startVictim } = await setUp();
+    const sampling = {
+      decision_wait: `${DECISION_WAIT_MS}ms`,
+      drop_pending_traces_on_shutdown: true,
+      policies: POLICIES,
+    };
+    const victim = startVictim(traceConfig({ backend: sink.url, sampling, queue: "unused" }, "unused"));
+    const sent: SentTrace[] = [];
+    const startLoad = (port: () => number | undefined) => startTraceClients(ledger, sent, DECISION_WAIT_MS / 3, port);
+    const serverKills = kills(1, 0.04);
+    const killing = killServer(postgres, serverKills);
+    const settings = { seed, ledger, sink, victim, say: progress, startLoad, stretch: 5, patienceMs: 120_000 };
+    const report = await runCampaign({ ...settings, kills: kills(3, 0.04) });
+    await killing;
+    const said = summary("traces, journal in postgres", { ...report, serverKills });
+    expect(report, said).toMatchObject({ missing: 0, strays: 0 });
+    expect(report.acknowledged, said).toBeGreaterThan(0);
+    expect(arrivedOfDropped(sent, ledger), said).toEqual([]);
+    await expect.poll(() => halves(sent, ledger), { timeout: 60_000, interval: 500 }).toEqual([]);
+    expect(existsSync(join(directory, "data/queue")), "a journal on the disk").toBe(false);
   });
 });

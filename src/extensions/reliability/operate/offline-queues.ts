@@ -5,6 +5,10 @@ import { createOperatorRecords, isRecordsId } from "../records/operator-records.
 import type { Keyring } from "../store/encryption/keyring.js";
 import { isStoreDirectory, isStoreThere } from "../store/level/open/summary-file.js";
 import { LevelStore } from "../store/level-store.js";
+import { agentName, type PostgresStoreConfig, queueName } from "../store/remote/postgres-config.js";
+import { listPostgresQueues, type PostgresQueue } from "../store/remote/postgres-queues.js";
+import { PostgresTable } from "../store/remote/postgres-table.js";
+import { RemoteStore } from "../store/remote/remote-store.js";
 import { isStoreError, type LevelStoreSettings, type OpenReport, type QueueStore } from "../store/store.js";
 import { type AdminServices, asAdminError, createAdmin } from "./admin.js";
 import { directoryNameOf, exporterOfDirectory } from "./directory-name.js";
@@ -15,6 +19,16 @@ export interface OfflineQueues {
   /** What opening has found damaged, in sentences: nobody else will hear of it. */
   readonly damage: readonly string[];
   close(): Promise<void>;
+}
+
+/** Stores that can be opened while no agent runs. */
+interface OfflinePlace {
+  readonly exporters: readonly string[];
+  createStore(exporter: string): QueueStore;
+  /** Whether there is a store of this id: what operators did is kept beside the queues. */
+  exists(id: string): Promise<boolean>;
+  /** For people: where the queue of an exporter is. */
+  nameOf(exporter: string): string;
 }
 
 /**
@@ -28,22 +42,76 @@ export async function openOfflineQueues(
   mask?: AdminServices["mask"],
   keyring?: Keyring,
 ): Promise<OfflineQueues> {
-  const queues = await queuesIn(directory);
-  if (queues.length === 0) throw new AdminError("not_found", `there are no queues in ${directory}`);
+  const queues = new Map((await queuesIn(directory)).map(({ exporter, path }) => [exporter, path]));
+  if (queues.size === 0) throw new AdminError("not_found", `there are no queues in ${directory}`);
+  const pathOf = (id: string) => queues.get(id) ?? join(directory, directoryNameOf(id));
+  const place: OfflinePlace = {
+    exporters: [...queues.keys()],
+    createStore: (id) => new LevelStore(storeSettings(id, pathOf(id)), { keyring }),
+    exists: (id) => isStoreThere(pathOf(id)),
+    nameOf: pathOf,
+  };
+  return openPlace(place, mask);
+}
+
+/** The same of the queues of an agent whose queues are in PostgreSQL. */
+export async function openOfflinePostgresQueues(
+  config: PostgresStoreConfig,
+  mask?: AdminServices["mask"],
+  keyring?: Keyring,
+): Promise<OfflineQueues> {
+  const agent = agentName(config);
+  const all = await listPostgresQueues(config).catch((error: unknown) => {
+    throw asAdminError(error);
+  });
+  const ids = new Set(all.filter((queue) => queue.agent === agent).map(({ id }) => id));
+  const exporters = [...ids].filter((id) => !isRecordsId(id));
+  if (exporters.length === 0) throw noQueuesError(config, all);
+  const place: OfflinePlace = {
+    exporters,
+    createStore(id) {
+      const table = new PostgresTable(config, [queueName(config, id)], { lockTries: OFFLINE_LOCK_TRIES });
+      return new RemoteStore({ exporter: id }, table, { keyring });
+    },
+    exists: async (id) => ids.has(id),
+    nameOf: (id) => `the queue ${queueName(config, id)}`,
+  };
+  return openPlace(place, mask);
+}
+
+/** An agent that has just ended may still be there for the server. */
+const OFFLINE_LOCK_TRIES = 3;
+
+function noQueuesError(config: PostgresStoreConfig, all: readonly PostgresQueue[]): AdminError {
+  const others = [...new Set(all.map(({ agent }) => agent))];
+  const hint =
+    others.length === 0
+      ? ""
+      : `; there are some of ${others.slice(0, 5).join(", ")}: name one with store: postgres: agent:`;
+  return new AdminError(
+    "not_found",
+    `there are no queues of the agent ${agentName(config)} in PostgreSQL at ${config.endpoint}${hint}`,
+  );
+}
+
+async function openPlace(place: OfflinePlace, mask: AdminServices["mask"]): Promise<OfflineQueues> {
   const controls = new Map<string, ExporterControl>();
   const damage: string[] = [];
   const records = createOperatorRecords({
     ...{ clock: keepAliveClock, logger: silentLogger, auditRetentionMs: 0, historyRetentionMs: 0 },
-    createStore: (id) => new LevelStore(storeSettings(id, join(directory, directoryNameOf(id))), { keyring }),
-    exists: (id) => isStoreThere(join(directory, directoryNameOf(id))),
+    createStore: (id) => place.createStore(id),
+    exists: (id) => place.exists(id),
   });
   const close = async () => {
     await records.close();
     for (const { store } of controls.values()) await store?.close();
   };
   try {
-    for (const { exporter, path } of queues) {
-      const { store, report } = await openStore(exporter, path, keyring);
+    for (const exporter of place.exporters) {
+      const store = place.createStore(exporter);
+      const report = await store.open().catch((error: unknown) => {
+        throw asOpenError(error, place.nameOf(exporter));
+      });
       controls.set(exporter, offlineControl(exporter, store));
       damage.push(...damageMessages(exporter, report));
     }
@@ -75,30 +143,17 @@ function damageMessages(exporter: string, { lostEntries, corruptEntries, setAsid
   ];
 }
 
-async function openStore(
-  exporter: string,
-  directory: string,
-  keyring: Keyring | undefined,
-): Promise<{ store: QueueStore; report: OpenReport }> {
-  const store = new LevelStore(storeSettings(exporter, directory), { keyring });
-  try {
-    return { store, report: await store.open() };
-  } catch (error) {
-    throw asOpenError(error, directory);
-  }
-}
-
 function storeSettings(exporter: string, directory: string): LevelStoreSettings {
   return { exporter, directory, durability: "fsync", intervalMs: 0 };
 }
 
-function asOpenError(error: unknown, directory: string): unknown {
+function asOpenError(error: unknown, place: string): unknown {
   const advice =
-    "leave out --dir to ask the agent that runs (--api URL if it is not at the default address), or stop it";
+    "leave out --dir and --config to ask the agent that runs (--api URL if it is not at the default address), or stop it";
   const code = isStoreError(error) ? error.code : undefined;
   if (code === "wrong_key")
     return asAdminError(error, `${(error as Error).message}. Name the config that has the keys with --config FILE`);
-  return asAdminError(error, code === "locked" ? `${directory} is in use by a running agent; ${advice}` : undefined);
+  return asAdminError(error, code === "locked" ? `${place} is in use by a running agent; ${advice}` : undefined);
 }
 
 /** Nothing is sent and nothing waits for its turn: replaying only writes. */

@@ -56,9 +56,13 @@ async function storesWithoutSummary(root: string, known: ReadonlySet<string>): P
 }
 
 function adviceOn(queue: string): string {
+  return `${orphanAdvice(queue)}, or remove the directory if it is not needed`;
+}
+
+/** What sends the entries of such a queue again. */
+export function orphanAdvice(queue: string): string {
   const isJournal = queue.startsWith(JOURNAL_PREFIX);
-  const what = isJournal ? `a ${journalOwner(queue)}` : "an exporter of that name with a queue";
-  return `configure ${what}, or remove the directory if it is not needed`;
+  return `configure ${isJournal ? `a ${journalOwner(queue)}` : "an exporter of that name with a queue"}`;
 }
 
 function journalOwner(queue: string): string {

@@ -212,7 +212,7 @@ const purge: Command = {
   summary: "Delete all dead letters that filters find, or --all, for good.",
   details: [
     "Says how many there are and asks; in a script say --yes. It is done when nothing of them is in the files of the queue",
-    "any more. With dead_letter.keep_deleted they are kept for that time first.",
+    "any more (of one in PostgreSQL: in its tables). With dead_letter.keep_deleted they are kept for that time first.",
   ],
   options: { ...ALL, ...FILTERS, ...DRY_RUN, ...YES, ...OPERATOR_OPTIONS, ...CONNECTION_OPTIONS, ...JSON_OUT },
   examples: ["sluice dlq purge --signature 0f3a9c21d4e8", "sluice dlq purge --all --yes"],

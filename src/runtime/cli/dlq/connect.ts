@@ -1,4 +1,6 @@
 import { stat } from "node:fs/promises";
+import type { OfflineQueues } from "../../../extensions/reliability/operate/offline-queues.js";
+import type { PostgresStoreConfig } from "../../../extensions/reliability/store/remote/postgres-config.js";
 import { AdminError } from "../../contract/admin.js";
 import { maskBatch } from "../../host/mask-batch.js";
 import { agentAddress, findAgent } from "../agent/find-agent.js";
@@ -11,8 +13,8 @@ import { remoteAdmin } from "./remote.js";
 const DEFAULT_DIRECTORY = "./data/queue";
 
 /**
- * Finds the dead letters: those of an agent, or those in the directory named with --dir, or of the config named with
- * --config, whose keys are used. When nothing is named and no agent
+ * Finds the dead letters: those of an agent, or those in the directory named with --dir, or where the config named with
+ * --config keeps them, whose keys are used. When nothing is named and no agent
  * answers, the default directory is tried; what is done then is said.
  */
 export async function connect(context: CommandContext): Promise<DeadLetterConnection> {
@@ -21,6 +23,8 @@ export async function connect(context: CommandContext): Promise<DeadLetterConnec
   if (values["api"] !== undefined && directory !== undefined)
     throw new UsageError("--api and --dir exclude each other");
   const queues = await readQueueConfig(context);
+  if (directory === undefined && queues?.postgres !== undefined && values["api"] === undefined)
+    return openPostgres(queues.postgres, terminal, queues);
   if (directory !== undefined || (queues !== undefined && values["api"] === undefined))
     return openDirectory(directory ?? queues!.directory, terminal, queues);
   const address = await agentAddress(context);
@@ -49,9 +53,22 @@ async function openDirectory(
 ): Promise<DeadLetterConnection> {
   if (!(await isDirectory(directory))) throw new AdminError("not_found", `there is no directory ${directory}`);
   const { openOfflineQueues } = await import("../../../extensions/reliability/operate/offline-queues.js");
-  const { admin, damage, close } = await openOfflineQueues(directory, maskBatch, queues?.keyring);
+  return offline(await openOfflineQueues(directory, maskBatch, queues?.keyring), directory, terminal);
+}
+
+async function openPostgres(
+  config: PostgresStoreConfig,
+  terminal: Terminal,
+  { keyring }: QueueConfig,
+): Promise<DeadLetterConnection> {
+  const { openOfflinePostgresQueues } = await import("../../../extensions/reliability/operate/offline-queues.js");
+  const where = `PostgreSQL at ${config.endpoint}`;
+  return offline(await openOfflinePostgresQueues(config, maskBatch, keyring), where, terminal);
+}
+
+function offline({ admin, damage, close }: OfflineQueues, where: string, terminal: Terminal): DeadLetterConnection {
   for (const sentence of damage) terminal.err.write(`sluice: ${sentence}\n`);
-  return { admin, close, where: directory, isOffline: true };
+  return { admin, close, where, isOffline: true };
 }
 
 async function isDirectory(path: string): Promise<boolean> {

@@ -1,4 +1,5 @@
 import type { Keyring } from "../../../extensions/reliability/store/encryption/keyring.js";
+import type { PostgresStoreConfig } from "../../../extensions/reliability/store/remote/postgres-config.js";
 import { AdminError } from "../../contract/admin.js";
 import { silentLogger } from "../../contract/observability.js";
 import type { CommandContext } from "../command.js";
@@ -8,6 +9,8 @@ import { showProblems } from "../show-problems.js";
 /** Where the queues of a config are, and the keys they are encrypted with. */
 export interface QueueConfig {
   readonly directory: string;
+  /** They are there instead. */
+  readonly postgres: PostgresStoreConfig | undefined;
   readonly keyring: Keyring;
 }
 
@@ -23,12 +26,13 @@ export async function readQueueConfig(context: CommandContext): Promise<QueueCon
   if (spec === undefined)
     throw new AdminError("bad_request", "the config has no extension reliability, and so no queues");
   const { loadKeyring } = await import("../../../extensions/reliability/store/encryption/load-keyring.js");
-  const { directory, encryption } = spec.config as {
+  const { directory, encryption, store } = spec.config as {
     directory: string;
+    store?: { postgres: PostgresStoreConfig };
     encryption?: Parameters<typeof loadKeyring>[0];
   };
   const keyring = await loadKeyring(encryption, silentLogger).catch((error: Error) => {
     throw new AdminError("unavailable", error.message, { cause: error });
   });
-  return { directory, keyring };
+  return { directory, postgres: store?.postgres, keyring };
 }

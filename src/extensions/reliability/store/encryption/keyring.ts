@@ -1,4 +1,5 @@
 import { createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
+import { StoreError } from "../store.js";
 
 /** A key that queues are encrypted with. The bytes are in OpenSSL's memory, which wipes them when the key is let go of. */
 export interface QueueKey {
@@ -43,6 +44,16 @@ export class Keyring {
   get all(): readonly QueueKey[] {
     return [...this.byCheck.values()];
   }
+}
+
+/** What is there cannot be read without a key that is not known, by its check and its name if that was written. */
+export function missingKeyError(keyring: Keyring, check: string, id?: string, queue = "the queue"): StoreError {
+  const isOther = keyring.all.some((key) => key.id === id);
+  const name = id === undefined ? "a key" : `the key ${JSON.stringify(id)}`;
+  const problem = isOther
+    ? `${name} is not the one that ${queue} was encrypted with: give it the former one`
+    : `${queue} is encrypted with ${name}${id === undefined ? " that is not known" : ""}: add it to extensions.reliability.encryption.keys again`;
+  return new StoreError("wrong_key", `${problem} (check ${check}); nothing was changed`);
 }
 
 /** What is encrypted with one derived key: those of one store while it is open. */

@@ -1,8 +1,8 @@
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PRIVATE_FILE_MODE } from "../../../../runtime/kit.js";
-import { type EntryRef, StoreError } from "../store.js";
-import type { Keyring } from "./keyring.js";
+import type { EntryRef } from "../store.js";
+import { type Keyring, missingKeyError } from "./keyring.js";
 
 /**
  * A small file in a store's directory (`KEYS`) that names the keys its values are encrypted with. A key is in it before the
@@ -19,14 +19,8 @@ export interface UsedKey {
 /** Rejects with a `StoreError` "wrong_key" that says which key is missing, or is another one. */
 export async function checkUsedKeys(directory: string, keyring: Keyring): Promise<readonly UsedKey[]> {
   const used = await readUsedKeys(directory);
-  for (const { id, check } of used) {
-    if (keyring.find(check) !== undefined) continue;
-    const isOther = keyring.all.some((key) => key.id === id);
-    const problem = isOther
-      ? `the key ${JSON.stringify(id)} is not the one that the queue in ${directory} was encrypted with: give it the former one`
-      : `the queue in ${directory} is encrypted with the key ${JSON.stringify(id)}: add it to extensions.reliability.encryption.keys again`;
-    throw new StoreError("wrong_key", `${problem} (check ${check}); nothing was changed`);
-  }
+  for (const { id, check } of used)
+    if (keyring.find(check) === undefined) throw missingKeyError(keyring, check, id, `the queue in ${directory}`);
   return used;
 }
 

@@ -13,7 +13,7 @@ import {
 } from "../format/frame.js";
 import { type KeyRange, RANGES } from "../format/keys.js";
 import { StoreError } from "../store.js";
-import { CHECK_BYTES, deriveKey, type Keyring } from "./keyring.js";
+import { CHECK_BYTES, deriveKey, type Keyring, missingKeyError } from "./keyring.js";
 
 /**
  * Values on their way to the disk and back, with AES-256-GCM. How an encrypted value looks: checksum (4 bytes, over all that
@@ -72,14 +72,14 @@ export class ValueCipher {
 
   /**
    * The plain value. What is not encrypted, is damaged or was changed comes back as it is: it will not be taken for a value
-   * unless it is one. Throws a `StoreError` "wrong_key" when the key is not there.
+   * unless it is one. Throws a `StoreError` "wrong_key" when the key is not there; `keyId` is its name, where that is known.
    */
-  decrypt(value: Uint8Array): Uint8Array {
+  decrypt(value: Uint8Array, keyId?: string): Uint8Array {
     const headerBytes = isBound(value) ? HEADER_BYTES : QUEUE_ID_AT;
     if (this.keyring.refusesPlain) this.checkNotPlain(value);
     if (!isEncrypted(value) || value.length < headerBytes + TAG_BYTES) return value;
     const bytes = bufferOf(value);
-    const key = this.keyFor(bytes);
+    const key = this.keyFor(bytes, keyId);
     if (key === undefined) return value;
     if (isBound(value) && !this.boundTo().equals(bytes.subarray(QUEUE_ID_AT, HEADER_BYTES))) return value;
     const nonce = Buffer.alloc(NONCE_BYTES);
@@ -105,11 +105,11 @@ export class ValueCipher {
   /** Throws a `StoreError` for a value of `ENCRYPTED_RANGES` that is whole and not encrypted for a queue. */
   checkNotPlain(value: Uint8Array): void {
     if (isBound(value) || !ENCRYPTED_LETTERS.has(value[4]!)) return;
-    if (isFrameIntact(bufferOf(value))) throw plainError(isEncrypted(value));
+    if (isFrameIntact(bufferOf(value))) throw plainError(isEncrypted(value) ? UNBOUND : undefined);
   }
 
   /** The key that a value was encrypted with; undefined when it names none that is there because it is damaged. */
-  private keyFor(value: Buffer): KeyObject | undefined {
+  private keyFor(value: Buffer, keyId: string | undefined): KeyObject | undefined {
     const checkAndSalt = value.subarray(PLACE_END, COUNTER_AT);
     const name = checkAndSalt.toString("latin1");
     const known = this.readingKeys.get(name);
@@ -117,7 +117,7 @@ export class ValueCipher {
     const check = checkAndSalt.toString("hex", 0, CHECK_BYTES);
     const key = this.keyring.find(check);
     if (key === undefined && !isFrameIntact(value)) return undefined;
-    if (key === undefined) throw missingKeyError(check);
+    if (key === undefined) throw missingKeyError(this.keyring, check, keyId);
     const derived = deriveKey(key, checkAndSalt.subarray(CHECK_BYTES));
     if (this.readingKeys.size >= MAX_READING_KEYS) this.readingKeys.clear();
     this.readingKeys.set(name, derived);
@@ -138,21 +138,15 @@ export function queueIdOf(value: Uint8Array): Buffer | undefined {
   return isFrameIntact(bytes) ? bytes.subarray(QUEUE_ID_AT, HEADER_BYTES) : undefined;
 }
 
-function plainError(isUnbound: boolean): StoreError {
-  const what = isUnbound ? "encrypted for no queue in particular, as former versions did" : "not encrypted";
+/** Something is there that was not written by one who has the keys. */
+export function plainError(what = "not encrypted"): StoreError {
   return new StoreError(
     "wrong_key",
-    `an entry of the queue is ${what}, and extensions.reliability.encryption.refuse_plain is on: if it is yours, turn that off until it is delivered; if it is not, somebody else writes to the directory; nothing was changed`,
+    `an entry of the queue is ${what}, and extensions.reliability.encryption.refuse_plain is on: if it is yours, turn that off until it is delivered; if it is not, somebody else writes to where the queue is kept; nothing was changed`,
   );
 }
 
-function missingKeyError(check: string): StoreError {
-  return new StoreError(
-    "wrong_key",
-    `what is in the queue is encrypted with a key (check ${check}) that is not among extensions.reliability.encryption.keys: add it again; nothing was changed`,
-  );
-}
-
+const UNBOUND = "encrypted for no queue in particular, as former versions did";
 const ALGORITHM = "aes-256-gcm";
 const SALT_BYTES = 16;
 const COUNTER_BYTES = 6;

@@ -9,17 +9,15 @@ export class EntryIndex {
   private readonly failedEntries = new Map<EntryRef, Entry>();
   private readonly refs = new Map<string, EntryRef>();
   private readonly watchers = new Set<FailedWatcher>();
-  private amounts: { readonly pending: Amount; readonly failed: Amount } = {
-    pending: ZERO_AMOUNT,
-    failed: ZERO_AMOUNT,
-  };
+  private pendingAmount = ZERO_AMOUNT;
+  private failedAmount = ZERO_AMOUNT;
 
   get pending(): Amount {
-    return this.amounts.pending;
+    return this.pendingAmount;
   }
 
   get failed(): Amount {
-    return this.amounts.failed;
+    return this.failedAmount;
   }
 
   get oldestPendingAt(): number | undefined {
@@ -60,7 +58,7 @@ export class EntryIndex {
   /** Everything anew. */
   reset(entries: Iterable<readonly [EntryRef, Entry]>): void {
     for (const map of [this.pendingEntries, this.failedEntries, this.refs]) map.clear();
-    this.amounts = { pending: ZERO_AMOUNT, failed: ZERO_AMOUNT };
+    this.pendingAmount = this.failedAmount = ZERO_AMOUNT;
     for (const [ref, entry] of entries) this.set(ref, entry);
     for (const watcher of this.watchers) watcher.reset();
   }
@@ -91,8 +89,8 @@ export class EntryIndex {
   }
 
   private count(entry: Entry, sign: 1 | -1): void {
-    const state = entry.state === "failed" ? "failed" : "pending";
-    this.amounts = { ...this.amounts, [state]: adjustAmount(this.amounts[state], entry, sign) };
+    if (entry.state === "failed") this.failedAmount = adjustAmount(this.failedAmount, entry, sign);
+    else this.pendingAmount = adjustAmount(this.pendingAmount, entry, sign);
   }
 
   private tell(ref: EntryRef, entry: Entry | undefined): void {

@@ -1,104 +1,101 @@
 import { randomUUID } from "node:crypto";
 import type { Client, QueryResult } from "pg";
-import { z } from "zod";
-import { duration } from "../../../../plugin.js";
 import {
-  type Entry,
   hangUp,
   loadPostgres,
   openPostgres,
-  postgresConnectionKeys,
   postgresErrorMessage,
   postgresOptions,
-  quoteTable,
   sqlState,
-  tableName,
 } from "../../../../runtime/kit.js";
 import { newIdTag } from "../new-entry.js";
 import { type EntryRef, isStoreError, StoreError } from "../store.js";
-import type { EntryTable, TableChange, TableContents } from "./entry-table.js";
+import { type PostgresStoreConfig, type PostgresTables, tablesOf } from "./postgres-config.js";
+import { type CommitStatement, CommitStatements, createTablesText, lockNumber } from "./postgres-statements.js";
+import { type NoteRow, ROW_STATES, type RowChange, type RowContents, type RowTable } from "./row-table.js";
 
-export const postgresStoreKeys = z.strictObject({
-  ...postgresConnectionKeys,
-  table: tableName().default("sluice_queue").meta({
-    description:
-      "The table of the queues; that of their entries has _entries behind it. They are made when there are none.",
-  }),
-  agent: z
-    .string()
-    .min(1)
-    .optional()
-    .meta({ description: "The agent's name, the same after every restart. Default: its host's." }),
-  timeout: duration()
-    .refine((ms) => ms >= 100, "expected at least 100ms")
-    .default(10_000)
-    .meta({ description: "A server that takes longer to answer counts as gone." }),
-});
+export interface PostgresTableOptions {
+  /** How often the queue is tried to be had: another agent that has just died may still be there for the server. */
+  readonly lockTries?: number;
+}
 
-export type PostgresStoreConfig = z.infer<typeof postgresStoreKeys>;
-
-/** Another agent that has just died may still be there for the server. */
 const LOCK_TRIES = 20;
 const LOCK_WAIT_MS = 500;
 const PAGE = 5000;
+const NOTES_PAGE = 1000;
 
-/** The entries of a queue as rows of a table in PostgreSQL. A commit is one statement, so it needs no transaction of its own. */
-export class PostgresTable implements EntryTable {
+/** The rows of a queue in tables of PostgreSQL. */
+export class PostgresTable implements RowTable {
   private readonly config: PostgresStoreConfig;
-  private readonly queue: string;
-  private readonly queues: string;
-  private readonly entries: string;
+  private readonly names: readonly string[];
+  private readonly tables: PostgresTables;
+  private readonly statements: CommitStatements;
+  private readonly lockTries: number;
+  private queueName: string;
   /** Whoever has written another one here since is the owner now. */
-  private owner = "";
+  private ownerName = "";
   private client: Client | undefined;
   private last: Promise<unknown> = Promise.resolve();
+  private onLost: (error: unknown) => void = () => {};
 
-  constructor(config: PostgresStoreConfig, queue: string) {
+  /** The queue has the first of these names under which there is one, and the first of all when there is none. */
+  constructor(config: PostgresStoreConfig, names: readonly [string, ...string[]], options: PostgresTableOptions = {}) {
     this.config = config;
-    this.queue = queue;
-    this.queues = quoteTable(config.table);
-    this.entries = quoteTable(`${config.table}_entries`);
+    this.names = names;
+    this.queueName = names[0];
+    this.tables = tablesOf(config);
+    this.statements = new CommitStatements(this.tables);
+    this.lockTries = options.lockTries ?? LOCK_TRIES;
   }
 
-  async open(onLost: (error: unknown) => void): Promise<TableContents> {
+  get queue(): string {
+    return this.queueName;
+  }
+
+  get owner(): string {
+    return this.ownerName;
+  }
+
+  async open(onLost: (error: unknown) => void): Promise<RowContents> {
     try {
       await this.connect(onLost);
       await this.createTables();
+      await this.findName();
       await this.lock();
       return await this.read();
     } catch (error) {
       await this.close();
-      throw this.errorOf(error);
+      const { code, message, cause } = this.errorOf(error);
+      // A server that has no room for another connection may have it later, like one that is away.
+      throw new StoreError(code === "full" ? "io" : code, message, { cause });
     }
   }
 
-  async commit({ lastRef, inserts, moves, deletes }: TableChange): Promise<void> {
-    const rows = inserts.map(
-      (_, i) => `($${9 + 4 * i}::bigint,$${10 + 4 * i}::smallint,$${11 + 4 * i}::text,$${12 + 4 * i}::bytea)`,
-    );
-    const added = `, added AS (INSERT INTO ${this.entries} (queue, ref, state, entry, payload)
-      SELECT $1, * FROM (VALUES ${rows.join(",")}) v WHERE EXISTS (SELECT FROM own))`;
-    const text = `WITH own AS (UPDATE ${this.queues} SET last_ref = GREATEST(last_ref, $2) WHERE queue = $1 AND owner = $3 RETURNING 1),
-      gone AS (DELETE FROM ${this.entries} WHERE queue = $1 AND ref = ANY ($4::bigint[]) AND EXISTS (SELECT FROM own)),
-      moved AS (UPDATE ${this.entries} e SET ref = m.new, state = m.state, entry = m.entry
-        FROM unnest($5::bigint[], $6::bigint[], $7::smallint[], $8::text[]) AS m (old, new, state, entry)
-        WHERE e.queue = $1 AND e.ref = m.old AND EXISTS (SELECT FROM own))
-      ${inserts.length > 0 ? added : ""} SELECT 1 FROM own`;
-    const values = [
-      ...[this.queue, lastRef, this.owner, deletes],
-      ...[moves.map(({ from }) => from), moves.map(({ to }) => to)],
-      ...[moves.map(({ entry }) => stateOf(entry)), moves.map(({ entry }) => JSON.stringify(entry))],
-      ...inserts.flatMap(({ ref, entry, payload }) => [ref, stateOf(entry), JSON.stringify(entry), asBuffer(payload)]),
-    ];
-    const { rowCount } = await this.query(text, values);
+  async setQueueId(id: string): Promise<void> {
+    const text = `UPDATE ${this.tables.queues} SET id = $2 WHERE queue = $1 AND owner = $3`;
+    await this.query(text, [this.queue, id, this.owner]);
+  }
+
+  async commit(change: RowChange): Promise<void> {
+    const { rowCount } = await this.run(this.statements.of(this, change));
     if (rowCount === 1) return;
     throw this.lose(new StoreError("locked", `another agent has taken over the queue ${this.queue}`));
   }
 
-  async payloads(refs: readonly EntryRef[]): Promise<ReadonlyMap<EntryRef, Uint8Array>> {
-    const text = `SELECT ref, payload FROM ${this.entries} WHERE queue = $1 AND ref = ANY ($2::bigint[])`;
+  async payloads(refs: readonly EntryRef[]): Promise<ReadonlyMap<EntryRef, Buffer>> {
+    const text = `SELECT ref, payload FROM ${this.tables.entries} WHERE queue = $1 AND ref = ANY ($2::bigint[])`;
     const { rows } = await this.query(text, [this.queue, refs]);
     return new Map(rows.map(({ ref, payload }) => [Number(ref), payload as Buffer]));
+  }
+
+  async notes(): Promise<NoteRow[]> {
+    const notes: NoteRow[] = [];
+    const text = `SELECT number, note FROM ${this.tables.notes} WHERE queue = $1 AND number > $2 ORDER BY number LIMIT ${NOTES_PAGE}`;
+    for (let after = 0; ; after = notes.at(-1)!.number) {
+      const { rows } = await this.query(text, [this.queue, after]);
+      for (const { number, note } of rows) notes.push({ number: Number(number), value: note as Buffer });
+      if (rows.length < NOTES_PAGE) return notes;
+    }
   }
 
   async close(): Promise<void> {
@@ -106,8 +103,6 @@ export class PostgresTable implements EntryTable {
     this.client = undefined;
     if (client !== undefined) hangUp(client);
   }
-
-  private onLost: (error: unknown) => void = () => {};
 
   private async connect(onLost: (error: unknown) => void): Promise<void> {
     const options = await postgresOptions(this.config, this.queue);
@@ -124,77 +119,78 @@ export class PostgresTable implements EntryTable {
   }
 
   private async createTables(): Promise<void> {
-    const { rows } = await this.query("SELECT to_regclass($1) AS queues, to_regclass($2) AS entries", [
-      this.queues,
-      this.entries,
+    const { rows } = await this.query("SELECT count(to_regclass(name))::int AS n FROM unnest($1::text[]) name", [
+      Object.values(this.tables),
     ]);
-    if (rows[0]!["queues"] !== null && rows[0]!["entries"] !== null) return;
-    // Two agents that make the same table at once would hinder one another.
-    await this.query(`BEGIN; SELECT pg_advisory_xact_lock(hashtextextended('${this.queues.replaceAll("'", "''")}', 0));
-      CREATE TABLE IF NOT EXISTS ${this.queues} (queue text PRIMARY KEY, tag text NOT NULL, last_ref bigint NOT NULL, owner text NOT NULL);
-      CREATE TABLE IF NOT EXISTS ${this.entries} (queue text NOT NULL, ref bigint NOT NULL, state smallint NOT NULL, entry text NOT NULL, payload bytea NOT NULL, PRIMARY KEY (queue, ref));
-      ALTER TABLE ${this.entries} ALTER payload SET STORAGE EXTERNAL; COMMIT`);
+    if (rows[0]!["n"] !== Object.keys(this.tables).length) await this.query(createTablesText(this.tables));
+  }
+
+  private async findName(): Promise<void> {
+    if (this.names.length === 1) return;
+    const text = `SELECT queue FROM ${this.tables.queues} WHERE queue = ANY ($1)`;
+    const { rows } = await this.query(text, [this.names]);
+    const there = new Set(rows.map(({ queue }) => queue));
+    this.queueName = this.names.find((name) => there.has(name)) ?? this.names[0]!;
   }
 
   /** The lock ends with the connection; the owner's name holds off one that does not know yet that its connection has ended. */
   private async lock(): Promise<void> {
+    const text = `SELECT pg_try_advisory_lock(${lockNumber(this.tables, "$1::text")}) AS taken`;
     for (let tries = 1; ; tries++) {
-      const { rows } = await this.query("SELECT pg_try_advisory_lock(hashtextextended($1, 1)) AS taken", [
-        `${this.queues} ${this.queue}`,
-      ]);
+      const { rows } = await this.query(text, [this.queue]);
       if (rows[0]!["taken"] === true) break;
-      if (tries === LOCK_TRIES)
+      if (tries >= this.lockTries)
         throw new StoreError(
           "locked",
           `another agent has the queue ${this.queue} open; give each a name of its own with store: postgres: agent:`,
         );
       await new Promise((resolve) => setTimeout(resolve, LOCK_WAIT_MS));
     }
-    this.owner = randomUUID();
+    this.ownerName = randomUUID();
   }
 
-  private async read(): Promise<TableContents> {
-    const tag = newIdTag();
-    const { rows } = await this.query(
-      `INSERT INTO ${this.queues} AS q (queue, tag, last_ref, owner) VALUES ($1, $2, 0, $3)
-       ON CONFLICT (queue) DO UPDATE SET owner = $3 RETURNING tag, last_ref`,
-      [this.queue, tag, this.owner],
+  private async read(): Promise<RowContents> {
+    const newTag = newIdTag();
+    const { rows: queues } = await this.query(
+      `INSERT INTO ${this.tables.queues} AS q (queue, tag, last_ref, owner) VALUES ($1, $2, 0, $3)
+       ON CONFLICT (queue) DO UPDATE SET owner = $3 RETURNING tag, last_ref, id`,
+      [this.queue, newTag, this.owner],
     );
-    const entries: [EntryRef, Entry][] = [];
-    let corrupt = 0;
-    for (let after = 0; ; ) {
-      const text = `SELECT ref, entry FROM ${this.entries} WHERE queue = $1 AND ref > $2 ORDER BY ref LIMIT ${PAGE}`;
+    const rows: { ref: EntryRef; head: string }[] = [];
+    const text = `SELECT ref, entry FROM ${this.tables.entries} WHERE queue = $1 AND ref > $2 AND state <> ${ROW_STATES.setAside} ORDER BY ref LIMIT ${PAGE}`;
+    for (let after = 0; ; after = rows.at(-1)!.ref) {
       const { rows: page } = await this.query(text, [this.queue, after]);
-      for (const row of page) {
-        const entry = readEntry(row["entry"]);
-        if (entry === undefined) corrupt += 1;
-        else entries.push([Number(row["ref"]), entry]);
-      }
+      for (const { ref, entry } of page) rows.push({ ref: Number(ref), head: String(entry) });
       if (page.length < PAGE) break;
-      after = Number(page.at(-1)!["ref"]);
     }
-    const known = rows[0]!;
-    return {
-      isNew: known["tag"] === tag,
-      tag: String(known["tag"]),
-      lastRef: Number(known["last_ref"]),
-      entries,
-      corrupt,
-    };
+    const { tag, last_ref, id } = queues[0]!;
+    const lastRef = Math.max(Number(last_ref), rows.at(-1)?.ref ?? 0);
+    const queueId = /^[\da-f]{16}$/.test(String(id)) ? String(id) : undefined;
+    return { isNew: tag === newTag, tag: String(tag), lastRef, queueId, rows, setAside: await this.countSetAside() };
+  }
+
+  private async countSetAside(): Promise<number> {
+    const text = `SELECT count(*) AS n FROM ${this.tables.entries} WHERE queue = $1 AND state = ${ROW_STATES.setAside}`;
+    const { rows } = await this.query(text, [this.queue]);
+    return Number(rows[0]!["n"]);
+  }
+
+  private query(text: string, values: readonly unknown[] = []): Promise<QueryResult<Record<string, unknown>>> {
+    return this.run({ text, values: [...values] });
   }
 
   /** One at a time: that is what a connection can do. */
-  private query(text: string, values?: readonly unknown[]): Promise<QueryResult<Record<string, unknown>>> {
-    const result = this.last.then(() => this.ask(text, values));
+  private run(statement: CommitStatement): Promise<QueryResult<Record<string, unknown>>> {
+    const result = this.last.then(() => this.ask(statement));
     this.last = result.catch(() => {});
     return result;
   }
 
-  private async ask(text: string, values?: readonly unknown[]) {
+  private async ask(statement: CommitStatement) {
     const { client } = this;
     if (client === undefined) throw new StoreError("io", `${this.config.endpoint} is not connected`);
     try {
-      return await client.query<Record<string, unknown>>(text, values && [...values]);
+      return await client.query<Record<string, unknown>>(statement);
     } catch (error) {
       const refusal = this.errorOf(error);
       // It is not known what became of it: only a new connection tells.
@@ -213,26 +209,13 @@ export class PostgresTable implements EntryTable {
   }
 
   private errorOf(error: unknown): StoreError {
-    if (isStoreError(error)) return error;
-    const isFull = /^5[34]/.test(sqlState(error) ?? "");
-    const message = `PostgreSQL at ${this.config.endpoint}: ${postgresErrorMessage(error)}`;
-    return new StoreError(isFull ? "full" : "io", message, { cause: error });
+    return postgresStoreError(this.config, error);
   }
 }
 
-function stateOf({ state }: Entry): number {
-  return state === "failed" ? 1 : 0;
-}
-
-function readEntry(text: unknown): Entry | undefined {
-  try {
-    const entry = JSON.parse(String(text)) as Entry;
-    return typeof entry?.id === "string" && typeof entry.items === "number" ? entry : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function asBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
-  return Buffer.from(buffer, byteOffset, length);
+export function postgresStoreError({ endpoint }: PostgresStoreConfig, error: unknown): StoreError {
+  if (isStoreError(error)) return error;
+  const isFull = /^5[34]/.test(sqlState(error) ?? "");
+  const message = `PostgreSQL at ${endpoint}: ${postgresErrorMessage(error)}`;
+  return new StoreError(isFull ? "full" : "io", message, { cause: error });
 }

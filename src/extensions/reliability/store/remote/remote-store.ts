@@ -1,5 +1,6 @@
 import { Batch } from "../../../../plugin.js";
 import type { Entry } from "../../../../runtime/kit.js";
+import { Keyring } from "../encryption/keyring.js";
 import { IdReservations } from "../level/id-reservations.js";
 import { createEntry, entryId } from "../new-entry.js";
 import {
@@ -18,15 +19,21 @@ import {
   type WantedPayload,
 } from "../store.js";
 import { EntryIndex } from "./entry-index.js";
-import type { EntryTable, TableContents } from "./entry-table.js";
+import { EntryTable, type TableContents } from "./entry-table.js";
+import { RemoteNotes } from "./remote-notes.js";
+import type { RowTable } from "./row-table.js";
 import { TableWriter, type WantedChange } from "./table-writer.js";
 
 export interface RemoteStoreOptions {
   /** A server that is away when the store is opened does not matter: what comes is refused until it is there. */
   readonly mayOpenLater?: boolean;
+  /** How long a server is waited for that is away when the store is opened, where it may not be opened later. */
+  readonly waitMs?: number;
+  /** The keys to read with, and to write with; without, nothing is encrypted. */
+  readonly keyring?: Keyring | undefined;
   /** Called when the server was lost and found: what is pending may not be what it was. */
   readonly onDamage?: (report: OpenReport) => void;
-  /** Told once why the server is not there, and once when it is again. */
+  /** Told why the queue cannot be used, once for each reason, and once when it can again. */
   readonly onLost?: (error: unknown) => void;
   readonly onFound?: () => void;
 }
@@ -48,6 +55,7 @@ export class RemoteStore implements QueueStore {
   private readonly options: RemoteStoreOptions;
   private readonly index = new EntryIndex();
   private readonly writer: TableWriter;
+  readonly notes: RemoteNotes;
   private readonly ids = new IdReservations(async (id, replaced) => {
     const ref = this.index.find(id)?.ref;
     return ref !== undefined && ref !== replaced;
@@ -59,24 +67,32 @@ export class RemoteStore implements QueueStore {
   private writeFailure: StoreError | undefined;
   private retry: NodeJS.Timeout | undefined;
 
-  constructor(settings: { readonly exporter: string }, table: EntryTable, options: RemoteStoreOptions = {}) {
+  constructor(settings: { readonly exporter: string }, rows: RowTable, options: RemoteStoreOptions = {}) {
     this.exporter = settings.exporter;
-    this.table = table;
+    this.table = new EntryTable(rows, options.keyring ?? new Keyring());
     this.options = options;
-    this.writer = new TableWriter(table, () => this.lastRef);
+    this.writer = new TableWriter(this.table, () => this.lastRef);
+    this.notes = new RemoteNotes(this.writer);
   }
 
   async open(): Promise<OpenReport> {
     if (this.isOpen) throw alreadyOpenError(this.exporter);
-    try {
-      const contents = await this.table.open((error) => this.lost(error));
-      this.isOpen = true;
-      return this.found(contents);
-    } catch (error) {
-      if (!this.options.mayOpenLater || !isStoreError(error) || error.code !== "io") throw error;
-      this.isOpen = true;
-      this.lost(error);
-      return { isNew: false, lostEntries: 0, corruptEntries: 0, setAside: undefined };
+    const giveUpAt = performance.now() + (this.options.waitMs ?? 0);
+    for (let isWaiting = false; ; isWaiting = true) {
+      try {
+        const contents = await this.table.open((error) => this.lost(error));
+        this.notes.found(await this.table.notes());
+        this.isOpen = true;
+        if (isWaiting) this.options.onFound?.();
+        return this.found(contents);
+      } catch (error) {
+        await this.table.close();
+        const isAway = isStoreError(error) && error.code === "io";
+        if (isAway && this.options.mayOpenLater) return this.openLater(error);
+        if (!isAway || performance.now() >= giveUpAt) throw error;
+        if (!isWaiting) this.options.onLost?.(error);
+      }
+      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     }
   }
 
@@ -175,17 +191,19 @@ export class RemoteStore implements QueueStore {
   async payload(ref: EntryRef): Promise<Batch> {
     const { signal, items } = this.get(ref);
     const [batch] = await this.payloads([{ ref, signal, items }]);
-    if (batch === undefined) throw noSuchEntry(ref);
-    return batch;
+    if (batch !== undefined) return batch;
+    if (this.index.get(ref) !== undefined) throw noSuchEntry(ref);
+    throw new StoreError("corrupt", `entry ${ref} of the queue was damaged and has been set aside`);
   }
 
   async payloads(wanted: readonly WantedPayload[]): Promise<(Batch | undefined)[]> {
     this.checkOpen();
     if (this.writeFailure !== undefined) throw this.writeFailure;
     const found = await this.table.payloads(wanted.map(({ ref }) => ref));
+    for (const [ref, bytes] of found) if (bytes === "damaged") await this.setAside(ref);
     return wanted.map(({ ref, signal, items }) => {
       const bytes = found.get(ref);
-      return bytes && Batch.trusted(signal, bytes, items);
+      return bytes === undefined || bytes === "damaged" ? undefined : Batch.trusted(signal, bytes, items);
     });
   }
 
@@ -226,7 +244,17 @@ export class RemoteStore implements QueueStore {
     );
   }
 
-  private found({ isNew, tag, lastRef, entries, corrupt }: TableContents): OpenReport {
+  private async setAside(ref: EntryRef): Promise<void> {
+    const entry = this.index.get(ref);
+    if (entry === undefined) return;
+    this.writer.forgetUpdate(ref);
+    await this.table.setAside(ref, entry, this.lastRef);
+    if (this.index.get(ref) === undefined) return;
+    this.index.remove(ref);
+    this.corrupt += 1;
+  }
+
+  private found({ isNew, tag, lastRef, entries, corrupt, newCorrupt }: TableContents): OpenReport {
     this.tag = tag;
     this.lastRef = Math.max(this.lastRef, lastRef);
     this.corrupt = corrupt;
@@ -235,15 +263,25 @@ export class RemoteStore implements QueueStore {
     const kept = entries.filter(([ref]) => !this.writer.isAcknowledged(ref));
     this.index.reset(kept.map(([ref, entry]) => [ref, this.writer.latest(ref, entry)] as const));
     this.writer.resume();
-    return { isNew, lostEntries: 0, corruptEntries: corrupt, setAside: undefined };
+    return { isNew, lostEntries: 0, corruptEntries: newCorrupt, setAside: undefined };
   }
 
   private lost(error: unknown): void {
     if (!this.isOpen || this.writeFailure !== undefined) return;
+    this.cannotWrite(error);
+    this.lookForIt();
+  }
+
+  private cannotWrite(error: unknown): void {
     this.writeFailure = isStoreError(error) ? error : new StoreError("io", String(error), { cause: error });
     this.writer.stop(this.writeFailure);
     this.options.onLost?.(error);
-    this.lookForIt();
+  }
+
+  private openLater(error: StoreError): OpenReport {
+    this.isOpen = true;
+    this.lost(error);
+    return { isNew: false, lostEntries: 0, corruptEntries: 0, setAside: undefined };
   }
 
   private lookForIt(): void {
@@ -257,8 +295,10 @@ export class RemoteStore implements QueueStore {
       const report = this.found(contents);
       this.options.onFound?.();
       this.options.onDamage?.(report);
-    } catch {
-      if (this.isOpen) this.lookForIt();
+    } catch (error) {
+      if (!this.isOpen) return;
+      if (isStoreError(error) && error.code !== this.writeFailure?.code) this.cannotWrite(error);
+      this.lookForIt();
     }
   }
 

@@ -1,13 +1,14 @@
 import type { Entry } from "../../../../runtime/kit.js";
-import type { EntryRef, StoreError } from "../store.js";
+import type { EntryRef, Note, NoteNumber, StoreError } from "../store.js";
 import type { EntryTable, TableChange } from "./entry-table.js";
 
 /** A change that somebody waits for, and what it does here once the server has it. */
-export interface WantedChange extends Partial<Omit<TableChange, "lastRef">> {
+export interface WantedChange extends Partial<Pick<TableChange, "inserts" | "moves" | "deletes">> {
   readonly apply: () => void;
 }
 
-interface WaitingChange extends WantedChange {
+interface WaitingChange {
+  readonly wanted: WantedChange;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -21,7 +22,8 @@ const RETRY_MS = 1000;
 
 /**
  * Writes changes in the order they come, those that came while one commit was under way together in the next. What nobody waits for
- * (acknowledgements, updates) goes along, and is kept until it is written.
+ * (acknowledgements, updates, notes) goes along, and is kept until it is written. No acknowledgement is written before the notes that
+ * came before it.
  */
 export class TableWriter {
   private readonly table: EntryTable;
@@ -29,8 +31,12 @@ export class TableWriter {
   private waiting: WaitingChange[] = [];
   private readonly acknowledged = new Set<EntryRef>();
   private readonly updated = new Map<EntryRef, Entry>();
+  private readonly newNotes = new Map<NoteNumber, Note>();
+  private readonly removedNotes = new Set<NoteNumber>();
   private running: Promise<void> | undefined;
   private timer: NodeJS.Timeout | undefined;
+  /** The last commit was not made. */
+  private hasFailed = false;
   /** Why nothing can be written. */
   private problem: StoreError | undefined;
 
@@ -40,10 +46,10 @@ export class TableWriter {
   }
 
   /** Resolves when the server has it. */
-  write(change: WantedChange): Promise<void> {
+  write(wanted: WantedChange): Promise<void> {
     if (this.problem !== undefined) return Promise.reject(this.problem);
     return new Promise((resolve, reject) => {
-      this.waiting.push({ ...change, resolve, reject });
+      this.waiting.push({ wanted, resolve, reject });
       this.start();
     });
   }
@@ -57,6 +63,20 @@ export class TableWriter {
   update(ref: EntryRef, entry: Entry): void {
     this.updated.set(ref, entry);
     this.startSoon();
+  }
+
+  addNote(note: Note): void {
+    this.newNotes.set(note.number, note);
+    this.startSoon();
+  }
+
+  /** One that was not written yet may be there all the same, by a commit whose answer was lost. */
+  removeNotes(numbers: readonly NoteNumber[]): void {
+    for (const number of numbers) {
+      this.newNotes.delete(number);
+      this.removedNotes.add(number);
+    }
+    if (numbers.length > 0) this.startSoon();
   }
 
   /** Somebody writes this entry, with what was learnt of it. */
@@ -85,10 +105,14 @@ export class TableWriter {
 
   /** Resolves when everything is written, or cannot be. */
   async flush(): Promise<void> {
+    // A run that is about to end does not see what has come since.
+    do {
+      clearTimeout(this.timer);
+      this.timer = undefined;
+      this.start();
+      while (this.running !== undefined) await this.running;
+    } while (this.problem === undefined && !this.hasFailed && this.waiting.length + this.lazyCount > 0);
     clearTimeout(this.timer);
-    this.timer = undefined;
-    this.start();
-    while (this.running !== undefined) await this.running;
   }
 
   private startSoon(ms = LAZY_MS): void {
@@ -105,14 +129,17 @@ export class TableWriter {
       if (this.problem !== undefined) return;
       // Who was answered by the last commit may have come with the next change already.
       if (this.waiting.length > 0) this.start();
-      else if (this.acknowledged.size + this.updated.size > 0) this.startSoon(RETRY_MS);
+      else if (this.lazyCount > 0) this.startSoon(RETRY_MS);
     });
   }
 
   private async run(): Promise<void> {
     await Promise.resolve(); // what comes at one moment is one commit
-    while (this.problem === undefined && this.waiting.length + this.acknowledged.size + this.updated.size > 0)
-      if (!(await this.commit())) return;
+    while (this.problem === undefined && this.waiting.length + this.lazyCount > 0) if (!(await this.commit())) return;
+  }
+
+  private get lazyCount(): number {
+    return this.acknowledged.size + this.updated.size + this.newNotes.size + this.removedNotes.size;
   }
 
   private async commit(): Promise<boolean> {
@@ -120,13 +147,17 @@ export class TableWriter {
     try {
       await this.table.commit(change);
     } catch (error) {
+      this.hasFailed = true;
       for (const { reject } of taken) reject(error);
       return taken.length > 0;
     }
+    this.hasFailed = false;
     for (const ref of change.deletes) this.acknowledged.delete(ref);
+    for (const { number } of change.notes) this.newNotes.delete(number);
+    for (const number of change.removedNotes) this.removedNotes.delete(number);
     for (const [ref, entry] of updates) if (this.updated.get(ref) === entry) this.updated.delete(ref);
-    for (const { apply, resolve } of taken) {
-      apply();
+    for (const { wanted, resolve } of taken) {
+      wanted.apply();
       resolve();
     }
     return true;
@@ -135,33 +166,71 @@ export class TableWriter {
   /** As many as may go together: no ref twice. */
   private nextChange() {
     const touched = new Set<EntryRef>();
-    const taken: WaitingChange[] = [];
+    const inserts: TableChange["inserts"][number][] = [];
+    const moves: TableChange["moves"][number][] = [];
+    const deletes: EntryRef[] = [];
     let bytes = 0;
-    for (const wanted of this.waiting) {
-      const refs = refsOf(wanted);
-      if (taken.length > 0 && (touched.size + refs.length > MAX_ROWS || bytes > MAX_BYTES)) break;
-      if (refs.some((ref) => touched.has(ref))) break;
-      for (const ref of refs) touched.add(ref);
-      for (const { payload } of wanted.inserts ?? []) bytes += payload.length;
-      taken.push(wanted);
+    let count = 0;
+    for (const { wanted } of this.waiting) {
+      const rows = countRows(wanted);
+      if (count > 0 && (touched.size + rows > MAX_ROWS || bytes > MAX_BYTES)) break;
+      if (count > 0 && isTouched(wanted, touched)) break;
+      for (const insert of wanted.inserts ?? []) {
+        touched.add(insert.ref);
+        bytes += insert.payload.length;
+        inserts.push(insert);
+      }
+      for (const move of wanted.moves ?? []) {
+        touched.add(move.from);
+        moves.push(move);
+      }
+      for (const ref of wanted.deletes ?? []) {
+        touched.add(ref);
+        deletes.push(ref);
+      }
+      count++;
     }
-    this.waiting.splice(0, taken.length);
-    const updates = [...this.updated].filter(([ref]) => !touched.has(ref)).slice(0, MAX_ROWS);
-    for (const [ref] of updates) touched.add(ref);
-    const acknowledged = [...this.acknowledged].filter((ref) => !touched.has(ref)).slice(0, MAX_ROWS);
-    const change: TableChange = {
-      lastRef: this.lastRef(),
-      inserts: taken.flatMap(({ inserts = [] }) => inserts),
-      moves: [
-        ...taken.flatMap(({ moves = [] }) => moves),
-        ...updates.map(([ref, entry]) => ({ from: ref, to: ref, entry })),
-      ],
-      deletes: [...taken.flatMap(({ deletes = [] }) => deletes), ...acknowledged],
-    };
+    const taken = this.waiting.splice(0, count);
+    const updates = takeUntouched(this.updated.keys(), touched).map((ref) => [ref, this.updated.get(ref)!] as const);
+    for (const [ref, entry] of updates) {
+      touched.add(ref);
+      moves.push({ from: ref, to: ref, entry });
+    }
+    const notes = this.nextNotes();
+    const mayAcknowledge = notes.length === this.newNotes.size;
+    if (mayAcknowledge) for (const ref of takeUntouched(this.acknowledged, touched)) deletes.push(ref);
+    const removedNotes = [...this.removedNotes].slice(0, MAX_ROWS);
+    const change: TableChange = { lastRef: this.lastRef(), inserts, moves, deletes, notes, removedNotes };
     return { taken, change, updates };
+  }
+
+  private nextNotes(): Note[] {
+    const notes: Note[] = [];
+    let bytes = 0;
+    for (const note of this.newNotes.values()) {
+      if (notes.length >= MAX_ROWS || bytes > MAX_BYTES) break;
+      bytes += note.bytes.length;
+      notes.push(note);
+    }
+    return notes;
   }
 }
 
-function refsOf({ inserts = [], moves = [], deletes = [] }: WantedChange): EntryRef[] {
-  return [...inserts.map(({ ref }) => ref), ...moves.map(({ from }) => from), ...deletes];
+/** The first of them that nothing else in the commit is about. */
+function takeUntouched(refs: Iterable<EntryRef>, touched: ReadonlySet<EntryRef>): EntryRef[] {
+  const taken: EntryRef[] = [];
+  for (const ref of refs) {
+    if (taken.length >= MAX_ROWS) break;
+    if (!touched.has(ref)) taken.push(ref);
+  }
+  return taken;
+}
+
+function countRows({ inserts = [], moves = [], deletes = [] }: WantedChange): number {
+  return inserts.length + moves.length + deletes.length;
+}
+
+/** What is inserted has a ref that nothing else knows yet. */
+function isTouched({ moves = [], deletes = [] }: WantedChange, touched: ReadonlySet<EntryRef>): boolean {
+  return moves.some(({ from }) => touched.has(from)) || deletes.some((ref) => touched.has(ref));
 }

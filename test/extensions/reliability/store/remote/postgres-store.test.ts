@@ -1,23 +1,21 @@
 import { randomUUID } from "node:crypto";
+import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  PostgresTable,
-  postgresStoreKeys,
-} from "../../../../../src/extensions/reliability/store/remote/postgres-table.js";
-import {
+import type {
   RemoteStore,
-  type RemoteStoreOptions,
+  RemoteStoreOptions,
 } from "../../../../../src/extensions/reliability/store/remote/remote-store.js";
 import { storageConformance } from "../../../../../src/testing.js";
+import { runs } from "../../../../support/runs.js";
 import { type Postgres, postgresProgram, startPostgres } from "../../../../support/servers/postgres.js";
 import { until } from "../../../../support/until.js";
 import { failedEntry, newEntry } from "../entries.js";
+import { storeIn } from "./postgres-harness.js";
 
 let postgres: Postgres;
 
 function storeOf(queue: string, options: RemoteStoreOptions = {}, own: object = {}): RemoteStore {
-  const config = postgresStoreKeys.parse({ ...postgres.keys, timeout: "1s", ...own });
-  return new RemoteStore({ exporter: "otlp_http/test" }, new PostgresTable(config, queue), options);
+  return storeIn(postgres, queue, options, own);
 }
 
 async function pendingIds(store: RemoteStore): Promise<string[]> {
@@ -104,6 +102,104 @@ describe.skipIf(postgresProgram === undefined)("a queue in postgres", () => {
     await early.close();
     await expect(storeOf("early", {}, own).open()).rejects.toThrow("127.0.0.1:1");
     await expect(storeOf("early", {}, { username: "ann", password: "wrong" }).open()).rejects.toThrow(/password/);
+  });
+
+  it("is opened later where the server has no room for another connection yet", async () => {
+    const clients = await Promise.all(Array.from({ length: 60 }, () => postgres.connect().catch(() => undefined)));
+    const said: string[] = [];
+    const store = storeOf(randomUUID(), {
+      mayOpenLater: true,
+      onLost: (error) => said.push(String(error)),
+      onFound: () => said.push("found"),
+    });
+    await store.open();
+    await expect(store.put(newEntry("a"))).rejects.toMatchObject({ code: "io" });
+    await Promise.all(clients.map((client) => client?.end()));
+    await until(() => expect(said.at(-1)).toBe("found"));
+    expect(said[0]).toMatch(/too many clients/);
+    await store.put(newEntry("a"));
+    await store.close();
+  });
+
+  it("is found under the name that it had before its exporter was renamed", async () => {
+    const [now, before] = [randomUUID(), randomUUID()];
+    const old = storeOf(before);
+    await old.open();
+    await old.put(newEntry("a"));
+    await old.close();
+    const renamed = storeIn(postgres, [now, before]);
+    await renamed.open();
+    expect(await pendingIds(renamed)).toHaveLength(1);
+    await expect(storeOf(before).open()).rejects.toMatchObject({ code: "locked" });
+    await renamed.close();
+  });
+
+  it("has a note on the server when an acknowledgement is there that came after it, whenever the agent is killed", async () => {
+    const db = await postgres.connect();
+    const steps = fc.array(fc.constantFrom("put", "ack", "note", "notes", "pause"), { minLength: 5, maxLength: 30 });
+    const property = fc.asyncProperty(steps, async (names) => {
+      const queue = randomUUID();
+      let store = storeOf(queue);
+      await store.open();
+      const pending: { ref: number; id: string }[] = [];
+      const acked: { id: string; notesBefore: number }[] = [];
+      const written: string[] = [];
+      const note = (text: string) => {
+        written.push(text);
+        store.notes.add({ owner: "sampler", after: 0, bytes: Buffer.from(text) });
+      };
+      for (const [i, name] of names.entries()) {
+        if (name === "put") {
+          const { ref, entry } = await store.put(newEntry(String(i)));
+          pending.push({ ref, id: entry.id });
+        } else if (name === "ack" && pending.length > 0) {
+          const { ref, id } = pending.shift()!;
+          store.ack(ref);
+          acked.push({ id, notesBefore: written.length });
+        } else if (name === "note") note(String(i));
+        else if (name === "notes") for (let n = 0; n < 600; n++) note(`${i} ${n}`);
+        else if (name === "pause") await new Promise((resolve) => setTimeout(resolve, 60));
+      }
+      // The server ends the session, as it does with that of a killed agent.
+      await db.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1", [
+        `sluice ${queue}`,
+      ]);
+      const killed = store;
+      store = storeOf(queue);
+      await store.open();
+      const found = (await store.notes.load()).map(({ bytes }) => Buffer.from(bytes).toString());
+      expect(found).toEqual(written.slice(0, found.length));
+      for (const { id, notesBefore } of acked)
+        if ((await store.find(id)) === undefined) expect(found.length).toBeGreaterThanOrEqual(notesBefore);
+      for (const { id } of pending) expect(await store.find(id)).toBeDefined();
+      await store.close();
+      await killed.close();
+    });
+    await fc.assert(property, runs(10));
+  });
+
+  it("has its notes again, in order, with their owner, until they are removed", async () => {
+    const queue = randomUUID();
+    const store = storeOf(queue);
+    await store.open();
+    const add = (text: string) => store.notes.add({ owner: "sampler", after: 7, bytes: Buffer.from(text) });
+    const [first] = ["a", "b", "c"].map(add);
+    await store.close();
+    const again = storeOf(queue);
+    await again.open();
+    expect(await again.notes.load()).toMatchObject([{ number: first, owner: "sampler", after: 7 }, {}, {}]);
+    again.notes.remove([first!]);
+    again.notes.add({ owner: "other", after: 8, bytes: Buffer.from("d") });
+    await again.close();
+    const db = await postgres.connect();
+    await db.query("UPDATE sluice_queue_notes SET note = 'x' WHERE queue = $1 AND number = 2", [queue]);
+    const last = storeOf(queue);
+    await last.open();
+    const found = await last.notes.load();
+    expect(found.map(({ bytes }) => Buffer.from(bytes).toString())).toEqual(["c", "d"]);
+    await last.close();
+    const { rows } = await db.query("SELECT count(*)::int AS n FROM sluice_queue_notes WHERE queue = $1", [queue]);
+    expect(rows[0].n).toBe(2);
   });
 
   it("gives no ref twice, whatever was delivered meanwhile", async () => {
