@@ -99,6 +99,7 @@ export const ROOMS = [
     purpose: "POST to one URL, with credentials, proxies and TLS; a batch in several requests",
   },
   { path: "src/runtime/kit/series/", purpose: "the state of series: identity, limits, expiry" },
+  { path: "src/runtime/kit/scraping/", purpose: "receivers that measure at intervals: metrics, points, when" },
   { path: "src/runtime/kit/zipkin/", purpose: "spans of Zipkin from those of OTLP, and back" },
   { path: "src/runtime/kit/text/", purpose: "text for terminals" },
   {
@@ -236,6 +237,7 @@ export const ROOMS = [
   { path: "src/receivers/nats/", purpose: "messages of NATS JetStream", component: true },
   { path: "src/receivers/outbox/", purpose: "rows of an outbox table in PostgreSQL", component: true },
   { path: "src/receivers/redis-stream/", purpose: "entries of Redis streams", component: true },
+  { path: "src/receivers/docker-stats/", purpose: "what containers use, by Docker's API", component: true },
   { path: "src/receivers/host-metrics/", purpose: "what a machine does, from its /proc", component: true },
   {
     path: "src/receivers/prometheus/",

@@ -240,6 +240,13 @@ export { ByteTable } from "./kit/series/byte-table.js";
 export { nextOwnerId, OwnerTable } from "./kit/series/owner-table.js";
 export { SeriesTable } from "./kit/series/series-table.js";
 
+// Receivers that measure at intervals.
+
+export { MetricOutput, PointCollector } from "./kit/scraping/point-collector.js";
+export { counter, gauge, type MetricTable, optional, upDown } from "./kit/scraping/scraped-metric.js";
+export { metricKeys, scrapingKeys } from "./kit/scraping/scraping-keys.js";
+export { type Scrape, ScrapingReceiver } from "./kit/scraping/scraping-receiver.js";
+
 // Brokers: what all of them share, and connections that receivers and exporters both make.
 
 export { hasClient, loadClient, missingClient, withClient } from "./kit/clients/load-client.js";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { duration, ignored, section } from "../../plugin.js";
-import { compilePattern } from "../../runtime/kit.js";
-import { HOST_METRICS, type HostMetric, SCRAPER_NAMES, type ScraperName } from "./metrics.js";
+import { compilePattern, metricKeys, scrapingKeys } from "../../runtime/kit.js";
+import { HOST_METRICS, SCRAPER_NAMES, type ScraperName } from "./metrics.js";
 
 /** Names to take or to leave out: whole names, or patterns. */
 function filter(key: string, what: string) {
@@ -32,43 +32,22 @@ function filter(key: string, what: string) {
 const included = (key: string, what: string) => filter(key, what).meta({ description: `Only these ${what}.` });
 const excluded = (key: string, what: string) => filter(key, what).meta({ description: `Not these ${what}.` });
 
-function metricKeys(scraper: ScraperName) {
-  const enabled = (isOn: boolean) =>
-    section(
-      z.strictObject({
-        enabled: z.boolean().default(isOn).meta({ description: "Whether it is collected." }),
-        aggregation_strategy: ignored("points are not aggregated"),
-        attributes: ignored("points have all of their attributes"),
-      }),
-    ).optional();
-  const keys = Object.entries<HostMetric>(HOST_METRICS[scraper]).map(([name, metric]) => [
-    name,
-    enabled(metric.isOptional !== true).meta({ description: metric.description }),
-  ]);
-  return {
-    // Metrics that only other versions or systems have are not worth a config that does not load.
-    metrics: section(z.object(Object.fromEntries(keys)).catchall(z.unknown()))
-      .prefault({})
-      .meta({ description: "Which metrics are collected." }),
-  };
-}
-
 const MUTED = "what cannot be read of a process is left out without a word";
 
 const scraperSchemas = {
-  cpu: z.strictObject({ ...metricKeys("cpu") }),
+  cpu: z.strictObject({ ...metricKeys(HOST_METRICS.cpu) }),
   load: z.strictObject({
-    ...metricKeys("load"),
+    ...metricKeys(HOST_METRICS.load),
     cpu_average: z.boolean().default(false).meta({ description: "Divide by the number of CPUs." }),
   }),
-  memory: z.strictObject({ ...metricKeys("memory") }),
+  memory: z.strictObject({ ...metricKeys(HOST_METRICS.memory) }),
   disk: z.strictObject({
-    ...metricKeys("disk"),
+    ...metricKeys(HOST_METRICS.disk),
     include: included("devices", "devices"),
     exclude: excluded("devices", "devices"),
   }),
   filesystem: z.strictObject({
-    ...metricKeys("filesystem"),
+    ...metricKeys(HOST_METRICS.filesystem),
     include_devices: included("devices", "devices"),
     exclude_devices: excluded("devices", "devices"),
     include_fs_types: included("fs_types", "types of file systems"),
@@ -81,14 +60,14 @@ const scraperSchemas = {
       .meta({ description: "Also those without a device, such as tmpfs." }),
   }),
   network: z.strictObject({
-    ...metricKeys("network"),
+    ...metricKeys(HOST_METRICS.network),
     include: included("interfaces", "interfaces"),
     exclude: excluded("interfaces", "interfaces"),
   }),
-  paging: z.strictObject({ ...metricKeys("paging") }),
-  processes: z.strictObject({ ...metricKeys("processes") }),
+  paging: z.strictObject({ ...metricKeys(HOST_METRICS.paging) }),
+  processes: z.strictObject({ ...metricKeys(HOST_METRICS.processes) }),
   process: z.strictObject({
-    ...metricKeys("process"),
+    ...metricKeys(HOST_METRICS.process),
     include: included("names", "processes"),
     exclude: excluded("names", "processes"),
     scrape_process_delay: duration().default(0).meta({ description: "Processes younger than this are left out." }),
@@ -100,7 +79,7 @@ const scraperSchemas = {
     mute_process_cgroup_error: ignored(MUTED),
     resource_attributes: ignored("processes have all attributes that can be read"),
   }),
-  system: z.strictObject({ ...metricKeys("system") }),
+  system: z.strictObject({ ...metricKeys(HOST_METRICS.system) }),
 };
 
 export type ScraperConfigs = { [Name in ScraperName]: z.infer<(typeof scraperSchemas)[Name]> };
@@ -115,11 +94,7 @@ const scraperKeys = Object.fromEntries(
 );
 
 export const hostMetricsSchema = z.strictObject({
-  collection_interval: duration()
-    .refine((ms) => ms >= 1, "expected a millisecond or more")
-    .default(60_000)
-    .meta({ description: "How often it collects." }),
-  initial_delay: duration().default(1000).meta({ description: "How long it waits before the first time." }),
+  ...scrapingKeys(60_000),
   timeout: ignored("a collection takes as long as reading /proc does"),
   metadata_collection_interval: ignored("there is no metadata"),
   root_path: z

@@ -1,9 +1,9 @@
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { compilePattern } from "../../runtime/kit.js";
+import { compilePattern, MetricOutput } from "../../runtime/kit.js";
 import type { ScraperConfigs } from "./config.js";
 import type { HostFiles, Wanted } from "./host-files.js";
-import { ScraperOutput } from "./point-collector.js";
+import { HOST_METRICS } from "./metrics.js";
 import type { Scraper } from "./system-scrapers.js";
 
 /** The kernel counts sectors of this size, whatever the disk has. */
@@ -25,7 +25,7 @@ function matcher({ names, isPattern }: NonNullable<NameFilter>): Wanted {
 }
 
 export function diskScraper(files: HostFiles, { metrics, include, exclude }: ScraperConfigs["disk"]): Scraper {
-  const output = new ScraperOutput("disk", metrics);
+  const output = new MetricOutput(HOST_METRICS.disk, metrics);
   const isWanted = wantedBy(include, exclude);
   return async (points) => {
     for (const line of await files.lines("diskstats")) {
@@ -61,7 +61,7 @@ export function diskScraper(files: HostFiles, { metrics, include, exclude }: Scr
 }
 
 export function filesystemScraper(files: HostFiles, config: ScraperConfigs["filesystem"]): Scraper {
-  const output = new ScraperOutput("filesystem", config.metrics);
+  const output = new MetricOutput(HOST_METRICS.filesystem, config.metrics);
   const isDevice = wantedBy(config.include_devices, config.exclude_devices);
   const isType = wantedBy(config.include_fs_types, config.exclude_fs_types);
   const isMountPoint = wantedBy(config.include_mount_points, config.exclude_mount_points);
@@ -115,7 +115,7 @@ const TCP_STATES: Readonly<Record<string, string>> = {
 };
 
 export function networkScraper(files: HostFiles, { metrics, include, exclude }: ScraperConfigs["network"]): Scraper {
-  const output = new ScraperOutput("network", metrics);
+  const output = new MetricOutput(HOST_METRICS.network, metrics);
   const isWanted = wantedBy(include, exclude);
   return async (points) => {
     for (const line of (await files.lines(`${files.witness}/net/dev`)).slice(2)) {

@@ -1,9 +1,8 @@
-import { defineReceiver, limitedLog, type Receiver, type ReceiverContext, StartError } from "../../plugin.js";
-import { BatchIntake } from "../../runtime/kit.js";
+import { defineReceiver, type Receiver, type ReceiverContext, StartError } from "../../plugin.js";
+import { PointCollector, type Scrape, ScrapingReceiver } from "../../runtime/kit.js";
 import { type HostMetricsConfig, hostMetricsSchema } from "./config.js";
 import { diskScraper, filesystemScraper, networkScraper } from "./device-scrapers.js";
 import { HostFiles } from "./host-files.js";
-import { batchOf, PointCollector } from "./point-collector.js";
 import { listProcesses, processScraper } from "./process-scraper.js";
 import {
   cpuScraper,
@@ -26,27 +25,19 @@ export const hostMetricsReceiver = defineReceiver<HostMetricsConfig>({
 });
 
 class HostMetricsReceiver implements Receiver {
-  private readonly config: HostMetricsConfig;
   private readonly context: ReceiverContext;
   private readonly files: HostFiles;
   private readonly scrapers: ReadonlyMap<string, Scraper>;
   private readonly processes: ReturnType<typeof processScraper> | undefined;
-  private readonly sayFailed: (event: { readonly scraper: string; readonly reason: string }) => void;
-  private intake: BatchIntake | undefined;
-  private cancel = () => {};
-  private current: Promise<void> = Promise.resolve();
-  private isStopped = false;
+  private readonly scraping: ScrapingReceiver;
 
   constructor(config: HostMetricsConfig, context: ReceiverContext) {
-    this.config = config;
     this.context = context;
     this.files = new HostFiles(config.root_path);
     this.scrapers = createScrapers(this.files, config.scrapers);
     const { process } = config.scrapers;
     this.processes = process === undefined ? undefined : processScraper(this.files, process);
-    this.sayFailed = limitedLog(context.clock, (event, suppressed) =>
-      context.logger.warn({ ...event, suppressed }, "something could not be measured"),
-    );
+    this.scraping = new ScrapingReceiver({ ...config, transport: "host" }, context, (moment) => this.collect(moment));
   }
 
   async start(): Promise<void> {
@@ -54,47 +45,20 @@ class HostMetricsReceiver implements Receiver {
     await this.bootMs().catch((error: Error) => {
       throw new StartError(`there is no /proc to read: ${error.message}`, ["root_path"], { cause: error });
     });
-    this.intake = new BatchIntake({ signal: "metrics", transport: "host" }, this.context);
-    this.wait(this.config.initial_delay);
+    await this.scraping.start();
   }
 
-  async stop(): Promise<void> {
-    this.isStopped = true;
-    this.cancel();
-    await this.intake?.stop();
-    await this.current;
+  stop(): Promise<void> {
+    return this.scraping.stop();
   }
 
-  /** The next collection begins when the one before has been taken: what is measured is not dropped. */
-  private wait(ms: number): void {
-    if (this.isStopped) return;
-    this.cancel = this.context.clock.after(ms, () => {
-      const begin = this.context.clock.monotonic();
-      this.current = this.collect().then(() => {
-        const { collection_interval: interval } = this.config;
-        const late = (this.context.clock.monotonic() - begin) % interval;
-        this.wait(interval - late);
-      });
-    });
-  }
-
-  private async collect(): Promise<void> {
-    const now = this.context.clock.now();
+  private async collect({ now, failed }: Parameters<Scrape>[0]): Promise<PointCollector[]> {
     const bootMs = await this.bootMs().catch(() => now);
     const collectors = [new PointCollector(bootMs)];
-    for (const [name, scraper] of this.scrapers) await this.attempt(name, () => scraper(collectors[0]!));
-    await this.attempt("process", async () => {
-      for (const collector of (await this.processes?.(bootMs, now)) ?? []) collectors.push(collector);
-    });
-    const batch = batchOf(collectors, now);
-    if (batch.count === 0) return;
-    const outcome = await this.intake!.accept(batch, { transport: "host" });
-    if (outcome.kind === "rejected") this.sayFailed({ scraper: "all", reason: outcome.refusal.message });
-  }
-
-  /** What fails costs only itself. */
-  private async attempt(scraper: string, run: () => Promise<void>): Promise<void> {
-    await run().catch((error: Error) => this.sayFailed({ scraper, reason: error.message }));
+    for (const [name, scraper] of this.scrapers)
+      await scraper(collectors[0]!).catch((error: unknown) => failed(name, error));
+    const processes = await this.processes?.(bootMs, now).catch((error: unknown) => failed("process", error));
+    return [...collectors, ...(processes ?? [])];
   }
 
   private async bootMs(): Promise<number> {

@@ -1,35 +1,6 @@
-/**
- * The metrics of the Collector's hostmetrics receiver: names, units, kinds, and which are off unless asked for. Facts once:
- * the schema, the scrapers and the docs follow from it.
- */
-export interface HostMetric {
-  readonly unit: string;
-  readonly kind: "counter" | "upDown" | "gauge";
-  readonly isInteger: boolean;
-  readonly isOptional?: true;
-  readonly description: string;
-}
+import { counter, gauge, type MetricTable, optional, upDown } from "../../runtime/kit.js";
 
-const counter = (unit: string, description: string, isInteger = true): HostMetric => ({
-  unit,
-  kind: "counter",
-  isInteger,
-  description,
-});
-const upDown = (unit: string, description: string): HostMetric => ({
-  unit,
-  kind: "upDown",
-  isInteger: true,
-  description,
-});
-const gauge = (unit: string, description: string): HostMetric => ({
-  unit,
-  kind: "gauge",
-  isInteger: false,
-  description,
-});
-const optional = (metric: HostMetric): HostMetric => ({ ...metric, isOptional: true });
-
+/** The metrics of the Collector's hostmetrics receiver, by scraper. */
 export const HOST_METRICS = {
   cpu: {
     "system.cpu.time": counter("s", "Seconds each logical CPU spent on each mode.", false),
@@ -100,7 +71,7 @@ export const HOST_METRICS = {
   system: {
     "system.uptime": gauge("s", "Time since the machine started."),
   },
-} as const satisfies Readonly<Record<string, Readonly<Record<string, HostMetric>>>>;
+} as const satisfies Readonly<Record<string, MetricTable>>;
 
 export type ScraperName = keyof typeof HOST_METRICS;
 

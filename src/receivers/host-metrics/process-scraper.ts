@@ -1,9 +1,10 @@
 import { readdir } from "node:fs/promises";
 import { basename } from "node:path";
+import { MetricOutput, PointCollector } from "../../runtime/kit.js";
 import type { ScraperConfigs } from "./config.js";
 import { wantedBy } from "./device-scrapers.js";
 import { type HostFiles, TICKS_PER_SECOND } from "./host-files.js";
-import { PointCollector, ScraperOutput } from "./point-collector.js";
+import { HOST_METRICS } from "./metrics.js";
 
 /** The machine's process ids. */
 export async function listProcesses(files: HostFiles): Promise<string[]> {
@@ -21,7 +22,7 @@ interface CpuTimes {
 
 /** Measures every process that is wanted: one collector, with its resource, for each. What ends meanwhile, or may not be read, is left out. */
 export function processScraper(files: HostFiles, config: ScraperConfigs["process"]) {
-  const output = new ScraperOutput("process", config.metrics);
+  const output = new MetricOutput(HOST_METRICS.process, config.metrics);
   const isWanted = wantedBy(config.include, config.exclude);
   let before = new Map<string, { readonly times: CpuTimes; readonly atMs: number }>();
 

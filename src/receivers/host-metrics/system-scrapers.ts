@@ -1,6 +1,7 @@
+import { MetricOutput, type PointCollector } from "../../runtime/kit.js";
 import type { ScraperConfigs } from "./config.js";
 import { type HostFiles, TICKS_PER_SECOND } from "./host-files.js";
-import { type PointCollector, ScraperOutput } from "./point-collector.js";
+import { HOST_METRICS } from "./metrics.js";
 
 /** Measures something, and adds it to the points. */
 export type Scraper = (points: PointCollector) => Promise<void>;
@@ -8,7 +9,7 @@ export type Scraper = (points: PointCollector) => Promise<void>;
 const CPU_STATES = ["user", "nice", "system", "idle", "wait", "interrupt", "softirq", "steal"] as const;
 
 export function cpuScraper(files: HostFiles, { metrics }: ScraperConfigs["cpu"]): Scraper {
-  const output = new ScraperOutput("cpu", metrics);
+  const output = new MetricOutput(HOST_METRICS.cpu, metrics);
   let before = new Map<string, number[]>();
   return async (points) => {
     const now = new Map<string, number[]>();
@@ -48,7 +49,7 @@ async function physicalCpus(files: HostFiles): Promise<number | undefined> {
 }
 
 export function loadScraper(files: HostFiles, { metrics, cpu_average: isAverage }: ScraperConfigs["load"]): Scraper {
-  const output = new ScraperOutput("load", metrics);
+  const output = new MetricOutput(HOST_METRICS.load, metrics);
   return async (points) => {
     const [one, five, fifteen] = (await files.read("loadavg")).split(" ").map(Number);
     const cpus = isAverage ? (await files.lines("stat")).filter((line) => /^cpu\d/.test(line)).length || 1 : 1;
@@ -59,7 +60,7 @@ export function loadScraper(files: HostFiles, { metrics, cpu_average: isAverage 
 }
 
 export function memoryScraper(files: HostFiles, { metrics }: ScraperConfigs["memory"]): Scraper {
-  const output = new ScraperOutput("memory", metrics);
+  const output = new MetricOutput(HOST_METRICS.memory, metrics);
   return async (points) => {
     const meminfo = await files.numbers("meminfo");
     const bytes = (name: string) => (meminfo.get(name) ?? 0) * 1024;
@@ -88,7 +89,7 @@ export function memoryScraper(files: HostFiles, { metrics }: ScraperConfigs["mem
 }
 
 export function pagingScraper(files: HostFiles, { metrics }: ScraperConfigs["paging"]): Scraper {
-  const output = new ScraperOutput("paging", metrics);
+  const output = new MetricOutput(HOST_METRICS.paging, metrics);
   return async (points) => {
     for (const line of (await files.lines("swaps")).slice(1)) {
       const [device = "", , size, used] = line.split(/\s+/);
@@ -134,7 +135,7 @@ export function processesScraper(
   { metrics }: ScraperConfigs["processes"],
   listProcesses: () => Promise<readonly string[]>,
 ): Scraper {
-  const output = new ScraperOutput("processes", metrics);
+  const output = new MetricOutput(HOST_METRICS.processes, metrics);
   return async (points) => {
     output.add(points, "system.processes.created", (await files.numbers("stat")).get("processes"));
     if (!output.wants("system.processes.count")) return;
@@ -151,6 +152,6 @@ export function processesScraper(
 }
 
 export function systemScraper(files: HostFiles, { metrics }: ScraperConfigs["system"]): Scraper {
-  const output = new ScraperOutput("system", metrics);
+  const output = new MetricOutput(HOST_METRICS.system, metrics);
   return async (points) => output.add(points, "system.uptime", Number((await files.read("uptime")).split(" ")[0]));
 }

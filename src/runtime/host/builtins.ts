@@ -76,6 +76,11 @@ export const BUILTINS: readonly Builtin[] = [
     load: async () => (await import("../../receivers/host-metrics/host-metrics.js")).hostMetricsReceiver,
   },
   {
+    kind: "receiver",
+    types: ["docker_stats"],
+    load: async () => (await import("../../receivers/docker-stats/docker-stats.js")).dockerStatsReceiver,
+  },
+  {
     kind: "processor",
     types: ["batch"],
     load: async () => (await import("../../processors/batch.js")).batch,

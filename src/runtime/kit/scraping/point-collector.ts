@@ -1,5 +1,6 @@
-import { type Batch, encodeTree } from "../../plugin.js";
-import { HOST_METRICS, type HostMetric, type ScraperName } from "./metrics.js";
+import type { Batch } from "../../telemetry/batch.js";
+import { encodeTree } from "../../telemetry/json/tree.js";
+import type { MetricTable, ScrapedMetric } from "./scraped-metric.js";
 
 type PointLabels = Readonly<Record<string, string>>;
 
@@ -12,7 +13,7 @@ interface CollectedPoint {
 export class PointCollector {
   private readonly startMs: number;
   private readonly resource: Readonly<Record<string, string | number>>;
-  private readonly metrics = new Map<string, { metric: HostMetric; points: CollectedPoint[] }>();
+  private readonly metrics = new Map<string, { metric: ScrapedMetric; points: CollectedPoint[] }>();
 
   /** `startMs` is when counters were 0. */
   constructor(startMs: number, resource: Readonly<Record<string, string | number>> = {}) {
@@ -24,7 +25,7 @@ export class PointCollector {
     return this.metrics.size === 0;
   }
 
-  add(metric: HostMetric, name: string, value: number, attributes: PointLabels): void {
+  add(metric: ScrapedMetric, name: string, value: number, attributes: PointLabels): void {
     let known = this.metrics.get(name);
     if (known === undefined) {
       known = { metric, points: [] };
@@ -50,42 +51,42 @@ export class PointCollector {
   }
 }
 
-/** What a scraper measures into: the metrics of it that are wanted. */
-export class ScraperOutput<Name extends ScraperName> {
-  private readonly scraper: Name;
+/** What is measured into: the metrics of a table that are wanted. */
+export class MetricOutput<Table extends MetricTable> {
+  private readonly table: Table;
   private readonly wanted: ReadonlySet<string>;
 
-  constructor(scraper: Name, metrics: Readonly<Record<string, unknown>>) {
-    this.scraper = scraper;
-    this.wanted = wantedMetrics(scraper, metrics);
+  /** `metrics` is what a config says of them: `{ enabled }` by name. */
+  constructor(table: Table, metrics: Readonly<Record<string, unknown>>) {
+    this.table = table;
+    this.wanted = wantedMetrics(table, metrics);
   }
 
-  wants(name: keyof (typeof HOST_METRICS)[Name] & string): boolean {
+  wants(name: keyof Table & string): boolean {
     return this.wanted.has(name);
   }
 
   /** A value that is no number is not known, and left out. */
   add(
     points: PointCollector,
-    name: keyof (typeof HOST_METRICS)[Name] & string,
+    name: keyof Table & string,
     value: number | undefined,
     attributes: PointLabels = {},
   ): void {
     if (value === undefined || !Number.isFinite(value) || !this.wanted.has(name)) return;
-    const metrics: Readonly<Record<string, HostMetric>> = HOST_METRICS[this.scraper];
-    points.add(metrics[name]!, name, value, attributes);
+    points.add(this.table[name]!, name, value, attributes);
   }
 }
 
-function wantedMetrics(scraper: ScraperName, metrics: Readonly<Record<string, unknown>>): ReadonlySet<string> {
-  const names = Object.entries<HostMetric>(HOST_METRICS[scraper]).flatMap(([name, { isOptional }]) => {
+function wantedMetrics(table: MetricTable, metrics: Readonly<Record<string, unknown>>): ReadonlySet<string> {
+  const names = Object.entries(table).flatMap(([name, { isOptional }]) => {
     const written = metrics[name] as { enabled?: boolean } | undefined;
     return (written?.enabled ?? isOptional !== true) ? [name] : [];
   });
   return new Set(names);
 }
 
-export function batchOf(collectors: readonly PointCollector[], timeMs: number): Batch {
+export function batchOfPoints(collectors: readonly PointCollector[], timeMs: number): Batch {
   const resourceMetrics = collectors.filter(({ isEmpty }) => !isEmpty).map((each) => each.tree(timeMs));
   return encodeTree("metrics", { resourceMetrics } as Parameters<typeof encodeTree>[1]);
 }

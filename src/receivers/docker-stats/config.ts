@@ -1,0 +1,83 @@
+import { z } from "zod";
+import { duration, ignored, section } from "../../plugin.js";
+import { metricKeys, scrapingKeys, tlsClient } from "../../runtime/kit.js";
+import { parseDockerEndpoint } from "./docker-api.js";
+import { imageFilter } from "./image-filter.js";
+import { DOCKER_METRICS } from "./metrics.js";
+
+const labels = (what: string) =>
+  z
+    .record(z.string(), z.string())
+    .nullish()
+    .transform((map) => map ?? {})
+    .meta({ description: `${what} of a container, and the attributes of its resource that they become.` });
+
+const attribute = (isOn: boolean) =>
+  section(
+    z.strictObject({
+      enabled: z.boolean().default(isOn).meta({ description: "Whether resources have it." }),
+      metrics_include: ignored("use the processor filter"),
+      metrics_exclude: ignored("use the processor filter"),
+    }),
+  )
+    .prefault({})
+    .meta({ description: `${isOn ? "On" : "Off"} unless written.` });
+
+export const dockerStatsSchema = z.strictObject({
+  endpoint: z
+    .string()
+    .refine(
+      (text) => parseDockerEndpoint(text) !== undefined,
+      "expected unix:///var/run/docker.sock, tcp://host:2375 or a URL",
+    )
+    .default("unix:///var/run/docker.sock")
+    .meta({ description: "Where Docker listens." }),
+  ...scrapingKeys(10_000),
+  timeout: duration().default(5000).meta({ description: "How long Docker may take to answer." }),
+  api_version: z
+    .union([
+      z.string().regex(/^\d+\.\d+$/, "expected a version such as 1.44"),
+      z.number().transform((version) => version.toFixed(2)),
+    ])
+    .optional()
+    .meta({
+      description: "The version of Docker's API; without it, or where Docker calls it too old, the newest that it has.",
+    }),
+  excluded_images: z
+    .array(z.string())
+    .nullish()
+    .transform((filters) => filters ?? [])
+    .superRefine((filters, context) => {
+      for (const [index, filter] of filters.entries()) {
+        try {
+          imageFilter([filter]);
+        } catch (error) {
+          context.addIssue({ code: "custom", path: [index], message: (error as Error).message });
+        }
+      }
+    })
+    .meta({
+      description: "Images whose containers are left out: names, globs, or /patterns/; with ! in front, all but those.",
+    }),
+  container_labels_to_metric_labels: labels("Labels"),
+  env_vars_to_metric_labels: labels("Environment variables"),
+  tls: section(tlsClient()).optional().meta({ description: "Certificates, for https." }),
+  stream_stats: ignored("Docker is asked at each collection"),
+  provide_per_core_cpu_metrics: ignored("enable container.cpu.usage.percpu under metrics"),
+  ...metricKeys(DOCKER_METRICS),
+  resource_attributes: section(
+    z.strictObject({
+      "container.runtime": attribute(true),
+      "container.hostname": attribute(true),
+      "container.id": attribute(true),
+      "container.image.name": attribute(true),
+      "container.name": attribute(true),
+      "container.image.id": attribute(false),
+      "container.command_line": attribute(false),
+    }),
+  )
+    .prefault({})
+    .meta({ description: "Which attributes resources have." }),
+});
+
+export type DockerStatsConfig = z.infer<typeof dockerStatsSchema>;

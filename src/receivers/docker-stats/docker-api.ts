@@ -1,0 +1,93 @@
+import { request as httpRequest, type RequestOptions } from "node:http";
+import { request as httpsRequest } from "node:https";
+import type { TlsClientOptions } from "../../runtime/kit.js";
+
+/** Where Docker listens: a Unix socket, or a host. */
+export type DockerEndpoint = { readonly socketPath: string } | { readonly url: URL };
+
+/** `unix:///path`, `tcp://host:port`, `http://host`, `https://host`. Undefined for anything else. */
+export function parseDockerEndpoint(text: string): DockerEndpoint | undefined {
+  const path = /^unix:\/\/(\/.+)$/.exec(text)?.[1];
+  if (path !== undefined) return { socketPath: path };
+  const url = text.replace(/^tcp:\/\//, "http://");
+  return /^https?:\/\/[^/]/.test(url) && URL.canParse(url) ? { url: new URL(url) } : undefined;
+}
+
+export interface DockerApiSettings {
+  readonly endpoint: DockerEndpoint;
+  readonly version: string | undefined;
+  readonly timeoutMs: number;
+  readonly tls: TlsClientOptions | undefined;
+}
+
+/** An answer of Docker's may be so long at most. */
+const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
+
+/** Asks Docker's API. */
+export class DockerApi {
+  private readonly settings: DockerApiSettings;
+  private prefix: string;
+
+  constructor(settings: DockerApiSettings) {
+    this.settings = settings;
+    this.prefix = settings.version === undefined ? "" : `/v${settings.version}`;
+  }
+
+  /** The JSON at a path. Throws with Docker's own words when there is none. */
+  async get(path: string, abort: AbortSignal): Promise<unknown> {
+    const { status, text } = await this.ask(this.prefix + path, abort);
+    if (status === 200) return JSON.parse(text);
+    // Docker drops old versions of its API, and configs live longer.
+    if (status === 400 && this.prefix !== "" && /too old/.test(text)) {
+      this.prefix = "";
+      return this.get(path, abort);
+    }
+    throw new Error(`Docker answers ${status}: ${messageOf(text)}`);
+  }
+
+  private ask(path: string, abort: AbortSignal): Promise<{ readonly status: number; readonly text: string }> {
+    const { endpoint, timeoutMs, tls } = this.settings;
+    return new Promise((resolve, reject) => {
+      const signal = AbortSignal.any([abort, AbortSignal.timeout(timeoutMs)]);
+      const options: RequestOptions = {
+        path,
+        signal,
+        headers: { Host: "docker" },
+        agent: false,
+        ...addressOf(endpoint),
+      };
+      const isSecure = "url" in endpoint && endpoint.url.protocol === "https:";
+      const send = isSecure ? httpsRequest({ ...options, ...tls }) : httpRequest(options);
+      const fail = (error: Error) =>
+        reject(signal.aborted && !abort.aborted ? new Error(`no answer within ${timeoutMs} ms`) : error);
+      send.on("error", fail).on("response", (answer) => {
+        const chunks: Buffer[] = [];
+        let bytes = 0;
+        answer.on("error", fail);
+        answer.on("data", (chunk: Buffer) => {
+          bytes += chunk.length;
+          if (bytes > MAX_ANSWER_BYTES) answer.destroy(new Error("the answer is too long"));
+          else chunks.push(chunk);
+        });
+        answer.on("end", () =>
+          resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(chunks).toString("utf8") }),
+        );
+      });
+      send.end();
+    });
+  }
+}
+
+function addressOf(endpoint: DockerEndpoint): RequestOptions {
+  if ("socketPath" in endpoint) return { socketPath: endpoint.socketPath };
+  const { hostname, port } = endpoint.url;
+  return { host: hostname.replace(/^\[(.*)\]$/, "$1"), ...(port !== "" && { port: Number(port) }) };
+}
+
+function messageOf(text: string): string {
+  try {
+    return String((JSON.parse(text) as { message?: unknown }).message ?? text.slice(0, 200));
+  } catch {
+    return text.slice(0, 200);
+  }
+}
