@@ -5,7 +5,7 @@ import { Decider, type Decision } from "./decider.js";
 import { DecisionCache } from "./decision-cache.js";
 import { DecisionNotes, type EntryTraces } from "./decision-notes.js";
 import { TailMetrics } from "./metrics.js";
-import { batchOfSlices, type SpanSlice, sliceByTrace } from "./trace-slices.js";
+import { batchOfSlices, maxBytesOf, type SpanSlice, sliceByTrace } from "./trace-slices.js";
 import { type HeldDelivery, WaitingTrace, WaitingTraces } from "./waiting-traces.js";
 
 /** Bytes of traces that leave in one batch, if one alone has not more. */
@@ -256,10 +256,11 @@ function mergeable(traces: readonly WaitingTrace[]): WaitingTrace[][] {
   const groups: WaitingTrace[][] = [];
   let bytes = Number.POSITIVE_INFINITY;
   for (const trace of traces) {
-    bytes += trace.batch.byteLength;
+    const size = maxBytesOf(trace.slices);
+    bytes += size;
     if (bytes > MAX_MERGED_BYTES) {
       groups.push([]);
-      bytes = trace.batch.byteLength;
+      bytes = size;
     }
     groups.at(-1)!.push(trace);
   }

@@ -17,6 +17,7 @@ import {
   skip,
   type Verdict,
   varint,
+  varintSize,
   WireWriter,
 } from "../../../runtime/kit.js";
 
@@ -38,6 +39,8 @@ interface SpanFrame {
   readonly request: readonly FieldRange[];
   readonly resource: readonly FieldRange[];
   readonly scope: readonly FieldRange[];
+  /** What all of it takes at most when it is written again. */
+  readonly maxBytes: number;
 }
 
 /**
@@ -53,13 +56,14 @@ export function sliceByTrace(batch: Batch): Map<string, SpanSlice[]> {
 
 /** A batch of these spans, each with what surrounded it; what stood in a request itself comes once. */
 export function batchOfSlices(slices: readonly SpanSlice[]): Batch {
-  const writer = new WireWriter(slices.reduce((sum, { start, end }) => sum + end - start + 8, 256));
+  const writer = new WireWriter(maxBytesOf(slices));
   const requests = new Set<readonly FieldRange[]>();
   let frame: SpanFrame | undefined;
-  for (const slice of slices) {
-    if (slice.frame !== frame) {
+  for (let i = 0; i < slices.length; i++) {
+    const first = slices[i]!;
+    if (first.frame !== frame) {
       if (frame !== undefined) closeFrame(writer);
-      frame = slice.frame;
+      frame = first.frame;
       if (frame.request.length > 0 && !requests.has(frame.request)) {
         requests.add(frame.request);
         copyRanges(writer, frame.bytes, frame.request);
@@ -67,11 +71,29 @@ export function batchOfSlices(slices: readonly SpanSlice[]): Batch {
       openFrame(writer, frame);
     }
     writer.byte(SCOPE_ITEM_TAG);
-    writer.varint(slice.end - slice.start);
-    writer.copy(frame.bytes, slice.start, slice.end);
+    writer.varint(first.end - first.start);
+    while (i + 1 < slices.length && isRightBehind(slices[i]!, slices[i + 1]!)) i++;
+    writer.copy(frame.bytes, first.start, slices[i]!.end);
   }
   if (frame !== undefined) closeFrame(writer);
   return Batch.trusted("traces", writer.written(), slices.length);
+}
+
+/** What a batch of these spans takes at most. */
+export function maxBytesOf(slices: readonly SpanSlice[]): number {
+  let bytes = 0;
+  let frame: SpanFrame | undefined;
+  for (const slice of slices) {
+    if (slice.frame !== frame) bytes += slice.frame.maxBytes;
+    frame = slice.frame;
+    bytes += slice.end - slice.start + MAX_HEADER_BYTES;
+  }
+  return bytes;
+}
+
+/** Is there nothing between two spans but the tag and length of the second, as they would be written? Then they are copied as one. */
+function isRightBehind(before: SpanSlice, slice: SpanSlice): boolean {
+  return slice.frame === before.frame && slice.start - before.end === 1 + varintSize(slice.end - slice.start);
 }
 
 /** Are they the same bytes, and of the same span? */
@@ -92,6 +114,10 @@ function openFrame(writer: WireWriter, { bytes, resource, scope }: SpanFrame): v
 
 function copyRanges(writer: WireWriter, bytes: Uint8Array, ranges: readonly FieldRange[]): void {
   for (const [from, to] of ranges) writer.copy(bytes, from, to);
+}
+
+function sizeOf(ranges: readonly FieldRange[]): number {
+  return ranges.reduce((sum, [from, to]) => sum + to - from, 0);
 }
 
 function closeFrame(writer: WireWriter): void {
@@ -129,13 +155,10 @@ class SpanSlicer implements RecordVisitor {
       this.resource = fieldsBesideRecords(bytes, outer.start, outer.end, SHAPES.traces, 1);
     this.resourceSerial = resource;
     this.scopeSerial = scope;
-    const { request } = this;
-    this.frame = {
-      bytes,
-      request,
-      resource: this.resource,
-      scope: fieldsBesideRecords(bytes, inner.start, inner.end, SHAPES.traces, 2),
-    };
+    const { request, resource: ofResource } = this;
+    const ofScope = fieldsBesideRecords(bytes, inner.start, inner.end, SHAPES.traces, 2);
+    const maxBytes = sizeOf(request) + sizeOf(ofResource) + sizeOf(ofScope) + 2 * MAX_HEADER_BYTES;
+    this.frame = { bytes, request, resource: ofResource, scope: ofScope, maxBytes };
   }
 }
 
@@ -163,6 +186,8 @@ function scanIds(b: Uint8Array, p: number, end: number): void {
   }
 }
 
+/** A tag of one byte and the longest length. */
+const MAX_HEADER_BYTES = 6;
 const NO_TRACE = "\0".repeat(16);
 /** A guess at the size of a resource or scope with its spans: two bytes are reserved for its length. */
 const LIKELY_SIZE = 1000;
