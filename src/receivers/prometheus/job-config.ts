@@ -21,6 +21,9 @@ const DEFAULT_PROTOCOLS: readonly ScrapeProtocol[] = [
   "PrometheusText0.0.4",
 ];
 
+/** As Prometheus asks when it is to scrape native histograms. */
+const NATIVE_PROTOCOLS: readonly ScrapeProtocol[] = ["PrometheusProto", ...DEFAULT_PROTOCOLS];
+
 const DEFAULT_INTERVAL_MS = 60_000;
 const DEFAULT_TIMEOUT_MS = 10_000;
 /** Prometheus has none; a target that never ends must not cost more. */
@@ -60,11 +63,11 @@ function sharedKeys() {
     scrape_failure_log_file: ignored("failures of scrapes are in the agent's log"),
     metric_name_validation_scheme: ignored("names are taken as they come"),
     metric_name_escaping_scheme: ignored("names are asked for as they are"),
-    scrape_native_histograms: ignored(
-      "native histograms are not read: targets are asked for text, which has only classic ones",
-    ),
+    scrape_native_histograms: z.boolean().optional().meta({
+      description: "Ask for protobuf first, unless scrape_protocols says otherwise: only it has native histograms.",
+    }),
     convert_classic_histograms_to_nhcb: ignored("classic histograms become histograms of OTLP with their buckets"),
-    always_scrape_classic_histograms: ignored("classic histograms are always read"),
+    always_scrape_classic_histograms: ignored("a histogram that is native and classic is read as a native one"),
     extra_scrape_metrics: ignored("use report_extra_scrape_metrics of the receiver"),
   };
 }
@@ -137,7 +140,7 @@ export const scrapeJobSchema = z.strictObject({
   metric_relabel_configs: list(relabelSchema).meta({ description: "Rules on the labels of series." }),
   native_histogram_bucket_limit: ignored("histograms are kept as they come"),
   native_histogram_min_bucket_factor: ignored("histograms are kept as they come"),
-  scrape_classic_histograms: ignored("classic histograms are always read"),
+  scrape_classic_histograms: ignored("a histogram that is native and classic is read as a native one"),
   ...httpClientConfigKeys(),
   ...discoveryKeys(),
 });
@@ -151,11 +154,12 @@ type GlobalConfig = z.infer<typeof globalSchema>;
 /** What holds for a job, after `global` and the defaults. */
 export function completeJob(job: JobConfig, global: GlobalConfig) {
   const interval = job.scrape_interval ?? global.scrape_interval ?? DEFAULT_INTERVAL_MS;
+  const wantsNative = job.scrape_native_histograms ?? global.scrape_native_histograms ?? false;
   const shared = global.scrape_timeout ?? DEFAULT_TIMEOUT_MS;
   return {
     interval,
     timeout: job.scrape_timeout ?? Math.min(shared, interval),
-    protocols: job.scrape_protocols ?? global.scrape_protocols ?? DEFAULT_PROTOCOLS,
+    protocols: job.scrape_protocols ?? global.scrape_protocols ?? (wantsNative ? NATIVE_PROTOCOLS : DEFAULT_PROTOCOLS),
     bodySizeLimit: job.body_size_limit ?? global.body_size_limit ?? DEFAULT_BODY_LIMIT,
     sampleLimit: job.sample_limit ?? global.sample_limit ?? 0,
     targetLimit: job.target_limit ?? global.target_limit ?? 0,

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
-import { ExpositionReader, type ExpositionSink, type TextFormat } from "./exposition/exposition-reader.js";
+import { ExpositionReader } from "./exposition/exposition-reader.js";
+import { ProtobufReader, type ProtobufSink } from "./exposition/protobuf-reader.js";
 import type { ScrapeHttpClient } from "./http-client.js";
 import type { ScrapeProtocol } from "./job-config.js";
 import type { Target } from "./target.js";
@@ -16,8 +17,8 @@ export interface ScrapeSettings {
   readonly bodySizeLimit: number;
 }
 
-const MEDIA_TYPES: Readonly<Record<ScrapeProtocol, string | undefined>> = {
-  PrometheusProto: undefined,
+const MEDIA_TYPES: Readonly<Record<ScrapeProtocol, string>> = {
+  PrometheusProto: "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited",
   "OpenMetricsText1.0.0": "application/openmetrics-text;version=1.0.0",
   "OpenMetricsText0.0.1": "application/openmetrics-text;version=0.0.1",
   "PrometheusText1.0.0": "text/plain;version=1.0.0",
@@ -31,7 +32,7 @@ const MEDIA_TYPES: Readonly<Record<ScrapeProtocol, string | undefined>> = {
 export async function scrapeTarget(
   target: Target,
   settings: ScrapeSettings,
-  sink: ExpositionSink,
+  sink: ProtobufSink,
   abort: AbortSignal,
 ): Promise<number> {
   const response = await settings.client.get(target.url, requestHeaders(target, settings), abort);
@@ -42,10 +43,10 @@ export async function scrapeTarget(
   }
 }
 
-async function readAnswer(response: IncomingMessage, settings: ScrapeSettings, sink: ExpositionSink): Promise<number> {
+async function readAnswer(response: IncomingMessage, settings: ScrapeSettings, sink: ProtobufSink): Promise<number> {
   const { statusCode, statusMessage, headers } = response;
   if (statusCode !== 200) throw new Error(`the target answered HTTP ${statusCode} ${statusMessage ?? ""}`.trim());
-  const reader = new ExpositionReader(formatOf(headers["content-type"], settings.fallback), sink);
+  const reader = createReader(headers["content-type"], settings.fallback, sink);
   const { bodySizeLimit: limit } = settings;
   let size = 0;
   for await (const chunk of unpacked(response)) {
@@ -68,15 +69,25 @@ function unpacked(response: IncomingMessage): Readable {
   return response.pipe(gunzip);
 }
 
-function formatOf(contentType: string | undefined, fallback: ScrapeProtocol): TextFormat {
+/** What reads an answer of this type; one that does not say it is as the job says. */
+function createReader(contentType: string | undefined, fallback: ScrapeProtocol, sink: ProtobufSink) {
   const type = contentType?.replace(/;.*/s, "").trim().toLowerCase();
-  if (type === "application/openmetrics-text") return "openmetrics";
-  if (type === "text/plain") return "prometheus";
-  return fallback.startsWith("OpenMetrics") ? "openmetrics" : "prometheus";
+  switch (type) {
+    case "application/openmetrics-text":
+      return new ExpositionReader("openmetrics", sink);
+    case "text/plain":
+      return new ExpositionReader("prometheus", sink);
+    case "application/vnd.google.protobuf":
+      if (!/;\s*encoding="?delimited"?/i.test(contentType!))
+        throw new Error("the answer is protobuf that is not delimited");
+      return new ProtobufReader(sink);
+  }
+  if (fallback === "PrometheusProto") return new ProtobufReader(sink);
+  return new ExpositionReader(fallback.startsWith("OpenMetrics") ? "openmetrics" : "prometheus", sink);
 }
 
 function requestHeaders(target: Target, { protocols, withCompression }: ScrapeSettings): Record<string, string> {
-  const wanted = protocols.map((protocol) => MEDIA_TYPES[protocol]).filter((type) => type !== undefined);
+  const wanted = protocols.map((protocol) => MEDIA_TYPES[protocol]);
   const accepted = wanted.map((type, index) => `${type};q=0.${Math.max(2, 9 - index)}`);
   return {
     Accept: [...accepted, "*/*;q=0.1"].join(","),

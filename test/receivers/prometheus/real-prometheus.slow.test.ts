@@ -9,6 +9,7 @@ import { exporterContext, never } from "../../exporters/support.js";
 import { hasPrometheus, TestPrometheus } from "../../support/servers/prometheus.js";
 import { until } from "../../support/until.js";
 import { startScraping, startTarget } from "./harness.js";
+import { PROTOBUF } from "./metric-families.js";
 
 /** Left out: a blank in front of a name, which Prometheus makes part of it, and a NUL, which it takes for the end. */
 const TEXTS: readonly string[] = [
@@ -127,6 +128,26 @@ describe.skipIf(!hasPrometheus())("the prometheus receiver, beside the real Prom
     expect(compare((address) => countOf(address, ours("scrape_samples_scraped", address)))).toEqual(
       compare((address) => countOf(address, scraped.get(address))),
     );
+  });
+
+  it("reads from Prometheus's own protobuf what it reads from its text", async () => {
+    const { url } = await TestPrometheus.start([]);
+    const { headers } = await fetch(`${url}/metrics`, { headers: { accept: PROTOBUF } });
+    expect(headers.get("content-type")).toMatch(/protobuf/);
+    const scrape = { static_configs: [{ targets: [new URL(url).host] }] };
+    const { points } = await startScraping([
+      { job_name: "text", ...scrape },
+      { job_name: "proto", ...scrape, scrape_native_histograms: true },
+    ]);
+    const series = (job: string) => {
+      const own = points().filter(({ resource, isEnd }) => resource["service.name"] === job && !isEnd);
+      return [...new Set(own.map(({ name, kind, labels }) => `${kind} ${name} ${JSON.stringify(labels)}`))].sort();
+    };
+    await until(() => {
+      const [text, proto] = [series("text"), series("proto")];
+      expect(text.length).toBeGreaterThan(100);
+      expect(proto).toEqual(text);
+    });
   });
 
   it.skipIf(!hasNodeExporter)(

@@ -20,8 +20,8 @@ export interface ExemplarText {
   readonly timeMs: number;
 }
 
-/** What is said of a family of series. */
-export type MetadataKind = "type" | "help" | "unit";
+/** What is said of a family of series; `native` is a type that only protobuf can say: histograms that are native ones. */
+export type MetadataKind = "type" | "help" | "unit" | "native";
 
 /** What the reader calls, in the order of the text. It may throw an `ExpositionError`. */
 export interface ExpositionSink {

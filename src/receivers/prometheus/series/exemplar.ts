@@ -28,3 +28,15 @@ function writeId(writer: WireWriter, tag: number, hex: string): void {
   writer.byte(tag);
   writer.lengthDelimited(Buffer.from(hex, "hex"));
 }
+
+/** An ExponentialHistogramDataPoint with these exemplars. */
+export function withExemplars(body: Uint8Array, exemplars: readonly ExemplarText[]): Uint8Array {
+  if (exemplars.length === 0) return body;
+  const writer = new WireWriter(body.length + exemplars.length * 128);
+  writer.copy(body, 0, body.length);
+  for (const exemplar of exemplars) {
+    writer.byte(90);
+    writer.lengthDelimited(encodeExemplar(exemplar));
+  }
+  return writer.written();
+}

@@ -2,7 +2,7 @@ import { ByteTable } from "../../../runtime/kit.js";
 import type { MetadataKind } from "../exposition/exposition-reader.js";
 import { ExpositionError, unescaped } from "../exposition/series-text.js";
 
-/** The types of OpenMetrics; 0.0.4 has some of them, and says `untyped` for the first. */
+/** The types of OpenMetrics, and one more; 0.0.4 has some of them, and says `untyped` for the first. */
 export const FAMILY_TYPES = [
   "unknown",
   "gauge",
@@ -12,12 +12,13 @@ export const FAMILY_TYPES = [
   "gaugehistogram",
   "info",
   "stateset",
+  "nativehistogram",
 ] as const;
 
 export type ScrapedType = (typeof FAMILY_TYPES)[number];
 
 /** What a series is to the metric it belongs to. */
-export type SeriesRole = "value" | "bucket" | "sum" | "count" | "quantile" | "created";
+export type SeriesRole = "value" | "bucket" | "sum" | "count" | "quantile" | "created" | "native";
 
 /** By the type of a family: what its series are by what stands behind the family's name. */
 const ROLES: Readonly<Record<ScrapedType, Readonly<Record<string, SeriesRole>>>> = {
@@ -29,6 +30,7 @@ const ROLES: Readonly<Record<ScrapedType, Readonly<Record<string, SeriesRole>>>>
   gaugehistogram: { _bucket: "value", _gsum: "value", _gcount: "value" },
   info: { "": "value", _info: "value" },
   stateset: { "": "value" },
+  nativehistogram: { "": "native" },
 };
 
 /** What is said of the series of a name. */
@@ -121,10 +123,11 @@ export class Families {
     if (family.seen !== this.scrape) {
       // A type holds for the scrape that states it; help and unit stay as they were last.
       if (family.seen !== this.scrape - 1) this.haveChanged = true;
-      if (kind !== "type") this.setType(family, "unknown");
+      if (kind !== "type" && kind !== "native") this.setType(family, "unknown");
       family.seen = this.scrape;
     }
     if (kind === "type") this.setType(family, familyType(b, start, end));
+    else if (kind === "native") this.setType(family, NATIVE);
     else if (kind === "help") family.setHelp(b, start, end);
     else family.setUnit(unescaped(b, start, end));
   }
@@ -154,11 +157,13 @@ export class Families {
   }
 }
 
+const NATIVE = "nativehistogram";
+
 function familyType(b: Uint8Array, start: number, end: number): ScrapedType {
   const word = Buffer.from(b.buffer, b.byteOffset + start, end - start)
     .toString("latin1")
     .trim();
   if (word === "untyped") return "unknown";
-  if ((FAMILY_TYPES as readonly string[]).includes(word)) return word as ScrapedType;
+  if (word !== NATIVE && (FAMILY_TYPES as readonly string[]).includes(word)) return word as ScrapedType;
   throw new ExpositionError(`there is no type ${JSON.stringify(word.slice(0, 40))}`);
 }

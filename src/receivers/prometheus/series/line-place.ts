@@ -34,6 +34,7 @@ export function linePlace(
     const bound = role === "bucket" ? takeBound(labels, "le") : role === "quantile" ? takeBound(labels, "quantile") : 0;
     return bound === undefined ? plain : { role, shape: type, metricName: base, family, bound };
   }
+  if (role === "native") return { role, shape: "exponential", metricName: base, family, bound: 0 };
   const metricName = role === "created" ? `${base}_total` : name;
   return {
     role,

@@ -10,6 +10,7 @@ export const SUM = 4;
 export const COUNT = 5;
 export const CREATED = 6;
 export const TARGET_INFO = 7;
+export const NATIVE = 8;
 
 /** The names and labels of a target's lines, as written, and what each leads to, by slot. */
 export class LineTable {

@@ -21,6 +21,7 @@ export const METRIC_SHAPES = {
   /** A sum that may go down, as OpenMetrics's `info` and `stateset` are in the Collector. */
   upDown: { dataTag: 58, attributesTag: 58, rest: CUMULATIVE, isCumulative: false },
   histogram: { dataTag: 74, attributesTag: 74, rest: CUMULATIVE, isCumulative: true },
+  exponential: { dataTag: 82, attributesTag: 10, rest: CUMULATIVE, isCumulative: true },
   summary: { dataTag: 90, attributesTag: 58, rest: [], isCumulative: true },
 } as const satisfies Readonly<Record<string, MetricShape>>;
 
@@ -170,7 +171,7 @@ export class Metric {
     }
     writer.byte(98);
     writer.begin();
-    writeKeyValue(writer, "prometheus.type", this.type);
+    writeKeyValue(writer, "prometheus.type", this.type === "nativehistogram" ? "histogram" : this.type);
     writer.end();
     return Buffer.from(writer.written());
   }

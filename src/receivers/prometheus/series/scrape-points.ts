@@ -10,10 +10,13 @@ export class ScrapePoints {
   times = new Float64Array(64);
   /** Encoded Exemplar messages, by the number of the point. */
   readonly exemplars = new Map<number, Uint8Array>();
+  /** By the number of the point, what a native histogram says; the reason, where it cannot be written. */
+  readonly natives = new Map<number, Uint8Array | string>();
 
   clear(): void {
     this.length = 0;
     this.exemplars.clear();
+    this.natives.clear();
     if (this.series.length > 1024 * 1024) this.resize(64);
   }
 

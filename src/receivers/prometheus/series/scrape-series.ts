@@ -1,11 +1,12 @@
-import type { ExemplarText, ExpositionSink, MetadataKind } from "../exposition/exposition-reader.js";
+import type { ExemplarText, MetadataKind } from "../exposition/exposition-reader.js";
+import type { ProtobufSink } from "../exposition/protobuf-reader.js";
 import { ExpositionError, isBlank, type LabelPair, parseSeries } from "../exposition/series-text.js";
 import type { Labels } from "../relabel.js";
-import { encodeExemplar } from "./exemplar.js";
+import { encodeExemplar, withExemplars } from "./exemplar.js";
 import { Families, type Family, familySlot, type SeriesRole } from "./families.js";
 import { type LabelSettings, labelSet } from "./label-sets.js";
 import { linePlace } from "./line-place.js";
-import { BUCKET, COUNT, CREATED, DROPPED, LineTable, QUANTILE, SUM, TARGET_INFO, VALUE } from "./line-table.js";
+import { BUCKET, COUNT, CREATED, DROPPED, LineTable, NATIVE, QUANTILE, SUM, TARGET_INFO, VALUE } from "./line-table.js";
 import { encodeAttributes, type ScrapedResource } from "./metrics.js";
 import { Owners } from "./owners.js";
 import { PointSeries } from "./point-series.js";
@@ -39,6 +40,7 @@ const KINDS: Readonly<Record<SeriesRole, number>> = {
   sum: SUM,
   count: COUNT,
   created: CREATED,
+  native: NATIVE,
 };
 
 /** A series that was not there for so many scrapes is forgotten; sooner, when most of what is kept is such. */
@@ -56,7 +58,7 @@ interface TargetInfo {
  * once. As a target writes its series in the same order every time, the one that comes next is mostly known: then it is compared and
  * nothing is looked up. What was read counts only when the scrape is complete: `discard` takes all of it back.
  */
-export class ScrapeSeries implements ExpositionSink {
+export class ScrapeSeries implements ProtobufSink {
   readonly points = new ScrapePoints();
   readonly pointSeries = new PointSeries();
   readonly owners: Owners;
@@ -137,7 +139,7 @@ export class ScrapeSeries implements ExpositionSink {
   }
 
   series(b: Uint8Array, start: number, end: number): void {
-    const family = b[start] === OPEN ? undefined : this.familyOf(b, start, end);
+    const family = this.familyOf(b, start, end);
     const context = family?.context ?? 0;
     const known = this.lines.keys.find(context, b, start, end);
     const slot = known < 0 ? this.addLine(context, family, b, start, end) : known;
@@ -152,16 +154,42 @@ export class ScrapeSeries implements ExpositionSink {
     const kind = kinds[slot]!;
     const isRepeated = seen[slot] === this.scrape;
     seen[slot] = this.scrape;
-    this.scraped++;
+    this.countSample(kind);
     if (kind === DROPPED) return;
-    const { sampleLimit } = this.settings;
-    if (++this.kept > sampleLimit && sampleLimit > 0) {
-      throw new ExpositionError(`there are more samples than sample_limit, which is ${sampleLimit}`);
-    }
     const time = this.settings.honorTimestamps ? timeMs : Number.NaN;
     if (kind === VALUE) this.addValue(targets[slot]!, value, time, exemplar);
     else if (isRepeated) this.duplicates++;
     else this.addPart(kind, slot, value, time, exemplar);
+  }
+
+  created(timeMs: number): void {
+    const kind = this.lines.kinds[this.current]!;
+    if (kind === DROPPED || kind === TARGET_INFO) return;
+    this.pointSeries.created[this.lines.targets[this.current]!] = timeMs;
+  }
+
+  native(body: Uint8Array | string, count: number, timeMs: number, exemplars: readonly ExemplarText[]): void {
+    const slot = this.current;
+    const { kinds, targets, seen } = this.lines;
+    const kind = kinds[slot]!;
+    seen[slot] = this.scrape;
+    this.countSample(kind);
+    if (kind === DROPPED || kind === TARGET_INFO) return;
+    const time = this.settings.honorTimestamps ? timeMs : Number.NaN;
+    // What rules have renamed to something that is no histogram has no place for one.
+    const told =
+      kind === NATIVE ? body : "it is a native histogram, and rules have left it another name than its family's";
+    const before = this.points.length;
+    this.addValue(targets[slot]!, count, time, undefined);
+    if (this.points.length > before)
+      this.points.natives.set(before, typeof told === "string" ? told : withExemplars(told, exemplars));
+  }
+
+  private countSample(kind: number): void {
+    this.scraped++;
+    const { sampleLimit } = this.settings;
+    if (kind !== DROPPED && ++this.kept > sampleLimit && sampleLimit > 0)
+      throw new ExpositionError(`there are more samples than sample_limit, which is ${sampleLimit}`);
   }
 
   private addValue(series: number, value: number, time: number, exemplar: ExemplarText | undefined): void {
@@ -235,9 +263,11 @@ export class ScrapeSeries implements ExpositionSink {
 
   /** A family that has this name, or it and what stands behind the last underscore is one of its parts. */
   private familyOf(b: Uint8Array, start: number, end: number): Family | undefined {
+    const isQuoted = b[start] === OPEN && b[start + 1] === QUOTE;
+    if (isQuoted) start += 2;
     let nameEnd = start;
     let underscore = -1;
-    for (let c = b[nameEnd]!; nameEnd < end && c !== OPEN && c > SPACE; c = b[++nameEnd]!) {
+    for (let c = b[nameEnd]!; nameEnd < end && (isQuoted ? c !== QUOTE : c !== OPEN && c > SPACE); c = b[++nameEnd]!) {
       if (c === UNDERSCORE) underscore = nameEnd;
     }
     const whole = this.families.find(b, start, nameEnd);
@@ -320,6 +350,7 @@ function endsSeries(b: Uint8Array, p: number): boolean {
 }
 
 const SPACE = 32;
+const QUOTE = 34;
 const UNDERSCORE = 95;
 const OPEN = 123;
 const CLOSE = 125;

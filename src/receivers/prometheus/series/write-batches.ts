@@ -78,10 +78,13 @@ class BatchWriter {
       const problem = pointSeries.distributions[series]!.histogramProblem();
       if (problem !== undefined) return this.onUnwritable(metric, problem);
     }
+    const native = points.natives.size === 0 ? undefined : points.natives.get(point);
+    if (typeof native === "string") return this.onUnwritable(metric, native);
     const writer = this.open(owner, metric);
     this.count++;
-    if (series >= 0 && pointSeries.distributions[series] === undefined) this.writeNumber(writer, metric, series, point);
-    else this.writeMessage(writer, metric, series, point);
+    const isNumber = series >= 0 && native === undefined && pointSeries.distributions[series] === undefined;
+    if (isNumber) this.writeNumber(writer, metric, series, point);
+    else this.writeMessage(writer, metric, series, point, native);
   }
 
   *flush(): Generator<Batch> {
@@ -129,7 +132,13 @@ class BatchWriter {
   }
 
   /** A histogram, a summary, or the end of a series of any kind. */
-  private writeMessage(writer: WireWriter, metric: Metric, series: number, point: number): void {
+  private writeMessage(
+    writer: WireWriter,
+    metric: Metric,
+    series: number,
+    point: number,
+    native: Uint8Array | undefined,
+  ): void {
     const { pointSeries, points } = this.scrape;
     const slot = slotOf(series);
     const ownTime = points.times[point]!;
@@ -137,16 +146,17 @@ class BatchWriter {
     writer.byte(10);
     writer.begin(256);
     const distribution = pointSeries.distributions[slot];
-    if (series >= 0 && distribution !== undefined) {
+    if (series >= 0) {
       writer.byte(17);
-      writeTime(writer, pointSeries.startOf(slot, time, distribution.count));
+      writeTime(writer, pointSeries.startOf(slot, time, distribution?.count ?? points.values[point]!));
     }
     writer.byte(25);
     writeTime(writer, time);
     if (series < 0) {
-      writer.byte(metric.shapeName === "histogram" ? 80 : 64);
+      writer.byte(metric.shapeName === "histogram" || metric.shapeName === "exponential" ? 80 : 64);
       writer.byte(NO_RECORDED_VALUE);
-    } else if (metric.shapeName === "histogram") distribution!.writeHistogram(writer);
+    } else if (native !== undefined) writer.copy(native, 0, native.length);
+    else if (metric.shapeName === "histogram") distribution!.writeHistogram(writer);
     else distribution!.writeSummary(writer);
     this.writeAttributes(writer, slot);
     writer.end();

@@ -1,0 +1,202 @@
+import { WireWriter } from "../../../runtime/kit.js";
+import type { ExemplarText } from "./exposition-reader.js";
+import type { ProtoFields } from "./proto-fields.js";
+import { readProtoExemplar, readTimestamp } from "./proto-values.js";
+
+interface ClassicBucket {
+  readonly bound: number;
+  readonly count: number;
+  readonly exemplar: ExemplarText | undefined;
+}
+
+/** Buckets of a native histogram on one side of zero, as they are sent: runs of buckets, and the counts of all of them. */
+class NativeSide {
+  readonly offsets: number[] = [];
+  readonly lengths: number[] = [];
+  readonly deltas: number[] = [];
+  readonly counts: number[] = [];
+
+  addSpan(fields: ProtoFields): void {
+    let [offset, length] = [0, 0];
+    while (fields.next()) {
+      if (fields.field === 1) offset = fields.zigzag();
+      else if (fields.field === 2) length = fields.unsigned();
+    }
+    this.offsets.push(offset);
+    this.lengths.push(length);
+  }
+}
+
+/** Buckets, those between runs included, that a histogram may have on one side: those of OpenTelemetry's SDKs have 160. */
+const MAX_BUCKETS = 16_384;
+const MIN_SCHEMA = -4;
+const MAX_SCHEMA = 8;
+
+/** A Histogram message: one of the classic kind, a native one, or both. */
+export class ProtoHistogram {
+  count = 0;
+  sum = 0;
+  createdMs = 0;
+  readonly buckets: ClassicBucket[] = [];
+  readonly exemplars: ExemplarText[] = [];
+  private schema = 0;
+  private zeroThreshold = 0;
+  private zeroCount = 0;
+  private readonly negative = new NativeSide();
+  private readonly positive = new NativeSide();
+
+  constructor(fields: ProtoFields) {
+    while (fields.next()) this.read(fields);
+  }
+
+  get isNative(): boolean {
+    const { negative, positive } = this;
+    return negative.offsets.length + positive.offsets.length > 0 || this.zeroThreshold > 0 || this.zeroCount > 0;
+  }
+
+  /** What an ExponentialHistogramDataPoint says beside times, attributes and exemplars; a text says why it cannot be one. */
+  exponential(): Uint8Array | string {
+    const { schema, count, zeroCount } = this;
+    if (schema < MIN_SCHEMA || schema > MAX_SCHEMA) return `its buckets are those of schema ${schema}`;
+    const positive = expand(this.positive);
+    const negative = expand(this.negative);
+    if (typeof positive === "string") return positive;
+    if (typeof negative === "string") return negative;
+    const all = [count, zeroCount, ...positive.counts, ...negative.counts];
+    if (!all.every((each) => Number.isInteger(each) && each >= 0 && each < 2 ** 64))
+      return "it does not count in whole numbers";
+    const held = all.reduce((sum, each) => sum + each, -count);
+    if (held > count) return "its buckets hold more than its count";
+    const out = new WireWriter(64 + positive.counts.length + negative.counts.length);
+    out.byte(33);
+    fixed64(out, count);
+    if (!Number.isNaN(this.sum)) {
+      out.byte(41);
+      out.double(this.sum);
+    }
+    out.byte(48);
+    out.varint(zigzag(schema));
+    out.byte(57);
+    fixed64(out, zeroCount);
+    writeSide(out, 66, positive);
+    writeSide(out, 74, negative);
+    if (this.zeroThreshold > 0) {
+      out.byte(113);
+      out.double(this.zeroThreshold);
+    }
+    return Uint8Array.from(out.written());
+  }
+
+  private read(fields: ProtoFields): void {
+    switch (fields.field) {
+      case 1:
+        if (this.count === 0) this.count = fields.unsigned();
+        break;
+      case 2:
+        this.sum = fields.double();
+        break;
+      case 3:
+        this.buckets.push(readBucket(fields.message()));
+        break;
+      case 4: // in fractions, counts before the other
+        if (fields.double() > 0) this.count = fields.double();
+        break;
+      case 5:
+        this.schema = fields.zigzag();
+        break;
+      case 6:
+        this.zeroThreshold = fields.double();
+        break;
+      case 7:
+        if (this.zeroCount === 0) this.zeroCount = fields.unsigned();
+        break;
+      case 8:
+        if (fields.double() > 0) this.zeroCount = fields.double();
+        break;
+      case 9:
+        this.negative.addSpan(fields.message());
+        break;
+      case 10:
+        fields.addZigzags(this.negative.deltas);
+        break;
+      case 11:
+        fields.addDoubles(this.negative.counts);
+        break;
+      case 12:
+        this.positive.addSpan(fields.message());
+        break;
+      case 13:
+        fields.addZigzags(this.positive.deltas);
+        break;
+      case 14:
+        fields.addDoubles(this.positive.counts);
+        break;
+      case 15:
+        this.createdMs = readTimestamp(fields.message());
+        break;
+      case 16:
+        this.exemplars.push(readProtoExemplar(fields.message()));
+        break;
+    }
+  }
+}
+
+function readBucket(fields: ProtoFields): ClassicBucket {
+  let [bound, count, fraction] = [0, 0, 0];
+  let exemplar: ExemplarText | undefined;
+  while (fields.next()) {
+    if (fields.field === 1) count = fields.unsigned();
+    else if (fields.field === 2) bound = fields.double();
+    else if (fields.field === 3) exemplar = readProtoExemplar(fields.message());
+    else if (fields.field === 4) fraction = fields.double();
+  }
+  return { bound, count: fraction > 0 ? fraction : count, exemplar };
+}
+
+/** Every bucket from the first to the last, and which is the first, in OTLP's numbers: one less than Prometheus's. */
+interface ExpandedSide {
+  readonly offset: number;
+  readonly counts: readonly number[];
+}
+
+function expand({ offsets, lengths, deltas, counts: absolute }: NativeSide): ExpandedSide | string {
+  const isAbsolute = absolute.length > 0;
+  const given = isAbsolute ? absolute : deltas;
+  if (lengths.reduce((sum, length) => sum + length, 0) !== given.length)
+    return "its counts are not as many as its buckets";
+  const counts: number[] = [];
+  let next = 0;
+  let last = 0;
+  for (const [i, offset] of offsets.entries()) {
+    const gap = i === 0 ? 0 : offset;
+    if (gap < 0) return "its buckets are not in order";
+    if (counts.length + gap + lengths[i]! > MAX_BUCKETS) return `it has more than ${MAX_BUCKETS} buckets in a row`;
+    for (let empty = 0; empty < gap; empty++) counts.push(0);
+    for (let k = 0; k < lengths[i]!; k++, next++) {
+      last = isAbsolute ? given[next]! : last + given[next]!;
+      counts.push(last);
+    }
+  }
+  return { offset: (offsets[0] ?? 1) - 1, counts };
+}
+
+function writeSide(out: WireWriter, tag: number, { offset, counts }: ExpandedSide): void {
+  if (counts.length === 0) return;
+  out.byte(tag);
+  out.begin(counts.length + 8);
+  out.byte(8);
+  out.varint(zigzag(offset));
+  out.byte(18);
+  out.begin(counts.length);
+  for (const count of counts) out.varintOfHalves(count >>> 0, Math.floor(count / 4294967296) >>> 0);
+  out.end();
+  out.end();
+}
+
+function fixed64(out: WireWriter, value: number): void {
+  out.fixed64OfHalves(value % 0x1_0000_0000, Math.floor(value / 0x1_0000_0000));
+}
+
+function zigzag(value: number): number {
+  return ((value << 1) ^ (value >> 31)) >>> 0;
+}

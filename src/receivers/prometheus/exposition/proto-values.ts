@@ -1,0 +1,81 @@
+import type { ExemplarText } from "./exposition-reader.js";
+import type { ProtoFields } from "./proto-fields.js";
+import type { LabelPair } from "./series-text.js";
+
+/** Milliseconds since 1970 of a google.protobuf.Timestamp; NaN where that is no time. */
+export function readTimestamp(fields: ProtoFields): number {
+  let [seconds, nanos] = [0, 0];
+  while (fields.next()) {
+    if (fields.field === 1) seconds = fields.signed();
+    else if (fields.field === 2) nanos = fields.signed();
+  }
+  const ms = seconds * 1000 + Math.floor(nanos / 1e6);
+  return Math.abs(ms) <= MAX_TIME_MS ? ms : Number.NaN;
+}
+
+/** What nanoseconds of 64 bits can say. */
+const MAX_TIME_MS = 2 ** 64 / 1e6 - 1;
+
+export function readLabel(fields: ProtoFields): LabelPair {
+  let [name, value] = ["", ""];
+  while (fields.next()) {
+    if (fields.field === 1) name = fields.text();
+    else if (fields.field === 2) value = fields.text();
+  }
+  return [name, value];
+}
+
+export function readProtoExemplar(fields: ProtoFields): ExemplarText {
+  const labels: LabelPair[] = [];
+  let [value, timeMs] = [0, Number.NaN];
+  while (fields.next()) {
+    if (fields.field === 1) labels.push(readLabel(fields.message()));
+    else if (fields.field === 2) value = fields.double();
+    else if (fields.field === 3) timeMs = readTimestamp(fields.message());
+  }
+  return { labels, value, timeMs };
+}
+
+/** The value of a Gauge, Counter or Untyped, and what else a counter says of itself. */
+export function readValue(fields: ProtoFields): {
+  value: number;
+  exemplar: ExemplarText | undefined;
+  createdMs: number;
+} {
+  let [value, createdMs] = [0, 0];
+  let exemplar: ExemplarText | undefined;
+  while (fields.next()) {
+    if (fields.field === 1) value = fields.double();
+    else if (fields.field === 2) exemplar = readProtoExemplar(fields.message());
+    else if (fields.field === 3) createdMs = readTimestamp(fields.message());
+  }
+  return { value, exemplar, createdMs };
+}
+
+export interface ProtoSummary {
+  readonly count: number;
+  readonly sum: number;
+  readonly createdMs: number;
+  readonly quantiles: readonly (readonly [quantile: number, value: number])[];
+}
+
+export function readSummary(fields: ProtoFields): ProtoSummary {
+  let [count, sum, createdMs] = [0, 0, 0];
+  const quantiles: [number, number][] = [];
+  while (fields.next()) {
+    if (fields.field === 1) count = fields.unsigned();
+    else if (fields.field === 2) sum = fields.double();
+    else if (fields.field === 3) quantiles.push(readQuantile(fields.message()));
+    else if (fields.field === 4) createdMs = readTimestamp(fields.message());
+  }
+  return { count, sum, createdMs, quantiles };
+}
+
+function readQuantile(fields: ProtoFields): [quantile: number, value: number] {
+  let [quantile, value] = [0, 0];
+  while (fields.next()) {
+    if (fields.field === 1) quantile = fields.double();
+    else if (fields.field === 2) value = fields.double();
+  }
+  return [quantile, value];
+}
