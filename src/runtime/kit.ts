@@ -148,7 +148,7 @@ export { type HttpTarget, hostHeaderName, httpTarget } from "./kit/net/http1/htt
 export { isHeader, type RequestHead } from "./kit/net/http1/request-head.js";
 export { http2Warning } from "./kit/net/http2-holes.js";
 export { listen, startUnlessPortTaken } from "./kit/net/listen.js";
-export { proxyFromEnvironment, proxyOfUrl } from "./kit/net/proxy/proxy.js";
+export { type HttpProxy, proxyFromEnvironment, proxyOfUrl } from "./kit/net/proxy/proxy.js";
 export { Tunnel } from "./kit/net/proxy/tunnel.js";
 export { isPublicHost, publicLookup } from "./kit/net/public-addresses.js";
 export { type SimpleHttpResponse, type SimpleHttpServer, startSimpleHttpServer } from "./kit/net/simple-http-server.js";
@@ -325,6 +325,8 @@ export { closeConnection, RABBITMQ_CLIENT, RabbitClient, rabbitConnection } from
 // Log records from texts, and what is done to them on the way.
 
 export { EntryTemplate } from "./kit/log-operators/entry-expression.js";
+export type { EntrySeverity } from "./kit/log-operators/entry-severity.js";
+export type { EntryTime } from "./kit/log-operators/entry-time.js";
 export { JsonAttributes } from "./kit/log-operators/json-attributes.js";
 export { LogBatchWriter } from "./kit/log-operators/log-batch-writer.js";
 export { encodeScopeName, LogEntry, writeEntry } from "./kit/log-operators/log-entry.js";

@@ -7,14 +7,24 @@ import {
   request as requestHttp,
 } from "node:http";
 import { request as requestHttps, Agent as SecureAgent } from "node:https";
+import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
-import { loadClientTls, proxyFromEnvironment, proxyOfUrl, type TlsClientOptions, Tunnel } from "../../runtime/kit.js";
+import {
+  type HttpProxy,
+  loadClientTls,
+  proxyFromEnvironment,
+  proxyOfUrl,
+  type TlsClientOptions,
+  Tunnel,
+} from "../../runtime/kit.js";
 import type { ScrapeClientConfig } from "./http-config.js";
 
 const MAX_REDIRECTS = 10;
 /** Kept for the next scrape, which is mostly within a minute. */
 const IDLE_MS = 120_000;
+
+type OnConnection = (error: Error | null, socket?: Duplex) => void;
 
 /** GETs for a job or a discovery. The body of an answer is a stream, so that the caller decides how much of it there may be. */
 export class ScrapeHttpClient {
@@ -41,8 +51,9 @@ export class ScrapeHttpClient {
     const own = await this.ownHeaders();
     let to = url;
     for (let redirects = 0; ; redirects++) {
-      // Credentials are for the host that they were written for.
-      const sent = to.host === url.host ? { ...headers, ...own } : headers;
+      // Credentials are for the host that they were written for, and not to be read on the way if they were not before.
+      const isTrusted = to.host === url.host && (to.protocol === "https:" || url.protocol === "http:");
+      const sent = isTrusted ? { ...headers, ...own } : headers;
       const response = await this.ask(to, sent, abort);
       const { location } = response.headers;
       const isRedirect = [301, 302, 303, 307, 308].includes(response.statusCode!) && location !== undefined;
@@ -89,11 +100,23 @@ export class ScrapeHttpClient {
       const whole = { path: `http://${url.host}${path}`, headers: { ...options.headers, ...credentials } };
       return requestHttp({ ...options, ...whole, host: proxy.host, port: proxy.port, agent: this.plain });
     }
-    const createConnection = (): Duplex => {
-      const socket = new Tunnel(proxy, host, port);
-      return isSecure ? connectTls({ servername: host, ...this.tls, socket }) : socket;
-    };
-    return requestHttp({ ...options, createConnection, agent: false } as RequestOptions);
+    // Node.js asks for a connection only where there is no agent, not even the one that `agent: false` makes.
+    const createConnection = (_: unknown, created: OnConnection) =>
+      this.openTunnel(proxy, host, port, isSecure, created);
+    return requestHttp({ ...options, createConnection } as RequestOptions);
+  }
+
+  /** Nothing is written through TLS before the certificate has been checked. */
+  private openTunnel(proxy: HttpProxy, host: string, port: number, isSecure: boolean, created: OnConnection): void {
+    const tunnel = new Tunnel(proxy, host, port);
+    if (!isSecure) return created(null, tunnel);
+    const servername = this.tls.servername ?? (isIP(host) ? "" : host);
+    const socket = connectTls({ host, ...this.tls, servername, socket: tunnel });
+    tunnel.on("error", (error) => socket.destroy(error));
+    socket.on("close", () => tunnel.destroy());
+    socket.once("secureConnect", () => created(null, socket));
+    // A tunnel that breaks may tell of it twice.
+    socket.on("error", (error) => created(error));
   }
 
   private proxyFor(isSecure: boolean, host: string, port: number) {

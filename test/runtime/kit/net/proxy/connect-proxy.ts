@@ -28,6 +28,7 @@ export async function startProxy(): Promise<ConnectProxy> {
       outgoing.writeHead(answer.statusCode!, answer.headers);
       answer.pipe(outgoing);
     });
+    onward.on("error", () => outgoing.destroy());
     incoming.pipe(onward);
   });
   server.on("connection", (socket) => sockets.add(socket));
