@@ -1,6 +1,8 @@
 import type { ReceiverContext } from "../../plugin.js";
 import {
+  type EntrySeverity,
   EntryTemplate,
+  type EntryTime,
   encodeAttributes,
   encodeScopeName,
   isPlainJsonParser,
@@ -10,6 +12,7 @@ import {
   type LogMap,
   OperatorChain,
   RESOURCE_ATTRIBUTES_TAG,
+  type WireWriter,
   writeEntry,
 } from "../../runtime/kit.js";
 import type { FileLogConfig } from "./config.js";
@@ -34,6 +37,8 @@ export class OperatorOutput implements RecordOutput {
   private readonly isNumbered: boolean;
   /** Set when the only operator is a plain json_parser. */
   private readonly json: JsonAttributes | undefined;
+  private time: EntryTime | undefined;
+  private severity: EntrySeverity | undefined;
   private readonly templates: readonly (readonly ["attributes" | "resource", string, EntryTemplate])[];
   private buffer = Buffer.alloc(0);
   private file!: TrackedFile;
@@ -64,7 +69,11 @@ export class OperatorOutput implements RecordOutput {
     const [only] = operators;
     if (operators.length !== 1 || only?.type !== "json_parser" || this.isNumbered || this.templates.length > 0)
       return undefined;
-    return isPlainJsonParser(only) ? new JsonAttributes([...Object.keys(attributes), ...FILE_ATTRIBUTES]) : undefined;
+    if (!isPlainJsonParser(only)) return undefined;
+    this.time = only.timestamp;
+    this.severity = only.severity;
+    const noted = [this.time?.attribute ?? "", this.severity?.attribute ?? ""];
+    return new JsonAttributes([...Object.keys(attributes), ...FILE_ATTRIBUTES], noted);
   }
 
   get byteLength(): number {
@@ -119,13 +128,24 @@ export class OperatorOutput implements RecordOutput {
     const writer = this.writerFor("", this.resource, "");
     const before = writer.byteLength;
     const isWritten = writer.tryAdd(bytes, from, to, (wire) => {
-      if (!json.write(wire, bytes, from, to)) return false;
+      if (!json.write(wire, bytes, from, to) || !this.writeReadings(wire, json, bytes)) return false;
       wire.copy(attributes, 0, attributes.length);
       return true;
     });
     this.size += writer.byteLength - before;
     if (isWritten) this.number++;
     return isWritten;
+  }
+
+  /** Time and severity, where the config wants them; false when that is not as simple as most of the time. */
+  private writeReadings(wire: WireWriter, { notedStarts, notedEnds }: JsonAttributes, bytes: Buffer): boolean {
+    const { time, severity } = this;
+    if (time !== undefined && (notedStarts[0]! < 0 || !time.write(wire, bytes, notedStarts[0]!, notedEnds[0]!)))
+      return false;
+    if (severity === undefined) return true;
+    if (notedStarts[1]! < 0) return false;
+    severity.write(wire, bytes, notedStarts[1]!, notedEnds[1]!);
+    return true;
   }
 
   private take(body: string, offset: number, bytes?: Uint8Array): void {

@@ -1,4 +1,5 @@
-import type { LogEntry } from "./log-entry.js";
+import { WireWriter } from "../../telemetry/bytes/writer.js";
+import { type LogEntry, writeSeverity } from "./log-entry.js";
 import type { LogField } from "./log-field.js";
 import type { LogValue } from "./log-value.js";
 
@@ -21,6 +22,8 @@ const LEVELS: readonly string[] = ["trace", "debug", "info", "warn", "error", "f
 export class EntrySeverity {
   private readonly settings: SeveritySettings;
   private readonly numbers = new Map<string, number>();
+  /** Texts that were written before, and what was written. */
+  private readonly written: { readonly text: Buffer; readonly fields: Uint8Array }[] = [];
 
   /** Throws when the mapping is none. */
   constructor(settings: SeveritySettings) {
@@ -34,15 +37,43 @@ export class EntrySeverity {
     }
   }
 
+  /** The attribute whose text `write` reads; undefined when it is not as simple as that. */
+  get attribute(): string | undefined {
+    const { root, keys } = this.settings.parse_from;
+    return root === "attributes" && keys.length === 1 ? keys[0] : undefined;
+  }
+
+  /** Writes the severity of a record from the text of `attribute`, which is valid UTF-8. */
+  write(writer: WireWriter, b: Buffer, from: number, to: number): void {
+    const { written } = this;
+    let known = written.find(({ text }) => isText(text, b, from, to));
+    if (known === undefined) {
+      known = { text: Buffer.from(b.subarray(from, to)), fields: this.encode(b.toString("utf8", from, to)) };
+      if (written.length < MAX_WRITTEN) written.push(known);
+    }
+    writer.copy(known.fields, 0, known.fields.length);
+  }
+
+  private encode(text: string): Uint8Array {
+    const writer = new WireWriter(64);
+    const severity = this.severityOf(text);
+    writeSeverity(writer, severity.number, severity.text);
+    return Uint8Array.from(writer.written());
+  }
+
   /** What is in no mapping has no number, and keeps its text. Throws when there is no such field. */
   read(entry: LogEntry): void {
-    const { parse_from: field, overwrite_text } = this.settings;
+    const { parse_from: field } = this.settings;
     const value = field.get(entry);
     if (value === undefined) throw new Error(`there is no ${field} to read the severity from`);
-    const text = severityText(value);
+    const severity = this.severityOf(severityText(value));
+    entry.severityNumber = severity.number;
+    entry.severityText = severity.text;
+  }
+
+  private severityOf(text: string): { readonly number: number; readonly text: string } {
     const number = this.numbers.get(text.toLowerCase()) ?? 0;
-    entry.severityNumber = number;
-    entry.severityText = overwrite_text && number > 0 ? LEVELS[number - 1]!.toUpperCase() : text;
+    return { number, text: this.settings.overwrite_text && number > 0 ? LEVELS[number - 1]!.toUpperCase() : text };
   }
 
   private addPreset(preset: string): void {
@@ -53,6 +84,15 @@ export class EntrySeverity {
       if (level.startsWith("error")) this.numbers.set(level.replace("error", "err"), index + 1);
     }
   }
+}
+
+/** There are few; whoever has more of them is not remembered. */
+const MAX_WRITTEN = 32;
+
+function isText(text: Uint8Array, b: Uint8Array, from: number, to: number): boolean {
+  if (text.length !== to - from) return false;
+  for (let i = 0; i < text.length; i++) if (text[i] !== b[from + i]) return false;
+  return true;
 }
 
 function severityNumber(level: string): number {

@@ -1,5 +1,8 @@
 import { type LayoutPart, parseGoLayout, parseLayout } from "../../ottl/functions/text/time-layout.js";
 import { parseTime } from "../../ottl/functions/text/time-parse.js";
+import { LOG_TIME_TAG } from "../../telemetry/bytes/tags.js";
+import type { WireWriter } from "../../telemetry/bytes/writer.js";
+import { IsoTime } from "./iso-time.js";
 import type { LogEntry } from "./log-entry.js";
 import type { LogField } from "./log-field.js";
 import type { LogValue } from "./log-value.js";
@@ -20,6 +23,7 @@ export class EntryTime {
   private readonly parts: readonly LayoutPart[] | undefined;
   private readonly location: string | undefined;
   private readonly isIso: boolean;
+  private readonly iso = new IsoTime();
 
   /** Throws when the layout is none. */
   constructor(settings: TimeSettings) {
@@ -34,6 +38,21 @@ export class EntryTime {
     this.isIso = ISO_LAYOUTS.has(layout);
   }
 
+  /** The attribute whose text `write` reads; undefined when it is not as simple as that. */
+  get attribute(): string | undefined {
+    const { root, keys } = this.settings.parse_from;
+    return this.isIso && root === "attributes" && keys.length === 1 ? keys[0] : undefined;
+  }
+
+  /** Writes the time of a record from the text of `attribute`; false, with nothing written, for what is not simply a time. */
+  write(writer: WireWriter, b: Uint8Array, from: number, to: number): boolean {
+    const { iso } = this;
+    if (!iso.read(b, from, to)) return false;
+    writer.byte(LOG_TIME_TAG);
+    writer.fixed64OfHalves(iso.low, iso.high);
+    return true;
+  }
+
   /** Throws when there is no such field, or it has no time of the layout. */
   read(entry: LogEntry): void {
     const { parse_from: field, layout_type: type } = this.settings;
@@ -44,14 +63,16 @@ export class EntryTime {
 
   private parse(value: LogValue): bigint {
     if (typeof value !== "string") throw new Error(`a time is a string, not ${typeof value}`);
-    const iso = this.isIso ? isoTime(value) : undefined;
-    if (iso !== undefined) return iso;
+    if (this.isIso && value.length <= MAX_ISO_LENGTH) {
+      const length = scratch.write(value, 0, "utf8");
+      if (this.iso.read(scratch, 0, length)) return (BigInt(this.iso.high) << 32n) | BigInt(this.iso.low);
+    }
     if (this.parts === undefined) throw new Error("layout_type native is not for texts");
     return parseTime(this.parts, value, this.location, BigInt(Date.now()) * 1_000_000n).nanos;
   }
 }
 
-/** Those under which a time such as 2024-05-06T07:08:09.123Z is what `isoTime` reads. */
+/** Those under which a time such as 2024-05-06T07:08:09.123Z is what `IsoTime` reads. */
 const ISO_LAYOUTS = new Set([
   "%Y-%m-%dT%H:%M:%S.%LZ",
   "%Y-%m-%dT%H:%M:%S.%fZ",
@@ -62,34 +83,9 @@ const ISO_LAYOUTS = new Set([
   "2006-01-02T15:04:05.999Z",
 ]);
 
-/** A time such as 2024-05-06T07:08:09.123456789Z, which is what most have; undefined for any other. */
-function isoTime(text: string): bigint | undefined {
-  const { length } = text;
-  if (length < 20 || length > 30 || text.charCodeAt(length - 1) !== 90) return undefined;
-  if (text[4] !== "-" || text[7] !== "-" || text[10] !== "T" || text[13] !== ":" || text[16] !== ":") return undefined;
-  const [year, month, day] = [digits(text, 0, 4), digits(text, 5, 7), digits(text, 8, 10)];
-  const [hour, minute, second] = [digits(text, 11, 13), digits(text, 14, 16), digits(text, 17, 19)];
-  const ms = Date.UTC(year, month - 1, day, hour, minute, second);
-  // What is not a day or a time of day is left to who says so.
-  if (!(month >= 1 && month <= 12 && day >= 1 && hour < 24 && minute < 60 && second < 60)) return undefined;
-  if (day > 28 && new Date(ms).getUTCDate() !== day) return undefined;
-  if (length === 20) return BigInt(ms) * 1_000_000n;
-  if (text[19] !== "." || length === 21) return undefined;
-  const fraction = digits(text, 20, length - 1);
-  return Number.isNaN(fraction) || Number.isNaN(ms)
-    ? undefined
-    : BigInt(ms) * 1_000_000n + BigInt(fraction * 10 ** (9 - (length - 21)));
-}
-
-function digits(text: string, from: number, to: number): number {
-  let value = 0;
-  for (let i = from; i < to; i++) {
-    const digit = text.charCodeAt(i) - 48;
-    if (digit < 0 || digit > 9) return Number.NaN;
-    value = value * 10 + digit;
-  }
-  return value;
-}
+/** Of one with nanoseconds. */
+const MAX_ISO_LENGTH = 30;
+const scratch = Buffer.alloc(MAX_ISO_LENGTH * 3);
 
 const NANOS: Readonly<Record<string, bigint>> = { s: 1_000_000_000n, ms: 1_000_000n, us: 1000n, ns: 1n };
 

@@ -27,9 +27,17 @@ export class JsonAttributes {
   private readonly keyStarts = new Uint32Array(MAX_KEYS);
   private readonly keyEnds = new Uint32Array(MAX_KEYS);
 
+  /** Of the members that `noted` names, where their texts are; -1 where the object has none, or it is no plain text. */
+  readonly notedStarts: Int32Array;
+  readonly notedEnds: Int32Array;
+  private readonly noted: readonly Buffer[];
+
   /** `taken` are attributes that the record has already. */
-  constructor(taken: readonly string[]) {
+  constructor(taken: readonly string[], noted: readonly string[] = []) {
     this.taken = taken.map((key) => Buffer.from(key));
+    this.noted = noted.map((key) => Buffer.from(key));
+    this.notedStarts = new Int32Array(noted.length);
+    this.notedEnds = new Int32Array(noted.length);
   }
 
   /** The text at [from, to) must be valid UTF-8. */
@@ -37,6 +45,7 @@ export class JsonAttributes {
     this.source = source;
     this.at = from;
     this.end = to;
+    this.notedStarts.fill(-1);
     if (this.next() !== 0x7b) return false;
     this.at++;
     return this.members(writer, LOG_ATTRIBUTES_TAG, 0) && this.next() === -1;
@@ -104,6 +113,7 @@ export class JsonAttributes {
       const from = this.at + 1;
       const to = this.plainText();
       if (to >= 0) {
+        if (depth === 0) this.note(start, end, from, to);
         this.textMember(writer, tag, start, end, from, to);
         return true;
       }
@@ -119,6 +129,15 @@ export class JsonAttributes {
     writer.end();
     writer.end();
     return isWritten;
+  }
+
+  private note(start: number, end: number, from: number, to: number): void {
+    for (let i = 0; i < this.noted.length; i++) {
+      const key = this.noted[i]!;
+      if (key.length !== end - start || !isSame(key, 0, this.source, start, key.length)) continue;
+      this.notedStarts[i] = from;
+      this.notedEnds[i] = to;
+    }
   }
 
   /** A KeyValue of two texts where they lie: most of what there is. */

@@ -66,14 +66,7 @@ export function writeEntry(writer: WireWriter, entry: LogEntry): void {
     writer.byte(LOG_TIME_TAG);
     writer.fixed64(entry.timestamp);
   }
-  if (entry.severityNumber !== 0) {
-    writer.byte(LOG_SEVERITY_NUMBER_TAG);
-    writer.varint(entry.severityNumber);
-  }
-  if (entry.severityText !== "") {
-    writer.byte(LOG_SEVERITY_TEXT_TAG);
-    writer.text(entry.severityText);
-  }
+  writeSeverity(writer, entry.severityNumber, entry.severityText);
   if (entry.body !== null) {
     writer.byte(LOG_BODY_TAG);
     writer.begin(typeof entry.body === "string" ? entry.body.length + 4 : 100);
@@ -92,6 +85,17 @@ export function writeEntry(writer: WireWriter, entry: LogEntry): void {
   if (entry.spanId !== undefined) {
     writer.byte(LOG_SPAN_ID_TAG);
     writer.lengthDelimited(entry.spanId);
+  }
+}
+
+export function writeSeverity(writer: WireWriter, number: number, text: string): void {
+  if (number !== 0) {
+    writer.byte(LOG_SEVERITY_NUMBER_TAG);
+    writer.varint(number);
+  }
+  if (text !== "") {
+    writer.byte(LOG_SEVERITY_TEXT_TAG);
+    writer.text(text);
   }
 }
 

@@ -78,14 +78,16 @@ export class JsonParser extends ParserOperator {
   }
 }
 
-/** Whether it does nothing but make attributes of the body, so that `JsonAttributes` can do it. */
+/**
+ * Whether it does nothing but make attributes of the body, and reads time and severity from their texts at most, so that
+ * `JsonAttributes` can do it.
+ */
 export function isPlainJsonParser(settings: Omit<ParserSettings, "id"> & { readonly parse_ints: boolean }): boolean {
   const { parse_from, parse_to, parse_ints, timestamp, severity, trace, scope_name, body } = settings;
-  const hasMore = [timestamp, severity, trace, scope_name, body, settings.if, settings.output].some(
-    (each) => each !== undefined,
-  );
+  const hasMore = [trace, scope_name, body, settings.if, settings.output].some((each) => each !== undefined);
+  const isSimple = [timestamp, severity].every((each) => each === undefined || each.attribute !== undefined);
   const isUsual = parse_from.root === "body" && parse_from.isRoot && parse_to.root === "attributes" && parse_to.isRoot;
-  return isUsual && !hasMore && !parse_ints;
+  return isUsual && isSimple && !hasMore && !parse_ints;
 }
 
 /** Throws for what is no JSON object, without a word of what it is: that may be anything. */
