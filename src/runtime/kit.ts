@@ -126,6 +126,7 @@ export { COMPRESSIONS, compress } from "./kit/net/compression/compress.js";
 export { decompress, SUPPORTED_ENCODINGS } from "./kit/net/compression/decompress.js";
 export { decodeSnappyBlock, encodeSnappyBlock, MAX_SNAPPY_OFFSET } from "./kit/net/compression/snappy.js";
 export { SnappyBlockWriter } from "./kit/net/compression/snappy-block-writer.js";
+export { connectionErrorMessage } from "./kit/net/connection-error.js";
 export { type ConnectionRefusal, clientOf, limitConnections } from "./kit/net/connection-limits.js";
 export {
   formatAddress,
@@ -276,11 +277,13 @@ export {
   type PostgresClients,
   postgresErrorMessage,
   postgresOptions,
+  renewPostgresTls,
   sqlState,
   type TextRow,
 } from "./kit/clients/postgres-link.js";
+export { reasonLog } from "./kit/clients/reason-log.js";
 export { REDIS_CLIENT, redisConnectionKeys } from "./kit/clients/redis-config.js";
-export { connectRedis, isRedisError, isRedisReady, redisErrorMessage } from "./kit/clients/redis-link.js";
+export { connectRedis, isRedisError, isRedisReady, redisErrorMessage, redisProblem } from "./kit/clients/redis-link.js";
 export { Dedup } from "./kit/dedup/dedup.js";
 export { createDedup, dedupSection } from "./kit/dedup/dedup-config.js";
 export { authenticatedClient } from "./kit/dedup/entry-digests.js";
@@ -306,6 +309,7 @@ export {
   kafkaConnectionKeys,
   kafkaErrorIds,
   kafkaErrorMessage,
+  renewKafkaTls,
 } from "./kit/kafka/connection.js";
 export { jsonText, type KeyValueTree, plainObject, plainValue, plainValueText } from "./kit/messages/any-value.js";
 export { BatchIntake, type MessageOutcome } from "./kit/messages/batch-intake.js";

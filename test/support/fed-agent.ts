@@ -33,6 +33,8 @@ export interface FedOptions extends Partial<AgentOptions> {
   readonly components?: readonly ComponentFactory[];
   /** In the place of the one that keeps queues on disk. */
   readonly extension?: ComponentFactory;
+  /** Beside the one of the test. */
+  readonly receivers?: Readonly<Record<string, object>>;
 }
 
 const started: { readonly agent: Agent; readonly directory: string }[] = [];
@@ -45,10 +47,10 @@ export async function cleanUp(): Promise<void> {
   for (const { directory } of all) rmSync(directory, { recursive: true, force: true });
 }
 
-/** Starts an agent from the YAML of everything but receivers. Its only receiver is called `hand`. */
+/** Starts an agent from the YAML of everything but receivers. The test's receiver is called `hand`. */
 export async function startFed(yamlOf: (directory: string) => string, options: FedOptions = {}): Promise<FedAgent> {
   const newDirectory = mkdtempSync(join(tmpdir(), "sluice-queue-"));
-  const { directory = newDirectory, components = [], extension = reliability, ...rest } = options;
+  const { directory = newDirectory, components = [], extension = reliability, receivers = {}, ...rest } = options;
   const state: { intakes?: Readonly<Partial<Record<Signal, Intake>>> } = {};
   const receiver = defineReceiver({
     type: "hand",
@@ -61,7 +63,7 @@ export async function startFed(yamlOf: (directory: string) => string, options: F
     },
   });
   const metrics = countedMetrics();
-  const yaml = `receivers: {hand: }\n${yamlOf(directory)}`;
+  const yaml = `receivers: ${JSON.stringify({ hand: null, ...receivers })}\n${yamlOf(directory)}`;
   const agent = agentOf(yaml, { components: [extension, receiver, ...components], metrics, ...rest });
   started.push({ agent, directory: newDirectory });
   await agent.start();

@@ -20,6 +20,7 @@ import {
   kafkaErrorMessage,
   loadClient,
   rejectOnAbort,
+  renewKafkaTls,
   writeMessages,
 } from "../../runtime/kit.js";
 import { type KafkaExporterConfig, kafkaExporterSchema, keyingOf, targetOf } from "./config.js";
@@ -40,6 +41,7 @@ class KafkaExporter implements Exporter {
   private readonly peer: string;
   private readonly acks: 1 | -1;
   private open: (() => KafkaProducer) | undefined;
+  private renew = () => Promise.resolve();
   private producer: KafkaProducer | undefined;
   /** With an idempotent producer: the send before, which has to end first, as its messages are numbered. */
   private last: Promise<unknown> = Promise.resolve();
@@ -64,6 +66,7 @@ class KafkaExporter implements Exporter {
       ...(idempotent && { retries: IDEMPOTENT_RETRIES, retryDelay: 200 }),
     };
     this.open = () => new Producer(options);
+    this.renew = () => renewKafkaTls(options, this.config);
   }
 
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
@@ -73,7 +76,12 @@ class KafkaExporter implements Exporter {
   }
 
   async check(abort: AbortSignal): Promise<void> {
-    const asking = this.current().metadata({ topics: [], forceUpdate: true });
+    const asking = this.current()
+      .metadata({ topics: [], forceUpdate: true })
+      .catch((error: unknown) => {
+        void this.renew();
+        throw this.refusalOf(error);
+      });
     await rejectOnAbort(this.peer, abort, asking);
   }
 
@@ -117,6 +125,7 @@ class KafkaExporter implements Exporter {
       await producer.send({ messages, acks: this.acks });
     } catch (error) {
       producer.clearMetadata();
+      void this.renew();
       throw this.refusalOf(error);
     }
   }

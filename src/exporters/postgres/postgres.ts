@@ -1,4 +1,4 @@
-import type { Client, Pool, PoolClient, QueryResult } from "pg";
+import type { Client, ClientConfig, Pool, PoolClient, QueryResult } from "pg";
 import {
   type Batch,
   type Counter,
@@ -20,6 +20,7 @@ import {
   postgresErrorMessage,
   postgresOptions,
   rejectOnAbort,
+  renewPostgresTls,
   sqlState,
   waitAtMost,
 } from "../../runtime/kit.js";
@@ -52,6 +53,7 @@ class PostgresExporter implements Exporter {
   private readonly logLost: (error: unknown) => void;
   private pg: PostgresClients | undefined;
   private pool: Pool | undefined;
+  private options: ClientConfig = {};
   /** Signals whose tables are there, as far as is known. */
   private readonly ready = new Set<Signal>();
   private forgotAt: number | undefined;
@@ -71,8 +73,8 @@ class PostgresExporter implements Exporter {
 
   async start(): Promise<void> {
     this.pg = await loadPostgres();
-    const options = await postgresOptions(this.config, this.context.id);
-    this.pool = new this.pg.Pool({ ...options, max: this.config.max_connections, idleTimeoutMillis: IDLE_MS });
+    this.options = await postgresOptions(this.config, this.context.id);
+    this.pool = new this.pg.Pool({ ...this.options, max: this.config.max_connections, idleTimeoutMillis: IDLE_MS });
     this.pool.on("error", this.logLost);
     // The pool listens only while nobody has the connection, and an error without a listener would end the process.
     this.pool.on("connect", (client) => client.on("error", this.logLost));
@@ -161,6 +163,7 @@ class PostgresExporter implements Exporter {
       return await rejectOnAbort(endpoint, abort, connecting);
     } catch (error) {
       void connecting.then((late) => late.release()).catch(() => {});
+      void renewPostgresTls(this.options, this.config);
       throw error instanceof Refusal ? error : refusalOfPostgres(error, endpoint, NO_COLUMNS);
     }
   }

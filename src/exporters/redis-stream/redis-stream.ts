@@ -13,6 +13,7 @@ import {
   isRedisReady,
   MESSAGE_HEADERS,
   redisErrorMessage,
+  redisProblem,
   rejectOnAbort,
   type WrittenMessage,
   writeMessages,
@@ -74,7 +75,7 @@ class RedisStreamExporter implements Exporter {
 
   private usable(): Redis {
     if (this.redis !== undefined && isRedisReady(this.redis)) return this.redis;
-    throw new Refusal("transient", `${this.config.endpoint}: not connected`, { status: "DISCONNECTED" });
+    throw new Refusal("transient", `${this.config.endpoint}: ${redisProblem(this.redis)}`, { status: "DISCONNECTED" });
   }
 
   private async add(redis: Redis, stream: string, { headers, body }: WrittenMessage): Promise<void> {
@@ -100,7 +101,7 @@ class RedisStreamExporter implements Exporter {
 
   /** The server may have more memory, another user or another key there later; nothing is wrong with the data. */
   private refusalOf(error: unknown, stream?: string): Refusal {
-    const message = redisErrorMessage(error);
+    const message = redisErrorMessage(error, this.redis);
     const [, word] = /^([A-Z]{3,}) /.exec(message) ?? [];
     return new Refusal("transient", [this.config.endpoint, stream, message].filter(Boolean).join(": "), {
       ...(word !== undefined && { status: word }),

@@ -188,8 +188,8 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
 
   /** The turn of no entry: the exporter is asked how it is. */
   checkHealth(permit: Permit): void {
-    this.sender.checkHealth((isHealthy) => {
-      this.policy.reportHealth(permit, isHealthy, this.sender.isAborted);
+    this.sender.checkHealth((error) => {
+      this.policy.reportHealth(permit, error, this.sender.isAborted);
       this.scheduler.releaseSlot();
     });
   }

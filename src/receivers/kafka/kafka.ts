@@ -21,6 +21,7 @@ import {
   kafkaErrorMessage,
   loadClient,
   MessageIntake,
+  renewKafkaTls,
 } from "../../runtime/kit.js";
 import { type KafkaReceiverConfig, kafkaReceiverSchema, topicsOf } from "./config.js";
 import { GroupSession, type SessionParts, TopicsChanged } from "./group-session.js";
@@ -112,6 +113,7 @@ class KafkaReceiver implements Receiver {
         );
       }
       await session.close();
+      await renewKafkaTls(parts.connection, this.config);
       if (failures > 0) await pause(Math.min(MAX_WAIT_MS, 250 * 2 ** Math.min(failures, 10)), clock, signal);
     }
   }

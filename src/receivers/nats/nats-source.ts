@@ -7,6 +7,7 @@ import {
   type NatsLink,
   type NatsSession,
   natsErrorMessage,
+  reasonLog,
 } from "../../runtime/kit.js";
 import type { NatsReceiverConfig } from "./config.js";
 import { ensureConsumer } from "./ensure-consumer.js";
@@ -34,7 +35,7 @@ export class NatsSource {
   private readonly link: NatsLink;
   private readonly context: ReceiverContext;
   private readonly intake: MessageIntake;
-  private readonly logFailure: (error: unknown) => void;
+  private readonly logReason: (reason: string) => void;
   private readonly logRejected: (outcome: Extract<MessageOutcome, { kind: "rejected" }>) => void;
   /** The newest copy of each message that is worked on. */
   private readonly inProgress = new Map<string, JsMsg>();
@@ -61,11 +62,8 @@ export class NatsSource {
     this.intake = new MessageIntake({ signal, encoding, transport: "nats", maxMessageBytes, dedup }, context);
     this.ackWaitMs = config.ack_wait;
     const { clock, logger } = context;
-    this.logFailure = limitedLog(clock, (error, suppressed) =>
-      logger.error(
-        { stream, consumer, subject, reason: natsErrorMessage(error), suppressed },
-        "cannot read from the stream; trying again",
-      ),
+    this.logReason = reasonLog(clock, (reason, suppressed) =>
+      logger.error({ stream, consumer, subject, reason, suppressed }, "cannot read from the stream; trying again"),
     );
     this.logRejected = limitedLog(clock, ({ refusal }, suppressed) =>
       logger.error(
@@ -97,7 +95,7 @@ export class NatsSource {
       try {
         await this.consume(session);
       } catch (error) {
-        if (!this.isStopping) this.logFailure(error);
+        if (!this.isStopping) this.logReason(natsErrorMessage(error));
       }
       if (!this.isStopping) await this.pause();
     }
@@ -163,7 +161,7 @@ export class NatsSource {
       await stream.publish(subject, message.data, { headers });
       this.acknowledge(message);
     } catch (error) {
-      this.logFailure(error);
+      this.logReason(natsErrorMessage(error));
       answer(() => message.nak(REJECTED_DELAY_MS));
     }
   }

@@ -14,6 +14,8 @@ import {
   postgresErrorMessage,
   postgresOptions,
   quoteName,
+  reasonLog,
+  renewPostgresTls,
   sqlState,
   waitAtMost,
 } from "../../runtime/kit.js";
@@ -72,12 +74,11 @@ export class OutboxSource {
     this.intake = new MessageIntake({ signal: "logs", encoding, transport: "postgresql", maxMessageBytes }, context);
     const { clock, logger, metrics } = context;
     this.duplicates = duplicatesCounter(metrics, context.id);
-    this.logFailure = limitedLog(clock, (error, suppressed) =>
-      logger.error(
-        { endpoint: config.endpoint, table, reason: describe(error), suppressed },
-        "cannot work on the outbox; trying again",
-      ),
+    const { endpoint } = config;
+    const logReason = reasonLog(clock, (reason, suppressed) =>
+      logger.error({ endpoint, table, reason, suppressed }, "cannot work on the outbox; trying again"),
     );
+    this.logFailure = (error) => logReason(describe(error));
     this.logFailedRow = limitedLog(clock, ({ id, error }, suppressed) =>
       logger.error({ table, row: id, reason: error, suppressed }, "a row of the outbox has failed"),
     );
@@ -207,6 +208,7 @@ export class OutboxSource {
   }
 
   private async connect(): Promise<Client> {
+    await renewPostgresTls(this.options, this.config);
     const options = { ...this.options, query_timeout: this.config.query_timeout };
     const client = await openPostgres(this.pg!, options, (error, lost) => {
       if (this.client !== lost) return;

@@ -2,11 +2,13 @@ import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from "amqp
 import { limitedLog, type ReceiverContext } from "../../plugin.js";
 import {
   closeConnection,
+  connectionErrorMessage,
   type IncomingMessage,
   MessageIntake,
   type MessageIntakeSettings,
   type MessageOutcome,
   type RabbitClient,
+  waitAtMost,
 } from "../../runtime/kit.js";
 import type { RabbitmqReceiverConfig } from "./config.js";
 import { describeDeath } from "./death.js";
@@ -14,6 +16,9 @@ import { declareTopology, retryQueue } from "./topology.js";
 
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 10_000;
+/** How long declaring a queue and beginning to read it may take. */
+const SETUP_LIMIT_MS = 30_000;
+const LATE = Symbol("late");
 /** With retry queues a message that is refused so often waits there, and another gets its place here. */
 const TRIES_BEFORE_RETRY_QUEUE = 5;
 /** How often a message has been in a retry queue. */
@@ -79,17 +84,20 @@ export class QueueReader {
   }
 
   private async run(onFirst: () => void): Promise<void> {
+    let said: string | undefined;
     for (let failures = 0; !this.isStopping; ) {
       const problem = await this.read(() => {
         failures = 0;
+        said = undefined;
         onFirst();
       });
       onFirst();
       if (this.isStopping) return;
       const { logger } = this.context;
       const facts = { queue: this.queue, peer: this.client.peer, reason: problem };
-      if (failures === 0) logger.warn(facts, "RabbitMQ cannot be read; trying again until it can");
-      else logger.debug(facts, "RabbitMQ still cannot be read");
+      if (problem === said) logger.debug(facts, "RabbitMQ still cannot be read");
+      else logger.warn(facts, "RabbitMQ cannot be read; trying again until it can");
+      said = problem;
       await this.wait(Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** failures++));
     }
   }
@@ -98,14 +106,14 @@ export class QueueReader {
   private async read(onReading: () => void): Promise<string> {
     let problem = "the connection was closed";
     const note = (error: Error) => {
-      problem = error.message;
+      problem = connectionErrorMessage(error);
     };
     try {
       const connection = await this.client.connect(note);
       this.connection = connection;
       const closed = new Promise<void>((resolve) => connection.on("close", () => resolve()));
       try {
-        const { ended } = await this.consume(connection, note);
+        const { ended } = await this.answered(this.consume(connection, note));
         onReading();
         if (!this.isStopping) await Promise.race([closed, ended]);
       } finally {
@@ -118,6 +126,13 @@ export class QueueReader {
       note(error as Error);
     }
     return problem;
+  }
+
+  /** A queue whose leader is gone may keep RabbitMQ from answering, while the connection lives on: then all begins anew. */
+  private async answered<T>(work: Promise<T>): Promise<T> {
+    const answer = await waitAtMost(SETUP_LIMIT_MS, work, this.context.clock, () => LATE);
+    if (answer === LATE) throw new Error(`RabbitMQ does not answer for the queue within ${SETUP_LIMIT_MS / 1000} s`);
+    return answer as T;
   }
 
   /** `ended` resolves when RabbitMQ hands out nothing on this channel any more. */

@@ -5,6 +5,7 @@ import {
   type Dedup,
   isRedisError,
   MessageIntake,
+  reasonLog,
   redisErrorMessage,
   waitAtMost,
 } from "../../runtime/kit.js";
@@ -33,7 +34,7 @@ export class StreamSource {
   private readonly config: RedisStreamReceiverConfig;
   private readonly context: ReceiverContext;
   private readonly intake: MessageIntake;
-  private readonly logFailure: (error: unknown) => void;
+  private readonly logReason: (reason: string) => void;
   private readonly logRejected: (refusal: Refusal) => void;
   private readonly inProgress = new Set<string>();
   /** Taken, and the server has not confirmed that it knows. */
@@ -62,11 +63,8 @@ export class StreamSource {
     const { max_message_size: maxMessageBytes, group } = config;
     this.intake = new MessageIntake({ signal, encoding, transport: "redis", maxMessageBytes, dedup }, context);
     const { clock, logger } = context;
-    this.logFailure = limitedLog(clock, (error, suppressed) =>
-      logger.error(
-        { stream, group, reason: redisErrorMessage(error), suppressed },
-        "cannot read from the stream; trying again",
-      ),
+    this.logReason = reasonLog(clock, (reason, suppressed) =>
+      logger.error({ stream, group, reason, suppressed }, "cannot read from the stream; trying again"),
     );
     this.logRejected = limitedLog(clock, (refusal, suppressed) =>
       logger.error(
@@ -74,6 +72,10 @@ export class StreamSource {
         "an entry is refused for good and cannot be kept as a dead letter",
       ),
     );
+  }
+
+  private logFailure(error: unknown): void {
+    this.logReason(redisErrorMessage(error, this.writer));
   }
 
   async start(): Promise<void> {

@@ -29,6 +29,8 @@ export interface Kafka {
   readonly server: ServerProcess;
   /** What a client of it is made with. */
   readonly connection: KafkaConnectionOptions;
+  /** What an operator does with one of Kafka's own programs. */
+  run(program: string, ...args: string[]): Promise<void>;
   createTopic(name: string, partitions?: number): Promise<string>;
   close(): Promise<void>;
 }
@@ -36,14 +38,19 @@ export interface Kafka {
 /** Small and quick to start: other tests run beside it. */
 const JVM = ["-Xmx256m", "-Xms64m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-cp", `${jars}/*`];
 
-/** About five seconds: one for all tests of a file. */
-export async function startKafka(settings: Readonly<Record<string, string | number>> = {}): Promise<Kafka> {
+/** About five seconds: one for all tests of a file. `more_listeners` are added to those there are; users are as `--add-scram` has them. */
+export async function startKafka(
+  settings: Readonly<Record<string, string | number>> = {},
+  scramUsers: readonly string[] = [],
+): Promise<Kafka> {
   const folder = serverFolder("kafka");
   const [port, saslPort, controllerPort] = [await freePort(), await freePort(), await freePort()];
+  const listeners = { port, saslPort, controllerPort };
   const file = join(folder.path, "server.properties");
-  writeFileSync(file, propertiesOf(folder.path, port, saslPort, controllerPort, settings));
+  writeFileSync(file, propertiesOf(folder.path, listeners, settings));
   const format = [...JVM, "kafka.tools.StorageTool", "format", "-t", "c2x1aWNlLXRlc3RzLWthZg", "-c", file];
-  await promisify(execFile)(JAVA, format, { cwd: folder.path });
+  const scrams = scramUsers.flatMap((user) => ["--add-scram", user]);
+  await promisify(execFile)(JAVA, [...format, ...scrams], { cwd: folder.path });
   const broker = `127.0.0.1:${port}`;
   const { Admin } = await kafkaTestClient();
   const connection: KafkaConnectionOptions = {
@@ -68,6 +75,9 @@ export async function startKafka(settings: Readonly<Record<string, string | numb
     saslBroker: `127.0.0.1:${saslPort}`,
     server,
     connection,
+    async run(program, ...args) {
+      await promisify(execFile)(JAVA, [...JVM, program, "--bootstrap-server", broker, ...args], { cwd: folder.path });
+    },
     async createTopic(name, partitions = 1) {
       await admin.createTopics({ topics: [name], partitions, replicas: 1 });
       // The leaders of its partitions know that they are a moment later than the controller that answered.
@@ -86,17 +96,20 @@ export async function startKafka(settings: Readonly<Record<string, string | numb
 
 function propertiesOf(
   folder: string,
-  port: number,
-  saslPort: number,
-  controllerPort: number,
-  settings: object,
+  {
+    port,
+    saslPort,
+    controllerPort,
+  }: { readonly port: number; readonly saslPort: number; readonly controllerPort: number },
+  { more_listeners = "", ...settings }: Readonly<Record<string, string | number>>,
 ): string {
+  const others = more_listeners === "" ? "" : `,${more_listeners}`;
   const properties = {
     "process.roles": "broker,controller",
     "node.id": 1,
     "controller.quorum.voters": `1@127.0.0.1:${controllerPort}`,
-    listeners: `PLAINTEXT://127.0.0.1:${port},SASL_PLAINTEXT://127.0.0.1:${saslPort},CONTROLLER://127.0.0.1:${controllerPort}`,
-    "advertised.listeners": `PLAINTEXT://127.0.0.1:${port},SASL_PLAINTEXT://127.0.0.1:${saslPort}`,
+    listeners: `PLAINTEXT://127.0.0.1:${port},SASL_PLAINTEXT://127.0.0.1:${saslPort},CONTROLLER://127.0.0.1:${controllerPort}${others}`,
+    "advertised.listeners": `PLAINTEXT://127.0.0.1:${port},SASL_PLAINTEXT://127.0.0.1:${saslPort}${others}`,
     // One user, ann, whose password is "secret".
     "listener.name.sasl_plaintext.sasl.enabled.mechanisms": "PLAIN",
     "listener.name.sasl_plaintext.plain.sasl.jaas.config":

@@ -1,4 +1,4 @@
-import { connect } from "@nats-io/transport-node";
+import { connect, type NodeConnectionOptions } from "@nats-io/transport-node";
 import { freePort } from "../../../src/runtime/testing/free-port.js";
 import { installedProgram, ServerProcess, serverFolder } from "./server-process.js";
 
@@ -11,7 +11,8 @@ export interface Nats {
   close(): Promise<void>;
 }
 
-export async function startNats(args?: readonly string[]): Promise<Nats> {
+/** `probe` is what a client needs to be let in, where that is not what tests usually have. */
+export async function startNats(args?: readonly string[], probe: NodeConnectionOptions = {}): Promise<Nats> {
   const folder = serverFolder("nats");
   const port = await freePort();
   const url = `nats://127.0.0.1:${port}`;
@@ -20,7 +21,8 @@ export async function startNats(args?: readonly string[]): Promise<Nats> {
     program: natsProgram!,
     args: ["-a", "127.0.0.1", "-p", String(port), ...jetStream],
     folder: folder.path,
-    isReady: async () => (await connect({ servers: url, reconnect: false, timeout: 1000, ...CREDENTIALS })).close(),
+    isReady: async () =>
+      (await connect({ servers: url, reconnect: false, timeout: 1000, ...CREDENTIALS, ...probe })).close(),
   });
   await server.start();
   return {

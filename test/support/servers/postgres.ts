@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from "node:child_process";
-import { chownSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Client } from "pg";
@@ -21,13 +21,24 @@ export interface Postgres {
   readonly server: ServerProcess;
   /** What a component needs to reach it, as a superuser. */
   readonly keys: { readonly endpoint: string; readonly username: string; readonly database: string };
+  /** Copies a file among its own. */
+  putFile(name: string, from: string): void;
   /** A connection of the test's own. */
   connect(): Promise<Client>;
   close(): Promise<void>;
 }
 
+/** Beyond what all tests have. */
+export interface PostgresSettings {
+  /** Lines of pg_hba.conf before all others; who is ann needs a password unless they say otherwise. */
+  readonly rules?: string;
+  readonly options?: Readonly<Record<string, string>>;
+  /** Files in the folder of its data, by the names they have there. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
 /** About two seconds: one for all tests of a file. It does not wait for its disk: kills of processes are all it survives. */
-export async function startPostgres(): Promise<Postgres> {
+export async function startPostgres(settings: PostgresSettings = {}): Promise<Postgres> {
   const folder = serverFolder("postgres");
   const user = serverUser();
   if (user !== undefined) chownSync(folder.path, user.uid, user.gid);
@@ -36,12 +47,20 @@ export async function startPostgres(): Promise<Postgres> {
   await promisify(execFile)(join(postgresProgram!, "../initdb"), init, { cwd: folder.path, ...user });
   // Whoever runs the tests may do everything; ann needs a password.
   const rules = join(data, "pg_hba.conf");
-  writeFileSync(rules, `host all ann 127.0.0.1/32 scram-sha-256\n${readFileSync(rules, "utf8")}`);
+  const first = settings.rules ?? "host all ann 127.0.0.1/32 scram-sha-256";
+  writeFileSync(rules, `${first}\n${readFileSync(rules, "utf8")}`);
+  const putFile = (name: string, from: string) => {
+    copyFileSync(from, join(data, name));
+    chmodSync(join(data, name), 0o600);
+    if (user !== undefined) chownSync(join(data, name), user.uid, user.gid);
+  };
+  for (const [name, from] of Object.entries(settings.files ?? {})) putFile(name, from);
+  const more = Object.entries(settings.options ?? {}).flatMap(([key, value]) => ["-c", `${key}=${value}`]);
   const port = await freePort();
   const options = { port, host: "127.0.0.1", user: "sluice", database: "postgres" };
   const server = new PostgresProcess({
     program: postgresProgram!,
-    args: ["-D", data, "-p", String(port), "-k", folder.path, "-h", "127.0.0.1", ...SMALL],
+    args: ["-D", data, "-p", String(port), "-k", folder.path, "-h", "127.0.0.1", ...SMALL, ...more],
     folder: folder.path,
     ...user,
     isReady: async () => {
@@ -58,6 +77,7 @@ export async function startPostgres(): Promise<Postgres> {
     port,
     server,
     keys: { endpoint: `127.0.0.1:${port}`, username: "sluice", database: "postgres" },
+    putFile,
     async connect() {
       const client = new Client(options);
       client.on("error", () => {});

@@ -20,14 +20,22 @@ export interface RabbitMq {
 }
 
 /** About six seconds: one for all tests of a file. */
-export async function startRabbitMq(): Promise<RabbitMq> {
+export async function startRabbitMq(settings: Readonly<Record<string, string>> = {}): Promise<RabbitMq> {
   const folder = serverFolder("rabbitmq");
   const [port, distPort, epmdPort] = [await freePort(), await freePort(), await freePort()];
   const file = (name: string) => join(folder.path, name);
   writeFileSync(file("plugins"), "[].");
   writeFileSync(
     file("rabbitmq.conf"),
-    `listeners.tcp.default = 127.0.0.1:${port}\nlog.console = true\nlog.console.level = error\nlog.file = false\n`,
+    Object.entries({
+      "listeners.tcp.default": `127.0.0.1:${port}`,
+      "log.console": "true",
+      "log.console.level": "error",
+      "log.file": "false",
+      ...settings,
+    })
+      .map(([key, value]) => `${key} = ${value}\n`)
+      .join(""),
   );
   // Erlang's name server: RabbitMQ would start one for the whole machine and leave it there.
   const names = new ServerProcess({

@@ -132,7 +132,9 @@ export class AttemptPolicy {
   }
 
   /** One that answers may still not take data: what waits has the last word, and the check has it only when nothing does. */
-  reportHealth(permit: Permit, isHealthy: boolean, isCancelled: boolean): void {
+  reportHealth(permit: Permit, error: AttemptError | undefined, isCancelled: boolean): void {
+    const isHealthy = error === undefined;
+    if (!isHealthy && !isCancelled) this.recent.found(error);
     this.services.metrics.healthChecked(isHealthy);
     if (isHealthy) this.healthyEpoch = permit.epoch;
     const success = this.services.isEmpty() ? "success" : "cancelled";

@@ -83,12 +83,12 @@ export class AttemptSender {
     this.services.timeout.stop();
   }
 
-  /** Asks the exporter how it is. */
-  checkHealth(done: (isHealthy: boolean) => void): void {
+  /** Asks the exporter how it is; without an error it is well. */
+  checkHealth(done: (error: AttemptError | undefined) => void): void {
     this.services.timeout.run(
       async (abort) => this.services.exporter.check?.(abort),
-      () => done(true),
-      () => done(false),
+      () => done(undefined),
+      (cause) => done(this.services.classify(cause)),
     );
   }
 

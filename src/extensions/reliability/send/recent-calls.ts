@@ -41,9 +41,14 @@ export class RecentCalls {
     this.sentAt = this.clock.now();
   }
 
+  /** Why it is not well now, found without a call that would count. */
+  found(error: AttemptError): void {
+    this.lastFailure = { at: this.clock.now(), error };
+  }
+
   failed(error: AttemptError): void {
     this.window.add(true);
     this.trend.add();
-    this.lastFailure = { at: this.clock.now(), error };
+    this.found(error);
   }
 }

@@ -3,12 +3,13 @@ import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
 import type { ConnectionOptions, NatsConnection } from "@nats-io/transport-node";
 import type { ComponentContext } from "../../contract/component.js";
 import { errorMessage } from "../../contract/error-message.js";
-import { limitedLog } from "../../contract/limited-log.js";
 import { StartError } from "../../contract/start-error.js";
 import { waitAtMost } from "../../contract/wait-at-most.js";
-import { loadClientTls } from "../net/tls-load.js";
+import { connectionErrorMessage } from "../net/connection-error.js";
+import { loadClientTls, renewClientTls, type TlsClientOptions } from "../net/tls-load.js";
 import { loadClient } from "./load-client.js";
 import { NATS_CLIENTS, type NatsConnectionConfig } from "./nats-config.js";
+import { reasonLog } from "./reason-log.js";
 
 export type NatsTransport = typeof import("@nats-io/transport-node");
 export type NatsJetStream = typeof import("@nats-io/jetstream");
@@ -24,6 +25,11 @@ export interface NatsSession {
 }
 
 const RETRY_MS = 1000;
+/**
+ * The client connects again by itself, and so often keeps to itself why it cannot. When it has given up, its reason is told, and
+ * the connection is made anew from files as they are then.
+ */
+const CLIENT_RETRIES = 2;
 
 /**
  * A connection to NATS that is kept: tried again for as long as the component runs, whatever the reason, which is told. A
@@ -32,7 +38,8 @@ const RETRY_MS = 1000;
 export class NatsLink {
   private readonly config: NatsConnectionConfig;
   private readonly context: ComponentContext;
-  private readonly logFailure: (error: unknown) => void;
+  private readonly logReason: (reason: string) => void;
+  private readonly files: { tls?: TlsClientOptions; nkey?: Uint8Array; credentials?: Uint8Array } = {};
   private session: NatsSession | undefined;
   private isConnected = false;
   private isStopped = false;
@@ -44,11 +51,9 @@ export class NatsLink {
   constructor(config: NatsConnectionConfig, context: ComponentContext) {
     this.config = config;
     this.context = context;
-    this.logFailure = limitedLog(context.clock, (error, suppressed) =>
-      context.logger.warn(
-        { servers: config.servers.map(withoutCredentials), reason: natsErrorMessage(error), suppressed },
-        "no connection to NATS; trying again",
-      ),
+    const servers = config.servers.map(withoutCredentials);
+    this.logReason = reasonLog(context.clock, (reason, suppressed) =>
+      context.logger.warn({ servers, reason, suppressed }, "no connection to NATS; trying again"),
     );
   }
 
@@ -58,7 +63,8 @@ export class NatsLink {
       loadClient<NatsTransport>(NATS_CLIENTS[0]),
       loadClient<NatsJetStream>(NATS_CLIENTS[1]),
     ]);
-    const options = await this.options(transport);
+    await this.readFiles();
+    const options = this.options(transport);
     await this.connect(transport, client, options);
   }
 
@@ -69,7 +75,11 @@ export class NatsLink {
 
   /** Why there is none. */
   get reason(): string {
-    return this.lastError === undefined ? "not connected" : natsErrorMessage(this.lastError);
+    if (this.lastError === undefined) return "not connected";
+    const { tls } = this.config;
+    // A server that misses one hangs up after the client has begun to wait, which then does not notice.
+    const isBare = tls && !tls.cert_file && !tls.cert_pem && isTimeout(this.lastError);
+    return `${natsErrorMessage(this.lastError)}${isBare ? "; it may want a client certificate (tls.cert_file)" : ""}`;
   }
 
   /** Resolves as soon as there is a connection; with undefined when the link was stopped. */
@@ -120,12 +130,12 @@ export class NatsLink {
     }
   }
 
-  /** The client connects again by itself; it gives up only where it thinks that it never can. */
   private reconnect(error: unknown, ...again: [NatsTransport, NatsJetStream, ConnectionOptions]): void {
     this.setLost();
     if (this.isStopped) return;
-    this.lastError = error;
-    this.logFailure(error ?? new Error("the connection was closed"));
+    this.lastError = error ?? new Error("the connection was closed");
+    this.logReason(this.reason);
+    void this.renewFiles();
     this.cancelRetry = this.context.clock.after(RETRY_MS, () => void this.connect(...again));
   }
 
@@ -134,7 +144,7 @@ export class NatsLink {
       if (event.type === "disconnect") {
         this.lastError = new Error(`the connection to ${event.server} was lost`);
         this.setLost();
-        if (!this.isStopped) this.logFailure(this.lastError);
+        if (!this.isStopped) this.logReason(this.reason);
       } else if (event.type === "reconnect") this.setConnected();
       else if (event.type === "error") this.lastError = event.error;
     }
@@ -158,20 +168,33 @@ export class NatsLink {
     this.waiting.clear();
   }
 
-  private async options(transport: NatsTransport): Promise<ConnectionOptions> {
-    const { servers, auth, tls, connect_timeout } = this.config;
-    const credentials = auth?.creds_file === undefined ? undefined : await readCredentials(auth.creds_file);
+  private async readFiles(): Promise<void> {
+    const { auth, tls } = this.config;
+    if (auth?.creds_file !== undefined) this.files.credentials = await readSecret(auth.creds_file, "creds_file");
+    if (auth?.nkey_file !== undefined) this.files.nkey = trimmed(await readSecret(auth.nkey_file, "nkey_file"));
+    if (tls && this.files.tls === undefined) this.files.tls = await loadClientTls(tls, ["tls"]);
+  }
+
+  private async renewFiles(): Promise<void> {
+    if (this.files.tls !== undefined) await renewClientTls(this.files.tls, this.config.tls!);
+    await this.readFiles().catch(() => {}); // what was read before stays
+  }
+
+  private options(transport: NatsTransport): ConnectionOptions {
+    const { servers, auth, connect_timeout } = this.config;
+    const { files } = this;
     return {
       servers: [...servers],
       name: `sluice ${this.context.id}`,
       timeout: connect_timeout,
-      maxReconnectAttempts: -1,
+      maxReconnectAttempts: CLIENT_RETRIES,
       reconnectTimeWait: RETRY_MS,
       ignoreAuthErrorAbort: true,
       ...(auth?.user !== undefined && { user: auth.user, pass: auth.password ?? "" }),
       ...(auth?.token !== undefined && { token: auth.token }),
-      ...(credentials && { authenticator: transport.credsAuthenticator(credentials) }),
-      ...(tls && { tls: (await loadClientTls(tls, ["tls"])) as NonNullable<ConnectionOptions["tls"]> }),
+      ...(files.nkey && { authenticator: transport.nkeyAuthenticator(() => files.nkey!) }),
+      ...(files.credentials && { authenticator: transport.credsAuthenticator(() => files.credentials!) }),
+      ...(files.tls && { tls: files.tls as NonNullable<ConnectionOptions["tls"]> }),
     };
   }
 }
@@ -180,19 +203,28 @@ const FLUSH_MS = 1000;
 
 /** What a server or the client says, with what it means where that is not plain. */
 export function natsErrorMessage(error: unknown): string {
-  const name = (error as Error | undefined)?.name;
-  if (name === "JetStreamNotEnabled") return "JetStream is not enabled at the server, or no stream has the subject";
-  return errorMessage(error);
+  if ((error as Error | undefined)?.name === "JetStreamNotEnabled")
+    return "JetStream is not enabled at the server, or no stream has the subject";
+  if (isTimeout(error)) return "no answer from the server";
+  return connectionErrorMessage(error);
+}
+
+function isTimeout(error: unknown): boolean {
+  return (error as Error | undefined)?.name === "TimeoutError";
 }
 
 export function withoutCredentials(server: string): string {
   return server.replace(/\/\/[^@/]*@/, "//");
 }
 
-async function readCredentials(file: string): Promise<Uint8Array> {
+function trimmed(text: Uint8Array): Uint8Array {
+  return Buffer.from(Buffer.from(text).toString("utf8").trim());
+}
+
+async function readSecret(file: string, key: string): Promise<Uint8Array> {
   try {
     return await readFile(file);
   } catch (cause) {
-    throw new StartError(`cannot read ${file}: ${errorMessage(cause)}`, ["auth", "creds_file"], { cause });
+    throw new StartError(`cannot read ${file}: ${errorMessage(cause)}`, ["auth", key], { cause });
   }
 }

@@ -1,6 +1,7 @@
+import { checkServerIdentity, type PeerCertificate } from "node:tls";
 import type { Client, ClientConfig } from "pg";
-import { errorMessage } from "../../contract/error-message.js";
-import { loadClientTls } from "../net/tls-load.js";
+import { connectionErrorMessage } from "../net/connection-error.js";
+import { loadClientTls, renewClientTls, type TlsClientOptions } from "../net/tls-load.js";
 import { loadClient } from "./load-client.js";
 import { POSTGRES_CLIENT, type PostgresConnectionConfig } from "./postgres-config.js";
 
@@ -24,10 +25,23 @@ export async function postgresOptions(config: PostgresConnectionConfig, name: st
     database,
     user: username,
     password: () => password,
-    ssl: tls === undefined ? false : await loadClientTls(tls, ["tls"]),
+    ssl: tls === undefined ? false : { ...(await loadClientTls(tls, ["tls"])), ...identityCheck(tls) },
     connectionTimeoutMillis: connect_timeout,
     application_name: `sluice ${name}`.slice(0, 63),
     keepAlive: true,
+  };
+}
+
+/** For the next connection, when one could not be made: certificates may have been renewed. */
+export function renewPostgresTls(options: ClientConfig, { tls }: PostgresConnectionConfig): Promise<void> {
+  return tls === undefined ? Promise.resolve() : renewClientTls(options.ssl as TlsClientOptions, tls);
+}
+
+/** The client asks for the name in the endpoint, whatever it is told. */
+function identityCheck({ server_name_override: name }: NonNullable<PostgresConnectionConfig["tls"]>) {
+  if (!name) return {};
+  return {
+    checkServerIdentity: (_host: string, certificate: PeerCertificate) => checkServerIdentity(name, certificate),
   };
 }
 
@@ -67,9 +81,8 @@ export function sqlState(error: unknown): string | undefined {
 
 /** What the server or the client says, with the server's hint and its own word for it. */
 export function postgresErrorMessage(error: unknown): string {
-  const { errors, hint } = (error ?? {}) as { readonly errors?: readonly unknown[]; readonly hint?: string };
-  if (errors?.length) return postgresErrorMessage(errors[0]);
+  const { hint } = (error ?? {}) as { readonly hint?: string };
   const state = sqlState(error);
-  if (state === undefined) return errorMessage(error);
-  return `${errorMessage(error)}${hint === undefined ? "" : `; ${hint}`} (${state})`;
+  if (state === undefined) return connectionErrorMessage(error);
+  return `${connectionErrorMessage(error)}${hint === undefined ? "" : `; ${hint}`} (${state})`;
 }

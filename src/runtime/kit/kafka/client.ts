@@ -21,8 +21,8 @@ export interface KafkaConnectionOptions {
   readonly autocreateTopics?: boolean;
   readonly metadataMaxAge?: number;
   readonly tls?: ConnectionOptions;
-  /** True: the name of the broker is the one that its certificate must have. */
-  readonly tlsServerName?: boolean;
+  /** The name that the certificate of a broker must have; true: the one that it is reached by. */
+  readonly tlsServerName?: boolean | string;
   readonly sasl?: KafkaSaslOptions;
 }
 

@@ -1,8 +1,10 @@
+import { isIP } from "node:net";
 import { z } from "zod";
 import { duration, ignored, secret, section, unsupported } from "../../contract/schema/schema.js";
+import { plainTlsMessage } from "../net/connection-error.js";
 import { hostPort } from "../net/endpoint.js";
-import { tlsClient } from "../net/tls-config.js";
-import { loadClientTls } from "../net/tls-load.js";
+import { type TlsClientConfig, tlsClient } from "../net/tls-config.js";
+import { loadClientTls, renewClientTls, type TlsClientOptions } from "../net/tls-load.js";
 import type { KafkaConnectionOptions, KafkaSaslOptions } from "./client.js";
 
 /** The package that speaks to Kafka. Newer ones do not run on every Node.js that Sluice runs on. */
@@ -84,9 +86,21 @@ export async function kafkaConnection(config: KafkaConnectionConfig): Promise<Ka
     retries: 0,
     autocreateTopics: false,
     metadataMaxAge: METADATA_MAX_AGE_MS,
-    ...(tls && !tls.insecure && { tls: await loadClientTls(tls, path), tlsServerName: true }),
+    ...(tls && !tls.insecure && { tls: await loadClientTls(tls, path), tlsServerName: serverName(config, tls) }),
     ...(login && { sasl: login }),
   };
+}
+
+/** Addresses are no names that could be asked for: there the certificate is compared with the address alone. */
+function serverName({ brokers }: KafkaConnectionConfig, { server_name_override: name }: TlsClientConfig) {
+  return name || brokers.some((broker) => isIP(broker.replace(/:\d+$/, "").replace(/^\[|\]$/g, "")) === 0);
+}
+
+/** For the next connection, when one could not be made: certificates may have been renewed. */
+export function renewKafkaTls({ tls }: KafkaConnectionOptions, config: KafkaConnectionConfig): Promise<void> {
+  return tls === undefined
+    ? Promise.resolve()
+    : renewClientTls(tls as TlsClientOptions, (config.tls ?? config.auth?.tls)!);
 }
 
 /** So long a new leader or a new partition may go unnoticed if no answer speaks of it. */
@@ -108,7 +122,7 @@ export function kafkaErrorMessage(error: unknown): string {
 
 function collectWords(error: unknown, words: Set<string>, depth: number): void {
   if (!(error instanceof Error) || depth > 4) return;
-  words.add(error.message.replace(/\.$/, ""));
+  words.add(plainTlsMessage(error.message).replace(/\.$/, ""));
   for (const inner of error instanceof AggregateError ? error.errors.slice(0, 3) : [])
     collectWords(inner, words, depth + 1);
   collectWords(error.cause, words, depth + 1);

@@ -57,7 +57,9 @@ export function tlsClient() {
       .string()
       .optional()
       .meta({ description: "The name that the certificate of the server must have, instead of that in the endpoint." }),
-    reload_interval: ignored("certificates of an exporter are read once, when it starts"),
+    reload_interval: ignored(
+      "a client reads its files when it starts, and those of brokers and databases also when a connection fails",
+    ),
   });
 }
 

@@ -46,6 +46,18 @@ export async function loadClientTls(config: TlsClientConfig, path: readonly stri
   return { ...options, rejectUnauthorized: !config.insecure_skip_verify, ...(servername && { servername }) };
 }
 
+/**
+ * Reads the files again into options that a client library keeps, for its next connection: whoever renews a certificate need not
+ * restart anything. Files that cannot be used leave what there was. Never rejects.
+ */
+export async function renewClientTls(options: TlsClientOptions, config: TlsClientConfig): Promise<void> {
+  try {
+    Object.assign(options, await loadClientTls(config, []));
+  } catch {
+    // They may be half written: the next connection that fails tries again.
+  }
+}
+
 async function loadSecureContext(
   config: TlsServerConfig | TlsClientConfig,
   path: readonly string[],

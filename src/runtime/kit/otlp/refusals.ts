@@ -1,5 +1,6 @@
 import { ERROR_CODES } from "../../contract/error-codes.js";
 import { isRefusal, Refusal, type RefusalCategory } from "../../contract/refusal.js";
+import { describeConnectionError } from "../net/connection-error.js";
 import { GRPC_STATUS, grpcStatusName, RETRYABLE_GRPC_STATUSES } from "./grpc-status.js";
 import type { RpcStatus } from "./rpc-status.js";
 
@@ -38,7 +39,7 @@ export function refusalOfGrpc({ code, message: detail, retryAfterMs }: RpcStatus
 
 /** Whatever went wrong on the way: refused, reset, no such host, timed out, bad certificate. Always worth a retry. */
 export function refusalOfConnection(peer: string, error: unknown): Refusal {
-  const { code, message } = describeError(error);
+  const { code, message } = describeConnectionError(error);
   return new Refusal("transient", `${peer}: ${message}`, { ...(code && { status: code }), cause: error });
 }
 
@@ -64,14 +65,6 @@ export function refusalOfAbort(peer: string, abort: AbortSignal): Refusal {
 
 function categoryOfHttp(status: number): RefusalCategory {
   return status === 400 || status === 422 ? "schema" : "integration";
-}
-
-function describeError(error: unknown): { code: string | undefined; message: string } {
-  if (error instanceof AggregateError && error.errors.length > 0) return describeError(error.errors[0]);
-  if (!(error instanceof Error)) return { code: undefined, message: String(error) };
-  const code = (error as { code?: unknown }).code;
-  if (code === "ERR_HTTP2_STREAM_CANCEL" && error.cause instanceof Error) return describeError(error.cause);
-  return { code: typeof code === "string" ? code : undefined, message: error.message || String(code ?? error.name) };
 }
 
 /** An error answer in both of OTLP's transports. */

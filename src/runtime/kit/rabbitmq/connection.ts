@@ -4,7 +4,7 @@ import { duration, secret, section } from "../../contract/schema/schema.js";
 import { keepAliveTimer, waitAtMost } from "../../contract/wait-at-most.js";
 import { loadClient } from "../clients/load-client.js";
 import { tlsClient } from "../net/tls-config.js";
-import { loadClientTls, type TlsClientOptions } from "../net/tls-load.js";
+import { loadClientTls, renewClientTls, type TlsClientOptions } from "../net/tls-load.js";
 
 /** The package that speaks AMQP 0.9.1 for us. */
 export const RABBITMQ_CLIENT = "amqplib";
@@ -78,14 +78,19 @@ export class RabbitClient {
 
   /** A connection, or why there is none. Whoever gets it listens for `close`; its errors are told to `onError`. */
   async connect(onError: (error: Error) => void): Promise<ChannelModel> {
-    const { connection_timeout: timeout, name } = this.config;
+    const { connection_timeout: timeout, name, tls } = this.config;
+    // Certificates may have been renewed since the last connection.
+    if (this.tls && tls) await renewClientTls(this.tls, tls);
     const options: SocketOptions & TlsClientOptions = {
       timeout,
       noDelay: true,
       clientProperties: { connection_name: name || this.id },
       ...(this.tls ?? { rejectUnauthorized: true }),
     };
-    const connection = await this.amqplib.connect(this.address(), options);
+    const address = this.address();
+    const connection = await this.amqplib.connect(address, options).catch((error: Error) => {
+      throw plainError(error, address);
+    });
     connection.on("error", onError);
     return connection;
   }
@@ -104,6 +109,13 @@ export class RabbitClient {
       heartbeat: Math.max(1, Math.round(heartbeat / 1000)),
     };
   }
+}
+
+/** RabbitMQ says why it closes a connection that has just been let in; the client has no ear for it. */
+function plainError(error: Error, { vhost = "", username = "" }: Options.Connect): Error {
+  if (!error.message.includes("got <ConnectionClose")) return error;
+  const host = decodeURIComponent(vhost);
+  return new Error(`the virtual host ${host} is not there, or the user ${username} may not use it`, { cause: error });
 }
 
 /** Says goodbye, and hangs up when that takes too long: RabbitMQ may be gone, or stopped in its tracks. */

@@ -7,7 +7,7 @@ import { duration, section } from "../../contract/schema/schema.js";
 import { waitAtMost } from "../../contract/wait-at-most.js";
 import { hasClient, missingClient } from "../clients/load-client.js";
 import { REDIS_CLIENT, redisConnectionKeys } from "../clients/redis-config.js";
-import { connectRedis, isRedisReady, redisErrorMessage } from "../clients/redis-link.js";
+import { connectRedis, isRedisReady, redisErrorMessage, redisProblem } from "../clients/redis-link.js";
 
 const redisKeys = z.strictObject({
   ...redisConnectionKeys,
@@ -111,7 +111,7 @@ export class SharedRedis {
 
   private async ask<T>(redis: Redis, command: (redis: Redis) => Promise<T>): Promise<T | undefined> {
     try {
-      if (!isRedisReady(redis)) throw new Error("not connected");
+      if (!isRedisReady(redis)) throw new Error(redisProblem(redis));
       const work = command(redis);
       const answer = await waitAtMost(this.config.timeout, work, this.context.clock, () => LATE);
       if (answer !== LATE) return answer as T;
@@ -120,7 +120,7 @@ export class SharedRedis {
       if (second === LATE) throw new Error(`no answer within ${this.config.timeout} ms`);
       return second as T;
     } catch (error) {
-      this.lose(redisErrorMessage(error));
+      this.lose(redisErrorMessage(error, redis));
       return undefined;
     }
   }

@@ -9,10 +9,12 @@ export const TLS_FILES = {
   otherCa: at("other-ca.crt"),
   serverCert: at("server.crt"),
   serverKey: at("server.key"),
+  serverExpiredCert: at("server-expired.crt"),
   rsaCert: at("rsa.crt"),
   rsaKey: at("rsa.key"),
   clientCert: at("client.crt"),
   clientKey: at("client.key"),
+  clientExpiredCert: at("client-expired.crt"),
 };
 
 export const read = (path: string): Buffer => readFileSync(path);

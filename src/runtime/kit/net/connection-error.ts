@@ -1,0 +1,28 @@
+/** What went wrong on the way to a server, in the words that tell an operator most: the first of several, and of TLS without the places in OpenSSL's sources. */
+export function describeConnectionError(error: unknown): {
+  readonly code: string | undefined;
+  readonly message: string;
+} {
+  const { errors } = (error ?? {}) as { readonly errors?: readonly unknown[] };
+  if (errors?.length) return describeConnectionError(errors[0]);
+  if (!(error instanceof Error)) return { code: undefined, message: String(error) };
+  const code = (error as { code?: unknown }).code;
+  if (code === "ERR_HTTP2_STREAM_CANCEL" && error.cause instanceof Error) return describeConnectionError(error.cause);
+  const message = plainTlsMessage(error.message) || String(code ?? error.name);
+  return { code: typeof code === "string" ? code : undefined, message };
+}
+
+/** The same as a sentence. */
+export function connectionErrorMessage(error: unknown): string {
+  return describeConnectionError(error).message;
+}
+
+/** `write EPROTO 80:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:../record.c:354:` says one thing. */
+export function plainTlsMessage(message: string): string {
+  const [, reason] = /[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):/.exec(message) ?? [];
+  if (reason === undefined) return message;
+  return `TLS failed: ${reason}${NOT_TLS.test(reason) ? " (is it TLS that the server speaks there?)" : ""}`;
+}
+
+/** What OpenSSL finds in an answer that is something else. */
+const NOT_TLS = /wrong version number|packet length too long|record layer failure/;
