@@ -5,12 +5,16 @@ import process from "node:process";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { kafkaExporter } from "../dist/exporters/kafka/kafka.js";
-import { batchFromJson } from "../dist/plugin.js";
 import { kafkaReceiver } from "../dist/receivers/kafka/kafka.js";
-import { systemClock } from "../dist/runtime/contract/clock.js";
-import { noMetrics, silentLogger } from "../dist/runtime/contract/observability.js";
-import { cpuPerRecord, inLanes, LANES } from "./lib/broker-load.js";
-import { median } from "./lib/statistics.js";
+import {
+  cpuPerRecord,
+  inLanes,
+  LANES,
+  logsBatch,
+  measureExporter,
+  measureReceiver,
+  report,
+} from "./lib/broker-load.js";
 
 /**
  * The kafka receiver and exporter beside a bare consumer and producer of the same client library: CPU a record, taking turns.
@@ -34,14 +38,7 @@ const { Admin, Consumer, Producer } = await loadClient();
 
 const topic = `bench-${process.pid}`;
 const connection = { clientId: "bench", bootstrapBrokers: [options.broker] };
-const common = { logger: silentLogger, metrics: noMetrics, clock: systemClock, random: Math.random };
-const logRecords = Array.from({ length: RECORDS }, (_, i) => ({
-  timeUnixNano: "1700000000000000000",
-  severityNumber: 9,
-  body: { stringValue: `order ${i} was taken ${"x".repeat(60)}` },
-  attributes: [{ key: "order.id", value: { intValue: String(i) } }],
-}));
-const batch = batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
+const batch = logsBatch(RECORDS);
 const value = Buffer.from(batch.bytes);
 
 const admin = new Admin(connection);
@@ -60,10 +57,10 @@ await admin.deleteTopics({ topics: [topic] });
 await admin.close();
 
 console.log(`${MESSAGES} messages of ${RECORDS} records, ${value.length} bytes each; median us of CPU a record`);
-for (const [name, figures] of Object.entries(results)) console.log(`${name.padEnd(10)} ${median(figures).toFixed(3)}`);
-const ratio = (/** @type {string} */ ours, /** @type {string} */ bare) =>
-  (median(results[ours] ?? []) / median(results[bare] ?? [])).toFixed(2);
-console.log(`exporter/producer ${ratio("exporter", "producer")}, receiver/consumer ${ratio("receiver", "consumer")}`);
+report(results, [
+  ["exporter", "producer"],
+  ["receiver", "consumer"],
+]);
 
 /** From here on this program runs where the client is installed: there the receiver and the exporter look for it. */
 async function loadClient() {
@@ -86,14 +83,8 @@ async function bareProducer() {
   return used;
 }
 
-async function exporter() {
-  const config = kafkaExporter.schema.parse({ brokers: [options.broker], logs: { topic } });
-  const made = kafkaExporter.create(config, { ...common, id: "kafka", kind: "exporter" });
-  await made.start?.();
-  const { signal } = new AbortController();
-  const used = await cpuPerRecord(MESSAGES * RECORDS, () => inLanes(MESSAGES, () => made.send(batch, signal)));
-  await made.stop?.();
-  return used;
+function exporter() {
+  return measureExporter(kafkaExporter, { brokers: [options.broker], logs: { topic } }, batch, MESSAGES);
 }
 
 async function bareConsumer(/** @type {number} */ round) {
@@ -112,34 +103,12 @@ async function bareConsumer(/** @type {number} */ round) {
   return used;
 }
 
-async function receiver(/** @type {number} */ round) {
-  let count = 0;
-  let done = () => {};
-  const all = new Promise((resolve) => {
-    done = () => resolve(undefined);
-  });
-  const intake = {
-    /** @param {import("../dist/plugin.js").Batch} taken */
-    accept: async (taken) => {
-      count += taken.count;
-      if (count >= MESSAGES * RECORDS) done();
-      return { ok: /** @type {const} */ (true), rejected: 0, message: "" };
-    },
-    reserve: () => true,
-    release() {},
-  };
+function receiver(/** @type {number} */ round) {
   const keys = {
     brokers: [options.broker],
     group_id: `${topic}-${round}`,
     initial_offset: "earliest",
     logs: { topic },
   };
-  const context = { ...common, id: "kafka", kind: /** @type {const} */ ("receiver"), intakes: { logs: intake } };
-  const made = kafkaReceiver.create(kafkaReceiver.schema.parse(keys), context);
-  const used = await cpuPerRecord(MESSAGES * RECORDS, async () => {
-    await made.start();
-    await all;
-  });
-  await made.stop();
-  return used;
+  return measureReceiver(kafkaReceiver, keys, MESSAGES * RECORDS);
 }

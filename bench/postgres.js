@@ -5,14 +5,18 @@ import { batchRows } from "../dist/exporters/postgres/batch-rows.js";
 import { copyData, copyIn } from "../dist/exporters/postgres/copy-in.js";
 import { postgresExporter } from "../dist/exporters/postgres/postgres.js";
 import { copyText } from "../dist/exporters/postgres/table-shape.js";
-import { batchFromJson } from "../dist/plugin.js";
 import { outboxKeys } from "../dist/receivers/outbox/config.js";
 import { outboxMigration } from "../dist/receivers/outbox/migration.js";
 import { outboxReceiver } from "../dist/receivers/outbox/outbox.js";
-import { systemClock } from "../dist/runtime/contract/clock.js";
-import { noMetrics, silentLogger } from "../dist/runtime/contract/observability.js";
-import { cpuPerRecord, inLanes, LANES } from "./lib/broker-load.js";
-import { median } from "./lib/statistics.js";
+import {
+  cpuPerRecord,
+  inLanes,
+  LANES,
+  logsBatch,
+  measureExporter,
+  measureReceiver,
+  report,
+} from "./lib/broker-load.js";
 
 /**
  * The outbox receiver and the postgres exporter beside a bare client: CPU a record, taking turns.
@@ -37,14 +41,7 @@ const RECORDS = Number(options.records);
 const [host = "", port = ""] = options.endpoint.split(":");
 const connection = { host, port: Number(port), user: options.user, database: "postgres" };
 const keys = { endpoint: options.endpoint, username: options.user, database: "postgres" };
-const common = { logger: silentLogger, metrics: noMetrics, clock: systemClock, random: Math.random };
-const logRecords = Array.from({ length: RECORDS }, (_, i) => ({
-  timeUnixNano: "1700000000000000000",
-  severityNumber: 9,
-  body: { stringValue: `order ${i} was taken ${"x".repeat(60)}` },
-  attributes: [{ key: "order.id", value: { intValue: String(i) } }],
-}));
-const batch = batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
+const batch = logsBatch(RECORDS);
 const table = `bench_logs_${process.pid}`;
 const outbox = `bench_outbox_${process.pid}`;
 const handled = `bench_handled_${process.pid}`;
@@ -69,10 +66,10 @@ await db.query(`DROP TABLE ${table}, ${outbox}, ${handled}`);
 await db.end();
 
 console.log(`${REQUESTS} requests of ${RECORDS} records; median us of CPU a record`);
-for (const [name, figures] of Object.entries(results)) console.log(`${name.padEnd(10)} ${median(figures).toFixed(3)}`);
-const ratio = (/** @type {string} */ ours, /** @type {string} */ bare) =>
-  (median(results[ours] ?? []) / median(results[bare] ?? [])).toFixed(2);
-console.log(`exporter/rows made ${ratio("exporter", "rows made")}, receiver/reader ${ratio("receiver", "reader")}`);
+report(results, [
+  ["exporter", "rows made"],
+  ["receiver", "reader"],
+]);
 
 async function bareWriter(/** @type {Buffer | undefined} */ ready = undefined) {
   const pool = new pg.Pool({ ...connection, max: LANES });
@@ -90,16 +87,9 @@ async function bareWriter(/** @type {Buffer | undefined} */ ready = undefined) {
   return used;
 }
 
-async function exporter(/** @type {number} */ requests) {
-  const config = postgresExporter.schema.parse({ ...keys, logs: { table }, handled_table: handled });
-  const made = postgresExporter.create(config, { ...common, id: "postgres", kind: "exporter" });
-  await made.start?.();
-  const { signal } = new AbortController();
-  const used = await cpuPerRecord(REQUESTS * RECORDS, () =>
-    inLanes(requests, () => made.send(batch, signal, { idempotencyKey: `q-${sequence++}` })),
-  );
-  await made.stop?.();
-  return used;
+function exporter(/** @type {number} */ requests) {
+  const config = { ...keys, logs: { table }, handled_table: handled };
+  return measureExporter(postgresExporter, config, batch, requests, () => ({ idempotencyKey: `q-${sequence++}` }));
 }
 
 async function fill() {
@@ -128,26 +118,5 @@ async function bareReader() {
 
 async function receiver() {
   await fill();
-  let count = 0;
-  let done = () => {};
-  const all = new Promise((resolve) => {
-    done = () => resolve(undefined);
-  });
-  const intake = {
-    /** @param {import("../dist/plugin.js").Batch} taken */
-    accept: async (taken) => {
-      count += taken.count;
-      if (count >= REQUESTS * RECORDS) done();
-      return { ok: /** @type {const} */ (true), rejected: 0, message: "" };
-    },
-    reserve: () => true,
-    release() {},
-  };
-  const context = { ...common, id: "outbox", kind: /** @type {const} */ ("receiver"), intakes: { logs: intake } };
-  const made = outboxReceiver.create(outboxReceiver.schema.parse(outboxConfig), context);
-  return cpuPerRecord(REQUESTS * RECORDS, async () => {
-    await made.start();
-    await all;
-    await made.stop();
-  });
+  return measureReceiver(outboxReceiver, outboxConfig, REQUESTS * RECORDS);
 }

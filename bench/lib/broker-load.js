@@ -1,14 +1,27 @@
 import process from "node:process";
+import { batchFromJson } from "../../dist/plugin.js";
+import { systemClock } from "../../dist/runtime/contract/clock.js";
+import { noMetrics, silentLogger } from "../../dist/runtime/contract/observability.js";
+import { median } from "./statistics.js";
 
 /** How many are sent at a time. */
 export const LANES = 4;
 
-/** Sends so many times, some at a time. */
-export async function inLanes(/** @type {number} */ times, /** @type {() => Promise<unknown>} */ send) {
+/** The same of brokers that write what is confirmed to their disk together: with few at a time one measures the disk's patience. */
+export const MANY_LANES = 32;
+
+/**
+ * Sends so many times, some at a time.
+ *
+ * @param {number} times
+ * @param {() => Promise<unknown>} send
+ * @param {number} [lanes]
+ */
+export async function inLanes(times, send, lanes = LANES) {
   const lane = async () => {
-    for (let i = 0; i < times / LANES; i++) await send();
+    for (let i = 0; i < times / lanes; i++) await send();
   };
-  await Promise.all(Array.from({ length: LANES }, lane));
+  await Promise.all(Array.from({ length: lanes }, lane));
 }
 
 /** Microseconds of CPU that the work takes a record. */
@@ -17,4 +30,83 @@ export async function cpuPerRecord(/** @type {number} */ records, /** @type {() 
   await work();
   const { user, system } = process.cpuUsage(before);
   return (user + system) / records;
+}
+
+/** A batch of so many log records, as all benchmarks of brokers send it. */
+export function logsBatch(/** @type {number} */ records) {
+  const logRecords = Array.from({ length: records }, (_, i) => ({
+    timeUnixNano: "1700000000000000000",
+    severityNumber: 9,
+    body: { stringValue: `order ${i} was taken ${"x".repeat(60)}` },
+    attributes: [{ key: "order.id", value: { intValue: String(i) } }],
+  }));
+  return batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
+}
+
+const common = { logger: silentLogger, metrics: noMetrics, clock: systemClock, random: Math.random };
+
+/**
+ * Microseconds of CPU a record that the exporter takes for so many sends. `options` makes those of each send.
+ *
+ * @param {import("../../dist/plugin.js").ExporterFactory<any>} factory
+ * @param {object} keys
+ * @param {import("../../dist/plugin.js").Batch} batch
+ * @param {number} times
+ * @param {() => import("../../dist/plugin.js").SendOptions} [options]
+ * @param {number} [lanes]
+ */
+export async function measureExporter(factory, keys, batch, times, options = () => ({}), lanes = LANES) {
+  const made = factory.create(factory.schema.parse(keys), { ...common, id: factory.type, kind: "exporter" });
+  await made.start?.();
+  const { signal } = new AbortController();
+  const used = await cpuPerRecord(times * batch.count, () =>
+    inLanes(times, () => Promise.resolve(made.send(batch, signal, options())), lanes),
+  );
+  await made.stop?.();
+  return used;
+}
+
+/**
+ * Microseconds of CPU a record that the receiver takes until it has handed in so many. What is behind it takes everything at once.
+ *
+ * @param {import("../../dist/plugin.js").ReceiverFactory<any>} factory
+ * @param {object} keys
+ * @param {number} records
+ */
+export async function measureReceiver(factory, keys, records) {
+  let count = 0;
+  let done = () => {};
+  const all = new Promise((resolve) => {
+    done = () => resolve(undefined);
+  });
+  const intake = {
+    /** @param {import("../../dist/plugin.js").Batch} taken */
+    accept: async (taken) => {
+      count += taken.count;
+      if (count >= records) done();
+      return { ok: /** @type {const} */ (true), rejected: 0, message: "" };
+    },
+    reserve: () => true,
+    release() {},
+  };
+  const context = { ...common, id: factory.type, kind: /** @type {const} */ ("receiver"), intakes: { logs: intake } };
+  const made = factory.create(factory.schema.parse(keys), context);
+  return cpuPerRecord(records, async () => {
+    await made.start();
+    await all;
+    await made.stop();
+  });
+}
+
+/**
+ * Prints the medians, and what each of ours is to the bare one.
+ *
+ * @param {Record<string, number[]>} results
+ * @param {readonly (readonly [ours: string, bare: string])[]} pairs
+ */
+export function report(results, pairs) {
+  for (const [name, figures] of Object.entries(results))
+    console.log(`${name.padEnd(10)} ${median(figures).toFixed(3)}`);
+  const of = (/** @type {string} */ name) => median(results[name] ?? []);
+  console.log(pairs.map(([ours, bare]) => `${ours}/${bare} ${(of(ours) / of(bare)).toFixed(2)}`).join(", "));
 }
