@@ -24,9 +24,6 @@ export function incomingMessage(message: JsMsg): IncomingMessage {
 
 function plainHeaders(headers: NonNullable<JsMsg["headers"]>): Record<string, string | readonly string[]> {
   const plain: Record<string, string | readonly string[]> = {};
-  for (const name of headers.keys()) {
-    const values = headers.values(name);
-    plain[name] = values.length === 1 ? values[0]! : values;
-  }
+  for (const [name, values] of headers) plain[name] = values.length === 1 ? values[0]! : values;
   return plain;
 }
