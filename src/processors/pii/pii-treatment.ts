@@ -174,6 +174,7 @@ export class PiiTreatment implements FieldVisitor {
     textStart: number,
     end: number,
   ): void {
+    if (this.values.maskFound(rewriter, field, found, lengthAt, textStart, end)) return;
     const outStart = rewriter.outputPosition(start);
     this.values.treatFound(rewriter, field, found, start + 1, textStart, end);
     rewriter.closeMessage(start, end, outStart, start - lengthAt);

@@ -1,4 +1,4 @@
-import type { Pattern, Rewriter } from "../../runtime/kit.js";
+import { type Pattern, type Rewriter, STRING_VALUE_TAG, varintSize } from "../../runtime/kit.js";
 import { type FindPeople, PEOPLE_DETECTORS } from "./detect/people/people.js";
 import { Tokens } from "./detect/people/tokens.js";
 import { MAX_MATCHES, scan, TOO_COSTLY } from "./detect/scan.js";
@@ -82,6 +82,24 @@ export class TextTreatment {
     return Buffer.from(MASK);
   }
 
+  /**
+   * Writes the AnyValue whose length is at `lengthAt` and which is nothing but the text [start, end), if all it takes is a mask
+   * for each finding of the last scan; false, with nothing written, if it takes more than that.
+   */
+  writeMasked(rewriter: Rewriter, lengthAt: number, start: number, end: number): boolean {
+    if (!this.isMasking || this.passes !== 0 || !areIsolated(rewriter.bytes, true)) return false;
+    const { count, starts, ends } = matches;
+    let size = end - start + count * MASK.length;
+    for (let i = 0; i < count; i++) size -= ends[i]! - starts[i]!;
+    const out = rewriter.copyTo(lengthAt);
+    out.varint(1 + varintSize(size) + size);
+    out.byte(STRING_VALUE_TAG);
+    out.varint(size);
+    rewriter.skipTo(start);
+    out.takeSourceReplacing(starts, ends, count, MASK_BYTES);
+    return true;
+  }
+
   /** Writes the text [start, end) with everything in it treated, as `treated` gives it; its length is at `lengthAt`. */
   write(rewriter: Rewriter, lengthAt: number, start: number, end: number, hints: number, count: () => void): void {
     const isFinal = this.passes === 0 && areIsolated(rewriter.bytes, this.isMasking);
@@ -163,6 +181,8 @@ export class TextTreatment {
     return matches.count <= MAX_MATCHES ? matches.count : TOO_COSTLY;
   }
 }
+
+const MASK_BYTES = Buffer.from(MASK);
 
 type TextRanges = readonly (readonly [from: number, to: number])[];
 

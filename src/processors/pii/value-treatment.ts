@@ -231,6 +231,25 @@ export class ValueTreatment {
     this.texts.write(rewriter, lengthAt, start, end, field.hints, this.countMatches);
   }
 
+  /**
+   * The same of an AnyValue that is nothing but this text and whose length is at `lengthAt`, if masks are all it takes; false, with
+   * nothing done, if it takes more than that.
+   */
+  maskFound(
+    rewriter: Rewriter,
+    field: FieldRule,
+    found: number,
+    lengthAt: number,
+    start: number,
+    end: number,
+  ): boolean {
+    if (found === TOO_COSTLY || !this.isEnforced) return false;
+    if (!this.texts.writeMasked(rewriter, lengthAt, start, end)) return false;
+    this.matchPath = field.path;
+    this.countMatches();
+    return true;
+  }
+
   /** Masks a text that would take too long to look for anything in it. */
   maskText(rewriter: Rewriter, field: FieldRule, lengthAt: number, end: number): void {
     this.counts.countTooCostly(field.path);

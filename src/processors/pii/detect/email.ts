@@ -137,18 +137,15 @@ function leadByteAt(b: Uint8Array, p: number, floor: number): number {
   return p;
 }
 
-/** Labels, and a top-level domain of letters behind the last dot. */
+/** Labels, and a top-level domain of letters behind the last dot: read from its end, so most of it is looked at once. */
 function isHost(b: Uint8Array, start: number, end: number): boolean {
-  let dot = -1;
-  for (let p = start; p < end; p++) {
-    if (b[p] !== DOT) continue;
-    if (p === start || b[p - 1] === DOT) return false;
-    dot = p;
+  let dot = end - 1;
+  let isWord = true;
+  while (dot > start && b[dot] !== DOT) {
+    const c = b[dot--]!;
+    if (c < 128 && (CHARACTER_BITS[c]! & LETTER) === 0) isWord = false;
   }
-  if (dot < 0 || end - dot < 3) return false;
-  for (let p = dot + 1; p < end; p++) {
-    const c = b[p]!;
-    if (c < 128 && (CHARACTER_BITS[c]! & LETTER) === 0) return hasTextAt(b, dot + 1, end, "xn--");
-  }
-  return !NON_DOMAINS.has(b, dot + 1, end);
+  if (dot <= start || end - dot < 3) return false;
+  for (let p = dot - 1; p >= start; p--) if (b[p] === DOT && (p === start || b[p + 1] === DOT)) return false;
+  return isWord ? !NON_DOMAINS.has(b, dot + 1, end) : hasTextAt(b, dot + 1, end, "xn--");
 }

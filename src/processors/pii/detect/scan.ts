@@ -100,6 +100,7 @@ function isPromising(b: Uint8Array, p: number, anchor: number): boolean {
       ((anchor & DASH) !== 0 && b[p + 1] === 45) ||
       ((anchor & MARK) !== 0 && (isMarked(b, p) || isFirstDot(b, p)))
     );
+  if (anchor === EQUALS) return b[p + 1] === 61 || mayFollowWord(b, p);
   if (anchor === LETTER_B) return (b[p + 1]! | 36) === 101; // e or a
   return anchor !== LETTER_J || b[p - 1] === 121;
 }

@@ -74,6 +74,30 @@ export class WireWriter {
     this.sourceRemaining -= size;
   }
 
+  /**
+   * The source up to the last of `count` ranges of it, which are in order, with these bytes in the place of each. Most
+   * that is between them is short.
+   */
+  takeSourceReplacing(starts: readonly number[], ends: readonly number[], count: number, insert: Uint8Array): void {
+    this.reserve(insert.length * count);
+    const { bytes } = this;
+    const sourceAt = bytes.length - this.source!.length;
+    let from = bytes.length - this.sourceRemaining;
+    let at = this.length;
+    for (let i = 0; i < count; i++) {
+      const to = sourceAt + starts[i]!;
+      if (to - from < SHORT_MOVE) while (from < to) bytes[at++] = bytes[from++]!;
+      else {
+        bytes.copyWithin(at, from, to);
+        at += to - from;
+      }
+      for (let k = 0; k < insert.length; k++) bytes[at++] = insert[k]!;
+      from = sourceAt + ends[i]!;
+    }
+    this.length = at;
+    this.sourceRemaining = bytes.length - from;
+  }
+
   /** Leaves the next `size` bytes of the source out. */
   skipSource(size: number): void {
     this.sourceRemaining -= size;

@@ -10,6 +10,7 @@ import { compilePattern } from "../../../../src/runtime/kit.js";
 import { runs } from "../../../support/runs.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";
 import { anyRequest } from "../../../support/telemetry/telemetry-arbitraries.js";
+import { asJson } from "../pii-harness.js";
 import { ordinaryLines, plantedLines } from "./corpus.js";
 
 const KEY = "0123456789abcdef0123456789abcdef";
@@ -103,6 +104,29 @@ describe("a treatment", () => {
         const treated = treatment(strategy, { summary }).treat(batch);
         expect(Batch.admit(batch.signal, Buffer.from(treated.bytes)).count).toBe(batch.count);
         expect(treatment(strategy, { summary }).treat(treated)).toBe(treated);
+      }),
+      runs(60),
+    );
+  });
+
+  it("makes the same of a body, of an attribute and of one text among others, also where lengths get shorter", () => {
+    const treat = treatment("mask");
+    fc.assert(
+      fc.property(fc.array(text, { minLength: 1, maxLength: 4 }), (texts) => {
+        const records = texts.map((one) => ({
+          body: { stringValue: one },
+          attributes: [
+            { key: "note", value: { stringValue: one } },
+            { key: "list", value: { arrayValue: { values: [{ stringValue: one }, { intValue: 1n }] } } },
+          ],
+        }));
+        const batch = encodeTree("logs", { resourceLogs: [{ scopeLogs: [{ logRecords: records }] }] } as Tree);
+        const treated = asJson(Batch.admit("logs", treat.treat(batch).bytes));
+        for (const i of records.keys()) {
+          const { body, attributes } = treated.resourceLogs![0]!.scopeLogs![0]!.logRecords![i]!;
+          expect(attributes![0]!.value).toEqual(body);
+          expect(attributes![1]!.value!.arrayValue!.values![0]).toEqual(body);
+        }
       }),
       runs(60),
     );

@@ -35,20 +35,28 @@ export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): n
   if (isBefore(b, p, floor, WORD)) return findInWord(b, p);
   const digitsEnd = runEnd(b, p + 1, end, DIGIT);
   if (!isAt(b, digitsEnd, end, SEPARATOR | WORD)) return findInNumber(b, p, digitsEnd);
+  // What is an address is none of the others, so it is asked for first: it is what is found most.
+  if (b[digitsEnd] === DOT && hasSecondDot(b, digitsEnd) && matches.isEnabled(IPV4)) {
+    const address = findPlainIpv4(b, p);
+    if (address !== NOT_FOUND) return address;
+  }
   if (isAt(b, p + 1, end, DIGIT)) {
     const found = findPairs(b, p);
     if (found !== NOT_FOUND) return found;
   }
   const stop = endIfTooShort(b, p, end);
   if (stop > 0) return isAt(b, stop, end, LETTER) ? findInWord(b, p) : stop; // 7c9f
-  const address = b[digitsEnd] === DOT && matches.isEnabled(IPV4) ? findPlainIpv4(b, p) : NOT_FOUND;
-  if (address !== NOT_FOUND) return address;
   groups.read(b, p, end);
   work.spent += GROUP_COST * groups.count;
   if (groups.digits < 8 && groups.count < 4) return groups.wordAt < 0 ? groups.resumeAt : findInWord(b, groups.wordAt);
   for (let i = 0; i < groups.count; ) i = findInGroups(b, i);
   if (groups.wordAt < matches.lastEnd) return Math.max(groups.resumeAt, matches.lastEnd);
   return findInWord(b, groups.wordAt);
+}
+
+/** Does the second number of an address end behind the dot at `p`? */
+function hasSecondDot(b: Uint8Array, p: number): boolean {
+  return b[p + 2] === DOT || b[p + 3] === DOT || b[p + 4] === DOT;
 }
 
 /** A number in one piece, with nothing tied to it or behind it that could be part of it: most of them are ids and times. */
