@@ -17,8 +17,8 @@ import { recordTest } from "./record-test.js";
 const DEFAULT_PAGE_SIZE = 50;
 /** A filter that finds little must not make one answer take long: about a tenth of a second for so many. */
 const MAX_SCANNED = 10_000;
-/** The same where each has to be read and decoded to know what it is. */
-const MAX_WALKED = 2500;
+/** The same where each has to be read and decoded to know what it is, while what is known of all is still being read. */
+const MAX_WALKED = 1000;
 /** The same by the size of the records that are looked into. */
 const MAX_BYTES_SCANNED = 64 * 1024 * 1024;
 /**
