@@ -76,6 +76,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/sampling.md", by: sampling },
   { page: "docs/testing.md", runs: ["js"], by: nodeTests, isSlow: true },
   { page: "docs/webhook.md", by: namesKeys("webhook", "sentry") },
+  { page: "docs/scaling.md", runs: ["sh"], by: "test/packaging/helm.test.ts" },
   { page: "docs/service-graph.md", by: namesKeys("service_graph") },
   { page: "docs/span-metrics.md", by: namesKeys("span_metrics", "spanmetrics") },
   { page: "docs/temporality.md", by: namesKeys("cumulative_to_delta", "delta_to_cumulative") },
