@@ -8,11 +8,9 @@ export const CONTENT_TYPES: Readonly<Record<ExpositionFormat, string>> = {
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
 };
 
-/** Labels as they stand between the braces. */
+/** Labels as they stand between the braces; in one piece, for it is kept: a text that is added to keeps all its parts. */
 export function labelText(labels: readonly Label[]): string {
-  let text = "";
-  for (const [name, value] of labels) text += `${text === "" ? "" : ","}${quotedName(name)}="${escapeLabel(value)}"`;
-  return text;
+  return labels.map(([name, value]) => `${quotedName(name)}="${escapeLabel(value)}"`).join(",");
 }
 
 /** Names with characters that Prometheus 2 does not know stand in quotes, as Prometheus 3 reads them. */
