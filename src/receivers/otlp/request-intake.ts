@@ -90,9 +90,17 @@ export class RequestIntake {
    */
   accept(batch: Batch, { address, metadata }: RequestClient, key: string | undefined): Promise<Outcome> {
     if (batch.count === 0) return ACCEPTED_EMPTY;
-    const origin: Origin = { ...this.origin, ...(address && { address }), ...(metadata && { metadata }) };
+    const origin = this.originOf(address, metadata);
     if (this.dedup === undefined || key === undefined) return this.handIn(batch, origin);
     return this.dedup.accept(key, batch, (fresh) => this.handIn(fresh, origin), authenticatedClient(metadata));
+  }
+
+  /** Spreading parts into one takes longer than all else that is done here; few clients have metadata that is kept. */
+  private originOf(address: string | undefined, metadata: Origin["metadata"]): Origin {
+    const { receiver, transport } = this.origin;
+    if (address === undefined || metadata !== undefined)
+      return { receiver, transport, ...(address && { address }), ...(metadata && { metadata }) };
+    return { receiver, transport, address };
   }
 
   private handIn(batch: Batch, origin: Origin): Promise<Outcome> {

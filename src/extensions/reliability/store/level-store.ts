@@ -197,11 +197,10 @@ export class LevelStore implements QueueStore {
     const { byteLength } = fresh.batch;
     const spaceCheck = this.guard.claim(byteLength);
     if (spaceCheck !== undefined) await spaceCheck;
+    const putAs = (id?: string) => this.commitChange([], byteLength, (transaction) => transaction.put(fresh, id));
     try {
-      const [stored] = await this.idReservations.withReservedIds([fresh], ([id]) =>
-        this.commitChange([], byteLength, (transaction) => [transaction.put(fresh, id)]),
-      );
-      return stored!;
+      if (fresh.fields?.id === undefined) return await putAs();
+      return await this.idReservations.withReservedIds([fresh], ([id]) => putAs(id));
     } finally {
       this.guard.diskSpace.written(byteLength);
     }

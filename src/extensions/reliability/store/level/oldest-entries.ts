@@ -36,9 +36,13 @@ export class OldestEntries {
     this.failed.applyCommit(infos, failed.entries);
   }
 
-  /** The counters with the positions behind which reading may begin. */
+  /** The positions behind which reading may begin, for the counters. */
+  get positions(): Pick<Meta, "head" | "failedHead"> {
+    return { head: this.pending.searchFrom, failedHead: this.failed.searchFrom };
+  }
+
   withPositions(meta: Meta): Meta {
-    return { ...meta, head: this.pending.searchFrom, failedHead: this.failed.searchFrom };
+    return { ...meta, ...this.positions };
   }
 
   /** There may be a pending entry here, before where the first one was thought to be. */

@@ -82,8 +82,8 @@ export class StoreState {
     const unknown = this.unknownRefs(changes);
     const loaded = unknown.length === 0 ? NOTHING_LOADED : await this.loadInfos(db, unknown);
     const batch = db.batch();
-    const meta = this.oldest?.withPositions(this.meta) ?? this.meta;
-    const transaction = new Transaction(batch, meta, (ref) => this.infos.get(ref) ?? loaded.get(ref));
+    const transaction = new Transaction(batch, this.meta, (ref) => this.infos.get(ref) ?? loaded.get(ref));
+    if (this.oldest !== undefined) Object.assign(transaction.meta, this.oldest.positions);
     let sync = false;
     for (const change of changes) {
       try {
