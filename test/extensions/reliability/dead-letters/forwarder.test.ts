@@ -11,6 +11,7 @@ import { resolve } from "../../../support/agent.js";
 import { type CollectingExporter, collectingExporter } from "../../../support/collecting-exporter.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { cleanUp, type FedAgent, startFed } from "../../../support/fed-agent.js";
+import { spanBatch, traceId } from "../../../support/sampled.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";
 import { countedMetrics } from "../counted-metrics.js";
 
@@ -68,7 +69,31 @@ function resourceOf(batch: Batch): Record<string, unknown> {
   return found;
 }
 
+const withJournal = (directory: string) => `
+processors: {tail_sampling: {decision_wait: 10ms, policies: [{name: all, type: always_sample}]}}
+extensions: {reliability: {directory: "${directory}", dead_letter: {forward_to: collect}}}
+exporters:
+  bad: {sending_queue: {enabled: false}}
+  bad/queued: {}
+  collect: {}
+service:
+  extensions: [reliability]
+  pipelines:
+    traces: {receivers: [hand], processors: [tail_sampling], exporters: [bad]}
+    logs: {receivers: [hand], exporters: [bad/queued]}
+`;
+
 describe("a dead letter that is forwarded", () => {
+  it("is none of a journal: the processors behind that have not treated it", async () => {
+    const agent = await start(undefined, withJournal);
+    await agent.hand(spanBatch([{ trace: traceId("one"), span: "1".padStart(16, "0"), name: "untreated" }]));
+    await expect.poll(async () => (await deadLetters(agent, "intake/traces")).length).toBe(1);
+    await agent.hand(logs("of an exporter"));
+    await expect.poll(() => copies.count).toBe(1);
+    expect(bodies(copies.batches[0]!)).toEqual(["of an exporter"]);
+    expect((await deadLetters(agent, "intake/traces"))[0]?.forwarded).toBeUndefined();
+  });
+
   it("is kept, and a copy that says why it failed goes to an exporter that no pipeline ends in", async () => {
     const agent = await start();
     await agent.hand(logs("one"));
