@@ -23,6 +23,7 @@ import { exportLines, importLines } from "../dead-letters/transfer/transfer.js";
 import { auditedAdmin } from "../records/audited-admin.js";
 import type { OperatorRecords } from "../records/operator-records.js";
 import { isStoreError } from "../store/store.js";
+import { ShownEntries } from "./shown-entries.js";
 
 const MAX_BY_LENGTH = 200;
 const DEFAULT_REPLAYS = 100;
@@ -41,6 +42,7 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
   services.records.watchEntries(async (id) => (await findEntry(controls, id)) !== undefined);
   moves.setControls(controls);
   const maskSample = view();
+  const shown = new ShownEntries(services.mask);
   const replayServices = { ...services, tracker, originals, moves, maskSample };
   const { clock } = services;
   const indexes = new FailureIndexes();
@@ -62,14 +64,15 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
       checkQuery(query);
       return withAdminErrors(async () => {
         const page = await listPage(controls, query, { indexes, clock });
-        return { ...page, entries: page.entries.map(withoutMetadata) };
+        return { ...page, entries: await shown.all(page.entries) };
       });
     },
     deadLetter: (id) =>
       withAdminErrors(async () => {
         const found = await findEntry(controls, id);
-        if (found === undefined) return tracker.deliveredEntry(id);
-        return withoutMetadata(found.control.isInFlight?.(id) ? inFlight(found.entry) : found.entry);
+        const delivered = found === undefined ? await tracker.deliveredEntry(id) : undefined;
+        if (found === undefined) return delivered && shown.one(delivered);
+        return shown.one(found.control.isInFlight?.(id) ? inFlight(found.entry) : found.entry);
       }),
     payload: (id, options) => withAdminErrors(() => payloadOf(controls, originals, id, view(options), options)),
     async deadLetterGroups(query) {
@@ -84,7 +87,7 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
       withAdminErrors(async () => {
         checkBy(edit.by);
         await moves.settleLeft();
-        return withoutMetadata(await editDeadLetter(controls, id, edit, { ...services, originals }));
+        return shown.one(await editDeadLetter(controls, id, edit, { ...services, originals }));
       }),
     async replay(selection, options) {
       checkReplay(options);
@@ -110,16 +113,13 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
       queriedControls(controls, query);
       const onUnreadable = (id: string) =>
         services.logger.error({ id }, "a dead letter could not be exported: its payload cannot be read");
-      return linesWithAdminErrors(exportLines(controls, query, { mask: view(options), onUnreadable }));
+      const mask = view(options);
+      const show = mask && ((entry: Entry) => shown.one(entry));
+      return linesWithAdminErrors(exportLines(controls, query, { mask, show, onUnreadable }));
     },
     importDeadLetters: (lines) => withAdminErrors(() => importLines(controls, lines)),
   };
   return admin;
-}
-
-/** What clients sent in their headers is for processors, not for people: there may be secrets in it. */
-function withoutMetadata({ metadata: _, ...entry }: Entry): Entry {
-  return entry;
 }
 
 function inFlight(entry: Entry): Entry {

@@ -4,6 +4,7 @@ import { FailureIndexes } from "../../../../src/extensions/reliability/dead-lett
 import { listPage } from "../../../../src/extensions/reliability/dead-letters/search/list-page.js";
 import { createAdmin } from "../../../../src/extensions/reliability/operate/admin.js";
 import { noMetrics } from "../../../../src/runtime/contract/observability.js";
+import { maskBatch } from "../../../../src/runtime/host/mask-batch.js";
 import { type Admin, type DeadLetterQuery, FAILURE_REASONS, silentLogger } from "../../../../src/runtime/kit.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { runs } from "../../../support/runs.js";
@@ -12,8 +13,13 @@ import { newEntry } from "../store/entries.js";
 import { control, deadLetter, type FakeControl, memoryRecords } from "./controls.js";
 
 function adminOf(...controls: FakeControl[]): Admin {
+  return adminWith(maskBatch, ...controls);
+}
+
+function adminWith(mask: typeof maskBatch | undefined, ...controls: FakeControl[]): Admin {
   const clock = new FakeClock();
-  const services = { clock, logger: silentLogger, metrics: noMetrics, generation: "2", records: memoryRecords(clock) };
+  const records = memoryRecords(clock);
+  const services = { clock, logger: silentLogger, metrics: noMetrics, generation: "2", records, mask };
   return createAdmin(new Map(controls.map((each) => [each.id, each])), services);
 }
 
@@ -233,16 +239,48 @@ describe("one dead letter", () => {
     expect(await admin.payload("nobody-1")).toBeUndefined();
   });
 
+  it("shows names, versions and schemas masked, also of earlier cycles and in exports, and finds by what they are", async () => {
+    const a = await control("a");
+    const [name, secret] = ["invite anna@mail.example.com", "1 password=hunter22x"];
+    const facts = {
+      names: ["order.paid", name],
+      eventVersions: [secret, "2"],
+      schemaUrls: ["https://u:p4ss@x.example/1.2.0"],
+    };
+    const made = await deadLetter(a, { body: "hello", ...facts });
+    const cycle = {
+      failure: made.entry.failure!,
+      attempts: 1,
+      calls: 1,
+      generation: "1",
+      replayedAt: 1,
+      replayedBy: "x",
+    };
+    a.store.update(made.ref, { ...made.entry, cycles: [cycle] });
+    const admin = adminOf(a);
+    const shown = { names: ["order.paid", "invite ****"], eventVersions: ["1 password=****", "2"] };
+    const expected = { failure: shown, cycles: [{ failure: shown }] };
+    expect(await admin.deadLetter(made.entry.id)).toMatchObject(expected);
+    const { entries } = await admin.listDeadLetters({ event: "invite anna@*" });
+    expect(entries).toMatchObject([expected]);
+    const [line] = await linesOf(admin.exportDeadLetters({}));
+    for (const text of [JSON.stringify(entries), line]) expect(text).not.toMatch(/anna@|hunter22x|p4ss/);
+  });
+
+  it("shows no name that it cannot mask", async () => {
+    const a = await control("a");
+    const { entry } = await deadLetter(a, { names: ["order.paid"] });
+    for (const mask of [undefined, () => Promise.reject(new Error("too deep"))])
+      expect((await adminWith(mask, a).deadLetter(entry.id))?.failure?.names).toEqual(["****"]);
+  });
+
   it("shows no records that it cannot mask", async () => {
     const a = await control("a");
     const { entry } = await deadLetter(a, { body: "hello" });
-    await expect(adminOf(a).payload(entry.id)).rejects.toThrow("nothing here can mask payloads");
-    await expect(linesOf(adminOf(a).exportDeadLetters({}))).rejects.toThrow("nothing here can mask payloads");
-    const mask = () => Promise.reject(new Error("too deep"));
-    const clock = new FakeClock();
-    const records = memoryRecords(clock);
-    const services = { clock, logger: silentLogger, metrics: noMetrics, generation: "2", records, mask };
-    const failing = createAdmin(new Map([["a", a]]), services);
+    await expect(adminWith(undefined, a).payload(entry.id)).rejects.toThrow("nothing here can mask payloads");
+    const exported = linesOf(adminWith(undefined, a).exportDeadLetters({}));
+    await expect(exported).rejects.toThrow("nothing here can mask payloads");
+    const failing = adminWith(() => Promise.reject(new Error("too deep")), a);
     await expect(failing.payload(entry.id)).rejects.toMatchObject({
       code: "unavailable",
       message: expect.stringContaining("cannot be masked"),

@@ -14,6 +14,8 @@ const MAX_PROBLEMS = 100;
 interface ExportServices {
   /** Given: the lines show masked payloads, and cannot be imported. */
   readonly mask: ((batch: Batch) => Promise<Batch>) | undefined;
+  /** Given with it: the entry as people may see it. */
+  readonly show?: ((entry: Entry) => Promise<Entry>) | undefined;
   readonly onUnreadable: (id: string) => void;
 }
 
@@ -21,7 +23,7 @@ interface ExportServices {
 export async function* exportLines(
   controls: Controls,
   query: DeadLetterQuery,
-  { mask, onUnreadable }: ExportServices,
+  { mask, show, onUnreadable }: ExportServices,
 ): AsyncGenerator<string> {
   for await (const { control, ref, entry } of searchDeadLetters(controls, query)) {
     try {
@@ -29,7 +31,7 @@ export async function* exportLines(
       const shown = withoutSecrets(entry);
       yield mask === undefined
         ? writeTransferLine({ entry: shown, batch })
-        : writeMaskedLine({ entry: shown, batch: await mask(batch) });
+        : writeMaskedLine({ entry: { ...shown, ...(await show?.(shown)) }, batch: await mask(batch) });
     } catch (error) {
       if (!isEntryGone(error)) throw error;
       if (error.code === "corrupt") onUnreadable(entry.id);
