@@ -246,7 +246,7 @@ export { SeriesTable } from "./kit/series/series-table.js";
 export { MetricOutput, PointCollector } from "./kit/scraping/point-collector.js";
 export { counter, gauge, type MetricTable, optional, upDown } from "./kit/scraping/scraped-metric.js";
 export { metricKeys, scrapingKeys } from "./kit/scraping/scraping-keys.js";
-export { type Scrape, ScrapingReceiver } from "./kit/scraping/scraping-receiver.js";
+export { type ScrapeFunction, ScrapingReceiver } from "./kit/scraping/scraping-receiver.js";
 
 // Brokers: what all of them share, and connections that receivers and exporters both make.
 
@@ -336,8 +336,16 @@ export { LogBatchWriter } from "./kit/log-operators/log-batch-writer.js";
 export { encodeScopeName, LogEntry, writeEntry } from "./kit/log-operators/log-entry.js";
 export { encodeAttributes, type LogMap, type LogValue } from "./kit/log-operators/log-value.js";
 export { OperatorChain } from "./kit/log-operators/operator-chain.js";
-export { operatorsSchema } from "./kit/log-operators/operator-schema.js";
+export { type OperatorConfig, operatorsSchema } from "./kit/log-operators/operator-schema.js";
 export { isPlainJsonParser } from "./kit/log-operators/parse-operators.js";
+export {
+  type CutState,
+  type CutterSettings,
+  createCutter,
+  type RecordCutter,
+  type RecordSink,
+} from "./kit/log-operators/record-cutter.js";
+export { textEncoding } from "./kit/log-operators/text-encoding.js";
 export { parseLayout } from "./ottl/functions/text/time-layout.js";
 export { parseTime } from "./ottl/functions/text/time-parse.js";
 

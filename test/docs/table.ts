@@ -60,6 +60,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/kafka.md", by: namesKeys("kafka") },
   { page: "docs/load-balancing.md", by: namesKeys("load_balancing") },
   { page: "docs/loki.md", by: namesKeys("loki") },
+  { page: "docs/network-logs.md", by: namesKeys("tcp_log", "udp_log", "syslog") },
   { page: "docs/ottl.md", runs: ["js"], by: "test/ottl.test.ts" },
   { page: "docs/pii.md", by: pii },
   { page: "docs/plugins.md", runs: ["js", "sh", "yaml"], by: plugins, isSlow: true },

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { byteSize, duration, ignored, section, unsupported } from "../../plugin.js";
-import { compilePattern, operatorsSchema } from "../../runtime/kit.js";
-import { textEncoding } from "./encoding.js";
+import { compilePattern, operatorsSchema, textEncoding } from "../../runtime/kit.js";
 import { globProblem } from "./find-files.js";
 
 const glob = z.string().superRefine((pattern, context) => {

@@ -1,9 +1,14 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { defineReceiver, limitedLog, type Receiver, type ReceiverContext, StartError } from "../../plugin.js";
-import { compilePattern, encodeAttributes } from "../../runtime/kit.js";
+import {
+  type CutterSettings,
+  compilePattern,
+  createCutter,
+  encodeAttributes,
+  textEncoding,
+} from "../../runtime/kit.js";
 import { type FileLogConfig, fileLogSchema } from "./config.js";
-import { textEncoding } from "./encoding.js";
 import { FileAttributes } from "./file-attributes.js";
 import { FileReader, type RecordOutput } from "./file-reader.js";
 import { FileTable, type FoundFile } from "./file-table.js";
@@ -13,7 +18,6 @@ import { OperatorOutput } from "./operator-output.js";
 import { chooseFiles } from "./ordering.js";
 import { Outbox } from "./outbox.js";
 import { PlainOutput } from "./plain-output.js";
-import { type CutterSettings, createCutter } from "./record-cutter.js";
 import { START, TrackedFile } from "./tracked-file.js";
 
 /**

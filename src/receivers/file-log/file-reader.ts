@@ -1,8 +1,8 @@
 import type { ReceiverContext } from "../../plugin.js";
+import type { CutState, RecordCutter, RecordSink } from "../../runtime/kit.js";
 import { type FileContent, GzipContent, PlainContent } from "./content.js";
 import type { FileTable } from "./file-table.js";
 import type { Outbox } from "./outbox.js";
-import type { CutState, RecordCutter, RecordSink } from "./record-cutter.js";
 import type { TrackedFile } from "./tracked-file.js";
 
 /** Where records go: written as they are, or through operators. */

@@ -1,5 +1,5 @@
 import { defineReceiver, type Receiver, type ReceiverContext, StartError } from "../../plugin.js";
-import { PointCollector, type Scrape, ScrapingReceiver } from "../../runtime/kit.js";
+import { PointCollector, type ScrapeFunction, ScrapingReceiver } from "../../runtime/kit.js";
 import { type HostMetricsConfig, hostMetricsSchema } from "./config.js";
 import { diskScraper, filesystemScraper, networkScraper } from "./device-scrapers.js";
 import { HostFiles } from "./host-files.js";
@@ -52,7 +52,7 @@ class HostMetricsReceiver implements Receiver {
     return this.scraping.stop();
   }
 
-  private async collect({ now, failed }: Parameters<Scrape>[0]): Promise<PointCollector[]> {
+  private async collect({ now, failed }: Parameters<ScrapeFunction>[0]): Promise<PointCollector[]> {
     const bootMs = await this.bootMs().catch(() => now);
     const collectors = [new PointCollector(bootMs)];
     for (const [name, scraper] of this.scrapers)

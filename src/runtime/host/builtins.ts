@@ -77,6 +77,21 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["tcp_log", "tcplog"],
+    load: async () => (await import("../../receivers/net-log/net-log.js")).tcpLogReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["udp_log", "udplog"],
+    load: async () => (await import("../../receivers/net-log/net-log.js")).udpLogReceiver,
+  },
+  {
+    kind: "receiver",
+    types: ["syslog"],
+    load: async () => (await import("../../receivers/net-log/net-log.js")).syslogReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["docker_stats"],
     load: async () => (await import("../../receivers/docker-stats/docker-stats.js")).dockerStatsReceiver,
   },

@@ -171,7 +171,7 @@ const ELSEWHERE: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
     kafkametrics kubeletstats libhoney lokipush macosunifiedlogging memcached mongodb mongodbatlas mysql namedpipe netflow
     nginx nsxt ntp oracledb osquery otlpjsonfile podmanstats postgresql pprof prometheus prometheusremotewrite pulsar purefa
     purefb rabbitmq receivercreator redfish redis riak saphana skywalking snmp snowflake solace splunkenterprise splunkhec
-    sqlquery sqlserver sshcheck statsd stef syslog systemd tcpcheck tcplog tlscheck udplog vcenter vcr wavefront
+    sqlquery sqlserver sshcheck statsd stef systemd tcpcheck tlscheck vcenter vcr wavefront
     webhookevent windowseventlog windowsperfcounters windowsservice yanggrpc zookeeper`),
   processor: words(`awsecsattributes cardinalityguardian coralogix datadog datadogsemantics
     dynamicsampling experimentalmetricsgeneration genainormalizer interval isolationforest

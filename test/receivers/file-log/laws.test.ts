@@ -1,9 +1,13 @@
 import { appendFileSync, copyFileSync, renameSync, truncateSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { textEncoding } from "../../../src/receivers/file-log/encoding.js";
-import { type CutState, type CutterSettings, createCutter } from "../../../src/receivers/file-log/record-cutter.js";
-import { compilePattern } from "../../../src/runtime/kit.js";
+import {
+  type CutState,
+  type CutterSettings,
+  compilePattern,
+  createCutter,
+  textEncoding,
+} from "../../../src/runtime/kit.js";
 import { until } from "../../support/until.js";
 import { LogFiles } from "./harness.js";
 

@@ -16,7 +16,7 @@ describe("types that Sluice has not", () => {
     expect(adviceOnType("exporter", "logzio")).toMatch(/otlp_http/);
     expect(adviceOnType("processor", "service_graph")).toMatch(/connector/);
     expect(adviceOnType("exporter", "splunk_hec")).toBe(adviceOnType("exporter", "splunkhec"));
-    expect(adviceOnType("receiver", "docker_stats")).toMatch(/keep a Collector/);
+    expect(adviceOnType("receiver", "snmp")).toMatch(/keep a Collector/);
     expect(adviceOnType("exporter", "debgu")).toBeUndefined();
   });
 

@@ -4,7 +4,7 @@ import { BatchIntake } from "../messages/batch-intake.js";
 import { batchOfPoints, type PointCollector } from "./point-collector.js";
 
 /** Measures at one moment. What fails is told with `failed`, and costs only itself; `abort` fires when the agent stops. */
-export type Scrape = (moment: {
+export type ScrapeFunction = (moment: {
   readonly now: number;
   readonly abort: AbortSignal;
   readonly failed: (what: string, error: unknown) => void;
@@ -21,14 +21,14 @@ export interface ScrapingSettings {
 export class ScrapingReceiver implements Receiver {
   private readonly settings: ScrapingSettings;
   private readonly context: ReceiverContext;
-  private readonly scrape: Scrape;
+  private readonly scrape: ScrapeFunction;
   private readonly sayFailed: (event: { readonly scraper: string; readonly reason: string }) => void;
   private readonly aborting = new AbortController();
   private intake: BatchIntake | undefined;
   private cancel = () => {};
   private current: Promise<void> = Promise.resolve();
 
-  constructor(settings: ScrapingSettings, context: ReceiverContext, scrape: Scrape) {
+  constructor(settings: ScrapingSettings, context: ReceiverContext, scrape: ScrapeFunction) {
     this.settings = settings;
     this.context = context;
     this.scrape = scrape;

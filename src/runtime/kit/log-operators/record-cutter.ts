@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from "node:buffer";
-import type { Pattern } from "../../runtime/kit.js";
-import type { TextEncoding } from "./encoding.js";
+import type { Pattern } from "../match/pattern.js";
+import type { TextEncoding } from "./text-encoding.js";
 
 /** Takes the records of a window, in order. Bytes are valid UTF-8, and only good during the call. */
 export interface RecordSink {

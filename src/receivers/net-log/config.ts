@@ -1,0 +1,125 @@
+import { z } from "zod";
+import { byteSize, deprecated, duration, ignored, section } from "../../plugin.js";
+import { compilePattern, hostPort, operatorsSchema, textEncoding, tlsServer } from "../../runtime/kit.js";
+
+function pattern() {
+  return z.string().superRefine((source, context) => {
+    try {
+      compilePattern(`(?m)${source}`);
+    } catch (error) {
+      context.addIssue({ code: "custom", message: `not a pattern: ${(error as Error).message}` });
+    }
+  });
+}
+
+function flag(description: string) {
+  return z.boolean().default(false).meta({ description });
+}
+
+const multiline = z
+  .strictObject({
+    line_start_pattern: pattern().default("").meta({ description: "Where a record begins, in RE2 syntax." }),
+    line_end_pattern: pattern().default("").meta({ description: "Where a record ends, in RE2 syntax." }),
+    omit_pattern: flag("Leave out of the record what the pattern has matched."),
+  })
+  .refine(
+    ({ line_start_pattern: start, line_end_pattern: end }) => start === "" || end === "",
+    "expected only one of line_start_pattern and line_end_pattern",
+  );
+
+const listening = {
+  listen_address: hostPort("0.0.0.0:54525").meta({ description: "Where it listens." }),
+  add_attributes: flag("Add net.transport, net.peer.ip, net.peer.port, net.host.ip and net.host.port."),
+  one_log_per_packet: flag("What comes at once is one record, whatever is in it."),
+  encoding: z
+    .string()
+    .default("utf-8")
+    .refine(
+      (name) => textEncoding(name) !== undefined,
+      "expected nop, utf-8, utf-16le, utf-16be, ascii, or another name that Node.js's TextDecoder knows",
+    )
+    .meta({ description: "How the text is written in bytes." }),
+  multiline: section(multiline).optional().meta({ description: "Records that are more, or less, than a line." }),
+  preserve_leading_whitespaces: flag("Keep the white space in front of a record."),
+  preserve_trailing_whitespaces: flag("Keep the white space behind a record."),
+};
+
+const MIN_LOG_SIZE = 64 * 1024;
+
+const tcpKeys = {
+  ...listening,
+  tls: section(tlsServer()).optional().meta({ description: "Certificates, for connections with TLS." }),
+  max_log_size: byteSize()
+    .refine((size) => size >= MIN_LOG_SIZE && size <= 512 * 1024 * 1024, "expected at least 64KiB and at most 512MiB")
+    .default(1024 * 1024)
+    .meta({ description: "The longest record; a longer one becomes several." }),
+  max_connections: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(0)
+    .meta({ description: "Connections that may be open; 0: 1000." }),
+  connection_idle_timeout: duration()
+    .default(0)
+    .meta({ description: "A connection on which nothing comes for so long is closed; 0: never." }),
+};
+
+const udpKeys = { ...listening, async: ignored("packets are taken as they come") };
+
+const values = () =>
+  z
+    .record(z.string(), z.union([z.string(), z.number(), z.boolean()]).transform(String))
+    .nullish()
+    .transform((map) => map ?? {});
+
+/** What all of them have behind what they read. */
+const shared = {
+  operators: operatorsSchema.meta({ description: "What is done to records, in order." }),
+  attributes: values().meta({ description: "Attributes of every record; EXPR(...) in them is an expression." }),
+  resource: values().meta({ description: "Attributes of the resource." }),
+  retry_on_failure: ignored("what is refused for now is tried again until it is taken"),
+  storage: ignored("there is nothing to remember"),
+  output: ignored("records go to the pipelines that name the receiver"),
+  id: ignored("the receiver's name is its id"),
+  type: ignored("the receiver's name says it"),
+};
+
+export const tcpLogSchema = z.strictObject({ ...tcpKeys, ...shared });
+export const udpLogSchema = z.strictObject({ ...udpKeys, ...shared });
+
+export const syslogSchema = z
+  .strictObject({
+    tcp: section(z.strictObject(tcpKeys)).optional().meta({ description: "Take messages over TCP." }),
+    udp: section(z.strictObject(udpKeys)).optional().meta({ description: "Take messages over UDP." }),
+    protocol: z.enum(["rfc3164", "rfc5424"]).default("rfc5424").meta({ description: "The form of the messages." }),
+    location: z.string().default("UTC").meta({ description: "The time zone of RFC 3164's times." }),
+    enable_octet_counting: flag("Over TCP the length of each message stands in front of it."),
+    max_octets: z
+      .number()
+      .int()
+      .positive()
+      .default(8192)
+      .meta({ description: "The longest message with octet counting." }),
+    allow_skip_pri_header: flag("The priority may be missing."),
+    non_transparent_framing_trailer: z
+      .enum(["LF", "NUL"])
+      .nullish()
+      .meta({ description: "What ends a message over TCP: LF, unless told." }),
+    on_error: z
+      .enum(["send", "drop", "send_quiet", "drop_quiet"])
+      .default("send")
+      .meta({ description: "What becomes of a message that is none of syslog's." }),
+    parse_from: deprecated(z.string().optional().meta({ description: "It is always the body." }), "leave it out"),
+    parse_to: z.string().default("attributes").meta({ description: "Where the parts of a message go." }),
+    ...shared,
+  })
+  .superRefine(({ tcp, udp }, context) => {
+    if ((tcp === undefined) === (udp === undefined))
+      context.addIssue({ code: "custom", path: ["tcp"], message: "expected one of tcp and udp" });
+  });
+
+export type TcpConfig = z.infer<z.ZodObject<typeof tcpKeys>>;
+export type UdpConfig = z.infer<z.ZodObject<typeof udpKeys>>;
+export type TcpLogConfig = z.infer<typeof tcpLogSchema>;
+export type UdpLogConfig = z.infer<typeof udpLogSchema>;
+export type SyslogConfig = z.infer<typeof syslogSchema>;

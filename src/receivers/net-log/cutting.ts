@@ -1,0 +1,73 @@
+import {
+  type CutState,
+  type CutterSettings,
+  compilePattern,
+  createCutter,
+  type RecordSink,
+  textEncoding,
+} from "../../runtime/kit.js";
+import type { TcpConfig, UdpConfig } from "./config.js";
+
+/** How what comes on a connection is cut into records: gives how much of the window is done with. */
+export type Cut = (window: Buffer, state: CutState, isEnd: boolean, sink: RecordSink) => number;
+
+/** UDP's packets are no longer. */
+const MAX_PACKET_SIZE = 65_535;
+
+/** Lines, what a pattern divides, or, with one_log_per_packet, all that there is. */
+export function cutBy(config: TcpConfig | UdpConfig, isWhole: boolean, trailer: "LF" | "NUL" | undefined): Cut {
+  const settings = cutterSettings(config, isWhole, trailer);
+  const cutter = createCutter(settings);
+  return (window, state, isEnd, sink) => cutter.cut(window, state, isEnd || config.one_log_per_packet, sink);
+}
+
+function cutterSettings(
+  config: TcpConfig | UdpConfig,
+  isWhole: boolean,
+  trailer: "LF" | "NUL" | undefined,
+): CutterSettings {
+  const { multiline } = config;
+  const whole = isWhole || config.one_log_per_packet ? NEVER : undefined;
+  const source = multiline?.line_start_pattern || multiline?.line_end_pattern || (trailer === "NUL" ? "\\x00" : whole);
+  return {
+    encoding: textEncoding(config.encoding)!,
+    maxLogSize: "max_log_size" in config ? config.max_log_size : MAX_PACKET_SIZE,
+    truncates: false,
+    trimsLeading: !config.preserve_leading_whitespaces,
+    trimsTrailing: !config.preserve_trailing_whitespaces,
+    ...(source !== undefined && {
+      multiline: {
+        pattern: compilePattern(`(?m)${source}`),
+        isStart: (multiline?.line_start_pattern ?? "") !== "",
+        omitsPattern: multiline?.omit_pattern ?? trailer === "NUL",
+      },
+    }),
+  };
+}
+
+/** Matches nowhere: an end of a text in front of its beginning. */
+const NEVER = "\\z.\\A";
+
+/** Messages with their length in front of them, as RFC 6587 has it. What does not begin so is taken as a line. */
+export function octetCounting(maxOctets: number, otherwise: Cut): Cut {
+  return (window, state, isEnd, sink) => {
+    let from = 0;
+    for (;;) {
+      const rest = window.subarray(from);
+      const [head, digits] = /^(\d{1,7}) (?=<|$)/.exec(rest.subarray(0, 9).toString("latin1")) ?? [];
+      if (head === undefined) {
+        if (/^\d{0,7}$/.test(rest.toString("latin1", 0, 8)) && !isEnd) return from;
+        return from + otherwise(rest, state, isEnd, sink);
+      }
+      const length = Number(digits);
+      if (length > maxOctets) return from + otherwise(rest, state, isEnd, sink);
+      const end = head.length + length;
+      if (rest.length < end && !isEnd) return from;
+      state.records++;
+      const message = Buffer.from(rest.subarray(head.length, end).toString("utf8").trimEnd());
+      if (message.length > 0) sink.takeText(message, 0, message.length, 0);
+      from += Math.min(end, rest.length);
+      if (from === window.length) return from;
+    }
+  };
+}

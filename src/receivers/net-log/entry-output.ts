@@ -1,0 +1,138 @@
+import type { ReceiverContext } from "../../plugin.js";
+import {
+  BatchIntake,
+  EntryTemplate,
+  encodeAttributes,
+  encodeScopeName,
+  LogBatchWriter,
+  LogEntry,
+  type LogMap,
+  OperatorChain,
+  type OperatorConfig,
+  RESOURCE_ATTRIBUTES_TAG,
+  writeEntry,
+} from "../../runtime/kit.js";
+
+export interface EntryOutputSettings {
+  readonly operators: readonly OperatorConfig[];
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly resource: Readonly<Record<string, string>>;
+  readonly transport: "tcp" | "udp";
+}
+
+/** Records are handed in together after so long, or when they come to so much. */
+const FLUSH_MS = 100;
+const FLUSH_BYTES = 1024 * 1024;
+/** With more than this on its way who sends is made to wait, or is not heard. */
+const MAX_BYTES = 32 * 1024 * 1024;
+const MAX_WRITERS = 1000;
+
+/**
+ * Texts that came over the network, through operators, as batches. Nobody is told what became of them: what is refused for now is tried
+ * again until it is taken, and meanwhile no more is read than `isFull` allows.
+ */
+export class EntryOutput {
+  private readonly settings: EntryOutputSettings;
+  private readonly context: ReceiverContext;
+  private readonly chain: OperatorChain;
+  private readonly resource: LogMap;
+  private readonly templates: readonly (readonly ["attributes" | "resource", string, EntryTemplate])[];
+  private readonly writers = new Map<string, LogBatchWriter>();
+  private readonly intake: BatchIntake;
+  private readonly onRoom: () => void;
+  private pending = 0;
+  private written = 0;
+  private cancelFlush: (() => void) | undefined;
+
+  constructor(settings: EntryOutputSettings, context: ReceiverContext, onRoom: () => void) {
+    this.settings = settings;
+    this.context = context;
+    this.onRoom = onRoom;
+    this.chain = new OperatorChain(settings.operators, context, (entry) => this.write(entry));
+    const isTemplate = (text: string) => text.includes("EXPR(");
+    this.resource = Object.fromEntries(Object.entries(settings.resource).filter(([, text]) => !isTemplate(text)));
+    this.templates = (["attributes", "resource"] as const).flatMap((part) =>
+      Object.entries(settings[part])
+        .filter(([, text]) => isTemplate(text))
+        .map(([name, text]) => [part, name, new EntryTemplate(text)] as const),
+    );
+    this.intake = new BatchIntake({ signal: "logs", transport: settings.transport }, context);
+  }
+
+  /** Whether no more should be read for now. */
+  get isFull(): boolean {
+    return this.pending + this.written > MAX_BYTES;
+  }
+
+  take(body: string | Uint8Array, peer: LogMap): void {
+    const own = Object.entries(this.settings.attributes).filter(([, text]) => !text.includes("EXPR("));
+    const entry = new LogEntry(body, { ...Object.fromEntries(own), ...peer }, this.resource, undefined);
+    for (const [part, name, value] of this.templates) {
+      if (part === "attributes") entry.attributes[name] = value.text(entry);
+      else entry.ownResource()[name] = value.text(entry);
+    }
+    this.chain.process(entry);
+    if (this.written > FLUSH_BYTES) this.flush();
+    else this.flushSoon();
+  }
+
+  /** Hands in all that is there, and waits for what was handed in; what cannot be taken while the agent stops is told of. */
+  async stop(): Promise<void> {
+    this.cancelFlush?.();
+    this.cancelFlush = undefined;
+    this.flush();
+    await this.intake.stop();
+  }
+
+  private flushSoon(): void {
+    this.cancelFlush ??= this.context.clock.after(FLUSH_MS, () => {
+      this.cancelFlush = undefined;
+      this.chain.flushOld();
+      this.flush();
+      if (this.chain.canHold && [...this.chain.heldEntries()].length > 0) this.flushSoon();
+    });
+  }
+
+  private flush(): void {
+    const writers = [...this.writers.values()].filter(({ count }) => count > 0);
+    if (this.writers.size > MAX_WRITERS) this.writers.clear();
+    this.written = 0;
+    for (const writer of writers) {
+      const batch = writer.finish();
+      this.pending += batch.byteLength;
+      const { transport } = this.settings;
+      void this.intake.accept(batch, { transport, isUnattended: true }).then((outcome) => {
+        this.pending -= batch.byteLength;
+        if (outcome.kind !== "taken")
+          this.context.logger.error(
+            { records: batch.count },
+            "records were lost: nobody takes them, and their sender cannot know",
+          );
+        if (!this.isFull) this.onRoom();
+      });
+    }
+  }
+
+  private write(entry: LogEntry): void {
+    const writer = this.writerOf(entry);
+    const before = writer.byteLength;
+    writer.observedAt(this.context.clock.now());
+    writer.add(typeof entry.body === "string" ? entry.body.length + 200 : 400, (wire) => writeEntry(wire, entry));
+    this.written += writer.byteLength - before;
+  }
+
+  private writerOf({ resource, scopeName }: LogEntry): LogBatchWriter {
+    const key = resource === this.resource && scopeName === "" ? "" : `${scopeName}\n${resourceKey(resource)}`;
+    let writer = this.writers.get(key);
+    if (writer === undefined) {
+      const scope = scopeName === "" ? new Uint8Array(0) : encodeScopeName(scopeName);
+      writer = new LogBatchWriter(encodeAttributes(resource, RESOURCE_ATTRIBUTES_TAG), scope, 65_536);
+      this.writers.set(key, writer);
+    }
+    return writer;
+  }
+}
+
+function resourceKey(resource: LogMap): string {
+  return JSON.stringify(resource, (_, value) => (typeof value === "bigint" ? `${value}n` : value));
+}
