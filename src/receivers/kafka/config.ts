@@ -2,6 +2,7 @@ import { z } from "zod";
 import {
   byteSize,
   caseInsensitiveEnum,
+  deprecated,
   duration,
   ignored,
   SIGNALS,
@@ -9,7 +10,14 @@ import {
   section,
   unsupported,
 } from "../../plugin.js";
-import { dedupSection, KAFKA_CLIENT, kafkaConnectionKeys, MESSAGE_ENCODINGS, withClient } from "../../runtime/kit.js";
+import {
+  dedupSection,
+  KAFKA_CLIENT,
+  kafkaConnectionKeys,
+  MESSAGE_ENCODINGS,
+  type MessageEncoding,
+  withClient,
+} from "../../runtime/kit.js";
 
 const MIB = 1024 * 1024;
 
@@ -28,10 +36,9 @@ function source(topic: string) {
         .optional()
         .meta({ description: `The topic to read. Default ${topic}.` }),
       topics: z.array(topicName()).min(1).optional().meta({ description: "Several topics in the place of one." }),
-      encoding: z
-        .enum(MESSAGE_ENCODINGS)
-        .default("otlp_proto")
-        .meta({ description: "What messages are; text, raw and json make one log record of each." }),
+      encoding: z.enum(MESSAGE_ENCODINGS).optional().meta({
+        description: "What messages are; text, raw and json make one log record of each. Default otlp_proto.",
+      }),
       exclude_topic: unsupported("patterns of topics are not supported; name the topics"),
       exclude_topics: unsupported("patterns of topics are not supported; name the topics"),
     }),
@@ -46,14 +53,26 @@ const DEFAULT_TOPICS: Readonly<Record<Signal, string>> = {
   metrics: "otlp_metrics",
 };
 
+/** Older configs have one topic and one encoding beside the signals. */
+const UNDER_SIGNAL = "write it under logs, traces or metrics";
+
 const keys = z
   .strictObject({
     ...kafkaConnectionKeys,
     logs: source(DEFAULT_TOPICS.logs),
     traces: source(DEFAULT_TOPICS.traces),
     metrics: source(DEFAULT_TOPICS.metrics),
-    topic: unsupported("write it under logs, traces or metrics"),
-    encoding: unsupported("write it under logs, traces or metrics"),
+    topic: deprecated(
+      topicName().optional().meta({ description: "The topic of every signal that names none." }),
+      UNDER_SIGNAL,
+    ),
+    encoding: deprecated(
+      z
+        .enum(MESSAGE_ENCODINGS)
+        .optional()
+        .meta({ description: "What messages are, of every signal that does not say." }),
+      UNDER_SIGNAL,
+    ),
     group_id: z
       .string()
       .min(1)
@@ -139,7 +158,9 @@ const keys = z
   .superRefine((config, context) => {
     const seen = new Map<string, Signal>();
     for (const signal of SIGNALS) {
-      for (const topic of topicsOf(config, signal)) {
+      // Which signals the old topic is for is known when it starts: by the pipelines that read from it.
+      const written = topicsOf(config, signal).filter((topic) => topic !== config.topic);
+      for (const topic of written) {
         const other = seen.get(topic);
         if (other !== undefined) {
           const message = `the topic ${topic} is read for ${other} already: a message is of one signal`;
@@ -148,11 +169,11 @@ const keys = z
         seen.set(topic, signal);
       }
       const { encoding = "otlp_proto" } = config[signal] ?? {};
-      if (signal !== "logs" && !encoding.startsWith("otlp_"))
+      if (!fitsSignal(encoding, signal))
         context.addIssue({
           code: "custom",
           path: [signal, "encoding"],
-          message: "expected otlp_proto or otlp_json: the others make log records",
+          message: NO_RECORDS_OF_SIGNAL,
         });
     }
     if (config.heartbeat_interval > config.session_timeout)
@@ -169,8 +190,21 @@ export const kafkaReceiverSchema = withClient(KAFKA_CLIENT, keys);
 
 export type KafkaReceiverConfig = z.infer<typeof keys>;
 
+export const NO_RECORDS_OF_SIGNAL = "expected otlp_proto or otlp_json: the others make log records";
+
 /** The topics that a signal is read from. */
-export function topicsOf(config: Pick<KafkaReceiverConfig, Signal>, signal: Signal): readonly string[] {
-  const { topics, topic = DEFAULT_TOPICS[signal] } = config[signal] ?? {};
+export function topicsOf(config: SignalSources, signal: Signal): readonly string[] {
+  const { topics, topic = config.topic ?? DEFAULT_TOPICS[signal] } = config[signal] ?? {};
   return topics ?? [topic];
 }
+
+/** What the messages of a signal are. */
+export function encodingOf(config: SignalSources, signal: Signal): MessageEncoding {
+  return config[signal]?.encoding ?? config.encoding ?? "otlp_proto";
+}
+
+export function fitsSignal(encoding: MessageEncoding, signal: Signal): boolean {
+  return signal === "logs" || encoding.startsWith("otlp_");
+}
+
+type SignalSources = Pick<KafkaReceiverConfig, Signal | "topic" | "encoding">;

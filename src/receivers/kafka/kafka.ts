@@ -7,6 +7,7 @@ import {
   type Receiver,
   type ReceiverContext,
   SIGNALS,
+  StartError,
 } from "../../plugin.js";
 import {
   createDedup,
@@ -23,7 +24,14 @@ import {
   MessageIntake,
   renewKafkaTls,
 } from "../../runtime/kit.js";
-import { type KafkaReceiverConfig, kafkaReceiverSchema, topicsOf } from "./config.js";
+import {
+  encodingOf,
+  fitsSignal,
+  type KafkaReceiverConfig,
+  kafkaReceiverSchema,
+  NO_RECORDS_OF_SIGNAL,
+  topicsOf,
+} from "./config.js";
 import { GroupSession, type SessionParts, TopicsChanged } from "./group-session.js";
 import type { Partition } from "./partition.js";
 import { pause } from "./pause.js";
@@ -66,7 +74,8 @@ class KafkaReceiver implements Receiver {
     this.dedup = dedup;
     for (const signal of SIGNALS) {
       if (context.intakes[signal] === undefined) continue;
-      const { encoding = "otlp_proto" } = config[signal] ?? {};
+      const encoding = encodingOf(config, signal);
+      if (!fitsSignal(encoding, signal)) throw new StartError(NO_RECORDS_OF_SIGNAL, ["encoding"]);
       const settings = {
         signal,
         encoding,
@@ -76,7 +85,11 @@ class KafkaReceiver implements Receiver {
         dedup,
       };
       const intake = new MessageIntake(settings, context);
-      for (const topic of topicsOf(config, signal)) this.intakes.set(topic, intake);
+      for (const topic of topicsOf(config, signal)) {
+        if (this.intakes.has(topic))
+          throw new StartError(`pipelines of several signals read ${topic}: a message is of one signal`, ["topic"]);
+        this.intakes.set(topic, intake);
+      }
     }
     const topics = [...this.intakes.keys()];
     const onRecords: SessionParts["onRecords"] = (partition, records) => this.takeAll(partition, records);

@@ -29,6 +29,13 @@ describe.skipIf(!hasKafka)("the kafka receiver", { timeout: TEST_LIMIT_MS }, () 
     await until(async () => expect(await committedOffsets(kafka, group, topic, 2)).toEqual([10, 10]));
   });
 
+  test("reads the topic that older configs have beside the signals, in the encoding that stands there", async () => {
+    const { topic, group } = await emptyTopic();
+    await produce(kafka, [{ topic, value: Buffer.from("plain") }]);
+    const { sink } = await startReading(kafka, { group_id: group, topic, encoding: "text" });
+    await until(() => expect(bodiesOf(sink)).toEqual(["plain"]));
+  });
+
   test("commits no offset before every exporter has the message", async () => {
     const { topic, group } = await emptyTopic();
     const { sink } = await startReading(kafka, { group_id: group, logs: { topic } });

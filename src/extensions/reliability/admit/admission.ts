@@ -20,7 +20,7 @@ import {
 } from "../../../runtime/kit.js";
 import type { DeadLetterFacts, DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
-import { createMetadataPicker, type PickMetadata } from "../entry/client-metadata.js";
+import { createMetadataPicker, type PickMetadata, withAddress } from "../entry/client-metadata.js";
 import type { BatchingOf, DeadLetterCause } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { ZERO_AMOUNT } from "../store/amounts.js";
@@ -228,7 +228,7 @@ export class Admission {
     const { metadataOnDisk, exporter = {} } = this.services;
     const sent = metadataFor(exporter, origin.metadata);
     const batchKey = batchKeyOf(this.services.batchingOf(pipeline), origin, exporter.metadataKeys);
-    const metadata = metadataOnDisk === undefined ? sent : metadataOnDisk(origin.metadata);
+    const metadata = metadataOnDisk === undefined ? sent : withAddress(metadataOnDisk(origin.metadata), origin.address);
     const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation };
     const kept = {
       ...(batchKey === undefined ? {} : { batchKey }),

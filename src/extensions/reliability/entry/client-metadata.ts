@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Origin } from "../../../plugin.js";
-import { AUTH_PREFIX, glob } from "../../../runtime/kit.js";
+import { AUTH_PREFIX, type Entry, glob } from "../../../runtime/kit.js";
 
 /** What is shown of a client's headers with an entry: one text for each. */
 export type ClientMetadata = Readonly<Record<string, string>>;
@@ -41,6 +41,25 @@ export function metadataOnDisk(metadata: Origin["metadata"], { sent, apart }: Ne
     else kept.delete(name);
   }
   return kept;
+}
+
+/** No header has such a name. */
+const ADDRESS_KEY = ":address";
+
+/** What a journal keeps of a client: what of its headers may be on disk, and its address, which processors may know it by. */
+export function withAddress(metadata: Origin["metadata"], address: string | undefined): Origin["metadata"] {
+  return address === undefined ? metadata : new Map([...(metadata ?? []), [ADDRESS_KEY, [address]]]);
+}
+
+/** The same taken apart again. */
+export function clientOfEntry({ metadata }: Pick<Entry, "metadata">): Pick<Origin, "metadata" | "address"> {
+  if (metadata === undefined) return {};
+  const { [ADDRESS_KEY]: addresses, ...headers } = metadata;
+  const address = addresses?.[0];
+  return {
+    ...(Object.keys(headers).length > 0 && { metadata: new Map(Object.entries(headers)) }),
+    ...(address !== undefined && { address }),
+  };
 }
 
 function hashOf(value: string): string {

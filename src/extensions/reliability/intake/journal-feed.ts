@@ -18,6 +18,7 @@ import {
 } from "../../../runtime/kit.js";
 import type { AdmittedEntries } from "../admit/admission.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
+import { clientOfEntry } from "../entry/client-metadata.js";
 import { partialSuccessError } from "../entry/queue-errors.js";
 import { type DeadLetterCause, type QueueItem, withDelay, withFailure } from "../entry/queue-item.js";
 import type { DamageReporter } from "../operate/damage-reporter.js";
@@ -214,13 +215,13 @@ export class JournalFeed implements AdmittedEntries {
     const { batch, error } = item.entry.generation === generation ? { batch: stored } : prepare(item.entry, stored);
     if (error !== undefined)
       return void this.deadLetter(item, { reason: "permanent", category: errorCategory(error), error });
-    const { source, metadata } = item.entry;
+    const { source } = item.entry;
     const origin = {
       receiver: source.receiver,
       transport: source.transport,
       position: item.ref,
       ...(isKeyedEntryId(item.entry.id) && { key: item.entry.id }),
-      ...(metadata === undefined ? {} : { metadata: new Map(Object.entries(metadata)) }),
+      ...clientOfEntry(item.entry),
     };
     const debt = new Debt((outcome) => this.settled(item, outcome));
     if (this.services.letsGoOfPayloads) this.head.releasePayload(item);

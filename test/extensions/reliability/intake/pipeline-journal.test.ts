@@ -76,12 +76,14 @@ describe("a pipeline whose processor holds deliveries", () => {
     await before.hand(logs("delivered"));
     await expect.poll(() => first.release()).toEqual(["delivered"]);
     const metadata = new Map([["tenant", ["a"]]]);
-    expect(await before.hand(logs("held"), { transport: "http", metadata })).toMatchObject(ACCEPTED);
+    const address = "10.1.2.3";
+    expect(await before.hand(logs("held"), { transport: "http", metadata, address })).toMatchObject(ACCEPTED);
     await before.agent.stop(100);
     const second = holding();
     await start({}, { components: second.components, directory: before.directory });
     await expect.poll(() => second.bodiesHeld()).toEqual(["held"]);
-    expect(second.held[0]!.origin).toMatchObject({ receiver: "hand", transport: "http", metadata });
+    expect(second.held[0]!.origin).toMatchObject({ receiver: "hand", transport: "http", metadata, address });
+    expect(second.held[0]!.origin.metadata).toEqual(metadata);
     second.release();
     await expect.poll(() => second.arrived).toEqual(["held"]);
   });
