@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import {
   type Batch,
   defineExporter,
@@ -73,8 +74,9 @@ class ClickhouseExporter implements Exporter {
       records: members.map(({ place }) => place),
       send: async () => {
         const columns = await this.columnsOf(shape, abort);
-        const head = this.insertText(shape, columns, options?.idempotencyKey, i);
-        await this.insert(shape, `${head}\n${writeRows(members, columns)}`, abort);
+        const rows = writeRows(members, columns);
+        const head = this.insertText(shape, columns, this.tokenOf(options?.idempotencyKey, i, rows));
+        await this.insert(shape, `${head}\n${rows}`, abort);
       },
     }));
     await sendEach(requests, batch.count);
@@ -117,15 +119,20 @@ class ClickhouseExporter implements Exporter {
     }
   }
 
-  /** A token lets a server that remembers inserts take what is sent again once; what it gathers itself it does not compare. */
-  private insertText(shape: RowShape, columns: readonly TypedColumn[], key: string | undefined, part: number): string {
+  /**
+   * A token lets a server that remembers inserts take what is sent again once; what it gathers itself it does not compare. What is left
+   * of a batch is another insert, though it may be sent under the same key: so the rows are part of it.
+   */
+  private tokenOf(key: string | undefined, part: number, rows: string): string | undefined {
+    if (this.isAsync || key === undefined) return undefined;
+    return `${key}/${part}/${createHash("sha256").update(rows).digest("hex").slice(0, 32)}`;
+  }
+
+  private insertText(shape: RowShape, columns: readonly TypedColumn[], token: string | undefined): string {
     const { database, table } = this.tableOf(shape);
     const names = columns.map(({ name }) => `\`${name}\``).join(", ");
-    const token =
-      this.isAsync || key === undefined
-        ? ""
-        : ` SETTINGS insert_deduplication_token = ${quoteString(`${key}/${part}`)}`;
-    return `INSERT INTO ${qualified(database, table)} (${names})${token} FORMAT JSONEachRow`;
+    const settings = token === undefined ? "" : ` SETTINGS insert_deduplication_token = ${quoteString(token)}`;
+    return `INSERT INTO ${qualified(database, table)} (${names})${settings} FORMAT JSONEachRow`;
   }
 
   private tableOf(shape: RowShape): TableName {

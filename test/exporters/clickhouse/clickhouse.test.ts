@@ -332,12 +332,16 @@ describe("the clickhouse exporter", () => {
       return isFirst ? { status: 503 } : undefined;
     });
     const exporter = await start({ endpoint: server.url, async_insert: false });
-    await refusalOf(exporter.send(logs("x"), never, { idempotencyKey: "k'1" }));
-    await exporter.send(logs("x"), never, { idempotencyKey: "k'1" });
+    const again = { idempotencyKey: "k'1" };
+    await refusalOf(exporter.send(logs("x"), never, again));
+    await exporter.send(logs("x"), never, again);
+    await exporter.send(logs("what is left"), never, again);
     const tokens = server.statements.flatMap(
       (text) => /insert_deduplication_token = ('.*') FORMAT/.exec(text)?.[1] ?? [],
     );
-    expect(tokens).toEqual(["'k\\'1/0'", "'k\\'1/0'"]);
+    expect(tokens[0]).toMatch(/^'k\\'1\/0\/[0-9a-f]{32}'$/);
+    expect(tokens[1]).toBe(tokens[0]);
+    expect(tokens[2]).not.toBe(tokens[0]);
   });
 
   it("asks the next server when one does not answer", async () => {
