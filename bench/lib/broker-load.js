@@ -58,10 +58,9 @@ const common = { logger: silentLogger, metrics: noMetrics, clock: systemClock, r
 export async function measureExporter(factory, keys, batch, times, options = () => ({}), lanes = LANES) {
   const made = factory.create(factory.schema.parse(keys), { ...common, id: factory.type, kind: "exporter" });
   await made.start?.();
-  const { signal } = new AbortController();
-  const used = await cpuPerRecord(times * batch.count, () =>
-    inLanes(times, () => Promise.resolve(made.send(batch, signal, options())), lanes),
-  );
+  // As an agent does, with a signal of its own for every call.
+  const send = () => Promise.resolve(made.send(batch, new AbortController().signal, options()));
+  const used = await cpuPerRecord(times * batch.count, () => inLanes(times, send, lanes));
   await made.stop?.();
   return used;
 }

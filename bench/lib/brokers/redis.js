@@ -3,8 +3,11 @@ import { redisStreamExporter } from "../../../dist/exporters/redis-stream/redis-
 import { redisStreamReceiver } from "../../../dist/receivers/redis-stream/redis-stream.js";
 import { cpuPerRecord, inLanes, MANY_LANES } from "../broker-load.js";
 
+const ADD_ONCE = `
+if redis.call("SET", KEYS[2], "1", "NX", "PX", 120000) then return redis.call("XADD", KEYS[1], "*", unpack(ARGV)) end`;
+
 /**
- * A stream that is read by a consumer group; acknowledged together with what was read together.
+ * A stream to which a script adds each entry once, by its key, and that is read by a consumer group; acknowledged together with what was read together.
  *
  * @param {string} endpoint
  * @param {string} stream
@@ -13,19 +16,21 @@ import { cpuPerRecord, inLanes, MANY_LANES } from "../broker-load.js";
 export async function openBare(endpoint, stream, { bytes, count }) {
   const body = Buffer.from(bytes);
   const [, host = "", port = ""] = /^(.*):(\d+)$/.exec(endpoint) ?? [];
-  const open = () => new Redis(Number(port), host, { protocol: 2 });
+  const open = () => {
+    const redis = new Redis(Number(port), host, { protocol: 2 });
+    redis.defineCommand("addOnce", { numberOfKeys: 2, lua: ADD_ONCE });
+    return redis;
+  };
   const admin = open();
   let sequence = 0;
 
   async function publish(/** @type {number} */ messages) {
-    const own = open();
-    const used = await cpuPerRecord(messages * count, () =>
-      inLanes(
-        messages,
-        () => own.call("XADD", stream, "*", "body", body, "x-idempotency-key", `bare-${sequence++}`),
-        MANY_LANES,
-      ),
-    );
+    const own = /** @type {Redis & { addOnce(...args: (string | Buffer)[]): Promise<unknown> }} */ (open());
+    const add = () => {
+      const key = `bare-${sequence++}`;
+      return own.addOnce(stream, `{${stream}}:${key}`, "body", body, "x-idempotency-key", key);
+    };
+    const used = await cpuPerRecord(messages * count, () => inLanes(messages, add, MANY_LANES));
     own.disconnect();
     return used;
   }

@@ -34,6 +34,10 @@ const ADD_ONCE = `
 if not redis.call("SET", KEYS[2], "1", "NX", "PX", ARGV[1]) then return false end
 return redis.call("XADD", KEYS[1], unpack(ARGV, 2))`;
 
+interface ScriptedRedis {
+  sluiceAddOnce(stream: string, key: string, ...args: (string | number | Buffer)[]): Promise<unknown>;
+}
+
 class RedisStreamExporter implements Exporter {
   private readonly config: RedisStreamExporterConfig;
   private readonly context: ExporterContext;
@@ -46,6 +50,8 @@ class RedisStreamExporter implements Exporter {
 
   async start(): Promise<void> {
     this.redis = await connectRedis(this.config, this.context);
+    // The client sends the hash of the script, and the script itself where the server does not know it.
+    this.redis.defineCommand("sluiceAddOnce", { numberOfKeys: 2, lua: ADD_ONCE });
   }
 
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
@@ -93,7 +99,10 @@ class RedisStreamExporter implements Exporter {
     const key = headers[MESSAGE_HEADERS.idempotencyKey];
     try {
       if (typeof key !== "string" || dedup_window === 0) await redis.call("XADD", stream, ...entry);
-      else await redis.eval(ADD_ONCE, 2, stream, `{${stream}}:sluice:${key}`, Math.ceil(dedup_window), ...entry);
+      else {
+        const { sluiceAddOnce } = redis as unknown as ScriptedRedis;
+        await sluiceAddOnce.call(redis, stream, `{${stream}}:sluice:${key}`, Math.ceil(dedup_window), ...entry);
+      }
     } catch (error) {
       throw this.refusalOf(error, stream);
     }

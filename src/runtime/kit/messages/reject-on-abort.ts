@@ -6,6 +6,16 @@ export function rejectOnAbort<T>(peer: string, abort: AbortSignal, work: Promise
     const onAbort = () => reject(refusalOfAbort(peer, abort));
     if (abort.aborted) onAbort();
     abort.addEventListener("abort", onAbort, { once: true });
-    work.then(resolve, reject).finally(() => abort.removeEventListener("abort", onAbort));
+    const forget = () => abort.removeEventListener("abort", onAbort);
+    work.then(
+      (value) => {
+        forget();
+        resolve(value);
+      },
+      (error: unknown) => {
+        forget();
+        reject(error);
+      },
+    );
   });
 }
