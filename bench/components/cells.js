@@ -12,7 +12,7 @@ import { zipkinReceiver } from "../../dist/receivers/zipkin/zipkin.js";
 import { systemClock } from "../../dist/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../dist/runtime/contract/observability.js";
 import { Debt, Delivery } from "../../dist/testing.js";
-import { logs, PAGE_SAMPLES, RENDERED_SERIES, seeded, spans, sums } from "./load.js";
+import { logs, PAGE_SAMPLES, RENDERED_SERIES, SCRAPE_SECONDS, seeded, spans, sums } from "./load.js";
 
 /**
  * The components that are measured, each started in a process of its own (see roles/component.js).
@@ -67,19 +67,26 @@ async function startScraping(/** @type {number} */ target) {
     samples += batch.count;
     if (samples >= PAGE_SAMPLES) came.emit("page");
   });
-  const job = { job_name: "bench", scrape_interval: "1s", static_configs: [{ targets: [`127.0.0.1:${target}`] }] };
+  const job = {
+    job_name: "bench",
+    scrape_interval: `${SCRAPE_SECONDS}s`,
+    static_configs: [{ targets: [`127.0.0.1:${target}`] }],
+  };
   const config = prometheusReceiver.schema.parse({ config: { scrape_configs: [job] } });
   const receiver = prometheusReceiver.create(config, context("receiver", { intakes: { metrics: intake } }));
   await receiver.start();
   return {
     turn: async () => {
       samples = 0;
-      await once(came, "page");
+      await once(came, "page", { signal: AbortSignal.timeout(MAX_SCRAPE_MS) });
       return PAGE_SAMPLES;
     },
     stop: () => receiver.stop(),
   };
 }
+
+/** A machine that has no whole scrape in this time is too busy to measure anything. */
+const MAX_SCRAPE_MS = 60_000;
 
 async function startRendering(/** @type {boolean} */ isTakingIn) {
   const config = prometheusExporter.schema.parse({ endpoint: "127.0.0.1:0" });

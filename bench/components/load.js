@@ -171,4 +171,6 @@ export function seeded(seed = 42) {
 
 /** Samples of the page that is scraped, and series of the exporter that is scraped. */
 export const PAGE_SAMPLES = 50_000;
+/** Between two scrapes of it; a busy machine needs some of that for one. */
+export const SCRAPE_SECONDS = 3;
 export const RENDERED_SERIES = 100_000;

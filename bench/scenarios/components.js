@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { CELLS } from "../components/cells.js";
 import { DRIVERS } from "../components/drivers.js";
-import { PAGE_SAMPLES, page } from "../components/load.js";
+import { PAGE_SAMPLES, page, SCRAPE_SECONDS } from "../components/load.js";
 import { freePort } from "../lib/processes/ports.js";
 import { startRole } from "../lib/processes/role.js";
 import { usageOf } from "../lib/processes/usage.js";
@@ -120,19 +120,19 @@ function hasPrometheus() {
 async function measurePrometheus(/** @type {number} */ target, /** @type {boolean} */ quick) {
   const folder = mkdtempSync(join(tmpdir(), "sluice-bench-prometheus-"));
   const scrape = { job_name: "bench", static_configs: [{ targets: [`127.0.0.1:${target}`] }] };
-  const global = { scrape_interval: "1s", scrape_timeout: "1s" };
+  const global = { scrape_interval: `${SCRAPE_SECONDS}s`, scrape_timeout: `${SCRAPE_SECONDS}s` };
   writeFileSync(join(folder, "prometheus.yml"), JSON.stringify({ global, scrape_configs: [scrape] }));
   const listen = `--web.listen-address=127.0.0.1:${await freePort()}`;
   const files = [`--config.file=${folder}/prometheus.yml`, `--storage.tsdb.path=${folder}/data`];
   const child = spawn("prometheus", [...files, listen], { stdio: "ignore" });
   try {
-    await wait(quick ? 2000 : 5000);
+    await wait(SCRAPE_SECONDS * 2000);
     const rounds = [];
     for (let round = 0; round < (quick ? 1 : 3); round++) {
       const before = (await usageOf(child))?.cpuUs ?? 0;
-      await wait(4000);
+      await wait(SCRAPE_SECONDS * 2000);
       const us = ((await usageOf(child))?.cpuUs ?? 0) - before;
-      rounds.push(us / (4 * PAGE_SAMPLES));
+      rounds.push(us / (2 * PAGE_SAMPLES));
     }
     const [usPerRecord, medianUs] = [Math.min(...rounds), median(rounds)];
     return {
