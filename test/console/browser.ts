@@ -2,6 +2,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
 
 const PROGRAM = process.env["SLUICE_CHROMIUM"] ?? "/usr/bin/chromium";
 
@@ -9,19 +10,44 @@ const PROGRAM = process.env["SLUICE_CHROMIUM"] ?? "/usr/bin/chromium";
 export const hasBrowser = existsSync(PROGRAM);
 if (!hasBrowser) console.log(`skipped: the console is tried with a browser, and there is none at ${PROGRAM}`);
 
-export function launchBrowser(): Promise<Browser> {
+function launchBrowser(): Promise<Browser> {
   // Chromium's sandbox does not work for root, as in a container.
   return chromium.launch({ executablePath: PROGRAM, chromiumSandbox: process.getuid?.() !== 0 });
 }
 
 /** A page, and what went wrong in it: violations of the policy, errors nobody caught, requests to other hosts. */
-export interface WatchedPage {
+interface WatchedPage {
   readonly page: Page;
   readonly problems: string[];
 }
 
-/** With a token the page is signed in. */
-export async function openPage(
+/** Opens a page; with a token it is signed in. */
+type OpenPage = (url: string, token?: string, options?: BrowserContextOptions) => Promise<Page>;
+
+/**
+ * The pages of the tests of a file, or of a `describe`, in one browser. They are closed after the test that opened them, which
+ * fails if something went wrong in one of them.
+ */
+export function pagesOfTests(): OpenPage {
+  let browser: Browser | undefined;
+  const opened: WatchedPage[] = [];
+  beforeAll(async () => {
+    if (hasBrowser) browser = await launchBrowser();
+  });
+  afterEach(async () => {
+    const problems = opened.flatMap((each) => each.problems);
+    for (const { page } of opened.splice(0)) await page.context().close();
+    expect(problems).toEqual([]);
+  });
+  afterAll(() => browser?.close());
+  return async (url, token, options) => {
+    const watched = await openPage(browser!, url, token, options);
+    opened.push(watched);
+    return watched.page;
+  };
+}
+
+async function openPage(
   browser: Browser,
   url: string,
   token: string | undefined,

@@ -1,17 +1,16 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "../support/until.js";
-import { hasBrowser, launchBrowser, openPage, sidewaysScroll, takePicture, type WatchedPage } from "./browser.js";
+import { hasBrowser, pagesOfTests, sidewaysScroll, takePicture } from "./browser.js";
 import { CONSOLE_TOKEN, type ConsoleAgent, HOSTILE, HUGE, startConsoleAgent } from "./console-agent.js";
 
 let agent: ConsoleAgent;
-let browser: Browser;
 let failedId: string;
-const opened: WatchedPage[] = [];
+const openPage = pagesOfTests();
 
 beforeAll(async () => {
   if (!hasBrowser) return;
-  [agent, browser] = await Promise.all([startConsoleAgent(), launchBrowser()]);
+  agent = await startConsoleAgent();
   await agent.sendLog(HOSTILE, { "user.mail": "alice@example.com", [HOSTILE]: HOSTILE, dump: HUGE });
   await agent.sendSpan("GET /cart");
   await until(async () => expect(await deadLetters()).toHaveLength(1));
@@ -19,24 +18,15 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await browser?.close();
   await agent?.stop();
-});
-
-afterEach(async () => {
-  const problems = opened.flatMap((each) => each.problems);
-  for (const { page } of opened.splice(0)) await page.context().close();
-  expect(problems).toEqual([]);
 });
 
 async function deadLetters() {
   return (await agent.api<{ entries: readonly { id: string }[] }>("/dead-letters")).entries;
 }
 
-async function open(path: string, options?: Parameters<typeof openPage>[3], token = CONSOLE_TOKEN): Promise<Page> {
-  const watched = await openPage(browser, `${agent.url}/${path}`, token || undefined, options);
-  opened.push(watched);
-  return watched.page;
+async function open(path: string, options?: Parameters<typeof openPage>[2], token = CONSOLE_TOKEN): Promise<Page> {
+  return openPage(`${agent.url}/${path}`, token || undefined, options);
 }
 
 const textOf = (page: Page) => page.locator("main").innerText();

@@ -1,32 +1,22 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { hasBrowser, launchBrowser, openPage, type WatchedPage } from "./browser.js";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { hasBrowser, pagesOfTests } from "./browser.js";
 import { CONSOLE_TOKEN, type ConsoleAgent, startConsoleAgent } from "./console-agent.js";
 
 let agent: ConsoleAgent;
-let browser: Browser;
-const opened: WatchedPage[] = [];
+const openPage = pagesOfTests();
 
 beforeAll(async () => {
   if (!hasBrowser) return;
-  [agent, browser] = await Promise.all([startConsoleAgent(), launchBrowser()]);
+  agent = await startConsoleAgent();
 });
 
 afterAll(async () => {
-  await browser?.close();
   await agent?.stop();
 });
 
-afterEach(async () => {
-  const problems = opened.flatMap((each) => each.problems);
-  for (const { page } of opened.splice(0)) await page.context().close();
-  expect(problems).toEqual([]);
-});
-
 async function open(path: string): Promise<Page> {
-  const watched = await openPage(browser, `${agent.url}/${path}`, CONSOLE_TOKEN);
-  opened.push(watched);
-  return watched.page;
+  return openPage(`${agent.url}/${path}`, CONSOLE_TOKEN);
 }
 
 /** Chromium without a window shows every page; the page is told that it is not. */

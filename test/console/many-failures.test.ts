@@ -1,11 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { freePort } from "../../src/runtime/testing/free-port.js";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
-import { hasBrowser, launchBrowser, openPage } from "./browser.js";
+import { hasBrowser, pagesOfTests } from "./browser.js";
 import { CONSOLE_TOKEN } from "./console-agent.js";
 import { fillWithDeadLetters } from "./many-failures.js";
 
@@ -18,7 +18,7 @@ const MAX_HEAP_BYTES = 20 * 1024 * 1024;
 
 describe.skipIf(!hasBrowser)("the console with very many dead letters", () => {
   let agent: AgentProcess;
-  let browser: Browser;
+  const openPage = pagesOfTests();
   let url: string;
   const folder = mkdtempSync(join(tmpdir(), "sluice-console-"));
 
@@ -42,17 +42,16 @@ service:
   telemetry: {metrics: {level: none}}
   pipelines: {logs: {receivers: [otlp], exporters: [otlp_http/bad]}}
 `;
-    [agent, browser] = await Promise.all([startAgentProcess({ yaml }), launchBrowser()]);
+    agent = await startAgentProcess({ yaml });
   }, 180_000);
   afterAll(async () => {
-    await browser?.close();
     agent?.child.kill("SIGTERM");
     await agent?.exited;
     rmSync(folder, { recursive: true, force: true });
   });
 
   it("shows the largest causes and offers the others, in a page that stays small", async () => {
-    const { page, problems } = await openPage(browser, `${url}/#/failures`, CONSOLE_TOKEN);
+    const page = await openPage(`${url}/#/failures`, CONSOLE_TOKEN);
     await page.getByRole("button", { name: "Show 50 more" }).waitFor();
     await page.getByText("of 150 smaller causes").waitFor();
     expect(await page.locator("tbody tr").count()).toBe(50);
@@ -68,11 +67,10 @@ service:
     await page.getByText("The first 1,000; filter to see others.").waitFor();
     expect(await page.getByRole("button", { name: "Load more" }).count()).toBe(0);
     expect(await keptHeap(page)).toBeLessThan(MAX_HEAP_BYTES);
-    expect(problems).toEqual([]);
   }, 120_000);
 
   it("looks through all of them for a text, by cause and one by one", async () => {
-    const { page, problems } = await openPage(browser, `${url}/#/failures`, CONSOLE_TOKEN);
+    const page = await openPage(`${url}/#/failures`, CONSOLE_TOKEN);
     await page.getByLabel("Text").fill("record 7 of cause 7");
     await page.getByRole("button", { name: "Filter" }).click();
     await page.locator("tbody tr").getByText("HTTP 4007").waitFor();
@@ -83,11 +81,10 @@ service:
     await page.getByLabel("Text").fill("is nowhere");
     await page.getByRole("button", { name: "Filter" }).click();
     await page.getByText("No dead letter matches.").waitFor();
-    expect(problems).toEqual([]);
   }, 120_000);
 
   it("does not offer to look into records to those who may not see them", async () => {
-    const { page } = await openPage(browser, `${url}/#/failures`, VIEWER_TOKEN);
+    const page = await openPage(`${url}/#/failures`, VIEWER_TOKEN);
     await page.locator('input[placeholder="needs the role reveal"]').first().waitFor();
     expect(await page.locator("input:disabled").count()).toBe(3);
     await page.goto(`${url}/#/failures?text=x`);

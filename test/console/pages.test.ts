@@ -1,14 +1,13 @@
-import type { Browser, Locator, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "../support/until.js";
-import { hasBrowser, launchBrowser, openPage, takePicture, type WatchedPage } from "./browser.js";
+import { hasBrowser, pagesOfTests, takePicture } from "./browser.js";
 import { CONSOLE_TOKEN, type ConsoleAgent, startConsoleAgent } from "./console-agent.js";
 
 /** What a page says of an agent in which something of everything has happened. */
 let agent: ConsoleAgent;
-let browser: Browser;
 let failedId: string;
-const opened: WatchedPage[] = [];
+const openPage = pagesOfTests();
 
 beforeAll(async () => {
   if (!hasBrowser) return;
@@ -17,7 +16,7 @@ beforeAll(async () => {
     exporters: `otlp_http/gone: {endpoint: "http://127.0.0.1:9", circuit_breaker: {failure_threshold: 1, reset_timeout: 1h}}`,
     pipelines: "logs/noise: {receivers: [otlp], processors: [filter/noise], exporters: [otlp_http/gone]}",
   };
-  [agent, browser] = await Promise.all([startConsoleAgent(more), launchBrowser()]);
+  agent = await startConsoleAgent(more);
   await agent.sendLog("an order of acme", { tenant: "acme" });
   await agent.sendLog("an order of other", { tenant: "other" });
   await until(async () => expect(await deadLetters()).toHaveLength(2));
@@ -28,14 +27,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await browser?.close();
   await agent?.stop();
-});
-
-afterEach(async () => {
-  const problems = opened.flatMap((each) => each.problems);
-  for (const { page } of opened.splice(0)) await page.context().close();
-  expect(problems).toEqual([]);
 });
 
 async function deadLetters() {
@@ -43,9 +35,7 @@ async function deadLetters() {
 }
 
 async function open(path: string): Promise<Page> {
-  const watched = await openPage(browser, `${agent.url}/${path}`, CONSOLE_TOKEN);
-  opened.push(watched);
-  return watched.page;
+  return openPage(`${agent.url}/${path}`, CONSOLE_TOKEN);
 }
 
 function post(path: string, body: object): Promise<Response> {

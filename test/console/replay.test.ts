@@ -1,21 +1,19 @@
-import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "../support/until.js";
-import { hasBrowser, launchBrowser, openPage, sidewaysScroll, takePicture } from "./browser.js";
+import { hasBrowser, pagesOfTests, sidewaysScroll, takePicture } from "./browser.js";
 import { CONSOLE_TOKEN, type ConsoleAgent, startConsoleAgent } from "./console-agent.js";
 
 let agent: ConsoleAgent;
-let browser: Browser;
+const openPage = pagesOfTests();
 
 beforeAll(async () => {
   if (!hasBrowser) return;
-  [agent, browser] = await Promise.all([startConsoleAgent(), launchBrowser()]);
+  agent = await startConsoleAgent();
   for (const body of ["first", "second"]) await agent.sendLog(`${body} of alice@example.com`);
   await until(async () => expect(await deadLetters()).toHaveLength(2));
 });
 
 afterAll(async () => {
-  await browser?.close();
   await agent?.stop();
 });
 
@@ -26,7 +24,7 @@ async function deadLetters() {
 describe.skipIf(!hasBrowser)("a payload in the console", () => {
   it("is masked until somebody says why it must be seen, which the audit keeps", async () => {
     const [{ id }] = (await deadLetters()) as [{ id: string }];
-    const { page, problems } = await openPage(browser, `${agent.url}/#/failures/${id}`, CONSOLE_TOKEN);
+    const page = await openPage(`${agent.url}/#/failures/${id}`, CONSOLE_TOKEN);
     const payload = page.locator(".payload");
     await payload.getByText("masked", { exact: true }).waitFor();
     await payload.getByText("body").waitFor();
@@ -39,13 +37,12 @@ describe.skipIf(!hasBrowser)("a payload in the console", () => {
     await payload.getByText("alice@example.com").waitFor();
     await page.getByRole("link", { name: "Audit" }).click();
     await page.getByRole("cell", { name: "the backend asks which customer" }).waitFor();
-    expect(problems).toEqual([]);
   });
 });
 
 describe.skipIf(!hasBrowser)("a replay in the console", () => {
   it("goes from the cause over a dry run to the backend", async () => {
-    const { page, problems } = await openPage(browser, `${agent.url}/#/failures`, CONSOLE_TOKEN);
+    const page = await openPage(`${agent.url}/#/failures`, CONSOLE_TOKEN);
     await page.getByRole("link", { name: "Replay…" }).click();
     const start = page.getByRole("button", { name: /Start replay/ });
     expect(await start.isDisabled()).toBe(true);
@@ -70,6 +67,5 @@ describe.skipIf(!hasBrowser)("a replay in the console", () => {
     await page.getByRole("cell", { name: "replay", exact: true }).first().waitFor();
     await page.setViewportSize({ width: 390, height: 844 });
     expect(await sidewaysScroll(page)).toBe(0);
-    expect(problems).toEqual([]);
   });
 });

@@ -1,30 +1,22 @@
-import type { Browser, Page } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "../support/until.js";
-import { hasBrowser, launchBrowser, openPage, sidewaysScroll, takePicture, type WatchedPage } from "./browser.js";
+import { hasBrowser, pagesOfTests, sidewaysScroll, takePicture } from "./browser.js";
 import { CONSOLE_TOKEN, type ConsoleAgent, HOSTILE, HUGE, startConsoleAgent } from "./console-agent.js";
 
 let agent: ConsoleAgent;
-let browser: Browser;
-const opened: WatchedPage[] = [];
+const openPage = pagesOfTests();
 
 beforeAll(async () => {
   if (!hasBrowser) return;
-  [agent, browser] = await Promise.all([startConsoleAgent(), launchBrowser()]);
+  agent = await startConsoleAgent();
   await agent.sendLog(HOSTILE, { "user.mail": "alice@example.com", dump: HUGE });
   for (let n = 0; n < 4; n++) await agent.sendLog(`order ${n} of bob@example.com`);
   await until(async () => expect(await deadLetters()).toHaveLength(5));
 });
 
 afterAll(async () => {
-  await browser?.close();
   await agent?.stop();
-});
-
-afterEach(async () => {
-  const problems = opened.flatMap((each) => each.problems);
-  for (const { page } of opened.splice(0)) await page.context().close();
-  expect(problems).toEqual([]);
 });
 
 interface ListedEntry {
@@ -36,10 +28,8 @@ async function deadLetters() {
   return (await agent.api<{ entries: readonly ListedEntry[] }>("/dead-letters?order=oldest")).entries;
 }
 
-async function open(path: string, options?: Parameters<typeof openPage>[3], token = CONSOLE_TOKEN): Promise<Page> {
-  const watched = await openPage(browser, `${agent.url}/${path}`, token || undefined, options);
-  opened.push(watched);
-  return watched.page;
+async function open(path: string, options?: Parameters<typeof openPage>[2], token = CONSOLE_TOKEN): Promise<Page> {
+  return openPage(`${agent.url}/${path}`, token || undefined, options);
 }
 
 /** The page at both widths, light and dark, and never wider than the window. */
