@@ -71,7 +71,7 @@ export const ROOMS = [
   {
     path: "src/runtime/kit/log-operators/",
     purpose: "log records from texts: entries, the operators that parse and change them, and their bytes",
-    imports: [...CONTRACT, "src/runtime/kit/", "src/runtime/ottl/functions/text/"],
+    imports: [...CONTRACT, "src/runtime/kit/", "src/runtime/ottl/functions/text/", "src/runtime/ottl/functions/time/"],
   },
   { path: "src/runtime/kit/match/", purpose: "patterns in linear time" },
   { path: "src/runtime/kit/shared/", purpose: "state that several agents share through Redis" },
@@ -113,7 +113,8 @@ export const ROOMS = [
   { path: "src/runtime/ottl/functions/", purpose: "editors and converters" },
   { path: "src/runtime/ottl/functions/metric/", purpose: "editors of whole metrics, histograms and summaries" },
   { path: "src/runtime/ottl/functions/xml/", purpose: "XML: reading, writing, XPath" },
-  { path: "src/runtime/ottl/functions/text/", purpose: "what they are made of: times, grok, user agents, formats" },
+  { path: "src/runtime/ottl/functions/text/", purpose: "what they are made of: grok, user agents, formats, encodings" },
+  { path: "src/runtime/ottl/functions/time/", purpose: "times read and written by a layout, in places and languages" },
   { path: "src/runtime/ottl/compile/", purpose: "conditions and statements, compiled and run on batches" },
   {
     path: "src/runtime/pipeline/",

@@ -346,8 +346,8 @@ export {
   type RecordSink,
 } from "./kit/log-operators/record-cutter.js";
 export { textEncoding } from "./kit/log-operators/text-encoding.js";
-export { parseLayout } from "./ottl/functions/text/time-layout.js";
-export { parseTime } from "./ottl/functions/text/time-parse.js";
+export { parseLayout } from "./ottl/functions/time/time-layout.js";
+export { parseTime } from "./ottl/functions/time/time-parse.js";
 
 // Jaeger: what its spans call things.
 

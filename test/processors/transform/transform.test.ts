@@ -104,12 +104,15 @@ describe("transform", () => {
     expect(records).toEqual([[], [{ key: "was", value: { stringValue: "yes" } }]]);
   });
 
-  it("takes a path without a context for what the rest of the list is about", () => {
-    const { batch } = run(
-      { trace_statements: ['set(attributes["a"], span.name)', 'set(attributes["b"], 1)'] },
-      batchFor("span"),
-    );
-    expect(evaluate('[attributes["a"], attributes["b"]]', "span", batch)).toEqual(["GET /health", 1n]);
+  it("refuses a path without a context in a list or group whose other paths name one", () => {
+    const flat = { trace_statements: ['set(span.attributes["a"], span.name)', 'set(attributes["b"], 1)'] };
+    expect(() => run(flat, batchFor("span"))).toThrow("which attributes is meant:");
+    const group = { log_statements: [{ conditions: ['cache["a"] == nil'], statements: ['set(log.body, "x")'] }] };
+    expect(() => run(group, BATCH)).toThrow("which cache is meant");
+    const lambda = {
+      log_statements: ['set(log.attributes["n"], Len(Filter(log.attributes, (key, _) => key != "x")))'],
+    };
+    expect(() => run(lambda, BATCH)).not.toThrow();
   });
 
   it("executes statements that no context fits together each in its own", () => {

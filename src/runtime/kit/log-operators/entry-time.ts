@@ -1,5 +1,5 @@
-import { type LayoutPart, parseGoLayout, parseLayout } from "../../ottl/functions/text/time-layout.js";
-import { parseTime } from "../../ottl/functions/text/time-parse.js";
+import { type LayoutPart, parseGoLayout, parseLayout } from "../../ottl/functions/time/time-layout.js";
+import { parseTime } from "../../ottl/functions/time/time-parse.js";
 import { LOG_TIME_TAG } from "../../telemetry/bytes/tags.js";
 import type { WireWriter } from "../../telemetry/bytes/writer.js";
 import { IsoTime } from "./iso-time.js";

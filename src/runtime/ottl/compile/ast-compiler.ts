@@ -238,7 +238,7 @@ export class AstCompiler implements Compiler {
       node.kind === "literal" && (typeof node.value === "string" || typeof node.value === "bigint")
         ? node.value
         : undefined;
-    if (node.kind === "literal" && literal === undefined)
+    if (node.kind === "literal" && literal === undefined && typeof node.value !== "number")
       throw nodeError(node, "is no key: use a string or an integer");
     return { literal, get: this.value(node) };
   }

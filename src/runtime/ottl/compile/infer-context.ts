@@ -1,6 +1,6 @@
 import { alternatives } from "../../contract/schema/suggest.js";
 import type { Signal } from "../../telemetry/bytes/signal.js";
-import { type ContextName, RECORD_CONTEXTS, SIGNAL_CONTEXTS } from "../paths/context.js";
+import { CONTEXTS, type ContextName, RECORD_CONTEXTS, SIGNAL_CONTEXTS } from "../paths/context.js";
 import { type Token, tokenize } from "../syntax/lexer.js";
 import { KEYWORDS } from "../syntax/parser.js";
 import { isOttlSyntaxError, OttlSyntaxError } from "../values/error.js";
@@ -37,6 +37,10 @@ export function compileInferred(
   const all = SIGNAL_CONTEXTS[signal];
   const hints = texts.map((text) => innermostContextIndex(text, all));
   const innermost = Math.max(0, ...hints);
+  if (innermost > 0 || hints.includes(0)) {
+    const failure = ambiguousPathFailure(statements, conditions, all.slice(0, innermost + 1));
+    if (failure !== undefined) return failure;
+  }
   const contexts = innermost === all.indexOf("exemplar") ? all : all.filter((context) => context !== "exemplar");
   const candidates = [...contexts.slice(innermost), ...contexts.slice(0, innermost).reverse()];
   const results = candidates.map((context) => compileIn(context, statements, conditions));
@@ -82,14 +86,27 @@ function ambiguousPathFailure(
   return undefined;
 }
 
+/** The first path that begins with no context. */
 function firstPath(text: string): Token | undefined {
-  const tokens = tokenize(text);
+  const tokens = tokenizeOrNothing(text);
   const parameters = lambdaParameters(tokens);
   return tokens.find(({ kind, text: word }, i) => {
-    if (parameters.has(word)) return false;
+    if (parameters.has(word) || tokens[i - 1]?.text === ".") return false;
     const follows = tokens[i + 1]?.text;
+    if (follows === "." && PREFIXES.has(word)) return false;
     return kind === "word" && /^[a-z]/.test(word) && !KEYWORDS.has(word) && follows !== "(" && follows !== "=";
   });
+}
+
+const PREFIXES: ReadonlySet<string> = new Set([...CONTEXTS, "instrumentation_scope", "otelcol"]);
+
+/** No tokens for what is not the language: compiling it tells why. */
+function tokenizeOrNothing(text: string): readonly Token[] {
+  try {
+    return tokenize(text);
+  } catch {
+    return [];
+  }
 }
 
 /** The names between the brackets in front of each arrow. */
@@ -134,17 +151,13 @@ function compileAll<T>(
 
 /** Index of the innermost context whose name stands in front of a dot in the text; -1 when there is none. */
 function innermostContextIndex(text: string, contexts: readonly ContextName[]): number {
-  try {
-    const tokens = tokenize(text);
-    const named = tokens.map(({ kind, text: name }, i) => {
-      const prefix = kind === "word" && tokens[i + 1]?.text === "." && tokens[i - 1]?.text !== ".";
-      if (!prefix) return -1;
-      return contexts.indexOf((name === "instrumentation_scope" ? "scope" : name) as ContextName);
-    });
-    return Math.max(-1, ...named);
-  } catch {
-    return -1;
-  }
+  const tokens = tokenizeOrNothing(text);
+  const named = tokens.map(({ kind, text: name }, i) => {
+    const prefix = kind === "word" && tokens[i + 1]?.text === "." && tokens[i - 1]?.text !== ".";
+    if (!prefix) return -1;
+    return contexts.indexOf((name === "instrumentation_scope" ? "scope" : name) as ContextName);
+  });
+  return Math.max(-1, ...named);
 }
 
 /** The context of a signal with this name, in any case; undefined when there is none. */

@@ -82,16 +82,20 @@ export const COLLECTION_CONVERTERS: readonly FunctionSpec[] = [
   },
   {
     name: "Sort",
-    parameters: parameters("target: list", "order?: STRING"),
+    parameters: parameters("target: any", "order?: STRING"),
     returns: "list",
     summary:
       'The items of a list in order, "asc" or "desc": numbers as numbers, everything mixed as text. A list with maps, lists or bytes in it stays as it is.',
     example: 'Sort(attributes["tags"], "desc")',
     compile(args) {
-      const target = args.list("target");
+      const target = args.any("target");
       const order = args.literalText("order", "asc");
       if (order !== "asc" && order !== "desc") args.reject("order", 'the order is "asc" or "desc"');
-      return (ctx) => sortValues(target(ctx), order === "desc");
+      return (ctx) => {
+        const list = target(ctx);
+        if (!Array.isArray(list)) throw new OttlError(`Sort: expected list, got ${typeName(list)}`);
+        return sortValues(list, order === "desc");
+      };
     },
   },
   {

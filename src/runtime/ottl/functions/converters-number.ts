@@ -132,7 +132,10 @@ export const NUMBER_CONVERTERS: readonly FunctionSpec[] = [
     compile(args) {
       const target = args.any("target");
       const mapping = args.any("mapping");
-      if (!args.isMapLiteral("mapping")) args.reject("mapping", 'the mapping must be written out: {"error": [...]}');
+      if (!args.isMapLiteral("mapping"))
+        return () => {
+          throw new OttlError('ParseSeverity: the mapping must be written out: {"error": [...]}');
+        };
       let compiled: ReturnType<typeof severityMapping> | undefined;
       return (ctx) => {
         compiled ??= severityMapping(mapping(ctx) as OttlMap);

@@ -5,11 +5,11 @@ import { isOttlError, OttlError } from "../values/error.js";
 import { joinTexts } from "../values/limits.js";
 import type { OttlMap, OttlValue } from "../values/value.js";
 import { type CallArguments, type FunctionSpec, parameters } from "./function-spec.js";
-import { grokPattern } from "./text/grok.js";
+import { grokPattern, parseDefinition } from "./text/grok.js";
 import { parseCef, parseClf, parseElf, parseLeef } from "./text/log-formats.js";
 import { parseCsvRow, parseJson, parseKeyValue } from "./text/parse-text.js";
 import { parseUrl } from "./text/parse-url.js";
-import { compilePattern, PATTERN_CACHE_LIMITS } from "./text/pattern.js";
+import { PATTERN_CACHE_LIMITS } from "./text/pattern.js";
 import { parseUserAgent } from "./text/user-agent.js";
 
 /** Converters that take text apart. */
@@ -17,11 +17,10 @@ import { parseUserAgent } from "./text/user-agent.js";
 function extractPatterns(args: CallArguments) {
   const target = args.text("target");
   const pattern = args.pattern("pattern");
-  const literal = args.constant("pattern");
-  if (typeof literal === "string" && compilePattern(literal).groupNames.length === 0) args.reject("pattern", NO_GROUP);
   return (ctx: Parameters<typeof target>[0]): OttlValue => {
     const compiled = pattern(ctx);
-    if (compiled.groupNames.length === 0) throw new OttlError(NO_GROUP);
+    if (compiled.groupNames.length === 0)
+      throw new OttlError("the pattern has no named group, such as (?P<user>\\\\w+)");
     const groups = compiled.groupList(target(ctx));
     const map: OttlMap = new Map();
     if (groups !== undefined) for (const [i, name] of compiled.groupNames.entries()) map.set(name, groups[i] ?? "");
@@ -29,7 +28,16 @@ function extractPatterns(args: CallArguments) {
   };
 }
 
-const NO_GROUP = "the pattern has no named group, such as (?P<user>\\\\w+)";
+function grokDefinitions(args: CallArguments): readonly string[] {
+  const definitions = args.literalTexts("pattern_definitions");
+  try {
+    definitions.forEach(parseDefinition);
+    return definitions;
+  } catch (error) {
+    if (isOttlError(error)) args.reject("pattern_definitions", error.message);
+    throw error;
+  }
+}
 
 function singleCharacter(args: CallArguments, name: string, otherwise: string): string {
   const text = args.literalText(name, otherwise);
@@ -203,7 +211,7 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
     compile(args) {
       const target = args.text("target");
       const namedOnly = args.literalBool("named_captures_only", false);
-      const definitions = args.literalTexts("pattern_definitions");
+      const definitions = grokDefinitions(args);
       if (typeof args.constant("pattern") !== "string") {
         const pattern = args.text("pattern");
         const compiled = new NameCache((text) => grokPattern(text, namedOnly, definitions), PATTERN_CACHE_LIMITS);

@@ -1,10 +1,11 @@
 import { isOttlError, OttlError } from "../values/error.js";
 import { OttlDuration, OttlTime, type OttlValue } from "../values/value.js";
 import { type CallArguments, type FunctionSpec, parameters } from "./function-spec.js";
-import { type Calendar, calendarOf, formatTime } from "./text/time-format.js";
-import { type LayoutPart, parseLayout } from "./text/time-layout.js";
-import { type TimeNames, timeNames } from "./text/time-names.js";
-import { parseTime, zoneAt } from "./text/time-parse.js";
+import { type Calendar, calendarOf, formatTime } from "./time/time-format.js";
+import { type LayoutPart, parseLayout } from "./time/time-layout.js";
+import { type TimeNames, timeNames } from "./time/time-names.js";
+import { parseTime } from "./time/time-parse.js";
+import { zoneAt } from "./time/time-zones.js";
 
 /** Converters of times and durations. */
 
@@ -33,7 +34,12 @@ function durationConverter(name: string, nanos: bigint, isInteger: boolean): Fun
     example: `${name}(Duration("1h"))`,
     compile(args) {
       const duration = args.duration("duration");
-      return (ctx) => (isInteger ? duration(ctx).nanos / nanos : Number(duration(ctx).nanos) / Number(nanos));
+      if (isInteger) return (ctx) => duration(ctx).nanos / nanos;
+      // Wholes and the rest are added, so that the last digit is that of Go.
+      return (ctx) => {
+        const { nanos: value } = duration(ctx);
+        return Number(value / nanos) + Number(value % nanos) / Number(nanos);
+      };
     },
   };
 }
@@ -58,8 +64,10 @@ function floorDivide(a: bigint, b: bigint): bigint {
 }
 
 function layoutArgument(args: CallArguments, name: string): LayoutPart[] {
+  const format = args.literalText(name);
+  if (format === "") args.reject(name, "the format is empty");
   try {
-    return parseLayout(args.literalText(name));
+    return parseLayout(format);
   } catch (error) {
     if (isOttlError(error)) args.reject(name, error.message);
     throw error;

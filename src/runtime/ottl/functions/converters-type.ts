@@ -3,7 +3,7 @@ import { rawMessages, readField } from "../paths/field-access.js";
 import type { RecordContext } from "../paths/record-context.js";
 import { lengthOf, toBool, toBytes, toDouble, toInt, toText } from "../values/conversions.js";
 import { isOttlError, OttlError } from "../values/error.js";
-import { OttlDuration, OttlId, type OttlMap, OttlMessages, type OttlValue } from "../values/value.js";
+import { OttlDuration, OttlId, type OttlMap, OttlMessages, OttlProfileId, type OttlValue } from "../values/value.js";
 import { readOttlMap } from "../values/wire-value.js";
 import { type FunctionSpec, parameters } from "./function-spec.js";
 
@@ -35,6 +35,13 @@ function typeTest(name: string, what: string, test: (value: OttlValue) => boolea
   return valueConverter(name, "bool", `Whether the value is ${what}.`, `${name}(attributes["key"])`, test);
 }
 
+/** The same where a literal of another type is refused: nobody means to ask. */
+function strictTypeTest(name: string, what: string, test: (value: OttlValue) => boolean): FunctionSpec {
+  return triedOnLiterals(typeTest(name, what, test), (literal) => {
+    if (!test(literal)) throw new OttlError(`this is never ${what}`);
+  });
+}
+
 /** A conversion that may fail: of a literal it is tried at once. */
 function conversion(
   name: string,
@@ -43,7 +50,11 @@ function conversion(
   example: string,
   convert: (value: OttlValue) => OttlValue,
 ): FunctionSpec {
-  const spec = valueConverter(name, returns, summary, example, convert);
+  return triedOnLiterals(valueConverter(name, returns, summary, example, convert), convert);
+}
+
+/** Refuses a literal that the function throws for; of a map or list that is written out only the type counts. */
+function triedOnLiterals(spec: FunctionSpec, attempt: (literal: OttlValue) => unknown): FunctionSpec {
   return {
     ...spec,
     compile(args) {
@@ -53,7 +64,7 @@ function conversion(
           ? []
           : args.constant("target");
       try {
-        if (literal !== undefined) convert(literal);
+        if (literal !== undefined) attempt(literal);
       } catch (error) {
         if (isOttlError(error)) args.reject("target", error.message);
         throw error;
@@ -71,23 +82,20 @@ function wholeNumber(value: OttlValue): bigint | null {
 
 function isEmpty(value: OttlValue): boolean {
   if (value === null || value === "" || value === 0n || value === 0 || value === false) return true;
-  if (value instanceof Uint8Array) return value.length === 0 || (isId(value) && value.every((byte) => byte === 0));
+  if (value instanceof Uint8Array)
+    return value.length === 0 || (value instanceof OttlId && value.every((byte) => byte === 0));
   if (Array.isArray(value)) return value.length === 0;
   if (value instanceof Map) return value.size === 0;
   if (value instanceof OttlMessages) return value.items.length === 0;
   return value instanceof OttlDuration && value.nanos === 0n;
 }
 
-function isId({ length }: Uint8Array): boolean {
-  return length === 8 || length === 16;
-}
-
 export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
   valueConverter(
     "String",
     "string",
-    "The value as text: bytes in hex, maps and lists as JSON. Nil stays nil.",
-    "String(span_id)",
+    "The value as text: bytes in hex, ids as lists of numbers, maps and lists as JSON. Nil stays nil.",
+    'String(attributes["bytes"])',
     (value) => toText(value),
   ),
   conversion(
@@ -111,22 +119,25 @@ export const TYPE_CONVERTERS: readonly FunctionSpec[] = [
     'Bool("true")',
     toBool,
   ),
-  valueConverter("Hex", "string", "The bytes of the value in hex; of a number its 8 bytes.", 'Hex("abc")', (value) =>
+  conversion("Hex", "string", "The bytes of the value in hex; of a number its 8 bytes.", 'Hex("abc")', (value) =>
     Buffer.from(toBytes(value) ?? []).toString("hex"),
   ),
   valueConverter("Len", "int", "How many entries a map has, items a list, or bytes a text.", "Len(body)", (value) =>
     BigInt(lengthOf(value)),
   ),
-  valueConverter("Log", "double", "The natural logarithm of a number.", 'Log(attributes["duration_ms"])', (value) => {
-    const number = toDouble(value);
-    if (number === null || !(number > 0)) throw new OttlError(`Log needs a number above 0, got ${number ?? "nil"}`);
-    return Math.log(number);
-  }),
-  typeTest("IsString", "a string", (value) => typeof value === "string"),
-  typeTest("IsInt", "an integer", (value) => typeof value === "bigint"),
-  typeTest("IsDouble", "a double", (value) => typeof value === "number"),
-  typeTest("IsBool", "a bool", (value) => typeof value === "boolean"),
-  typeTest("IsMap", "a map", (value) => value instanceof Map),
+  triedOnLiterals(
+    valueConverter("Log", "double", "The natural logarithm of a number.", 'Log(attributes["duration_ms"])', (value) => {
+      const number = toDouble(value);
+      if (number === null || !(number > 0)) throw new OttlError(`Log needs a number above 0, got ${number ?? "nil"}`);
+      return Math.log(number);
+    }),
+    toDouble,
+  ),
+  strictTypeTest("IsString", "a string", (value) => typeof value === "string"),
+  strictTypeTest("IsInt", "an integer", (value) => typeof value === "bigint"),
+  strictTypeTest("IsDouble", "a double", (value) => typeof value === "number"),
+  strictTypeTest("IsBool", "a bool", (value) => typeof value === "boolean"),
+  strictTypeTest("IsMap", "a map", (value) => value instanceof Map),
   typeTest("IsList", "a list", (value) => Array.isArray(value) || value instanceof OttlMessages),
   typeTest("IsEmpty", "nil, zero, false, or without content", isEmpty),
   {
@@ -209,10 +220,12 @@ function idConverter(name: string, size: number): FunctionSpec {
   return {
     name,
     parameters: parameters("target|bytes: any"),
-    returns: "bytes",
+    returns: "id",
     summary: `An id of ${size} bytes from as many bytes or from ${size * 2} hex digits.`,
     example: `${name}(0x${"00".repeat(size)})`,
     compile(args) {
+      if (args.isMapLiteral("target") || args.isListLiteral("target"))
+        return args.reject("target", `${name} needs ${size} bytes or ${size * 2} hex digits`);
       const constant = args.constant("target");
       if (constant !== undefined) {
         const id = parseId(name, size, constant);
@@ -232,10 +245,11 @@ function idConverter(name: string, size: number): FunctionSpec {
 /** Text, bytes and numbers are bytes: the id itself, or its hex digits. */
 function parseId(name: string, size: number, value: OttlValue): Uint8Array | string {
   const bytes = Buffer.from(toBytes(value) ?? []);
-  if (bytes.length === size) return new OttlId(bytes);
+  const Id = name === "ProfileID" ? OttlProfileId : OttlId;
+  if (bytes.length === size) return new Id(bytes);
   if (bytes.length !== size * 2)
     return `${name} needs ${size} bytes or ${size * 2} hex digits, got ${bytes.length} bytes`;
   const digits = bytes.toString("latin1");
   if (!/^[0-9a-fA-F]*$/.test(digits)) return `${name} needs ${size * 2} hex digits, got ${JSON.stringify(digits)}`;
-  return new OttlId(Buffer.from(digits, "hex"));
+  return new Id(Buffer.from(digits, "hex"));
 }

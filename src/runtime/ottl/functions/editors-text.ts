@@ -39,14 +39,21 @@ function globReplacer(args: CallArguments): Replace {
   const glob: (ctx: RecordContext) => Pattern = args.pattern("pattern");
   const replacement = args.text("replacement");
   const finish = replacementConverter(args);
-  return (ctx, text) => (glob(ctx).test(text) ? finish(ctx, replacement(ctx)) : text);
+  return (ctx, text) => {
+    const replaced = replacement(ctx);
+    return glob(ctx).test(text) ? finish(ctx, replaced) : text;
+  };
 }
 
 function replaceOne(args: CallArguments, replace: Replace) {
   const target = args.path("target");
+  const replacement = args.text("replacement");
   return (ctx: RecordContext): OttlValue => {
     const text = target.get(ctx);
-    if (typeof text !== "string") return null;
+    if (typeof text !== "string") {
+      if (text !== null) replacement(ctx); // what can never be a replacement fails, whatever it would replace
+      return null;
+    }
     const replaced = replace(ctx, text);
     if (replaced !== text) target.set(ctx, replaced);
     return null;

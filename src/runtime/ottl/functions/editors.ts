@@ -101,7 +101,7 @@ function zeroOf(value: OttlValue): OttlValue {
       return false;
   }
   if (value === null) return null;
-  if (value instanceof Uint8Array) return new Uint8Array(value instanceof OttlId ? value.length : 0);
+  if (value instanceof Uint8Array) return value instanceof OttlId ? new OttlId(value.length) : new Uint8Array(0);
   if (value instanceof OttlTime) return new OttlTime(0n);
   if (value instanceof OttlDuration) return new OttlDuration(0n);
   if (value instanceof OttlMessages) return new OttlMessages(value.kind, []);

@@ -3,7 +3,7 @@ import type { Field } from "../../telemetry/bytes/messages.js";
 import { after, LENGTH_DELIMITED, skip, varint } from "../../telemetry/bytes/wire.js";
 import { WireWriter } from "../../telemetry/bytes/writer.js";
 import { OttlError } from "../values/error.js";
-import { OttlId, OttlMessages, OttlTime, type OttlValue, sameValue, typeName } from "../values/value.js";
+import { OttlId, OttlMessages, OttlProfileId, OttlTime, type OttlValue, sameValue, typeName } from "../values/value.js";
 import { type EditableMessage, encodedField } from "./editable-message.js";
 import type { PathAccess, SelectMessage } from "./path-access.js";
 
@@ -79,6 +79,11 @@ function integerCodec(cut: (value: bigint) => bigint): FieldCodec {
 }
 
 export const UINT32_FIELD = integerCodec((value) => BigInt.asUintN(32, value));
+/** The flags of a span: what does not fit is an error. */
+export const STRICT_UINT32_FIELD = integerCodec((value) => {
+  if (value < 0n || value > 0xffff_ffffn) throw new OttlError(`${value} does not fit in 32 bits without a sign`);
+  return value;
+});
 export const INT32_FIELD = integerCodec((value) => BigInt.asIntN(32, value));
 export const UINT64_FIELD = integerCodec((value) => BigInt.asUintN(64, value));
 export const INT64_FIELD = integerCodec((value) => BigInt.asIntN(64, value));
@@ -95,10 +100,11 @@ export const TIME_FIELD: FieldCodec = {
 /** An id as bytes; one that is not there is all zeros. */
 export function idBytesField(size: number): FieldCodec {
   return {
-    type: "bytes",
+    type: "id",
     read: (raw) => (raw instanceof Uint8Array && raw.length === size ? new OttlId(raw) : new OttlId(size)),
     write: (value) => {
-      if (!(value instanceof Uint8Array) || value.length !== size) throw typeMismatch(`an id of ${size} bytes`, value);
+      if (!(value instanceof OttlId) || value.length !== size || value instanceof OttlProfileId)
+        throw typeMismatch(`an id of ${size} bytes, such as ${size === 16 ? "TraceID" : "SpanID"}(0x...)`, value);
       return unlessZero(value);
     },
   };

@@ -37,7 +37,7 @@ export const SPAN_PATHS: PathTable = {
     dropped_attributes_count: ["droppedAttributesCount", "uint32"],
     dropped_events_count: ["droppedEventsCount", "uint32"],
     dropped_links_count: ["droppedLinksCount", "uint32"],
-    flags: ["flags", "uint32"],
+    flags: ["flags", "strictUint32"],
   }),
   "kind.string": pathWithoutKeys("string", kindAccess(SPAN_KIND_NAMES)),
   "kind.deprecated_string": pathWithoutKeys("string", kindAccess(SPAN_KIND_SYMBOLS)),

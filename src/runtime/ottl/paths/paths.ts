@@ -1,7 +1,7 @@
 import { encodedKey } from "../../telemetry/views/attributes.js";
 import { OttlError } from "../values/error.js";
-import { checkSize } from "../values/limits.js";
 import { isMap, type OttlMap, type OttlValue, typeName } from "../values/value.js";
+import { checkStorable } from "../values/wire-value.js";
 import type { ContextName } from "./context.js";
 import { getAtKeys, mapKey, setAtKeys } from "./indexing.js";
 import type { PathAccess, PathKey, SelectMessage } from "./path-access.js";
@@ -67,7 +67,7 @@ const RESOURCE_AND_SCOPE_PATHS: Readonly<Record<string, PathTable>> = {
 /** Messages around a context's own, by the name that leads to them. */
 const SURROUNDING_PATHS: Readonly<Record<ContextName, Readonly<Record<string, PathTable>>>> = {
   resource: {},
-  scope: { resource: RESOURCE_PATHS, instrumentation_scope: SCOPE_PATHS },
+  scope: { resource: RESOURCE_PATHS },
   log: RESOURCE_AND_SCOPE_PATHS,
   span: RESOURCE_AND_SCOPE_PATHS,
   spanevent: { ...RESOURCE_AND_SCOPE_PATHS, span: spanPaths },
@@ -146,7 +146,7 @@ function cacheAccess(keys: readonly PathKey[]): PathAccess {
     return {
       get: (ctx) => ctx.cache,
       set: (ctx, value) => {
-        checkSize(value);
+        checkStorable(value);
         ctx.cache = mapOrEmpty(value);
       },
     };
@@ -154,7 +154,7 @@ function cacheAccess(keys: readonly PathKey[]): PathAccess {
   return {
     get: (ctx) => getAtKeys(ctx.cache, keys, ctx),
     set: (ctx: RecordContext, value: OttlValue) => {
-      checkSize(value);
+      checkStorable(value);
       ctx.cache = setAtKeys(ctx.cache, keys, 0, ctx, value) as OttlMap;
     },
   };

@@ -1,11 +1,11 @@
-import { isMap, isNil, OttlDuration, OttlMessages, OttlTime, type OttlValue, sameValue } from "./value.js";
+import { isMap, isNil, OttlDuration, OttlId, OttlMessages, OttlTime, type OttlValue, sameValue } from "./value.js";
 
 export type Comparison = "==" | "!=" | "<" | "<=" | ">" | ">=";
 
 /**
  * Compares as the Collector does: values of different types are unequal and in no order, an integer and a double are
- * compared as doubles, nil equals only nil and bytes without a byte, false is less than true, and maps and lists know
- * only equality.
+ * compared as doubles, nil equals only nil and bytes without a byte, false is less than true, and maps, lists and ids
+ * know only equality.
  */
 export function compare(a: OttlValue, b: OttlValue, op: Comparison): boolean {
   if (a === null || b === null) return isNil(a) && isNil(b) ? op !== "!=" && op !== "<" && op !== ">" : op === "!=";
@@ -25,6 +25,7 @@ export function compare(a: OttlValue, b: OttlValue, op: Comparison): boolean {
 }
 
 function compareObjects(a: OttlValue, b: OttlValue, op: Comparison): boolean {
+  if (a instanceof OttlId || b instanceof OttlId) return sameValue(a, b) ? op === "==" : op === "!=";
   if (a instanceof Uint8Array) return b instanceof Uint8Array ? compareBytes(a, b, op) : op === "!=";
   if (a instanceof OttlTime) return b instanceof OttlTime ? orderedNanos(a.nanos, b.nanos, op) : op === "!=";
   if (a instanceof OttlDuration) return b instanceof OttlDuration ? orderedNanos(a.nanos, b.nanos, op) : op === "!=";

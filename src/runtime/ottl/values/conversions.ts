@@ -1,15 +1,15 @@
 import { compareText } from "./compare.js";
 import { OttlError } from "./error.js";
 import { joinTexts } from "./limits.js";
-import { OttlDuration, OttlMessages, OttlTime, type OttlValue, typeName } from "./value.js";
+import { OttlDuration, OttlId, OttlMessages, OttlTime, type OttlValue, typeName } from "./value.js";
 
 /** From any value to text and numbers, for the functions that take any. Nil stays nil. */
 
-/** Bytes in hex, maps and lists as JSON, everything else as it is written. */
+/** Bytes in hex, ids as lists of numbers, maps and lists as JSON, everything else as it is written. */
 export function toText(value: OttlValue): string | null {
   if (typeof value === "string") return value;
   if (value === null) return null;
-  if (value instanceof Uint8Array) return Buffer.from(value).toString("hex");
+  if (value instanceof Uint8Array && !(value instanceof OttlId)) return Buffer.from(value).toString("hex");
   return toJson(value);
 }
 
@@ -67,6 +67,7 @@ function toJson(value: OttlValue, style: JsonStyle = JSON_OF_GO): string {
       return Number.isFinite(value) ? style.double(value) : style.notFinite(value);
   }
   if (value === null) return "null";
+  if (value instanceof OttlId) return `[${value.join(",")}]`;
   if (value instanceof Uint8Array) return quoteJson(Buffer.from(value).toString("base64"));
   if (Array.isArray(value)) {
     const items = value.map((item) => toJson(item, style));
@@ -204,6 +205,7 @@ export function toBool(value: OttlValue): boolean | null {
 /** The value as bytes: numbers take 8 bytes, most significant first. */
 export function toBytes(value: OttlValue): Uint8Array | null {
   if (value === null) return null;
+  if (value instanceof OttlId) throw new OttlError("an id cannot become bytes");
   if (value instanceof Uint8Array) return value;
   if (typeof value === "string") return Buffer.from(value);
   if (typeof value === "boolean") return Uint8Array.of(value ? 1 : 0);
@@ -218,7 +220,7 @@ export function toBytes(value: OttlValue): Uint8Array | null {
 export function lengthOf(value: OttlValue): number {
   if (typeof value === "string") return Buffer.byteLength(value);
   if (value instanceof Map) return value.size;
-  if (Array.isArray(value) || value instanceof Uint8Array) return value.length;
+  if (Array.isArray(value) || (value instanceof Uint8Array && !(value instanceof OttlId))) return value.length;
   if (value instanceof OttlMessages) return value.items.length;
   throw new OttlError(`${typeName(value)} has no length`);
 }

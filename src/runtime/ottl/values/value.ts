@@ -46,8 +46,14 @@ export class OttlDuration {
   }
 }
 
-/** The id of a trace, span or profile: bytes that are written in hex. */
+/**
+ * The id of a trace or span. It equals only the same id, is in no order with anything, and cannot be stored as a value: who
+ * wants its text takes the path `trace_id.string`, or `Format`.
+ */
 export class OttlId extends Uint8Array {}
+
+/** The id of a profile: as long as that of a trace, but another thing. */
+export class OttlProfileId extends OttlId {}
 
 /** Messages that are only passed around, such as a span's events: each one as its wire bytes. */
 export class OttlMessages {
@@ -73,6 +79,7 @@ export function typeName(value: OttlValue): string {
       return "double";
   }
   if (value === null) return "nil";
+  if (value instanceof OttlId) return "id";
   if (value instanceof Uint8Array) return "bytes";
   if (value instanceof OttlTime) return "time";
   if (value instanceof OttlDuration) return "duration";
@@ -93,7 +100,7 @@ export function isMap(value: OttlValue): value is OttlMap {
 export function sameValue(a: OttlValue, b: OttlValue): boolean {
   if (Object.is(a, b)) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
-  if (a instanceof Uint8Array) return b instanceof Uint8Array && Buffer.compare(a, b) === 0;
+  if (a instanceof Uint8Array) return b instanceof Uint8Array && sameKindOfBytes(a, b) && Buffer.compare(a, b) === 0;
   if (Array.isArray(a)) return Array.isArray(b) && sameLists(a, b);
   if (a instanceof Map) return b instanceof Map && sameMaps(a, b);
   if (a instanceof OttlTime) return b instanceof OttlTime && a.nanos === b.nanos;
@@ -104,6 +111,11 @@ export function sameValue(a: OttlValue, b: OttlValue): boolean {
     a.items.length === b.items.length &&
     a.items.every((item, i) => Buffer.compare(item, b.items[i]!) === 0)
   );
+}
+
+/** Ids are not the bytes that they are made of, nor ids of another kind. */
+function sameKindOfBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a instanceof OttlId || b instanceof OttlId ? a.constructor === b.constructor : true;
 }
 
 function sameLists(a: readonly OttlValue[], b: readonly OttlValue[]): boolean {

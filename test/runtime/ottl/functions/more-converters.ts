@@ -59,7 +59,7 @@ export const MORE_CONVERTERS: readonly (readonly [expression: string, value: unk
   ['ParseSeverity(7, {"warn": [{"range": {"min": 5, "max": 7}}]})', "warn"],
   ['ToKeyValueString({"b": 1, "a": "x=y"}, sort_output = true)', 'a="x=y" b=1'],
   ['ToKeyValueString({"a": "q\\"q", "c": [1, "<"]}, ":", ",")', 'a:q\\"q,c:"[1,\\"<\\"]"'],
-  ['String(ProfileID("0102030405060708090a0b0c0d0e0f10"))', "0102030405060708090a0b0c0d0e0f10"],
+  ['String(ProfileID("0102030405060708090a0b0c0d0e0f10"))', "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16]"],
   ['Murmur3Hash("Hello World")', "ce837619"],
   ['Murmur3Hash("abc")', "fa93ddb3"],
   ['Murmur3Hash128("Hello World")', "dbc2a0c1ab26631a27b4c09fcf1fe683"],
@@ -222,9 +222,29 @@ export const MORE_CONVERTERS: readonly (readonly [expression: string, value: unk
   ],
 ];
 
+/** Times in places, with their letters, also long ago. */
+export const PLACES: readonly (readonly [expression: string, value: unknown])[] = [
+  ['FormatTime(Time("2024-01-05", "%Y-%m-%d", "America/New_York"), "%Z %z")', "EST -0500"],
+  ['FormatTime(Time("2024-07-05", "%Y-%m-%d", "Europe/Berlin"), "%Z")', "CEST"],
+  ['FormatTime(Time("2024-07-05", "%Y-%m-%d", "America/Sao_Paulo"), "%Z")', "-03"],
+  [
+    'FormatTime(Time("0001-01-01", "%Y-%m-%d", "America/New_York"), "%Y-%m-%d %H:%M:%S %z")',
+    "0001-01-01 00:00:00 -0456",
+  ],
+  ['Year(Time("0000-01-01", "%Y-%m-%d", "Europe/Berlin"))', 0n],
+  ['Hours(Duration("1h40m"))', 1.6666666666666665],
+];
+
 /** Expressions that fail on the record. */
 export const MORE_FAILURES: readonly (readonly [expression: string, reason: RegExp])[] = [
   ['Int(attributes["text"])', /is no integer/],
+  ["Hex(trace_id)", /an id cannot become bytes/],
+  ["Len(span_id)", /id has no length/],
+  ['Base64Encode("a", "base-64")', /the variant is one of/],
+  ['ExtractPatterns(body["message"], "[a-z]+")', /no named group/],
+  ['ParseSeverity("x", attributes["map"])', /written out/],
+  ['Sort("text")', /expected list, got string/],
+  ["attributes[0.5]", /indexed by a string, not by double/],
   ['Double(attributes["text"])', /is no number/],
   ['Bool(attributes["map"])', /map cannot become a bool/],
   ['Time("4 septembro 2024", "%e %B %Y", "", "fr")', /does not fit/],
@@ -289,7 +309,15 @@ export const MORE_MISTAKES: readonly (readonly [expression: string, reason: RegE
   ["MapEach([1], (_, v) => v.x)", /write v\["x"\]/],
   ["Len((a) => a)", /no function takes one/],
   ['IsInCIDR("10.0.0.1", ["x"])', /is no network/],
-  ['ParseSeverity("x", attributes["map"])', /written out/],
+  ["IsBool(42)", /never a bool/],
+  ["IsMap([])", /never a map/],
+  ["IsString(nil)", /never a string/],
+  ["Hex({})", /map cannot become bytes/],
+  ['Log("x")', /is no number/],
+  ["TraceID({})", /needs 16 bytes/],
+  ['Time("2024", "")', /format is empty/],
+  ['ExtractGrokPatterns("a", "%{A}", false, ["A:B=a"])', /defined as NAME=pattern/],
+  ["attributes[true]", /is no key/],
   ['ParseCLF("x", "other")', /"clf" or "combined"/],
   ['Decode("a", "nonsense")', /no such encoding/],
   ['GetXML(body, "/a[")', /not a valid XPath/],

@@ -26,10 +26,10 @@ const RESOURCE_ROWS: readonly Row[] = [
   ["resource.dropped_attributes_count", 1n, "9", 9n],
 ];
 const SCOPE_ROWS: readonly Row[] = [
-  ["instrumentation_scope.name", "lib", '"x"', "x"],
+  ["scope.name", "lib", '"x"', "x"],
   ["scope.version", "1.2", '"x"', "x"],
   ['scope.attributes["scope.key"]', "scope value", "true", true],
-  ["instrumentation_scope.attributes", { "scope.key": "scope value" }, '{"a": [1]}', { a: [1n] }],
+  ["scope.attributes", { "scope.key": "scope value" }, '{"a": [1]}', { a: [1n] }],
   ["scope.dropped_attributes_count", 2n, "9", 9n],
 ];
 
@@ -89,6 +89,8 @@ const ROWS: Readonly<Record<ContextName, readonly Row[]>> = {
     ['cache["a"]', null],
     ["resource.schema_url", "resource-schema", '"x"', "x"],
     ["scope.schema_url", "scope-schema", '"x"', "x"],
+    ["instrumentation_scope.name", "lib", '"x"', "x"],
+    ["instrumentation_scope.attributes", { "scope.key": "scope value" }, '{"a": [1]}', { a: [1n] }],
     ...RESOURCE_ROWS,
     ...SCOPE_ROWS,
   ],

@@ -49,9 +49,11 @@ export function grokPattern(
   };
 }
 
-function parseDefinition(text: string): [name: string, pattern: string] {
+/** A pattern of one's own, `NAME=pattern`. Throws when it is not written like that. */
+export function parseDefinition(text: string): [name: string, pattern: string] {
   const at = text.indexOf("=");
-  if (at <= 0) throw new OttlError(`a pattern is defined as NAME=pattern, not ${JSON.stringify(text.slice(0, 40))}`);
+  if (at <= 0 || text.slice(0, at).includes(":"))
+    throw new OttlError(`a pattern is defined as NAME=pattern, not ${JSON.stringify(text.slice(0, 40))}`);
   return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
 }
 

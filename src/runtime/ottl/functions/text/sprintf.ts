@@ -1,10 +1,10 @@
 import { compareText } from "../../values/compare.js";
 import { OttlError } from "../../values/error.js";
 import { joinTexts, MAX_TEXT_LENGTH, textTooLong } from "../../values/limits.js";
-import { OttlDuration, OttlId, OttlMessages, OttlTime, type OttlValue } from "../../values/value.js";
+import { OttlDuration, OttlId, OttlMessages, OttlProfileId, OttlTime, type OttlValue } from "../../values/value.js";
+import { formatDuration, formatTime } from "../time/time-format.js";
+import { parseGoLayout } from "../time/time-layout.js";
 import { formatDouble } from "./double-text.js";
-import { formatDuration, formatTime } from "./time-format.js";
-import { parseGoLayout } from "./time-layout.js";
 
 const MAX_WIDTH = 10_000;
 const GO_TIME = parseGoLayout("2006-01-02 15:04:05.999999999 -0700 MST");
@@ -289,7 +289,12 @@ function goType(value: OttlValue): string {
   if (typeof value === "number") return "float64";
   if (typeof value === "boolean") return "bool";
   if (typeof value === "string") return "string";
-  if (value instanceof OttlId) return value.length === 16 ? "pcommon.TraceID" : "pcommon.SpanID";
+  if (value instanceof OttlId)
+    return value instanceof OttlProfileId
+      ? "pprofile.ProfileID"
+      : value.length === 16
+        ? "pcommon.TraceID"
+        : "pcommon.SpanID";
   if (value instanceof Uint8Array) return "[]uint8";
   if (value instanceof OttlTime) return "time.Time";
   if (value instanceof OttlDuration) return "time.Duration";

@@ -2,6 +2,7 @@ import { OttlError } from "../../values/error.js";
 import { OttlTime, type TimeZone, UTC } from "../../values/value.js";
 import { DAYS, type FieldName, type LayoutPart, MONTHS } from "./time-layout.js";
 import { nameAt, type TimeNames } from "./time-names.js";
+import { zoneAt } from "./time-zones.js";
 
 const SECOND = 1_000_000_000n;
 
@@ -87,35 +88,6 @@ function toTime(found: ParsedTime, year: number, location: string | undefined): 
     (BigInt(local) - BigInt(zone.offsetSeconds) * 1000n) * 1_000_000n + BigInt(found.nanosecond),
     zone,
   );
-}
-
-/** The offset of a place at this local time: guessed from the same instant in UTC, then mended once. */
-export function zoneAt(location: string, localMs: number): TimeZone {
-  const first = offsetAt(location, localMs);
-  const offsetSeconds = offsetAt(location, localMs - first * 1000);
-  return { name: location, offsetSeconds };
-}
-
-/** Making one takes far longer than using it; the locations are those of the configuration. */
-const formats = new Map<string, Intl.DateTimeFormat>();
-
-function formatFor(location: string): Intl.DateTimeFormat {
-  let format = formats.get(location);
-  if (format === undefined) {
-    const numeric = "numeric" as const;
-    const date = { year: numeric, month: numeric, day: numeric };
-    const time = { hour: numeric, minute: numeric, second: numeric, hourCycle: "h23" as const };
-    format = new Intl.DateTimeFormat("en-US", { timeZone: location, ...date, ...time });
-    formats.set(location, format);
-  }
-  return format;
-}
-
-function offsetAt(location: string, ms: number): number {
-  const format = formatFor(location);
-  const n = Object.fromEntries(format.formatToParts(ms).map(({ type, value }) => [type, Number(value)]));
-  const local = Date.UTC(n["year"]!, n["month"]! - 1, n["day"]!, n["hour"]!, n["minute"]!, n["second"]!);
-  return Math.round((local - Math.floor(ms / 1000) * 1000) / 1000);
 }
 
 function readPart(part: LayoutPart, rest: string, found: ParsedTime, text: string, fractionFollows: boolean): string {

@@ -1,0 +1,80 @@
+import type { TimeZone } from "../../values/value.js";
+
+/** What clocks show at a place, by its IANA name. */
+
+/** The offset of a place at this local time: guessed from the same instant in UTC, then mended once. */
+export function zoneAt(location: string, localMs: number): TimeZone {
+  const first = offsetAt(location, localMs);
+  const offsetSeconds = offsetAt(location, localMs - first * 1000);
+  return new PlaceZone(location, offsetSeconds, localMs - offsetSeconds * 1000);
+}
+
+/** Its letters, such as CET, are looked up only where they are written out. */
+class PlaceZone implements TimeZone {
+  readonly offsetSeconds: number;
+  private readonly location: string;
+  private readonly ms: number;
+
+  constructor(location: string, offsetSeconds: number, ms: number) {
+    this.location = location;
+    this.offsetSeconds = offsetSeconds;
+    this.ms = ms;
+  }
+
+  get name(): string {
+    const key = `${this.location} ${this.offsetSeconds}`;
+    let name = names.get(key);
+    if (name === undefined) {
+      name = abbreviation(this.location, this.ms) ?? offsetName(this.offsetSeconds);
+      names.set(key, name);
+    }
+    return name;
+  }
+}
+
+/** By place and offset: a place has few offsets, and the places are those of the configuration. */
+const names = new Map<string, string>();
+
+/** Each knows the letters that are used where it is spoken. */
+const ENGLISH = ["en-US", "en-GB", "en-AU", "en-IN", "en-ZA", "en-NZ", "en-CA"];
+
+function abbreviation(location: string, ms: number): string | undefined {
+  for (const language of ENGLISH) {
+    const format = new Intl.DateTimeFormat(language, { timeZone: location, timeZoneName: "short" });
+    const letters = format.formatToParts(ms).find(({ type }) => type === "timeZoneName")?.value ?? "";
+    if (/^[A-Z]{2,5}$/.test(letters)) return letters;
+  }
+  return undefined;
+}
+
+/** What a zone without letters is called: +03, -0330. */
+function offsetName(seconds: number): string {
+  const minutes = Math.trunc(Math.abs(seconds) / 60);
+  const pad = (n: number) => String(n).padStart(2, "0");
+  return `${seconds < 0 ? "-" : "+"}${pad(Math.trunc(minutes / 60))}${minutes % 60 === 0 ? "" : pad(minutes % 60)}`;
+}
+
+/** Making one takes far longer than using it; the locations are those of the configuration. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function formatFor(location: string): Intl.DateTimeFormat {
+  let format = formats.get(location);
+  if (format === undefined) {
+    const numeric = "numeric" as const;
+    const date = { era: "short" as const, year: numeric, month: numeric, day: numeric };
+    const time = { hour: numeric, minute: numeric, second: numeric, hourCycle: "h23" as const };
+    format = new Intl.DateTimeFormat("en-US", { timeZone: location, ...date, ...time });
+    formats.set(location, format);
+  }
+  return format;
+}
+
+function offsetAt(location: string, ms: number): number {
+  const parts = formatFor(location).formatToParts(ms);
+  const n = Object.fromEntries(parts.map(({ type, value }) => [type, Number(value)]));
+  const isBeforeChrist = parts.some(({ type, value }) => type === "era" && value.startsWith("B"));
+  const local = new Date(0);
+  local.setUTCFullYear(isBeforeChrist ? 1 - n["year"]! : n["year"]!, n["month"]! - 1, n["day"]);
+  local.setUTCHours(n["hour"]!, n["minute"], n["second"]);
+  return Math.round((local.getTime() - Math.floor(ms / 1000) * 1000) / 1000);
+}
