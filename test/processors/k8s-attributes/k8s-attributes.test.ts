@@ -324,7 +324,8 @@ describe("the processor k8s_attributes", () => {
     });
     const send = start({ api_server: api.url, wait_for_metadata_timeout: "50ms" }, logger);
     expect(await send("10.0.0.5", { a: "b" })).toEqual([{ a: "b", "k8s.pod.ip": "10.0.0.5" }]);
-    expect(said[0]).toMatchObject({ path: "/api/v1/pods", error: expect.stringContaining("HTTP 403: as told") });
+    const refused = { path: "/api/v1/pods", error: expect.stringContaining("HTTP 403: as told") };
+    await expect.poll(() => said[0], { timeout }).toMatchObject(refused);
     const strict = start({ api_server: api.url, wait_for_metadata: true, wait_for_metadata_timeout: "50ms" });
     await expect(strict("10.0.0.5", {})).rejects.toMatchObject({ kind: "transient" });
     api.failWith = undefined;

@@ -17,7 +17,7 @@ import { lateServerAuthenticator, type OwnAuthenticators } from "./own-authentic
 import type { ResourceAttributes } from "./resource-attributes.js";
 
 type MetricsSettings = ServiceSettings["telemetry"]["metrics"];
-type Scrape = () => Promise<string>;
+type RenderMetrics = () => Promise<string>;
 
 const PATH = ["service", "telemetry", "metrics"];
 
@@ -38,7 +38,7 @@ interface MetricExportSettings {
 export class MetricExport {
   private readonly settings: MetricExportSettings;
   private readonly servers: SimpleHttpServer[] = [];
-  private scrapes: Promise<Scrape[]> | undefined;
+  private scrapes: Promise<RenderMetrics[]> | undefined;
   private shutdown: () => Promise<void> = async () => {};
   private timer: NodeJS.Timeout | undefined;
 
@@ -67,7 +67,7 @@ export class MetricExport {
     await this.shutdown();
   }
 
-  private async listen(pulls: readonly PullTarget[], load: () => Promise<Scrape[]>): Promise<void> {
+  private async listen(pulls: readonly PullTarget[], load: () => Promise<RenderMetrics[]>): Promise<void> {
     for (const [index, pull] of pulls.entries()) {
       const scrape = async () => (await load())[index]!();
       const server = await listenForScrapes(pull, scrape, this.settings.logger);
@@ -75,7 +75,7 @@ export class MetricExport {
     }
   }
 
-  private async load(pulls: number, pushes: readonly PushTarget[]): Promise<Scrape[]> {
+  private async load(pulls: number, pushes: readonly PushTarget[]): Promise<RenderMetrics[]> {
     const { registry, resource, logger } = this.settings;
     const [{ MeterProvider }, { resourceFromAttributes }] = await Promise.all([
       import("@opentelemetry/sdk-metrics"),
