@@ -1,7 +1,5 @@
 import { type Batch, decodeTree, encodeTree, type Tree } from "../../../plugin.js";
-import type { Cycle, Entry } from "../../../runtime/kit.js";
-
-type Failure = Cycle["failure"];
+import type { Entry, Failure } from "../../../runtime/kit.js";
 
 /** In the place of a text that cannot be masked. */
 const MASK = "****";
