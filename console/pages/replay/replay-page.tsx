@@ -1,6 +1,6 @@
 import type { Replay } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
-import { Ago, Badge, Empty, Load, type Tone } from "../../parts/bits.js";
+import { Ago, Badge, Empty, Load } from "../../parts/bits.js";
 import { countText } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 import { linkTo, type Route } from "../../route.js";
@@ -8,24 +8,13 @@ import { EditPage } from "./edit-page.js";
 import { JobPage } from "./job-page.js";
 import { NewReplay } from "./new-replay.js";
 import { replayOf } from "./replay-api.js";
+import { replayStanding } from "./replay-standing.js";
 
 const EVERY_MS = 2_000;
-const STATE_TONES: Readonly<Record<Replay["state"], Tone>> = {
-  running: "info",
-  paused: "warn",
-  done: "good",
-  cancelled: "off",
-  failed: "bad",
-};
 
-/** How a replay is. What was put back may still wait or have failed again: only then it is known whether it was any use. */
 export function ReplayBadge({ replay }: { replay: Replay }) {
-  const { state, delivered, failedAgain = 0, pending = 0 } = replay;
-  if (replay.dryRun) return <Badge tone="off">dry run</Badge>;
-  if (state !== "done" || delivered === undefined) return <Badge tone={STATE_TONES[state]}>{state}</Badge>;
-  if (failedAgain > 0) return <Badge tone="bad">{countText(failedAgain)} failed again</Badge>;
-  if (pending > 0) return <Badge tone="info">being sent</Badge>;
-  return <Badge tone="good">all delivered</Badge>;
+  const { tone, text } = replayStanding(replay);
+  return <Badge tone={tone}>{text}</Badge>;
 }
 
 /** Replays: a new one, one that runs or ran, all of them, or an entry to edit before it is replayed. */
