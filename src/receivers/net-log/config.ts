@@ -74,7 +74,7 @@ const values = () =>
 
 /** What all of them have behind what they read. */
 const shared = {
-  operators: operatorsSchema.meta({ description: "What is done to records, in order." }),
+  operators: operatorsSchema.default([]).meta({ description: "What is done to records, in order." }),
   attributes: values().meta({ description: "Attributes of every record; EXPR(...) in them is an expression." }),
   resource: values().meta({ description: "Attributes of the resource." }),
   retry_on_failure: ignored("what is refused for now is tried again until it is taken"),
