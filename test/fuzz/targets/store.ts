@@ -1,4 +1,4 @@
-import { frame, keyOfValue, unframe } from "../../../src/extensions/reliability/store/format/frame.js";
+import { frame, keyOfValue, seal, unframe } from "../../../src/extensions/reliability/store/format/frame.js";
 import { RANGES } from "../../../src/extensions/reliability/store/format/keys.js";
 import { decodeMeta } from "../../../src/extensions/reliability/store/format/meta.js";
 import {
@@ -16,7 +16,7 @@ import { assert, type FuzzTarget, magnitude } from "../fuzz.js";
 import { mutateBytes } from "../mutate-bytes.js";
 
 const REF = 7;
-const value = Buffer.from(frame(RANGES.entry, REF, 0, { a: 1 }, [Buffer.from("a body")]));
+const value = Buffer.from(seal(frame(RANGES.entry, REF, 0, { a: 1 }, [Buffer.from("a body")])));
 const key = Buffer.from("e00000001\u0001\0\0\0\0\0\0\0", "latin1");
 const changes = makeWriteBatch([
   { key, value, sequence: 4 },
