@@ -94,10 +94,10 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { gives: "kube-probe" },
   },
   {
-    what: "`Decode` knows the encodings and names of the Encoding Standard, not those of IBM.",
-    example: 'Decode("a", "ibm850")',
-    there: "known, and aliases such as `sjis` and `cp1252` not",
-    here: { refused: "no such encoding" },
+    what: "`Decode` knows the names that the Encoding Standard has for encodings, beside the registered ones.",
+    example: 'Decode("a", "sjis")',
+    there: "no such encoding",
+    here: { gives: "a" },
   },
   {
     what: "Fractions of a second stand behind the seconds.",

@@ -1,4 +1,5 @@
 import { TextDecoder } from "node:util";
+import { codePageDecoder } from "./ibm-code-pages.js";
 
 /** Text in another encoding than UTF-8. */
 
@@ -38,7 +39,7 @@ export function charsetDecoder(name: string): CharsetDecoder | undefined {
   if (Object.hasOwn(OWN, name)) return OWN[name];
   if (!decoders.has(name)) {
     if (decoders.size >= MAX_NAMES) decoders.clear();
-    decoders.set(name, standardDecoder(name));
+    decoders.set(name, standardDecoder(name) ?? codePageDecoder(name));
   }
   return decoders.get(name);
 }
