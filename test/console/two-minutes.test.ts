@@ -68,6 +68,7 @@ describe.skipIf(!hasBrowser || !hasPrometheus)("an operator who is woken by an a
   it("finds the cause and has everything delivered within two minutes", async () => {
     backend.respond((_, response) => refuse(response));
     for (let n = 0; n < BAD; n++) await sendOrder(agent, n, "refund");
+    await until(async () => expect(await metricValue("sluice_dead_letters_entries")).toBe(BAD));
     backend.respond(undefined);
     for (let n = 0; n < GOOD; n++) await sendOrder(agent, BAD + n, "sale");
     const alert = await firedAlert();

@@ -125,15 +125,13 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
   /** 1. Admit. The delivery is accepted when the store has it, or, if it waits for the result, when the entry ends. */
   admit(delivery: Delivery, pipeline: string): void {
     this.admission.accept(delivery, pipeline);
-    this.scheduler.onWriteBegun();
   }
 
   /** 2. Schedule. An entry has been put into the store; `delivery` waits for its result. */
   add(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): void {
     this.policy.countArrival();
     this.backlog.head.add(stored, batch, delivery);
-    if (delivery === undefined && this.services.store.writesInBackground) this.scheduler.pumpLater();
-    else this.scheduler.pump();
+    this.scheduler.pump();
   }
 
   /** 3. Send. The turn of these has come. */

@@ -5,7 +5,6 @@ import type { AttemptPolicy, Hold } from "../send/attempt-policy.js";
 import type { Permit } from "../send/breaker.js";
 import { type Backlog, STORE_RETRY_MS } from "./backlog.js";
 import { expiredOutcome } from "./gate.js";
-import { LaterPump } from "./later-pump.js";
 import type { SendGroup } from "./send-group.js";
 
 export interface SchedulerServices {
@@ -42,7 +41,6 @@ export class Scheduler {
   private isStarted = false;
   private isPaused = false;
   private isPumping = false;
-  private readonly laterPump = new LaterPump(() => this.pump());
   private isAborted = false;
   private onIdle: (() => void) | undefined;
   private onNextLoad: ((isGood: boolean) => void) | undefined;
@@ -79,7 +77,6 @@ export class Scheduler {
   async drain(): Promise<void> {
     this.isStarted = false;
     this.wakeTimer.cancel();
-    this.laterPump.cancel();
     if (this.usedSlots === 0 || this.isAborted) return;
     await new Promise<void>((resolve) => {
       this.onIdle = resolve;
@@ -91,14 +88,12 @@ export class Scheduler {
     this.isStarted = false;
     this.isAborted = true;
     this.wakeTimer.cancel();
-    this.laterPump.cancel();
     this.onIdle?.();
   }
 
   /** Gives as many turns as may be, and sets the timer for the rest. To be called when any of that may have changed. */
   pump(): void {
     if (this.isPumping || !this.isStarted) return;
-    this.laterPump.cancel();
     const { backlog, policy } = this.services;
     this.isPumping = true;
     while (this.isStarted && this.hasFreeSlot()) {
@@ -109,16 +104,6 @@ export class Scheduler {
     this.isPumping = false;
     this.scheduleWake();
     backlog.head.refill();
-  }
-
-  /** The same in a moment, for what nobody waits for. */
-  pumpLater(): void {
-    if (this.isStarted) this.laterPump.request();
-  }
-
-  /** The store has been given something to write. */
-  onWriteBegun(): void {
-    this.laterPump.onWriteBegun();
   }
 
   /** A turn is over; others may have its slot. */

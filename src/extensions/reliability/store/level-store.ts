@@ -72,7 +72,6 @@ export interface LevelStoreOptions {
  * All changes go through one group commit, and into memory once LevelDB has written them. `LevelReads` reads.
  */
 export class LevelStore implements QueueStore {
-  readonly writesInBackground = true;
   private readonly settings: LevelStoreSettings;
   private readonly database: Database;
   private readonly storeState: StoreState;

@@ -15,9 +15,6 @@ export interface QueueStore {
   open(): Promise<OpenReport>;
   close(): Promise<void>;
 
-  /** A write is waited for, and other work may be done meanwhile. */
-  readonly writesInBackground?: boolean;
-
   /** Keeps a new entry. Resolves with it when it is as safe as the store's durability says. */
   put(entry: NewEntry): Promise<StoredEntry>;
   /** Forgets a delivered entry. It goes with the next commit; after a crash before that the entry is sent again. */

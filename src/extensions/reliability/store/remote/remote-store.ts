@@ -56,7 +56,6 @@ export class RemoteStore implements QueueStore {
   private readonly index = new EntryIndex();
   private readonly writer: TableWriter;
   readonly notes: RemoteNotes;
-  readonly writesInBackground = true;
   private readonly ids = new IdReservations(async (id, replaced) => {
     const ref = this.index.find(id)?.ref;
     return ref !== undefined && ref !== replaced;
