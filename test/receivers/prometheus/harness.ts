@@ -8,6 +8,23 @@ import type { Receiver, ReceiverContext } from "../../../src/runtime/contract/co
 import { type Logger, noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { TestIntake } from "../../../src/testing.js";
 
+/** How series are read where nothing is configured. */
+export const SCRAPE_SETTINGS = {
+  targetLabels: [],
+  externalLabels: [],
+  honorLabels: true,
+  metricRelabel: [],
+  labelLimit: 0,
+  labelNameLengthLimit: 0,
+  labelValueLengthLimit: 0,
+  scheme: "http",
+  resource: [],
+  honorTimestamps: true,
+  trackTimestamps: false,
+  trimSuffixes: false,
+  sampleLimit: 0,
+};
+
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** A server that is scraped; ends with the test. */

@@ -6,7 +6,7 @@ import { ScrapeSeries } from "../../../src/receivers/prometheus/series/scrape-se
 import { writeBatches } from "../../../src/receivers/prometheus/series/write-batches.js";
 import { runs } from "../../support/runs.js";
 import { until } from "../../support/until.js";
-import { pointsOf, startScraping, startTarget, valueIn, values } from "./harness.js";
+import { pointsOf, SCRAPE_SETTINGS, startScraping, startTarget, valueIn, values } from "./harness.js";
 import {
   bucket,
   bytesField,
@@ -67,25 +67,9 @@ const PAGE = Buffer.concat([
   ),
 ]);
 
-const settings = {
-  targetLabels: [],
-  externalLabels: [],
-  honorLabels: true,
-  metricRelabel: [],
-  labelLimit: 0,
-  labelNameLengthLimit: 0,
-  labelValueLengthLimit: 0,
-  scheme: "http",
-  resource: [],
-  honorTimestamps: true,
-  trackTimestamps: false,
-  trimSuffixes: false,
-  sampleLimit: 0,
-};
-
 /** What the receiver makes of such bytes, and what it says that it lost. */
 function read(bytes: Buffer, cuts: readonly number[] = []) {
-  const series = new ScrapeSeries({ ...settings, room: { left: 10_000, max: 10_000 } });
+  const series = new ScrapeSeries({ ...SCRAPE_SETTINGS, room: { left: 10_000, max: 10_000 } });
   series.begin();
   const reader = new ProtobufReader(series);
   let from = 0;

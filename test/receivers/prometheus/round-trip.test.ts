@@ -7,25 +7,14 @@ import { writeBatches } from "../../../src/receivers/prometheus/series/write-bat
 import { freePort } from "../../../src/runtime/testing/free-port.js";
 import { at, attributes, metricsBatch } from "../../exporters/prometheus/metrics.js";
 import { exporterContext, never } from "../../exporters/support.js";
-import { pointsOf } from "./harness.js";
+import { pointsOf, SCRAPE_SETTINGS } from "./harness.js";
 
 const settings = {
+  ...SCRAPE_SETTINGS,
   targetLabels: [
     ["instance", "target:1"],
     ["job", "scrape"],
   ] as const,
-  externalLabels: [],
-  honorLabels: true,
-  metricRelabel: [],
-  labelLimit: 0,
-  labelNameLengthLimit: 0,
-  labelValueLengthLimit: 0,
-  scheme: "http",
-  resource: [],
-  honorTimestamps: true,
-  trackTimestamps: false,
-  trimSuffixes: false,
-  sampleLimit: 0,
 };
 
 /** What the receiver makes of a text. */
