@@ -1,19 +1,24 @@
 /**
  * Loads every *.yaml of a folder as `sluice validate` would, and reports the share that loads and why the rest does not.
  *
- *   npm run corpus [-- folder] [--json] [--registry module.js]
+ *   npm run corpus [-- folder] [--start] [--json] [--registry module.js]
+ *
+ * With --start each config that loads is also run until it is ready, in a process and a network of its own, and the
+ * report says which do not start, and why.
  *
  * Environment variables do not count: each one without a default gets a placeholder that fits its name. Reasons are kept
  * apart: a config that names a component Sluice does not have, and a config in which anything else is wrong. The module
  * of --registry has a list of component factories as its default export; without it the built-in ones are used.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { loadConfig } from "../dist/runtime/config/load.js";
 import { builtins } from "../dist/runtime/host/builtins.js";
 import { Registry } from "../dist/runtime/host/registry.js";
+import { hasOwnNetwork, tryStart } from "./lib/processes/try-start.js";
 
 const PLACEHOLDERS = [
   [/PORT$/, "4317"],
@@ -29,7 +34,7 @@ const PLACEHOLDERS = [
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { json: { type: "boolean" }, registry: { type: "string" } },
+  options: { json: { type: "boolean" }, registry: { type: "string" }, start: { type: "boolean" } },
 });
 const folder = resolve(positionals[0] ?? join(import.meta.dirname, "..", "..", "shared", "corpus"));
 if (!existsSync(folder)) {
@@ -44,7 +49,7 @@ const results = readdirSync(folder)
   .filter((name) => /\.ya?ml$/.test(name))
   .sort()
   .map(check);
-const report = summarise(results);
+const report = summarise(results, values.start ? await startAll(results.filter((each) => each.loads)) : undefined);
 console.log(values.json ? JSON.stringify(report, undefined, 2) : asText(report));
 process.exitCode = report.withProblems > 0 ? 1 : 0;
 
@@ -57,7 +62,20 @@ function check(name) {
   const { config, problems } = load(env);
   const errors = problems.filter((problem) => problem.severity === "error");
   const missing = errors.filter((problem) => problem.code === "unknown_component").map(componentOf);
-  return { name, loads: config !== undefined, missing, real: errors.filter((p) => p.code !== "unknown_component") };
+  const real = errors.filter((problem) => problem.code !== "unknown_component");
+  return { name, env, loads: config !== undefined, missing, real };
+}
+
+/** Where all must share this machine's ports, they take turns. */
+async function startAll(configs) {
+  const starts = [];
+  const waiting = [...configs];
+  const startNext = async () => {
+    for (let each = waiting.shift(); each !== undefined; each = waiting.shift())
+      starts.push({ name: each.name, ...(await tryStart(join(folder, each.name), each.env)) });
+  };
+  await Promise.all(Array.from({ length: hasOwnNetwork ? availableParallelism() : 1 }, startNext));
+  return starts;
 }
 
 function unsetVariable({ code, message, path }) {
@@ -83,7 +101,7 @@ function componentOf({ path }) {
   return `${section.slice(0, -1)} ${id.split("/")[0].trim()}`;
 }
 
-function summarise(all) {
+function summarise(all, starts) {
   return {
     folder,
     files: all.length,
@@ -93,6 +111,10 @@ function summarise(all) {
     withProblems: all.filter((each) => each.real.length > 0).length,
     missingComponents: counted(all.flatMap((each) => [...new Set(each.missing)])),
     problems: grouped(all.flatMap((each) => each.real)),
+    ...(starts && {
+      start: starts.filter((each) => each.starts).length,
+      notStarted: starts.filter((each) => !each.starts).map(({ name, reason }) => ({ name, reason })),
+    }),
   };
 }
 
@@ -128,6 +150,7 @@ function asText(report) {
   return [
     `${report.folder}`,
     `load:                              ${share(report.load)}`,
+    ...(report.start === undefined ? [] : [`load and start:                    ${share(report.start)}`]),
     `use only components Sluice has:    ${share(report.onlyKnownComponents)}, of which ${report.load} load`,
     `use components Sluice has not:     ${share(report.missingComponentsOnly)}`,
     `have other problems:               ${share(report.withProblems)}`,
@@ -139,5 +162,11 @@ function asText(report) {
     ...report.problems.map(
       ({ reason, count, places }) => `${String(count).padStart(5)}  ${reason}\n       ${places.slice(0, 3).join(", ")}`,
     ),
+    ...(report.notStarted === undefined ? [] : notStartedText(report.notStarted)),
   ].join("\n");
+}
+
+function notStartedText(configs) {
+  const where = hasOwnNetwork ? "each in a network of its own" : "with this machine's network: ports may be taken";
+  return ["", `Loaded, but did not start (${where}):`, ...configs.map(({ name, reason }) => `${name}: ${reason}`)];
 }

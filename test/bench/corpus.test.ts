@@ -2,10 +2,18 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 
-const folder = mkdtempSync(join(tmpdir(), "sluice-corpus-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+function corpus(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), "sluice-corpus-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return folder;
+}
+
+function run(...args: string[]) {
+  return spawnSync(process.execPath, ["bench/corpus.js", "--json", ...args], { encoding: "utf8" });
+}
 
 const good = `receivers: {otlp: {protocols: {grpc: {endpoint: "\${env:SOMEWHERE}:4317"}}}}
 exporters: {nop: }
@@ -13,10 +21,12 @@ service: {pipelines: {logs: {receivers: [otlp], exporters: [nop]}}}
 `;
 
 it("tells configs that load from those that miss components and those with other problems", () => {
-  writeFileSync(join(folder, "good.yaml"), good);
-  writeFileSync(join(folder, "missing.yaml"), good.replaceAll("nop", "carrier_pigeon"));
-  writeFileSync(join(folder, "wrong.yaml"), good.replace("service:", "servcie:"));
-  const { stdout, status } = spawnSync(process.execPath, ["bench/corpus.js", folder, "--json"], { encoding: "utf8" });
+  const folder = corpus({
+    "good.yaml": good,
+    "missing.yaml": good.replaceAll("nop", "carrier_pigeon"),
+    "wrong.yaml": good.replace("service:", "servcie:"),
+  });
+  const { stdout, status } = run(folder);
   expect(status).toBe(1);
   expect(JSON.parse(stdout)).toMatchObject({
     files: 3,
@@ -25,5 +35,23 @@ it("tells configs that load from those that miss components and those with other
     withProblems: 1,
     missingComponents: [{ what: "exporter carrier_pigeon", count: 1 }],
     problems: [{ count: 1, places: ["wrong.yaml:3:1"] }],
+  });
+});
+
+it("starts what loads when told to, and says why the rest does not start", () => {
+  const quiet = "service: {telemetry: {logs: {level: error}, metrics: {level: none}},";
+  const anyPort = good.replace(/endpoint: "[^"]*"/, 'endpoint: "127.0.0.1:0"').replace("service: {", quiet);
+  const folder = corpus({
+    "starts.yaml": anyPort,
+    "unknown-host.yaml": good,
+    "missing.yaml": good.replaceAll("nop", "x"),
+  });
+  expect(JSON.parse(run("--start", folder).stdout)).toMatchObject({
+    files: 3,
+    load: 2,
+    start: 1,
+    notStarted: [
+      { name: "unknown-host.yaml", reason: expect.stringContaining("error: cannot listen on placeholder:4317") },
+    ],
   });
 });

@@ -32,7 +32,10 @@ export const fileSchema = z.strictObject({
   fsync: z.boolean().default(true).meta({
     description: "Wait for the disk before a batch counts as delivered; false: it survives a crash, but no power loss.",
   }),
-  create_directory: z.boolean().default(false).meta({ description: "Make the folder of the file if it is not there." }),
+  create_directory: z
+    .boolean()
+    .default(false)
+    .meta({ description: "Make the folder of the file if it is not there; with rotation it is made in any case." }),
   directory_permissions: z
     .string()
     .regex(/^0?[0-7]{3}$/, { error: 'expected octal permissions such as "0755"' })

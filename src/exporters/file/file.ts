@@ -5,6 +5,7 @@ import {
   defineExporter,
   type Exporter,
   type ExporterContext,
+  type Logger,
   Refusal,
   SIGNALS,
   StartError,
@@ -41,6 +42,9 @@ export class FileExporter implements Exporter {
   private readonly path: string;
   private readonly file: AppendFile;
   private readonly framing: Framing;
+  private readonly logger: Logger;
+  /** The file has been open once, and is fit for what this start writes. */
+  private isBegun = false;
   private pending: PendingWrite[] = [];
   private writing: Promise<void> | undefined;
 
@@ -48,6 +52,7 @@ export class FileExporter implements Exporter {
     this.config = config;
     this.path = resolve(config.path);
     this.framing = config.format === "proto" ? lengthPrefixed : jsonLines;
+    this.logger = context.logger;
     const now = () => context.clock.now();
     this.file = new AppendFile({
       path: this.path,
@@ -55,7 +60,7 @@ export class FileExporter implements Exporter {
       maxBytes: maxBytesOf(config),
       backups: createBackups(this.path, backupLimits(config), now),
       fsync: config.fsync,
-      directoryMode: config.create_directory ? Number.parseInt(config.directory_permissions, 8) : undefined,
+      directoryMode: makesDirectory(config) ? Number.parseInt(config.directory_permissions, 8) : undefined,
       fileMode: Number.parseInt(config.file_permissions, 8),
       logger: context.logger,
       now,
@@ -65,13 +70,7 @@ export class FileExporter implements Exporter {
 
   async start(): Promise<void> {
     if (pathsInUse.has(this.path)) throw new StartError(`another file exporter writes to ${this.path}`, ["path"]);
-    try {
-      await this.file.open();
-      if (!this.config.append) await this.file.rotate();
-    } catch (error) {
-      await this.file.close().catch(() => {});
-      throw new StartError(`cannot write to ${this.path}: ${(error as Error).message}`, ["path"], { cause: error });
-    }
+    await this.begin().catch((error: NodeJS.ErrnoException) => this.reportNoFile(error));
     pathsInUse.add(this.path);
   }
 
@@ -101,11 +100,31 @@ export class FileExporter implements Exporter {
     pathsInUse.delete(this.path);
   }
 
+  private async begin(): Promise<void> {
+    if (this.isBegun) return;
+    try {
+      await this.file.open();
+      if (!this.config.append) await this.file.rotate();
+      this.isBegun = true;
+    } catch (error) {
+      await this.file.close().catch(() => {});
+      throw error;
+    }
+  }
+
+  /** A folder that is not there, or not mounted yet, is like a server that does not answer: batches are refused until it is. */
+  private reportNoFile(error: NodeJS.ErrnoException): void {
+    const message = `cannot write to ${this.path}: ${error.message}`;
+    if (!isFolderMissing(error)) throw new StartError(message, ["path"], { cause: error });
+    this.logger.warn({ path: this.path }, `${message}; batches are refused until the folder is there`);
+  }
+
   private async writePending(): Promise<void> {
     while (this.pending.length > 0) {
       let writes = this.pending;
       this.pending = [];
       try {
+        await this.begin();
         const count = await this.file.countThatFits(writes.map((entry) => entry.frame));
         this.pending = [...writes.slice(count), ...this.pending];
         writes = writes.slice(0, count);
@@ -134,6 +153,16 @@ export class FileExporter implements Exporter {
     if (index >= 0) this.pending.splice(index, 1);
     write.reject(new Refusal("transient", `gave up writing to ${this.path}`, { code: ERROR_CODES.SLUICE_ABORTED }));
   }
+}
+
+/** It is also when it was to be made, and may not be. */
+function isFolderMissing({ code, syscall }: NodeJS.ErrnoException): boolean {
+  return code === "ENOENT" || (syscall === "mkdir" && /^(EACCES|EPERM|EROFS)$/.test(code ?? ""));
+}
+
+/** With rotation the Collector makes the folder without being told to. */
+function makesDirectory({ create_directory, rotation }: FileConfig): boolean {
+  return create_directory || rotation !== undefined;
 }
 
 function backupLimits({ rotation }: FileConfig) {

@@ -42,14 +42,19 @@ class HostMetricsReceiver implements Receiver {
 
   async start(): Promise<void> {
     if (this.context.intakes.metrics === undefined) return;
-    await this.bootMs().catch((error: Error) => {
-      throw new StartError(`there is no /proc to read: ${error.message}`, ["root_path"], { cause: error });
-    });
+    await this.bootMs().catch((error: Error) => this.reportNoProc(error));
     await this.scraping.start();
   }
 
   stop(): Promise<void> {
     return this.scraping.stop();
+  }
+
+  /** What another machine's /proc is mounted at may come later; a machine that has none never gets one. */
+  private reportNoProc(cause: Error): void {
+    const message = `there is no /proc to read: ${cause.message}`;
+    if (this.files.root === "") throw new StartError(message, ["root_path"], { cause });
+    this.context.logger.warn({ root_path: this.files.root }, `${message}; nothing is measured until there is`);
   }
 
   private async collect({ now, failed }: Parameters<ScrapeFunction>[0]): Promise<PointCollector[]> {

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
@@ -178,9 +178,52 @@ describe("writing", () => {
   });
 });
 
+describe("without its folder", () => {
+  test("starts with a warning, refuses until the folder is there, and has the line in the file then", async () => {
+    const folder = join(await temporaryDirectory(), "not", "mounted");
+    const logger = listeningLogger();
+    const exporter = await start({ path: join(folder, "out.json") }, { logger });
+    expect(logger.lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
+      expect.stringMatching(/^warn: cannot write to .*refused until the folder is there$/),
+    ]);
+    for (const body of ["one", "two"])
+      await expect(exporter.send(log(body), never)).rejects.toMatchObject({ kind: "transient", status: "ENOENT" });
+    await mkdir(folder, { recursive: true });
+    await exporter.send(log("one"), never);
+    expect(await bodiesIn(folder)).toEqual(["one"]);
+    await expect(start({ path: join(folder, "out.json") })).rejects.toThrow(/another file exporter/);
+  });
+
+  test("begins a new file with append: false once the folder is mounted, and keeps what is there", async () => {
+    const mounted = await temporaryDirectory();
+    await writeFile(join(mounted, "out.json"), `${batchToJson(log("old"))}\n`);
+    const folder = join(await temporaryDirectory(), "mount");
+    const exporter = await start({ path: join(folder, "out.json"), append: false });
+    await expect(exporter.send(log("early"), never)).rejects.toMatchObject({ kind: "transient" });
+    await rename(mounted, folder);
+    await exporter.send(log("new"), never);
+    await exporter.send(log("newer"), never);
+    expect((await linesOf(join(folder, "out.json"))).map(bodyOf)).toEqual(["new", "newer"]);
+    expect(await bodiesIn(folder)).toEqual(["old", "new", "newer"]);
+  });
+
+  test("makes it with rotation, as the Collector does", async () => {
+    const folder = join(await temporaryDirectory(), "a", "b");
+    const exporter = await start({ path: join(folder, "out.json"), rotation: {} });
+    await exporter.send(log("one"), never);
+    expect(await bodiesIn(folder)).toEqual(["one"]);
+  });
+});
+
 describe("refusing to start", () => {
   test.each<[string, (directory: string) => Promise<string>]>([
-    ["a directory that does not exist", async (directory) => join(directory, "missing", "out.json")],
+    [
+      "a directory that is a file",
+      async (directory) => {
+        await writeFile(join(directory, "file"), "");
+        return join(directory, "file", "out.json");
+      },
+    ],
     ["a path that is a directory", async (directory) => directory],
     [
       "a loop of links",

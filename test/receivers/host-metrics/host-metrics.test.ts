@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Refusal } from "../../../src/plugin.js";
@@ -15,11 +15,11 @@ import { temporaryFolder } from "../../support/temporary-folder.js";
 import { until } from "../../support/until.js";
 import { type Point, pointsOf } from "../prometheus/harness.js";
 
-async function start(config: object, intake = new TestIntake()) {
+async function start(config: object, intake = new TestIntake(), logger = silentLogger) {
   const context: ReceiverContext = {
     id: "host_metrics",
     kind: "receiver",
-    logger: silentLogger,
+    logger,
     metrics: noMetrics,
     clock: systemClock,
     random: () => 0.5,
@@ -180,8 +180,16 @@ describe("the host_metrics receiver", () => {
     });
   });
 
-  it("does not start where there is no machine", async () => {
-    await expect(start({ root_path: "/nowhere", scrapers: { cpu: {} } })).rejects.toThrow("there is no /proc to read");
+  it("says that the machine is not mounted, and measures it once it is", async () => {
+    const root = join(temporaryFolder(), "hostfs");
+    const warnings: string[] = [];
+    const logger = { ...silentLogger, warn: (_: object, message: string) => void warnings.push(message) };
+    const { intake, points } = await start({ root_path: root, scrapers: { load: {} } }, new TestIntake(), logger);
+    expect(warnings).toEqual([expect.stringContaining("there is no /proc to read")]);
+    await until(() => expect(warnings).toContain("something could not be measured"));
+    expect(intake.batches).toEqual([]);
+    renameSync(machine({ loadavg: "1 2 3 1/1 1\n" }), root);
+    await until(() => expect(values(points())).toMatchObject({ "system.cpu.load_average.1m": 1 }));
   });
 
   const hasNodeExporter = spawnSync("prometheus-node-exporter", ["--version"]).error === undefined;

@@ -32,7 +32,7 @@ export function componentListeners(
   return listeners.map(({ key, ...listener }) => ({ owner, ...listener, path: base && [...base, ...key] }));
 }
 
-const OWN_METRICS = "the endpoint of the agent's own metrics";
+export const OWN_METRICS = "the endpoint of the agent's own metrics";
 const METRICS_PATH = ["service", "telemetry", "metrics"];
 
 /** What the agent's own metrics can be pulled from. `addDefaults`: also where nothing is written. */
@@ -51,14 +51,29 @@ export function metricListeners({ telemetry }: ServiceSettings, addDefaults: boo
   return [...listener(parseHostPort(address ?? ""), [...METRICS_PATH, "address"]), ...pulled];
 }
 
-/** Says where two things would listen at one address, of which the second could not start. Port 0 is any free one. */
-export function checkListeners(listeners: readonly ConfiguredListener[], root: MapNode, findings: Findings): void {
-  listeners.forEach((listener, index) => {
-    const earlier = listeners.slice(0, index).find((other) => overlap(other.address, listener.address));
-    if (earlier === undefined) return;
-    if (listener.path !== undefined) report(listener, earlier, listener.path, root, findings);
-    else if (earlier.path !== undefined) report(earlier, listener, earlier.path, root, findings);
+/**
+ * Says where two things would listen at one address, of which the second could not start. Port 0 is any free one. What
+ * listens without being written gives way to what is written: the owners of those that do are returned, and are to run
+ * without.
+ */
+export function checkListeners(
+  listeners: readonly ConfiguredListener[],
+  root: MapNode,
+  findings: Findings,
+): ReadonlySet<string> {
+  const givingWay = new Set<string>();
+  const written = listeners.filter((listener) => listener.path !== undefined);
+  for (const unwritten of listeners.filter((listener) => listener.path === undefined)) {
+    const taker = written.find((other) => overlap(other.address, unwritten.address));
+    if (taker === undefined) continue;
+    givingWay.add(unwritten.owner);
+    warnOfGivingWay(unwritten, taker, root, findings);
+  }
+  written.forEach((listener, index) => {
+    const earlier = written.slice(0, index).find((other) => overlap(other.address, listener.address));
+    if (earlier !== undefined) report(listener, earlier, root, findings);
   });
+  return givingWay;
 }
 
 /** Says which listeners anyone on the network can use, or read along with. */
@@ -76,24 +91,30 @@ export function warnOfOpenListeners(listeners: readonly ConfiguredListener[], ro
 }
 
 function report(
-  { owner, address }: ConfiguredListener,
+  { owner, address, path }: ConfiguredListener,
   other: ConfiguredListener,
-  path: ConfigPath,
   root: MapNode,
   findings: Findings,
 ): void {
-  const where = other.path === undefined ? "by default" : `at ${placeText(locatePath(root, other.path).place)}`;
-  const message = `${owner} cannot listen on ${formatAddress(address)}: ${other.owner} listens on ${formatAddress(other.address)}, ${where}`;
-  const { place } = locatePath(root, path);
-  const suggestion = "give one of them another port";
-  findings.problems.push({
-    severity: "error",
-    code: "address_taken",
-    place,
-    path: path.join("."),
-    message,
-    suggestion,
-  });
+  const where = placeText(locatePath(root, other.path!).place);
+  const message = `${owner} cannot listen on ${formatAddress(address)}: ${other.owner} listens on ${formatAddress(other.address)}, at ${where}`;
+  const problem = { severity: "error", code: "address_taken", ...placed(root, path!), message } as const;
+  findings.problems.push({ ...problem, suggestion: "give one of them another port" });
+}
+
+function warnOfGivingWay(
+  { owner, address }: ConfiguredListener,
+  taker: ConfiguredListener,
+  root: MapNode,
+  findings: Findings,
+): void {
+  const message = `${taker.owner} listens on ${formatAddress(taker.address)}, so ${owner} is not available: nobody asked for it on ${formatAddress(address)}, where it is by default`;
+  const problem = { severity: "warning", code: "address_taken", ...placed(root, taker.path!), message } as const;
+  findings.problems.push({ ...problem, suggestion: "give it a port of its own in the config" });
+}
+
+function placed(root: MapNode, path: ConfigPath) {
+  return { place: locatePath(root, path).place, path: path.join(".") };
 }
 
 function overlap(a: ListenAddress, b: ListenAddress): boolean {

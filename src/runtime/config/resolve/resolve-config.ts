@@ -4,6 +4,7 @@ import type { ConfigPath } from "../../contract/schema/schema.js";
 import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
 import type { FactoryOf, Registry } from "../../host/registry.js";
 import { SECTIONS } from "../schema/component-id.js";
+import type { ServiceSettings } from "../schema/service-schema.js";
 import type { Findings } from "../text/findings.js";
 import { locatePath, type MapNode, mapNode, type Node, withMeantKeys } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
@@ -13,6 +14,7 @@ import {
   checkListeners,
   componentListeners,
   metricListeners,
+  OWN_METRICS,
   warnOfOpenListeners,
 } from "./check-listeners.js";
 import {
@@ -85,24 +87,30 @@ export function resolveConfig(written: MapNode, options: ResolveOptions): Resolv
     ),
     ...usedListeners(used, parsed, findings),
   ];
-  checkListeners(listeners, root, findings);
+  const givingWay = checkListeners(listeners, root, findings);
   warnOfOpenListeners(listeners, root, findings);
   if (findings.hasErrors || service.settings === undefined) return undefined;
+  const running = unwritten.filter(([id]) => !givingWay.has(`extension "${id}"`));
 
   return {
     receivers: build.specs("receiver", definitions.receivers.values()),
     processors: build.specs("processor", definitions.processors.values()),
     exporters: build.exporters(definitions.exporters.values()),
     connectors: build.specs("connector", definitions.connectors.values()),
-    extensions: askedFirst([...unwritten, ...enabled], asked),
+    extensions: askedFirst([...running, ...enabled], asked),
     pipelines: ordered.map(pipelineSpec),
-    service: service.settings,
+    service: givingWay.has(OWN_METRICS) ? withoutOwnMetrics(service.settings) : service.settings,
     generation: configHash(root),
     placeOf(path: ConfigPath) {
       const found = locatePath(root, path);
       return found.exact ? found.place : undefined;
     },
   };
+}
+
+function withoutOwnMetrics(settings: ServiceSettings): ServiceSettings {
+  const { telemetry } = settings;
+  return { ...settings, telemetry: { ...telemetry, metrics: { ...telemetry.metrics, readers: [] } } };
 }
 
 /** Extensions that run without being named in service.extensions, and are configured: one a type, unless one is named. */

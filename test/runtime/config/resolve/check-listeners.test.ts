@@ -61,7 +61,6 @@ describe("two listeners", () => {
 
   it.each([
     ["an extension", "health_check: {endpoint: 0.0.0.0:4000}", "", "127.0.0.1:4000"],
-    ["an extension that runs by default", "", "", "127.0.0.1:13133"],
     ["the agent's own metrics", "", "telemetry: {metrics: {address: '0.0.0.0:4000'}}", "127.0.0.1:4000"],
     [
       "a reader of the agent's own metrics",
@@ -69,11 +68,36 @@ describe("two listeners", () => {
       "telemetry: {metrics: {readers: [{pull: {exporter: {prometheus: {port: 4000}}}}]}}",
       "127.0.0.1:4000",
     ],
-    ["its own metrics by default", "", "", "127.0.0.1:8888"],
   ])("clash across kinds: %s", (_, extensions, service, endpoint) => {
     const found = problems(http(endpoint), http("127.0.0.1:4001"), service, extensions);
     const errors = found.filter(({ severity }) => severity === "error").map(({ code }) => code);
     expect(errors).toEqual(["address_taken"]);
+  });
+
+  it.each([
+    ["its own metrics", "0.0.0.0:8888", "the endpoint of the agent's own metrics"],
+    ["an extension", "127.0.0.1:13133", 'extension "health_check"'],
+  ])("leave the address to what is written, where the other is only a default: %s", (_, endpoint, owner) => {
+    const { config, problems: found } = loadText(
+      `receivers: {otlp: {protocols: {${http(endpoint)}}}}
+exporters: {otlp_http: {endpoint: "http://h"}}
+service: {pipelines: {logs: {receivers: [otlp], exporters: [otlp_http]}}}
+`,
+      { registry, addDefaults: true },
+    );
+    expect(found.filter(({ code }) => code === "address_taken")).toMatchObject([
+      {
+        severity: "warning",
+        place: { line: 1 },
+        path: "receivers.otlp.protocols.http.endpoint",
+        message: expect.stringContaining(`receiver "otlp" listens on ${endpoint}, so ${owner} is not available`),
+      },
+    ]);
+    const running = [
+      ...config!.extensions.keys(),
+      config!.service.telemetry.metrics.readers === undefined && "metrics",
+    ];
+    expect(running).toEqual(owner.includes("health") ? ["admin", "metrics"] : ["health_check", "admin", false]);
   });
 
   it("do not clash where one of them does not run", () => {
