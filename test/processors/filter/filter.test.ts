@@ -5,6 +5,7 @@ import { systemClock } from "../../../src/runtime/contract/clock.js";
 import type { Metrics } from "../../../src/runtime/contract/observability.js";
 import { noMetrics } from "../../../src/runtime/contract/observability.js";
 import { silentLogger } from "../../../src/runtime/kit.js";
+import { batchFromJson, batchToJson } from "../../../src/runtime/telemetry/json/batch-json.js";
 import { decodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
 import { feed, owed } from "../../support/deliveries.js";
 import { attributes, int, logsOf, METRICS, metricsOf, SPAN, spansOf, text } from "../../support/telemetry/ottl.js";
@@ -208,6 +209,37 @@ describe("filter", () => {
     expect(out).toEqual([]);
     expect(outcomes).toMatchObject([{ ok: true }]);
     expect(counted).toMatchObject({ otelcol_processor_filter_logs_filtered: 3 });
+  });
+
+  it("drops resources, scopes and metrics that came with nothing in them, but no span without events", () => {
+    const gauge = (name: string, values: readonly number[]) => ({
+      name,
+      gauge: { dataPoints: values.map((asInt) => ({ asInt })) },
+    });
+    const metrics = batchFromJson(
+      "metrics",
+      JSON.stringify({
+        resourceMetrics: [
+          {},
+          { scopeMetrics: [{}, { metrics: [gauge("none", []), gauge("one", [1]), { name: "untyped" }] }] },
+        ],
+      }),
+    );
+    const namesAfter = (config: object) =>
+      run(config, metrics).out.map((batch) => JSON.parse(batchToJson(batch)).resourceMetrics) as {
+        scopeMetrics?: { metrics?: { name: string }[] }[];
+      }[][];
+    const named = (...names: string[]) => [
+      [{ scopeMetrics: [{ metrics: names.map((name) => expect.objectContaining({ name })) }] }],
+    ];
+    expect(namesAfter({ metric_conditions: ['datapoint.attributes["x"] == 1'] })).toEqual(named("one", "untyped"));
+    expect(namesAfter({ metric_conditions: ['metric.name == "x"'] })).toEqual(named("none", "one", "untyped"));
+    expect(namesAfter({ metric_conditions: ['metric.name != "x"'] })).toEqual([]);
+    expect(run({ log_conditions: ["log.body == nil"] }, batchFromJson("logs", '{"resourceLogs":[{}]}')).out).toEqual(
+      [],
+    );
+    const span = batchFromJson("traces", '{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"quiet"}]}]}]}');
+    expect(run({ traces: { spanevent: ['name == "x"'] } }, span).out[0]).toBe(span);
   });
 
   it("passes the same batch on when nothing is dropped", () => {

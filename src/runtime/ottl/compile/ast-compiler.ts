@@ -2,7 +2,7 @@ import { didYouMean } from "../../contract/schema/suggest.js";
 import type { FunctionSpec, Lambda } from "../functions/function-spec.js";
 import { CONTEXTS, type ContextName } from "../paths/context.js";
 import { ENUMS } from "../paths/enums.js";
-import { getAtKeys, setAtKeys } from "../paths/indexing.js";
+import { getAtKeys } from "../paths/indexing.js";
 import type { Getter, PathAccess, PathKey } from "../paths/path-access.js";
 import type { PathSpec, PathTable } from "../paths/path-table.js";
 import { PATHS } from "../paths/paths.js";
@@ -84,7 +84,7 @@ export class AstCompiler implements Compiler {
         return () => value;
       }
       case "path": {
-        const access = this.path(node);
+        const access = this.access(node);
         return (ctx) => access.get(ctx);
       }
       case "call":
@@ -131,6 +131,17 @@ export class AstCompiler implements Compiler {
 
   path(node: AstNode): PathAccess {
     if (node.kind !== "path") throw nodeError(node, 'is not a path, such as attributes["key"]');
+    const access = this.access(node);
+    if (access.isReadOnly) throw nodeError(node, "can be read, but not changed: the list can be set as a whole");
+    return access;
+  }
+
+  constant(node: AstNode): OttlValue | undefined {
+    if (node.kind === "name") return ENUMS[this.context].get(node.name);
+    return node.kind === "literal" ? node.value : undefined;
+  }
+
+  private access(node: PathNode): PathAccess {
     const local = this.localAccess(node);
     if (local !== undefined) return local;
     const spec = this.pathSpec(node);
@@ -156,6 +167,7 @@ export class AstCompiler implements Compiler {
       const compiler: Compiler = {
         value: (inner) => (inner === value ? input : this.value(inner)),
         path: (inner) => this.path(inner),
+        constant: (inner) => this.constant(inner),
         converter: (innerName, inner) => this.converter(innerName, inner),
         lambda: (inner) => this.lambda(inner),
       };
@@ -194,7 +206,7 @@ export class AstCompiler implements Compiler {
     };
   }
 
-  /** A list field, such as bucket_counts, can be read and set item by item. */
+  /** A list field, such as bucket_counts, can be read item by item. */
   private listItemAccess(spec: PathSpec, keys: readonly AstNode[]): PathAccess {
     if (spec.type !== "list" || keys.length > 1)
       throw nodeError(keys[0]!, `stands behind a ${spec.type}, which cannot be indexed`);
@@ -202,10 +214,10 @@ export class AstCompiler implements Compiler {
     const compiled = keys.map((key) => this.key(key));
     return {
       get: (ctx) => getAtKeys(listAccess.get(ctx), compiled, ctx),
-      set: (ctx, value) => {
-        const list = listAccess.get(ctx) ?? [];
-        listAccess.set(ctx, setAtKeys(list, compiled, 0, ctx, value));
+      set: () => {
+        throw new TypeError("an item of a list field is only read");
       },
+      isReadOnly: true,
     };
   }
 
@@ -238,7 +250,8 @@ export class AstCompiler implements Compiler {
       node.kind === "literal" && (typeof node.value === "string" || typeof node.value === "bigint")
         ? node.value
         : undefined;
-    if (node.kind === "literal" && literal === undefined && typeof node.value !== "number")
+    const isNoKey = node.kind === "literal" && literal === undefined && typeof node.value !== "number";
+    if (isNoKey || node.kind === "list" || node.kind === "map")
       throw nodeError(node, "is no key: use a string or an integer");
     return { literal, get: this.value(node) };
   }
@@ -324,7 +337,7 @@ export class AstCompiler implements Compiler {
 
   private attributeTest(path: AstNode, other: AstNode, operator: Comparison): Predicate | undefined {
     if (path.kind !== "path" || other.kind !== "literal") return undefined;
-    const { attribute } = this.path(path);
+    const { attribute } = this.access(path);
     return attribute === undefined ? undefined : attributeTest(attribute, operator, other.value);
   }
 }

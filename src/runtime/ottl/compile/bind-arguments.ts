@@ -16,7 +16,10 @@ import { isMap, OttlDuration, type OttlMap, OttlTime, type OttlValue, typeName }
 /** What binding needs of the compiler. */
 export interface Compiler {
   value(node: AstNode): Getter;
+  /** Of a place that is changed. */
   path(node: AstNode): PathAccess;
+  /** The value if it is known already: that of a literal or of a name such as SPAN_KIND_SERVER. */
+  constant(node: AstNode): OttlValue | undefined;
   converter(name: string, node: AstNode): (input: Getter) => Getter;
   lambda(node: LambdaNode): Lambda;
 }
@@ -219,7 +222,7 @@ class BoundArguments implements CallArguments {
 
   constant(name: string): OttlValue | undefined {
     const node = this.assigned.get(name)?.value;
-    return node?.kind === "literal" ? node.value : undefined;
+    return node && this.compiler.constant(node);
   }
 
   reject(name: string, why: string): never {
@@ -257,8 +260,9 @@ class BoundArguments implements CallArguments {
     isType: (value: OttlValue) => value is T,
     name = "",
   ): (ctx: RecordContext) => T {
-    if (node.kind === "literal" && !isType(node.value))
-      throw new OttlSyntaxError(`expected ${type}, got ${typeName(node.value)}`, node.at, node.end - node.at);
+    const constant = this.compiler.constant(node);
+    if (constant !== undefined && !isType(constant))
+      throw new OttlSyntaxError(`expected ${type}, got ${typeName(constant)}`, node.at, node.end - node.at);
     if ((node.kind === "list" && type !== "list") || (node.kind === "map" && type !== "map"))
       throw new OttlSyntaxError(`expected ${type}, got ${node.kind}`, node.at, node.end - node.at);
     const get = this.compiler.value(node);
@@ -272,7 +276,8 @@ class BoundArguments implements CallArguments {
 
   private literal<T extends OttlValue>(name: string, type: string, what: string, defaultValue: T | undefined): T {
     if (!this.has(name) && defaultValue !== undefined) return defaultValue;
-    const value = this.constant(name);
+    const node = this.assigned.get(name)?.value;
+    const value = node?.kind === "literal" ? node.value : undefined;
     if (typeof value !== type) return this.reject(name, `expected ${what}`);
     return value as T;
   }

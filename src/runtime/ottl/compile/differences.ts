@@ -60,7 +60,7 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { gives: "a" },
   },
   {
-    what: "Lists of a data point take an index.",
+    what: "Lists of a data point can be read by an index.",
     example: "explicit_bounds == nil",
     context: "datapoint",
     isCondition: true,
@@ -76,10 +76,10 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { gives: false },
   },
   {
-    what: "The year of a grok timestamp is kept whole.",
-    example: 'ExtractGrokPatterns("2024-06-18 12:34:56", "%{DATESTAMP:t}", true)["t"]',
-    there: "`24-06-18 12:34:56`",
-    here: { gives: "2024-06-18 12:34:56" },
+    what: "Grok's `SYSLOGPROG` gives `process.name` and `process.pid`.",
+    example: 'ExtractGrokPatterns("prog[12]", "%{SYSLOGPROG}", true)["process.name"]',
+    there: "nothing",
+    here: { gives: "prog" },
   },
   {
     what: "The original of a URL is what was written.",

@@ -20,7 +20,10 @@ import type { Condition, Statement } from "./compile.js";
  */
 export type OnOttlError = (error: OttlError, failed: Condition | Statement) => void;
 
-/** The batch without the records (or resources, scopes, metrics, span events) for which any of the conditions holds. */
+/**
+ * The batch without the records (or resources, scopes, metrics, span events) for which any of the conditions holds, and
+ * without the resources and scopes around them that have none.
+ */
 export function dropWhere(
   batch: Batch,
   conditions: readonly Condition[],
@@ -29,7 +32,7 @@ export function dropWhere(
 ): Batch {
   return conditions.length === 0
     ? batch
-    : runVisitor(batch, conditions[0]!.context, new DroppingVisitor(conditions, true, onError, origin));
+    : runVisitor(batch, conditions[0]!.context, new DroppingVisitor(conditions, true, onError, origin), true);
 }
 
 /** The batch with only those for which any of the conditions holds. */
@@ -112,9 +115,10 @@ export class ConditionSet {
 /** Metrics that may come of one: conditions that hold for what they make would never end. */
 const MAX_ADDED_METRICS = 100;
 
-function runVisitor(batch: Batch, context: ContextName, visitor: RecordVisitor): Batch {
+function runVisitor(batch: Batch, context: ContextName, visitor: RecordVisitor, dropsEmpty = false): Batch {
   checkContext(batch, context);
-  const result = new RecordWalk(batch, CONTEXT_SHAPES[context]).run(visitor);
+  const shape = CONTEXT_SHAPES[context];
+  const result = new RecordWalk(batch, dropsEmpty ? { ...shape, dropsEmpty } : shape).run(visitor);
   if (result === batch || CONTEXTS_OF_RECORDS.has(context)) return result;
   return CONTEXTS_INSIDE_RECORDS.has(context)
     ? Batch.trusted(result.signal, result.bytes, batch.count)

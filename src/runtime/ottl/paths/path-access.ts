@@ -16,6 +16,8 @@ export interface PathAccess {
   readonly attribute?: { readonly select: SelectMessage; readonly key: string; readonly encoded: Uint8Array };
   /** Set when the path is all attributes of a message. */
   readonly attributes?: SelectMessage;
+  /** Set when it can only be read: then a statement that changes it is refused with the config. */
+  readonly isReadOnly?: true;
 }
 
 /** What stands between the brackets of a path. */

@@ -221,6 +221,6 @@ export function lengthOf(value: OttlValue): number {
   if (typeof value === "string") return Buffer.byteLength(value);
   if (value instanceof Map) return value.size;
   if (Array.isArray(value) || (value instanceof Uint8Array && !(value instanceof OttlId))) return value.length;
-  if (value instanceof OttlMessages) return value.items.length;
+  if (value instanceof OttlMessages && value.kind !== "status") return value.items.length;
   throw new OttlError(`${typeName(value)} has no length`);
 }

@@ -54,7 +54,7 @@ export class Rewriter {
 
   /** Takes everything out that has become of the source since `outStart` of the output, and the source up to `at`. */
   removeSince(outStart: number, at: number): void {
-    const out = this.copyTo(this.copiedUpTo);
+    const out = this.copyTo(this.copiedUpTo + Math.max(0, outStart - (this.out?.length ?? 0)));
     out.length = outStart;
     this.skipTo(at);
   }

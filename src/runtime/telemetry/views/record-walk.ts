@@ -23,6 +23,8 @@ export interface RecordVisitor {
 export interface WalkShape extends RecordPath {
   /** Frames from this depth on stay when they have lost all their records. */
   readonly keepEmptyFrom?: number;
+  /** Resources and scopes that came without records go too, and data of metrics without points. */
+  readonly dropsEmpty?: true;
   /** The tag of the records by that of the metric's data they lie in, where it is not one for all; 0 where there are none. */
   readonly recordsByData?: Readonly<Record<number, number>>;
 }
@@ -48,8 +50,8 @@ export interface Frame {
  * Invariants:
  * - Nothing is copied until something changes: an untouched batch comes back as itself.
  * - A frame's length is mended when the frame closes, if its body has changed size; its enclosing frames follow.
- * - A frame that has lost all its records is taken out with everything in it, unless the shape says otherwise; one
- *   that never had any stays.
+ * - A frame that has lost all its records is taken out with everything in it; one that never had any stays. The shape
+ *   may say otherwise of both.
  */
 export class RecordWalk {
   readonly batch: Batch;
@@ -202,7 +204,8 @@ export class RecordWalk {
   private closeFrame(depth: number): void {
     const frame = this.openFrames[depth]!;
     const parent = this.openFrames[depth - 1];
-    if (frame.lost > 0 && frame.kept === 0 && depth < this.keepEmptyFrom) {
+    const goesWhenEmpty = frame.lost > 0 || (this.shape.dropsEmpty === true && depth !== METRIC_DEPTH);
+    if (frame.kept === 0 && goesWhenEmpty && depth < this.keepEmptyFrom) {
       this.rewriter.removeSince(frame.outTag, frame.end);
       if (parent) parent.lost++;
       return;
@@ -219,6 +222,8 @@ export class RecordWalk {
   }
 }
 
+/** A metric without data is of no type, and not of one that has lost its points. */
+const METRIC_DEPTH = 2;
 const METRIC_DATA_DEPTH = 3;
 
 class OpenFrame implements Frame {

@@ -78,24 +78,47 @@ const logRecord = fc.record(
   },
   { requiredKeys: [], noNullPrototype: true },
 ) as fc.Arbitrary<Tree>;
-const logs = fc.tuple(attributes, fc.array(logRecord, { maxLength: 5 })).map(([resource, logRecords]) => ({
-  resourceLogs: [{ resource: { attributes: resource }, scopeLogs: [{ logRecords }] }],
+const scopeLogs = fc.array(
+  fc.array(logRecord, { maxLength: 3 }).map((logRecords) => ({ logRecords })),
+  { maxLength: 3 },
+);
+const logs = fc.array(fc.tuple(attributes, scopeLogs), { maxLength: 3 }).map((resources) => ({
+  resourceLogs: resources.map(([list, scopes]) => ({ resource: { attributes: list }, scopeLogs: scopes })),
 }));
+const withoutEmpty = (resourceLogs: Tree[]) =>
+  resourceLogs
+    .map((resource) => ({
+      ...resource,
+      scopeLogs: ((resource["scopeLogs"] ?? []) as Tree[]).filter(
+        ({ logRecords }) => ((logRecords ?? []) as Tree[]).length > 0,
+      ),
+    }))
+    .filter(({ scopeLogs: left }) => left.length > 0);
 
 describe("conditions on bytes", () => {
-  it("agree with a plain evaluation over the decoded tree", () => {
+  it("agree with a plain evaluation over the decoded tree, and leave no resource or scope without records", () => {
     fc.assert(
       fc.property(logs, condition, (tree, wanted) => {
         const batch = encodeTree("logs", tree as unknown as Tree);
-        const expected = recordsOf("logs", decodeTree(batch))
-          .filter(({ record, resourceContainer }) => !decide(wanted, record, resourceContainer["resource"] as Tree))
-          .map(({ record }) => record);
-        const kept = dropWhere(batch, [compileCondition(written(wanted), "log")]);
-        expectSame(
-          recordsOf("logs", decodeTree(kept)).map(({ record }) => record),
-          expected,
+        const all = (decodeTree(batch)["resourceLogs"] ?? []) as Tree[];
+        const expected = withoutEmpty(
+          all.map((container) => ({
+            ...container,
+            scopeLogs: ((container["scopeLogs"] ?? []) as Tree[]).map((scope) => ({
+              ...scope,
+              logRecords: ((scope["logRecords"] ?? []) as Tree[]).filter(
+                (record) => !decide(wanted, record, container["resource"] as Tree),
+              ),
+            })),
+          })),
         );
-        expect(kept === batch).toBe(expected.length === batch.count);
+        const kept = dropWhere(batch, [compileCondition(written(wanted), "log")]);
+        const left = decodeTree(kept);
+        expectSame(left["resourceLogs"] ?? [], expected);
+        expect(kept.count).toBe(recordsOf("logs", left).length);
+        const scopes = (list: Tree[]) => list.map(({ scopeLogs: inner }) => ((inner ?? []) as Tree[]).length);
+        const isWhole = kept.count === batch.count && String(scopes(all)) === String(scopes(expected));
+        expect(kept === batch).toBe(isWhole);
       }),
       runs(400),
     );

@@ -185,6 +185,17 @@ describe("an editor of metrics", () => {
     expect(metricOf(result, "h_p50")).toMatchObject({ description: "p50", gauge: { dataPoints: [{ asDouble: 2 }] } });
   });
 
+  it("gives percentiles of exponential histograms to the last digit of the Collector's", () => {
+    const exponential = metricsOf({
+      name: "e",
+      exponentialHistogram: {
+        dataPoints: [{ count: 210n, scale: 2, positive: { bucketCounts: [20n, 30n, 40n, 50n, 30n, 35n, 5n] } }],
+      },
+    });
+    const result = edited('extract_percentile_metric(95.0) where name == "e"', "metric", exponential);
+    expect(metricOf(result, "e_p95")).toMatchObject({ gauge: { dataPoints: [{ asDouble: 2.7592682406908096 }] } });
+  });
+
   it("makes sums and gauges of summaries", () => {
     const summary = metricsOf(METRICS["summary"]!);
     const sums = edited(

@@ -205,7 +205,7 @@ const POINT_ROWS: Readonly<Record<string, readonly Row[]>> = {
     ["count", 6n, "7", 7n],
     ["sum", 12.5, "1.0", 1],
     ["bucket_counts", [1n, 2n, 3n], "[4, 5]", [4n, 5n]],
-    ["bucket_counts[1]", 2n, "9", 9n],
+    ["bucket_counts[1]", 2n],
     ["explicit_bounds", [1, 2], "[0.5, 1.5]", [0.5, 1.5]],
     ["value_int", null],
     ["value_double", null],

@@ -81,7 +81,21 @@ export function exponentialPercentile(point: Tree, percentile: number): number |
 function inBucket(index: number, scale: number, ratio: number): number {
   const [low, high] = [bucketBound(index, scale), bucketBound(index + 1, scale)];
   if (!(low > 0 && high > low && Number.isFinite(high))) throw new OttlError("a bucket of the histogram has no bounds");
-  return 2 ** between(Math.log2(low), Math.log2(high), ratio);
+  return 2 ** between(log2(low), log2(high), ratio);
+}
+
+/** By way of the exponent, which is exact: Math.log2 is another in the last digit. */
+function log2(value: number): number {
+  let exponent = Math.ceil(Math.log2(value));
+  let fraction = value / 2 ** exponent;
+  if (fraction >= 1) {
+    fraction /= 2;
+    exponent++;
+  } else if (fraction < 0.5) {
+    fraction *= 2;
+    exponent--;
+  }
+  return fraction === 0.5 ? exponent - 1 : Math.log(fraction) * (1 / Math.LN2) + exponent;
 }
 
 function bucketBound(index: number, scale: number): number {

@@ -51,10 +51,10 @@ function standardDecoder(name: string): CharsetDecoder | undefined {
   } catch {
     return undefined;
   }
-  // The standard has control characters where Windows has none.
-  const hasGaps = decoder.encoding.startsWith("windows-");
+  // Where an encoding of single bytes has nothing, the standard has control characters, and the runtime some of its own.
+  const hasGaps = /^(windows|iso-8859)-/.test(decoder.encoding);
   return (bytes) => {
     const text = decoder.decode(bytes);
-    return hasGaps ? text.replace(/[\x80-\x9f]/g, "\ufffd") : text;
+    return hasGaps ? text.replace(/[\x80-\x9f\uf8c0-\uf8ff]/g, "\ufffd") : text;
   };
 }

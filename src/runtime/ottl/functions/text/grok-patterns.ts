@@ -59,7 +59,7 @@ export const GROK_PATTERNS: Readonly<Record<string, string>> = {
   DATE_US: "%{MONTHNUM}[/-]%{MONTHDAY}[/-]%{YEAR}",
   DATE_EU: "%{MONTHDAY}[./-]%{MONTHNUM}[./-]%{YEAR}",
   DATE: "%{DATE_US}|%{DATE_EU}",
-  DATESTAMP: "(?:%{DATE}|\\d{4}-%{MONTHNUM}-%{MONTHDAY})[- ]%{TIME}",
+  DATESTAMP: "%{DATE}[- ]%{TIME}",
   TZ: "[A-Z]{3,4}",
   ISO8601_TIMEZONE: "Z|[+-]%{HOUR}(?::?%{MINUTE})?",
   TIMESTAMP_ISO8601: "%{YEAR}-%{MONTHNUM}-%{MONTHDAY}[T ]%{HOUR}:?%{MINUTE}(?::?%{SECOND})?(?:%{ISO8601_TIMEZONE})?",

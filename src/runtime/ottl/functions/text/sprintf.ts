@@ -1,13 +1,10 @@
-import { compareText } from "../../values/compare.js";
 import { OttlError } from "../../values/error.js";
 import { joinTexts, MAX_TEXT_LENGTH, textTooLong } from "../../values/limits.js";
-import { OttlDuration, OttlId, OttlMessages, OttlProfileId, OttlTime, type OttlValue } from "../../values/value.js";
-import { formatDuration, formatTime } from "../time/time-format.js";
-import { parseGoLayout } from "../time/time-layout.js";
+import { OttlDuration, OttlId, OttlTime, type OttlValue } from "../../values/value.js";
 import { formatDouble } from "./double-text.js";
+import { escaped, goSyntax, goText, goType, quoteCharacter } from "./go-text.js";
 
 const MAX_WIDTH = 10_000;
-const GO_TIME = parseGoLayout("2006-01-02 15:04:05.999999999 -0700 MST");
 
 /** Go's Sprintf for the values of the language; what does not fit is written the way Go writes it, as %!d(string=x). */
 export function sprintf(format: string, values: readonly OttlValue[]): string {
@@ -103,13 +100,13 @@ function formatValue(verb: string, value: OttlValue, written: Spec): string {
   const spec = typeof value === "bigint" ? withoutZeros(written) : written;
   if (verb === "T") return padded(goType(value), spec);
   if (Array.isArray(value) && !isOfWholes(verb, spec))
-    return formatItems(value, (item) => formatValue(verb, item, spec));
-  if (value instanceof Uint8Array && !(value instanceof OttlId) && !TEXT_VERBS.has(verb) && !isOfWholes(verb, spec))
-    return formatItems(value, (byte) => formatValue(verb, BigInt(byte), spec).replace("(int64=", "(uint8="));
+    return formatItems(value, (item) => (item === null ? "<nil>" : formatValue(verb, item, spec)));
+  if (value instanceof Uint8Array && isOfBytes(verb, value, spec))
+    return formatItems(value, (byte) => formatByte(verb, byte, spec));
   const text = formatVerb(verb, value, spec);
   if (text === undefined)
     return value === null ? `%!${verb}(<nil>)` : `%!${verb}(${goType(value)}=${unfittingText(value, spec)})`;
-  return padded(text, spec);
+  return padded(text, spec, isNumber(value) && !CHARACTER_VERBS.has(verb));
 }
 
 /** Items one by one: each may be as wide as the width says, so that it ends before they take the memory. */
@@ -126,7 +123,23 @@ function formatItems<T>(items: Iterable<T>, format: (item: T) => string): string
 }
 
 /** Verbs of texts, which bytes are to them. */
-const TEXT_VERBS = new Set(["s", "q", "x", "X", "v"]);
+const TEXT_VERBS = new Set(["s", "q", "x", "X"]);
+
+const CHARACTER_VERBS = new Set(["c", "q", "U"]);
+
+function isNumber(value: OttlValue): boolean {
+  return typeof value === "bigint" || typeof value === "number" || value instanceof OttlDuration;
+}
+
+/** Whether bytes are written one by one, in brackets: an id is a text to %v as well. */
+function isOfBytes(verb: string, value: Uint8Array, spec: Spec): boolean {
+  return !TEXT_VERBS.has(verb) && !isOfWholes(verb, spec) && !(value instanceof OttlId && verb === "v");
+}
+
+function formatByte(verb: string, byte: number, spec: Spec): string {
+  const written = verb === "v" ? { ...spec, flags: spec.flags.replaceAll("+", "") } : spec;
+  return formatValue(verb === "v" ? "d" : verb, BigInt(byte), written).replace("(int64=", "(uint8=");
+}
 
 /** What is written of a list as a whole, and not of its items one by one. */
 function isOfWholes(verb: string, { flags }: Spec): boolean {
@@ -140,21 +153,22 @@ function withoutZeros(spec: Spec): Spec {
 
 /** What the verb does not fit, as %v would write it with the same flags. */
 function unfittingText(value: OttlValue, spec: Spec): string {
-  if (typeof value === "bigint") return padded(integerText("d", value, spec)!, spec);
-  if (typeof value === "number") return padded(formatDouble("g", value, spec.flags, spec.precision)!, spec);
-  if (value instanceof OttlDuration) return padded(integerText("d", value.nanos, withoutZeros(spec))!, spec);
+  if (typeof value === "bigint") return padded(integerText("d", value, spec)!, spec, true);
+  if (typeof value === "number") return padded(formatDouble("g", value, spec.flags, spec.precision)!, spec, true);
+  if (value instanceof OttlDuration) return padded(integerText("d", value.nanos, withoutZeros(spec))!, spec, true);
   if (typeof value === "string") return padded(stringText("s", value, spec)!, spec);
   return typeof value === "boolean" ? padded(String(value), spec) : goText(value);
 }
 
-function padded(text: string, { width = 0, flags }: Spec): string {
+/** As wide as the width says. The zeros of a number stand behind its sign, those of a text before everything. */
+function padded(text: string, { width = 0, flags }: Spec, isNumber = false): string {
   if (text.length >= 2 * width) return text;
   const length = [...text].length;
   if (length >= width) return text;
   const fill = width - length;
   if (flags.includes("-")) return text + " ".repeat(fill);
-  if (!flags.includes("0") || /^[+-]?(Inf|NaN)$/.test(text)) return " ".repeat(fill) + text;
-  const sign = /^[+-]/.test(text) ? text[0]! : "";
+  if (!flags.includes("0") || (isNumber && /^[+-]?(Inf|NaN)$/.test(text))) return " ".repeat(fill) + text;
+  const sign = isNumber && /^[+-]/.test(text) ? text[0]! : "";
   return sign + "0".repeat(fill) + text.slice(sign.length);
 }
 
@@ -163,10 +177,11 @@ function formatVerb(verb: string, value: OttlValue, spec: Spec): string | undefi
   if (typeof value === "bigint") return integerText(verb, value, spec);
   if (typeof value === "number") return formatDouble(verb, value, spec.flags, spec.precision);
   if (typeof value === "boolean") return verb === "t" ? String(value) : undefined;
-  if (value instanceof OttlId) return stringText(verb, goText(value), spec);
-  if (typeof value === "string" || value instanceof Uint8Array) return stringText(verb, value, spec);
-  if (value instanceof OttlDuration && verb !== "s") return integerText(verb, value.nanos, spec);
-  return verb === "s" && value !== null ? stringText("s", goText(value), spec) : undefined;
+  if (typeof value === "string") return stringText(verb, value, spec);
+  if (value instanceof Uint8Array && !(value instanceof OttlId)) return stringText(verb, value, spec);
+  if (value instanceof OttlDuration && !TEXT_VERBS.has(verb)) return integerText(verb, value.nanos, spec);
+  const isText = value instanceof OttlId || value instanceof OttlTime || value instanceof OttlDuration;
+  return (isText || verb === "s") && value !== null ? stringText(verb, goText(value), spec) : undefined;
 }
 
 /** %v: numbers keep their sign and precision. */
@@ -223,80 +238,11 @@ function hexText(hex: string, verb: string, flags: string): string {
   return (hex.match(/../g) ?? []).map((pair) => prefix + pair).join(" ");
 }
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  "\x07": "\\a",
-  "\b": "\\b",
-  "\f": "\\f",
-  "\n": "\\n",
-  "\r": "\\r",
-  "\t": "\\t",
-  "\v": "\\v",
-  "\\": "\\\\",
-};
-
-function escaped(text: string, quote: string, asciiOnly: boolean): string {
-  return text.replace(/[\s\S]/gu, (c) => {
-    if (c === quote) return `\\${c}`;
-    if (ESCAPES[c] !== undefined) return ESCAPES[c];
-    const code = c.codePointAt(0)!;
-    if (code < 0x80 ? code >= 0x20 && code !== 0x7f : !asciiOnly && /[\p{L}\p{M}\p{N}\p{P}\p{S}]/u.test(c)) return c;
-    if (code < 0x80) return `\\x${code.toString(16).padStart(2, "0")}`;
-    return code > 0xffff ? `\\U${code.toString(16).padStart(8, "0")}` : `\\u${code.toString(16).padStart(4, "0")}`;
-  });
-}
-
-function quoteCharacter(character: string, asciiOnly: boolean): string {
-  return `'${escaped(character, "'", asciiOnly)}'`;
-}
-
 function signOf(negative: boolean, flags: string): string {
   if (negative) return "-";
   return flags.includes("+") ? "+" : flags.includes(" ") ? " " : "";
 }
 
-/** %#v. */
-function goSyntax(value: OttlValue): string {
-  if (value instanceof OttlDuration) return String(value.nanos);
-  if (typeof value === "string") return `"${escaped(value, '"', false)}"`;
-  if (Array.isArray(value)) return `[]interface {}{${joinTexts(value.map(goSyntax), ", ")}}`;
-  return goText(value);
-}
-
-function goText(value: OttlValue): string {
-  if (value === null) return "<nil>";
-  if (typeof value === "string") return value;
-  if (typeof value === "number") return formatDouble("g", value, "", undefined)!;
-  if (value instanceof OttlId) return Buffer.from(value).toString("hex");
-  if (value instanceof Uint8Array) return `[${[...value].join(" ")}]`;
-  if (Array.isArray(value)) return `[${joinTexts(value.map(goText), " ")}]`;
-  if (value instanceof Map) {
-    const entries = [...value].sort(([a], [b]) => compareText(a, b)).map(([key, item]) => `${key}:${goText(item)}`);
-    return `map[${joinTexts(entries, " ")}]`;
-  }
-  if (value instanceof OttlTime) return formatTime(GO_TIME, value);
-  if (value instanceof OttlDuration) return formatDuration(value);
-  if (value instanceof OttlMessages) return `[${value.items.length} ${value.kind}]`;
-  return String(value);
-}
-
 function typedText(value: OttlValue): string {
   return value === null ? "<nil>" : `${goType(value)}=${goText(value)}`;
-}
-
-function goType(value: OttlValue): string {
-  if (value === null) return "<nil>";
-  if (typeof value === "bigint") return "int64";
-  if (typeof value === "number") return "float64";
-  if (typeof value === "boolean") return "bool";
-  if (typeof value === "string") return "string";
-  if (value instanceof OttlId)
-    return value instanceof OttlProfileId
-      ? "pprofile.ProfileID"
-      : value.length === 16
-        ? "pcommon.TraceID"
-        : "pcommon.SpanID";
-  if (value instanceof Uint8Array) return "[]uint8";
-  if (value instanceof OttlTime) return "time.Time";
-  if (value instanceof OttlDuration) return "time.Duration";
-  return Array.isArray(value) ? "[]interface {}" : "pcommon.Map";
 }

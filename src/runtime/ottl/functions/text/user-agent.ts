@@ -5,6 +5,7 @@ const AGENTS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ["Googlebot", /Googlebot\/([\d.]+)/],
   ["bingbot", /bingbot\/([\d.]+)/],
   ["Edge", /Edg(?:e|A|iOS)?\/([\d.]+)/],
+  ["Opera", /Opera\/9\.80.* Version\/([\d.]+)/],
   ["Opera", /(?:OPR|Opera)\/([\d.]+)/],
   ["Samsung Internet", /SamsungBrowser\/([\d.]+)/],
   ["Firefox iOS", /FxiOS\/([\d.]+)/],
@@ -22,14 +23,23 @@ const AGENTS: readonly (readonly [name: string, pattern: RegExp])[] = [
 
 const SYSTEMS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ["iOS", /(?:iPhone|iPad|iPod).* OS ([\d_]+)/],
+  ["iOS", /\biOS ([\d.]+)/],
   ["Android", /Android ?([\d.]*)/],
   ["Windows", /Windows NT ([\d.]+)/],
   ["Mac OS X", /Mac OS X ([\d_.]+)/],
   ["Chrome OS", /CrOS \S+ ([\d.]+)/],
-  ["Linux", /Linux()/],
+  ["Tizen", /Tizen[ /]([\d.]+)/],
+  ["Linux", /Linux(?:\/(\d+\.\d+\.\d+))?/i],
 ];
 
-const WINDOWS: Readonly<Record<string, string>> = { "10.0": "10", "6.3": "8.1", "6.2": "8", "6.1": "7" };
+const WINDOWS: Readonly<Record<string, string>> = {
+  "10.0": "10",
+  "6.3": "8.1",
+  "6.2": "8",
+  "6.1": "7",
+  "6.0": "Vista",
+  "5.1": "XP",
+};
 const MAX_HEADER_LENGTH = 2048;
 
 /** The name and version of what sent a User-Agent header; "Other" and no version for what is unknown. */

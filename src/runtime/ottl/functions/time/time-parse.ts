@@ -113,9 +113,15 @@ function nanoseconds(fraction: string): number {
   return Number(fraction.slice(1, 10).padEnd(9, "0"));
 }
 
+/** Spaces stand for any number of them, but for none only at the end of the text. */
 function readText(expected: string, rest: string, text: string): string {
-  if (rest.startsWith(expected)) return rest.slice(expected.length);
-  throw formatMismatch(text, rest);
+  let left = rest;
+  for (const part of expected.split(/( +)/)) {
+    const fits = part.startsWith(" ") ? left === "" || left.startsWith(" ") : left.startsWith(part);
+    if (!fits) throw formatMismatch(text, left);
+    left = part.startsWith(" ") ? left.replace(/^ +/, "") : left.slice(part.length);
+  }
+  return left;
 }
 
 /** Hours from UTC of the zones that have a name everywhere. */
@@ -211,7 +217,7 @@ function setField(field: FieldName, value: string, found: ParsedTime, text: stri
     case "\ue000":
       return setField(value.length === 2 ? "06" : "2006", value, found, text);
     case "2006":
-      found.year = Number(value);
+      found.year = value === "0000" ? undefined : Number(value);
       return;
     case "06":
       found.year = Number(value) + (Number(value) >= 69 ? 1900 : 2000);

@@ -25,12 +25,15 @@ class PlaceZone implements TimeZone {
     const key = `${this.location} ${this.offsetSeconds}`;
     let name = names.get(key);
     if (name === undefined) {
-      name = abbreviation(this.location, this.ms) ?? offsetName(this.offsetSeconds);
+      name = abbreviation(this.location, this.ms) ?? (this.ms < FIRST_ZONE ? "LMT" : offsetName(this.offsetSeconds));
       names.set(key, name);
     }
     return name;
   }
 }
+
+/** Before Britain's railways agreed on one time, every place had its own, and no zone. */
+const FIRST_ZONE = Date.UTC(1847, 11, 1);
 
 /** By place and offset: a place has few offsets, and the places are those of the configuration. */
 const names = new Map<string, string>();
