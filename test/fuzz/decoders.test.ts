@@ -7,12 +7,23 @@ import { isFuzzing } from "../support/runs.js";
 import { stopCounting } from "./coverage.js";
 import { type FuzzTarget, fuzz } from "./fuzz.js";
 import { mutateBytes } from "./mutate-bytes.js";
+import { expositionTargets } from "./targets/exposition.js";
 import { languageTargets } from "./targets/language.js";
+import { lineTargets } from "./targets/log-lines.js";
+import { spanTargets } from "./targets/span-formats.js";
 import { storeTargets } from "./targets/store.js";
 import { telemetryTargets } from "./targets/telemetry.js";
 import { wireTargets } from "./targets/wire.js";
 
-const TARGETS = [...telemetryTargets, ...wireTargets, ...languageTargets, ...storeTargets];
+const TARGETS = [
+  ...telemetryTargets,
+  ...wireTargets,
+  ...spanTargets,
+  ...expositionTargets,
+  ...lineTargets,
+  ...languageTargets,
+  ...storeTargets,
+];
 const SHARES = TARGETS.reduce((sum, { share }) => sum + share, 0);
 
 /** Inputs over all decoders: FUZZ_INPUTS, or a million in `npm run fuzz`, or what takes a few seconds. */

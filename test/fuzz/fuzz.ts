@@ -160,3 +160,14 @@ export function magnitude(size: number): number {
 export function assert(condition: boolean, what: string): asserts condition {
   if (!condition) throw new Error(what);
 }
+
+/** The same bytes, cut anywhere. */
+export function pieces(input: Buffer, random: Random): Buffer[] {
+  const cut: Buffer[] = [];
+  for (let at = 0; at < input.length; ) {
+    const end = at + 1 + random.below(random.oneIn(3) ? 200 : 4);
+    cut.push(input.subarray(at, end));
+    at = end;
+  }
+  return cut.length === 0 ? [input] : cut;
+}

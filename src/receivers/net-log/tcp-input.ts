@@ -105,13 +105,14 @@ class Connection {
     this.read(this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]), false);
   }
 
+  /** What is left may be longer than one record. */
   end(): void {
-    if (this.rest.length > 0) this.read(this.rest, true);
+    while (this.rest.length > 0) this.read(this.rest, true);
   }
 
   private read(window: Buffer, isEnd: boolean): void {
     const done = this.cut(window, this.state, isEnd, this.sink);
-    this.rest = isEnd ? Buffer.alloc(0) : window.subarray(done);
+    this.rest = window.subarray(isEnd && done === 0 ? window.length : done);
   }
 }
 

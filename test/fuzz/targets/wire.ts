@@ -1,19 +1,13 @@
-import { readFileSync } from "node:fs";
-import { postSpansOf } from "../../../src/exporters/jaeger/post-spans.js";
-import { type Batch, batchFromJson, isMalformed } from "../../../src/plugin.js";
-import { CompactProtocol } from "../../../src/receivers/otlp/jaeger/compact-protocol.js";
-import { batchOfMessage, JAEGER_FORMAT } from "../../../src/receivers/otlp/jaeger/format.js";
 import { DecompressError } from "../../../src/runtime/kit/net/compression/bounded-output.js";
 import { compress } from "../../../src/runtime/kit/net/compression/compress.js";
 import { decompress } from "../../../src/runtime/kit/net/compression/decompress.js";
 import { AnswerFormatError } from "../../../src/runtime/kit/net/http1/answer-head.js";
 import { AnswerReader } from "../../../src/runtime/kit/net/http1/answer-reader.js";
 import { grpcFrame, singleFrame } from "../../../src/runtime/kit/otlp/grpc-frame.js";
-import { assert, type FuzzTarget, magnitude, shapeOf } from "../fuzz.js";
+import { assert, type FuzzTarget, magnitude, pieces, shapeOf } from "../fuzz.js";
 import { mutateBytes } from "../mutate-bytes.js";
 import { textMutator } from "../mutate-text.js";
 import type { Random } from "../random.js";
-import { richJson } from "./rich-json.js";
 
 const OUTPUT_LIMIT = 32 * 1024;
 const CODECS = [
@@ -54,48 +48,6 @@ const HTTP_WORDS = [
   "chunked",
 ];
 
-const PACKETS = JSON.parse(
-  readFileSync(new URL("../../receivers/otlp/jaeger/packets.json", import.meta.url), "utf8"),
-) as Record<string, string[]>;
-const packets = (name: string) => PACKETS[name]!.map((each) => Buffer.from(each, "base64"));
-const MAX_ELEMENTS = 5000;
-
-const jaegerTargets: readonly FuzzTarget[] = [
-  {
-    name: "Jaeger's compact thrift",
-    share: 4,
-    seeds: [...packets("compact"), ...packets("legacyCompact")],
-    mutate: mutateBytes,
-    run: (input) => runJaeger(() => batchOfMessage(new CompactProtocol(input, MAX_ELEMENTS), MAX_ELEMENTS)),
-  },
-  {
-    name: "Jaeger's binary thrift",
-    share: 4,
-    seeds: packets("http"),
-    mutate: mutateBytes,
-    run: (input) => runJaeger(() => JAEGER_FORMAT.toBatch("traces", "thrift", [input], MAX_ELEMENTS)),
-  },
-  {
-    name: "Jaeger's protobuf",
-    share: 4,
-    seeds: postSpansOf(batchFromJson("traces", richJson("traces")).bytes).requests.map((request) =>
-      Buffer.from(request.message()),
-    ),
-    mutate: mutateBytes,
-    run: (input) => runJaeger(() => JAEGER_FORMAT.toBatch("traces", "proto", [input], MAX_ELEMENTS)),
-  },
-];
-
-function runJaeger(read: () => Batch): string {
-  try {
-    const { count, byteLength } = read();
-    return `${magnitude(count)} spans in ${magnitude(byteLength)}`;
-  } catch (error) {
-    assert(isMalformed(error), `threw ${error}`);
-    return shapeOf((error as Error).message);
-  }
-}
-
 /** What comes over sockets: compressed bodies, gRPC's frames, answers of backends. */
 export const wireTargets: readonly FuzzTarget[] = [
   ...codecTargets,
@@ -106,7 +58,6 @@ export const wireTargets: readonly FuzzTarget[] = [
     mutate: mutateBytes,
     run: runFrame,
   },
-  ...jaegerTargets,
   {
     name: "HTTP/1.1 answers",
     share: 14,
@@ -184,16 +135,6 @@ function readAnswer(chunks: readonly Buffer[]): string {
     if (!(error instanceof AnswerFormatError)) throw error;
     return "refused";
   }
-}
-
-function pieces(input: Buffer, random: Random): Buffer[] {
-  const cut: Buffer[] = [];
-  for (let at = 0; at < input.length; ) {
-    const end = at + 1 + random.below(random.oneIn(3) ? 200 : 4);
-    cut.push(input.subarray(at, end));
-    at = end;
-  }
-  return cut.length === 0 ? [input] : cut;
 }
 
 function noise(length: number): Buffer {

@@ -1,0 +1,87 @@
+import { readFileSync } from "node:fs";
+import { postSpansOf } from "../../../src/exporters/jaeger/post-spans.js";
+import { type Batch, batchFromJson, isMalformed } from "../../../src/plugin.js";
+import { CompactProtocol } from "../../../src/receivers/otlp/jaeger/compact-protocol.js";
+import { batchOfMessage, JAEGER_FORMAT } from "../../../src/receivers/otlp/jaeger/format.js";
+import { jsonElements } from "../../../src/receivers/zipkin/json-elements.js";
+import { ZipkinBatchWriter } from "../../../src/runtime/kit/zipkin/from-zipkin.js";
+import { assert, type FuzzTarget, magnitude, shapeOf } from "../fuzz.js";
+import { holdToOtlp } from "../hold-to-otlp.js";
+import { mutateBytes } from "../mutate-bytes.js";
+import { textMutator } from "../mutate-text.js";
+import { richJson } from "./rich-json.js";
+
+const PACKETS = JSON.parse(
+  readFileSync(new URL("../../receivers/otlp/jaeger/packets.json", import.meta.url), "utf8"),
+) as Record<string, string[]>;
+const packets = (name: string) => PACKETS[name]!.map((each) => Buffer.from(each, "base64"));
+const MAX_ELEMENTS = 5000;
+
+const jaegerTargets: readonly FuzzTarget[] = [
+  {
+    name: "Jaeger's compact thrift",
+    share: 4,
+    seeds: [...packets("compact"), ...packets("legacyCompact")],
+    mutate: mutateBytes,
+    run: (input) => runSpans(() => batchOfMessage(new CompactProtocol(input, MAX_ELEMENTS), MAX_ELEMENTS)),
+  },
+  {
+    name: "Jaeger's binary thrift",
+    share: 4,
+    seeds: packets("http"),
+    mutate: mutateBytes,
+    run: (input) => runSpans(() => JAEGER_FORMAT.toBatch("traces", "thrift", [input], MAX_ELEMENTS)),
+  },
+  {
+    name: "Jaeger's protobuf",
+    share: 4,
+    seeds: postSpansOf(batchFromJson("traces", richJson("traces")).bytes).requests.map((request) =>
+      Buffer.from(request.message()),
+    ),
+    mutate: mutateBytes,
+    run: (input) => runSpans(() => JAEGER_FORMAT.toBatch("traces", "proto", [input], MAX_ELEMENTS)),
+  },
+];
+
+const ZIPKIN_SPAN = {
+  traceId: "0102030405060708090a0b0c0d0e0f10",
+  id: "0102030405060708",
+  parentId: "0807060504030201",
+  name: "get /",
+  kind: "SERVER",
+  timestamp: 1_700_000_000_000_000,
+  duration: 1500,
+  localEndpoint: { serviceName: "shop", ipv4: "10.0.0.1", port: 80 },
+  remoteEndpoint: { ipv6: "::1" },
+  annotations: [{ timestamp: 1_700_000_000_000_100, value: "ws" }],
+  tags: { "http.status_code": "500", error: "true", "otel.scope.name": "lib" },
+  shared: true,
+};
+
+const zipkinTarget: FuzzTarget = {
+  name: "Zipkin's JSON",
+  share: 4,
+  seeds: [Buffer.from(JSON.stringify([ZIPKIN_SPAN])), Buffer.from("[]")],
+  mutate: textMutator([...'{}[]:,"', "null", "true", "[]", "{}", "\\u0000", '"tags":{', '"traceId":']),
+  run: (input) =>
+    runSpans(() => {
+      const writer = new ZipkinBatchWriter(true);
+      for (const element of jsonElements(input)) writer.add(element);
+      return writer.finish();
+    }),
+};
+
+function runSpans(read: () => Batch): string {
+  let batch: Batch;
+  try {
+    batch = read();
+  } catch (error) {
+    assert(isMalformed(error), `threw ${error}`);
+    return shapeOf((error as Error).message);
+  }
+  holdToOtlp(batch);
+  return `${magnitude(batch.count)} spans in ${magnitude(batch.byteLength)}`;
+}
+
+/** Spans in other formats than OTLP. */
+export const spanTargets: readonly FuzzTarget[] = [...jaegerTargets, zipkinTarget];
