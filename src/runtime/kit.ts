@@ -514,6 +514,7 @@ export {
   varint,
   varint64,
   varintSize,
+  viewOf,
 } from "./telemetry/bytes/wire.js";
 export { WireWriter } from "./telemetry/bytes/writer.js";
 export { batchToJsonBytes } from "./telemetry/json/batch-json.js";

@@ -10,7 +10,7 @@ export class SampleLabels {
   /** What remote write 1.0 has in front of the value of a sample, made when it is first needed. */
   head: Uint8Array | undefined;
   /** The same as a piece of a Snappy block, for where it stands behind a sample of the series `packedAfter`. */
-  packed: Uint8Array | undefined;
+  packed: DataView | undefined;
   packedAfter = 0;
   request = 0;
   lastTimeMs = 0;

@@ -1,4 +1,4 @@
-import { after, MAX_SNAPPY_OFFSET, SnappyBlockWriter, varint, WireWriter } from "../../../runtime/kit.js";
+import { after, MAX_SNAPPY_OFFSET, SnappyBlockWriter, varint, viewOf, WireWriter } from "../../../runtime/kit.js";
 import type { Label } from "../labels.js";
 import type { SampleLabels } from "./remote-series.js";
 
@@ -38,10 +38,12 @@ export class SampleStream {
     if (last === undefined) block.literals(head, 0, head.length);
     else if (labels.packed !== undefined && labels.packedAfter === last.id) block.piece(labels.packed, head.length);
     else this.compare(last, labels, head);
+    const hasTime = last !== undefined && timeMs === this.lastTimeMs;
     if (isStale) rest.set(STALE_NAN);
-    else this.restView.setFloat64(0, value, true);
-    if (last !== undefined && timeMs === this.lastTimeMs) {
-      block.literals(rest, 0, 8);
+    else if (!hasTime) this.restView.setFloat64(0, value, true);
+    if (hasTime) {
+      if (isStale) block.literals(rest, 0, 8);
+      else block.double(value);
       block.copy(head.length + REST_BYTES, REST_BYTES - 8);
     } else {
       this.putTime(timeMs);
@@ -66,7 +68,8 @@ export class SampleStream {
     const { block } = this;
     const from = block.end;
     writeDifference(block, last.head!, head);
-    labels.packed = labels.packedAfter === last.id ? Uint8Array.from(block.bytes.subarray(from, block.end)) : undefined;
+    const isKept = labels.packedAfter === last.id;
+    labels.packed = isKept ? viewOf(Uint8Array.from(block.bytes.subarray(from, block.end))) : undefined;
     labels.packedAfter = last.id;
   }
 

@@ -99,6 +99,8 @@ export class Translator implements MetricVisitor {
     const problem = metric.problem ?? (metric.isDelta ? DELTA : undefined);
     if (problem !== undefined) return this.reject(metric, problem);
     const { reader } = this;
+    const isNumber = metric.type === "gauge" || metric.type === "counter";
+    if (isNumber && this.addExpected(metric, b, start, end)) return;
     reader.readAllButKey(b, start, end, metric.dataTag);
     const isExponential = metric.dataTag === EXPONENTIAL;
     const native = isExponential ? nativeProblem(reader) : undefined;
@@ -109,6 +111,17 @@ export class Translator implements MetricVisitor {
     else if (metric.type === "histogram") this.addHistogram(series, b);
     else if (metric.type === "summary") this.addSummary(series);
     else this.add(series, series.plain, reader.value, metric.type === "counter" ? this.exemplars(b) : undefined);
+  }
+
+  /** A point that has times, a value and the attributes of the series that was expected next, and nothing else. */
+  private addExpected(metric: MetricOwner, b: Uint8Array, start: number, end: number): boolean {
+    const { reader } = this;
+    const at = reader.readNumberHead(b, start, end);
+    const series = this.table.findExpected(metric.id, b, at, end, this.now);
+    if (series === undefined) return false;
+    if (reader.timeMs > this.latestMs) this.latestMs = reader.timeMs;
+    this.add(series, series.plain, reader.value);
+    return true;
   }
 
   /** As in the Collector, of a resource that says more than who it is. */

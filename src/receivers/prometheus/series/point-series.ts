@@ -51,7 +51,7 @@ export class PointSeries {
     return slot;
   }
 
-  get attributeBytes(): Uint8Array {
+  get attributeBytes(): DataView {
     return this.table.keyBytes;
   }
 

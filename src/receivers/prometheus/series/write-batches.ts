@@ -164,8 +164,8 @@ class BatchWriter {
 
   private writeAttributes(writer: WireWriter, slot: number): void {
     const { pointSeries } = this.scrape;
-    const start = pointSeries.attributesStart(slot);
-    writer.copy(pointSeries.attributeBytes, start, start + pointSeries.attributesLength(slot));
+    const size = pointSeries.attributesLength(slot);
+    writer.copyView(pointSeries.attributeBytes, pointSeries.attributesStart(slot), size);
   }
 
   private open(owner: ScrapedScope, metric: Metric): WireWriter {

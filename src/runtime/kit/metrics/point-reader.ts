@@ -50,14 +50,35 @@ export class PointReader {
 
   /** The same; it is left to the caller to finish the key, or to do without. */
   readAllButKey(b: Uint8Array, start: number, end: number, dataTag: number): void {
-    this.timeMs = this.startMs = this.value = this.count = this.sum = 0;
-    this.hasNoValue = this.hasSum = false;
-    if (this.exemplarStarts.length > 0) this.exemplarStarts.length = this.exemplarEnds.length = 0;
+    this.reset();
     this.attributes.begin(b);
     if (dataTag === HISTOGRAM_TAG) this.readHistogram(b, start, end);
     else if (dataTag === EXPONENTIAL_HISTOGRAM_TAG) this.readExponential(b, start, end);
     else if (dataTag === SUMMARY_TAG) this.readSummary(b, start, end);
     else this.readNumber(b, start, end);
+  }
+
+  /**
+   * Times and value of a gauge or sum, and where they end: mostly nothing but attributes stands behind them. Who knows these
+   * by their bytes need not have them read; for everyone else there is `read`.
+   */
+  readNumberHead(b: Uint8Array, p: number, end: number): number {
+    this.reset();
+    for (; p < end; p += 9) {
+      const tag = b[p];
+      if (tag === 17) this.startMs = milliseconds(b, p + 1);
+      else if (tag === 25) this.timeMs = milliseconds(b, p + 1);
+      else if (tag === 33) this.value = double(b, p + 1);
+      else if (tag === 49) this.value = signed64(b, p + 1);
+      else break;
+    }
+    return p;
+  }
+
+  private reset(): void {
+    this.timeMs = this.startMs = this.value = this.count = this.sum = 0;
+    this.hasNoValue = this.hasSum = false;
+    if (this.exemplarStarts.length > 0) this.exemplarStarts.length = this.exemplarEnds.length = 0;
   }
 
   /** Most points are one of these: what has one byte is read in place. */

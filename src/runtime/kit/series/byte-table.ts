@@ -1,3 +1,5 @@
+import { viewOf } from "../../telemetry/bytes/wire.js";
+
 /**
  * A hash table whose keys are a number and a range of bytes, and whose values are slots: small integers by which the
  * caller keeps its own arrays. Keys lie together in one buffer, so that a million of them are no million objects, and a
@@ -16,6 +18,7 @@ export class ByteTable {
   private readonly freeSlots: number[] = [];
   private slotEnd = 0;
   private keys = new Uint8Array(1024);
+  private keysView = viewOf(this.keys);
   private keysEnd = 0;
   private removedKeyBytes = 0;
   private readonly seed: number;
@@ -96,8 +99,8 @@ export class ByteTable {
   }
 
   /** The buffer in which all keys lie, until the next key is added; that of a slot begins at `keyStart`. */
-  get keyBytes(): Uint8Array {
-    return this.keys;
+  get keyBytes(): DataView {
+    return this.keysView;
   }
 
   keyStart(slot: number): number {
@@ -107,10 +110,7 @@ export class ByteTable {
   /** Whether this is the slot's key; false where it has none. */
   isAt(slot: number, owner: number, b: Uint8Array, start: number, end: number): boolean {
     if (this.owners[slot] !== owner || this.lengths[slot] !== end - start) return false;
-    const { keys } = this;
-    const from = this.starts[slot]! - start;
-    for (let i = end - 1; i >= start; i--) if (keys[from + i] !== b[i]) return false; // keys differ at their ends
-    return true;
+    return areSame(this.keysView, this.starts[slot]!, lookedAt(b), start, end - start);
   }
 
   private place(slot: number, hash: number): void {
@@ -154,6 +154,7 @@ export class ByteTable {
     const live = this.keysEnd - this.removedKeyBytes;
     const old = this.keys;
     this.keys = new Uint8Array(Math.max((live + size) * 2, 1024));
+    this.keysView = viewOf(this.keys);
     this.keysEnd = 0;
     this.removedKeyBytes = 0;
     for (let slot = 0; slot < this.slotEnd; slot++) {
@@ -176,16 +177,45 @@ function grown<T extends { set(from: T): void }>(from: T, to: T): T {
   return to;
 }
 
+let lastBytes: Uint8Array | undefined;
+let lastView: DataView;
+
+/** Keys of one batch are looked up one after another: the view of its bytes is made once. That of the last one stays. */
+function lookedAt(b: Uint8Array): DataView {
+  if (b !== lastBytes) {
+    lastView = viewOf(b);
+    lastBytes = b;
+  }
+  return lastView;
+}
+
+const STEP = 16;
+
+/** From behind, since keys differ at their ends. The last step overlaps the one before it. */
+function areSame(a: DataView, i: number, b: DataView, j: number, size: number): boolean {
+  if (size < STEP) {
+    for (let at = size - 1; at >= 0; at--) if (a.getUint8(i + at) !== b.getUint8(j + at)) return false;
+    return true;
+  }
+  for (let at = size - STEP; ; at = at < STEP ? 0 : at - STEP) {
+    const p = i + at;
+    const q = j + at;
+    const first = (a.getInt32(p, true) ^ b.getInt32(q, true)) | (a.getInt32(p + 4, true) ^ b.getInt32(q + 4, true));
+    const second =
+      (a.getInt32(p + 8, true) ^ b.getInt32(q + 8, true)) | (a.getInt32(p + 12, true) ^ b.getInt32(q + 12, true));
+    if ((first | second) !== 0) return false;
+    if (at === 0) return true;
+  }
+}
+
 /** MurmurHash3's mixing, four bytes at a time. */
-function hashBytes(seed: number, b: Uint8Array, start: number, end: number): number {
+function hashBytes(seed: number, bytes: Uint8Array, start: number, end: number): number {
+  const b = lookedAt(bytes);
   let hash = seed | 0;
   let i = start;
-  for (; i + 4 <= end; i += 4) {
-    const word = b[i]! | (b[i + 1]! << 8) | (b[i + 2]! << 16) | (b[i + 3]! << 24);
-    hash = mix(hash, word);
-  }
+  for (; i + 4 <= end; i += 4) hash = mix(hash, b.getInt32(i, true));
   let rest = end - start;
-  for (; i < end; i++) rest = (rest << 8) | b[i]!;
+  for (; i < end; i++) rest = (rest << 8) | b.getUint8(i);
   hash = mix(hash, rest);
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);

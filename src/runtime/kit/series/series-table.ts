@@ -63,14 +63,18 @@ export class SeriesTable<Series extends object> {
    * up when it is another.
    */
   findNext(owner: number, b: Uint8Array, start: number, end: number, now: number): Series | undefined {
-    const expected = this.following[this.lastSlot + 1]! - 1;
-    const isExpected = expected >= 0 && this.table.isAt(expected, owner, b, start, end);
-    const slot = isExpected ? expected : this.table.find(owner, b, start, end);
+    const expected = this.findExpected(owner, b, start, end, now);
+    if (expected !== undefined) return expected;
+    const slot = this.table.find(owner, b, start, end);
     if (slot < 0) return undefined;
-    if (!isExpected) this.following[this.lastSlot + 1] = slot + 1;
-    this.lastSlot = slot;
-    this.lastSeen[slot] = now;
-    return this.series[slot];
+    this.following[this.lastSlot + 1] = slot + 1;
+    return this.see(slot, now);
+  }
+
+  /** The series that came behind the last one the time before, if this is its key; undefined when it is another. */
+  findExpected(owner: number, b: Uint8Array, start: number, end: number, now: number): Series | undefined {
+    const slot = this.following[this.lastSlot + 1]! - 1;
+    return slot >= 0 && this.table.isAt(slot, owner, b, start, end) ? this.see(slot, now) : undefined;
   }
 
   /**
@@ -133,6 +137,12 @@ export class SeriesTable<Series extends object> {
       if (series !== undefined) yield series;
     }
     if (this.overflowSeries !== undefined) yield this.overflowSeries;
+  }
+
+  private see(slot: number, now: number): Series {
+    this.lastSlot = slot;
+    this.lastSeen[slot] = now;
+    return this.series[slot]!;
   }
 
   private overflowed(): Series | undefined {

@@ -136,3 +136,16 @@ export function putVarint(b: Uint8Array, p: number, value: number): number {
 export function viewOf(b: Uint8Array): DataView {
   return new DataView(b.buffer, b.byteOffset, b.byteLength);
 }
+
+/** Copies `size` bytes, many at a time; the last step overlaps the one before it. For ranges that are no others' memory. */
+export function copyView(from: DataView, start: number, to: DataView, at: number, size: number): void {
+  if (size < 8) {
+    for (let i = 0; i < size; i++) to.setUint8(at + i, from.getUint8(start + i));
+    return;
+  }
+  for (let i = 0; ; i = Math.min(i + 8, size - 8)) {
+    to.setInt32(at + i, from.getInt32(start + i, true), true);
+    to.setInt32(at + i + 4, from.getInt32(start + i + 4, true), true);
+    if (i === size - 8) return;
+  }
+}

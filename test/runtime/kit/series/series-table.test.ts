@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { AttributeKey } from "../../../../src/runtime/kit/series/attribute-key.js";
 import { ByteTable } from "../../../../src/runtime/kit/series/byte-table.js";
 import { SeriesTable } from "../../../../src/runtime/kit/series/series-table.js";
+import { runs } from "../../../support/runs.js";
 
 const key = (text: string) => Buffer.from(text);
 
@@ -31,6 +32,26 @@ describe("a table of byte keys", () => {
       }),
     );
   });
+});
+
+it("tells keys of any length apart that differ in one byte, wherever it is", () => {
+  const bytes = fc.uint8Array({ minLength: 1, maxLength: 70 });
+  fc.assert(
+    fc.property(bytes, fc.nat(), fc.integer({ min: 1, max: 255 }), fc.nat(9), (known, place, change, before) => {
+      const table = new ByteTable();
+      const slot = table.add(1, known, 0, known.length);
+      const text = new Uint8Array(before + known.length + 3);
+      text.set(known, before);
+      const end = before + known.length;
+      expect([table.find(1, text, before, end), table.matchAt(slot, 1, text, before)]).toEqual([slot, end]);
+      text[before + (place % known.length)]! ^= change;
+      const isThere = [table.find(1, text, before, end), table.matchAt(slot, 1, text, before)];
+      expect([...isThere, table.isAt(slot, 1, text, before, end)]).toEqual([-1, -1, false]);
+      expect(table.isAt(slot, 1, text.subarray(before), 0, known.length)).toBe(false);
+      expect(table.matchAt(slot, 1, known.subarray(0, -1), 0)).toBe(-1);
+    }),
+    runs(100),
+  );
 });
 
 describe("a table of series", () => {

@@ -1,4 +1,4 @@
-import { appendBytes } from "./bounded-output.js";
+import { copyView, viewOf } from "../../../telemetry/bytes/wire.js";
 import { appendLength, appendSnappy, maxSnappyBytes, writeCopies, writeLiterals } from "./snappy.js";
 
 const LENGTH_BYTES = 5;
@@ -14,9 +14,11 @@ export class SnappyBlockWriter {
   /** What has been written of the compressed form; may be another buffer after `reserve`. */
   bytes: Buffer;
   end = LENGTH_BYTES;
+  private view: DataView;
 
   constructor(capacity = 16_384) {
     this.bytes = Buffer.allocUnsafeSlow(capacity);
+    this.view = viewOf(this.bytes);
   }
 
   /** Makes sure that so many more compressed bytes fit. */
@@ -25,6 +27,7 @@ export class SnappyBlockWriter {
     const grown = Buffer.allocUnsafeSlow(Math.max(this.bytes.length * 2, this.end + size));
     grown.set(this.bytes.subarray(0, this.end));
     this.bytes = grown;
+    this.view = viewOf(grown);
   }
 
   /** These bytes as they are. */
@@ -35,6 +38,16 @@ export class SnappyBlockWriter {
     this.length += end - start;
   }
 
+  /** A number as eight bytes, the lowest first. */
+  double(value: number): void {
+    this.reserve(9);
+    const { view, end } = this;
+    view.setUint8(end, (8 - 1) << 2);
+    view.setFloat64(end + 1, value, true);
+    this.end = end + 9;
+    this.length += 8;
+  }
+
   /** So many bytes, at least four, that lie `offset` back, which is at most `MAX_SNAPPY_OFFSET`. */
   copy(offset: number, length: number): void {
     this.reserve(3 * Math.ceil(length / 60) + 3);
@@ -43,10 +56,11 @@ export class SnappyBlockWriter {
   }
 
   /** What `bytes` had from one place to another, and stands for so many bytes before compression. */
-  piece(piece: Uint8Array, length: number): void {
-    this.reserve(piece.length);
-    appendBytes(this.bytes, this.end, piece, 0, piece.length);
-    this.end += piece.length;
+  piece(piece: DataView, length: number): void {
+    const size = piece.byteLength;
+    this.reserve(size);
+    copyView(piece, 0, this.view, this.end, size);
+    this.end += size;
     this.length += length;
   }
 
