@@ -57,15 +57,16 @@ const MANY = 30;
 /** Cases that also apply to receivers that make their data themselves. */
 const LIFECYCLE_CASES: Readonly<Record<string, ReceiverCase>> = {
   async "waits for the answers to what it handed in when it is stopped"(trial) {
-    const settle = new Map<string, (outcome: Outcome) => void>();
-    trial.intake.answer = (batch) => new Promise((resolve) => settle.set(keyOf(batch), resolve));
+    const settle = new Map<Batch, (outcome: Outcome) => void>();
+    trial.intake.answer = (batch) => new Promise((resolve) => settle.set(batch, resolve));
     const receiver = await trial.start();
     const [safe, refused] = trial.options.send === undefined ? [] : [trial.batch(), trial.batch()];
     const answers = [safe, refused].flatMap((batch) => (batch === undefined ? [] : [trial.send(batch)]));
     await trial.waitForBatches(Math.max(answers.length, 1));
     const stopping = receiver.stop();
     const isStopped = await Promise.race([stopping.then(() => true), flushPromises().then(() => false)]);
-    for (const [key, done] of settle) done(refused !== undefined && key === keyOf(refused) ? NOT_NOW : ACCEPTED);
+    const isRefused = (batch: Batch) => refused !== undefined && keyOf(batch) === keyOf(refused);
+    for (const [batch, done] of settle) done(isRefused(batch) ? NOT_NOW : ACCEPTED);
     trial.intake.answer = () => ACCEPTED;
     check(!isStopped, "stop ended before what was handed in had been answered");
     const received = await Promise.all(answers);
