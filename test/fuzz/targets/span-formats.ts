@@ -9,6 +9,7 @@ import { assert, type FuzzTarget, magnitude, shapeOf } from "../fuzz.js";
 import { holdToOtlp } from "../hold-to-otlp.js";
 import { mutateBytes } from "../mutate-bytes.js";
 import { textMutator } from "../mutate-text.js";
+import { mutateWire } from "../mutate-wire.js";
 import { richJson } from "./rich-json.js";
 
 const PACKETS = JSON.parse(
@@ -38,7 +39,7 @@ const jaegerTargets: readonly FuzzTarget[] = [
     seeds: postSpansOf(batchFromJson("traces", richJson("traces")).bytes).requests.map((request) =>
       Buffer.from(request.message()),
     ),
-    mutate: mutateBytes,
+    mutate: mutateWire,
     run: (input) => runSpans(() => JAEGER_FORMAT.toBatch("traces", "proto", [input], MAX_ELEMENTS)),
   },
 ];

@@ -49,6 +49,7 @@ class JsonWriter {
       p = skip(b, valueAt, tag);
       const field = message.byNumber[tag >>> 3];
       if (field === undefined || (writtenFields & (1 << field.number)) !== 0) continue;
+      if (field.repeated && this.isEmptyList(field, tag, valueAt, p)) continue;
       this.label(separator, field.jsonLabel);
       separator = COMMA;
       if (field.repeated) {
@@ -66,6 +67,13 @@ class JsonWriter {
     const { view, length } = out;
     view.setUint8(length, separator);
     out.length = putFixedText(view, length + 1, label);
+  }
+
+  /** Numbers in a row of which there is none: JSON does not tell that from no list, and others may follow. */
+  private isEmptyList(field: Field, tag: number, at: number, end: number): boolean {
+    if ((tag & 7) !== LENGTH_DELIMITED || !isPackable(field)) return false;
+    varint(this.bytes, at);
+    return after === end;
   }
 
   /** The values of a repeated field in [p, end), wherever they lie. */
@@ -97,7 +105,6 @@ class JsonWriter {
         at = packed ? skip(b, at, field.tag) : p;
       }
     }
-    if (separator === OPEN_LIST) out.byte(OPEN_LIST);
     out.byte(CLOSE_LIST);
   }
 

@@ -11,6 +11,21 @@ import { request } from "../../../support/telemetry/telemetry-arbitraries.js";
 import { expectSame, expectSameBytes, meaning } from "../../../support/telemetry/trees.js";
 import { Dice, rewritten } from "../../../support/telemetry/wire-forms.js";
 
+/** A field of a message. */
+const field = (number: number, ...content: (Buffer | number[])[]) => {
+  const bytes = Buffer.concat(content.map((each) => Buffer.from(each)));
+  return Buffer.concat([Buffer.of((number << 3) | 2, bytes.length), bytes]);
+};
+
+it("has no list of numbers where the bytes have an empty one, also in front of another", () => {
+  const one = [1, 0, 0, 0, 0, 0, 0, 0];
+  const point = field(1, field(6), field(6, one), field(7));
+  const request = field(1, field(2, field(2, field(9, point))));
+  const json = batchToJson(Batch.admit("metrics", request));
+  expect(json).toContain('{"dataPoints":[{"bucketCounts":["1"]}]}');
+  expect(batchToJson(batchFromJson("metrics", json))).toBe(json);
+});
+
 describe.each(SIGNALS)("OTLP/JSON of %s", (signal) => {
   it("comes back as the same bytes", () => {
     fc.assert(
