@@ -32,6 +32,7 @@ export const HELP = `Usage: npm run bench -- [scenario ...] [options]
   --intake size         the agent's service.intake.max_bytes (default: the agent's own)
   --overload n          overload: how many times what the sink takes is offered (default: 3)
   --sink-rate n         overload: records a second the sink takes (default: 30000)
+  --row text            collector: only the rows with this text in their name
   --backlog n           backlog: records that wait (default: 1000000)
   --profile folder      write a CPU profile of every Node subject there
   --json [file]         results as JSON into the file, or instead of the tables
@@ -98,7 +99,7 @@ function interpret(/** @type {string[]} */ argv) {
         settle: text,
         concurrency: text,
       },
-      ...{ intake: text, profile: text, json: text, quick: flag, help: flag, list: flag },
+      ...{ row: text, intake: text, profile: text, json: text, quick: flag, help: flag, list: flag },
     },
   });
   const chosen = { ...(values.quick ? QUICK : USUAL), ...values };
@@ -128,6 +129,7 @@ function interpret(/** @type {string[]} */ argv) {
     overload: positive(chosen.overload, "--overload"),
     backlog: count(chosen.backlog, "--backlog"),
     intake: chosen.intake,
+    row: chosen.row ?? "",
     profile: chosen.profile,
     json: chosen.json,
     quick: chosen.quick,

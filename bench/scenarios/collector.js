@@ -86,10 +86,11 @@ const ROWS = [
 export async function run(bench) {
   const { options } = bench;
   const binary = process.env["OTELCOL"];
+  const rows = ROWS.filter(({ name }) => name.includes(options.row));
   const records = options.records.includes(100) ? 100 : options.records[0];
   /** @type {import("../lib/bench.js").Outcome} */
   const outcome = { tables: [], results: [], failures: [] };
-  for (const { name, processors, encoding = "proto", hits = 0, bar, isOwn = false } of ROWS) {
+  for (const { name, processors, encoding = "proto", hits = 0, bar, isOwn = false } of rows) {
     const cell = { encoding, records, concurrency: options.concurrency ?? CLIENTS, hits };
     const subjects = [BUILTIN.bare, sluiceWith("sluice", processors)];
     if (binary !== undefined && !isOwn) subjects.push(collector(binary, processors));

@@ -77,6 +77,7 @@ async function runConfig(
   ]);
   keepFilesToOwner();
   tuneGarbageCollection();
+  compileEarly();
   const telemetry = createSelfTelemetry(config, { stderr: process.stderr, isTerminal: terminal.err.isTerminal });
   const { logger, metrics } = telemetry;
   logStreamErrors(logger);
@@ -147,4 +148,14 @@ function keepFilesToOwner(): void {
  */
 function tuneGarbageCollection(): void {
   setFlagsFromString("--heap-growing-percent=300");
+}
+
+/**
+ * Lets V8 compile what runs often seven times as early as it would.
+ *
+ * An agent runs the same few functions on every record from its first request on, so there is nothing to wait for: until
+ * they are compiled a record takes several times as long. docs/decisions/0036-early-compilation.md has the measurements.
+ */
+function compileEarly(): void {
+  setFlagsFromString("--interrupt-budget=10000");
 }

@@ -5,7 +5,7 @@ import { maxBacktrackingLength } from "./backtracking.js";
 import { ByteScan } from "./byte-scan.js";
 import { re2 } from "./re2.js";
 import { type PatternSyntax, parsePattern } from "./syntax.js";
-import { translate } from "./translate.js";
+import { isNullable, translate } from "./translate.js";
 
 /** A user's pattern, in RE2 syntax: it runs in time linear in the text, whatever it says. */
 export interface Pattern {
@@ -75,8 +75,14 @@ interface PatternEngine {
   readonly names: ReadonlyMap<string, number>;
   readonly groupCount: number;
   test(text: string): boolean;
+  /** The first match, and behind it its groups; null when there is none. */
+  first(text: string): FoundGroups | null;
   search(text: string): PatternSearch;
+  /** Every match replaced by a text without dollar signs; undefined if it has to be done match by match. */
+  replaceEach(text: string, by: string): string | undefined;
 }
+
+type FoundGroups = readonly (string | null | undefined)[];
 
 /** RE2 itself: always right, in linear time. */
 class ReferenceEngine implements PatternEngine {
@@ -94,9 +100,16 @@ class ReferenceEngine implements PatternEngine {
     return this.compiled.test(text);
   }
 
+  first(text: string): FoundGroups | null {
+    const search = this.search(text);
+    return search.find() ? Array.from({ length: this.groupCount + 1 }, (_, i) => search.group(i)) : null;
+  }
+
   search(text: string): PatternSearch {
     return this.compiled.matcher(text) as PatternSearch;
   }
+
+  replaceEach(): undefined {}
 }
 
 function compileRe2(source: string): RE2JS {
@@ -116,23 +129,34 @@ class TranslatedEngine implements PatternEngine {
   private readonly searching: RegExp;
   private readonly testing: RegExp;
   private readonly maxLength: number;
+  private readonly matchesNothing: boolean;
   private reference: ReferenceEngine | undefined;
 
-  constructor(source: string, regExp: RegExp, { names, groupCount }: PatternSyntax, maxLength: number) {
+  constructor(source: string, regExp: RegExp, { names, groupCount, root }: PatternSyntax, maxLength: number) {
     this.source = source;
     this.names = names;
     this.groupCount = groupCount;
     this.searching = regExp;
     this.testing = new RegExp(regExp.source, regExp.flags.replace("g", ""));
     this.maxLength = maxLength;
+    this.matchesNothing = isNullable(root);
   }
 
   test(text: string): boolean {
     return text.length <= this.maxLength ? this.testing.test(text) : this.forLongTexts().test(text);
   }
 
+  first(text: string): FoundGroups | null {
+    return text.length <= this.maxLength ? this.testing.exec(text) : this.forLongTexts().first(text);
+  }
+
   search(text: string): PatternSearch {
     return text.length <= this.maxLength ? new RegExpSearch(this.searching, text) : this.forLongTexts().search(text);
+  }
+
+  /** Where JavaScript replaces what is empty, RE2 may not. */
+  replaceEach(text: string, by: string): string | undefined {
+    return this.matchesNothing || text.length > this.maxLength ? undefined : text.replace(this.searching, by);
   }
 
   private forLongTexts(): ReferenceEngine {
@@ -211,8 +235,11 @@ class AnyPattern implements Pattern {
   }
 
   groupList(text: string): (string | undefined)[] | undefined {
-    const search = this.engine.search(text);
-    return search.find() ? this.groupIndexes.map((index) => search.group(index) ?? undefined) : undefined;
+    const found = this.engine.first(text);
+    if (found === null) return undefined;
+    const list: (string | undefined)[] = [];
+    for (let i = 0; i < this.groupIndexes.length; i++) list.push(found[this.groupIndexes[i]!] ?? undefined);
+    return list;
   }
 
   spans(text: string): [number, number][] {
@@ -223,6 +250,10 @@ class AnyPattern implements Pattern {
   }
 
   replaceAll(text: string, replacement: string, mapReplacement?: MapReplacement, onReplaced?: OnReplaced): string {
+    if (mapReplacement === undefined && onReplaced === undefined && !replacement.includes("$")) {
+      const replaced = this.engine.replaceEach(text, replacement);
+      if (replaced !== undefined) return replaced;
+    }
     const search = this.engine.search(text);
     if (!search.find()) return text;
     const segments = this.replacements.get(replacement);

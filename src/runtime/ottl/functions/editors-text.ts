@@ -10,11 +10,11 @@ import { type Pattern, replaceAll } from "./text/pattern.js";
 
 type Replace = (ctx: RecordContext, text: string) => string;
 
-/** What a matching text becomes, with the optional converter and format applied. */
-function replacementConverter(args: CallArguments): (ctx: RecordContext, text: string) => string {
+/** The optional converter, with the format, of what a matching text becomes. */
+function replacementConverter(args: CallArguments): Replace | undefined {
   const convert = args.converter("function");
   const format = args.has("replacement_format") ? args.text("replacement_format") : undefined;
-  if (convert === undefined) return (_, text) => text;
+  if (convert === undefined) return undefined;
   return (ctx, text) => {
     const converted = convert(ctx, text);
     if (typeof converted !== "string") throw new OttlError("the replacement must be a string");
@@ -32,6 +32,7 @@ function patternReplacer(args: CallArguments): Replace {
   const regex = args.pattern("regex_pattern");
   const replacement = args.text("replacement");
   const finish = replacementConverter(args);
+  if (finish === undefined) return (ctx, text) => replaceAll(regex(ctx), text, replacement(ctx));
   return (ctx, text) => replaceAll(regex(ctx), text, replacement(ctx), (replaced) => finish(ctx, replaced));
 }
 
@@ -41,7 +42,8 @@ function globReplacer(args: CallArguments): Replace {
   const finish = replacementConverter(args);
   return (ctx, text) => {
     const replaced = replacement(ctx);
-    return glob(ctx).test(text) ? finish(ctx, replaced) : text;
+    if (!glob(ctx).test(text)) return text;
+    return finish === undefined ? replaced : finish(ctx, replaced);
   };
 }
 

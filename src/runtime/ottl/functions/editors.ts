@@ -1,5 +1,5 @@
 import { encodedKey } from "../../telemetry/views/attributes.js";
-import { MatchingKeys } from "../paths/editable-message.js";
+import { MatchingKeys } from "../paths/known-keys.js";
 import type { Getter, PathAccess } from "../paths/path-access.js";
 import type { RecordContext } from "../paths/record-context.js";
 import { OttlError } from "../values/error.js";

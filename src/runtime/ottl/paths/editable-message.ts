@@ -1,15 +1,22 @@
 import type { Pattern } from "../../kit/match/pattern.js";
 import { anyValueAt, anyValueEnd } from "../../telemetry/bytes/any-value.js";
-import { decodeText } from "../../telemetry/bytes/decode.js";
 import { encodeField } from "../../telemetry/bytes/encode.js";
-import { KeyCache } from "../../telemetry/bytes/key-cache.js";
 import { attributesTagOf, type Message } from "../../telemetry/bytes/messages.js";
-import { KEY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "../../telemetry/bytes/tags.js";
-import { after, findField, skip, varint } from "../../telemetry/bytes/wire.js";
+import { LOG_BODY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "../../telemetry/bytes/tags.js";
+import { after, findField, skip, varint, varintSize } from "../../telemetry/bytes/wire.js";
 import { WireWriter } from "../../telemetry/bytes/writer.js";
-import { encodedKey, findAttribute, readKey } from "../../telemetry/views/attributes.js";
+import {
+  attributeEnd,
+  encodedKey,
+  findAttribute,
+  keyAt,
+  keyEnd,
+  nextAttribute,
+} from "../../telemetry/views/attributes.js";
+import { checkSize } from "../values/limits.js";
 import { type OttlMap, type OttlValue, sameValue } from "../values/value.js";
-import { checkStorable, readOttlMap, readOttlValue } from "../values/wire-value.js";
+import { checkStorable, isSurelyStorable, readOttlMap, readOttlValue } from "../values/wire-value.js";
+import { type KnownKey, knownKey, type MatchingKeys } from "./known-keys.js";
 import { DELETED, MessageEdits } from "./message-edits.js";
 
 /**
@@ -28,8 +35,8 @@ export class EditableMessage {
   type: Message;
   /** Tag of the attributes in this message; 0 when it has none. */
   attributesTag = 0;
-  /** The text that was read or written last of a field that several statements ask for, and where it lies. */
-  readonly lastText = { bytes: EMPTY_BYTES as Uint8Array, at: -1, text: "" };
+  /** The text that was read last of a record's body, for which several statements ask, and where it lies. */
+  readonly lastBody = { bytes: EMPTY_BYTES as Uint8Array, at: -1, text: "" };
   private readonly onFirstEdit: (() => void) | undefined;
   /** The changes of one message after the other: most records that are edited are edited alike. */
   private readonly reusedEdits = new MessageEdits();
@@ -95,9 +102,10 @@ export class EditableMessage {
   attributes(): OttlMap {
     const map = readOttlMap(this.bytes, this.start, this.end, this.attributesTag);
     if (this.edits !== undefined) {
-      for (const [key, change] of this.edits.entries()) {
-        if (change === DELETED) map.delete(key);
-        else map.set(key, change as OttlValue);
+      for (let i = 0; i < this.edits.count; i++) {
+        const change = this.edits.valueAt(i);
+        if (change === DELETED) map.delete(this.edits.keyAt(i));
+        else map.set(this.edits.keyAt(i), change as OttlValue);
       }
     }
     return map;
@@ -116,66 +124,83 @@ export class EditableMessage {
 
   /** Puts these among the attributes, as `editMap` would with all of them. */
   mergeAttributes(map: OttlMap, isWanted: (isThere: boolean) => boolean): void {
-    const changes: [key: string, encoded: Uint8Array, value: OttlValue][] = [];
+    for (const [key, value] of map) {
+      if (isSurelyStorable(value)) continue;
+      const encoded = encodedKey(key);
+      if (isWanted(this.hasAttribute(key, encoded))) checkStorable(value, this.attribute(key, encoded));
+    }
     for (const [key, value] of map) {
       const encoded = encodedKey(key);
       const isThere = this.hasAttribute(key, encoded);
       if (!isWanted(isThere)) continue;
-      const current = isThere ? this.attribute(key, encoded) : null;
-      checkStorable(value, current);
-      if (!isThere || !sameValue(current, value)) changes.push([key, encoded, value]);
+      if (!isThere || !sameValue(this.attribute(key, encoded), value)) this.edit().change(key, encoded, value);
     }
-    for (const [key, encoded, value] of changes) this.edit().change(key, encoded, value);
   }
 
   /** Takes these out of the attributes. */
   deleteMatching(matching: MatchingKeys): void {
-    if (this.edits !== undefined) {
-      for (const [key] of this.edits.entries()) if (matching.has(key)) this.edits.change(key, encodedKey(key), DELETED);
+    const { bytes, end, attributesTag, edits } = this;
+    for (let i = 0; edits !== undefined && i < edits.count; i++) {
+      const encoded = edits.encodedKeyAt(i);
+      if (matching.find(encoded, 0, encoded.length) !== undefined) edits.changeAt(i, DELETED);
     }
-    const { bytes } = this;
-    this.eachAttribute((start, end) => {
-      const at = findField(bytes, start, end, KEY_TAG);
-      const size = at < 0 ? 0 : varint(bytes, at);
-      const keyStart = at < 0 ? start : after;
-      const found = matching.find(bytes, keyStart, keyStart + size);
+    for (let p = nextAttribute(bytes, this.start, end, attributesTag); p >= 0; ) {
+      const stop = attributeEnd;
+      const found = matching.find(bytes, keyAt(bytes, p, stop), keyEnd);
       if (found !== undefined) this.edit().change(found.key, found.encoded, DELETED);
-    });
+      p = nextAttribute(bytes, stop, end, attributesTag);
+    }
   }
 
   /** Replaces the attributes that are texts; of those that have not changed only such in which the pattern may match. */
   replaceTexts(pattern: Pattern, replace: (text: string) => string): void {
-    const { bytes } = this;
-    const changed: [key: string, text: string][] = [];
-    for (const [key, value] of this.edits?.entries() ?? []) {
-      if (typeof value === "string") changed.push([key, replace(value)]);
+    const { bytes, end, attributesTag, edits } = this;
+    const changed: (KnownKey & { readonly text: string })[] = [];
+    for (let i = 0; edits !== undefined && i < edits.count; i++) {
+      const value = edits.valueAt(i);
+      if (typeof value !== "string") continue;
+      const text = replace(value);
+      if (text === value) continue;
+      checkSize(text, value);
+      changed.push({ key: edits.keyAt(i), encoded: edits.encodedKeyAt(i), text });
     }
-    this.eachAttribute((start, end) => {
-      const valueAt = findField(bytes, start, end, VALUE_TAG);
-      if (valueAt < 0) return;
-      const size = varint(bytes, valueAt);
-      const from = after;
-      if (bytes[from] !== STRING_VALUE_TAG) return;
-      varint(bytes, from + 1);
-      if (!pattern.mayMatch(bytes, after, from + size)) return;
-      const key = readKey(bytes, start, end);
-      if (this.edits?.attribute(key) !== undefined) return;
-      const text = readOttlValue(bytes, from, from + size);
-      if (typeof text === "string") changed.push([key, replace(text)]);
-    });
-    for (const [key, text] of changed) this.setAttribute(key, encodedKey(key), text);
+    for (let p = nextAttribute(bytes, this.start, end, attributesTag); p >= 0; ) {
+      const stop = attributeEnd;
+      const value = this.unchangedText(pattern, p, stop);
+      const text = value === undefined ? undefined : replace(value);
+      if (text !== undefined && text !== value) {
+        checkSize(text, value);
+        const { key, encoded } = knownKey(bytes, keyAt(bytes, p, stop), keyEnd);
+        changed.push({ key, encoded, text });
+      }
+      p = nextAttribute(bytes, stop, end, attributesTag);
+    }
+    for (const { key, encoded, text } of changed) this.edit().change(key, encoded, text);
   }
 
-  private eachAttribute(visit: (start: number, end: number) => void): void {
-    const { bytes, end, attributesTag } = this;
-    for (let p = this.start; p < end; ) {
-      const tag = varint(bytes, p);
-      const at = after;
-      p = skip(bytes, at, tag);
-      if (tag !== attributesTag) continue;
-      varint(bytes, at);
-      visit(after, p);
-    }
+  /** The text of the KeyValue in [start, end), if it counts, has not changed and the pattern may match in it. */
+  private unchangedText(pattern: Pattern, start: number, end: number): string | undefined {
+    const { bytes } = this;
+    const valueAt = findField(bytes, start, end, VALUE_TAG);
+    if (valueAt < 0) return undefined;
+    const size = varint(bytes, valueAt);
+    const from = after;
+    if (bytes[from] !== STRING_VALUE_TAG) return undefined;
+    varint(bytes, from + 1);
+    if (!pattern.mayMatch(bytes, after, from + size)) return undefined;
+    const { key, encoded } = knownKey(bytes, keyAt(bytes, start, end), keyEnd);
+    if (this.edits?.attribute(key) !== undefined) return undefined;
+    if (this.isBehindAnother(start, encoded)) return undefined;
+    const value = readOttlValue(bytes, from, from + size);
+    return typeof value === "string" ? value : undefined;
+  }
+
+  /** Whether there is an attribute of this key before the one that begins here: of several the first counts. */
+  private isBehindAnother(start: number, encoded: Uint8Array): boolean {
+    const first = findAttribute(this.bytes, this.start, this.end, this.attributesTag, encoded);
+    if (first < 0) return false;
+    varint(this.bytes, first);
+    return after < start;
   }
 
   /** Position of the first value of the field with this tag, or -1. Only for fields without a change. */
@@ -187,8 +212,9 @@ export class EditableMessage {
   encodeInto(writer: WireWriter, bytes = this.bytes, start = this.start, end = this.end): void {
     const { edits, attributesTag } = this;
     if (edits === undefined) return writer.copy(bytes, start, end);
-    const { count, fields } = edits;
+    const { count, fields, bodyText } = edits;
     const hasFields = fields.size > 0;
+    const bodyTag = bodyText === undefined ? -1 : LOG_BODY_TAG;
     edits.beginWriting();
     let copied = start;
     for (let p = start; p < end; ) {
@@ -208,7 +234,7 @@ export class EditableMessage {
         if (count > 0) index = edits.indexOfKey(bytes, p, p + size);
         p += size;
       } else p = skip(bytes, p, tag);
-      if (index < 0 && !(hasFields && fields.has(tag >>> 3))) continue;
+      if (index < 0 && tag !== bodyTag && !(hasFields && fields.has(tag >>> 3))) continue;
       writer.copy(bytes, copied, from);
       if (index >= 0) edits.writeOnce(writer, attributesTag, index);
       copied = p;
@@ -216,42 +242,19 @@ export class EditableMessage {
     writer.copy(bytes, copied, end);
     for (let i = 0; i < count; i++) edits.writeOnce(writer, attributesTag, i);
     if (hasFields) for (const field of fields.values()) writer.copy(field, 0, field.length);
+    if (bodyText !== undefined) writeTextBody(writer, bodyText);
   }
-}
-
-/** The keys that a pattern matches, or those that it does not. */
-export class MatchingKeys {
-  readonly pattern: Pattern;
-  private readonly ifMatching: boolean;
-  private readonly known = new KeyCache((b, start, end) => this.findOut(b, start, end), 256);
-
-  constructor(pattern: Pattern, ifMatching: boolean) {
-    this.pattern = pattern;
-    this.ifMatching = ifMatching;
-  }
-
-  has(key: string): boolean {
-    return this.pattern.test(key) === this.ifMatching;
-  }
-
-  /** The key that these bytes are, if it is one of them: programs have few keys, so most are known. */
-  find(b: Uint8Array, start: number, end: number): MatchingKey | undefined {
-    return this.known.get(b, start, end);
-  }
-
-  private findOut(b: Uint8Array, start: number, end: number): MatchingKey | undefined {
-    if (this.ifMatching && !this.pattern.mayMatch(b, start, end)) return undefined;
-    const key = decodeText(b, start, end);
-    return this.has(key) ? { key, encoded: encodedKey(key) } : undefined;
-  }
-}
-
-interface MatchingKey {
-  readonly key: string;
-  readonly encoded: Uint8Array;
 }
 
 const EMPTY_BYTES = new Uint8Array(0);
+
+function writeTextBody(writer: WireWriter, text: string): void {
+  writer.byte(LOG_BODY_TAG);
+  writer.begin(1 + varintSize(text.length) + text.length);
+  writer.byte(STRING_VALUE_TAG);
+  writer.text(text);
+  writer.end();
+}
 
 /** A field as it is written, with its tag; empty when `value` is undefined. */
 export function encodedField(message: Message, number: number, value: unknown): Uint8Array {

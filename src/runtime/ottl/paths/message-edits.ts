@@ -1,3 +1,4 @@
+import { KEY_TAG } from "../../telemetry/bytes/tags.js";
 import type { WireWriter } from "../../telemetry/bytes/writer.js";
 import { hasKey, readKey } from "../../telemetry/views/attributes.js";
 import type { OttlValue } from "../values/value.js";
@@ -17,6 +18,10 @@ export class MessageEdits {
   count = 0;
   /** By field number: its new bytes, tag and all; none when it is gone. */
   readonly fields = new Map<number, Uint8Array>();
+  /** The text that the body has become, if it is one: it is encoded once, when the record is written. */
+  bodyText: string | undefined;
+  /** A bit for each length of a changed key, modulo 32: most keys that are asked for are of another. */
+  private keyLengths = 0;
   private readonly keys: string[] = [];
   private readonly encodedKeys: Uint8Array[] = [];
   private readonly values: (OttlValue | typeof DELETED)[] = [];
@@ -26,6 +31,8 @@ export class MessageEdits {
 
   clear(): void {
     this.count = 0;
+    this.keyLengths = 0;
+    this.bodyText = undefined;
     this.indexes = undefined;
     if (this.fields.size > 0) this.fields.clear();
   }
@@ -36,9 +43,21 @@ export class MessageEdits {
     return index < 0 ? undefined : this.values[index];
   }
 
-  /** The changed attributes, in the order in which they were changed first. */
-  *entries(): Generator<[key: string, value: OttlValue | typeof DELETED]> {
-    for (let i = 0; i < this.count; i++) yield [this.keys[i]!, this.values[i]!];
+  /** One after the other, in the order in which they were changed first. */
+  keyAt(index: number): string {
+    return this.keys[index]!;
+  }
+
+  encodedKeyAt(index: number): Uint8Array {
+    return this.encodedKeys[index]!;
+  }
+
+  valueAt(index: number): OttlValue | typeof DELETED {
+    return this.values[index]!;
+  }
+
+  changeAt(index: number, value: OttlValue | typeof DELETED): void {
+    this.values[index] = value;
   }
 
   change(key: string, encoded: Uint8Array, value: OttlValue | typeof DELETED): void {
@@ -47,6 +66,7 @@ export class MessageEdits {
       index = this.count++;
       this.keys[index] = key;
       this.encodedKeys[index] = encoded;
+      this.keyLengths |= 1 << encoded.length;
       if (this.count > MAX_LINEAR_SEARCH) this.index(key, index);
     }
     this.values[index] = value;
@@ -58,6 +78,13 @@ export class MessageEdits {
 
   /** Which of the changed keys the KeyValue in [start, end) has, or -1. */
   indexOfKey(b: Uint8Array, start: number, end: number): number {
+    if (
+      b[start] === KEY_TAG &&
+      end - start > 1 &&
+      b[start + 1]! < 128 &&
+      (this.keyLengths & (1 << b[start + 1]!)) === 0
+    )
+      return -1;
     if (this.indexes !== undefined) return this.indexes.get(readKey(b, start, end)) ?? -1;
     for (let i = 0; i < this.count; i++) if (hasKey(b, start, end, this.encodedKeys[i]!)) return i;
     return -1;

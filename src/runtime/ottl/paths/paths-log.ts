@@ -1,4 +1,5 @@
-import { after, LENGTH_DELIMITED, varint } from "../../telemetry/bytes/wire.js";
+import { LOG_BODY_TAG } from "../../telemetry/bytes/tags.js";
+import { after, varint } from "../../telemetry/bytes/wire.js";
 import { WireWriter } from "../../telemetry/bytes/writer.js";
 import { plainText } from "../values/conversions.js";
 import { OttlError } from "../values/error.js";
@@ -13,7 +14,6 @@ import { fieldPaths, type PathTable, pathWithoutKeys } from "./path-table.js";
 const record: SelectMessage = (ctx) => ctx.record;
 
 const BODY_FIELD = 5;
-const BODY_TAG = (BODY_FIELD << 3) | LENGTH_DELIMITED;
 
 export const LOG_PATHS: PathTable = {
   ...fieldPaths(record, {
@@ -36,37 +36,45 @@ export const LOG_PATHS: PathTable = {
 };
 
 function readBody(message: EditableMessage): OttlValue {
-  const edited = message.edits?.fields.get(BODY_FIELD);
-  const bytes = edited ?? message.bytes;
-  const at = edited === undefined ? message.find(BODY_TAG) : edited.length === 0 ? -1 : 1;
-  if (at < 0) return null;
-  const { lastText } = message;
-  if (lastText.at === at && lastText.bytes === bytes) return lastText.text;
-  const size = varint(bytes, at);
-  const value = readOttlValue(bytes, after, after + size);
-  if (typeof value === "string") rememberText(message, bytes, at, value);
+  const { edits, bytes, start, end, lastBody } = message;
+  if (edits !== undefined) {
+    if (edits.bodyText !== undefined) return edits.bodyText;
+    const edited = edits.fields.get(BODY_FIELD);
+    if (edited !== undefined) return edited.length === 0 ? null : readBodyAt(edited, 1);
+  }
+  if (lastBody.at >= start && lastBody.at < end && lastBody.bytes === bytes) return lastBody.text;
+  const at = message.find(LOG_BODY_TAG);
+  const value = at < 0 ? null : readBodyAt(bytes, at);
+  if (typeof value === "string") {
+    lastBody.bytes = bytes;
+    lastBody.at = at;
+    lastBody.text = value;
+  }
   return value;
 }
 
-function rememberText({ lastText }: EditableMessage, bytes: Uint8Array, at: number, text: string): void {
-  lastText.bytes = bytes;
-  lastText.at = at;
-  lastText.text = text;
+function readBodyAt(bytes: Uint8Array, at: number): OttlValue {
+  const size = varint(bytes, at);
+  return readOttlValue(bytes, after, after + size);
 }
 
 function writeBody(message: EditableMessage, value: OttlValue): void {
   const current = readBody(message);
   checkStorable(value, current);
   if (sameValue(current, value)) return;
+  const edits = message.edit();
+  if (typeof value === "string") {
+    edits.bodyText = value.toWellFormed(); // as it would be read again: in UTF-8 there is no half of a pair of surrogates
+    edits.fields.delete(BODY_FIELD);
+    return;
+  }
+  edits.bodyText = undefined;
   scratch.clear();
-  scratch.byte(BODY_TAG);
-  scratch.begin(typeof value === "string" ? value.length + 2 : 0);
+  scratch.byte(LOG_BODY_TAG);
+  scratch.begin();
   writeOttlValue(scratch, value);
   scratch.end();
-  const written = Buffer.from(scratch.written()); // small ones share a block of memory
-  message.edit().fields.set(BODY_FIELD, written);
-  // Of ASCII the same text would be read. Half a pair of surrogates, for one, comes back as another.
-  if (typeof value === "string" && Buffer.byteLength(value) === value.length) rememberText(message, written, 1, value);
+  edits.fields.set(BODY_FIELD, Buffer.from(scratch.written())); // small ones share a block of memory
 }
 
 const scratch = new WireWriter(4096);

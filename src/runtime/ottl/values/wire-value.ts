@@ -12,7 +12,7 @@ import { after, varint, varint64 } from "../../telemetry/bytes/wire.js";
 import { MAX_VALUE_DEPTH, writeKeyValueBody, writeList, writeMap } from "../../telemetry/bytes/write-any-value.js";
 import type { WireWriter } from "../../telemetry/bytes/writer.js";
 import { OttlError } from "./error.js";
-import { checkSize } from "./limits.js";
+import { checkSize, MAX_TEXT_LENGTH } from "./limits.js";
 import {
   isNil,
   OttlDuration,
@@ -119,6 +119,11 @@ function writeObject(writer: WireWriter, value: OttlValue & object, depth: numbe
   if (Array.isArray(value)) writeList(writer, value, depth - 1, writeOttlValue);
   else if (value instanceof Map) writeMap(writer, value, depth - 1, writeOttlValue);
   else throw notStorable(value);
+}
+
+/** What `checkStorable` lets pass whatever it replaces. */
+export function isSurelyStorable(value: OttlValue): boolean {
+  return typeof value === "string" ? value.length <= MAX_TEXT_LENGTH : typeof value !== "object" || value === null;
 }
 
 /** Throws unless the value can be an attribute: ids, times, durations and messages cannot, nor what holds them. */

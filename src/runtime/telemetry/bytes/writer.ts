@@ -199,6 +199,17 @@ export class WireWriter {
   text(value: string): void {
     const { length } = value;
     if (length < SHORT_COPY && this.writeShortAscii(value)) return;
+    if (length > LONG_TEXT) return this.longText(value);
+    const room = varintSize(length); // most texts are ASCII
+    this.reserve(length * MAX_CHARACTER_SIZE + room + 1);
+    this.length += room;
+    const start = this.length;
+    this.length += this.bytes.write(value, start);
+    this.fixLength(start, room);
+  }
+
+  /** Measured first, so that no more room is made than it takes. */
+  private longText(value: string): void {
     const size = Buffer.byteLength(value);
     this.varint(size);
     this.reserve(size);
@@ -260,6 +271,12 @@ export class WireWriter {
 
 /** Below this a loop beats the call of a built-in, with a view of the source to be made for it. */
 const SHORT_COPY = 48;
+
+/** Up to here writing a text at once beats measuring it first, which takes as long again. */
+const LONG_TEXT = 4096;
+
+/** The most bytes of UTF-8 that one of a text's UTF-16 units takes. */
+const MAX_CHARACTER_SIZE = 3;
 
 /** The same within one buffer, where no view is needed. */
 const SHORT_MOVE = 24;

@@ -2,7 +2,7 @@ import { anyValueAt, anyValueEnd } from "../bytes/any-value.js";
 import { decodeText } from "../bytes/decode.js";
 import { NameCache } from "../bytes/name-cache.js";
 import { KEY_TAG, VALUE_TAG } from "../bytes/tags.js";
-import { after, skip, varint } from "../bytes/wire.js";
+import { after, findField, skip, varint } from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
 import { DoubleValue, readValue, readValues, type Value, writeKeyValue } from "./value.js";
 
@@ -229,15 +229,49 @@ function valueRange(b: Uint8Array, lengthAt: number): [from: number, to: number]
 
 /** The key of the KeyValue in [start, end). */
 export function readKey(b: Uint8Array, start: number, end: number): string {
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== KEY_TAG) continue;
-    varint(b, at);
-    return decodeText(b, after, p);
+  return decodeText(b, keyAt(b, start, end), keyEnd);
+}
+
+/** End of the key that `keyAt` found. */
+export let keyEnd = 0;
+
+/** Where the key of the KeyValue in [start, end) begins; it ends at `keyEnd`, and is empty if there is none. */
+export function keyAt(b: Uint8Array, start: number, end: number): number {
+  if (end - start > 1 && b[start] === KEY_TAG && b[start + 1]! < 128) {
+    keyEnd = start + 2 + b[start + 1]!;
+    return start + 2;
   }
-  return "";
+  const at = findField(b, start, end, KEY_TAG);
+  const size = at < 0 ? 0 : varint(b, at);
+  const keyStart = at < 0 ? start : after;
+  keyEnd = keyStart + size;
+  return keyStart;
+}
+
+/** End of the KeyValue that `nextAttribute` found. */
+export let attributeEnd = 0;
+
+/** Where the next KeyValue with this tag begins among the fields in [p, end), or -1; it ends at `attributeEnd`. */
+export function nextAttribute(b: Uint8Array, p: number, end: number, attributesTag: number): number {
+  while (p < end) {
+    let tag = b[p++]!;
+    if (tag > 127) {
+      tag = varint(b, p - 1);
+      p = after;
+    }
+    if (tag !== attributesTag) {
+      p = skip(b, p, tag);
+      continue;
+    }
+    let size = b[p++]!;
+    if (size > 127) {
+      size = varint(b, p - 1);
+      p = after;
+    }
+    attributeEnd = p + size;
+    return p;
+  }
+  return -1;
 }
 
 const encodedKeys = new NameCache<Uint8Array>((key) => Buffer.from(key, "utf8"));

@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import { RE2JS } from "re2js";
 import { describe, expect, it } from "vitest";
+import { compilePattern } from "../../../../src/runtime/kit/match/pattern.js";
 import { parsePattern } from "../../../../src/runtime/kit/match/syntax.js";
 import { translate } from "../../../../src/runtime/kit/match/translate.js";
+import { runs } from "../../../support/runs.js";
 import { compilesInReference, patterns, texts } from "./random-patterns.js";
 
 function translated(source: string): RegExp | undefined {
@@ -94,6 +96,17 @@ describe("a pattern for JavaScript's engine", () => {
       { numRuns: 1500 },
     );
     expect(compared).toBeGreaterThan(300);
+  });
+
+  it("replaces what it finds by a text as it does match by match", () => {
+    fc.assert(
+      fc.property(patterns(), texts(), fc.constantFrom("", "-", "<&\\1>"), (source, text, by) => {
+        const pattern = compilePattern(source);
+        expect(pattern.replaceAll(text, by), source).toBe(pattern.replaceAll(text, by, (replaced) => replaced));
+      }),
+      runs(300),
+    );
+    expect(compilePattern("a+").replaceAll("baac", "$$1")).toBe("b$1c");
   });
 
   it("understands nothing that RE2 refuses", () => {

@@ -28,7 +28,10 @@ function attributesAfter(attributes: object[], statements: readonly string[]): R
   const compiled = statements.map((statement) => compileStatement(statement, "log"));
   const { resourceLogs } = JSON.parse(batchToJson(transformBatch(batch, compiled, [], failed)));
   const after = resourceLogs[0].scopeLogs[0].logRecords[0].attributes ?? [];
-  return Object.fromEntries(after.map(({ key, value }: { key: string; value?: unknown }) => [key, value ?? null]));
+  // Of several with one key the first counts.
+  return Object.fromEntries(
+    after.toReversed().map(({ key, value }: { key: string; value?: unknown }) => [key, value ?? null]),
+  );
 }
 
 describe("editors of all attributes", () => {
@@ -39,7 +42,7 @@ describe("editors of all attributes", () => {
       fc.constant({ arrayValue: { values: [{ stringValue: "u-9" }] } }),
     );
     const attribute = fc.record({ key: fc.constantFrom("a.b", "a.c", "b", "u", "é", "C", ""), value });
-    const records = fc.uniqueArray(attribute, { selector: ({ key }) => key });
+    const records = fc.array(attribute, { maxLength: 8 });
     fc.assert(
       fc.property(records, fc.subarray(BEFORE), fc.constantFrom(...EDITORS), (attributes, before, editor) => {
         const inMap = ['set(cache["m"], attributes)', editor('cache["m"]'), 'set(attributes, cache["m"])'];

@@ -38,11 +38,22 @@ export function replaceAll(
   replacement: string,
   finish?: (replaced: string) => string,
 ): string {
+  if (finish === undefined && isSurelySmall(text, replacement)) return pattern.replaceAll(text, replacement);
   const maxLength = Math.max(MAX_TEXT_LENGTH, text.length);
   return pattern.replaceAll(text, replacement, finish, (matches, length) => {
     if (matches > MAX_MATCHES) throw new OttlError(`the pattern matches more than ${MAX_MATCHES} times`);
     if (length > maxLength) throw textTooLong();
   });
+}
+
+/** Whether no limit can be reached, though every character and the end were replaced. */
+function isSurelySmall(text: string, replacement: string): boolean {
+  const mostMatches = text.length + 1;
+  return (
+    mostMatches <= MAX_MATCHES &&
+    mostMatches * (replacement.length + 1) <= MAX_TEXT_LENGTH &&
+    !replacement.includes("$")
+  );
 }
 
 /** `*` is any text, `?` one character, `[ab]`, `[!ab]`, `{a,b}`; a backslash takes a character for itself. */

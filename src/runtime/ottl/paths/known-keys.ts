@@ -1,0 +1,43 @@
+import type { Pattern } from "../../kit/match/pattern.js";
+import { decodeText } from "../../telemetry/bytes/decode.js";
+import { KeyCache } from "../../telemetry/bytes/key-cache.js";
+import { encodedKey } from "../../telemetry/views/attributes.js";
+
+/** A key as text and as bytes. */
+export interface KnownKey {
+  readonly key: string;
+  readonly encoded: Uint8Array;
+}
+
+const keys = new KeyCache<KnownKey>((b, start, end) => {
+  const key = decodeText(b, start, end);
+  return { key, encoded: encodedKey(key) };
+});
+
+/** The key that the bytes [start, end) are. */
+export function knownKey(b: Uint8Array, start: number, end: number): KnownKey {
+  return keys.get(b, start, end);
+}
+
+/** The keys that a pattern matches, or those that it does not. */
+export class MatchingKeys {
+  readonly pattern: Pattern;
+  private readonly ifMatching: boolean;
+  private readonly known = new KeyCache((b, start, end) => this.findOut(b, start, end), 256);
+
+  constructor(pattern: Pattern, ifMatching: boolean) {
+    this.pattern = pattern;
+    this.ifMatching = ifMatching;
+  }
+
+  /** The key that these bytes are, if it is one of them: programs have few keys, so most are known. */
+  find(b: Uint8Array, start: number, end: number): KnownKey | undefined {
+    return this.known.get(b, start, end);
+  }
+
+  private findOut(b: Uint8Array, start: number, end: number): KnownKey | undefined {
+    if (this.ifMatching && !this.pattern.mayMatch(b, start, end)) return undefined;
+    const key = decodeText(b, start, end);
+    return this.pattern.test(key) === this.ifMatching ? { key, encoded: encodedKey(key) } : undefined;
+  }
+}
