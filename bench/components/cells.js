@@ -18,8 +18,8 @@ import { logs, PAGE_SAMPLES, RENDERED_SERIES, SCRAPE_SECONDS, seeded, spans, sum
  * The components that are measured, each started in a process of its own (see roles/component.js).
  *
  * `turn` does some of its work and gives how many records that were. A component without one is driven from outside, over
- * its port: see drivers.js. `goal` is the most microseconds of CPU that a record may take, `goalBlockMs` how long the event
- * loop may stand still.
+ * its port: see drivers.js. `goal` is the most microseconds of CPU that a record may take, `goalBlockMs` how long a turn
+ * of the event loop may take.
  *
  * @typedef {{ port?: number, turn?(): Promise<number>, stop(): Promise<void> }} Running
  * @typedef {{ sink: number, target: number }} CellSetting
