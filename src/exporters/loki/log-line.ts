@@ -27,32 +27,33 @@ export function logLine(format: LokiFormat, parts: LineParts): string {
   return format === "json" ? jsonLine(parts) : logfmtLine(pairsOf(parts));
 }
 
-function jsonLine({
-  body,
-  eventName,
-  traceId,
-  spanId,
-  severity,
-  flags,
-  attributes,
-  resource,
-  scope,
-}: LineParts): string {
-  return jsonText({
-    name: eventName || undefined,
-    body,
-    traceid: traceId || undefined,
-    spanid: spanId || undefined,
-    severity: severity || undefined,
-    flags: flags || undefined,
-    attributes: unlessEmpty(attributes),
-    resources: unlessEmpty(resource),
-    instrumentation_scope: unlessEmpty(scope),
-  });
+function jsonLine(parts: LineParts): string {
+  const members: string[] = [];
+  const add = (name: string, json: string) => members.push(`"${name}":${json}`);
+  if (parts.eventName !== "") add("name", jsonText(parts.eventName));
+  if (parts.body !== undefined) add("body", jsonText(parts.body));
+  if (parts.traceId !== "") add("traceid", jsonText(parts.traceId));
+  if (parts.spanId !== "") add("spanid", jsonText(parts.spanId));
+  if (parts.severity !== "") add("severity", jsonText(parts.severity));
+  if (parts.flags !== 0) add("flags", jsonText(parts.flags));
+  if (!isEmpty(parts.attributes)) add("attributes", jsonText(parts.attributes));
+  if (!isEmpty(parts.resource)) add("resources", sharedText(parts.resource));
+  if (!isEmpty(parts.scope)) add("instrumentation_scope", sharedText(parts.scope));
+  return `{${members.join(",")}}`;
 }
 
-function unlessEmpty(map: object): object | undefined {
-  return Object.keys(map).length === 0 ? undefined : map;
+function isEmpty(map: object): boolean {
+  for (const _ in map) return false;
+  return true;
+}
+
+const sharedTexts = new WeakMap<object, string>();
+
+/** What many records have as one object is written once. */
+function sharedText(map: object): string {
+  let text = sharedTexts.get(map);
+  if (text === undefined) sharedTexts.set(map, (text = jsonText(map)));
+  return text;
 }
 
 /** The parts of a record under a key each. A body that is logfmt keeps its keys, and what the record says of itself counts before them. */

@@ -17,6 +17,7 @@ import {
 } from "../../runtime/kit.js";
 import { type LokiConfig, lokiSchema } from "./config.js";
 import { type Push, type PushSettings, pushesOf, refusalOfRecords, TENANT_HEADER } from "./push-requests.js";
+import { StreamLabels } from "./stream-labels.js";
 
 /** Pushes logs to Loki: lines by labels, a request for each tenant. */
 export const lokiExporter = defineExporter<LokiConfig>({
@@ -92,7 +93,14 @@ function settingsOf(config: LokiConfig, now: () => number): PushSettings {
     Object.entries(labels ?? {}).map(([key, label]) => [key, label || key] as const);
   const { attributes, resource } = config.labels ?? {};
   return {
-    labels: { exporter, job, instance, level, attributes: named(attributes), resource: named(resource) },
+    labels: new StreamLabels({
+      exporter,
+      job,
+      instance,
+      level,
+      attributes: named(attributes),
+      resource: named(resource),
+    }),
     format: config.format === "body" ? "raw" : (config.format ?? "json"),
     now,
   };

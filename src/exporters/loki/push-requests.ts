@@ -12,8 +12,8 @@ import {
   treeText,
   WireWriter,
 } from "../../runtime/kit.js";
-import { LINE_FORMATS, type LokiFormat, logLine } from "./log-line.js";
-import { HINTS, labelRecord, type StreamLabelSettings } from "./stream-labels.js";
+import { LINE_FORMATS, type LineParts, type LokiFormat, logLine } from "./log-line.js";
+import { HINTS, type Labelled, type StreamLabels } from "./stream-labels.js";
 
 /** The header that says whose data it is. */
 export const TENANT_HEADER = "X-Scope-OrgID";
@@ -34,7 +34,7 @@ export interface Pushes {
 }
 
 export interface PushSettings {
-  readonly labels: StreamLabelSettings;
+  readonly labels: StreamLabels;
   /** Where no hint says it. */
   readonly format: LokiFormat;
   /** For records without a time. */
@@ -47,6 +47,7 @@ interface OwnedRecord {
   readonly attributes: PlainAttributes;
   readonly resource: PlainAttributes;
   readonly owner: TreeOwner;
+  readonly labelled: Labelled;
 }
 
 /**
@@ -59,7 +60,7 @@ export function pushesOf(batch: Batch, settings: PushSettings): Pushes {
   const refused = new Map<string, number[]>();
   const meanBytes = Math.ceil(batch.bytes.length / Math.max(batch.count, 1));
   for (const { place, tree: log, owner } of ownedTrees(batch)) {
-    const record = { place, log, attributes: treeAttributes(log), resource: owner.resource, owner };
+    const record = recordOf(place, log, owner, settings);
     const problem = problemOf(record, settings);
     const tenant = tenantOf(record);
     if (problem !== undefined) {
@@ -80,6 +81,13 @@ export function pushesOf(batch: Batch, settings: PushSettings): Pushes {
   return { pushes, refused };
 }
 
+function recordOf(place: number, log: Tree, owner: TreeOwner, { labels }: PushSettings): OwnedRecord {
+  const attributes = treeAttributes(log);
+  const { resource } = owner;
+  const labelled = labels.of(attributes, resource, Number(log["severityNumber"] ?? 0));
+  return { place, log, attributes, resource, owner, labelled };
+}
+
 /** Loki takes 4 MiB by default. */
 const MAX_PUSH_BYTES = 2 * 1024 * 1024;
 
@@ -87,7 +95,7 @@ function problemOf(record: OwnedRecord, settings: PushSettings): string | undefi
   const format = formatOf(record, settings);
   if (!isLokiFormat(format)) return `the hint ${HINTS.format} is none of ${LINE_FORMATS.join(", ")}`;
   if (!isHeader(TENANT_HEADER, tenantOf(record))) return `the tenant that ${HINTS.tenant} names cannot be a header`;
-  if (labelled(record, settings).text === "") return "the record has no label, and Loki takes none without";
+  if (record.labelled.text === "") return "the record has no label, and Loki takes none without";
   return undefined;
 }
 
@@ -105,13 +113,13 @@ function pushOf(tenant: string, records: readonly OwnedRecord[], settings: PushS
 function encodePush(records: readonly OwnedRecord[], settings: PushSettings): Uint8Array {
   const streams = new Map<string, WireWriter>();
   for (const record of records) {
-    const { text, attributes, resource } = labelled(record, settings);
+    const { text } = record.labelled;
     let entries = streams.get(text);
     if (entries === undefined) {
       entries = new WireWriter(4096);
       streams.set(text, entries);
     }
-    writeEntry(entries, timeOf(record.log, settings), lineOf(record, attributes, resource, settings));
+    writeEntry(entries, timeOf(record.log, settings), lineOf(record, settings));
   }
   const out = new WireWriter(65_536);
   for (const [labels, entries] of streams) {
@@ -140,18 +148,8 @@ function writeEntry(out: WireWriter, nanos: bigint, line: string): void {
   out.end();
 }
 
-function labelled({ attributes, resource, log }: OwnedRecord, { labels }: PushSettings) {
-  return labelRecord(attributes, resource, Number(log["severityNumber"] ?? 0), labels);
-}
-
-function lineOf(
-  record: OwnedRecord,
-  attributes: PlainAttributes,
-  resource: PlainAttributes,
-  settings: PushSettings,
-): string {
-  const { log } = record;
-  const { scopeName: name, scopeVersion: version, scopeAttributes } = record.owner;
+function lineOf(record: OwnedRecord, settings: PushSettings): string {
+  const { log, labelled, owner } = record;
   return logLine(formatOf(record, settings) as LokiFormat, {
     body: log["body"] === undefined ? undefined : (plainValue(log["body"] as Tree) ?? undefined),
     eventName: treeText(log["eventName"]),
@@ -159,14 +157,26 @@ function lineOf(
     spanId: treeHex(log["spanId"]),
     severity: treeText(log["severityText"]),
     flags: Number(log["flags"] ?? 0),
-    attributes,
-    resource,
-    scope: {
-      ...(name !== "" && { name }),
-      ...(version !== "" && { version }),
-      ...(Object.keys(scopeAttributes).length > 0 && { attributes: scopeAttributes }),
-    },
+    attributes: labelled.attributes,
+    resource: labelled.resource,
+    scope: scopeOf(owner),
   });
+}
+
+const scopes = new WeakMap<TreeOwner, LineParts["scope"]>();
+
+/** The same object for all records of a scope. */
+function scopeOf(owner: TreeOwner): LineParts["scope"] {
+  const known = scopes.get(owner);
+  if (known !== undefined) return known;
+  const { scopeName: name, scopeVersion: version, scopeAttributes: attributes } = owner;
+  const scope = {
+    ...(name !== "" && { name }),
+    ...(version !== "" && { version }),
+    ...(Object.keys(attributes).length > 0 && { attributes }),
+  };
+  scopes.set(owner, scope);
+  return scope;
 }
 
 function formatOf({ attributes, resource }: OwnedRecord, { format }: PushSettings): string {

@@ -29,37 +29,70 @@ export interface Labelled {
   readonly resource: PlainAttributes;
 }
 
-/** Chooses the labels of a record by the settings and its hints, which are taken out with what became labels. */
-export function labelRecord(
-  attributes: PlainAttributes,
-  resource: PlainAttributes,
-  severityNumber: number,
-  settings: StreamLabelSettings,
-): Labelled {
-  const labels = new Map<string, string>();
-  const promoted = { attributes: new Set<string>(), resource: new Set<string>() };
-  const promote = (from: "attributes" | "resource", key: string, label: string) => {
-    const value = lookUp(key, from === "attributes" ? attributes : resource);
-    if (value === undefined) return;
-    labels.set(label, plainValueText(value));
-    promoted[from].add(key);
-  };
-  addDefaults(labels, resource, settings);
-  for (const [key, label] of settings.resource) promote("resource", key, label);
-  for (const [key, label] of settings.attributes) promote("attributes", key, label);
-  const resourceHints = [...namesOf(resource[HINTS.resource]), ...namesOf(attributes[HINTS.resource])];
-  for (const key of resourceHints) promote("resource", key, key);
-  for (const key of namesOf(attributes[HINTS.attributes])) promote("attributes", key, key);
-  if (settings.level && severityNumber > 0) {
-    if (attributes["level"] === undefined)
-      labels.set("level", SEVERITY_NUMBER_NAMES[severityNumber]?.toUpperCase() ?? String(severityNumber));
-    else promote("attributes", "level", "level");
+/** So many streams, and rests of resources, are known at a time. */
+const MAX_KNOWN = 10_000;
+
+/** Chooses the labels of records by the settings and their hints, which are taken out with what became labels. */
+export class StreamLabels {
+  private readonly settings: StreamLabelSettings;
+  private readonly texts = new Map<string, string>();
+  /** What is left of resources, by what was taken out of them: the same object for all records that share it. */
+  private readonly rests = new WeakMap<PlainAttributes, Map<string, PlainAttributes>>();
+
+  constructor(settings: StreamLabelSettings) {
+    this.settings = settings;
   }
-  return {
-    text: labelText(labels),
-    attributes: without(attributes, promoted.attributes),
-    resource: without(resource, promoted.resource),
-  };
+
+  of(attributes: PlainAttributes, resource: PlainAttributes, severityNumber: number): Labelled {
+    const { settings } = this;
+    const labels = new Map<string, string>();
+    const promoted = { attributes: new Set<string>(), resource: new Set<string>() };
+    const promote = (from: "attributes" | "resource", key: string, label: string) => {
+      const value = lookUp(key, from === "attributes" ? attributes : resource);
+      if (value === undefined) return;
+      labels.set(label, plainValueText(value));
+      promoted[from].add(key);
+    };
+    addDefaults(labels, resource, settings);
+    for (const [key, label] of settings.resource) promote("resource", key, label);
+    for (const [key, label] of settings.attributes) promote("attributes", key, label);
+    const resourceHints = [...namesOf(resource[HINTS.resource]), ...namesOf(attributes[HINTS.resource])];
+    for (const key of resourceHints) promote("resource", key, key);
+    for (const key of namesOf(attributes[HINTS.attributes])) promote("attributes", key, key);
+    if (settings.level && severityNumber > 0) {
+      if (attributes["level"] === undefined)
+        labels.set("level", SEVERITY_NUMBER_NAMES[severityNumber]?.toUpperCase() ?? String(severityNumber));
+      else promote("attributes", "level", "level");
+    }
+    return {
+      text: this.textOf(labels),
+      attributes: without(attributes, promoted.attributes),
+      resource: this.restOf(resource, promoted.resource),
+    };
+  }
+
+  private textOf(labels: ReadonlyMap<string, string>): string {
+    let key = "";
+    for (const [name, value] of labels) key += `${name.length} ${name}${value.length} ${value}`;
+    return remember(this.texts, key, () => labelText(labels));
+  }
+
+  private restOf(resource: PlainAttributes, keys: ReadonlySet<string>): PlainAttributes {
+    let rests = this.rests.get(resource);
+    if (rests === undefined) this.rests.set(resource, (rests = new Map()));
+    let key = "";
+    for (const name of keys) key += `${name.length} ${name}`;
+    return remember(rests, key, () => without(resource, keys));
+  }
+}
+
+function remember<T>(known: Map<string, T>, key: string, make: () => T): T {
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  if (known.size >= MAX_KNOWN) known.clear();
+  known.set(key, made);
+  return made;
 }
 
 function addDefaults(labels: Map<string, string>, resource: PlainAttributes, settings: StreamLabelSettings): void {
@@ -93,9 +126,9 @@ function lookUp(name: string, map: PlainAttributes): unknown {
 }
 
 function without(map: PlainAttributes, keys: ReadonlySet<string>): PlainAttributes {
-  const names = Object.keys(map);
-  if (!names.some((name) => keys.has(name) || HINT_NAMES.has(name))) return map;
-  return Object.fromEntries(Object.entries(map).filter(([name]) => !keys.has(name) && !HINT_NAMES.has(name)));
+  const isOut = (name: string) => keys.has(name) || HINT_NAMES.has(name);
+  if (!Object.keys(map).some(isOut)) return map;
+  return Object.fromEntries(Object.entries(map).filter(([name]) => !isOut(name)));
 }
 
 /** Sorted, so that the same labels are the same stream. A label without a value is none. */

@@ -43,22 +43,50 @@ function isInt64(value: bigint): boolean {
 export function plainValue(value: Tree | undefined): unknown {
   const { stringValue, boolValue, intValue, doubleValue, bytesValue, arrayValue, kvlistValue } = (value ??
     {}) as AnyValueTree;
-  if (intValue !== undefined) return isSafe(BigInt(intValue)) ? Number(intValue) : BigInt(intValue);
+  if (stringValue !== undefined && intValue === undefined && arrayValue === undefined && kvlistValue === undefined)
+    return stringValue;
+  if (intValue !== undefined) return Number.isSafeInteger(Number(intValue)) ? Number(intValue) : BigInt(intValue);
   if (arrayValue !== undefined) return (arrayValue.values ?? []).map(plainValue);
   if (kvlistValue !== undefined) return plainObject(kvlistValue.values);
   return stringValue ?? boolValue ?? doubleValue ?? bytesValue ?? null;
 }
 
 export function plainObject(values: readonly KeyValueTree[] = []): Record<string, unknown> {
-  return Object.fromEntries(values.map(({ key, value }) => [key ?? "", plainValue(value)]));
+  const object: Record<string, unknown> = {};
+  for (const { key = "", value } of values) {
+    if (key !== "__proto__") object[key] = plainValue(value);
+    else Object.defineProperty(object, key, { value: plainValue(value), ...ORDINARY }); // as any other name
+  }
+  return object;
 }
+
+const ORDINARY = { writable: true, enumerable: true, configurable: true };
 
 /**
  * A plain value as JSON. What JSON has no form for is text, as in OTLP/JSON: integers beyond what numbers hold, NaN and the
  * infinities; bytes are base64.
  */
 export function jsonText(value: unknown): string {
-  return JSON.stringify(value, forJson);
+  return isJson(value) ? JSON.stringify(value) : JSON.stringify(value, forJson);
+}
+
+/** Whether JSON has a form for all that is in it: a call for every value takes several times as long. */
+function isJson(value: unknown): boolean {
+  switch (typeof value) {
+    case "number":
+      return Number.isFinite(value);
+    case "bigint":
+      return false;
+    case "object":
+      break;
+    default:
+      return true;
+  }
+  if (value === null) return true;
+  if (Array.isArray(value)) return value.every(isJson);
+  if (ArrayBuffer.isView(value)) return false;
+  for (const key in value) if (!isJson((value as Record<string, unknown>)[key])) return false;
+  return true;
 }
 
 function forJson(_key: string, value: unknown): unknown {
@@ -95,8 +123,4 @@ interface AnyValueTree {
   readonly bytesValue?: Uint8Array;
   readonly arrayValue?: { readonly values?: readonly Tree[] };
   readonly kvlistValue?: { readonly values?: readonly KeyValueTree[] };
-}
-
-function isSafe(value: bigint): boolean {
-  return Number.isSafeInteger(Number(value));
 }
