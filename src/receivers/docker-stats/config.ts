@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { duration, ignored, section } from "../../plugin.js";
-import { metricKeys, scrapingKeys, tlsClient } from "../../runtime/kit.js";
+import { metricKeys, resourceAttributeKey, scrapingKeys, tlsClient } from "../../runtime/kit.js";
 import { parseDockerEndpoint } from "./docker-api.js";
 import { imageFilter } from "./image-filter.js";
 import { DOCKER_METRICS } from "./metrics.js";
@@ -11,17 +11,6 @@ const labels = (what: string) =>
     .nullish()
     .transform((map) => map ?? {})
     .meta({ description: `${what} of a container, and the attributes of its resource that they become.` });
-
-const attribute = (isOn: boolean) =>
-  section(
-    z.strictObject({
-      enabled: z.boolean().default(isOn).meta({ description: "Whether resources have it." }),
-      metrics_include: ignored("use the processor filter"),
-      metrics_exclude: ignored("use the processor filter"),
-    }),
-  )
-    .prefault({})
-    .meta({ description: `${isOn ? "On" : "Off"} unless written.` });
 
 export const dockerStatsSchema = z.strictObject({
   endpoint: z
@@ -67,13 +56,13 @@ export const dockerStatsSchema = z.strictObject({
   ...metricKeys(DOCKER_METRICS),
   resource_attributes: section(
     z.strictObject({
-      "container.runtime": attribute(true),
-      "container.hostname": attribute(true),
-      "container.id": attribute(true),
-      "container.image.name": attribute(true),
-      "container.name": attribute(true),
-      "container.image.id": attribute(false),
-      "container.command_line": attribute(false),
+      "container.runtime": resourceAttributeKey(true),
+      "container.hostname": resourceAttributeKey(true),
+      "container.id": resourceAttributeKey(true),
+      "container.image.name": resourceAttributeKey(true),
+      "container.name": resourceAttributeKey(true),
+      "container.image.id": resourceAttributeKey(false),
+      "container.command_line": resourceAttributeKey(false),
     }),
   )
     .prefault({})

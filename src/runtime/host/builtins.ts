@@ -57,6 +57,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["postgresql"],
+    load: async () => (await import("../../receivers/postgresql/postgresql.js")).postgresqlReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["outbox"],
     load: async () => (await import("../../receivers/outbox/outbox.js")).outboxReceiver,
   },

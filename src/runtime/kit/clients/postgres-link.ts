@@ -33,7 +33,7 @@ export async function postgresOptions(config: PostgresConnectionConfig, name: st
 }
 
 /** For the next connection, when one could not be made: certificates may have been renewed. */
-export function renewPostgresTls(options: ClientConfig, { tls }: PostgresConnectionConfig): Promise<void> {
+export function renewPostgresTls(options: ClientConfig, { tls }: Pick<PostgresConnectionConfig, "tls">): Promise<void> {
   return tls === undefined ? Promise.resolve() : renewClientTls(options.ssl as TlsClientOptions, tls);
 }
 

@@ -25,6 +25,11 @@ export class PointCollector {
     return this.metrics.size === 0;
   }
 
+  /** Of another resource, whose counters were 0 at the same time. */
+  beside(resource: Readonly<Record<string, string | number>>): PointCollector {
+    return new PointCollector(this.startMs, resource);
+  }
+
   add(metric: ScrapedMetric, name: string, value: number, attributes: PointLabels): void {
     let known = this.metrics.get(name);
     if (known === undefined) {

@@ -13,6 +13,19 @@ export function scrapingKeys(intervalMs: number) {
   };
 }
 
+/** Whether resources have an attribute. */
+export function resourceAttributeKey(isOn: boolean) {
+  return section(
+    z.strictObject({
+      enabled: z.boolean().default(isOn).meta({ description: "Whether resources have it." }),
+      metrics_include: ignored("use the processor filter"),
+      metrics_exclude: ignored("use the processor filter"),
+    }),
+  )
+    .prefault({})
+    .meta({ description: `${isOn ? "On" : "Off"} unless written.` });
+}
+
 /** Which metrics of a table are collected. */
 export function metricKeys(table: MetricTable) {
   const enabled = (isOn: boolean) =>

@@ -1,0 +1,251 @@
+import { hostname } from "node:os";
+import type { Client, ClientConfig } from "pg";
+import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
+import {
+  AS_TEXT,
+  hangUp,
+  loadPostgres,
+  MetricOutput,
+  openPostgres,
+  PointCollector,
+  type PostgresClients,
+  postgresErrorMessage,
+  postgresOptions,
+  renewPostgresTls,
+  type ScrapeFunction,
+  ScrapingReceiver,
+  type TextRow,
+} from "../../runtime/kit.js";
+import { type PostgresqlConfig, postgresqlSchema } from "./config.js";
+import { POSTGRESQL_METRICS } from "./metrics.js";
+import {
+  DATABASES,
+  INDEXES,
+  MORE_OF_DATABASES,
+  OF_DATABASE,
+  OF_SERVER,
+  pointsOfRow,
+  SERVER,
+  type Statistics,
+  TABLES,
+} from "./statistics.js";
+
+/** What a PostgreSQL knows of itself. */
+export const postgresqlReceiver = defineReceiver<PostgresqlConfig>({
+  type: "postgresql",
+  summary: "Asks a PostgreSQL for its statistics: databases, tables, indexes, writer, replicas and locks.",
+  signals: ["metrics"],
+  schema: postgresqlSchema,
+  create: (config, context) => new PostgresqlReceiver(config, context),
+});
+
+type ReportFailure = (what: string, error: unknown) => void;
+
+/** Who waits for a lock is not waited for: statistics are not worth it, and who comes behind would wait too. */
+const LOCK_TIMEOUT_MS = 2000;
+/** Lists of databases are asked for where every server has one. */
+const FIRST_DATABASE = "postgres";
+
+class PostgresqlReceiver implements Receiver {
+  private readonly config: PostgresqlConfig;
+  private readonly context: ReceiverContext;
+  private readonly output: MetricOutput<typeof POSTGRESQL_METRICS>;
+  private readonly scraping: ScrapingReceiver;
+  private clients: PostgresClients | undefined;
+  private options: ClientConfig = {};
+
+  constructor(config: PostgresqlConfig, context: ReceiverContext) {
+    this.config = config;
+    this.context = context;
+    this.output = new MetricOutput(POSTGRESQL_METRICS, config.metrics);
+    this.scraping = new ScrapingReceiver({ ...config, transport: "postgresql" }, context, (moment) =>
+      this.collectInTime(moment),
+    );
+  }
+
+  async start(): Promise<void> {
+    this.clients = await loadPostgres();
+    this.options = await connectionOptions(this.config, this.context.id);
+    await this.scraping.start();
+  }
+
+  stop(): Promise<void> {
+    return this.scraping.stop();
+  }
+
+  /** What was measured before the time was over is handed in. */
+  private async collectInTime({ now, abort, failed }: Parameters<ScrapeFunction>[0]): Promise<PointCollector[]> {
+    const { timeout } = this.config;
+    const late = new AbortController();
+    const cancel = timeout === 0 ? () => {} : this.context.clock.after(timeout, () => late.abort());
+    const report = (what: string, error: unknown) => failed(what, new Error(reasonOf(error, late.signal, timeout)));
+    const collectors: PointCollector[] = [];
+    try {
+      await this.collect(collectors, { now, abort: AbortSignal.any([abort, late.signal]), failed: report });
+    } catch (error) {
+      report(this.config.endpoint, error);
+    } finally {
+      cancel();
+    }
+    return collectors;
+  }
+
+  private collect(
+    collectors: PointCollector[],
+    { now, abort, failed }: { readonly now: number; readonly abort: AbortSignal; readonly failed: ReportFailure },
+  ): Promise<void> {
+    return this.connected(FIRST_DATABASE, abort, async (client) => {
+      const [{ version, start_ms } = {}] = await rowsOf(client, SERVER);
+      const server = new PointCollector(Number(start_ms ?? now), this.resource({}));
+      const all = await rowsOf(client, DATABASES.text(0));
+      const measured = all.filter(({ name }) => this.isMeasured(name!));
+      const databases = new Map(measured.map((row) => [row["name"]!, this.databasePoints(row)]));
+      collectors.push(...databases.values());
+      for (const row of measured) this.add(databases.get(row["name"]!)!, DATABASES, row);
+      for (const statistics of MORE_OF_DATABASES)
+        for (const row of await this.ask(client, statistics, failed)) {
+          const points = databases.get(row["name"] ?? "");
+          if (points !== undefined) this.add(points, statistics, row);
+        }
+      for (const [name, points] of databases)
+        await this.connected(name, abort, (own) => this.measureDatabase(name, own, points, collectors, failed)).catch(
+          (error: unknown) => failed(name, error),
+        );
+      this.output.add(server, "postgresql.database.count", databases.size);
+      for (const statistics of OF_SERVER)
+        for (const row of await this.ask(client, statistics, failed, Number(version)))
+          this.add(server, statistics, row);
+      collectors.push(server);
+    });
+  }
+
+  private async measureDatabase(
+    name: string,
+    client: Client,
+    points: PointCollector,
+    collectors: PointCollector[],
+    failed: ReportFailure,
+  ): Promise<void> {
+    const ofDatabase = { "postgresql.database.name": name };
+    const tables = await this.ask(client, TABLES, failed);
+    this.output.add(points, "postgresql.table.count", tables.length);
+    for (const statistics of OF_DATABASE)
+      for (const row of await this.ask(client, statistics, failed)) this.add(points, statistics, row);
+    const add = (statistics: Statistics, row: TextRow, resource: Readonly<Record<string, string>>) => {
+      const own = points.beside(this.resource({ ...ofDatabase, ...resource }));
+      this.add(own, statistics, row);
+      collectors.push(own);
+    };
+    for (const row of tables) add(TABLES, row, { "postgresql.table.name": row["table_name"]! });
+    for (const row of await this.ask(client, INDEXES, failed))
+      add(INDEXES, row, {
+        "postgresql.table.name": row["table_name"]!,
+        "postgresql.index.name": row["index_name"]!,
+      });
+  }
+
+  private add(points: PointCollector, statistics: Statistics, row: TextRow): void {
+    for (const { metric, value, attributes } of pointsOfRow(statistics, row))
+      this.output.add(points, metric, value, attributes);
+  }
+
+  /** No rows where nobody wants them, or where the server does not give them. */
+  private async ask(
+    client: Client,
+    { name, onlyFor, text }: Statistics,
+    failed: ReportFailure,
+    versionNumber = 0,
+  ): Promise<TextRow[]> {
+    if (onlyFor !== undefined && !onlyFor.some((metric) => this.output.wants(metric))) return [];
+    try {
+      return await rowsOf(client, text(versionNumber));
+    } catch (error) {
+      failed(name, error);
+      return [];
+    }
+  }
+
+  private databasePoints(row: TextRow): PointCollector {
+    return new PointCollector(Number(row["start_ms"]), this.resource({ "postgresql.database.name": row["name"]! }));
+  }
+
+  private isMeasured(name: string): boolean {
+    const { databases, exclude_databases: excluded } = this.config;
+    return (databases.length === 0 || databases.includes(name)) && !excluded.includes(name);
+  }
+
+  private resource(attributes: Readonly<Record<string, string>>): Record<string, string> {
+    const all = { ...attributes, "service.instance.id": instanceId(this.config.endpoint) };
+    const { resource_attributes: wanted } = this.config;
+    return Object.fromEntries(
+      Object.entries(all).filter(([name]) => wanted[name as keyof typeof all & keyof typeof wanted]?.enabled !== false),
+    );
+  }
+
+  /** Runs with a connection to a database, which is closed when that is over, and at once when `abort` fires. */
+  private async connected(database: string, abort: AbortSignal, run: (client: Client) => Promise<void>): Promise<void> {
+    const client = await this.open(database, abort);
+    const close = () => hangUp(client);
+    abort.addEventListener("abort", close, { once: true });
+    try {
+      await run(client);
+    } finally {
+      await client.end().catch(() => {});
+      abort.removeEventListener("abort", close);
+    }
+  }
+
+  private async open(database: string, abort: AbortSignal): Promise<Client> {
+    abort.throwIfAborted();
+    const opening = openPostgres(this.clients!, { ...this.options, database }, () => {});
+    opening.then((client) => abort.aborted && hangUp(client)).catch(() => {});
+    try {
+      return await orAborted(opening, abort);
+    } catch (error) {
+      if (this.options.ssl !== false) await renewPostgresTls(this.options, this.config);
+      throw error;
+    }
+  }
+}
+
+async function connectionOptions(config: PostgresqlConfig, name: string): Promise<ClientConfig> {
+  const { endpoint, transport, username, password, timeout, tls } = config;
+  const options = await postgresOptions(
+    {
+      endpoint,
+      username,
+      ...(password !== undefined && { password }),
+      ...(!tls.insecure && { tls }),
+      database: FIRST_DATABASE,
+      connect_timeout: timeout,
+    },
+    name,
+  );
+  // As with the Collector, the folder of a socket may lack the slash in front; sockets are never encrypted.
+  const socket = transport === "unix" ? { host: `/${options.host!.replace(/^\//, "")}`, ssl: false as const } : {};
+  return { ...options, ...socket, lock_timeout: LOCK_TIMEOUT_MS };
+}
+
+async function rowsOf(client: Client, text: string): Promise<TextRow[]> {
+  return (await client.query({ text, types: AS_TEXT })).rows as TextRow[];
+}
+
+function reasonOf(error: unknown, late: AbortSignal, timeoutMs: number): string {
+  return late.aborted ? `it took longer than ${timeoutMs / 1000} s` : postgresErrorMessage(error);
+}
+
+/** Rejects at once when `abort` fires; the work goes on. */
+function orAborted<T>(work: Promise<T>, abort: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(abort.reason);
+    abort.addEventListener("abort", onAbort, { once: true });
+    work.then(resolve, reject).finally(() => abort.removeEventListener("abort", onAbort));
+  });
+}
+
+/** As the Collector makes it: the endpoint, with the name of this machine for what is on it. */
+function instanceId(endpoint: string): string {
+  const [, host = "", port] = /^(.*):(\d+)$/.exec(endpoint) ?? [];
+  const isLocal = /^(localhost|127\.[\d.]+|\[?::1\]?)$/i.test(host);
+  return `${isLocal ? hostname() : host}:${port}`;
+}
