@@ -322,9 +322,11 @@ export {
   type MessageEncoding,
 } from "./kit/messages/message.js";
 export { MessageIntake, type MessageIntakeSettings } from "./kit/messages/message-intake.js";
-export { rejectOnAbort } from "./kit/messages/reject-on-abort.js";
+export { rejectOnAbort, sendAll } from "./kit/messages/reject-on-abort.js";
 export { type WrittenMessage, writeMessages } from "./kit/messages/write-messages.js";
+export { OldestFirstMap } from "./kit/oldest-first-map.js";
 export { closeConnection, RABBITMQ_CLIENT, RabbitClient, rabbitConnection } from "./kit/rabbitmq/connection.js";
+export { ReturnedMessages } from "./kit/rabbitmq/returned-messages.js";
 
 // Log records from texts, and what is done to them on the way.
 

@@ -22,6 +22,8 @@ export interface CampaignSettings {
   readonly startLoad?: (port: () => number | undefined) => Clients;
   /** How many times longer the agent lives than usual. */
   readonly stretch?: number;
+  /** How many records are to be acknowledged in every life that has load, however slow the agent is with them, and in the end. */
+  readonly load?: number;
   /** Records that may stay away: the backend refuses them for good. */
   readonly isBad?: (number: number) => boolean;
   /** How long the last records may take. */
@@ -53,6 +55,8 @@ interface Campaign {
   readonly victim: Victim;
   readonly sink: FaultySink;
   readonly dice: CampaignDice;
+  /** Resolves when this life has had its load, or will not have it. */
+  readonly loaded: () => Promise<void>;
 }
 
 const MOMENTS: Readonly<Record<string, Moment>> = {
@@ -66,37 +70,42 @@ const MOMENTS: Readonly<Record<string, Moment>> = {
     await dice.wait(10);
     await victim.end("SIGKILL");
   },
-  "under load": async ({ victim, dice }) => {
+  "under load": async ({ victim, dice, loaded }) => {
     await victim.start();
+    await loaded();
     await dice.wait(200);
     await victim.end("SIGKILL");
   },
-  "backend fails": async ({ victim, sink, dice }) => {
+  "backend fails": async ({ victim, sink, dice, loaded }) => {
     await victim.start();
+    await loaded();
     await dice.wait(50);
     sink.mood = moodOf(dice);
     await dice.wait(200);
     await victim.end("SIGKILL");
   },
-  "backend returns": async ({ victim, sink, dice }) => {
+  "backend returns": async ({ victim, sink, dice, loaded }) => {
     sink.mood = moodOf(dice);
     await victim.start();
+    await loaded();
     await dice.wait(150);
     sink.mood = "ok";
     await dice.wait(150);
     await victim.end("SIGKILL");
   },
-  stopping: async ({ victim, sink, dice }) => {
+  stopping: async ({ victim, sink, dice, loaded }) => {
     if (dice.upTo(1) > 0) sink.mood = moodOf(dice);
     await victim.start();
+    await loaded();
     await dice.wait(100);
     victim.signal("SIGTERM");
     await dice.wait(60);
     await victim.end("SIGKILL");
   },
-  "stopped in peace": async ({ victim, sink, dice }) => {
+  "stopped in peace": async ({ victim, sink, dice, loaded }) => {
     if (dice.upTo(2) === 0) sink.mood = moodOf(dice);
     await victim.start();
+    await loaded();
     await dice.wait(100);
     await victim.end("SIGTERM");
   },
@@ -104,7 +113,10 @@ const MOMENTS: Readonly<Record<string, Moment>> = {
 /** A stop is not a kill; it happens in between. */
 const STOP = "stopped in peace";
 const SILENCE_MS = 300;
+const WAIT_MS = 50;
 const MAX_WAITS = 2400;
+/** Twenty seconds: the backend or the server may not let it have its load. */
+const LIFE_WAITS = 400;
 
 export async function runCampaign(settings: CampaignSettings): Promise<CampaignReport> {
   const { victim, ledger, sink, seed, say = () => {} } = settings;
@@ -116,12 +128,17 @@ export async function runCampaign(settings: CampaignSettings): Promise<CampaignR
   function startLogClients(port: () => number | undefined): Clients {
     return startClients({ ledger, dice: new Dice(seed + 1), port, clients: 8, maxRecords: 20, resendUnanswered });
   }
+  /** Resolves when so many more are acknowledged, or after so many waits. */
+  async function acknowledged(more: number, maxWaits: number): Promise<void> {
+    const wanted = ledger.acknowledgedCount + more;
+    for (let waits = 0; waits < maxWaits && ledger.acknowledgedCount < wanted; waits++) await delay(WAIT_MS);
+  }
   const moments: Record<string, number> = {};
   let kills = 0;
   try {
     while (kills < settings.kills) {
       const name = Object.keys(MOMENTS)[dice.upTo(Object.keys(MOMENTS).length - 1)]!;
-      await MOMENTS[name]!({ victim, sink, dice });
+      await MOMENTS[name]!({ victim, sink, dice, loaded: () => acknowledged(settings.load ?? 0, LIFE_WAITS) });
       moments[name] = (moments[name] ?? 0) + 1;
       if (name !== STOP) kills++;
       if (dice.upTo(1) > 0) sink.mood = "ok";
@@ -129,8 +146,9 @@ export async function runCampaign(settings: CampaignSettings): Promise<CampaignR
     }
     sink.mood = "ok";
     await victim.start();
+    await delay(WAIT_MS);
     // A busy machine may have acknowledged nothing between two kills; then there would be nothing to miss.
-    for (let waits = 0; waits < MAX_WAITS && (waits === 0 || ledger.acknowledgedCount === 0); waits++) await delay(50);
+    await acknowledged(settings.load ?? (ledger.acknowledgedCount === 0 ? 1 : 0), MAX_WAITS);
   } finally {
     await clients.stop();
   }

@@ -13,6 +13,7 @@ import {
   NatsLink,
   type NatsSession,
   rejectOnAbort,
+  sendAll,
   type WrittenMessage,
   withoutCredentials,
   writeMessages,
@@ -54,11 +55,7 @@ class NatsExporter implements Exporter {
     const { subject, encoding } = this.config[batch.signal];
     const messages = writeMessages(batch, encoding, options);
     refuseTooLarge(messages, session.connection.info?.max_payload);
-    const published = this.prepare(session).then(() =>
-      Promise.all(messages.map((message) => this.publish(session, subject, message))),
-    );
-    await rejectOnAbort(this.peer, abort, published);
-    return undefined;
+    return sendAll(this.peer, abort, messages, (message) => this.publish(session, subject, message));
   }
 
   async check(abort: AbortSignal): Promise<void> {
@@ -76,9 +73,11 @@ class NatsExporter implements Exporter {
     throw new Refusal("transient", `${this.peer}: ${this.link.reason}`, { status: "DISCONNECTED" });
   }
 
-  private async publish({ stream, transport }: NatsSession, subject: string, message: WrittenMessage): Promise<void> {
+  private async publish(session: NatsSession, subject: string, message: WrittenMessage): Promise<void> {
+    await this.prepare(session);
+    const { stream, transport } = session;
     const headers = transport.headers();
-    for (const [name, value] of Object.entries(message.headers)) headers.set(headerName(name), headerValue(value));
+    for (const name in message.headers) headers.set(headerName(name), headerValue(message.headers[name]!));
     const key = message.headers[MESSAGE_HEADERS.idempotencyKey];
     try {
       await stream.publish(subject, message.body, {

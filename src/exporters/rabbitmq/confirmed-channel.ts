@@ -1,13 +1,18 @@
 import type { ChannelModel, ConfirmChannel, Options } from "amqplib";
 import { Refusal } from "../../plugin.js";
-import { closeConnection, type RabbitClient, refusalOfConnection } from "../../runtime/kit.js";
+import { closeConnection, type RabbitClient, ReturnedMessages, refusalOfConnection } from "../../runtime/kit.js";
 
-/** One message on its way out. `messageId` must be set: by it RabbitMQ's word that nobody wants it is recognised. */
+/** One message on its way out. */
 export interface Publication {
   readonly exchange: string;
   readonly routingKey: string;
   readonly body: Uint8Array;
   readonly options: Options.Publish & { readonly messageId: string };
+}
+
+interface OpenChannel {
+  readonly channel: ConfirmChannel;
+  readonly returned: ReturnedMessages;
 }
 
 /**
@@ -17,9 +22,9 @@ export interface Publication {
 export class ConfirmedChannel {
   private readonly client: RabbitClient;
   private readonly unroutableIs: "transient" | "permanent";
-  private opening: Promise<ConfirmChannel> | undefined;
+  private opening: Promise<OpenChannel> | undefined;
+  private current: OpenChannel | undefined;
   private connection: ChannelModel | undefined;
-  private readonly returned = new Set<string>();
   private lastProblem: Error | undefined;
   /** Why RabbitMQ takes nothing at the moment, though it is there. */
   private blocked: string | undefined;
@@ -30,16 +35,24 @@ export class ConfirmedChannel {
   }
 
   /** Resolves when RabbitMQ has confirmed the message. Rejects with a `Refusal`. */
-  async publish({ exchange, routingKey, body, options }: Publication): Promise<void> {
-    const channel = await this.open();
-    if (this.blocked !== undefined)
-      throw new Refusal("transient", `${this.client.peer} takes nothing: it is ${this.blocked}`, { status: "BLOCKED" });
+  publish(publication: Publication): Promise<void> {
+    if (this.current !== undefined) return this.publishOn(this.current, publication);
+    return this.open().then((opened) => this.publishOn(opened, publication));
+  }
+
+  private publishOn({ channel, returned }: OpenChannel, publication: Publication): Promise<void> {
+    const { exchange, routingKey, body, options } = publication;
     const { messageId } = options;
-    await new Promise<void>((resolve, reject) => {
+    return new Promise((resolve, reject) => {
+      if (this.blocked !== undefined) {
+        const reason = `${this.client.peer} takes nothing: it is ${this.blocked}`;
+        return reject(new Refusal("transient", reason, { status: "BLOCKED" }));
+      }
       const onConfirm = (error: unknown) => {
-        if (error) return reject(this.refusalOf(error));
-        if (!this.returned.delete(messageId)) return resolve();
-        reject(unroutable(this.unroutableIs, this.client.peer, exchange, routingKey));
+        if (error) reject(this.refusalOf(error));
+        else if (returned.take({ exchange, routingKey, messageId }))
+          reject(unroutable(this.unroutableIs, this.client.peer, exchange, routingKey));
+        else resolve();
       };
       try {
         channel.publish(exchange, routingKey, asBuffer(body), options, onConfirm);
@@ -50,7 +63,7 @@ export class ConfirmedChannel {
   }
 
   /** Resolves when RabbitMQ is there. */
-  async open(): Promise<ConfirmChannel> {
+  async open(): Promise<OpenChannel> {
     this.opening ??= this.connect();
     const { opening } = this;
     try {
@@ -66,13 +79,25 @@ export class ConfirmedChannel {
     if (this.connection !== undefined) await closeConnection(this.connection);
   }
 
-  private async connect(): Promise<ConfirmChannel> {
+  private async connect(): Promise<OpenChannel> {
     this.lastProblem = undefined;
     const note = (error: Error) => {
       this.lastProblem = error;
     };
     // A channel may be closed while its connection lives on: that one is used again.
-    const connection = (this.connection ??= await this.client.connect(note));
+    const connection = (this.connection ??= await this.openConnection(note));
+    const channel = await connection.createConfirmChannel();
+    channel.on("error", note);
+    const opened = { channel, returned: new ReturnedMessages(channel) };
+    channel.once("close", () => {
+      this.opening = this.current = undefined;
+    });
+    this.current = opened;
+    return opened;
+  }
+
+  private async openConnection(note: (error: Error) => void): Promise<ChannelModel> {
+    const connection = await this.client.connect(note);
     connection.once("close", () => {
       if (this.connection === connection) this.connection = this.blocked = undefined;
     });
@@ -82,14 +107,7 @@ export class ConfirmedChannel {
     connection.on("unblocked", () => {
       this.blocked = undefined;
     });
-    const channel = await connection.createConfirmChannel();
-    channel.on("error", note);
-    channel.on("return", ({ properties }) => this.returned.add(String(properties.messageId)));
-    channel.once("close", () => {
-      this.opening = undefined;
-      this.returned.clear();
-    });
-    return channel;
+    return connection;
   }
 
   /** What was said when the channel was closed tells more than that it was. */

@@ -14,6 +14,7 @@ import {
   type MessageEncoding,
   RabbitClient,
   rejectOnAbort,
+  sendAll,
   type WrittenMessage,
   writeMessages,
 } from "../../runtime/kit.js";
@@ -65,9 +66,9 @@ class RabbitmqExporter implements Exporter {
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
     const messages = writeMessages(batch, this.config.encoding, options);
     for (const { body } of messages) this.refuseTooLarge(body);
-    const sent = messages.map((message) => this.channel.publish(this.publication(message, batch.signal)));
-    await rejectOnAbort("rabbitmq", abort, Promise.all(sent));
-    return undefined;
+    return sendAll("rabbitmq", abort, messages, (message) =>
+      this.channel.publish(this.publication(message, batch.signal)),
+    );
   }
 
   async check(abort: AbortSignal): Promise<void> {
@@ -122,12 +123,18 @@ function queueOfDeath(attributes: WrittenMessage["attributes"]): string | undefi
 
 /** RabbitMQ's history of an earlier life: a message that is sent again begins a new one. */
 function withoutDeath(headers: WrittenMessage["headers"]): Record<string, unknown> {
-  const kept = Object.entries(headers).filter(
-    ([name]) => !/^x-(death|first-death-|last-death-|retry-count$)/.test(name),
-  );
+  const names = Object.keys(headers);
+  if (!names.some((name) => isOfDeath(name) || headers[name] instanceof Uint8Array)) return headers;
+  // Made of entries: a header may be called __proto__.
   return Object.fromEntries(
-    kept.map(([name, value]) => [name, value instanceof Uint8Array ? Buffer.from(value) : value]),
+    names
+      .filter((name) => !isOfDeath(name))
+      .map((name) => [name, headers[name] instanceof Uint8Array ? Buffer.from(headers[name]) : headers[name]]),
   );
+}
+
+function isOfDeath(name: string): boolean {
+  return /^x-(death|first-death-|last-death-|retry-count$)/.test(name);
 }
 
 function text(value: unknown): string | undefined {

@@ -15,6 +15,7 @@ import {
   redisErrorMessage,
   redisProblem,
   rejectOnAbort,
+  sendAll,
   type WrittenMessage,
   writeMessages,
 } from "../../runtime/kit.js";
@@ -58,12 +59,7 @@ class RedisStreamExporter implements Exporter {
     const redis = this.usable();
     const { stream, encoding } = this.config[batch.signal];
     const messages = writeMessages(batch, encoding, options);
-    await rejectOnAbort(
-      this.config.endpoint,
-      abort,
-      Promise.all(messages.map((message) => this.add(redis, stream, message))),
-    );
-    return undefined;
+    return sendAll(this.config.endpoint, abort, messages, (message) => this.add(redis, stream, message));
   }
 
   async check(abort: AbortSignal): Promise<void> {
@@ -84,28 +80,31 @@ class RedisStreamExporter implements Exporter {
     throw new Refusal("transient", `${this.config.endpoint}: ${redisProblem(this.redis)}`, { status: "DISCONNECTED" });
   }
 
-  private async add(redis: Redis, stream: string, { headers, body }: WrittenMessage): Promise<void> {
-    const { dedup_window, max_length, body_field } = this.config;
-    const fields: (string | Buffer)[] = [];
-    for (const [name, value] of Object.entries(headers))
-      fields.push(name, value instanceof Uint8Array ? asBuffer(value) : String(value));
-    const entry = [
-      ...(max_length === undefined ? [] : ["MAXLEN", "~", max_length]),
-      "*",
-      body_field,
-      asBuffer(body),
-      ...fields,
-    ];
-    const key = headers[MESSAGE_HEADERS.idempotencyKey];
+  private async add(redis: Redis, stream: string, message: WrittenMessage): Promise<void> {
+    const { dedup_window } = this.config;
+    const key = message.headers[MESSAGE_HEADERS.idempotencyKey];
     try {
-      if (typeof key !== "string" || dedup_window === 0) await redis.call("XADD", stream, ...entry);
+      if (typeof key !== "string" || dedup_window === 0) await redis.call("XADD", stream, ...this.entryOf(message));
       else {
         const { sluiceAddOnce } = redis as unknown as ScriptedRedis;
-        await sluiceAddOnce.call(redis, stream, `{${stream}}:sluice:${key}`, Math.ceil(dedup_window), ...entry);
+        const args = [Math.ceil(dedup_window), ...this.entryOf(message)];
+        await sluiceAddOnce.call(redis, stream, `{${stream}}:sluice:${key}`, ...args);
       }
     } catch (error) {
       throw this.refusalOf(error, stream);
     }
+  }
+
+  /** What XADD wants after the name of the stream. */
+  private entryOf({ headers, body }: WrittenMessage): (string | number | Buffer)[] {
+    const { max_length, body_field } = this.config;
+    const entry: (string | number | Buffer)[] = max_length === undefined ? [] : ["MAXLEN", "~", max_length];
+    entry.push("*", body_field, asBuffer(body));
+    for (const name in headers) {
+      const value = headers[name]!;
+      entry.push(name, value instanceof Uint8Array ? asBuffer(value) : String(value));
+    }
+    return entry;
   }
 
   /** The server may have more memory, another user or another key there later; nothing is wrong with the data. */

@@ -61,6 +61,16 @@ function keepsJournals({ sending_queue }: ExporterSettings): boolean {
   return sending_queue?.enabled !== false;
 }
 
+const DURABILITY_KEYS = ["durability", "durability_interval"] as const;
+
+/** On a server there is no directory, and no choice of when something is on its disk. */
+function ignoredKeys({ store }: ReliabilityConfig) {
+  if (store === undefined) return undefined;
+  const reason =
+    "with store.postgres the queues are on the server, whose own settings decide when something is on its disk";
+  return { own: ["directory", ...DURABILITY_KEYS], ofExporters: DURABILITY_KEYS, reason };
+}
+
 const auditSchema = z.strictObject({
   retention: duration()
     .default(DEFAULT_AUDIT_RETENTION_MS)
@@ -104,6 +114,7 @@ export const reliability = defineExtension<ReliabilityConfig>({
   summary: "Wraps every exporter: a durable queue, retries, circuit breaker, dead letters and replay.",
   schema: checkedConfig,
   keepsJournals,
+  ignoredKeys,
   create: (config, context) => new Reliability(config, context),
 });
 

@@ -3,24 +3,44 @@ import type { IncomingMessage } from "../../runtime/kit.js";
 
 const NS_PER_MS = 1e6;
 
-/** What the rest of the agent sees of a message; read lazily, as OTLP needs none of it. */
-export function incomingMessage(message: JsMsg): IncomingMessage {
-  const { headers, data, subject, info } = message;
-  const id = headers?.get("Nats-Msg-Id");
-  return {
-    body: data,
-    headers: headers === undefined ? {} : plainHeaders(headers),
-    facts: {
+/** What the rest of the agent sees of a message; read lazily, as OTLP needs little of it. */
+export class NatsMessage implements IncomingMessage {
+  readonly body: Uint8Array;
+  private readonly message: JsMsg;
+
+  constructor(message: JsMsg) {
+    this.message = message;
+    this.body = message.data;
+  }
+
+  get headers(): Readonly<Record<string, unknown>> {
+    const { headers } = this.message;
+    return headers === undefined ? {} : plainHeaders(headers);
+  }
+
+  get facts(): Readonly<Record<string, unknown>> {
+    const { subject, info, headers } = this.message;
+    const id = headers?.get(MESSAGE_ID);
+    return {
       "messaging.system": "nats",
       "messaging.destination.name": subject,
       "messaging.nats.stream": info.stream,
       "messaging.nats.sequence": info.streamSequence,
       ...(id && { "messaging.message.id": id }),
-    },
-    id: id || `${info.stream}/${info.streamSequence}@${info.timestampNanos}`,
-    sentAtMs: Math.floor(info.timestampNanos / NS_PER_MS),
-  };
+    };
+  }
+
+  get id(): string {
+    const { info, headers } = this.message;
+    return headers?.get(MESSAGE_ID) || `${info.stream}/${info.streamSequence}@${info.timestampNanos}`;
+  }
+
+  get sentAtMs(): number {
+    return Math.floor(this.message.info.timestampNanos / NS_PER_MS);
+  }
 }
+
+const MESSAGE_ID = "Nats-Msg-Id";
 
 function plainHeaders(headers: NonNullable<JsMsg["headers"]>): Record<string, string | readonly string[]> {
   const plain: Record<string, string | readonly string[]> = {};

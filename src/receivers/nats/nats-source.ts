@@ -7,11 +7,12 @@ import {
   type NatsLink,
   type NatsSession,
   natsErrorMessage,
+  OldestFirstMap,
   reasonLog,
 } from "../../runtime/kit.js";
 import type { NatsReceiverConfig } from "./config.js";
 import { ensureConsumer } from "./ensure-consumer.js";
-import { incomingMessage } from "./incoming-message.js";
+import { NatsMessage } from "./incoming-message.js";
 
 const RETRY_MS = 1000;
 /** For how long a message that nobody takes is left alone. */
@@ -39,7 +40,7 @@ export class NatsSource {
   private readonly logRejected: (outcome: Extract<MessageOutcome, { kind: "rejected" }>) => void;
   /** The newest copy of each message that is worked on. */
   private readonly inProgress = new Map<string, JsMsg>();
-  private readonly acknowledged = new Set<string>();
+  private readonly acknowledged = new OldestFirstMap<true>();
   private messages: ConsumerMessages | undefined;
   private isStopping = false;
   private ackWaitMs: number;
@@ -122,30 +123,29 @@ export class NatsSource {
   }
 
   private async take(message: JsMsg, session: NatsSession): Promise<void> {
-    const key = keyOf(message);
     if (this.isStopping) return answer(() => message.nak());
+    const key = keyOf(message);
     if (message.redelivered && this.acknowledged.has(key)) return answer(() => message.ack());
     const isKnown = this.inProgress.has(key);
     this.inProgress.set(key, message);
     if (isKnown) return;
-    const outcome = await this.intake.accept(incomingMessage(message));
+    const outcome = await this.intake.accept(new NatsMessage(message));
     const newest = this.inProgress.get(key)!;
-    if (outcome.kind === "taken") this.acknowledge(newest);
+    if (outcome.kind === "taken") this.acknowledge(key, newest);
     else if (outcome.kind === "returned") answer(() => newest.nak());
-    else await this.setAside(newest, outcome, session);
+    else await this.setAside(key, newest, outcome, session);
     this.inProgress.delete(key);
   }
 
-  private acknowledge(message: JsMsg): void {
+  private acknowledge(key: string, message: JsMsg): void {
     answer(() => message.ack());
-    this.acknowledged.add(keyOf(message));
-    if (this.acknowledged.size <= MAX_REMEMBERED) return;
-    const [oldest] = this.acknowledged;
-    this.acknowledged.delete(oldest!);
+    this.acknowledged.set(key, true);
+    if (this.acknowledged.size > MAX_REMEMBERED) this.acknowledged.delete(this.acknowledged.oldest!);
   }
 
   /** A message that is at the other subject may be acknowledged; one that is not stays. */
   private async setAside(
+    key: string,
     message: JsMsg,
     outcome: Extract<MessageOutcome, { kind: "rejected" }>,
     { stream, transport }: NatsSession,
@@ -159,7 +159,7 @@ export class NatsSource {
     headers.set("sluice-rejected-subject", message.subject);
     try {
       await stream.publish(subject, message.data, { headers });
-      this.acknowledge(message);
+      this.acknowledge(key, message);
     } catch (error) {
       this.logReason(natsErrorMessage(error));
       answer(() => message.nak(REJECTED_DELAY_MS));
@@ -184,10 +184,15 @@ export class NatsSource {
   }
 }
 
-/** A stream that is made anew counts from the beginning: the time tells its messages from those of the old one. */
+/**
+ * What a message is known by, the same each time it is handed out. A stream that is made anew counts from the beginning: the time
+ * tells its messages from those of the old one. Of that the small part is enough, and is written as text in a tenth of the time.
+ */
 function keyOf({ info }: JsMsg): string {
-  return `${info.streamSequence}@${info.timestampNanos}`;
+  return `${info.streamSequence}@${info.timestampNanos % NS_PER_S}`;
 }
+
+const NS_PER_S = 1e9;
 
 /** On a connection that was closed no answer can be given: the server hands the message out again. */
 function answer(give: () => void): void {

@@ -180,14 +180,19 @@ export class OutboxSource {
 
   /** Outcomes that come while one round is under way go together in the next. What fails is tried again with the upkeep. */
   private settle(): Promise<void> {
-    this.settling ??= this.settleAll().finally(() => {
-      this.settling = undefined;
-    });
+    this.settling ??= this.settleAll();
     return this.settling;
   }
 
   private async settleAll(): Promise<void> {
     await Promise.resolve(); // outcomes of one moment are one command
+    await this.settleRounds();
+    // Here and not later: whoever has an outcome from now on begins the next round.
+    this.settling = undefined;
+    this.wake();
+  }
+
+  private async settleRounds(): Promise<void> {
     let locked = 0;
     while (this.unconfirmed.size > locked && this.client !== undefined) {
       const { client } = this;
@@ -204,7 +209,6 @@ export class OutboxSource {
         return;
       }
     }
-    this.wake();
   }
 
   private async connect(): Promise<Client> {

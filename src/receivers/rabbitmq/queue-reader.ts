@@ -1,28 +1,28 @@
-import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from "amqplib";
-import { limitedLog, type ReceiverContext } from "../../plugin.js";
+import type { Channel, ChannelModel, ConsumeMessage } from "amqplib";
+import { limitedLog, type ReceiverContext, type Refusal } from "../../plugin.js";
 import {
   closeConnection,
   connectionErrorMessage,
   type IncomingMessage,
   MessageIntake,
   type MessageIntakeSettings,
-  type MessageOutcome,
   type RabbitClient,
   waitAtMost,
 } from "../../runtime/kit.js";
 import type { RabbitmqReceiverConfig } from "./config.js";
 import { describeDeath } from "./death.js";
-import { declareTopology, retryQueue } from "./topology.js";
+import { RetryQueues } from "./retry-queues.js";
+import { declareTopology } from "./topology.js";
 
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 10_000;
 /** How long declaring a queue and beginning to read it may take. */
 const SETUP_LIMIT_MS = 30_000;
 const LATE = Symbol("late");
+/** How long a stop waits for RabbitMQ to confirm what goes to retry queues. */
+const LAST_WORDS_MS = 2000;
 /** With retry queues a message that is refused so often waits there, and another gets its place here. */
 const TRIES_BEFORE_RETRY_QUEUE = 5;
-/** How often a message has been in a retry queue. */
-const RETRIES_HEADER = "x-retry-count";
 
 /**
  * Reads one queue, for as long as it takes: a connection or a queue that is gone is looked for again and again.
@@ -41,6 +41,7 @@ export class QueueReader {
   private consuming: { readonly channel: Channel; readonly tag: string } | undefined;
   private cancelWait = () => {};
   private isStopping = false;
+  private readonly settling = new Set<Promise<void>>();
   private finished: Promise<void> = Promise.resolve();
 
   constructor(
@@ -60,7 +61,7 @@ export class QueueReader {
     this.logRejected = limitedLog<string>(context.clock, (reason, suppressed) =>
       context.logger.error(
         { queue, reason, suppressed },
-        "a message can be neither taken nor kept as a dead letter, and its queue has no dead-letter exchange: it stays in the queue",
+        "a message can be neither taken nor kept as a dead letter, and there is no queue for such messages: it stays where it is",
       ),
     );
   }
@@ -79,6 +80,7 @@ export class QueueReader {
     const { consuming } = this;
     if (consuming !== undefined) consuming.channel.cancel(consuming.tag).catch(() => {});
     await this.intake.stop();
+    await waitAtMost(LAST_WORDS_MS, Promise.all(this.settling), this.context.clock);
     if (this.connection !== undefined) await closeConnection(this.connection);
     await this.finished;
   }
@@ -140,19 +142,21 @@ export class QueueReader {
     connection: ChannelModel,
     note: (error: Error) => void,
   ): Promise<{ readonly ended: Promise<void> }> {
-    const hasRetries = this.retryDelays.length > 0;
-    const channel = await (hasRetries ? connection.createConfirmChannel() : connection.createChannel());
+    const { declare, prefetch } = this.config;
+    const hasRetries = declare !== undefined && this.retryDelays.length > 0;
+    const confirmed = hasRetries ? await connection.createConfirmChannel() : undefined;
+    const channel = confirmed ?? (await connection.createChannel());
+    const retries = confirmed && new RetryQueues(confirmed, this.queue, declare!);
     let end = () => {};
     const ended = new Promise<void>((resolve) => {
       end = resolve;
     });
     channel.on("error", note);
     channel.on("close", end);
-    const { declare, prefetch } = this.config;
     if (declare !== undefined) await declareTopology(channel, this.queue, declare);
     await channel.prefetch(prefetch);
     const { consumerTag } = await channel.consume(this.queue, (message) => {
-      if (message !== null) return this.take(channel, message);
+      if (message !== null) return this.take(channel, retries, message);
       note(new Error("the queue was deleted, or its leader has moved"));
       end();
     });
@@ -161,41 +165,44 @@ export class QueueReader {
     return { ended };
   }
 
-  private take(channel: Channel, message: ConsumeMessage): void {
+  private take(channel: Channel, retries: RetryQueues | undefined, message: ConsumeMessage): void {
     const setback = this.config.as_dead_letters ? describeDeath(message) : undefined;
-    void this.intake.accept(toIncoming(message, this.queue), setback).then(async (outcome) => {
+    void this.intake.accept(new QueueMessage(message, this.queue), setback).then((outcome) => {
       try {
-        await this.settle(channel, message, outcome);
+        if (outcome.kind === "taken") channel.ack(message);
+        else if (outcome.kind === "returned") channel.nack(message, false, true);
+        else this.setAside(channel, retries, message, outcome.refusal);
       } catch {
         // The channel is gone: RabbitMQ hands the message out again.
       }
     });
   }
 
-  private async settle(channel: Channel, message: ConsumeMessage, outcome: MessageOutcome): Promise<void> {
-    if (outcome.kind === "taken") return channel.ack(message);
-    if (outcome.kind === "returned") return channel.nack(message, false, true);
-    const { refusal } = outcome;
-    if (refusal.kind !== "permanent" && (await this.postpone(channel as ConfirmChannel, message))) return;
-    if (this.hasDeadLetterExchange) return channel.nack(message, false, false);
-    this.logRejected(refusal.message);
-    await this.wait(MAX_WAIT_MS);
-    channel.nack(message, false, true);
+  /** A stop waits for it: a message that is in a retry queue and was not acknowledged would be there twice. */
+  private setAside(
+    channel: Channel,
+    retries: RetryQueues | undefined,
+    message: ConsumeMessage,
+    refusal: Refusal,
+  ): void {
+    const settled = this.settleRejected(channel, retries, message, refusal).catch(() => {}); // as above
+    this.settling.add(settled);
+    void settled.then(() => this.settling.delete(settled));
   }
 
-  /** False when it has been in every retry queue. It is acknowledged once RabbitMQ has confirmed that it has it there. */
-  private async postpone(channel: ConfirmChannel, message: ConsumeMessage): Promise<boolean> {
-    const retries = Number(message.properties.headers?.[RETRIES_HEADER] ?? 0);
-    const delay = this.retryDelays[retries];
-    if (delay === undefined) return false;
-    const headers = { ...message.properties.headers, [RETRIES_HEADER]: retries + 1 };
-    const options = { ...message.properties, headers, persistent: true };
-    await new Promise<void>((resolve, reject) => {
-      const onConfirm = (error: unknown) => (error ? reject(error) : resolve());
-      channel.sendToQueue(retryQueue(this.queue, delay), message.content, options, onConfirm);
-    });
-    channel.ack(message);
-    return true;
+  private async settleRejected(
+    channel: Channel,
+    retries: RetryQueues | undefined,
+    message: ConsumeMessage,
+    refusal: Refusal,
+  ): Promise<void> {
+    const isForNow = refusal.kind !== "permanent" && retries !== undefined;
+    const left = isForNow ? await retries.postpone(message) : "exhausted";
+    if (left === "postponed") return channel.ack(message);
+    if (left === "exhausted" && this.hasDeadLetterExchange) return channel.nack(message, false, false);
+    this.logRejected(left === "gone" ? `${refusal.message}; its retry queue is gone` : refusal.message);
+    await this.wait(MAX_WAIT_MS);
+    channel.nack(message, false, true);
   }
 
   private get retryDelays(): readonly number[] {
@@ -220,23 +227,45 @@ export class QueueReader {
   }
 }
 
-function toIncoming({ content, fields, properties }: ConsumeMessage, queue: string): IncomingMessage {
-  const { messageId, correlationId, contentType, type, timestamp } = properties;
-  return {
-    body: content,
-    headers: properties.headers ?? {},
-    facts: {
+/** What the rest of the agent sees of a message; what is said of it is made when it is asked for, as OTLP needs none of it. */
+class QueueMessage implements IncomingMessage {
+  readonly body: Uint8Array;
+  readonly headers: Readonly<Record<string, unknown>>;
+  private readonly message: ConsumeMessage;
+  private readonly queue: string;
+
+  constructor(message: ConsumeMessage, queue: string) {
+    this.message = message;
+    this.queue = queue;
+    this.body = message.content;
+    this.headers = message.properties.headers ?? {};
+  }
+
+  get facts(): Readonly<Record<string, unknown>> {
+    const { fields, properties } = this.message;
+    return {
       "messaging.system": "rabbitmq",
-      "messaging.destination.name": queue,
+      "messaging.destination.name": this.queue,
       "messaging.rabbitmq.exchange": fields.exchange,
       "messaging.rabbitmq.destination.routing_key": fields.routingKey,
-      "messaging.message.id": messageId,
-      "messaging.message.conversation_id": correlationId,
-      "messaging.message.content_type": contentType,
-      "messaging.message.type": type,
-    },
-    id: typeof messageId === "string" && messageId !== "" ? `${queue}/${messageId}` : undefined,
-    // RabbitMQ's timestamps are seconds.
-    sentAtMs: typeof timestamp === "number" ? timestamp * 1000 : undefined,
-  };
+      "messaging.message.id": properties.messageId,
+      "messaging.message.conversation_id": properties.correlationId,
+      "messaging.message.content_type": properties.contentType,
+      "messaging.message.type": properties.type,
+    };
+  }
+
+  get id(): string | undefined {
+    const { messageId } = this.message.properties;
+    return typeof messageId === "string" && messageId !== "" ? `${this.queue}/${messageId}` : undefined;
+  }
+
+  /** Timestamps of AMQP are seconds, but many senders write milliseconds. */
+  get sentAtMs(): number | undefined {
+    const { timestamp } = this.message.properties;
+    if (typeof timestamp !== "number") return undefined;
+    return timestamp < YEAR_5138_S ? timestamp * 1000 : timestamp;
+  }
 }
+
+const YEAR_5138_S = 1e11;

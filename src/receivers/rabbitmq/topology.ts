@@ -1,7 +1,7 @@
 import type { Channel } from "amqplib";
 import type { RabbitmqReceiverConfig } from "./config.js";
 
-type Declared = NonNullable<RabbitmqReceiverConfig["declare"]>;
+export type Declared = NonNullable<RabbitmqReceiverConfig["declare"]>;
 
 /** Where rejected messages of a queue go, and where they wait to come back. */
 export const deadLetterExchange = (queue: string) => `${queue}.dlx`;

@@ -16,6 +16,7 @@ const RETRY_MS = 1000;
 /** How long the server lets a read wait for entries. */
 const BLOCK_MS = 2000;
 const MAX_READ = 100;
+const FIRST_ENTRY = "0-0";
 /** How long a stop waits for the server to take the last acknowledgements. */
 const LAST_WORDS_MS = 2000;
 
@@ -44,6 +45,8 @@ export class StreamSource {
   private running: Promise<void> = Promise.resolve();
   private acknowledging: Promise<void> | undefined;
   private readerId: number | undefined;
+  /** Where to look next for entries that others have left. */
+  private claimFrom = FIRST_ENTRY;
   private isStopping = false;
   private wake = () => {};
   private cancelUpkeep = () => {};
@@ -98,9 +101,15 @@ export class StreamSource {
     await this.endRead(reader, writer);
     await this.intake.stop();
     this.cancelUpkeep();
-    await waitAtMost(LAST_WORDS_MS, this.acknowledge(writer), this.context.clock);
+    await waitAtMost(LAST_WORDS_MS, this.lastWords(writer), this.context.clock);
     reader.disconnect();
     writer.disconnect();
+  }
+
+  /** Resolves when the server knows of every outcome. */
+  private async lastWords(writer: Redis): Promise<void> {
+    while (this.inProgress.size > 0) await this.pause(LAST_WORDS_MS);
+    await this.acknowledge(writer);
   }
 
   private async run(reader: Redis, writer: Redis): Promise<void> {
@@ -161,25 +170,24 @@ export class StreamSource {
 
   /** Those that come while one round is under way go together in the next. What fails is tried again with the upkeep. */
   private acknowledge(writer: Redis): Promise<void> {
-    this.acknowledging ??= this.acknowledgeAll(writer).finally(() => {
-      this.acknowledging = undefined;
-    });
+    this.acknowledging ??= this.acknowledgeAll(writer);
     return this.acknowledging;
   }
 
   private async acknowledgeAll(writer: Redis): Promise<void> {
     await Promise.resolve(); // outcomes of one moment are one command
-    while (this.unconfirmed.size > 0) {
-      const ids = [...this.unconfirmed].slice(0, 1000);
-      try {
+    try {
+      while (this.unconfirmed.size > 0) {
+        const ids = [...this.unconfirmed].slice(0, 1000);
         await writer.call("XACK", this.stream, this.config.group, ...ids);
         if (this.config.delete_acknowledged) await writer.call("XDEL", this.stream, ...ids);
-      } catch (error) {
-        if (!this.isStopping) this.logFailure(error);
-        return;
+        for (const id of ids) this.unconfirmed.delete(id);
       }
-      for (const id of ids) this.unconfirmed.delete(id);
+    } catch (error) {
+      if (!this.isStopping) this.logFailure(error);
     }
+    // Here and not later: whoever has an outcome from now on begins the next round.
+    this.acknowledging = undefined;
   }
 
   /** True once the entry is in the other stream. */
@@ -213,19 +221,32 @@ export class StreamSource {
 
   /** Tells of what is worked on, sends acknowledgements again, and takes over what others have left. */
   private async upkeep(writer: Redis): Promise<void> {
-    const { group, claim_after } = this.config;
+    const { group } = this.config;
     try {
       const ids = [...this.inProgress];
       if (ids.length > 0) await writer.call("XCLAIM", this.stream, group, this.consumer, 0, ...ids, "JUSTID");
       await this.acknowledge(writer);
-      const room = this.config.max_in_flight - this.inProgress.size;
-      if (room <= 0 || this.isStopping) return;
-      const args = [this.stream, group, this.consumer, claim_after, "0-0", "COUNT", Math.min(room, MAX_READ)] as const;
-      const [, entries] = (await writer.callBuffer("XAUTOCLAIM", ...args)) as readonly unknown[];
-      this.takeAll(readEntries(entries), writer);
+      await this.takeOver(writer);
     } catch (error) {
       if (!this.isStopping && !isRedisError(error, "NOGROUP")) this.logFailure(error);
     }
+  }
+
+  /**
+   * The server looks at so many unacknowledged entries at a time, and says where it stopped: from there on we go on, the next time when
+   * there is no room for more. Whoever began at the first one each time would never get past a thousand that nobody can take.
+   */
+  private async takeOver(writer: Redis): Promise<void> {
+    const { group, claim_after, max_in_flight } = this.config;
+    do {
+      const room = max_in_flight - this.inProgress.size;
+      if (room <= 0 || this.isStopping) return;
+      const count = Math.min(room, MAX_READ);
+      const args = [this.stream, group, this.consumer, claim_after, this.claimFrom, "COUNT", count] as const;
+      const [next, entries] = (await writer.callBuffer("XAUTOCLAIM", ...args)) as readonly [Buffer, unknown];
+      this.claimFrom = next.toString();
+      this.takeAll(readEntries(entries), writer);
+    } while (this.claimFrom !== FIRST_ENTRY);
   }
 
   /** What the server calls the connection; asked for before the first read. */

@@ -314,12 +314,21 @@ export interface ConnectorFactory<Config = unknown> extends FactoryBase<"connect
   create(config: Config, context: ConnectorContext): Processor;
 }
 
+/** @internal Keys without an effect: of an extension itself, and of every exporter; and why they have none. */
+export interface IgnoredKeys {
+  readonly own: readonly string[];
+  readonly ofExporters: readonly string[];
+  readonly reason: string;
+}
+
 /** A type of extension, as `defineExtension` makes it and a plugin exports it. */
 export interface ExtensionFactory<Config = unknown> extends FactoryBase<"extension", Config> {
   /** Runs in the agent with its defaults also when service.extensions does not name it. */
   readonly onByDefault?: boolean;
   /** @internal Whether, with this config, it makes journals for pipelines that do not ask for one by name. */
   keepsJournals?(config: Config): boolean;
+  /** @internal Keys that nobody reads with this config, for a warning. */
+  ignoredKeys?(config: Config): IgnoredKeys | undefined;
   /** @internal The sides of a connection that it authenticates with this config. */
   authenticates?(config: Config): readonly AuthSide[];
   create(config: Config, context: ExtensionContext): Extension;

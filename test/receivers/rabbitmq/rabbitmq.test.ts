@@ -198,6 +198,30 @@ describe.skipIf(rabbitmqProgram === undefined)("the rabbitmq receiver and export
     expect(properties.headers).not.toHaveProperty("x-death");
   });
 
+  it("lose nothing when a retry queue is gone, and make it anew", async () => {
+    const seen: string[] = [];
+    let refused = 0;
+    const component = judge((batch) => {
+      // Each message is tried five times before it goes to a retry queue.
+      if (refused++ < 10) throw new Refusal("transient", "not now");
+      seen.push(...bodies(batch));
+    });
+    await start({
+      receiver: "queue: patient, encoding: text, declare: {type: classic, retry_delays: [300ms, 300ms, 1h]}",
+      exporter: "judge: {}",
+      components: [component],
+      durable: false,
+    });
+    await session.channel.deleteQueue("patient.retry.300");
+    // RabbitMQ would send the copies for others again, each time.
+    await session.queue("copies");
+    session.publish("patient", "a", { headers: { CC: ["copies"] }, timestamp: Date.now() });
+    session.publish("patient", "b", { headers: { CC: ["copies"] } });
+    await until(() => expect(seen.sort()).toEqual(["a", "b"]));
+    await until(async () => expect(await session.waiting("patient")).toBe(0));
+    expect(await session.waiting("copies")).toBe(2);
+  });
+
   it("leave a message in a queue without a dead-letter exchange when nobody can keep it", async () => {
     await session.queue("stuck");
     let tries = 0;
@@ -256,6 +280,20 @@ describe.skipIf(rabbitmqProgram === undefined)("the rabbitmq receiver and export
     await until(async () => {
       const { entries } = await agent.admin!.listDeadLetters({});
       expect(entries[0]?.failure?.error.message).toContain('no queue is called "nowhere"');
+    });
+  });
+
+  it("notice of every message that no queue wants it, also when several have the same id", async () => {
+    await session.queue("same.in");
+    const agent = await start({
+      receiver: "queue: same.in, encoding: text",
+      exporter: to("nowhere", "encoding: text, on_unroutable: dead_letter"),
+    });
+    const count = 50;
+    for (let i = 0; i < count; i++) session.publish("same.in", `message ${i}`, { messageId: "1" });
+    await until(async () => {
+      const { entries } = await agent.admin!.listDeadLetters({ limit: 100 });
+      expect(entries.reduce((sum, { items }) => sum + items, 0)).toBe(count);
     });
   });
 

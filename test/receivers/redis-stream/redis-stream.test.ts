@@ -98,6 +98,22 @@ describe.skipIf(redisProgram === undefined)("the redis_stream receiver", () => {
     await expect.poll(pending).toBe(0);
   });
 
+  it("takes over what is left behind more entries than the server looks at in one step", async () => {
+    const { stream, config } = newStream();
+    await redis.xgroup("CREATE", stream, "sluice", "0", "MKSTREAM");
+    const adding = redis.pipeline();
+    for (let i = 0; i < 1500; i++) adding.xadd(stream, "*", "body", "busy");
+    adding.xadd(stream, "*", "body", "left");
+    const added = await adding.exec();
+    await redis.xreadgroup("GROUP", "sluice", "busy", "COUNT", 2000, "STREAMS", stream, ">");
+    const [, id] = added!.at(-1)! as [null, string];
+    await redis.call("XCLAIM", stream, "sluice", "dead", 0, id, "IDLE", 3_600_000, "JUSTID");
+    const intake = new SetbackIntake();
+    await start({ ...config, logs: { stream, encoding: "text" }, claim_after: "12s" }, intake);
+    await until(() => expect(intake.batches.length).toBeGreaterThan(0));
+    expect(bodies(intake.batches[0]!)).toEqual(["left"]);
+  });
+
   it("keeps what it cannot read as a dead letter, with bytes and fields as they came, and goes on", async () => {
     const { stream, add, pending, config } = newStream();
     await add("no OTLP", "tenant", "acme");

@@ -97,9 +97,9 @@ class LoadBalancingExporter implements Exporter {
     const results = await Promise.allSettled(
       shares.map(({ backend, batch: own }) => backend.send(own, abort, options)),
     );
-    const failed = shares.filter((_share, i) => results[i]!.status === "rejected");
-    if (failed.length === 0) return mergeRejections(results);
-    throw refusalOf(results, failed, owners, placement);
+    if (results.every(({ status }) => status === "fulfilled")) return mergeRejections(results);
+    const left = shares.filter((_share, i) => !isWhole(results[i]!));
+    throw refusalOf(results, left, owners, placement);
   }
 
   /** One that answers is enough: the share of the others waits. */
@@ -147,22 +147,30 @@ class LoadBalancingExporter implements Exporter {
 }
 
 /**
+ * Whether a share was taken to its last record. One of which records were rejected is sent again with those that failed: alone, it
+ * becomes the dead letter that it has to be.
+ */
+function isWhole(result: PromiseSettledResult<PartialRejection | undefined>): boolean {
+  return result.status === "fulfilled" && (result.value?.rejected ?? 0) === 0;
+}
+
+/**
  * What the queue is told. An endpoint's own word if it alone was to take the request; but while other endpoints are well, that
  * it is not says nothing of the exporter. What several were to take is sent again share by share, to those that failed.
  */
 function refusalOf(
   results: readonly PromiseSettledResult<PartialRejection | undefined>[],
-  failed: readonly Share[],
+  left: readonly Share[],
   owners: Uint16Array,
   { backends }: Placement,
 ): Refusal {
   const refusals = results.flatMap((result) => (result.status === "rejected" ? [toRefusal(result.reason)] : []));
   const refusal = refusals.reduce(chooseRefusal);
   if (results.length === 1 && refusal.kind === "permanent") return refusal;
-  if (failed.length === results.length && backends.every(({ isFailing }) => isFailing)) return refusal;
-  const numbers = new Set(failed.map(({ number }) => number));
+  if (left.length === results.length && backends.every(({ isFailing }) => isFailing)) return refusal;
+  const numbers = new Set(left.map(({ number }) => number));
   const marks = owners.map((owner) => (numbers.has(owner) ? owner + 1 : 0));
-  const isOutage = failed.every(({ backend }) => backend.isDown);
+  const isOutage = left.every(({ backend }) => backend.isDown);
   const kind = refusal.kind === "permanent" ? "transient" : refusal.kind;
   return copyRefusal(refusal, { kind, undelivered: { marks, isOutage } });
 }

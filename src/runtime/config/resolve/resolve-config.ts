@@ -25,6 +25,7 @@ import {
 } from "./component-definitions.js";
 import { checkForwards, linkForwards } from "./forwards.js";
 import { checkHolding } from "./holding-processors.js";
+import { warnOfIgnoredKeys } from "./ignored-keys.js";
 import {
   checkConfiguredSignals,
   type Link,
@@ -76,6 +77,7 @@ export function resolveConfig(written: MapNode, options: ResolveOptions): Resolv
   const configOf = (definition: ComponentDefinition) => parsed.get(definition)?.config;
   checkHolding(pipelines, configOf, { intakeLimit, keepsJournals, findings });
   checkConfiguredSignals(pipelines, configOf, findings);
+  warnOfIgnoredKeys(definitions, used, configOf, findings);
   checkForwards(forwards, pipelines, configOf, findings);
   const asked = checkAuthenticators({ root, definitions, used, configOf, findings });
   // Where a name is wrong, what it meant is not used for that reason alone.

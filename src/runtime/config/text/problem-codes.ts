@@ -66,7 +66,8 @@ export const PROBLEMS = {
     action: "Break the circle.",
   },
   ignored_key: {
-    cause: "A key of the Collector is known and has no effect here.",
+    cause:
+      "A key is known and has no effect: it is one of the Collector's that means nothing here, or another key has taken its place.",
     action: "Nothing, or take it out; the problem says why it has none.",
   },
   integer_duration: {

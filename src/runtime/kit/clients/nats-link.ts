@@ -190,6 +190,8 @@ export class NatsLink {
       maxReconnectAttempts: CLIENT_RETRIES,
       reconnectTimeWait: RETRY_MS,
       ignoreAuthErrorAbort: true,
+      // The client would write down with every request where it was made, which takes longer than all else about it.
+      noAsyncTraces: true,
       ...(auth?.user !== undefined && { user: auth.user, pass: auth.password ?? "" }),
       ...(auth?.token !== undefined && { token: auth.token }),
       ...(files.nkey && { authenticator: transport.nkeyAuthenticator(() => files.nkey!) }),

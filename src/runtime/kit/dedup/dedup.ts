@@ -4,6 +4,7 @@ import { ACCEPTED, type Outcome } from "../../contract/debt.js";
 import type { Counter } from "../../contract/observability.js";
 import type { Batch } from "../../telemetry/batch.js";
 import { editRecords } from "../../telemetry/edit/edit-records.js";
+import { OldestFirstMap } from "../oldest-first-map.js";
 import { entriesOfKey, type KeyedEntry } from "../otlp/group-key.js";
 import type { SharedKeys } from "../shared/shared-keys.js";
 import { entryDigests } from "./entry-digests.js";
@@ -31,8 +32,8 @@ export class Dedup {
   private readonly duplicates: Counter;
   private readonly log: KeyLog | undefined;
   private readonly shared: SharedKeys | undefined;
-  /** When each key was taken, oldest first. */
-  private readonly acceptedAt = new Map<string, number>();
+  /** When each key was taken. */
+  private readonly acceptedAt = new OldestFirstMap<number>();
   private readonly inProgress = new Map<string, Promise<Outcome>>();
 
   constructor(settings: DedupSettings, clock: Clock, duplicates: Counter, log?: KeyLog, shared?: SharedKeys) {
@@ -124,10 +125,10 @@ export class Dedup {
 
   private remember(key: string, ageMs = 0): void {
     const now = this.clock.monotonic();
-    this.acceptedAt.delete(key);
     this.acceptedAt.set(key, now - ageMs);
-    for (const [oldest, at] of this.acceptedAt) {
-      if (this.acceptedAt.size <= this.settings.max_entries && now - at < this.settings.ttl) return;
+    for (let { oldest } = this.acceptedAt; oldest !== undefined; { oldest } = this.acceptedAt) {
+      const isOld = now - this.acceptedAt.get(oldest)! >= this.settings.ttl;
+      if (this.acceptedAt.size <= this.settings.max_entries && !isOld) return;
       this.acceptedAt.delete(oldest);
     }
   }

@@ -1,6 +1,10 @@
+import { MalformedError } from "../../telemetry/bytes/malformed.js";
 import type { Tree } from "../../telemetry/json/tree.js";
 
-/** A value of a program as OTLP's AnyValue, in the tree's form. What has no form of its own there becomes text. */
+/**
+ * A value of a program as OTLP's AnyValue, in the tree's form. What has no form of its own there becomes text. Throws a `MalformedError`
+ * for one that is nested thousands of levels deep.
+ */
 export function anyValue(value: unknown, depth = 0): Tree {
   switch (typeof value) {
     case "string":
@@ -30,9 +34,18 @@ const MAX_DEPTH = 32;
 function anyObject(value: object, depth: number): Tree {
   if (value instanceof Uint8Array) return { bytesValue: value };
   if (value instanceof Date) return { stringValue: value.toISOString() };
-  if (depth === MAX_DEPTH) return { stringValue: JSON.stringify(value) };
+  if (depth === MAX_DEPTH) return { stringValue: textOfRest(value) };
   if (Array.isArray(value)) return { arrayValue: { values: value.map((each) => anyValue(each, depth + 1)) } };
   return { kvlistValue: { values: keyValues(value as Record<string, unknown>, "", depth + 1) } };
+}
+
+/** JSON.stringify calls itself for every level, and JSON.parse, which may have made the value, does not. */
+function textOfRest(value: object): string {
+  try {
+    return JSON.stringify(value);
+  } catch (cause) {
+    throw new MalformedError("the values in it are nested too deeply", -1, { cause });
+  }
 }
 
 function isInt64(value: bigint): boolean {

@@ -39,7 +39,8 @@ export class BatchIntake {
   private readonly context: ReceiverContext;
   private readonly intake: Intake;
   private readonly counters: ReceiverCounters;
-  private readonly inProgress = new Set<Promise<unknown>>();
+  private inProgress = 0;
+  private onIdle = () => {};
   private readonly endWaits = new Set<() => void>();
   private isStopping = false;
 
@@ -52,39 +53,36 @@ export class BatchIntake {
     this.counters = receiverCounters(context.metrics, signal, { receiver: context.id, transport });
   }
 
-  /** How many batches have no outcome yet. */
-  get size(): number {
-    return this.inProgress.size;
-  }
-
   /** Never rejects. With a `setback` the batch is kept as a dead letter, whatever it is. */
-  accept(batch: Batch, origin: Partial<Origin>, setback?: Setback): Promise<MessageOutcome> {
-    const outcome = this.handIn(batch, origin, setback);
-    this.inProgress.add(outcome);
-    void outcome.then(() => this.inProgress.delete(outcome));
-    return outcome;
+  async accept(batch: Batch, origin: Partial<Origin>, given?: Setback): Promise<MessageOutcome> {
+    let setback = given;
+    this.inProgress += 1;
+    try {
+      for (let tries = 0; !this.isStopping; tries++) {
+        const outcome = await this.intake.accept(batch, origin, setback);
+        if (outcome.ok) return this.taken(batch, outcome, setback);
+        const { refusal } = outcome;
+        if (refusal.kind !== "permanent") {
+          if (tries + 1 === this.settings.maxTries) return this.rejected(batch, refusal);
+          await this.wait(refusal, tries);
+        } else if (setback !== undefined) return this.rejected(batch, refusal);
+        else setback = { reason: "rejected", category: "schema", code: refusal.code, message: refusal.message };
+      }
+      return { kind: "returned" };
+    } finally {
+      this.inProgress -= 1;
+      if (this.inProgress === 0) this.onIdle();
+    }
   }
 
   /** Ends all waits, and resolves when every batch has its outcome. */
-  async stop(): Promise<void> {
+  stop(): Promise<void> {
     this.isStopping = true;
     for (const end of this.endWaits) end();
-    await Promise.all(this.inProgress);
-  }
-
-  private async handIn(batch: Batch, origin: Partial<Origin>, given: Setback | undefined): Promise<MessageOutcome> {
-    let setback = given;
-    for (let tries = 0; !this.isStopping; tries++) {
-      const outcome = await this.intake.accept(batch, origin, setback);
-      if (outcome.ok) return this.taken(batch, outcome, setback);
-      const { refusal } = outcome;
-      if (refusal.kind !== "permanent") {
-        if (tries + 1 === this.settings.maxTries) return this.rejected(batch, refusal);
-        await this.wait(refusal, tries);
-      } else if (setback !== undefined) return this.rejected(batch, refusal);
-      else setback = { reason: "rejected", category: "schema", code: refusal.code, message: refusal.message };
-    }
-    return { kind: "returned" };
+    if (this.inProgress === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.onIdle = resolve;
+    });
   }
 
   private taken(batch: Batch, { rejected }: Extract<Outcome, { ok: true }>, setback?: Setback): MessageOutcome {

@@ -2,6 +2,7 @@ import type { ExporterFactory, SendOptions } from "../../contract/component.js";
 import { defineExporter } from "../../contract/define.js";
 import type { Batch } from "../../telemetry/batch.js";
 import { MalformedError } from "../../telemetry/bytes/malformed.js";
+import { OldestFirstMap } from "../oldest-first-map.js";
 import { HEADER_ATTRIBUTE, MESSAGE_HEADERS } from "./message.js";
 import { type WrittenMessage, writeMessages } from "./write-messages.js";
 
@@ -102,7 +103,7 @@ function parseJson(text: string): unknown {
  * not handled again, and a message that a broker hands out twice is handled once. Bounded; a crash forgets it.
  */
 class RecentKeys {
-  private readonly keys = new Set<string>();
+  private readonly keys = new OldestFirstMap<true>();
 
   has(key: string): boolean {
     return this.keys.has(key);
@@ -110,8 +111,8 @@ class RecentKeys {
 
   add(key: string): void {
     if (key === "") return;
-    this.keys.add(key);
-    if (this.keys.size > MAX_KEYS) this.keys.delete(this.keys.values().next().value!);
+    this.keys.set(key, true);
+    if (this.keys.size > MAX_KEYS) this.keys.delete(this.keys.oldest!);
   }
 }
 

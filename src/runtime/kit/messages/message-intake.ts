@@ -36,13 +36,8 @@ export class MessageIntake {
     this.batches = new BatchIntake(settings, context);
   }
 
-  /** How many messages have no outcome yet. */
-  get size(): number {
-    return this.batches.size;
-  }
-
   /** Never rejects. With a `setback` the message is kept as a dead letter, whatever it is. */
-  async accept(message: IncomingMessage, setback?: Setback): Promise<MessageOutcome> {
+  accept(message: IncomingMessage, setback?: Setback): Promise<MessageOutcome> {
     const { batch, setback: unread } = this.read(message);
     const reason = setback ?? unread;
     const origin = this.originOf(message);

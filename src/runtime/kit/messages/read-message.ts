@@ -1,5 +1,5 @@
 import { Batch } from "../../telemetry/batch.js";
-import { MalformedError } from "../../telemetry/bytes/malformed.js";
+import { isMalformed, MalformedError } from "../../telemetry/bytes/malformed.js";
 import type { Signal } from "../../telemetry/bytes/signal.js";
 import { batchFromJson } from "../../telemetry/json/batch-json.js";
 import { encodeTree, type Tree } from "../../telemetry/json/tree.js";
@@ -50,11 +50,28 @@ function decodeUtf8(body: Uint8Array): string {
   }
 }
 
-function recordOf(signal: Signal, body: Tree, { headers, facts, sentAtMs }: IncomingMessage): Batch {
-  const attributes = [...keyValues(facts), ...keyValues(headers, HEADER_ATTRIBUTE)];
-  const time = sentAtMs === undefined ? 0n : BigInt(Math.trunc(sentAtMs)) * 1_000_000n;
-  return encodeTree(signal, CARRIERS[signal](body, attributes, time));
+function recordOf(signal: Signal, body: Tree, { headers, facts, sentAtMs = 0 }: IncomingMessage): Batch {
+  const attributes = [...keyValues(facts), ...Object.keys(headers).flatMap((name) => headerValues(headers, name))];
+  return encodeTree(signal, CARRIERS[signal](body, attributes, nanoseconds(sentAtMs)));
 }
+
+/** Headers are beside the point: one that OTLP has no form for does not make the message unreadable. */
+function headerValues(headers: IncomingMessage["headers"], name: string): Tree[] {
+  const { [name]: value } = headers;
+  try {
+    return keyValues({ [name]: value }, HEADER_ATTRIBUTE);
+  } catch (error) {
+    if (!isMalformed(error)) throw error;
+    return keyValues({ [name]: `(${error.message})` }, HEADER_ATTRIBUTE);
+  }
+}
+
+/** Senders write what they like: a time that OTLP has no number for is none. */
+function nanoseconds(ms: number): bigint {
+  return ms > 0 && ms < MAX_TIME_MS ? BigInt(Math.trunc(ms)) * 1_000_000n : 0n;
+}
+
+const MAX_TIME_MS = 2 ** 64 / 1_000_000;
 
 /** What only a log record has a place for. */
 const BODY_ATTRIBUTE = "messaging.message.body";

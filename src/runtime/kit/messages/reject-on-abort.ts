@@ -19,3 +19,16 @@ export function rejectOnAbort<T>(peer: string, abort: AbortSignal, work: Promise
     );
   });
 }
+
+/** Sends all at once. Resolves when all are sent, and rejects as soon as one is not, or whoever waits has given up. */
+export async function sendAll<Message>(
+  peer: string,
+  abort: AbortSignal,
+  messages: readonly Message[],
+  send: (message: Message) => Promise<unknown>,
+): Promise<undefined> {
+  // OTLP is one message, for which a list of promises would be a detour.
+  const sent = messages.length === 1 ? send(messages[0]!) : Promise.all(messages.map(send));
+  await rejectOnAbort(peer, abort, sent);
+  return undefined;
+}

@@ -129,6 +129,19 @@ describe("several endpoints", () => {
     const exporter = await balanced();
     expect(await exporter.send(traces(50), never)).toEqual({ rejected: 2, message: "x; x" });
   });
+
+  it("have what they rejected kept also when another one fails: their share is left too", async () => {
+    const [first, second] = await startServers(3);
+    first!.respond = (done) => done({ code: status.UNAVAILABLE, details: "not now" });
+    second!.respond = (done) => done(null, Buffer.from([10, 5, 8, 1, 18, 1, 120]));
+    const exporter = await balanced();
+    const refusal = await refusalOf(exporter.send(traces(200), never));
+    expect(refusal.kind).toBe("transient");
+    const left = refusal.undelivered!.marks.filter((mark) => mark !== 0).length;
+    expect(left).toBe(tracesAt(first!).length + tracesAt(second!).length);
+    expect(new Set(refusal.undelivered!.marks).size).toBe(3);
+    expect(refusal.undelivered!.isOutage).toBe(false);
+  });
 });
 
 describe("the dns resolver", () => {

@@ -108,3 +108,32 @@ service: {pipelines: {logs: {receivers: [otlp], processors: [${processors}], exp
     expect(new Set(all).size).toBe(4);
   });
 });
+
+describe("keys that have no effect", () => {
+  const written = (extension: string) => `receivers: {otlp: {protocols: {grpc: }}}
+exporters:
+  debug: {durability: interval, durability_interval: 1s}
+extensions:
+  reliability: {${extension}}
+service: {pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}
+`;
+  const told = (extension: string) =>
+    loadText(written(extension), { registry: new Registry(builtins), addDefaults: true }).problems;
+
+  it("are warnings where the queues are on a server", () => {
+    const problems = told("directory: ./queue, durability: fsync, store: {postgres: {endpoint: 'localhost:5432'}}");
+    expect(problems.map(brief)).toEqual([
+      "warning ignored_key 3:11 exporters.debug.durability",
+      "warning ignored_key 3:33 exporters.debug.durability_interval",
+      "warning ignored_key 5:17 extensions.reliability.directory",
+      "warning ignored_key 5:37 extensions.reliability.durability",
+    ]);
+    expect(problems[0]!.message).toBe(
+      '"durability" has no effect: with store.postgres the queues are on the server, whose own settings decide when something is on its disk',
+    );
+  });
+
+  it("are fine where the queues are on our disk", () => {
+    expect(told("directory: ./queue")).toEqual([]);
+  });
+});

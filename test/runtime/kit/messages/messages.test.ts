@@ -103,6 +103,32 @@ describe("the intake of messages", () => {
     expect(Buffer.from(writeMessages(seen[0]!.batch, "raw")[0]!.body).toString()).toBe(body);
   });
 
+  it("takes JSON that is nested deeper than anybody can write it as a dead letter", async () => {
+    const body = "[".repeat(50_000) + "]".repeat(50_000);
+    expect(await intakeOf(() => ACCEPTED, "json", 1e6).accept(message(body))).toMatchObject({
+      kind: "taken",
+      setback: { message: expect.stringContaining("nested too deeply") },
+    });
+    expect(Buffer.from(writeMessages(seen[0]!.batch, "raw")[0]!.body).toString()).toBe(body);
+  });
+
+  it.each([-1, 1.7e15, 1.8e22, Number.NaN, Number.POSITIVE_INFINITY])(
+    "takes a message that was sent at %s, whenever that was",
+    async (sentAtMs) => {
+      const outcome = await intakeOf(() => ACCEPTED, "text").accept({ ...message("a"), sentAtMs });
+      expect(outcome).toEqual({ kind: "taken" });
+    },
+  );
+
+  it("takes a message with a header that is nested deeper than anybody can write it", async () => {
+    let header: unknown = 1;
+    for (let i = 0; i < 50_000; i++) header = { header };
+    const outcome = await intakeOf(() => ACCEPTED, "text").accept(message("a", { header, tenant: "acme" }));
+    expect(outcome).toEqual({ kind: "taken" });
+    const { headers } = writeMessages(seen[0]!.batch, "raw")[0]!;
+    expect(headers).toEqual({ tenant: "acme", header: "(the values in it are nested too deeply)" });
+  });
+
   it("hands in again, as a dead letter, what is refused for good, and gives it back when nobody keeps it", async () => {
     const no: Outcome = { ok: false, refusal: new Refusal("permanent", "never") };
     expect(await intakeOf((times) => (times === 1 ? no : ACCEPTED), "text").accept(message("a"))).toMatchObject({
