@@ -1,9 +1,23 @@
 import { Batch } from "../../telemetry/batch.js";
 import { encodeMessage } from "../../telemetry/bytes/encode.js";
 import { MESSAGES } from "../../telemetry/bytes/messages.js";
-import { RESOURCE_CONTAINER_TAG, SCOPE_CONTAINER_TAG, SCOPE_ITEM_TAG } from "../../telemetry/bytes/tags.js";
+import {
+  RESOURCE_CONTAINER_TAG,
+  SCOPE_CONTAINER_TAG,
+  SCOPE_ITEM_TAG,
+  SPAN_ATTRIBUTES_TAG,
+  SPAN_END_TIME_TAG,
+  SPAN_ID_TAG,
+  SPAN_KIND_TAG,
+  SPAN_NAME_TAG,
+  SPAN_PARENT_ID_TAG,
+  SPAN_START_TIME_TAG,
+  SPAN_TRACE_ID_TAG,
+  SPAN_TRACE_STATE_TAG,
+} from "../../telemetry/bytes/tags.js";
 import { WireWriter } from "../../telemetry/bytes/writer.js";
 import type { Tree } from "../../telemetry/json/tree.js";
+import { writeKeyValue } from "../../telemetry/views/value.js";
 import { keyValues } from "../messages/any-value.js";
 import { readZipkinSpan } from "./read-zipkin.js";
 import { isResourceKey } from "./resource-keys.js";
@@ -22,6 +36,11 @@ interface SpanGroup {
   readonly owners: Uint8Array;
   readonly scope: Uint8Array;
   readonly spans: WireWriter;
+}
+
+interface Scope {
+  readonly name: string | undefined;
+  readonly version: string | undefined;
 }
 
 /**
@@ -43,14 +62,14 @@ export class ZipkinBatchWriter {
     const span = readZipkinSpan(json, this.count++);
     const tags: ZipkinTags = new Map(Object.entries(span.tags ?? {}));
     const resource = takeResource(tags, span.localEndpoint?.serviceName);
-    const scope = {
+    const scope: Scope = {
       name: take(tags, "otel.scope.name") ?? take(tags, ZIPKIN_TAGS.scopeName),
       version: take(tags, "otel.scope.version") ?? take(tags, ZIPKIN_TAGS.scopeVersion),
     };
     const { spans } = this.groupOf(resource, scope);
     spans.byte(SCOPE_ITEM_TAG);
     spans.begin(128);
-    encodeMessage(MESSAGES["Span"]!, spanTree(span, tags, this.parsesTags), spans);
+    writeSpan(spans, span, tags, this.parsesTags);
     spans.end();
   }
 
@@ -70,16 +89,24 @@ export class ZipkinBatchWriter {
     return Batch.admit("traces", out.written());
   }
 
-  private groupOf(resource: Readonly<Record<string, string>>, scope: object): SpanGroup {
-    const key = JSON.stringify([resource, scope]);
+  private groupOf(resource: readonly (readonly [string, string])[], scope: Scope): SpanGroup {
+    const key = groupKey(resource, scope);
     let group = this.groups.get(key);
     if (group === undefined) {
-      const owners = encoded("ResourceSpans", { resource: { attributes: keyValues(resource) } });
+      const attributes = keyValues(Object.fromEntries(resource));
+      const owners = encoded("ResourceSpans", { resource: { attributes } });
       group = { owners, scope: encoded("ScopeSpans", { scope }), spans: new WireWriter(1024) };
       this.groups.set(key, group);
     }
     return group;
   }
+}
+
+/** Lengths keep apart what would be the same text together. */
+function groupKey(resource: readonly (readonly [string, string])[], { name, version }: Scope): string {
+  let key = `${name?.length} ${name}${version?.length} ${version}`;
+  for (const [attribute, value] of resource) key += `${attribute.length} ${attribute}${value.length} ${value}`;
+  return key;
 }
 
 function encoded(message: string, tree: object): Uint8Array {
@@ -89,7 +116,7 @@ function encoded(message: string, tree: object): Uint8Array {
 }
 
 /** Sorted, so that the same attributes are the same resource. */
-function takeResource(tags: ZipkinTags, service = NO_SERVICE_NAME): Record<string, string> {
+function takeResource(tags: ZipkinTags, service = NO_SERVICE_NAME): [string, string][] {
   const resource: [string, string][] = [];
   const source = take(tags, ZIPKIN_TAGS.nameSource) || "service.name";
   if (service !== NO_SERVICE_NAME && service !== "") resource.push([source, service]);
@@ -98,38 +125,69 @@ function takeResource(tags: ZipkinTags, service = NO_SERVICE_NAME): Record<strin
     tags.delete(key);
     resource.push([key, value]);
   }
-  return Object.fromEntries(resource.sort(([a], [b]) => (a < b ? -1 : 1)));
+  return resource.length < 2 ? resource : resource.sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-function spanTree(span: ZipkinSpan, tags: ZipkinTags, parsesTags: boolean): object {
-  const { id, parentId, timestamp = 0, duration = 0 } = span;
+function writeSpan(out: WireWriter, span: ZipkinSpan, tags: ZipkinTags, parsesTags: boolean): void {
+  const { traceId, id, parentId, name = "", timestamp = 0, duration = 0, annotations = [] } = span;
   const traceState = take(tags, ZIPKIN_TAGS.traceState);
   const kind = kindOf(span.kind, tags);
   const status = takeStatus(tags);
   const links = takeLinks(tags);
-  const attributes: [string, unknown][] = [...tags].map(([key, text]) => [key, parsesTags ? parsedTag(text) : text]);
-  addEndpoint(attributes, span.localEndpoint, ENDPOINT_KEYS.local);
-  addEndpoint(attributes, span.remoteEndpoint, ENDPOINT_KEYS.remote);
-  const peer = span.remoteEndpoint?.serviceName;
-  if (peer) attributes.push([ENDPOINT_KEYS.remote.service, peer]);
-  if (timestamp === 0) attributes.push([ZIPKIN_TAGS.noStart, true]);
-  return {
-    traceId: span.traceId.padStart(span.traceId.length > 16 ? 32 : 16, "0").padStart(32, "0"),
-    spanId: id.padStart(16, "0"),
-    traceState,
-    parentSpanId: parentId === undefined || parentId === id ? undefined : parentId.padStart(16, "0"),
-    name: span.name,
-    kind: kind || undefined,
-    startTimeUnixNano: nanos(timestamp),
-    endTimeUnixNano: nanos(timestamp + duration),
-    attributes: keyValues(Object.fromEntries(attributes)),
-    events: (span.annotations ?? []).map(({ timestamp: at, value }) => ({
-      timeUnixNano: nanos(at),
-      ...eventOf(value),
-    })),
-    links,
-    status,
-  };
+  writeId(out, SPAN_TRACE_ID_TAG, traceId, 16);
+  writeId(out, SPAN_ID_TAG, id, 8);
+  if (traceState !== undefined) writeText(out, SPAN_TRACE_STATE_TAG, traceState);
+  if (parentId !== undefined && parentId !== id) writeId(out, SPAN_PARENT_ID_TAG, parentId, 8);
+  writeText(out, SPAN_NAME_TAG, name);
+  if (kind !== 0) {
+    out.byte(SPAN_KIND_TAG);
+    out.byte(kind);
+  }
+  out.byte(SPAN_START_TIME_TAG);
+  out.fixed64(nanos(timestamp));
+  out.byte(SPAN_END_TIME_TAG);
+  out.fixed64(nanos(timestamp + duration));
+  for (const [key, value] of attributesOf(span, tags, parsesTags)) {
+    out.byte(SPAN_ATTRIBUTES_TAG);
+    out.begin(key.length + 16);
+    writeKeyValue(out, key, value);
+    out.end();
+  }
+  if (annotations.length === 0 && links.length === 0 && status === undefined) return;
+  const events = annotations.map(({ timestamp: at, value }) => ({ timeUnixNano: nanos(at), ...eventOf(value) }));
+  encodeMessage(MESSAGES["Span"]!, { events, links, status }, out);
+}
+
+/** What is left of the tags, and the endpoints. */
+function attributesOf(
+  { localEndpoint, remoteEndpoint, timestamp = 0 }: ZipkinSpan,
+  tags: ZipkinTags,
+  parsesTags: boolean,
+): Map<string, AttributeValue> {
+  const attributes: Map<string, AttributeValue> = tags;
+  if (parsesTags) for (const [key, text] of tags) attributes.set(key, parsedTag(text));
+  addEndpoint(attributes, localEndpoint, ENDPOINT_KEYS.local);
+  addEndpoint(attributes, remoteEndpoint, ENDPOINT_KEYS.remote);
+  const peer = remoteEndpoint?.serviceName;
+  if (peer) attributes.set(ENDPOINT_KEYS.remote.service, peer);
+  if (timestamp === 0) attributes.set(ZIPKIN_TAGS.noStart, true);
+  return attributes;
+}
+
+type AttributeValue = string | boolean | number | bigint;
+
+/** Hex digits; those in front that are missing are zeros. */
+function writeId(out: WireWriter, tag: number, hex: string, size: number): void {
+  out.byte(tag);
+  out.byte(size);
+  out.reserve(size);
+  out.bytes.write(hex.padStart(size * 2, "0"), out.length, size, "hex");
+  out.length += size;
+}
+
+function writeText(out: WireWriter, tag: number, text: string): void {
+  out.byte(tag);
+  out.text(text);
 }
 
 function kindOf(kind: string | undefined, tags: ZipkinTags): number {
@@ -193,20 +251,23 @@ function parsedAttributes(json: string): Tree[] | undefined {
 }
 
 function addEndpoint(
-  attributes: [string, unknown][],
+  attributes: Map<string, AttributeValue>,
   endpoint: ZipkinEndpoint | undefined,
   keys: { readonly ip: string; readonly port: string },
 ): void {
   const ip = endpoint?.ipv6 ?? endpoint?.ipv4;
-  if (ip) attributes.push([keys.ip, ip]);
-  if (endpoint?.port) attributes.push([keys.port, endpoint.port]);
+  if (ip) attributes.set(keys.ip, ip);
+  if (endpoint?.port) attributes.set(keys.port, endpoint.port);
 }
 
 /** Numbers and booleans as Go writes them; all else is text. */
-function parsedTag(text: string): unknown {
+function parsedTag(text: string): AttributeValue {
   if (text === "true" || text === "false") return text === "true";
-  if (/^-?\d{1,19}$/.test(text)) return BigInt(text);
-  return /^-?\d+\.\d+([eE][+-]?\d+)?$/.test(text) ? Number(text) : text;
+  if (/^-?\d{1,19}$/.test(text)) {
+    const integer = BigInt(text);
+    return integer === BigInt.asIntN(64, integer) ? integer : text;
+  }
+  return /^-?\d+\.\d+([eE][+-]?\d+)?$/.test(text) ? Number(text) + 0 : text; // a negative zero is one
 }
 
 function take(tags: ZipkinTags, key: string): string | undefined {

@@ -3,28 +3,38 @@ import type { ZipkinEndpoint, ZipkinSpan } from "./zipkin-span.js";
 
 /** Checks what JSON has for a span. Throws a `MalformedError` that says where it is none; `place` is that in its list. */
 export function readZipkinSpan(json: unknown, place: number): ZipkinSpan {
-  const at = `span ${place}`;
-  const span = objectOf(json, at);
-  const { id, traceId, parentId, name, kind, localEndpoint, remoteEndpoint } = span;
-  const parent = optional(parentId, (value) => idOf(value, 16, `${at}: parentId`));
+  try {
+    return readSpan(json);
+  } catch (error) {
+    throw error instanceof FieldError ? new MalformedError(`span ${place}: ${error.message}`, -1) : error;
+  }
+}
+
+/** What is wrong with a field; which span it is of is only told where one is wrong. */
+class FieldError extends Error {}
+
+function readSpan(json: unknown): ZipkinSpan {
+  const span = objectOf(json, "");
+  const { id, traceId, parentId, name, kind, localEndpoint, remoteEndpoint, annotations, tags } = span;
+  const parent = isNone(parentId) ? undefined : idOf(parentId, 16, "parentId");
   return {
-    traceId: idOf(traceId, 32, `${at}: traceId`),
-    id: idOf(id, 16, `${at}: id`),
+    traceId: idOf(traceId, 32, "traceId"),
+    id: idOf(id, 16, "id"),
     ...(parent !== undefined && { parentId: parent }),
-    name: optional(name, (value) => textOf(value, `${at}: name`)) ?? "",
-    kind: optional(kind, (value) => textOf(value, `${at}: kind`)) ?? "",
-    timestamp: optional(span["timestamp"], (value) => timeOf(value, `${at}: timestamp`)) ?? 0,
-    duration: optional(span["duration"], (value) => timeOf(value, `${at}: duration`)) ?? 0,
-    localEndpoint: optional(localEndpoint, (value) => endpointOf(value, `${at}: localEndpoint`)) ?? {},
-    remoteEndpoint: optional(remoteEndpoint, (value) => endpointOf(value, `${at}: remoteEndpoint`)) ?? {},
-    annotations: optional(span["annotations"], (value) => annotationsOf(value, `${at}: annotations`)) ?? [],
-    tags: optional(span["tags"], (value) => tagsOf(value, `${at}: tags`)) ?? {},
+    name: isNone(name) ? "" : textOf(name, "name"),
+    kind: isNone(kind) ? "" : textOf(kind, "kind"),
+    timestamp: timeOf(span["timestamp"] ?? 0, "timestamp"),
+    duration: timeOf(span["duration"] ?? 0, "duration"),
+    localEndpoint: isNone(localEndpoint) ? {} : endpointOf(localEndpoint, "localEndpoint"),
+    remoteEndpoint: isNone(remoteEndpoint) ? {} : endpointOf(remoteEndpoint, "remoteEndpoint"),
+    annotations: isNone(annotations) ? [] : annotationsOf(annotations),
+    tags: isNone(tags) ? {} : tagsOf(tags),
   };
 }
 
 /** Null and absent are the same. */
-function optional<T>(value: unknown, read: (value: unknown) => T): T | undefined {
-  return value === undefined || value === null ? undefined : read(value);
+function isNone(value: unknown): value is undefined | null {
+  return value === undefined || value === null;
 }
 
 function objectOf(value: unknown, at: string): Readonly<Record<string, unknown>> {
@@ -55,10 +65,11 @@ function timeOf(value: unknown, at: string): number {
 
 function endpointOf(value: unknown, at: string): ZipkinEndpoint {
   const { serviceName, ipv4, ipv6, port } = objectOf(value, at);
-  const text = (each: unknown, name: string) => optional(each, (value) => textOf(value, `${at}.${name}`)) ?? "";
-  if (port !== undefined && port !== null && !(Number.isInteger(port) && Number(port) >= 0 && Number(port) < 65_536))
+  if (!isNone(port) && !(Number.isInteger(port) && Number(port) >= 0 && Number(port) < 65_536))
     throw expected("a port", `${at}.port`);
-  const [name, v4, v6] = [text(serviceName, "serviceName"), text(ipv4, "ipv4"), text(ipv6, "ipv6")];
+  const name = memberText(serviceName, at, "serviceName");
+  const v4 = memberText(ipv4, at, "ipv4");
+  const v6 = memberText(ipv6, at, "ipv6");
   return {
     serviceName: name,
     ...(v4 !== "" && { ipv4: v4 }),
@@ -67,20 +78,28 @@ function endpointOf(value: unknown, at: string): ZipkinEndpoint {
   };
 }
 
-function annotationsOf(value: unknown, at: string): { timestamp: number; value: string }[] {
-  if (!Array.isArray(value)) throw expected("a list", at);
+function memberText(value: unknown, at: string, name: string): string {
+  if (typeof value === "string") return value;
+  return isNone(value) ? "" : textOf(value, `${at}.${name}`);
+}
+
+function annotationsOf(value: unknown): { timestamp: number; value: string }[] {
+  if (!Array.isArray(value)) throw expected("a list", "annotations");
   return value.map((each: unknown, i) => {
-    const { timestamp, value: text } = objectOf(each, `${at}[${i}]`);
-    return { timestamp: timeOf(timestamp ?? 0, `${at}[${i}].timestamp`), value: textOf(text, `${at}[${i}].value`) };
+    const at = `annotations[${i}]`;
+    const { timestamp, value: text } = objectOf(each, at);
+    return { timestamp: timeOf(timestamp ?? 0, `${at}.timestamp`), value: textOf(text, `${at}.value`) };
   });
 }
 
-function tagsOf(value: unknown, at: string): Record<string, string> {
-  const tags = objectOf(value, at);
-  for (const key of Object.keys(tags)) textOf(tags[key], `${at}[${JSON.stringify(key.slice(0, 50))}]`);
+function tagsOf(value: unknown): Record<string, string> {
+  const tags = objectOf(value, "tags");
+  for (const key of Object.keys(tags)) {
+    if (typeof tags[key] !== "string") throw expected("a text", `tags[${JSON.stringify(key.slice(0, 50))}]`);
+  }
   return tags as Record<string, string>;
 }
 
-function expected(what: string, at: string): MalformedError {
-  return new MalformedError(`${at}: expected ${what}`, -1);
+function expected(what: string, at: string): FieldError {
+  return new FieldError(at === "" ? `expected ${what}` : `${at}: expected ${what}`);
 }

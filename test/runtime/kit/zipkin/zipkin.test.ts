@@ -209,4 +209,40 @@ describe("spans of Zipkin", () => {
       "service.name",
     ]);
   });
+
+  it("have numbers and booleans for tags that look like them, where that is asked for, and only what 64 bits hold", () => {
+    const tags = {
+      a: "12",
+      b: "-9223372036854775808",
+      c: "9999999999999999999",
+      d: "1.50",
+      e: "-0.0",
+      f: "true",
+      g: "1e5",
+    };
+    const span = {
+      traceId: "1",
+      id: "1",
+      timestamp: 1,
+      remoteEndpoint: { port: 80 },
+      tags: { ...tags, "net.peer.port": "x" },
+    };
+    const attributes = (parsesTags: boolean) =>
+      back([span], parsesTags).resourceSpans[0].scopeSpans[0].spans[0].attributes.map(
+        ({ key, value }: { key: string; value: object }) => [key, ...Object.entries(value)[0]!],
+      );
+    expect(attributes(true)).toEqual([
+      ["a", "intValue", "12"],
+      ["b", "intValue", "-9223372036854775808"],
+      ["c", "stringValue", "9999999999999999999"],
+      ["d", "doubleValue", 1.5],
+      ["e", "intValue", "0"],
+      ["f", "boolValue", true],
+      ["g", "stringValue", "1e5"],
+      ["net.peer.port", "intValue", "80"],
+    ]);
+    expect(attributes(false).slice(0, 7)).toEqual(
+      Object.entries(tags).map(([key, text]) => [key, "stringValue", text]),
+    );
+  });
 });
