@@ -37,10 +37,12 @@ export function readDecimal(b: Uint8Array, p: number, end: number): number {
 
 /** The halves of head * factor + tail, none of which can be written exactly as one number. */
 function combine(head: number, factor: number, tail: number): void {
-  const headLow = head % TWO_32;
-  const lows = headLow * factor + tail;
-  low = lows % TWO_32;
-  high = ((head - headLow) / TWO_32) * factor + (lows - low) / TWO_32;
+  // Remainders of doubles take a call: what is divided by a power of two stays exact.
+  const headHigh = Math.floor(head / TWO_32);
+  const lows = (head - headHigh * TWO_32) * factor + tail;
+  const carried = Math.floor(lows / TWO_32);
+  low = lows - carried * TWO_32;
+  high = headHigh * factor + carried;
 }
 
 /**

@@ -25,6 +25,7 @@ import {
   VARINT32,
   VARINT64,
 } from "./message-plan.js";
+import { RepeatedAttributes } from "./repeated-attributes.js";
 
 /**
  * Writes the OTLP/JSON in `json` to `out` in wire form, in one pass over the bytes: names are compared, texts copied and numbers
@@ -60,6 +61,7 @@ class JsonReader {
   private readonly indexes: number[] = [];
   private level = 0;
   private elementsLeft: number;
+  private readonly repeated = new RepeatedAttributes();
 
   constructor(json: Uint8Array, out: WireWriter, maxElements: number) {
     this.cursor = new JsonCursor(json);
@@ -155,7 +157,7 @@ class JsonReader {
     let index = 0;
     do {
       cursor.next();
-      if (isAttributes && this.elementsLeft >= ATTRIBUTE_MESSAGES && copyAttribute(cursor, out, member.field.tag)) {
+      if (isAttributes && this.elementsLeft >= ATTRIBUTE_MESSAGES && this.plainAttribute(index, member.field.tag)) {
         this.elementsLeft -= ATTRIBUTE_MESSAGES;
         index++;
         continue;
@@ -166,6 +168,17 @@ class JsonReader {
       else this.tagged(member, level);
     } while (cursor.more(CLOSE_LIST));
     if (member.isPacked) out.end();
+  }
+
+  /** The attribute that begins here, if it is like the one at this place in the list before or in the usual form. */
+  private plainAttribute(place: number, tag: number): boolean {
+    const { cursor, out, repeated } = this;
+    if (repeated.copy(place, tag, cursor, out)) return true;
+    const { position } = cursor;
+    const { length } = out;
+    if (!copyAttribute(cursor, out, tag)) return false;
+    repeated.remember(place, cursor, position, out, length);
+    return true;
   }
 
   private tagged(member: Member, level: number): void {
@@ -186,6 +199,7 @@ class JsonReader {
         this.message(plan, level + 1);
         plan.lastSize = out.length - start;
         out.fixLength(start, room);
+        if (varintSize(plan.lastSize) !== room) this.repeated.forget();
         return;
       }
       case TEXT:
