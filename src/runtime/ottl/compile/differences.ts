@@ -60,6 +60,43 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { gives: "a" },
   },
   {
+    what: "The lowest integer can be written.",
+    example: "-9223372036854775808",
+    there: "refused",
+    here: { gives: -9223372036854775808n },
+  },
+  {
+    what: "The format of `Format` may come from a record.",
+    example: 'Format(attributes["text"], [])',
+    there: "refused",
+    here: { gives: "some text" },
+  },
+  {
+    what: "`%o` is the month with a space before one digit.",
+    example: 'FormatTime(Unix(0), "%o")',
+    there: "`_1`",
+    here: { gives: " 1" },
+  },
+  {
+    what: "The index of a span event is known to statements.",
+    example: "event_index",
+    context: "spanevent",
+    there: FAILS_ON_RECORDS,
+    here: { gives: 0n },
+  },
+  {
+    what: "Functions without parameters take no arguments.",
+    example: "UUID(1)",
+    there: "the same as `UUID()`",
+    here: { refused: "too many arguments" },
+  },
+  {
+    what: "A lambda where no function takes one is refused with the config.",
+    example: "String((_, v) => v)",
+    there: "`{}`, or fails on every record",
+    here: { refused: "no function takes one" },
+  },
+  {
     what: "Lists of a data point can be read by an index.",
     example: "explicit_bounds == nil",
     context: "datapoint",

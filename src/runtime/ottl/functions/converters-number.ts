@@ -124,21 +124,21 @@ export const NUMBER_CONVERTERS: readonly FunctionSpec[] = [
   },
   {
     name: "ParseSeverity",
-    parameters: parameters("target: any", "mapping: any"),
+    parameters: parameters("target: any", "mapping: map"),
     returns: "string",
     summary:
       'The severity that a text or number stands for: the first level of the mapping of which a criterion fits. A criterion has `equals`, texts of which any fits, or `range`, which is a map with `min` and `max` or "2xx" to "5xx".',
     example: 'ParseSeverity(attributes["status"], {"error": [{"range": "5xx"}], "info": [{"equals": ["ok"]}]})',
     compile(args) {
       const target = args.any("target");
-      const mapping = args.any("mapping");
+      const mapping = args.map("mapping");
       if (!args.isMapLiteral("mapping"))
         return () => {
           throw new OttlError('ParseSeverity: the mapping must be written out: {"error": [...]}');
         };
       let compiled: ReturnType<typeof severityMapping> | undefined;
       return (ctx) => {
-        compiled ??= severityMapping(mapping(ctx) as OttlMap);
+        compiled ??= severityMapping(mapping(ctx));
         return severityOf(target(ctx), compiled);
       };
     },

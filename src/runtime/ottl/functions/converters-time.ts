@@ -88,8 +88,9 @@ function timeZoneArgument(args: CallArguments): string | undefined {
 }
 
 function localeArgument(args: CallArguments): TimeNames | undefined {
-  const locale = args.literalText("locale", "");
-  if (locale === "" || /^en\b/i.test(locale)) return undefined;
+  if (!args.has("locale")) return undefined;
+  const locale = args.literalText("locale");
+  if (/^en\b/i.test(locale)) return undefined;
   try {
     return timeNames(locale);
   } catch (error) {

@@ -132,7 +132,20 @@ export const TEXT_EDITORS: readonly FunctionSpec[] = [
     returns: "",
     summary: "Replaces a whole text if it matches the glob.",
     example: 'replace_match(attributes["http.target"], "/user/*", "/user/{id}")',
-    compile: (args) => replaceOne(args, globReplacer(args)),
+    compile(args) {
+      const target = args.path("target");
+      const glob = args.pattern("pattern");
+      const replacement = args.text("replacement");
+      const replace = globReplacer(args);
+      return (ctx) => {
+        glob(ctx);
+        const text = target.get(ctx);
+        replacement(ctx); // both fail for what they can never be, whatever there is to replace
+        const replaced = typeof text === "string" ? replace(ctx, text) : text;
+        if (replaced !== text) target.set(ctx, replaced);
+        return null;
+      };
+    },
   },
   {
     name: "replace_all_matches",

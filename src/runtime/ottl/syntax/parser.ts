@@ -109,12 +109,14 @@ class Parser extends TokenCursor {
     if (!this.isSymbol("-") && !this.isSymbol("+")) return this.primary();
     this.next();
     const operand = this.primary(token.text === "-");
-    if (token.text === "+") return operand;
     if (operand.kind === "literal") {
-      if (typeof operand.value === "number") return { ...operand, value: -operand.value, at: token.at };
-      if (typeof operand.value === "bigint")
-        return { ...operand, value: BigInt.asIntN(64, -operand.value), at: token.at };
+      const { value, at, end } = operand;
+      if (typeof value !== "number" && typeof value !== "bigint")
+        throw new OttlSyntaxError("this value is nothing to calculate with", at, end - at);
+      const negative = typeof value === "bigint" ? BigInt.asIntN(64, -value) : -value;
+      if (token.text === "-") return { ...operand, value: negative, at: token.at };
     }
+    if (token.text === "+") return operand;
     return { kind: "negate", operand, at: token.at, end: operand.end };
   }
 
@@ -198,9 +200,9 @@ class Parser extends TokenCursor {
   private list(): AstNode {
     const { at } = this.next();
     const items: AstNode[] = [];
-    while (!this.isSymbol("]")) {
-      items.push(this.expression());
-      if (!this.takeSymbol(",")) break;
+    if (!this.isSymbol("]")) {
+      do items.push(this.expression());
+      while (this.takeSymbol(","));
     }
     return { kind: "list", items, at, end: this.expect("]").end };
   }
@@ -246,9 +248,9 @@ class Parser extends TokenCursor {
   private call(name: Token): CallNode {
     this.next();
     const list: Argument[] = [];
-    while (!this.isSymbol(")")) {
-      list.push(this.argument());
-      if (!this.takeSymbol(",")) break;
+    if (!this.isSymbol(")")) {
+      do list.push(this.argument());
+      while (this.takeSymbol(","));
     }
     this.expect(")");
     const keys = this.keys();

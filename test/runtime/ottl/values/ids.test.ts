@@ -40,6 +40,8 @@ describe("a replacement", () => {
       expect(() => edited(`${editor}(attributes["int"], "4*", attributes["missing"])`)).toThrow(
         "replacement: expected string, got nil",
       );
-    expect(edited('replace_match(attributes["missing"], "4*", attributes["missing"])').count).toBe(1);
+    for (const nil of ['"4*", attributes["missing"]', 'attributes["missing"], "4"'])
+      expect(() => edited(`replace_match(attributes["missing"], ${nil})`)).toThrow("expected string, got nil");
+    expect(edited('replace_pattern(attributes["missing"], "4*", attributes["missing"])').count).toBe(1);
   });
 });
