@@ -238,6 +238,11 @@ export const ROOMS = [
   { path: "src/receivers/nats/", purpose: "messages of NATS JetStream", component: true },
   { path: "src/receivers/outbox/", purpose: "rows of an outbox table in PostgreSQL", component: true },
   { path: "src/receivers/redis-stream/", purpose: "entries of Redis streams", component: true },
+  {
+    path: "src/receivers/fluent-forward/",
+    purpose: "records of Fluentd and Fluent Bit, by their forward protocol",
+    component: true,
+  },
   { path: "src/receivers/postgresql/", purpose: "what a PostgreSQL knows of itself", component: true },
   { path: "src/receivers/docker-stats/", purpose: "what containers use, by Docker's API", component: true },
   { path: "src/receivers/net-log/", purpose: "log records over TCP and UDP: lines, packets, syslog", component: true },

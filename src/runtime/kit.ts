@@ -336,7 +336,7 @@ export type { EntryTime } from "./kit/log-operators/entry-time.js";
 export { JsonAttributes } from "./kit/log-operators/json-attributes.js";
 export { LogBatchWriter } from "./kit/log-operators/log-batch-writer.js";
 export { encodeScopeName, LogEntry, writeEntry } from "./kit/log-operators/log-entry.js";
-export { encodeAttributes, type LogMap, type LogValue } from "./kit/log-operators/log-value.js";
+export { encodeAttributes, type LogMap, type LogValue, newLogMap, setValue } from "./kit/log-operators/log-value.js";
 export { OperatorChain } from "./kit/log-operators/operator-chain.js";
 export { type OperatorConfig, operatorsSchema } from "./kit/log-operators/operator-schema.js";
 export { isPlainJsonParser } from "./kit/log-operators/parse-operators.js";

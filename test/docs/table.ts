@@ -42,6 +42,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/config-tests.md", runs: ["sh", "yaml"], by: "test/runtime/cli/config-tests/config-tests.test.ts" },
   { page: "docs/count.md", by: namesKeys("count") },
   { page: "docs/dead-letters.md", runs: ["sh"], by: deadLetters, isSlow: true },
+  { page: "docs/fluent-forward.md", by: namesKeys("fluent_forward") },
   { page: "docs/postgresql.md", by: namesKeys("postgresql") },
   { page: "docs/docker-stats.md", by: namesKeys("docker_stats") },
   { page: "docs/elasticsearch.md", by: namesKeys("elasticsearch", "opensearch") },

@@ -57,6 +57,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["fluent_forward", "fluentforward"],
+    load: async () => (await import("../../receivers/fluent-forward/fluent-forward.js")).fluentForwardReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["postgresql"],
     load: async () => (await import("../../receivers/postgresql/postgresql.js")).postgresqlReceiver,
   },

@@ -1,0 +1,75 @@
+import { createServer, type Server } from "node:net";
+import { defineReceiver, limitedLog, type Receiver, type ReceiverContext } from "../../plugin.js";
+import { BatchIntake, limitConnections, listen, listenAddress } from "../../runtime/kit.js";
+import { type FluentForwardConfig, fluentForwardSchema, listenTarget } from "./config.js";
+import { ForwardConnection } from "./forward-connection.js";
+
+/** Records from Fluentd, Fluent Bit and Docker's log driver. */
+export const fluentForwardReceiver = defineReceiver<FluentForwardConfig>({
+  type: "fluent_forward",
+  aliases: ["fluentforward"],
+  summary:
+    "Takes records of Fluentd and Fluent Bit by their forward protocol, and acknowledges chunks once they are safe.",
+  signals: ["logs"],
+  schema: fluentForwardSchema,
+  listensAt: (config) => [{ address: listenAddress(...listenTarget(config)), key: ["endpoint"], protection: NONE }],
+  create: (config, context) => new FluentForwardReceiver(config, context),
+});
+
+/** The protocol's own authentication, and TLS, are not there. */
+const NONE = { tls: false, auth: false };
+const MAX_CONNECTIONS = 10_000;
+const MAX_CONNECTIONS_PER_CLIENT = 2500;
+
+class FluentForwardReceiver implements Receiver {
+  port = 0;
+  private readonly config: FluentForwardConfig;
+  private readonly context: ReceiverContext;
+  private readonly connections = new Set<ForwardConnection>();
+  private readonly sayClosed: (event: { readonly reason: string }) => void;
+  private intake: BatchIntake | undefined;
+  private server: Server | undefined;
+
+  constructor(config: FluentForwardConfig, context: ReceiverContext) {
+    this.config = config;
+    this.context = context;
+    this.sayClosed = limitedLog(context.clock, (event, suppressed) =>
+      context.logger.warn({ ...event, suppressed }, "a connection was closed"),
+    );
+  }
+
+  async start(): Promise<void> {
+    const room = this.context.intakes.logs;
+    if (room === undefined) return;
+    const intake = new BatchIntake({ signal: "logs", transport: "fluent_forward" }, this.context);
+    this.intake = intake;
+    const server = createServer((socket) => {
+      const { context, sayClosed } = this;
+      const connection = new ForwardConnection(socket, { intake, room, context, sayClosed });
+      this.connections.add(connection);
+      socket.on("close", () => this.connections.delete(connection));
+    });
+    limitConnections(server, {
+      maxConnections: MAX_CONNECTIONS,
+      maxConnectionsPerClient: MAX_CONNECTIONS_PER_CLIENT,
+      onRefused: (reason) => sayRefused(this.context, reason),
+    });
+    this.server = server;
+    this.port = await listen(server, listenAddress(...listenTarget(this.config)), ["endpoint"]);
+  }
+
+  /** What was read is handed in and acknowledged; what was not, clients send again. */
+  async stop(): Promise<void> {
+    const { server } = this;
+    this.server = undefined;
+    const closed = server?.listening ? new Promise<void>((resolve) => server.close(() => resolve())) : undefined;
+    await Promise.all([...this.connections].map((connection) => connection.stopReading()));
+    await this.intake?.stop();
+    await Promise.all([...this.connections].map((connection) => connection.finish()));
+    await closed;
+  }
+}
+
+function sayRefused({ logger }: ReceiverContext, reason: string): void {
+  logger.warn({ reason }, "a connection was refused");
+}

@@ -1,0 +1,174 @@
+import type { Socket } from "node:net";
+import type { Intake, ReceiverContext } from "../../plugin.js";
+import {
+  type BatchIntake,
+  encodeAttributes,
+  LogBatchWriter,
+  RESOURCE_ATTRIBUTES_TAG,
+  writeEntry,
+} from "../../runtime/kit.js";
+import { type ForwardEvent, readEvent } from "./forward-event.js";
+import { ValueScanner } from "./message-pack.js";
+
+export interface ConnectionSettings {
+  readonly intake: BatchIntake;
+  /** Where the bytes that are held are counted. */
+  readonly room: Intake;
+  readonly context: ReceiverContext;
+  readonly sayClosed: (event: { readonly reason: string }) => void;
+}
+
+/** An event may have so many bytes. */
+const MAX_EVENT_BYTES = 32 * 1024 * 1024;
+const FIRST_BYTES = 64 * 1024;
+/** An event that has begun must be whole after so long: half ones hold room that others need. */
+const EVENT_LIMIT_MS = 60_000;
+
+/**
+ * Events of one client. Those that have come together are handed in as one batch, and no more is read until every exporter
+ * behind has it on disk; then the client gets its acknowledgements. A client whose event cannot be read, or taken, is hung up
+ * on without one: it sends it again, as the protocol says.
+ */
+export class ForwardConnection {
+  private readonly socket: Socket;
+  private readonly settings: ConnectionSettings;
+  private bytes = Buffer.alloc(0);
+  private length = 0;
+  private scanner = new ValueScanner(0);
+  private reading: Promise<unknown> | undefined;
+  private working: Promise<void> | undefined;
+  private isStopping = false;
+  private cancelLimit: (() => void) | undefined;
+
+  constructor(socket: Socket, settings: ConnectionSettings) {
+    this.socket = socket;
+    this.settings = settings;
+    socket.on("error", () => {});
+    socket.on("close", () => this.releaseAll());
+    socket.on("data", (chunk: Buffer) => {
+      if (!this.append(chunk)) return this.hangUp("it sends more than there is room for");
+      socket.pause();
+      this.working = this.work().finally(() => {
+        this.working = undefined;
+        this.limitHalfEvent();
+        if (!this.isStopping) socket.resume();
+      });
+    });
+  }
+
+  /** Resolves when what has come is handed in. */
+  async stopReading(): Promise<void> {
+    this.isStopping = true;
+    this.socket.pause();
+    await this.reading;
+  }
+
+  /** What is under way is waited for, and what was written to the client is sent. */
+  async finish(): Promise<void> {
+    await this.working;
+    this.socket.destroySoon();
+  }
+
+  private async work(): Promise<void> {
+    const reading = this.readEvents();
+    this.reading = reading;
+    const { events, problem } = await reading;
+    // Those before one that cannot be read are as good as ever.
+    if (events.length > 0 && !(await this.handIn(events))) return;
+    if (problem !== undefined) this.hangUp(problem);
+  }
+
+  private async readEvents(): Promise<{ readonly events: readonly ForwardEvent[]; readonly problem?: string }> {
+    const events: ForwardEvent[] = [];
+    try {
+      for await (const event of this.wholeEvents()) events.push(event);
+      return { events };
+    } catch (error) {
+      return { events, problem: (error as Error).message };
+    }
+  }
+
+  private async *wholeEvents(): AsyncGenerator<ForwardEvent> {
+    let from = 0;
+    for (;;) {
+      const end = this.scanner.end(this.bytes, this.length);
+      if (end === undefined) break;
+      yield await readEvent(this.bytes.subarray(from, end));
+      from = end;
+      this.scanner = new ValueScanner(end);
+    }
+    if (from > 0) this.drop(from);
+  }
+
+  /** False when the client was hung up on. */
+  private async handIn(events: readonly ForwardEvent[]): Promise<boolean> {
+    const { intake, context } = this.settings;
+    const acknowledgements = events.flatMap(({ acknowledgement }) => acknowledgement ?? []);
+    const writer = new LogBatchWriter(NOTHING, NOTHING, FIRST_BYTES);
+    writer.observedAt(context.clock.now());
+    for (const { entries } of events) for (const entry of entries) writer.add(400, (wire) => writeEntry(wire, entry));
+    if (writer.count > 0) {
+      const isUnattended = acknowledgements.length < events.length;
+      const batch = writer.finish();
+      const outcome = await intake.accept(batch, { transport: "fluent_forward", isUnattended });
+      if (outcome.kind !== "taken") {
+        if (isUnattended) context.logger.error({ records: batch.count }, LOST);
+        this.hangUp("what it sent could not be taken");
+        return false;
+      }
+    }
+    for (const acknowledgement of acknowledgements) this.socket.write(acknowledgement);
+    return true;
+  }
+
+  /** Capacity doubles, so that an event in many pieces is copied a few times only. False: it is too much. */
+  private append(chunk: Buffer): boolean {
+    const needed = this.length + chunk.length;
+    if (needed > this.bytes.length) {
+      const capacity = Math.max(FIRST_BYTES, 2 ** Math.ceil(Math.log2(needed)));
+      if (needed > MAX_EVENT_BYTES || !this.settings.room.reserve(capacity - this.bytes.length)) return false;
+      const larger = Buffer.allocUnsafe(capacity);
+      this.bytes.copy(larger, 0, 0, this.length);
+      this.bytes = larger;
+    }
+    chunk.copy(this.bytes, this.length);
+    this.length = needed;
+    return true;
+  }
+
+  /** Forgets the first bytes; a client that is silent holds no room. */
+  private drop(count: number): void {
+    const rest = this.length - count;
+    if (rest <= 0) return this.releaseAll();
+    this.cancelLimit?.(); // the one that is half there now has begun later
+    this.cancelLimit = undefined;
+    this.bytes.copy(this.bytes, 0, count, this.length);
+    this.length = rest;
+    this.scanner = new ValueScanner(0);
+  }
+
+  private limitHalfEvent(): void {
+    if (this.length === 0 || this.socket.destroyed) return;
+    this.cancelLimit ??= this.settings.context.clock.after(EVENT_LIMIT_MS, () =>
+      this.hangUp("an event took too long to come"),
+    );
+  }
+
+  /** Nothing is held any more, of a whole event or a half one. */
+  private releaseAll(): void {
+    this.cancelLimit?.();
+    this.cancelLimit = undefined;
+    this.settings.room.release(this.bytes.length);
+    this.bytes = Buffer.alloc(0);
+    this.length = 0;
+    this.scanner = new ValueScanner(0);
+  }
+
+  private hangUp(reason: string): void {
+    if (!this.isStopping) this.settings.sayClosed({ reason });
+    this.socket.destroy();
+  }
+}
+
+const NOTHING = encodeAttributes({}, RESOURCE_ATTRIBUTES_TAG);
+const LOST = "records were lost: nobody takes them, and their sender cannot know";

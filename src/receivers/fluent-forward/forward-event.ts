@@ -1,0 +1,98 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { decompress, LogEntry, type LogMap, newLogMap, setValue } from "../../runtime/kit.js";
+import { MessagePackError, MessagePackReader, packText } from "./message-pack.js";
+
+/** What a client sends at once: records, and what it wants to hear when they are safe. */
+export interface ForwardEvent {
+  readonly entries: readonly LogEntry[];
+  /** The answer; undefined: the client wants none. */
+  readonly acknowledgement: Buffer | undefined;
+}
+
+const TAG_ATTRIBUTE = "fluent.tag";
+const METADATA_ATTRIBUTE = "fluent.metadata";
+const COMPRESSIONS: ReadonlySet<string> = new Set(["gzip", "zstd"]);
+/** A few kilobytes may claim to be gigabytes. */
+const MAX_UNPACKED_BYTES = 64 * 1024 * 1024;
+/** After so many records others get their turn. */
+const RECORDS_PER_TURN = 1000;
+
+const NO_RESOURCE = newLogMap();
+
+/**
+ * Reads one event of the forward protocol in any of its modes, told apart by the second element: a time is that of the one
+ * record that follows, a list holds entries, and bytes hold them packed. Throws a `MessagePackError`, or what `decompress`
+ * does, and then has none of its records.
+ */
+export async function readEvent(bytes: Buffer): Promise<ForwardEvent> {
+  const reader = new MessagePackReader(bytes);
+  const size = reader.array();
+  const tag = reader.text();
+  const { nextKind: kind } = reader;
+  if (kind === "array") {
+    const count = reader.array();
+    const entries = await readEntries(reader, tag, (read) => read < count);
+    return { entries, acknowledgement: acknowledgementOf(readOptions(reader, size === 3)) };
+  }
+  if (kind === "text" || kind === "bytes") {
+    const packed = reader.raw();
+    const options = readOptions(reader, size === 3);
+    const unpacked = new MessagePackReader(await unpack(packed, options));
+    const entries = await readEntries(unpacked, tag, () => !unpacked.isAtEnd);
+    return { entries, acknowledgement: acknowledgementOf(options) };
+  }
+  const entry = readRecord(reader, tag);
+  return { entries: [entry], acknowledgement: acknowledgementOf(readOptions(reader, size === 4)) };
+}
+
+async function readEntries(reader: MessagePackReader, tag: string, isMore: (read: number) => boolean) {
+  const entries: LogEntry[] = [];
+  while (isMore(entries.length)) {
+    if (reader.array() !== 2) throw new MessagePackError("expected entries of a time and a record");
+    entries.push(readRecord(reader, tag));
+    if (entries.length % RECORDS_PER_TURN === 0) await nextTurn();
+  }
+  return entries;
+}
+
+function readRecord(reader: MessagePackReader, tag: string): LogEntry {
+  const attributes = newLogMap();
+  const timestamp = readTime(reader, attributes);
+  const entry = new LogEntry(null, attributes, NO_RESOURCE, undefined);
+  entry.timestamp = timestamp;
+  const record = reader.map();
+  for (const key of Object.keys(record)) {
+    // Fluentd writes message, and Fluent Bit log.
+    if (key === "message" || key === "log") entry.body = record[key]!;
+    else setValue(attributes, key, record[key]!);
+  }
+  setValue(attributes, TAG_ATTRIBUTE, tag);
+  return entry;
+}
+
+/** Fluent Bit may write metadata beside the time. */
+function readTime(reader: MessagePackReader, attributes: LogMap): bigint {
+  if (reader.nextKind !== "array") return reader.time();
+  if (reader.array() !== 2) throw new MessagePackError("expected a time and its metadata");
+  const time = reader.time();
+  const metadata = reader.map();
+  if (Object.keys(metadata).length > 0) setValue(attributes, METADATA_ATTRIBUTE, metadata);
+  return time;
+}
+
+function readOptions(reader: MessagePackReader, isThere: boolean): LogMap {
+  if (isThere && reader.nextKind !== "nil") return reader.map();
+  return newLogMap();
+}
+
+function unpack(packed: Buffer, { compressed }: LogMap): Buffer | Promise<Buffer> {
+  if (compressed === undefined || compressed === "" || compressed === "text") return packed;
+  if (typeof compressed !== "string" || !COMPRESSIONS.has(compressed))
+    throw new MessagePackError(`compression ${String(compressed)} is not known`);
+  return decompress(compressed, packed, { limit: MAX_UNPACKED_BYTES, reserve: () => true });
+}
+
+function acknowledgementOf({ chunk }: LogMap): Buffer | undefined {
+  if (typeof chunk !== "string" && !(chunk instanceof Uint8Array)) return undefined;
+  return Buffer.concat([Buffer.of(0x81), packText(Buffer.from("ack")), packText(Buffer.from(chunk))]);
+}

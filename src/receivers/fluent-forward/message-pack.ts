@@ -1,0 +1,262 @@
+import { isUtf8 } from "node:buffer";
+import { type LogMap, type LogValue, newLogMap, setValue } from "../../runtime/kit.js";
+
+/** The bytes are no MessagePack, or none that is taken here. */
+export class MessagePackError extends Error {
+  override readonly name = "MessagePackError";
+}
+
+/** Deeper values are refused: who reads them would need as many calls. */
+const MAX_DEPTH = 32;
+/** So are more values than this at once: each is a few bytes there, and many more in memory. */
+const MAX_VALUES = 1_000_000;
+
+/**
+ * Finds where a value ends, in as many calls as it comes in pieces; what was looked at is not looked at again. A header tells
+ * how many bytes or values follow it, so that a number of values that are still to come is all there is to remember.
+ */
+export class ValueScanner {
+  private at: number;
+  private pending = 1;
+
+  constructor(from: number) {
+    this.at = from;
+  }
+
+  /** The end of the value, or undefined until it has come. */
+  end(bytes: Buffer, length: number): number | undefined {
+    while (this.pending > 0) {
+      if (this.at >= length) return undefined;
+      const head = headAt(bytes, this.at, length);
+      if (head === undefined || this.at + head.size + head.bytes > length) return undefined;
+      this.at += head.size + head.bytes;
+      this.pending += head.values - 1;
+    }
+    return this.at;
+  }
+}
+
+interface ValueHead {
+  readonly kind: "nil" | "false" | "true" | "uint" | "int" | "float" | "text" | "bytes" | "array" | "map" | "ext";
+  /** Bytes of the head itself, and of what it says follows: bytes of its own, or values. */
+  readonly size: number;
+  readonly bytes: number;
+  readonly values: number;
+}
+
+const head = (kind: ValueHead["kind"], size: number, bytes = 0, values = 0): ValueHead => ({
+  kind,
+  size,
+  bytes,
+  values,
+});
+
+/** Undefined while the head is not there as a whole. */
+function headAt(bytes: Buffer, at: number, length: number): ValueHead | undefined {
+  const type = bytes[at]!;
+  if (type < 0x80 || type >= 0xe0) return head("int", 0, 1);
+  if (type < 0x90) return head("map", 1, 0, (type & 0x0f) * 2);
+  if (type < 0xa0) return head("array", 1, 0, type & 0x0f);
+  if (type < 0xc0) return head("text", 1, type & 0x1f);
+  const [kind, sizeBytes, fixed] = TYPES[type - 0xc0] ?? [undefined, 0, 0];
+  if (kind === undefined) throw new MessagePackError(`there is no type 0x${type.toString(16)}`);
+  if (at + 1 + sizeBytes > length) return undefined;
+  const count = sizeBytes === 0 ? fixed : bytes.readUIntBE(at + 1, sizeBytes);
+  if (kind === "array") return head(kind, 1 + sizeBytes, 0, count);
+  if (kind === "map") return head(kind, 1 + sizeBytes, 0, count * 2);
+  return head(kind, 1 + sizeBytes, kind === "ext" ? count + 1 : count);
+}
+
+/** From 0xc0 to 0xdf: the kind, how many bytes its size has, and the size of what has none. */
+const TYPES: readonly (readonly [ValueHead["kind"] | undefined, number, number])[] = [
+  ["nil", 0, 0],
+  [undefined, 0, 0],
+  ["false", 0, 0],
+  ["true", 0, 0],
+  ["bytes", 1, 0],
+  ["bytes", 2, 0],
+  ["bytes", 4, 0],
+  ["ext", 1, 0],
+  ["ext", 2, 0],
+  ["ext", 4, 0],
+  ["float", 0, 4],
+  ["float", 0, 8],
+  ["uint", 0, 1],
+  ["uint", 0, 2],
+  ["uint", 0, 4],
+  ["uint", 0, 8],
+  ["int", 0, 1],
+  ["int", 0, 2],
+  ["int", 0, 4],
+  ["int", 0, 8],
+  ["ext", 0, 1],
+  ["ext", 0, 2],
+  ["ext", 0, 4],
+  ["ext", 0, 8],
+  ["ext", 0, 16],
+  ["text", 1, 0],
+  ["text", 2, 0],
+  ["text", 4, 0],
+  ["array", 2, 0],
+  ["array", 4, 0],
+  ["map", 2, 0],
+  ["map", 4, 0],
+];
+
+/** Reads values one behind the other. */
+export class MessagePackReader {
+  private readonly bytes: Buffer;
+  private at = 0;
+  private valuesLeft = MAX_VALUES;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes;
+  }
+
+  get isAtEnd(): boolean {
+    return this.at >= this.bytes.length;
+  }
+
+  get nextKind(): ValueHead["kind"] {
+    return this.peek().kind;
+  }
+
+  /** The number of values that follow. */
+  array(): number {
+    return this.next("array").values;
+  }
+
+  text(): string {
+    return textOf(this.raw());
+  }
+
+  /** The bytes of a text, or of bytes. */
+  raw(): Buffer {
+    const { kind, size, bytes } = this.peek();
+    if (kind !== "text" && kind !== "bytes") throw new MessagePackError(`expected a text, and there was: ${kind}`);
+    this.at += size;
+    return this.take(bytes);
+  }
+
+  /** Nanoseconds since the epoch: seconds, or the extension that Fluentd has for times. */
+  time(): bigint {
+    if (this.nextKind !== "ext") {
+      const seconds = this.value();
+      if (typeof seconds === "bigint") return seconds * 1_000_000_000n;
+      if (typeof seconds === "number" && Number.isFinite(seconds)) return BigInt(Math.round(seconds * 1e9));
+      throw new MessagePackError("expected a time");
+    }
+    const bytes = this.extension();
+    if (bytes.length !== 9 || bytes[0] !== 0) throw new MessagePackError("expected a time");
+    return BigInt(bytes.readUInt32BE(1)) * 1_000_000_000n + BigInt(bytes.readUInt32BE(5));
+  }
+
+  map(depth = MAX_DEPTH): LogMap {
+    const map = newLogMap();
+    for (let left = this.next("map").values; left > 0; left -= 2) setValue(map, this.key(), this.value(depth - 1));
+    return map;
+  }
+
+  value(depth = MAX_DEPTH): LogValue {
+    if (depth === 0) throw new MessagePackError(`values are nested more than ${MAX_DEPTH} deep`);
+    switch (this.nextKind) {
+      case "map":
+        return this.map(depth);
+      case "array": {
+        const list: LogValue[] = [];
+        for (let left = this.array(); left > 0; left--) list.push(this.value(depth - 1));
+        return list;
+      }
+      case "text":
+      case "bytes":
+        return textOrBytes(this.raw());
+      case "ext":
+        return Buffer.from(this.extension());
+      default:
+        return this.scalar();
+    }
+  }
+
+  private key(): string {
+    const { kind } = this.peek();
+    return kind === "text" || kind === "bytes" ? this.text() : String(this.scalar());
+  }
+
+  private scalar(): string | bigint | number | boolean | null {
+    const { kind, size, bytes } = this.peek();
+    this.at += size;
+    const from = this.bytes.subarray(this.at);
+    this.take(bytes);
+    switch (kind) {
+      case "nil":
+        return null;
+      case "false":
+        return false;
+      case "true":
+        return true;
+      case "float":
+        return bytes === 4 ? from.readFloatBE(0) : from.readDoubleBE(0);
+      case "uint":
+        return bytes === 8 ? unsigned(from.readBigUInt64BE(0)) : BigInt(from.readUIntBE(0, bytes));
+      case "int":
+        // A number of one byte is its own head, and has the sign of it.
+        return bytes === 8 ? from.readBigInt64BE(0) : BigInt(from.readIntBE(0, bytes));
+      default:
+        throw new MessagePackError(`expected a simple value, and there was: ${kind}`);
+    }
+  }
+
+  /** The type in the first byte, and the data. */
+  private extension(): Buffer {
+    return this.take(this.next("ext").bytes);
+  }
+
+  private next(kind: ValueHead["kind"]): ValueHead {
+    const found = this.peek();
+    if (found.kind !== kind) throw new MessagePackError(`expected: ${kind}, and there was: ${found.kind}`);
+    this.countValue();
+    this.at += found.size;
+    return found;
+  }
+
+  private take(count: number): Buffer {
+    const end = this.at + count;
+    this.countValue();
+    if (end > this.bytes.length) throw new MessagePackError("it ends in the middle of a value");
+    const taken = this.bytes.subarray(this.at, end);
+    this.at = end;
+    return taken;
+  }
+
+  private countValue(): void {
+    if (--this.valuesLeft < 0) throw new MessagePackError(`there are more than ${MAX_VALUES} values`);
+  }
+
+  private peek(): ValueHead {
+    const found = this.isAtEnd ? undefined : headAt(this.bytes, this.at, this.bytes.length);
+    if (found === undefined) throw new MessagePackError("it ends in the middle of a value");
+    return found;
+  }
+}
+
+/** What no signed integer holds is a text, as with the Collector. */
+function unsigned(value: bigint): bigint | string {
+  return value > 0x7fff_ffff_ffff_ffffn ? String(value) : value;
+}
+
+/** Texts often come as bytes; what is no text stays bytes, so that nothing of it is lost. */
+function textOrBytes(bytes: Buffer): string | Uint8Array {
+  return isUtf8(bytes) ? bytes.toString() : Buffer.from(bytes);
+}
+
+function textOf(bytes: Buffer): string {
+  return bytes.toString();
+}
+
+/** A text, with its head. */
+export function packText(bytes: Uint8Array): Buffer {
+  if (bytes.length < 32) return Buffer.concat([Buffer.of(0xa0 | bytes.length), bytes]);
+  const size = Buffer.alloc(5, 0xdb);
+  size.writeUInt32BE(bytes.length, 1);
+  return Buffer.concat([size, bytes]);
+}

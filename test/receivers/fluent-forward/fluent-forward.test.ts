@@ -1,0 +1,271 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import fc from "fast-check";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type Batch, batchToJson, Refusal } from "../../../src/plugin.js";
+import { fluentForwardReceiver } from "../../../src/receivers/fluent-forward/fluent-forward.js";
+import {
+  MessagePackError,
+  MessagePackReader,
+  ValueScanner,
+} from "../../../src/receivers/fluent-forward/message-pack.js";
+import { type Clock, systemClock } from "../../../src/runtime/contract/clock.js";
+import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
+import { ACCEPTED } from "../../../src/runtime/kit.js";
+import { SAMPLE_ID, sampleIds } from "../../../src/runtime/testing/samples.js";
+import { type ClientAnswer, receiverConformance, TestIntake } from "../../../src/testing.js";
+import { FakeClock } from "../../support/fake-clock.js";
+import { CONDITION_LIMIT_MS as patienceMs } from "../../support/limits.js";
+import { runs } from "../../support/runs.js";
+import { temporaryFolder } from "../../support/temporary-folder.js";
+import { until } from "../../support/until.js";
+import { EventTime, type Packable, pack } from "./pack.js";
+
+async function start(config: object = {}, clock: Clock = systemClock) {
+  const intake = new TestIntake();
+  const warnings: string[] = [];
+  const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(JSON.stringify(fields)) };
+  const context = { id: "fluent_forward", kind: "receiver", logger, metrics: noMetrics, clock } as const;
+  const parsed = fluentForwardReceiver.schema.parse({ endpoint: "127.0.0.1:0", ...config });
+  const receiver = fluentForwardReceiver.create(parsed, { ...context, random: () => 0.5, intakes: { logs: intake } });
+  await receiver.start();
+  onTestFinished(() => receiver.stop());
+  return { receiver, intake, warnings, port: (receiver as unknown as { port: number }).port };
+}
+
+async function client(target: { port: number } | { path: string }): Promise<Socket> {
+  const socket = "port" in target ? connect(target.port, "127.0.0.1") : connect(target.path);
+  socket.on("error", () => {});
+  onTestFinished(() => void socket.destroy());
+  await once(socket, "connect");
+  return socket;
+}
+
+/** Whether it is closed or reset. */
+const closeOf = (socket: Socket) => new Promise((resolve) => socket.once("close", resolve));
+
+const recordsOf = (batches: readonly Batch[]) =>
+  batches.flatMap((batch) =>
+    JSON.parse(batchToJson(batch)).resourceLogs.flatMap(
+      (resource: { scopeLogs: { logRecords: Record<string, unknown>[] }[] }) =>
+        resource.scopeLogs.flatMap(({ logRecords }) => logRecords),
+    ),
+  );
+const bodiesOf = (batches: readonly Batch[]) =>
+  recordsOf(batches).map(({ body }) => (body as { stringValue?: string } | undefined)?.stringValue);
+const acknowledgement = (chunk: string) => pack({ ack: chunk });
+const entries = (...bodies: string[]) => bodies.map((log): Packable => [1_700_000_000, { log }]);
+
+describe("the fluent_forward receiver", () => {
+  it("makes records of all modes, with tag, time, body and attributes", async () => {
+    const { port, intake } = await start();
+    const socket = await client({ port });
+    const packed = Buffer.concat(entries("e", "f").map(pack));
+    socket.write(
+      Buffer.concat([
+        pack([
+          "app.one",
+          new EventTime(1_700_000_000, 5),
+          { message: "a", level: "warn", code: 7, nested: { x: [1.5, null] } },
+        ]),
+        pack(["t", 1_700_000_001, { log: Buffer.from("b") }, { size: 1 }]),
+        pack(["t", entries("c", "d")]),
+        pack(["t", packed]),
+        pack(["t", gzipSync(packed), { compressed: "gzip", size: 2 }]),
+        pack([
+          "t",
+          [[[new EventTime(1, 2), { source: "tail" }], { log: "g", bytes: Buffer.of(0xff), big: 2n ** 64n - 1n }]],
+        ]),
+      ]),
+    );
+    await until(() => expect(bodiesOf(intake.batches)).toEqual(["a", "b", "c", "d", "e", "f", "e", "f", "g"]));
+    const records = recordsOf(intake.batches);
+    expect(records[0]).toMatchObject({
+      timeUnixNano: "1700000000000000005",
+      attributes: [
+        { key: "level", value: { stringValue: "warn" } },
+        { key: "code", value: { intValue: "7" } },
+        { key: "nested" },
+        { key: "fluent.tag", value: { stringValue: "app.one" } },
+      ],
+    });
+    expect(records[1]).toMatchObject({ timeUnixNano: "1700000001000000000" });
+    expect(records.at(-1)).toMatchObject({
+      timeUnixNano: "1000000002",
+      attributes: [
+        { key: "fluent.metadata" },
+        { key: "bytes", value: { bytesValue: "/w==" } },
+        { key: "big", value: { stringValue: "18446744073709551615" } },
+        { key: "fluent.tag" },
+      ],
+    });
+  });
+
+  it("acknowledges a chunk when it is safe, and not before; one that is not taken is not acknowledged", async () => {
+    const { port, intake, receiver } = await start();
+    let settle = (_: typeof ACCEPTED) => {};
+    intake.answer = () => new Promise((resolve) => void (settle = resolve as typeof settle));
+    const socket = await client({ port });
+    const heard: Buffer[] = [];
+    socket.on("data", (bytes) => void heard.push(bytes));
+    socket.write(pack(["t", entries("a"), { chunk: "one" }]));
+    await until(() => expect(intake.batches).toHaveLength(1));
+    expect(heard).toEqual([]);
+    settle(ACCEPTED);
+    await until(() => expect(Buffer.concat(heard)).toEqual(acknowledgement("one")));
+    const refused = { ok: false, refusal: new Refusal("transient", "not now") } as const;
+    intake.answer = () => refused;
+    socket.write(pack(["t", entries("b"), { chunk: "x".repeat(40) }]));
+    await until(() => expect(intake.batches.length).toBeGreaterThan(2));
+    const closed = closeOf(socket);
+    await receiver.stop();
+    await closed;
+    expect(Buffer.concat(heard)).toEqual(acknowledgement("one"));
+  });
+
+  it("reads events in any pieces, and listens at a socket", async () => {
+    const path = join(temporaryFolder(), "fluent.sock");
+    const { intake } = await start({ endpoint: `unix://${path}` });
+    const socket = await client({ path });
+    const bytes = Buffer.concat([pack(["t", entries("a", "b")]), pack(["t", 1, { log: "c" }])]);
+    for (const byte of bytes) {
+      socket.write(Buffer.of(byte));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await until(() => expect(bodiesOf(intake.batches)).toEqual(["a", "b", "c"]));
+  });
+
+  const bomb = gzipSync(Buffer.alloc(80_000_000));
+  const deep = Buffer.concat([pack("a"), ...Array.from({ length: 50 }, () => Buffer.of(0x81, 0xa1, 0x61)), pack(1)]);
+  it.each<[string, Buffer]>([
+    ["no MessagePack", Buffer.of(0xc1)],
+    ["a text of HTTP", Buffer.from("GET / HTTP/1.1\r\n\r\n")],
+    ["an event without records", pack(["t"])],
+    ["a record that is no map", pack(["t", 1, "text"])],
+    ["a packed event that ends in the middle", pack(["t", pack(entries("a")[0]!).subarray(0, 5)])],
+    ["a compression nobody knows", pack(["t", Buffer.of(1), { compressed: "pigeon" }])],
+    ["what unpacks to more than it may", pack(["t", bomb, { compressed: "gzip" }])],
+    ["values nested too deep", Buffer.concat([Buffer.of(0x93), pack("t"), pack(1), Buffer.of(0x81), deep])],
+    [
+      "more values than there may be",
+      Buffer.concat([Buffer.of(0x92), pack("t"), pack(Buffer.alloc(1_200_000, Buffer.of(0x92, 0x00, 0x80)))]),
+    ],
+    [
+      "an event larger than it may be",
+      Buffer.concat([Buffer.of(0x92), pack("t"), pack(Buffer.alloc(33 * 1024 * 1024))]),
+    ],
+  ])("hangs up on %s, hands in what came before, and serves others", async (_, bytes) => {
+    const { port, intake, warnings } = await start();
+    const socket = await client({ port });
+    const closed = closeOf(socket);
+    socket.write(pack(["t", entries("before"), { chunk: "c" }]));
+    const [first] = (await once(socket, "data")) as [Buffer];
+    expect(first).toEqual(acknowledgement("c"));
+    socket.write(bytes);
+    await closed;
+    await until(() => expect(warnings).toHaveLength(1));
+    const other = await client({ port });
+    other.write(pack(["t", entries("after")]));
+    await until(() => expect(bodiesOf(intake.batches)).toEqual(["before", "after"]));
+    expect(intake.reserved).toBe(0);
+  });
+
+  it("hangs up on who does not send the rest of an event, and not on who is silent between two", async () => {
+    const clock = new FakeClock();
+    const { port, intake, warnings } = await start({}, clock);
+    const [silent, slow] = [await client({ port }), await client({ port })];
+    const closed = closeOf(slow);
+    silent.write(pack(["t", entries("a")]));
+    slow.write(pack(["t", entries("b"), { chunk: "c" }]).subarray(0, 5));
+    await until(() => expect([intake.batches.length, clock.pending]).toEqual([1, 1]));
+    clock.advance(60_000);
+    await closed;
+    silent.write(pack(["t", entries("z")]));
+    await until(() => expect(bodiesOf(intake.batches)).toEqual(["a", "z"]));
+    expect(warnings).toEqual([expect.stringContaining("took too long")]);
+    expect([clock.pending, intake.reserved]).toEqual([0, 0]);
+  });
+
+  it("makes no more room than there is: who sends without end is hung up on", async () => {
+    const { port, intake } = await start();
+    intake.room = 1024 * 1024;
+    const socket = await client({ port });
+    const closed = closeOf(socket);
+    socket.write(Buffer.concat([Buffer.of(0x92), pack("t"), pack(Buffer.alloc(2 * 1024 * 1024))]));
+    await closed;
+    await until(() => expect(intake.reserved).toBe(0));
+    expect(intake.batches).toEqual([]);
+  });
+
+  it.each([[{ endpoint: "nowhere" }], [{ endpoint: "unix://" }], [{ no_such_key: 1 }]])("refuses %o", (config) => {
+    expect(fluentForwardReceiver.schema.safeParse(config).success).toBe(false);
+  });
+
+  /** An event with the records of a batch, and a wish to hear of it. */
+  async function send(batch: Batch, port: number): Promise<ClientAnswer> {
+    const socket = connect(port, "127.0.0.1");
+    socket.on("error", () => {});
+    await once(socket, "connect");
+    const records = sampleIds(batch).map((id): Packable => [1, { log: "x", [SAMPLE_ID]: id }]);
+    socket.write(pack(["t", records, { chunk: "c" }]));
+    return new Promise((resolve) => {
+      socket.once("data", () => resolve("accepted"));
+      socket.once("close", () => resolve("retry"));
+    }).finally(() => socket.destroy()) as Promise<ClientAnswer>;
+  }
+
+  const skip = [
+    // What is refused for now waits here, and what is refused for good becomes a dead letter: the client waits, or is done.
+    "tells each client what became of its records",
+    "asks clients to try again while the intake has no room",
+  ];
+  const config = (port: number) => ({ endpoint: `127.0.0.1:${port}` });
+  for (const { name, run } of receiverConformance(fluentForwardReceiver, { config, send, skip, patienceMs }))
+    it(name, run);
+});
+
+const packable = fc.letrec<{ value: Packable }>((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 3 },
+    fc.string(),
+    fc.boolean(),
+    fc.constant(null),
+    fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+    fc.double({ noInteger: true, noNaN: true, noDefaultInfinity: true }),
+    fc.array(tie("value"), { maxLength: 20 }),
+    fc.dictionary(fc.string(), tie("value"), { maxKeys: 20, noNullPrototype: true }),
+  ),
+})).value;
+
+describe("MessagePack", () => {
+  it("is read as it was written, and its end is found in any pieces", () =>
+    fc.assert(
+      fc.property(packable, fc.nat(), (value, cut) => {
+        const bytes = pack(value);
+        expect(JSON.stringify(new MessagePackReader(bytes).value(), plain)).toBe(JSON.stringify(value, plain));
+        const scanner = new ValueScanner(0);
+        for (let length = 0; length < bytes.length; length += 1 + (cut % 7))
+          expect(scanner.end(bytes, length)).toBeUndefined();
+        expect(scanner.end(bytes, bytes.length)).toBe(bytes.length);
+      }),
+      runs(60),
+    ));
+
+  it("is refused with its own error and nothing else, whatever the bytes are", () =>
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+        try {
+          new MessagePackReader(Buffer.from(bytes)).value();
+        } catch (error) {
+          expect(error).toBeInstanceOf(MessagePackError);
+        }
+      }),
+      runs(200),
+    ));
+});
+
+function plain(_: string, value: unknown): unknown {
+  return typeof value === "bigint" ? `${value}n` : value;
+}
