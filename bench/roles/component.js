@@ -1,9 +1,14 @@
 import { existsSync, openSync, readSync } from "node:fs";
+import { tuneV8 } from "../../dist/runtime/cli/run.js";
 import { CELLS } from "../components/cells.js";
 import { serve } from "../lib/processes/role.js";
 import { untilSeconds } from "../lib/until-seconds.js";
 
-/** One component in a process of its own, so that what this process uses is what the component uses. */
+/**
+ * One component in a process of its own, so that what this process uses is what the component uses. V8 has the settings that
+ * `sluice run` gives it.
+ */
+tuneV8();
 
 /** @type {import("../components/cells.js").Running | undefined} */
 let running;
