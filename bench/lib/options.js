@@ -23,9 +23,9 @@ export const HELP = `Usage: npm run bench -- [scenario ...] [options]
   --peer name=command   another program under the same load; may be repeated. {listen}, {grpc} and {sink} in the
                         command become ports; without {listen} it is taken to listen on 4318
   --sink-port n         a fixed port for the sink, for peers whose configuration names it
-  --rounds n            measured rounds of each subject (default: 7)
-  --seconds n           length of a round (default: 1.5)
-  --warmup n            seconds of unmeasured load before the first round (default: 2)
+  --rounds n            measured rounds of each subject (default: 5)
+  --seconds n           length of a round (default: 2)
+  --warmup n            seconds of unmeasured load before the first round (default: 1)
   --settle n            seconds to wait for records that were acknowledged and have not arrived (default: 5)
   --concurrency n       requests under way (default: 64, 32 and 8 for small, middling and large requests)
   --batch timeout/size  the batch processor's settings (default: 5ms/1000)
