@@ -20,6 +20,7 @@ import {
   legacyMetricConditions,
   logProperties,
   metricProperties,
+  SPAN_KINDS,
   spanProperties,
 } from "./legacy-conditions.js";
 
@@ -142,6 +143,13 @@ export const filterSchema = rawSchema.transform((config, zod): FilterConfig => {
         code: "custom",
         message: "at least one of services, span_names, span_kinds, attributes, resources or libraries is needed",
         path: ["spans", key],
+      });
+    const unknown = properties?.span_kinds?.find((kind) => !SPAN_KINDS.includes(kind));
+    if (properties?.match_type === "strict" && unknown !== undefined)
+      zod.addIssue({
+        code: "custom",
+        message: `no such kind of span: ${unknown}; there are ${SPAN_KINDS.join(", ")}`,
+        path: ["spans", key, "span_kinds"],
       });
   }
   add("logs", "log", legacyConditions(config.logs?.include, config.logs?.exclude), mode, () => ["logs"]);

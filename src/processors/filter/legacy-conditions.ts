@@ -31,7 +31,10 @@ export const logProperties = z.strictObject({
   severity_texts: texts().meta({ description: "By the text of the severity, of which any will do." }),
   severity_number: z
     .strictObject({
-      min: z.string().nullish().meta({ description: "The lowest that fits, such as INFO or WARN2." }),
+      min: z
+        .union([z.string(), z.int()])
+        .nullish()
+        .meta({ description: "The lowest that fits, such as INFO or WARN2, or its number." }),
       match_undefined: z.boolean().default(false).meta({ description: "Records without a severity fit too." }),
     })
     .nullish()
@@ -137,7 +140,7 @@ function conditionOf(properties: Properties): string | undefined {
     ...anyOf('resource.attributes["service.name"]', properties.services),
     ...anyOf("kind.deprecated_string", properties.span_kinds),
     ...anyOf("severity_text", properties.severity_texts),
-    ...anyOf("body", properties.bodies),
+    ...anyOf("body.string", properties.bodies),
     ...severityCondition(properties.severity_number),
     ...allOf("attributes", properties.attributes ?? properties.record_attributes),
     ...allOf("resource.attributes", properties.resources ?? properties.resource_attributes),
@@ -146,11 +149,19 @@ function conditionOf(properties: Properties): string | undefined {
   return criteria.length === 0 ? undefined : criteria.join(" and ");
 }
 
+/** Without `min` every severity fits. */
 function severityCondition(number: Properties["severity_number"]): string[] {
-  if (!number?.min) return number?.match_undefined ? ["severity_number == 0"] : [];
-  const atLeast = `severity_number >= SEVERITY_NUMBER_${number.min.toUpperCase()}`;
+  if (!number) return [];
+  const min = String(number.min ?? "").toUpperCase();
+  const lowest = /^\d+$/.test(min) ? min : `SEVERITY_NUMBER_${min}`;
+  const atLeast = min === "" ? "severity_number != 0" : `severity_number >= ${lowest}`;
   return [number.match_undefined ? `(severity_number == 0 or ${atLeast})` : atLeast];
 }
+
+/** The kinds that a strict match knows. */
+export const SPAN_KINDS: readonly string[] = ["INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"].map(
+  (kind) => `SPAN_KIND_${kind}`,
+);
 
 function librariesCondition(list: Properties["libraries"], fits: (path: string, expected: string) => string): string[] {
   if (!list?.length) return [];

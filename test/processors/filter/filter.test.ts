@@ -111,6 +111,8 @@ describe("filter", () => {
       },
       ["b"],
     ],
+    ["severities by number", { logs: { include: { match_type: "strict", severity_number: { min: 9 } } } }, ["b"]],
+    ["severities of any kind", { logs: { exclude: { match_type: "strict", severity_number: {} } } }, ["c"]],
     ["nothing", {}, ["a", "b", "c"]],
     ["empty sections", { logs: null, log_conditions: [] }, ["a", "b", "c"]],
   ])("drops logs by %s", (_, config, names) => expect(left(config, LOGS)).toEqual(names));
@@ -209,6 +211,23 @@ describe("filter", () => {
     expect(out).toEqual([]);
     expect(outcomes).toMatchObject([{ ok: true }]);
     expect(counted).toMatchObject({ otelcol_processor_filter_logs_filtered: 3 });
+  });
+
+  it.each([
+    ["strict", "5", [undefined, "x"]],
+    ["strict", "", [5n, "x"]],
+    ["regexp", "^$|x", [5n]],
+  ] as const)("takes bodies for text where they are excluded: %s %j", (match_type, body, kept) => {
+    const bodies = logsOf({ body: int(5n) }, {}, { body: text("x") });
+    const [left] = run({ logs: { exclude: { match_type, bodies: [body] } } }, bodies).out;
+    const values = recordsOf("logs", decodeTree(left!)).map(({ record }) => record["body"] as Tree | undefined);
+    expect(values.map((value) => value?.["intValue"] ?? value?.["stringValue"])).toEqual(kept);
+  });
+
+  it("refuses kinds of spans that there are not, unless they are patterns", () => {
+    const kinds = (match_type: string) => ({ spans: { include: { match_type, span_kinds: ["Server", ".*CLIENT"] } } });
+    expect(() => filter.schema.parse(kinds("strict"))).toThrow("no such kind of span: Server");
+    expect(left(kinds("regexp"), SPANS)).toEqual(["y"]);
   });
 
   it("drops resources, scopes and metrics that came with nothing in them, but no span without events", () => {
