@@ -108,7 +108,7 @@ export class QueueReader {
   private async read(onReading: () => void): Promise<string> {
     let problem = "the connection was closed";
     const note = (error: Error) => {
-      problem = connectionErrorMessage(error);
+      problem = error instanceof RangeError ? UNREADABLE_HEADERS : connectionErrorMessage(error);
     };
     try {
       const connection = await this.client.connect(note);
@@ -226,6 +226,10 @@ export class QueueReader {
     });
   }
 }
+
+/** The client library calls itself for every level, loses its connection over it, and gets the same message again. */
+const UNREADABLE_HEADERS =
+  "a message has headers that are nested thousands of levels deep, which the client library cannot read; everything waits behind it until it is taken out of the queue";
 
 /** What the rest of the agent sees of a message; what is said of it is made when it is asked for, as OTLP needs none of it. */
 class QueueMessage implements IncomingMessage {
