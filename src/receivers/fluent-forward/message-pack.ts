@@ -127,7 +127,7 @@ export class MessagePackReader {
   }
 
   text(): string {
-    return textOf(this.raw());
+    return this.raw().toString();
   }
 
   /** The bytes of a text, or of bytes. */
@@ -153,8 +153,13 @@ export class MessagePackReader {
 
   map(depth = MAX_DEPTH): LogMap {
     const map = newLogMap();
-    for (let left = this.next("map").values; left > 0; left -= 2) setValue(map, this.key(), this.value(depth - 1));
+    this.fields((key, value) => setValue(map, key, value), depth);
     return map;
+  }
+
+  /** Reads a map and gives its keys and values one after the other. */
+  fields(take: (key: string, value: LogValue) => void, depth = MAX_DEPTH): void {
+    for (let left = this.next("map").values; left > 0; left -= 2) take(this.key(), this.value(depth - 1));
   }
 
   value(depth = MAX_DEPTH): LogValue {
@@ -169,12 +174,20 @@ export class MessagePackReader {
       }
       case "text":
       case "bytes":
-        return textOrBytes(this.raw());
+        return this.textOrBytes();
       case "ext":
         return Buffer.from(this.extension());
       default:
         return this.scalar();
     }
+  }
+
+  /** Texts often come as bytes; what is no text stays bytes, so that nothing of it is lost. */
+  private textOrBytes(): string | Uint8Array {
+    const bytes = this.raw();
+    const text = bytes.toString();
+    // Only what could not be read, or is that character itself, needs a second look.
+    return text.includes("\uFFFD") && !isUtf8(bytes) ? Buffer.from(bytes) : text;
   }
 
   private key(): string {
@@ -242,15 +255,6 @@ export class MessagePackReader {
 /** What no signed integer holds is a text, as with the Collector. */
 function unsigned(value: bigint): bigint | string {
   return value > 0x7fff_ffff_ffff_ffffn ? String(value) : value;
-}
-
-/** Texts often come as bytes; what is no text stays bytes, so that nothing of it is lost. */
-function textOrBytes(bytes: Buffer): string | Uint8Array {
-  return isUtf8(bytes) ? bytes.toString() : Buffer.from(bytes);
-}
-
-function textOf(bytes: Buffer): string {
-  return bytes.toString();
 }
 
 /** A text, with its head. */

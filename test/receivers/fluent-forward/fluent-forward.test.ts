@@ -103,6 +103,21 @@ describe("the fluent_forward receiver", () => {
     });
   });
 
+  it("takes keys and texts as they are, whatever they look like", async () => {
+    const { port, intake } = await start();
+    const fields = JSON.parse('{"log": "a \\uFFFD", "__proto__": "p", "toString": "t", "": "e"}') as Packable;
+    (await client({ port })).write(pack(["t", 1, fields]));
+    await until(() => expect(bodiesOf(intake.batches)).toEqual(["a \uFFFD"]));
+    expect(recordsOf(intake.batches)[0]).toMatchObject({
+      attributes: [
+        { key: "__proto__", value: { stringValue: "p" } },
+        { key: "toString", value: { stringValue: "t" } },
+        { key: "", value: { stringValue: "e" } },
+        { key: "fluent.tag" },
+      ],
+    });
+  });
+
   it("acknowledges a chunk when it is safe, and not before; one that is not taken is not acknowledged", async () => {
     const { port, intake, receiver } = await start();
     let settle = (_: typeof ACCEPTED) => {};
