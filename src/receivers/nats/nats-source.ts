@@ -40,7 +40,8 @@ export class NatsSource {
   private readonly logRejected: (outcome: Extract<MessageOutcome, { kind: "rejected" }>) => void;
   /** The newest copy of each message that is worked on. */
   private readonly inProgress = new Map<string, JsMsg>();
-  private readonly acknowledged = new OldestFirstMap<true>();
+  /** With the whole time of each, which its key has only a part of. */
+  private readonly acknowledged = new OldestFirstMap<number>();
   private messages: ConsumerMessages | undefined;
   private isStopping = false;
   private ackWaitMs: number;
@@ -125,7 +126,8 @@ export class NatsSource {
   private async take(message: JsMsg, session: NatsSession): Promise<void> {
     if (this.isStopping) return answer(() => message.nak());
     const key = keyOf(message);
-    if (message.redelivered && this.acknowledged.has(key)) return answer(() => message.ack());
+    const { timestampNanos } = message.info;
+    if (message.redelivered && this.acknowledged.get(key) === timestampNanos) return answer(() => message.ack());
     const isKnown = this.inProgress.has(key);
     this.inProgress.set(key, message);
     if (isKnown) return;
@@ -139,7 +141,7 @@ export class NatsSource {
 
   private acknowledge(key: string, message: JsMsg): void {
     answer(() => message.ack());
-    this.acknowledged.set(key, true);
+    this.acknowledged.set(key, message.info.timestampNanos);
     if (this.acknowledged.size > MAX_REMEMBERED) this.acknowledged.delete(this.acknowledged.oldest!);
   }
 
