@@ -103,7 +103,7 @@ function readTag(reader: ThriftReader): JaegerTag {
   let number = 0;
   const values: [string, number, boolean, bigint, Buffer] = ["", 0, false, 0n, EMPTY];
   reader.readStruct((id, type) => {
-    if (id === 1 && type === THRIFT.string) key = reader.readText();
+    if (id === 1 && type === THRIFT.string) key = reader.readKey();
     else if (id === 2 && type === THRIFT.i32) number = reader.readI32();
     else if (id === 3 && type === THRIFT.string) values[0] = reader.readText();
     else if (id === 4 && type === THRIFT.double) values[1] = reader.readDouble();

@@ -1,4 +1,5 @@
 import { MalformedError } from "../../../plugin.js";
+import { KeyCache } from "../../../runtime/kit.js";
 
 /** Types of thrift, by the numbers of its binary protocol. */
 export const THRIFT = {
@@ -18,6 +19,8 @@ export const THRIFT = {
 
 /** Nobody nests structs and lists deeper than this; what does could exhaust the stack. */
 const MAX_DEPTH = 16;
+
+const KEYS = new KeyCache((b, start, end) => Buffer.prototype.utf8Slice.call(b, start, end));
 
 /**
  * Reads thrift where it lies, from bytes of which nothing is known: every read is within them, or throws a `MalformedError`. Lists
@@ -92,6 +95,14 @@ export abstract class ThriftReader {
     const start = this.at;
     this.advance(size);
     return this.bytes.toString("utf8", start, this.at);
+  }
+
+  /** The same of a text that comes again and again, such as the key of a tag. */
+  readKey(): string {
+    const size = this.readLength();
+    const start = this.at;
+    this.advance(size);
+    return KEYS.get(this.bytes, start, this.at);
   }
 
   protected skip(type: number): void {
