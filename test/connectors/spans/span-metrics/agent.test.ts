@@ -36,7 +36,8 @@ it("answers before a flush, and counts after an abrupt end what it has acknowled
   const again = await start(second, directory);
   expect(await again.hand(BATCH)).toEqual(ACCEPTED);
   await again.agent.stop();
-  await expect.poll(() => counted(second)).toEqual(["6"]);
+  // Sums only grow: a stop on a busy machine may hand on what the journal gave before it has counted what came last.
+  await expect.poll(() => counted(second).at(-1)).toBe("6");
   const third = collectingExporter();
   const last = await start(third, directory);
   await last.agent.stop();
