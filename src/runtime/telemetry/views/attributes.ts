@@ -253,25 +253,11 @@ export let attributeEnd = 0;
 
 /** Where the next KeyValue with this tag begins among the fields in [p, end), or -1; it ends at `attributeEnd`. */
 export function nextAttribute(b: Uint8Array, p: number, end: number, attributesTag: number): number {
-  while (p < end) {
-    let tag = b[p++]!;
-    if (tag > 127) {
-      tag = varint(b, p - 1);
-      p = after;
-    }
-    if (tag !== attributesTag) {
-      p = skip(b, p, tag);
-      continue;
-    }
-    let size = b[p++]!;
-    if (size > 127) {
-      size = varint(b, p - 1);
-      p = after;
-    }
-    attributeEnd = p + size;
-    return p;
-  }
-  return -1;
+  const at = findField(b, p, end, attributesTag);
+  if (at < 0) return -1;
+  const size = varint(b, at);
+  attributeEnd = after + size;
+  return after;
 }
 
 const encodedKeys = new NameCache<Uint8Array>((key) => Buffer.from(key, "utf8"));
