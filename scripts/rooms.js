@@ -245,6 +245,7 @@ export const ROOMS = [
   },
   { path: "src/receivers/postgresql/", purpose: "what a PostgreSQL knows of itself", component: true },
   { path: "src/receivers/docker-stats/", purpose: "what containers use, by Docker's API", component: true },
+  { path: "src/receivers/http-check/", purpose: "whether HTTP servers answer, and how", component: true },
   { path: "src/receivers/net-log/", purpose: "log records over TCP and UDP: lines, packets, syslog", component: true },
   { path: "src/receivers/host-metrics/", purpose: "what a machine does, from its /proc", component: true },
   {

@@ -142,6 +142,7 @@ export {
 } from "./kit/net/endpoint.js";
 export { type HttpClientConfig, httpClientDefaults, httpClientKeys } from "./kit/net/http-client-keys.js";
 export { httpHeaders } from "./kit/net/http-headers.js";
+export { addressOfUrl, openRequest } from "./kit/net/http-request.js";
 export { readOnlyHttpServerKeys } from "./kit/net/http-server-keys.js";
 export { Http1Client } from "./kit/net/http1/client.js";
 export type { Http1Answer } from "./kit/net/http1/exchange.js";
@@ -149,8 +150,7 @@ export { type HttpTarget, hostHeaderName, httpTarget } from "./kit/net/http1/htt
 export { isHeader, type RequestHead } from "./kit/net/http1/request-head.js";
 export { http2Warning } from "./kit/net/http2-holes.js";
 export { listen, startUnlessPortTaken } from "./kit/net/listen.js";
-export { type HttpProxy, proxyFromEnvironment, proxyOfUrl } from "./kit/net/proxy/proxy.js";
-export { Tunnel } from "./kit/net/proxy/tunnel.js";
+export { proxyFromEnvironment, proxyOfUrl } from "./kit/net/proxy/proxy.js";
 export { isPublicHost, publicLookup } from "./kit/net/public-addresses.js";
 export { type SimpleHttpResponse, type SimpleHttpServer, startSimpleHttpServer } from "./kit/net/simple-http-server.js";
 export { tlsClient, tlsServer } from "./kit/net/tls-config.js";

@@ -53,6 +53,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/groupbyattrs.md", by: namesKeys("groupbyattrs") },
   { page: "docs/handlers.md", runs: ["js"], by: "test/end-to-end/rabbitmq-handler.test.ts" },
   { page: "docs/host-metrics.md", by: namesKeys("host_metrics") },
+  { page: "docs/http-check.md", by: namesKeys("http_check") },
   { page: "docs/install.md", runs: ["sh"], by: "test/packaging/deployment.test.ts" },
   { page: "docs/metrics-transform.md", by: namesKeys("metrics_transform") },
   { page: "docs/nats.md", by: namesKeys("nats") },

@@ -4,6 +4,7 @@ import { beforeEach, describe, it, onTestFinished } from "vitest";
 import type { ReceiverFactory } from "../../src/plugin.js";
 import { dockerStatsReceiver } from "../../src/receivers/docker-stats/docker-stats.js";
 import { hostMetricsReceiver } from "../../src/receivers/host-metrics/host-metrics.js";
+import { httpCheckReceiver } from "../../src/receivers/http-check/http-check.js";
 import { syslogReceiver, tcpLogReceiver, udpLogReceiver } from "../../src/receivers/net-log/net-log.js";
 import { receiverConformance } from "../../src/testing.js";
 import { CONDITION_LIMIT_MS as patienceMs } from "../support/limits.js";
@@ -62,6 +63,8 @@ const RECEIVERS: readonly [ReceiverFactory, (port: number) => object][] = [
     dockerStatsReceiver as ReceiverFactory,
     () => ({ endpoint: docker, metrics: { "container.pids.count": { enabled: true } }, ...quick }),
   ],
+  // Nobody listens at the discard port: that is measured too.
+  [httpCheckReceiver as ReceiverFactory, () => ({ targets: [{ endpoint: "http://127.0.0.1:9" }], ...quick })],
   [hostMetricsReceiver as ReceiverFactory, () => ({ scrapers: { load: {} }, ...quick })],
 ];
 

@@ -1,30 +1,19 @@
 import { readFile } from "node:fs/promises";
+import { Agent, type ClientRequest, type IncomingMessage } from "node:http";
+import { Agent as SecureAgent } from "node:https";
 import {
-  Agent,
-  type ClientRequest,
-  type IncomingMessage,
-  type RequestOptions,
-  request as requestHttp,
-} from "node:http";
-import { request as requestHttps, Agent as SecureAgent } from "node:https";
-import { isIP } from "node:net";
-import type { Duplex } from "node:stream";
-import { connect as connectTls } from "node:tls";
-import {
-  type HttpProxy,
+  addressOfUrl,
   loadClientTls,
+  openRequest,
   proxyFromEnvironment,
   proxyOfUrl,
   type TlsClientOptions,
-  Tunnel,
 } from "../../runtime/kit.js";
 import type { ScrapeClientConfig } from "./http-config.js";
 
 const MAX_REDIRECTS = 10;
 /** Kept for the next scrape, which is mostly within a minute. */
 const IDLE_MS = 120_000;
-
-type OnConnection = (error: Error | null, socket?: Duplex) => void;
 
 /** GETs for a job or a discovery. The body of an answer is a stream, so that the caller decides how much of it there may be. */
 export class ScrapeHttpClient {
@@ -83,40 +72,10 @@ export class ScrapeHttpClient {
   }
 
   private request(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal): ClientRequest {
-    const isSecure = url.protocol === "https:";
-    const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
-    const port = Number(url.port || (isSecure ? 443 : 80));
-    const path = `${url.pathname}${url.search}`;
-    const options = { host, port, path, headers: { Host: url.host, ...headers }, signal };
+    const { isSecure, host, port } = addressOfUrl(url);
     const proxy = this.proxyFor(isSecure, host, port);
-    if (proxy === undefined) {
-      return isSecure
-        ? requestHttps({ ...options, agent: this.secure })
-        : requestHttp({ ...options, agent: this.plain });
-    }
-    if (!isSecure && !proxy.isSecure) {
-      // A proxy that hands plain requests on is told the whole URL.
-      const credentials = proxy.authorization && { "Proxy-Authorization": proxy.authorization };
-      const whole = { path: `http://${url.host}${path}`, headers: { ...options.headers, ...credentials } };
-      return requestHttp({ ...options, ...whole, host: proxy.host, port: proxy.port, agent: this.plain });
-    }
-    // Node.js asks for a connection only where there is no agent, not even the one that `agent: false` makes.
-    const createConnection = (_: unknown, created: OnConnection) =>
-      this.openTunnel(proxy, host, port, isSecure, created);
-    return requestHttp({ ...options, createConnection } as RequestOptions);
-  }
-
-  /** Nothing is written through TLS before the certificate has been checked. */
-  private openTunnel(proxy: HttpProxy, host: string, port: number, isSecure: boolean, created: OnConnection): void {
-    const tunnel = new Tunnel(proxy, host, port);
-    if (!isSecure) return created(null, tunnel);
-    const servername = this.tls.servername ?? (isIP(host) ? "" : host);
-    const socket = connectTls({ host, ...this.tls, servername, socket: tunnel });
-    tunnel.on("error", (error) => socket.destroy(error));
-    socket.on("close", () => tunnel.destroy());
-    socket.once("secureConnect", () => created(null, socket));
-    // A tunnel that breaks may tell of it twice.
-    socket.on("error", (error) => created(error));
+    const agents = { plain: this.plain, secure: this.secure };
+    return openRequest({ url, headers, tls: this.tls, proxy, signal, agents });
   }
 
   private proxyFor(isSecure: boolean, host: string, port: number) {

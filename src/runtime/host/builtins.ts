@@ -87,6 +87,11 @@ export const BUILTINS: readonly Builtin[] = [
   },
   {
     kind: "receiver",
+    types: ["http_check", "httpcheck"],
+    load: async () => (await import("../../receivers/http-check/http-check.js")).httpCheckReceiver,
+  },
+  {
+    kind: "receiver",
     types: ["tcp_log", "tcplog"],
     load: async () => (await import("../../receivers/net-log/net-log.js")).tcpLogReceiver,
   },

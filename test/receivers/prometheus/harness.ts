@@ -153,9 +153,15 @@ export function pointsOf(batch: Batch): Point[] {
   );
 }
 
+/** Numbers as their digits, lists as JSON. */
 function plain(attributes: unknown): Record<string, string> {
-  const list = (attributes ?? []) as { key: string; value: { stringValue: string } }[];
-  return Object.fromEntries(list.map(({ key, value }) => [key, value.stringValue]));
+  const list = (attributes ?? []) as { key: string; value: Readonly<Record<string, unknown>> }[];
+  return Object.fromEntries(
+    list.map(({ key, value }) => {
+      const [own] = Object.values(value);
+      return [key, typeof own === "string" ? own : JSON.stringify(own)];
+    }),
+  );
 }
 
 /** Values by name and labels, of gauges and sums that are no reports. */

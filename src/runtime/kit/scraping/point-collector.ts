@@ -2,7 +2,7 @@ import type { Batch } from "../../telemetry/batch.js";
 import { encodeTree } from "../../telemetry/json/tree.js";
 import type { MetricTable, ScrapedMetric } from "./scraped-metric.js";
 
-type PointLabels = Readonly<Record<string, string>>;
+type PointLabels = Readonly<Record<string, string | number | readonly string[]>>;
 
 interface CollectedPoint {
   readonly value: number;
@@ -100,9 +100,12 @@ function nanoseconds(ms: number): bigint {
   return BigInt(Math.floor(ms)) * 1_000_000n;
 }
 
-function keyValues(attributes: Readonly<Record<string, string | number>>) {
-  return Object.entries(attributes).map(([key, value]) => ({
-    key,
-    value: typeof value === "number" ? { intValue: BigInt(value) } : { stringValue: value },
-  }));
+function keyValues(attributes: PointLabels) {
+  return Object.entries(attributes).map(([key, value]) => ({ key, value: anyValue(value) }));
+}
+
+function anyValue(value: PointLabels[string]) {
+  if (typeof value === "number") return { intValue: BigInt(value) };
+  if (typeof value === "string") return { stringValue: value };
+  return { arrayValue: { values: value.map((stringValue) => ({ stringValue })) } };
 }

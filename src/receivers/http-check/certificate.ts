@@ -1,0 +1,46 @@
+import type { X509Certificate } from "node:crypto";
+
+/** Go's order of the parts of a name. */
+const NAME_PARTS = ["SERIALNUMBER", "CN", "POSTALCODE", "STREET", "ST", "L", "OU", "O", "C"];
+/** The Collector's order of alternative names. */
+const ALTERNATIVES = ["IP Address", "URI", "DNS", "email"];
+
+/** What metrics say of a server's certificate. */
+export function certificateAttributes({ issuer, subject, subjectAltName }: X509Certificate) {
+  return {
+    "http.tls.issuer": distinguishedName(issuer),
+    "http.tls.cn":
+      linesOf(subject)
+        .find((line) => line.startsWith("CN="))
+        ?.slice(3) ?? "",
+    "http.tls.san": alternativeNames(subjectAltName ?? ""),
+  };
+}
+
+export function secondsLeft({ validTo }: X509Certificate, nowMs: number): number {
+  return Math.trunc((Date.parse(validTo) - nowMs) / 1000);
+}
+
+/** Node.js writes a part a line, the Collector all in one: CN=shop,O=Shop,C=DE. */
+function distinguishedName(lines: string): string {
+  const parts = new Map<string, string[]>();
+  for (const line of linesOf(lines)) {
+    const type = line.slice(0, line.indexOf("="));
+    parts.set(type, [...(parts.get(type) ?? []), line]);
+  }
+  const rank = (type: string) => (NAME_PARTS.includes(type) ? NAME_PARTS.indexOf(type) : NAME_PARTS.length);
+  const sorted = [...parts].sort(([one], [other]) => rank(one) - rank(other));
+  return sorted.map(([, same]) => same.join("+")).join(",");
+}
+
+/** `DNS:a, IP Address:127.0.0.1`; a name with a comma in it is a JSON text. */
+function alternativeNames(written: string): string[] {
+  const found = [...written.matchAll(/(IP Address|URI|DNS|email):("(?:\\.|[^"\\])*"|[^,]*)/g)];
+  const ranked = found.sort(([, one], [, other]) => ALTERNATIVES.indexOf(one!) - ALTERNATIVES.indexOf(other!));
+  return ranked.map(([, , name]) => (name!.startsWith('"') ? (JSON.parse(name!) as string) : name!));
+}
+
+/** An empty name has no lines. */
+function linesOf(text: string | undefined): string[] {
+  return (text ?? "").split("\n").filter((line) => line !== "");
+}

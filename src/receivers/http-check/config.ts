@@ -1,0 +1,70 @@
+import { z } from "zod";
+import { duration, ignored, section } from "../../plugin.js";
+import { httpClientKeys, httpUrl, metricKeys, scrapingKeys } from "../../runtime/kit.js";
+import { HTTP_CHECK_METRICS } from "./metrics.js";
+import { validationSchema } from "./validations.js";
+
+const ONE_EACH = "each check has a connection of its own, so that all of the way is checked";
+
+/** The text is kept as it was written: metrics have it. */
+const url = () =>
+  z
+    .string()
+    .superRefine((text, context) => {
+      const message = httpUrl().safeParse(text).error?.issues[0]?.message;
+      if (message !== undefined) context.addIssue({ code: "custom", message });
+    })
+    .meta({ format: "url" });
+
+const targetSchema = section(
+  z.strictObject({
+    ...httpClientKeys(),
+    endpoint: z
+      .preprocess((text) => (text === "" ? undefined : text), url().optional())
+      .meta({ description: "The URL to check." }),
+    endpoints: z
+      .array(url())
+      .nullish()
+      .transform((urls) => urls ?? [])
+      .meta({ description: "URLs to check in the same way." }),
+    method: z
+      .string()
+      .regex(/^[A-Za-z-]*$/, "expected a method such as GET")
+      .transform((method) => method.toUpperCase() || "GET")
+      .refine((method) => method !== "CONNECT", "CONNECT is for proxies; expected a method such as GET")
+      .default("GET")
+      .meta({ description: "The method of the request." }),
+    body: z.string().default("").meta({ description: "The body of the request." }),
+    auto_content_type: z.boolean().default(false).meta({
+      description: "Whether a body gets a Content-Type by what it looks like: JSON, a form or text.",
+    }),
+    timeout: duration().default(30_000).meta({ description: "How long a check may take; 0 means 30 s." }),
+    validations: z
+      .array(validationSchema)
+      .nullish()
+      .transform((rules) => rules ?? [])
+      .meta({ description: "What the body of the answer must be like." }),
+    compression: ignored("bodies of checks are sent as they are"),
+    compression_params: ignored("bodies of checks are sent as they are"),
+    max_conns_per_host: ignored(ONE_EACH),
+    max_idle_conns: ignored(ONE_EACH),
+    max_idle_conns_per_host: ignored(ONE_EACH),
+    idle_conn_timeout: ignored(ONE_EACH),
+    disable_keep_alives: ignored(ONE_EACH),
+  }),
+).superRefine(({ endpoint, endpoints }, context) => {
+  if (endpoint === undefined && endpoints.length === 0)
+    context.addIssue({ code: "custom", path: ["endpoint"], message: "expected a URL here, or some in endpoints" });
+});
+
+export const httpCheckSchema = z.strictObject({
+  targets: z.array(targetSchema).min(1, "expected at least one target").meta({ description: "What is checked." }),
+  ...scrapingKeys(60_000),
+  timeout: duration().default(0).meta({
+    description: "How long a collection may take; a check that is not done by then has failed. 0 means no limit.",
+  }),
+  ...metricKeys(HTTP_CHECK_METRICS),
+});
+
+export type HttpCheckConfig = z.infer<typeof httpCheckSchema>;
+export type CheckTargetConfig = HttpCheckConfig["targets"][number];

@@ -1,0 +1,219 @@
+import type { X509Certificate } from "node:crypto";
+import type { ClientRequest, IncomingMessage } from "node:http";
+import type { Socket } from "node:net";
+import type { TLSSocket } from "node:tls";
+import { isRefusal, Refusal } from "../../plugin.js";
+import {
+  type AuthHeaders,
+  addressOfUrl,
+  type ClientAuthenticator,
+  openRequest,
+  proxyFromEnvironment,
+  proxyOfUrl,
+  sendAuthorized,
+  type TlsClientOptions,
+} from "../../runtime/kit.js";
+
+/** What one endpoint is asked. */
+export interface CheckSettings {
+  readonly url: URL;
+  readonly method: string;
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly tls: TlsClientOptions;
+  /** Undefined means the one of the environment, if there is one. */
+  readonly proxyUrl: URL | undefined;
+  readonly authenticator: ClientAuthenticator | undefined;
+  /** Milliseconds, of a clock that only goes on. */
+  readonly monotonic: () => number;
+}
+
+/** How long the steps of the last request took, in milliseconds; 0 for what there was not. */
+export interface CheckPhases {
+  lookup: number;
+  connection: number;
+  handshake: number;
+  request: number;
+  response: number;
+}
+
+/** An answer. */
+export interface CheckAnswer {
+  readonly status: number;
+  /** The server's, where there was TLS. */
+  readonly certificate: X509Certificate | undefined;
+  readonly size: number;
+  /** Only where it was asked for. */
+  readonly body: Buffer;
+  /** Why the body was not read to its end; undefined when it was. */
+  readonly bodyError: Error | undefined;
+}
+
+const NO_BODY = { size: 0, body: Buffer.alloc(0), bodyError: undefined };
+const MAX_REDIRECTS = 10;
+/** Of a longer body nobody needs the rest: the server answers. One that is kept takes memory. */
+const MAX_BODY_BYTES = 16 * 1024 * 1024;
+const MAX_KEPT_BODY_BYTES = 4 * 1024 * 1024;
+const REDIRECTS = [301, 302, 303, 307, 308];
+/** These ask for the same again at another place; the others for a GET there. */
+const SAME_METHOD_REDIRECTS = [307, 308];
+
+/** Asks one endpoint, each time on a new connection. */
+export class HttpCheckClient {
+  private readonly settings: CheckSettings;
+
+  constructor(settings: CheckSettings) {
+    this.settings = settings;
+  }
+
+  /** Rejects when no head of an answer comes. `phases` is written to on the way, so that it is known of failures too. */
+  async check(phases: CheckPhases, keepsBody: boolean, abort: AbortSignal): Promise<CheckAnswer> {
+    const { authenticator, method, headers, body } = this.settings;
+    if (authenticator === undefined) return this.follow({}, phases, keepsBody, abort);
+    const url = withoutCredentials(this.settings.url);
+    const request = { method, url, headers, body: Buffer.from(body) };
+    let answer: CheckAnswer | undefined;
+    const send = async (more: AuthHeaders) => {
+      answer = await this.follow(more, phases, keepsBody, abort);
+      const { status } = answer;
+      // The authenticator is told so that it gets others, and if it has some, they are tried.
+      if (status === 401 || status === 403) throw new Refusal("permanent", "", { status: `HTTP ${status}` });
+      return answer;
+    };
+    try {
+      return await sendAuthorized(authenticator, request, url.origin, abort, send);
+    } catch (error) {
+      if (answer !== undefined && isRefusal(error) && error.status?.startsWith("HTTP")) return answer;
+      throw error;
+    }
+  }
+
+  private async follow(
+    more: AuthHeaders,
+    phases: CheckPhases,
+    keepsBody: boolean,
+    abort: AbortSignal,
+  ): Promise<CheckAnswer> {
+    const { url, headers, monotonic } = this.settings;
+    let { method, body } = this.settings;
+    let to = url;
+    for (let redirects = 0; ; redirects++) {
+      // Credentials are for the host that they were written for, and not to be read on the way if they were not before.
+      const isTrusted = to.host === url.host && (to.protocol === "https:" || url.protocol === "http:");
+      const sent = isTrusted ? merged(headers, more) : onlyContentType(headers);
+      const response = await this.ask(to, method, sent, body, phases, abort);
+      const { location } = response.headers;
+      const status = response.statusCode!;
+      if (location === undefined || !REDIRECTS.includes(status)) {
+        const certificate = (response.socket as Partial<TLSSocket>).getPeerX509Certificate?.();
+        const began = monotonic();
+        const read = status === 101 ? NO_BODY : await readBody(response, keepsBody);
+        phases.response = monotonic() - began;
+        return { status, certificate, ...read };
+      }
+      response.destroy();
+      if (redirects === MAX_REDIRECTS) throw new Error(`there were more than ${MAX_REDIRECTS} redirects`);
+      to = redirected(location, to);
+      if (!SAME_METHOD_REDIRECTS.includes(status)) {
+        method = method === "HEAD" ? "HEAD" : "GET";
+        body = "";
+      }
+    }
+  }
+
+  private ask(
+    url: URL,
+    method: string,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    phases: CheckPhases,
+    signal: AbortSignal,
+  ): Promise<IncomingMessage> {
+    const { tls, proxyUrl, monotonic } = this.settings;
+    const { isSecure, host, port } = addressOfUrl(url);
+    const proxy = proxyUrl === undefined ? proxyFromEnvironment(isSecure, host, port) : proxyOfUrl(proxyUrl);
+    // A configured length could only contradict the body.
+    const length = body === "" ? {} : { "content-length": String(Buffer.byteLength(body)) };
+    const all = { "user-agent": "sluice", ...headers, ...length };
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted();
+      const request = openRequest({ url, method, headers: all, tls, proxy, signal });
+      measure(request, phases, monotonic);
+      request.on("error", reject);
+      request.once("response", resolve);
+      request.once("upgrade", (response, socket) => {
+        socket.destroy();
+        resolve(response);
+      });
+      request.end(body);
+    });
+  }
+}
+
+/** The user and the password of a URL, as a header. */
+export function urlCredentials({ username, password }: URL): Readonly<Record<string, string>> {
+  if (username === "" && password === "") return {};
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` };
+}
+
+function measure(request: ClientRequest, phases: CheckPhases, monotonic: () => number): void {
+  Object.assign(phases, { lookup: 0, connection: 0, handshake: 0, request: 0, response: 0 });
+  let before = monotonic();
+  const lap = (phase: keyof CheckPhases) => () => {
+    const now = monotonic();
+    phases[phase] = now - before;
+    before = now;
+  };
+  request.once("socket", (socket: Socket) => {
+    socket.once("lookup", lap("lookup"));
+    socket.once("connect", lap("connection"));
+    socket.once("secureConnect", lap("handshake"));
+  });
+  request.once("finish", lap("request"));
+}
+
+async function readBody(
+  response: IncomingMessage,
+  keeps: boolean,
+): Promise<Omit<CheckAnswer, "status" | "certificate">> {
+  const max = keeps ? MAX_KEPT_BODY_BYTES : MAX_BODY_BYTES;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let bodyError: Error | undefined;
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      size += chunk.length;
+      if (size > max) throw new Error(`it is longer than ${max} bytes`);
+      if (keeps) chunks.push(chunk);
+    }
+  } catch (error) {
+    bodyError = error as Error;
+  }
+  return { size, body: Buffer.concat(chunks), bodyError };
+}
+
+/** What the server wrote is not repeated: the error is an attribute of a metric. */
+function redirected(location: string, from: URL): URL {
+  const to = URL.canParse(location, from.href) ? new URL(location, from) : undefined;
+  if (to?.protocol === "http:" || to?.protocol === "https:") return to;
+  throw new Error("it was redirected to what is no http URL");
+}
+
+function onlyContentType({ "content-type": type }: Readonly<Record<string, string>>): Record<string, string> {
+  return type === undefined ? {} : { "content-type": type };
+}
+
+/** Names in lower case; what is undefined is taken away. */
+function merged(headers: Readonly<Record<string, string>>, more: AuthHeaders): Record<string, string> {
+  const all = Object.entries({ ...headers, ...more });
+  return Object.fromEntries(all.filter((header): header is [string, string] => header[1] !== undefined));
+}
+
+function withoutCredentials(url: URL): URL {
+  const bare = new URL(url);
+  bare.username = "";
+  bare.password = "";
+  return bare;
+}

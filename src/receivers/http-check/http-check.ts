@@ -1,0 +1,210 @@
+import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
+import {
+  clientAuthenticator,
+  connectionErrorMessage,
+  isNearby,
+  loadClientTls,
+  MetricOutput,
+  PointCollector,
+  type ScrapeFunction,
+  ScrapingReceiver,
+} from "../../runtime/kit.js";
+import { certificateAttributes, secondsLeft } from "./certificate.js";
+import { type CheckTargetConfig, type HttpCheckConfig, httpCheckSchema } from "./config.js";
+import { type CheckAnswer, type CheckPhases, HttpCheckClient, urlCredentials } from "./http-check-client.js";
+import { HTTP_CHECK_METRICS } from "./metrics.js";
+import { AnswerBody, compileValidations, type Validation } from "./validations.js";
+
+/** Whether HTTP servers answer, and how. */
+export const httpCheckReceiver = defineReceiver<HttpCheckConfig>({
+  type: "http_check",
+  aliases: ["httpcheck"],
+  summary: "Asks HTTP servers at intervals, and measures whether they answer, with what, and how fast.",
+  signals: ["metrics"],
+  schema: httpCheckSchema,
+  create: (config, context) => new HttpCheckReceiver(config, context),
+});
+
+type Moment = Parameters<ScrapeFunction>[0];
+
+/** One endpoint of a target. */
+interface CheckedEndpoint {
+  /** As metrics have it: as it was written, without credentials. */
+  readonly url: string;
+  readonly method: string;
+  readonly timeoutMs: number;
+  readonly validations: readonly Validation[];
+  readonly client: HttpCheckClient;
+}
+
+/** Each check that waits for its server has a connection open. */
+const MAX_CHECKS = 128;
+const DEFAULT_TIMEOUT_MS = 30_000;
+const STATUS_CLASSES = [1, 2, 3, 4, 5];
+const NS_PER_MS = 1_000_000;
+/** What a server says of itself may be in a reason, and reasons are attributes. */
+const MAX_REASON_LENGTH = 300;
+
+class HttpCheckReceiver implements Receiver {
+  private readonly config: HttpCheckConfig;
+  private readonly context: ReceiverContext;
+  private readonly output: MetricOutput<typeof HTTP_CHECK_METRICS>;
+  private readonly scraping: ScrapingReceiver;
+  private endpoints: readonly CheckedEndpoint[] = [];
+
+  constructor(config: HttpCheckConfig, context: ReceiverContext) {
+    this.config = config;
+    this.context = context;
+    this.output = new MetricOutput(HTTP_CHECK_METRICS, config.metrics);
+    this.scraping = new ScrapingReceiver({ ...config, transport: "http" }, context, (moment) => this.collect(moment));
+  }
+
+  async start(): Promise<void> {
+    const targets = this.config.targets.map((target, index) => this.endpointsOf(target, ["targets", String(index)]));
+    this.endpoints = (await Promise.all(targets)).flat();
+    await this.scraping.start();
+  }
+
+  stop(): Promise<void> {
+    return this.scraping.stop();
+  }
+
+  private async endpointsOf(target: CheckTargetConfig, path: readonly string[]): Promise<CheckedEndpoint[]> {
+    const { endpoint, endpoints, method, body, timeout, proxy_url: proxyUrl } = target;
+    const authenticator = clientAuthenticator(target.auth, this.context);
+    const tls = target.tls ? await loadClientTls(target.tls, [...path, "tls"]) : { rejectUnauthorized: true };
+    const validations = compileValidations(target.validations);
+    const written = new Set(endpoint === undefined ? endpoints : [...endpoints, endpoint]);
+    return [...written].map((text) => {
+      const url = new URL(text);
+      const shown = text.replace(/^([a-z]+:\/\/)[^/?#]*@/i, "$1");
+      const { clock, logger } = this.context;
+      if (authenticator?.isConfidential && url.protocol === "http:" && !isNearby(url.hostname))
+        logger.warn({ url: shown }, "credentials are sent without TLS: whoever is on the way can read them");
+      const headers = { ...urlCredentials(url), ...headersOf(target) };
+      const monotonic = () => clock.monotonic();
+      const client = new HttpCheckClient({ url, method, headers, body, tls, proxyUrl, authenticator, monotonic });
+      return { url: shown, method, timeoutMs: timeout || DEFAULT_TIMEOUT_MS, validations, client };
+    });
+  }
+
+  private async collect(moment: Moment): Promise<PointCollector[]> {
+    const { timeout } = this.config;
+    const late = new AbortController();
+    const cancel = timeout === 0 ? () => {} : this.context.clock.after(timeout, () => late.abort());
+    const points = new PointCollector(moment.now);
+    const waiting = this.endpoints.values();
+    const work = async () => {
+      for (const endpoint of waiting)
+        await this.check(endpoint, points, moment, late.signal).catch((error: unknown) =>
+          moment.failed(endpoint.url, error),
+        );
+    };
+    await Promise.all(Array.from({ length: Math.min(MAX_CHECKS, this.endpoints.length) }, work));
+    cancel();
+    return [points];
+  }
+
+  /** A check that the end of the agent interrupts says nothing of the server, and is not counted. */
+  private async check(
+    endpoint: CheckedEndpoint,
+    points: PointCollector,
+    moment: Moment,
+    late: AbortSignal,
+  ): Promise<void> {
+    const { clock } = this.context;
+    const { url, timeoutMs, client, validations } = endpoint;
+    const own = new AbortController();
+    const cancel = clock.after(timeoutMs, () => own.abort());
+    const phases: CheckPhases = { lookup: 0, connection: 0, handshake: 0, request: 0, response: 0 };
+    const began = clock.monotonic();
+    const signal = AbortSignal.any([moment.abort, late, own.signal]);
+    let answer: CheckAnswer | undefined;
+    let reason = "";
+    try {
+      answer = await client.check(phases, validations.length > 0, signal);
+    } catch (error) {
+      reason = connectionErrorMessage(error);
+    } finally {
+      cancel();
+    }
+    if (moment.abort.aborted) return;
+    if (late.aborted) reason = `no answer within the ${this.config.timeout} ms of a collection`;
+    else if (own.signal.aborted) reason = `no answer within ${timeoutMs} ms`;
+    this.add(points, url, "httpcheck.duration", Math.trunc(clock.monotonic() - began));
+    this.addPhases(points, url, phases);
+    this.addStatus(points, endpoint, answer?.status ?? 0);
+    if (answer === undefined)
+      this.add(points, url, "httpcheck.error", 1, { "error.message": reason.slice(0, MAX_REASON_LENGTH) });
+    else {
+      this.addAnswer(points, endpoint, answer);
+      if (answer.bodyError !== undefined) moment.failed(url, new Error(`body: ${reason || answer.bodyError.message}`));
+    }
+  }
+
+  private addStatus(points: PointCollector, { url, method }: CheckedEndpoint, status: number): void {
+    for (const each of STATUS_CLASSES) {
+      const isOf = Math.trunc(status / 100) === each;
+      this.add(points, url, "httpcheck.status", isOf ? 1 : 0, {
+        ...(isOf && { "http.status_code": status }),
+        "http.method": method,
+        "http.status_class": `${each}xx`,
+      });
+    }
+  }
+
+  private addPhases(points: PointCollector, url: string, phases: CheckPhases): void {
+    const ns = (ms: number) => Math.round(ms * NS_PER_MS);
+    this.add(points, url, "httpcheck.dns.lookup.duration", ns(phases.lookup));
+    this.add(points, url, "httpcheck.client.connection.duration", ns(phases.connection), {
+      "network.transport": "tcp",
+    });
+    this.add(points, url, "httpcheck.tls.handshake.duration", ns(phases.handshake));
+    this.add(points, url, "httpcheck.client.request.duration", ns(phases.request));
+    this.add(points, url, "httpcheck.response.duration", ns(phases.response));
+  }
+
+  private addAnswer(points: PointCollector, { url, validations }: CheckedEndpoint, answer: CheckAnswer): void {
+    const { certificate, bodyError, size } = answer;
+    if (bodyError === undefined) this.add(points, url, "httpcheck.response.size", size);
+    if (certificate !== undefined && this.output.wants("httpcheck.tls.cert_remaining")) {
+      const left = secondsLeft(certificate, this.context.clock.now());
+      this.add(points, url, "httpcheck.tls.cert_remaining", left, certificateAttributes(certificate));
+    }
+    const body = new AnswerBody(answer.body);
+    const counts = { passed: new Map<string, number>(), failed: new Map<string, number>() };
+    for (const { type, passes } of validations) {
+      // Nobody can tell of a body that is not all there.
+      const count = counts[bodyError === undefined && passes(body) ? "passed" : "failed"];
+      count.set(type, (count.get(type) ?? 0) + 1);
+    }
+    for (const outcome of ["passed", "failed"] as const)
+      for (const [type, count] of counts[outcome])
+        this.add(points, url, `httpcheck.validation.${outcome}`, count, { "validation.type": type });
+  }
+
+  private add(
+    points: PointCollector,
+    url: string,
+    name: keyof typeof HTTP_CHECK_METRICS,
+    value: number,
+    attributes: Parameters<PointCollector["add"]>[3] = {},
+  ): void {
+    this.output.add(points, name, value, { "http.url": url, ...attributes });
+  }
+}
+
+/** What the client itself says about a body. */
+const FRAMING = new Set(["content-length", "transfer-encoding"]);
+
+/** By lower-case name. */
+function headersOf({ headers, body, auto_content_type: isAutomatic }: CheckTargetConfig): Record<string, string> {
+  const lowerCase = Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value] as const);
+  const written = Object.fromEntries(lowerCase.filter(([name]) => !FRAMING.has(name)));
+  return isAutomatic && body !== "" ? { "content-type": contentTypeOfText(body), ...written } : written;
+}
+
+function contentTypeOfText(body: string): string {
+  if (/^\s*[[{]/.test(body)) return "application/json";
+  return body.includes("=") ? "application/x-www-form-urlencoded" : "text/plain";
+}

@@ -1,0 +1,72 @@
+import { type Agent, type ClientRequest, type RequestOptions, request as requestHttp } from "node:http";
+import { request as requestHttps, type Agent as SecureAgent } from "node:https";
+import { isIP } from "node:net";
+import type { Duplex } from "node:stream";
+import { connect as connectTls } from "node:tls";
+import type { HttpProxy } from "./proxy/proxy.js";
+import { Tunnel } from "./proxy/tunnel.js";
+import type { TlsClientOptions } from "./tls-load.js";
+
+/** A request whose answer is a stream, of which the caller decides how much there may be. */
+export interface StreamedRequest {
+  readonly method?: string;
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly tls: TlsClientOptions;
+  readonly proxy: HttpProxy | undefined;
+  /** Ends the request, and the answer while it is read. */
+  readonly signal: AbortSignal;
+  /** Who keep connections; without them each request has one of its own. */
+  readonly agents?: { readonly plain: Agent; readonly secure: SecureAgent };
+}
+
+type OnConnection = (error: Error | null, socket?: Duplex) => void;
+
+/** Opens a request, through the proxy if there is one. The caller listens to it, and ends it. */
+export function openRequest(request: StreamedRequest): ClientRequest {
+  const { method = "GET", url, headers, tls, proxy, signal, agents } = request;
+  const { isSecure, host, port } = addressOfUrl(url);
+  const path = `${url.pathname}${url.search}`;
+  const options = { method, host, port, path, headers: { Host: url.host, ...headers }, signal };
+  if (proxy === undefined) {
+    return isSecure
+      ? requestHttps({ ...options, ...tls, agent: agents?.secure ?? false })
+      : requestHttp({ ...options, agent: agents?.plain ?? false });
+  }
+  if (!isSecure && !proxy.isSecure) {
+    // A proxy that hands plain requests on is told the whole URL.
+    const credentials = proxy.authorization && { "Proxy-Authorization": proxy.authorization };
+    const whole = { path: `http://${url.host}${path}`, headers: { ...options.headers, ...credentials } };
+    return requestHttp({ ...options, ...whole, host: proxy.host, port: proxy.port, agent: agents?.plain ?? false });
+  }
+  // Node.js asks for a connection only where there is no agent, not even the one that `agent: false` makes.
+  const createConnection = (_: unknown, created: OnConnection) =>
+    openTunnel(proxy, host, port, isSecure ? tls : undefined, created);
+  return requestHttp({ ...options, createConnection } as RequestOptions);
+}
+
+/** Where a URL leads; an IPv6 address without brackets. */
+export function addressOfUrl(url: URL): { readonly isSecure: boolean; readonly host: string; readonly port: number } {
+  const isSecure = url.protocol === "https:";
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  return { isSecure, host, port: Number(url.port || (isSecure ? 443 : 80)) };
+}
+
+/** Nothing is written through TLS before the certificate has been checked. */
+function openTunnel(
+  proxy: HttpProxy,
+  host: string,
+  port: number,
+  tls: TlsClientOptions | undefined,
+  created: OnConnection,
+): void {
+  const tunnel = new Tunnel(proxy, host, port);
+  if (tls === undefined) return created(null, tunnel);
+  const servername = tls.servername ?? (isIP(host) ? "" : host);
+  const socket = connectTls({ host, ...tls, servername, socket: tunnel });
+  tunnel.on("error", (error) => socket.destroy(error));
+  socket.on("close", () => tunnel.destroy());
+  socket.once("secureConnect", () => created(null, socket));
+  // A tunnel that breaks may tell of it twice.
+  socket.on("error", (error) => created(error));
+}
