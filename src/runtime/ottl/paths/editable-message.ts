@@ -124,16 +124,21 @@ export class EditableMessage {
 
   /** Puts these among the attributes, as `editMap` would with all of them. */
   mergeAttributes(map: OttlMap, isWanted: (isThere: boolean) => boolean): void {
+    const all = map.size > FEW ? this.attributes() : undefined;
+    const has = (key: string, encoded: Uint8Array) =>
+      all === undefined ? this.hasAttribute(key, encoded) : all.has(key);
+    const get = (key: string, encoded: Uint8Array) =>
+      all === undefined ? this.attribute(key, encoded) : (all.get(key) ?? null);
     for (const [key, value] of map) {
       if (isSurelyStorable(value)) continue;
       const encoded = encodedKey(key);
-      if (isWanted(this.hasAttribute(key, encoded))) checkStorable(value, this.attribute(key, encoded));
+      if (isWanted(has(key, encoded))) checkStorable(value, get(key, encoded));
     }
     for (const [key, value] of map) {
       const encoded = encodedKey(key);
-      const isThere = this.hasAttribute(key, encoded);
+      const isThere = has(key, encoded);
       if (!isWanted(isThere)) continue;
-      if (!isThere || !sameValue(this.attribute(key, encoded), value)) this.edit().change(key, encoded, value);
+      if (!isThere || !sameValue(get(key, encoded), value)) this.edit().change(key, encoded, value);
     }
   }
 
@@ -152,10 +157,17 @@ export class EditableMessage {
     }
   }
 
-  /** Replaces the attributes that are texts; of those that have not changed only such in which the pattern may match. */
+  /**
+   * Replaces the attributes that are texts; of those that have not changed only such in which the pattern may match. Of
+   * several with one key the first counts, and none stays behind it in which there is something to replace: that may be
+   * what is to be hidden.
+   */
   replaceTexts(pattern: Pattern, replace: (text: string) => string): void {
     const { bytes, end, attributesTag, edits } = this;
     const changed: (KnownKey & { readonly text: string })[] = [];
+    const behind: KnownKey[] = [];
+    let firsts: Map<string, number> | undefined;
+    let looks = 0;
     for (let i = 0; edits !== undefined && i < edits.count; i++) {
       const value = edits.valueAt(i);
       if (typeof value !== "string") continue;
@@ -170,15 +182,39 @@ export class EditableMessage {
       const text = value === undefined ? undefined : replace(value);
       if (text !== undefined && text !== value) {
         checkSize(text, value);
-        const { key, encoded } = knownKey(bytes, keyAt(bytes, p, stop), keyEnd);
-        changed.push({ key, encoded, text });
+        const known = knownKey(bytes, keyAt(bytes, p, stop), keyEnd);
+        const { key, encoded } = known;
+        if (looks++ === FEW) firsts = this.firstOfEachKey();
+        const isFirst = firsts === undefined ? !this.isBehindAnother(p, encoded) : firsts.get(key) === p;
+        if (isFirst) changed.push({ key, encoded, text });
+        else behind.push(known);
       }
       p = nextAttribute(bytes, stop, end, attributesTag);
     }
     for (const { key, encoded, text } of changed) this.edit().change(key, encoded, text);
+    if (behind.length > 0) this.leaveOnlyFirst(behind);
   }
 
-  /** The text of the KeyValue in [start, end), if it counts, has not changed and the pattern may match in it. */
+  /** Where the first KeyValue of each key begins: for more looks than a few, of which each would pass over them all. */
+  private firstOfEachKey(): Map<string, number> {
+    const { bytes, end, attributesTag } = this;
+    const firsts = new Map<string, number>();
+    for (let p = nextAttribute(bytes, this.start, end, attributesTag); p >= 0; ) {
+      const stop = attributeEnd;
+      const { key } = knownKey(bytes, keyAt(bytes, p, stop), keyEnd);
+      if (!firsts.has(key)) firsts.set(key, p);
+      p = nextAttribute(bytes, stop, end, attributesTag);
+    }
+    return firsts;
+  }
+
+  /** What is written as a change is written once, in the place of all that have its key. */
+  private leaveOnlyFirst(keys: readonly KnownKey[]): void {
+    const all = this.attributes();
+    for (const { key, encoded } of keys) this.edit().change(key, encoded, all.get(key) ?? null);
+  }
+
+  /** The text of the KeyValue in [start, end), if it has not changed and the pattern may match in it. */
   private unchangedText(pattern: Pattern, start: number, end: number): string | undefined {
     const { bytes } = this;
     const valueAt = findField(bytes, start, end, VALUE_TAG);
@@ -188,9 +224,10 @@ export class EditableMessage {
     if (bytes[from] !== STRING_VALUE_TAG) return undefined;
     varint(bytes, from + 1);
     if (!pattern.mayMatch(bytes, after, from + size)) return undefined;
-    const { key, encoded } = knownKey(bytes, keyAt(bytes, start, end), keyEnd);
-    if (this.edits?.attribute(key) !== undefined) return undefined;
-    if (this.isBehindAnother(start, encoded)) return undefined;
+    if (this.edits !== undefined) {
+      const { key } = knownKey(bytes, keyAt(bytes, start, end), keyEnd);
+      if (this.edits.attribute(key) !== undefined) return undefined;
+    }
     const value = readOttlValue(bytes, from, from + size);
     return typeof value === "string" ? value : undefined;
   }
@@ -247,6 +284,8 @@ export class EditableMessage {
 }
 
 const EMPTY_BYTES = new Uint8Array(0);
+/** So many keys are looked for one by one; a record may have a hundred thousand. */
+const FEW = 64;
 
 function writeTextBody(writer: WireWriter, text: string): void {
   writer.byte(LOG_BODY_TAG);
