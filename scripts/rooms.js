@@ -244,6 +244,11 @@ export const ROOMS = [
     component: true,
   },
   { path: "src/receivers/postgresql/", purpose: "what a PostgreSQL knows of itself", component: true },
+  {
+    path: "src/receivers/kubelet-stats/",
+    purpose: "what nodes, pods, containers and volumes use, by a kubelet's API",
+    component: true,
+  },
   { path: "src/receivers/docker-stats/", purpose: "what containers use, by Docker's API", component: true },
   { path: "src/receivers/http-check/", purpose: "whether HTTP servers answer, and how", component: true },
   { path: "src/receivers/net-log/", purpose: "log records over TCP and UDP: lines, packets, syslog", component: true },

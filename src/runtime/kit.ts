@@ -154,7 +154,13 @@ export { proxyFromEnvironment, proxyOfUrl } from "./kit/net/proxy/proxy.js";
 export { isPublicHost, publicLookup } from "./kit/net/public-addresses.js";
 export { type SimpleHttpResponse, type SimpleHttpServer, startSimpleHttpServer } from "./kit/net/simple-http-server.js";
 export { tlsClient, tlsServer } from "./kit/net/tls-config.js";
-export { loadClientTls, loadServerTls, reloadServerTls, type TlsClientOptions } from "./kit/net/tls-load.js";
+export {
+  loadClientTls,
+  loadServerTls,
+  reloadServerTls,
+  renewClientTls,
+  type TlsClientOptions,
+} from "./kit/net/tls-load.js";
 export { answerReader } from "./kit/sending/answer-reader.js";
 export { clientSettings, HttpPoster, plainText, withHeaders } from "./kit/sending/http-poster.js";
 export {
@@ -176,7 +182,7 @@ export { type SmallAnswer, sendSmallRequest } from "./kit/sending/small-request.
 
 // Kubernetes: lists of its API that are kept up to date.
 
-export { KubernetesApi } from "./kit/kubernetes/api-client.js";
+export { KubernetesApi, SERVICE_ACCOUNT } from "./kit/kubernetes/api-client.js";
 export { digitsOf, fieldsOf, listOf, type ObjectFields, textOf, textsOf } from "./kit/kubernetes/read-object.js";
 export { type KubernetesObject, WatchedList } from "./kit/kubernetes/watched-list.js";
 

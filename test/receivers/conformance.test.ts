@@ -5,10 +5,12 @@ import type { ReceiverFactory } from "../../src/plugin.js";
 import { dockerStatsReceiver } from "../../src/receivers/docker-stats/docker-stats.js";
 import { hostMetricsReceiver } from "../../src/receivers/host-metrics/host-metrics.js";
 import { httpCheckReceiver } from "../../src/receivers/http-check/http-check.js";
+import { kubeletStatsReceiver } from "../../src/receivers/kubelet-stats/kubelet-stats.js";
 import { syslogReceiver, tcpLogReceiver, udpLogReceiver } from "../../src/receivers/net-log/net-log.js";
 import { receiverConformance } from "../../src/testing.js";
 import { CONDITION_LIMIT_MS as patienceMs } from "../support/limits.js";
 import { startDockerServer } from "./docker-stats/docker-server.js";
+import { SUMMARY, startKubelet } from "./kubelet-stats/kubelet-server.js";
 
 /** Receivers whose senders get no answer: they are started, given something all the time, and stopped. */
 
@@ -42,9 +44,11 @@ const fed = (send: (port: number) => void, config: (listen_address: string) => o
 };
 
 let docker = "";
+let kubelet = "";
 beforeEach(async () => {
   docker = (await startDockerServer([{ id: "a".repeat(64), image: "shop", stats: { pids_stats: { current: 3 } } }]))
     .endpoint;
+  kubelet = (await startKubelet({ "/stats/summary": SUMMARY })).endpoint;
 });
 const quick = { collection_interval: "5ms", initial_delay: 0 };
 
@@ -65,6 +69,7 @@ const RECEIVERS: readonly [ReceiverFactory, (port: number) => object][] = [
   ],
   // Nobody listens at the discard port: that is measured too.
   [httpCheckReceiver as ReceiverFactory, () => ({ targets: [{ endpoint: "http://127.0.0.1:9" }], ...quick })],
+  [kubeletStatsReceiver as ReceiverFactory, () => ({ endpoint: kubelet, auth_type: "none", ...quick })],
   [hostMetricsReceiver as ReceiverFactory, () => ({ scrapers: { load: {} }, ...quick })],
 ];
 

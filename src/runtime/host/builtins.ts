@@ -111,6 +111,11 @@ export const BUILTINS: readonly Builtin[] = [
     load: async () => (await import("../../receivers/docker-stats/docker-stats.js")).dockerStatsReceiver,
   },
   {
+    kind: "receiver",
+    types: ["kubelet_stats", "kubeletstats"],
+    load: async () => (await import("../../receivers/kubelet-stats/kubelet-stats.js")).kubeletStatsReceiver,
+  },
+  {
     kind: "processor",
     types: ["batch"],
     load: async () => (await import("../../processors/batch.js")).batch,

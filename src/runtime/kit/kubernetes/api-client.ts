@@ -3,12 +3,17 @@ import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { join } from "node:path";
 import { environmentVariable } from "../environment.js";
+import type { TlsClientOptions } from "../net/tls-load.js";
 
 /** What is written of the API server; what is not is that of the pod the agent runs in. */
 export interface KubernetesApiSettings {
   readonly apiServer?: string | undefined;
   readonly tokenFile?: string | undefined;
   readonly caFile?: string | undefined;
+  /** How it is spoken to over https, beside the certificates of caFile. */
+  readonly tls?: Partial<TlsClientOptions> | undefined;
+  /** An answer may be so long at most. */
+  readonly maxAnswerBytes?: number;
   /** Makes requests in another way, with credentials of its own. */
   readonly request?: KubernetesRequest;
 }
@@ -19,7 +24,8 @@ type KubernetesRequest = (
   abort: AbortSignal,
 ) => Promise<IncomingMessage>;
 
-const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
+/** Where a pod finds the token of its account, and the certificates of its cluster. */
+export const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /** An answer of the API server that is no success, or no answer at all (status 0). */
 export class KubernetesApiError extends Error {
@@ -37,10 +43,14 @@ export class KubernetesApi {
   private readonly url: string | undefined;
   private readonly tokenFile: string | undefined;
   private readonly caFile: string | undefined;
+  private readonly tls: Partial<TlsClientOptions> | undefined;
+  private readonly maxAnswerBytes: number;
   private readonly request: KubernetesRequest | undefined;
 
-  constructor({ apiServer, tokenFile, caFile, request }: KubernetesApiSettings) {
+  constructor({ apiServer, tokenFile, caFile, request, tls, maxAnswerBytes = MAX_ANSWER }: KubernetesApiSettings) {
     this.request = request;
+    this.tls = tls;
+    this.maxAnswerBytes = maxAnswerBytes;
     const isInCluster = apiServer === undefined;
     this.url = apiServer?.replace(/\/$/, "") ?? inClusterUrl();
     this.tokenFile = tokenFile ?? (isInCluster ? join(SERVICE_ACCOUNT, "token") : undefined);
@@ -56,7 +66,7 @@ export class KubernetesApi {
   /** The JSON that a path is answered with. Rejects with a `KubernetesApiError`. */
   async get(path: string, abort: AbortSignal): Promise<unknown> {
     const response = await this.open(path, abort);
-    return JSON.parse(await textOf(response));
+    return JSON.parse(await textOf(response, this.maxAnswerBytes));
   }
 
   /** The lines of an answer that goes on, one after the other, each a JSON value; it ends when the server or `abort` ends it. */
@@ -80,10 +90,10 @@ export class KubernetesApi {
     const headers = { accept: "application/json", ...(token && { authorization: `Bearer ${token.trim()}` }) };
     const response = this.request
       ? await this.request(url, headers, abort)
-      : await send(url, { headers, signal: abort, ...(ca && { ca }) });
+      : await send(url, { headers, signal: abort, ...this.tls, ...(ca && { ca }) });
     const { statusCode: status = 0 } = response;
     if (status === 200) return response;
-    const said = messageOf(await textOf(response).catch(() => ""));
+    const said = messageOf(await textOf(response, MAX_MESSAGE).catch(() => ""));
     throw new KubernetesApiError(status, `${url.host}: HTTP ${status}${said && `: ${said}`}`);
   }
 }
@@ -91,6 +101,7 @@ export class KubernetesApi {
 /** An object of the API is at most 1.5 MiB in etcd. */
 const MAX_LINE = 8 * 1024 * 1024;
 const MAX_ANSWER = 256 * 1024 * 1024;
+const MAX_MESSAGE = 1024 * 1024;
 
 function inClusterUrl(): string | undefined {
   const host = environmentVariable("KUBERNETES_SERVICE_HOST");
@@ -117,22 +128,22 @@ function send(url: URL, options: object): Promise<IncomingMessage> {
   });
 }
 
-async function textOf(response: IncomingMessage): Promise<string> {
+async function textOf(response: IncomingMessage, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of response) {
     chunks.push(chunk as Buffer);
     size += (chunk as Buffer).length;
-    if (size > MAX_ANSWER) throw new KubernetesApiError(0, "an answer is too long");
+    if (size > maxBytes) throw new KubernetesApiError(0, "an answer is too long");
   }
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** What a Status object says. */
+/** What a Status object says, or the one line that kubelets and proxies answer with. */
 function messageOf(text: string): string {
   try {
     return String((JSON.parse(text) as { message?: unknown }).message ?? "").slice(0, 300);
   } catch {
-    return "";
+    return /^[^<\n]{1,300}\n?$/.test(text) ? text.trim() : "";
   }
 }

@@ -1,0 +1,50 @@
+import { fieldsOf, KubernetesApi, type ObjectFields, textOf } from "../../runtime/kit.js";
+import type { KubeletStatsConfig } from "./config.js";
+import { quantityOf } from "./quantity.js";
+
+/** CPUs and bytes of memory of a node; 0 where they are not known. */
+export interface NodeCapacity {
+  readonly cpu: number;
+  readonly memory: number;
+}
+
+/** What only the API server of the cluster knows. */
+export class Cluster {
+  private readonly api: KubernetesApi;
+  /** Where the volumes behind claims are, by claim: a claim that is bound stays with its volume. */
+  private sources = new Map<string, ObjectFields>();
+  private used = new Map<string, ObjectFields>();
+
+  constructor(config: NonNullable<KubeletStatsConfig["k8s_api_config"]>) {
+    const { api_server: apiServer, token_file: tokenFile, ca_file: caFile } = config;
+    this.api = new KubernetesApi({ apiServer: apiServer && String(apiServer), tokenFile, caFile });
+  }
+
+  async capacity(node: string, abort: AbortSignal): Promise<NodeCapacity> {
+    const found = await this.api.get(`/api/v1/nodes/${encodeURIComponent(node)}`, abort);
+    const capacity = fieldsOf(found, "status", "capacity");
+    return { cpu: quantityOf(capacity["cpu"]), memory: quantityOf(capacity["memory"]) };
+  }
+
+  /** What the volume behind a claim is. */
+  async volumeOf(namespace: string, claim: string, abort: AbortSignal): Promise<ObjectFields> {
+    const key = `${namespace}/${claim}`;
+    const source = this.sources.get(key) ?? (await this.ask(namespace, claim, abort));
+    this.sources.set(key, source);
+    this.used.set(key, source);
+    return source;
+  }
+
+  /** Forgets the claims that have not been asked for since the last time. */
+  forgetUnused(): void {
+    this.sources = this.used;
+    this.used = new Map();
+  }
+
+  private async ask(namespace: string, claim: string, abort: AbortSignal): Promise<ObjectFields> {
+    const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/persistentvolumeclaims/${encodeURIComponent(claim)}`;
+    const name = textOf(await this.api.get(path, abort), "spec", "volumeName");
+    if (name === "") throw new Error(`the claim ${claim} has no volume yet`);
+    return fieldsOf(await this.api.get(`/api/v1/persistentvolumes/${encodeURIComponent(name)}`, abort), "spec");
+  }
+}

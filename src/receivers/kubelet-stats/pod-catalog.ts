@@ -1,0 +1,57 @@
+import { fieldsOf, listOf, type ObjectFields, textOf } from "../../runtime/kit.js";
+import { AMOUNTS } from "./metrics.js";
+import { quantityOf } from "./quantity.js";
+
+/** What a spec allows and asks for: CPUs and bytes, 0 where it says nothing. */
+export type Amounts = Readonly<Record<(typeof AMOUNTS)[number], number>>;
+
+/** What is known of a pod by its spec and status. */
+export interface CatalogedPod {
+  /** Ids of containers by their names, without the name of the runtime. */
+  readonly containerIds: ReadonlyMap<string, string>;
+  readonly containerAmounts: ReadonlyMap<string, Amounts>;
+  /** The sums of its containers; 0 where one of them has none. */
+  readonly amounts: Amounts;
+  readonly volumes: ReadonlyMap<string, ObjectFields>;
+}
+
+/** Pods by their uids, of the list that a kubelet answers /pods with. */
+export function catalogOf(pods: unknown): ReadonlyMap<string, CatalogedPod> {
+  return new Map(listOf(pods, "items").map((pod) => [textOf(pod, "metadata", "uid"), catalogedPod(pod)]));
+}
+
+function catalogedPod(pod: unknown): CatalogedPod {
+  const statuses = [...listOf(pod, "status", "initContainerStatuses"), ...listOf(pod, "status", "containerStatuses")];
+  const containers = listOf(pod, "spec", "containers");
+  const containerAmounts = new Map(containers.map((each) => [textOf(each, "name"), amountsOf(each)]));
+  return {
+    containerIds: new Map(statuses.map((status) => [textOf(status, "name"), containerId(status)])),
+    containerAmounts,
+    amounts: sumOf([...containerAmounts.values()]),
+    volumes: new Map(listOf(pod, "spec", "volumes").map((volume) => [textOf(volume, "name"), fieldsOf(volume)])),
+  };
+}
+
+/** `containerd://abc` is abc. */
+function containerId(status: unknown): string {
+  return textOf(status, "containerID")
+    .trim()
+    .replace(/^[\w-]+:\/\//, "");
+}
+
+function amountsOf(container: unknown): Amounts {
+  const limits = fieldsOf(container, "resources", "limits");
+  const requests = fieldsOf(container, "resources", "requests");
+  return {
+    cpu_limit: quantityOf(limits["cpu"]),
+    cpu_request: quantityOf(requests["cpu"]),
+    memory_limit: quantityOf(limits["memory"]),
+    memory_request: quantityOf(requests["memory"]),
+  };
+}
+
+function sumOf(all: readonly Amounts[]): Amounts {
+  const sum = (name: keyof Amounts) =>
+    all.every((each) => each[name] > 0) ? all.reduce((total, each) => total + each[name], 0) : 0;
+  return Object.fromEntries(AMOUNTS.map((name) => [name, sum(name)])) as Amounts;
+}
