@@ -26,6 +26,7 @@ interface SuperviseOptions {
 
 /** Beyond the drain's own limit: components get a moment to close. After that something hangs. */
 const STOP_GRACE_MS = 10_000;
+const STAY_INTERVAL_MS = 24 * 60 * 60 * 1000;
 
 /**
  * Runs until told to stop, and gives the exit code. The first SIGTERM or SIGINT drains (0); a second one aborts (1).
@@ -81,6 +82,8 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
     ["unhandledRejection", onRejection],
   ] as const;
   for (const [event, listener] of listeners) signals.on(event, listener);
+  // An agent that only measures at intervals has nothing else that keeps the process alive between two of them.
+  const staying = setInterval(() => {}, STAY_INTERVAL_MS);
 
   const runUntilStopped = async () => {
     await agent.start();
@@ -98,6 +101,7 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
   try {
     return await Promise.race([runUntilStopped(), aborted.promise, stopTimedOut]);
   } finally {
+    clearInterval(staying);
     for (const [event, listener] of listeners) signals.off(event, listener);
   }
 }

@@ -57,6 +57,19 @@ describe("supervise", () => {
     expect(await code).toBe(0);
   });
 
+  it("keeps the process alive while it runs, also when nothing of the agent does", async () => {
+    const { signals, start, drained } = scene();
+    const living = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length;
+    const before = living();
+    const code = start();
+    expect(living()).toBe(before + 1);
+    await settled();
+    signals.emit("SIGTERM", "SIGTERM");
+    await settled();
+    drained();
+    expect(await code).toBe(0);
+  });
+
   it("goes on after what a plugin threw where nobody catches it, and names it", async () => {
     const { calls, logged, signals, start, drained } = scene();
     const code = start();
