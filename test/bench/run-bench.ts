@@ -26,5 +26,6 @@ export async function runBench(...args: string[]): Promise<{ code: number; stdou
 /** The same in its shortest form with `--json`, and the report read: what is looked at is the report, not its figures. */
 export async function quickReport(...args: string[]): Promise<{ code: number; report: Report; stderr: string }> {
   const { code, stdout, stderr } = await runBench(...SHORTEST, "--json", ...args);
+  if (stdout === "") throw new Error(`no report, but code ${code}: ${stderr}`);
   return { code, report: JSON.parse(stdout) as Report, stderr };
 }

@@ -37,8 +37,12 @@ const settings = () => ({ seed, ledger, sink, say: progress });
 describe("the oracle", () => {
   it("finds out an agent that acknowledges what it has only in memory", { timeout: 600_000 }, async () => {
     const victim = born(Victim.program(directory, [join(import.meta.dirname, "lossy.mjs"), String(sink.port)]));
-    const report = await runCampaign({ ...settings(), victim, kills: 5, patienceMs: 300 });
-    expect(report.missing, summary("an agent that lies", report)).toBeGreaterThan(0);
+    // On a busy machine all that it had may have left before it is killed, now and then.
+    for (let more = 0; ; more++) {
+      const report = await runCampaign({ ...settings(), seed: seed + more, victim, kills: 5, patienceMs: 300 });
+      if (report.missing > 0) break;
+      expect(more, summary("an agent that lies", report)).toBeLessThan(5);
+    }
   });
 });
 

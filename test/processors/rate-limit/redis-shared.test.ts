@@ -54,7 +54,9 @@ describe.skipIf(redisProgram === undefined)("a rate_limit that agents share thro
 
   it("admits no more than the limit in any second, among two agents", async () => {
     const id = `rate_limit/${names++}`;
-    const agents = [agent(id), agent(id)];
+    // A machine that stops for a moment is no server that is gone.
+    const patient = { redis: { endpoint: server.endpoint, timeout: "30s" } };
+    const agents = [agent(id, patient), agent(id, patient)];
     await until(() => expect(agents.every(({ isUp }) => isUp())).toBe(true));
     const begin = performance.now();
     for (let turn = 0; performance.now() - begin < 3000; turn++) {
