@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import type { Intake, ReceiverContext } from "../../plugin.js";
+import type { Batch, Intake, ReceiverContext } from "../../plugin.js";
 import {
   type BatchIntake,
   encodeAttributes,
@@ -23,11 +23,26 @@ const MAX_EVENT_BYTES = 32 * 1024 * 1024;
 const FIRST_BYTES = 64 * 1024;
 /** An event that has begun must be whole after so long: half ones hold room that others need. */
 const EVENT_LIMIT_MS = 60_000;
+/** So long a client may leave acknowledgements unread while it sends on. */
+const UNREAD_LIMIT_MS = 60_000;
+/** And so long when there is nothing more to come. */
+const LAST_LIMIT_MS = 2000;
+
+/** Events that have come together. */
+interface ReadEvents {
+  /** Undefined: they have no records. */
+  readonly batch: Batch | undefined;
+  readonly acknowledgements: readonly Buffer[];
+  /** Some of them want no acknowledgement. */
+  readonly isUnattended: boolean;
+  /** Why what follows them cannot be read. */
+  readonly problem: string | undefined;
+}
 
 /**
  * Events of one client. Those that have come together are handed in as one batch, and no more is read until every exporter
- * behind has it on disk; then the client gets its acknowledgements. A client whose event cannot be read, or taken, is hung up
- * on without one: it sends it again, as the protocol says.
+ * behind has it on disk; then the client gets its acknowledgements, and no more is read until it has taken them. A client whose
+ * event cannot be read, or taken, is hung up on without one: it sends it again, as the protocol says.
  */
 export class ForwardConnection {
   private readonly socket: Socket;
@@ -39,6 +54,7 @@ export class ForwardConnection {
   private working: Promise<void> | undefined;
   private isStopping = false;
   private cancelLimit: (() => void) | undefined;
+  private endWait: (() => void) | undefined;
 
   constructor(socket: Socket, settings: ConnectionSettings) {
     this.socket = socket;
@@ -60,40 +76,65 @@ export class ForwardConnection {
   async stopReading(): Promise<void> {
     this.isStopping = true;
     this.socket.pause();
+    this.endWait?.();
     await this.reading;
   }
 
-  /** What is under way is waited for, and what was written to the client is sent. */
+  /** What is under way is waited for, and what was written to the client is sent, unless it does not take it. */
   async finish(): Promise<void> {
     await this.working;
+    if (this.socket.closed) return;
+    this.socket.once(
+      "close",
+      this.settings.context.clock.after(LAST_LIMIT_MS, () => this.socket.destroy()),
+    );
     this.socket.destroySoon();
   }
 
   private async work(): Promise<void> {
     const reading = this.readEvents();
     this.reading = reading;
-    const { events, problem } = await reading;
-    // Those before one that cannot be read are as good as ever.
-    if (events.length > 0 && !(await this.handIn(events))) return;
-    if (problem !== undefined) this.hangUp(problem);
+    const { batch, acknowledgements, isUnattended, problem } = await reading;
+    this.reading = undefined; // which would hold the batch until the client sends again
+    if (batch !== undefined && !(await this.handIn(batch, isUnattended))) return;
+    for (const acknowledgement of acknowledgements) this.socket.write(acknowledgement);
+    if (problem !== undefined) return this.hangUp(problem);
+    await this.taken();
   }
 
-  private async readEvents(): Promise<{ readonly events: readonly ForwardEvent[]; readonly problem?: string }> {
-    const events: ForwardEvent[] = [];
+  /** Those before one that cannot be read are as good as ever. */
+  private async readEvents(): Promise<ReadEvents> {
+    const { room, context } = this.settings;
+    const writer = new LogBatchWriter(NOTHING, NOTHING, FIRST_BYTES);
+    writer.observedAt(context.clock.now());
+    const acknowledgements: Buffer[] = [];
+    let isUnattended = false;
+    let problem: string | undefined;
+    let reserved = 0;
+    const reserve = (bytes: number) => {
+      if (!room.reserve(bytes)) return false;
+      reserved += bytes;
+      return true;
+    };
     try {
-      for await (const event of this.wholeEvents()) events.push(event);
-      return { events };
+      for await (const { entries, acknowledgement } of this.wholeEvents(reserve)) {
+        for (const entry of entries) writer.add(400, (wire) => writeEntry(wire, entry));
+        if (acknowledgement === undefined) isUnattended = true;
+        else acknowledgements.push(acknowledgement);
+      }
     } catch (error) {
-      return { events, problem: (error as Error).message };
+      problem = (error as Error).message;
     }
+    room.release(reserved);
+    return { batch: writer.count > 0 ? writer.finish() : undefined, acknowledgements, isUnattended, problem };
   }
 
-  private async *wholeEvents(): AsyncGenerator<ForwardEvent> {
+  private async *wholeEvents(reserve: (bytes: number) => boolean): AsyncGenerator<ForwardEvent> {
     let from = 0;
     for (;;) {
       const end = this.scanner.end(this.bytes, this.length);
       if (end === undefined) break;
-      yield await readEvent(this.bytes.subarray(from, end));
+      yield await readEvent(this.bytes.subarray(from, end), reserve);
       from = end;
       this.scanner = new ValueScanner(end);
     }
@@ -101,24 +142,32 @@ export class ForwardConnection {
   }
 
   /** False when the client was hung up on. */
-  private async handIn(events: readonly ForwardEvent[]): Promise<boolean> {
+  private async handIn(batch: Batch, isUnattended: boolean): Promise<boolean> {
     const { intake, context } = this.settings;
-    const acknowledgements = events.flatMap(({ acknowledgement }) => acknowledgement ?? []);
-    const writer = new LogBatchWriter(NOTHING, NOTHING, FIRST_BYTES);
-    writer.observedAt(context.clock.now());
-    for (const { entries } of events) for (const entry of entries) writer.add(400, (wire) => writeEntry(wire, entry));
-    if (writer.count > 0) {
-      const isUnattended = acknowledgements.length < events.length;
-      const batch = writer.finish();
-      const outcome = await intake.accept(batch, { transport: "fluent_forward", isUnattended });
-      if (outcome.kind !== "taken") {
-        if (isUnattended) context.logger.error({ records: batch.count }, LOST);
-        this.hangUp("what it sent could not be taken");
-        return false;
-      }
-    }
-    for (const acknowledgement of acknowledgements) this.socket.write(acknowledgement);
-    return true;
+    const outcome = await intake.accept(batch, { transport: "fluent_forward", isUnattended });
+    if (outcome.kind === "taken") return true;
+    if (isUnattended) context.logger.error({ records: batch.count }, LOST);
+    this.hangUp("what it sent could not be taken");
+    return false;
+  }
+
+  /** Resolves when the client has taken what was written to it, or is gone; one that does not is hung up on. */
+  private taken(): Promise<void> {
+    const { socket } = this;
+    if (!socket.writableNeedDrain || this.isStopping) return Promise.resolve();
+    return new Promise((resolve) => {
+      const cancel = this.settings.context.clock.after(UNREAD_LIMIT_MS, () =>
+        this.hangUp("it does not read its acknowledgements"),
+      );
+      const end = () => {
+        cancel();
+        socket.off("drain", end).off("close", end);
+        this.endWait = undefined;
+        resolve();
+      };
+      this.endWait = end;
+      socket.on("drain", end).on("close", end);
+    });
   }
 
   /** Capacity doubles, so that an event in many pieces is copied a few times only. False: it is too much. */

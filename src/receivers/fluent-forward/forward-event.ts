@@ -14,45 +14,70 @@ const METADATA_ATTRIBUTE = "fluent.metadata";
 const COMPRESSIONS: ReadonlySet<string> = new Set(["gzip", "zstd"]);
 /** A few kilobytes may claim to be gigabytes. */
 const MAX_UNPACKED_BYTES = 64 * 1024 * 1024;
+/** What a value takes in memory beside its text. */
+const VALUE_BYTES = 64;
+/** Clients take some 30 bytes; it is held until they have read it. */
+const MAX_CHUNK_BYTES = 4096;
 /** After so many records others get their turn. */
 const RECORDS_PER_TURN = 1000;
+/** So many values are read before room is asked for. */
+const VALUES_AT_ONCE = 10_000;
 
 const NO_RESOURCE = newLogMap();
+
+/** False: there is no room for so much. */
+type Reserve = (bytes: number) => boolean;
 
 /**
  * Reads one event of the forward protocol in any of its modes, told apart by the second element: a time is that of the one
  * record that follows, a list holds entries, and bytes hold them packed. Throws a `MessagePackError`, or what `decompress`
- * does, and then has none of its records.
+ * does, and then has none of its records. `reserve` is asked for what it takes in memory beside the bytes.
  */
-export async function readEvent(bytes: Buffer): Promise<ForwardEvent> {
+export async function readEvent(bytes: Buffer, reserve: Reserve): Promise<ForwardEvent> {
   const reader = new MessagePackReader(bytes);
   const size = reader.array();
   const tag = reader.text();
   const { nextKind: kind } = reader;
   if (kind === "array") {
     const count = reader.array();
-    const entries = await readEntries(reader, tag, (read) => read < count);
+    const entries = await readEntries(reader, tag, reserve, (read) => read < count);
     return { entries, acknowledgement: acknowledgementOf(readOptions(reader, size === 3)) };
   }
   if (kind === "text" || kind === "bytes") {
     const packed = reader.raw();
     const options = readOptions(reader, size === 3);
-    const unpacked = new MessagePackReader(await unpack(packed, options));
-    const entries = await readEntries(unpacked, tag, () => !unpacked.isAtEnd);
+    const unpacked = new MessagePackReader(await unpack(packed, options, reserve));
+    const entries = await readEntries(unpacked, tag, reserve, () => !unpacked.isAtEnd);
     return { entries, acknowledgement: acknowledgementOf(options) };
   }
   const entry = readRecord(reader, tag);
+  reserveValues(reader.valueCount, reserve);
   return { entries: [entry], acknowledgement: acknowledgementOf(readOptions(reader, size === 4)) };
 }
 
-async function readEntries(reader: MessagePackReader, tag: string, isMore: (read: number) => boolean) {
+async function readEntries(
+  reader: MessagePackReader,
+  tag: string,
+  reserve: Reserve,
+  isMore: (read: number) => boolean,
+): Promise<LogEntry[]> {
   const entries: LogEntry[] = [];
+  let reserved = 0;
   while (isMore(entries.length)) {
     if (reader.array() !== 2) throw new MessagePackError("expected entries of a time and a record");
     entries.push(readRecord(reader, tag));
+    if (reader.valueCount - reserved > VALUES_AT_ONCE) {
+      reserveValues(reader.valueCount - reserved, reserve);
+      reserved = reader.valueCount;
+    }
     if (entries.length % RECORDS_PER_TURN === 0) await nextTurn();
   }
+  reserveValues(reader.valueCount - reserved, reserve);
   return entries;
+}
+
+function reserveValues(count: number, reserve: Reserve): void {
+  if (!reserve(count * VALUE_BYTES)) throw new MessagePackError("there is no room for what it holds");
 }
 
 function readRecord(reader: MessagePackReader, tag: string): LogEntry {
@@ -60,10 +85,13 @@ function readRecord(reader: MessagePackReader, tag: string): LogEntry {
   const timestamp = readTime(reader, attributes);
   const entry = new LogEntry(null, attributes, NO_RESOURCE, undefined);
   entry.timestamp = timestamp;
+  let bodyKey: string | undefined;
   reader.fields((key, value) => {
-    // Fluentd writes message, and Fluent Bit log.
-    if (key === "message" || key === "log") entry.body = value;
-    else setValue(attributes, key, value);
+    // Fluentd writes message, and Fluent Bit log. Of both the last is the body, as with the Collector; the other is kept.
+    if (key !== "message" && key !== "log") return setValue(attributes, key, value);
+    if (bodyKey !== undefined && bodyKey !== key) setValue(attributes, bodyKey, entry.body);
+    bodyKey = key;
+    entry.body = value;
   });
   setValue(attributes, TAG_ATTRIBUTE, tag);
   return entry;
@@ -84,14 +112,15 @@ function readOptions(reader: MessagePackReader, isThere: boolean): LogMap {
   return newLogMap();
 }
 
-function unpack(packed: Buffer, { compressed }: LogMap): Buffer | Promise<Buffer> {
+function unpack(packed: Buffer, { compressed }: LogMap, reserve: Reserve): Buffer | Promise<Buffer> {
   if (compressed === undefined || compressed === "" || compressed === "text") return packed;
   if (typeof compressed !== "string" || !COMPRESSIONS.has(compressed))
     throw new MessagePackError(`compression ${String(compressed)} is not known`);
-  return decompress(compressed, packed, { limit: MAX_UNPACKED_BYTES, reserve: () => true });
+  return decompress(compressed, packed, { limit: MAX_UNPACKED_BYTES, reserve });
 }
 
 function acknowledgementOf({ chunk }: LogMap): Buffer | undefined {
   if (typeof chunk !== "string" && !(chunk instanceof Uint8Array)) return undefined;
+  if (chunk.length > MAX_CHUNK_BYTES) throw new MessagePackError("the id of a chunk is too long");
   return Buffer.concat([Buffer.of(0x81), packText(Buffer.from("ack")), packText(Buffer.from(chunk))]);
 }

@@ -117,6 +117,11 @@ export class MessagePackReader {
     return this.at >= this.bytes.length;
   }
 
+  /** How many values have been read. */
+  get valueCount(): number {
+    return MAX_VALUES - this.valuesLeft;
+  }
+
   get nextKind(): ValueHead["kind"] {
     return this.peek().kind;
   }

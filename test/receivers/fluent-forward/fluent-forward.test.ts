@@ -1,11 +1,13 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
+import { Duplex } from "node:stream";
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type Batch, batchToJson, Refusal } from "../../../src/plugin.js";
+import { type Batch, batchToJson, type ReceiverContext, Refusal } from "../../../src/plugin.js";
 import { fluentForwardReceiver } from "../../../src/receivers/fluent-forward/fluent-forward.js";
+import { ForwardConnection } from "../../../src/receivers/fluent-forward/forward-connection.js";
 import {
   MessagePackError,
   MessagePackReader,
@@ -13,11 +15,12 @@ import {
 } from "../../../src/receivers/fluent-forward/message-pack.js";
 import { type Clock, systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
-import { ACCEPTED } from "../../../src/runtime/kit.js";
+import { ACCEPTED, BatchIntake } from "../../../src/runtime/kit.js";
 import { SAMPLE_ID, sampleIds } from "../../../src/runtime/testing/samples.js";
 import { type ClientAnswer, receiverConformance, TestIntake } from "../../../src/testing.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { CONDITION_LIMIT_MS as patienceMs } from "../../support/limits.js";
+import { liveHeap } from "../../support/live-heap.js";
 import { runs } from "../../support/runs.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
 import { until } from "../../support/until.js";
@@ -103,6 +106,15 @@ describe("the fluent_forward receiver", () => {
     });
   });
 
+  it("keeps what is in log and in message, where a record has both", async () => {
+    const { port, intake } = await start();
+    (await client({ port })).write(pack(["t", 1, { log: "raw", message: "parsed" }]));
+    await until(() => expect(bodiesOf(intake.batches)).toEqual(["parsed"]));
+    expect(recordsOf(intake.batches)[0]).toMatchObject({
+      attributes: [{ key: "log", value: { stringValue: "raw" } }, { key: "fluent.tag" }],
+    });
+  });
+
   it("takes keys and texts as they are, whatever they look like", async () => {
     const { port, intake } = await start();
     const fields = JSON.parse('{"log": "a \\uFFFD", "__proto__": "p", "toString": "t", "": "e"}') as Packable;
@@ -160,6 +172,7 @@ describe("the fluent_forward receiver", () => {
     ["an event without records", pack(["t"])],
     ["a record that is no map", pack(["t", 1, "text"])],
     ["a packed event that ends in the middle", pack(["t", pack(entries("a")[0]!).subarray(0, 5)])],
+    ["an id of a chunk that is none", pack(["t", entries("a"), { chunk: "x".repeat(5000) }])],
     ["a compression nobody knows", pack(["t", Buffer.of(1), { compressed: "pigeon" }])],
     ["what unpacks to more than it may", pack(["t", bomb, { compressed: "gzip" }])],
     ["values nested too deep", Buffer.concat([Buffer.of(0x93), pack("t"), pack(1), Buffer.of(0x81), deep])],
@@ -214,6 +227,32 @@ describe("the fluent_forward receiver", () => {
     expect(intake.batches).toEqual([]);
   });
 
+  it.each<[string, Packable]>([
+    ["unpacked bytes", [1, { log: "x".repeat(2 * 1024 * 1024) }]],
+    ["values", [1, { log: Array.from({ length: 50_000 }, () => 1) }]],
+  ])("counts what becomes of an event, by its %s", async (_, entry) => {
+    const { port, intake, warnings } = await start();
+    intake.room = 1024 * 1024;
+    const socket = await client({ port });
+    const closed = closeOf(socket);
+    socket.write(pack(["t", gzipSync(pack(entry)), { compressed: "gzip", chunk: "c" }]));
+    await closed;
+    expect(warnings).toHaveLength(1);
+    await until(() => expect(intake.reserved).toBe(0));
+    expect(intake.batches).toEqual([]);
+  });
+
+  it("holds nothing for a client that is silent", async () => {
+    const { port, intake } = await start();
+    (await client({ port })).write(pack(["t", entries("a")]));
+    await until(() => expect(intake.batches).toHaveLength(1));
+    const batch = new WeakRef(intake.batches.pop()!);
+    await until(() => {
+      liveHeap(); // collects garbage
+      expect(batch.deref() === undefined).toBe(true);
+    });
+  });
+
   it.each([[{ endpoint: "nowhere" }], [{ endpoint: "unix://" }], [{ no_such_key: 1 }]])("refuses %o", (config) => {
     expect(fluentForwardReceiver.schema.safeParse(config).success).toBe(false);
   });
@@ -239,6 +278,56 @@ describe("the fluent_forward receiver", () => {
   const config = (port: number) => ({ endpoint: `127.0.0.1:${port}` });
   for (const { name, run } of receiverConformance(fluentForwardReceiver, { config, send, skip, patienceMs }))
     it(name, run);
+});
+
+describe("a client that does not read its acknowledgements", () => {
+  /** A connection of which nothing that is written arrives. */
+  function deafClient() {
+    const clock = new FakeClock();
+    const room = new TestIntake();
+    const closings: string[] = [];
+    const context: ReceiverContext = {
+      id: "fluent_forward",
+      kind: "receiver",
+      logger: silentLogger,
+      metrics: noMetrics,
+      clock,
+      random: () => 0.5,
+      intakes: { logs: room },
+    };
+    const socket = new Duplex({ highWaterMark: 1024, read() {}, write() {} });
+    const deaf = Object.assign(socket, { destroySoon: () => void socket.end() }) as unknown as Socket;
+    const intake = new BatchIntake({ signal: "logs", transport: "fluent_forward" }, context);
+    const sayClosed = ({ reason }: { reason: string }) => void closings.push(reason);
+    const connection = new ForwardConnection(deaf, { intake, room, context, sayClosed });
+    const send = () => socket.push(pack(["t", entries("a"), { chunk: "c".repeat(2000) }]));
+    return { clock, room, closings, connection, socket, send };
+  }
+
+  it("is not read on, and hung up on in the end", async () => {
+    const { clock, room, closings, socket, send } = deafClient();
+    send();
+    await until(() => expect(clock.pending).toBe(1));
+    send();
+    send();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(room.batches).toHaveLength(1);
+    clock.advance(60_000);
+    await until(() => expect(socket.closed).toBe(true));
+    expect(closings).toEqual(["it does not read its acknowledgements"]);
+    expect([clock.pending, room.reserved, room.batches.length]).toEqual([0, 0, 1]);
+  });
+
+  it("does not hold up the end", async () => {
+    const { clock, connection, socket, send } = deafClient();
+    send();
+    await until(() => expect(clock.pending).toBe(1));
+    await connection.stopReading();
+    await connection.finish();
+    clock.advance(2000);
+    await until(() => expect(socket.closed).toBe(true));
+    expect(clock.pending).toBe(0);
+  });
 });
 
 const packable = fc.letrec<{ value: Packable }>((tie) => ({
