@@ -31,6 +31,8 @@ export interface Labelled {
 
 /** So many streams, and rests of resources, are known at a time. */
 const MAX_KNOWN = 10_000;
+/** Labels that are longer than Loki takes are not kept: whoever sends records chooses their size. */
+const MAX_KNOWN_LENGTH = 4096;
 
 /** Chooses the labels of records by the settings and their hints, which are taken out with what became labels. */
 export class StreamLabels {
@@ -90,6 +92,7 @@ function remember<T>(known: Map<string, T>, key: string, make: () => T): T {
   const found = known.get(key);
   if (found !== undefined) return found;
   const made = make();
+  if (key.length > MAX_KNOWN_LENGTH) return made;
   if (known.size >= MAX_KNOWN) known.clear();
   known.set(key, made);
   return made;
