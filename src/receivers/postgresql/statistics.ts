@@ -98,10 +98,19 @@ FROM pg_stat_user_tables s LEFT JOIN pg_statio_user_tables io ON io.relid = s.re
   ],
 };
 
+/**
+ * As with the Collector, the schema is no part of who an index is: of those that share their names in several schemas there is
+ * the sum, and no size while one of them is locked.
+ */
 export const INDEXES: Statistics = {
   name: "indexes",
-  text: () => `SELECT s.relname AS table_name, s.indexrelname AS index_name, pg_relation_size(s.indexrelid) AS size, s.idx_scan
-FROM pg_stat_user_indexes s WHERE ${NOT_LOCKED("s.indexrelid")}`,
+  text: () => `SELECT table_name, index_name, sum(idx_scan) AS idx_scan,
+  CASE WHEN count(size) = count(*) THEN sum(size) END AS size
+FROM (
+  SELECT s.relname AS table_name, s.indexrelname AS index_name, s.idx_scan,
+    CASE WHEN ${NOT_LOCKED("s.indexrelid")} THEN pg_relation_size(s.indexrelid) END AS size
+  FROM pg_stat_user_indexes s
+) i GROUP BY table_name, index_name`,
   points: [
     ["idx_scan", "postgresql.index.scans"],
     ["size", "postgresql.index.size"],
@@ -124,10 +133,12 @@ export const OF_DATABASE: readonly Statistics[] = [
   {
     name: "functions",
     onlyFor: ["postgresql.function.calls"],
-    // Functions that share a name are told apart by the names of their arguments.
-    text: () => `SELECT s.calls, CASE WHEN count(*) OVER (PARTITION BY s.schemaname, s.funcname) = 1 OR p.proargnames IS NULL
+    // Functions of a schema that share a name are told apart by the names of their arguments; what is left is added up.
+    text: () => `SELECT sum(calls) AS calls, function FROM (
+  SELECT s.calls, CASE WHEN count(*) OVER (PARTITION BY s.schemaname, s.funcname) = 1 OR p.proargnames IS NULL
   THEN s.funcname ELSE s.funcname || '_' || array_to_string(p.proargnames, '_') END AS function
-FROM pg_stat_user_functions s JOIN pg_proc p ON p.oid = s.funcid`,
+  FROM pg_stat_user_functions s JOIN pg_proc p ON p.oid = s.funcid
+) f GROUP BY function`,
     points: [["calls", "postgresql.function.calls"]],
     attributes: { function: "function" },
   },
@@ -174,9 +185,11 @@ FROM pg_stat_bgwriter b, pg_stat_checkpointer c`,
   },
   {
     name: "replication",
-    text: () => `SELECT coalesce(host(client_addr), 'unix') AS client, pg_wal_lsn_diff(${CURRENT_LSN}, replay_lsn) AS behind,
-  extract(epoch FROM write_lag) AS write, extract(epoch FROM flush_lag) AS flush, extract(epoch FROM replay_lag) AS replay
-FROM pg_stat_replication`,
+    // Of several at one address the one that is furthest behind counts.
+    text: () => `SELECT coalesce(host(client_addr), 'unix') AS client,
+  max(pg_wal_lsn_diff(${CURRENT_LSN}, replay_lsn)) AS behind, extract(epoch FROM max(write_lag)) AS write,
+  extract(epoch FROM max(flush_lag)) AS flush, extract(epoch FROM max(replay_lag)) AS replay
+FROM pg_stat_replication GROUP BY 1`,
     points: [
       ["behind", "postgresql.replication.data_delay"],
       ...(["write", "flush", "replay"] as const).map(

@@ -122,6 +122,29 @@ describe.skipIf(postgresProgram === undefined)("the postgresql receiver", () => 
     expect(warnings.length).toBeGreaterThan(0);
   });
 
+  it("has one point of indexes and functions that share their names in several schemas", async () => {
+    const tenant = (name: string) => `CREATE SCHEMA ${name}; CREATE TABLE ${name}.users (id int PRIMARY KEY);
+      CREATE FUNCTION ${name}.hello(int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'; SELECT ${name}.hello(2)`;
+    await run("CREATE DATABASE tenants");
+    const session = await postgres.connect("tenants");
+    await session.query(`${tenant("one")}; ${tenant("two")}; SELECT two.hello(3); INSERT INTO one.users VALUES (1)`);
+    const { rows } = await session.query("SELECT pg_relation_size('one.users_pkey') AS one");
+    await session.query("INSERT INTO two.users VALUES (1)");
+    await session.end();
+    const metrics = { "postgresql.function.calls": { enabled: true } };
+    const { values, intake } = await start({ metrics, databases: ["tenants"] });
+    const index = "database.name=tenants,table.name=users,index.name=users_pkey";
+    await until(() =>
+      expect(values()).toMatchObject({
+        [`postgresql.index.size{${index}}`]: 2 * Number(rows[0].one),
+        "postgresql.function.calls{database.name=tenants,function=hello}": 3,
+      }),
+    );
+    const names = pointsOf(intake.batches.at(-1)!).map((point) => lineOf(point)[0]);
+    expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([]);
+    await run("DROP DATABASE tenants WITH (FORCE)");
+  });
+
   it("leaves a table that somebody has for himself out, and measures the others meanwhile", async () => {
     const other = await postgres.connect();
     await other.query("BEGIN; LOCK TABLE orders IN ACCESS EXCLUSIVE MODE");

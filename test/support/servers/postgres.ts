@@ -24,7 +24,7 @@ export interface Postgres {
   /** Copies a file among its own. */
   putFile(name: string, from: string): void;
   /** A connection of the test's own. */
-  connect(): Promise<Client>;
+  connect(database?: string): Promise<Client>;
   close(): Promise<void>;
 }
 
@@ -78,8 +78,8 @@ export async function startPostgres(settings: PostgresSettings = {}): Promise<Po
     server,
     keys: { endpoint: `127.0.0.1:${port}`, username: "sluice", database: "postgres" },
     putFile,
-    async connect() {
-      const client = new Client(options);
+    async connect(database = "postgres") {
+      const client = new Client({ ...options, database });
       client.on("error", () => {});
       await client.connect();
       clients.push(client);
