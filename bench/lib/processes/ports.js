@@ -2,14 +2,21 @@ import { once } from "node:events";
 import net from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** A port nobody listens on now. */
+/** @type {Set<number>} */
+const given = new Set();
+
+/** A port nobody listens on now. Never the same twice. */
 export async function freePort() {
-  const server = net.createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = /** @type {net.AddressInfo} */ (server.address());
-  server.close();
-  await once(server, "close");
-  return port;
+  for (;;) {
+    const server = net.createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = /** @type {net.AddressInfo} */ (server.address());
+    server.close();
+    await once(server, "close");
+    if (given.has(port)) continue;
+    given.add(port);
+    return port;
+  }
 }
 
 /** Whether somebody listens. @param {number} port @returns {Promise<boolean>} */
