@@ -162,5 +162,8 @@ function tuneGarbageCollection(): void {
  * they are compiled a record takes several times as long. docs/decisions/0036-early-compilation.md has the measurements.
  */
 function compileEarly(): void {
-  setFlagsFromString("--interrupt-budget=10000");
+  if (HAS_INTERRUPT_BUDGET) setFlagsFromString("--interrupt-budget=10000");
 }
+
+/** V8 of Node.js 22 and later has another compiler in between, which is early by itself, and prints an error for a flag that it does not know. */
+const HAS_INTERRUPT_BUDGET = process.versions.v8.startsWith("11.");
