@@ -85,7 +85,7 @@ describe("the chunks of a body", () => {
         expect(Buffer.concat(taken).equals(Buffer.concat(chunks))).toBe(true);
         if (taken.length > 1) expect(size / taken.length).toBeGreaterThanOrEqual(16 * 1024);
         const memory = taken.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
-        if (!only) expect(memory).toBeLessThanOrEqual(Math.max(1.5 * size, 8192));
+        if (!only) expect(memory).toBeLessThanOrEqual(Math.max(1.5 * size, Buffer.poolSize));
       }),
       runs(100),
     );

@@ -25,13 +25,20 @@ service:
 
 const counted = (exporter: CollectingExporter) => pointsOf(exporter.batches).map((point) => point.split("} ")[1]);
 
+/** The queues of an agent that has acknowledged four spans and handed on none, which an abort now and then comes too late for. */
+async function abruptlyEnded(): Promise<string> {
+  for (;;) {
+    const exporter = collectingExporter();
+    const { agent, hand, directory } = await start(exporter);
+    expect(await hand(BATCH)).toEqual(ACCEPTED);
+    expect(await hand(BATCH)).toEqual(ACCEPTED);
+    await agent.stop(0);
+    if (exporter.batches.length === 0) return directory;
+  }
+}
+
 it("answers before a flush, and counts after an abrupt end what it has acknowledged and not handed on", async () => {
-  const first = collectingExporter();
-  const { agent, hand, directory } = await start(first);
-  expect(await hand(BATCH)).toEqual(ACCEPTED);
-  expect(await hand(BATCH)).toEqual(ACCEPTED);
-  await agent.stop(0); // aborts: nothing is flushed
-  expect(first.batches).toEqual([]);
+  const directory = await abruptlyEnded();
   const second = collectingExporter();
   const again = await start(second, directory);
   expect(await again.hand(BATCH)).toEqual(ACCEPTED);

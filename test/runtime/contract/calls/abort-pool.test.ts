@@ -1,7 +1,15 @@
 import { expect, it } from "vitest";
 import { AbortPool } from "../../../../src/runtime/contract/calls/abort-pool.js";
 
-it("a controller that has served its call serves the next", () => {
+/** Node.js 24 notes signals made of others only once somebody listens to them: there every one may have some, and none is used again. */
+const notesFollowers = (() => {
+  const { signal } = new AbortController();
+  const count = Object.getOwnPropertySymbols(signal).length;
+  AbortSignal.any([signal]);
+  return Object.getOwnPropertySymbols(signal).length > count;
+})();
+
+it.runIf(notesFollowers)("a controller that has served its call serves the next", () => {
   const pool = new AbortPool();
   const first = pool.take();
   const second = pool.take();
