@@ -252,7 +252,7 @@ export { SeriesTable } from "./kit/series/series-table.js";
 export { MetricOutput, PointCollector } from "./kit/scraping/point-collector.js";
 export { counter, gauge, type MetricTable, optional, upDown } from "./kit/scraping/scraped-metric.js";
 export { metricKeys, resourceAttributeKey, scrapingKeys } from "./kit/scraping/scraping-keys.js";
-export { type ScrapeFunction, ScrapingReceiver } from "./kit/scraping/scraping-receiver.js";
+export { type ScrapeMoment, ScrapingReceiver } from "./kit/scraping/scraping-receiver.js";
 
 // Brokers: what all of them share, and connections that receivers and exporters both make.
 

@@ -6,6 +6,7 @@ import {
   MetricOutput,
   type ObjectFields,
   PointCollector,
+  type ScrapeMoment,
   ScrapingReceiver,
   textOf,
 } from "../../runtime/kit.js";
@@ -38,9 +39,7 @@ class DockerStatsReceiver implements Receiver {
     this.config = config;
     this.output = new MetricOutput(DOCKER_METRICS, config.metrics);
     this.isExcluded = imageFilter(config.excluded_images);
-    this.scraping = new ScrapingReceiver({ ...config, transport: "docker" }, context, ({ now, abort, failed }) =>
-      this.collect(now, abort, failed),
-    );
+    this.scraping = new ScrapingReceiver({ ...config, transport: "docker" }, context, (moment) => this.collect(moment));
   }
 
   async start(): Promise<void> {
@@ -54,11 +53,7 @@ class DockerStatsReceiver implements Receiver {
     return this.scraping.stop();
   }
 
-  private async collect(
-    now: number,
-    abort: AbortSignal,
-    failed: (what: string, error: unknown) => void,
-  ): Promise<PointCollector[]> {
+  private async collect({ now, abort, failed }: ScrapeMoment): Promise<PointCollector[]> {
     const running = encodeURIComponent(JSON.stringify({ status: ["running"] }));
     const listed = listOf(await this.api!.get(`/containers/json?filters=${running}`, abort)).map((each) =>
       fieldsOf(each),

@@ -1,5 +1,5 @@
 import { defineReceiver, type Receiver, type ReceiverContext, StartError } from "../../plugin.js";
-import { PointCollector, type ScrapeFunction, ScrapingReceiver } from "../../runtime/kit.js";
+import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "../../runtime/kit.js";
 import { type HostMetricsConfig, hostMetricsSchema } from "./config.js";
 import { diskScraper, filesystemScraper, networkScraper } from "./device-scrapers.js";
 import { HostFiles } from "./host-files.js";
@@ -57,7 +57,7 @@ class HostMetricsReceiver implements Receiver {
     this.context.logger.warn({ root_path: this.files.root }, `${message}; nothing is measured until there is`);
   }
 
-  private async collect({ now, failed }: Parameters<ScrapeFunction>[0]): Promise<PointCollector[]> {
+  private async collect({ now, failed }: ScrapeMoment): Promise<PointCollector[]> {
     const bootMs = await this.bootMs().catch(() => now);
     const collectors = [new PointCollector(bootMs)];
     for (const [name, scraper] of this.scrapers)

@@ -6,7 +6,7 @@ import {
   loadClientTls,
   MetricOutput,
   PointCollector,
-  type ScrapeFunction,
+  type ScrapeMoment,
   ScrapingReceiver,
 } from "../../runtime/kit.js";
 import { certificateAttributes, secondsLeft } from "./certificate.js";
@@ -24,8 +24,6 @@ export const httpCheckReceiver = defineReceiver<HttpCheckConfig>({
   schema: httpCheckSchema,
   create: (config, context) => new HttpCheckReceiver(config, context),
 });
-
-type Moment = Parameters<ScrapeFunction>[0];
 
 /** One endpoint of a target. */
 interface CheckedEndpoint {
@@ -88,7 +86,7 @@ class HttpCheckReceiver implements Receiver {
     });
   }
 
-  private async collect(moment: Moment): Promise<PointCollector[]> {
+  private async collect(moment: ScrapeMoment): Promise<PointCollector[]> {
     const { timeout } = this.config;
     const late = new AbortController();
     const cancel = timeout === 0 ? () => {} : this.context.clock.after(timeout, () => late.abort());
@@ -109,7 +107,7 @@ class HttpCheckReceiver implements Receiver {
   private async check(
     endpoint: CheckedEndpoint,
     points: PointCollector,
-    moment: Moment,
+    moment: ScrapeMoment,
     late: AbortSignal,
   ): Promise<void> {
     const { clock } = this.context;

@@ -5,6 +5,7 @@ import {
   MetricOutput,
   type ObjectFields,
   PointCollector,
+  type ScrapeMoment,
   ScrapingReceiver,
   textOf,
 } from "../../runtime/kit.js";
@@ -37,10 +38,7 @@ export const kubeletStatsReceiver = defineReceiver<KubeletStatsConfig>({
 });
 
 /** One collection: what was answered, and where its points go. */
-interface Collection {
-  readonly now: number;
-  readonly abort: AbortSignal;
-  readonly failed: (what: string, error: unknown) => void;
+interface Collection extends ScrapeMoment {
   /** Undefined when pods were not asked for, or not told. */
   readonly pods: ReadonlyMap<string, CatalogedPod> | undefined;
   readonly capacity: NodeCapacity | undefined;
@@ -64,9 +62,7 @@ class KubeletStatsReceiver implements Receiver {
     this.context = context;
     this.output = new MetricOutput(KUBELET_METRICS, config.metrics);
     this.cluster = config.k8s_api_config && new Cluster(config.k8s_api_config);
-    this.scraping = new ScrapingReceiver({ ...config, transport: "http" }, context, ({ now, abort, failed }) =>
-      this.collect(now, abort, failed),
-    );
+    this.scraping = new ScrapingReceiver({ ...config, transport: "http" }, context, (moment) => this.collect(moment));
   }
 
   async start(): Promise<void> {
@@ -79,11 +75,7 @@ class KubeletStatsReceiver implements Receiver {
     return this.scraping.stop();
   }
 
-  private async collect(
-    now: number,
-    stopping: AbortSignal,
-    sayFailed: (what: string, error: unknown) => void,
-  ): Promise<PointCollector[]> {
+  private async collect({ now, abort: stopping, failed: sayFailed }: ScrapeMoment): Promise<PointCollector[]> {
     const limitMs = this.config.timeout || DEFAULT_TIMEOUT_MS;
     const timeout = AbortSignal.timeout(limitMs);
     const abort = AbortSignal.any([stopping, timeout]);

@@ -12,7 +12,7 @@ import {
   postgresErrorMessage,
   postgresOptions,
   renewPostgresTls,
-  type ScrapeFunction,
+  type ScrapeMoment,
   ScrapingReceiver,
   type TextRow,
 } from "../../runtime/kit.js";
@@ -39,7 +39,7 @@ export const postgresqlReceiver = defineReceiver<PostgresqlConfig>({
   create: (config, context) => new PostgresqlReceiver(config, context),
 });
 
-type ReportFailure = (what: string, error: unknown) => void;
+type ReportFailure = ScrapeMoment["failed"];
 
 /** Who waits for a lock is not waited for: statistics are not worth it, and who comes behind would wait too. */
 const LOCK_TIMEOUT_MS = 2000;
@@ -74,7 +74,7 @@ class PostgresqlReceiver implements Receiver {
   }
 
   /** What was measured before the time was over is handed in. */
-  private async collectInTime({ now, abort, failed }: Parameters<ScrapeFunction>[0]): Promise<PointCollector[]> {
+  private async collectInTime({ now, abort, failed }: ScrapeMoment): Promise<PointCollector[]> {
     const { timeout } = this.config;
     const late = new AbortController();
     const cancel = timeout === 0 ? () => {} : this.context.clock.after(timeout, () => late.abort());
@@ -90,10 +90,7 @@ class PostgresqlReceiver implements Receiver {
     return collectors;
   }
 
-  private collect(
-    collectors: PointCollector[],
-    { now, abort, failed }: { readonly now: number; readonly abort: AbortSignal; readonly failed: ReportFailure },
-  ): Promise<void> {
+  private collect(collectors: PointCollector[], { now, abort, failed }: ScrapeMoment): Promise<void> {
     return this.connected(FIRST_DATABASE, abort, async (client) => {
       const [{ version, start_ms } = {}] = await rowsOf(client, SERVER);
       const server = new PointCollector(Number(start_ms ?? now), this.resource({}));

@@ -3,12 +3,14 @@ import { limitedLog } from "../../contract/limited-log.js";
 import { BatchIntake } from "../messages/batch-intake.js";
 import { batchOfPoints, type PointCollector } from "./point-collector.js";
 
-/** Measures at one moment. What fails is told with `failed`, and costs only itself; `abort` fires when the agent stops. */
-export type ScrapeFunction = (moment: {
+/** One collection. What fails is told with `failed`, and costs only itself; `abort` fires when the agent stops. */
+export interface ScrapeMoment {
   readonly now: number;
   readonly abort: AbortSignal;
   readonly failed: (what: string, error: unknown) => void;
-}) => Promise<readonly PointCollector[]>;
+}
+
+type ScrapeFunction = (moment: ScrapeMoment) => Promise<readonly PointCollector[]>;
 
 export interface ScrapingSettings {
   readonly collection_interval: number;
