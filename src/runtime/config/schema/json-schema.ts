@@ -6,7 +6,7 @@ import type { Registry } from "../../host/registry.js";
 import { SIGNALS } from "../../telemetry/bytes/signal.js";
 import { SECTIONS, type SectionName } from "./component-id.js";
 import { pipelineErrorModeSchema, pipelineIntakeSchema, serviceSchema } from "./service-schema.js";
-import { layerKind, metaOf, valueOr } from "./zod-schema.js";
+import { itemOfTextList, layerKind, metaOf, valueOr } from "./zod-schema.js";
 
 export type JsonSchema = { [key: string]: unknown };
 
@@ -184,7 +184,8 @@ function loosenedForYaml(schema: z.ZodType, json: JsonSchema): JsonSchema {
   const kind = layerKind(schema);
   if (kind === "conversion") return withSpellings(schema, json);
   if (kind === "string" && json["type"] === "string") return { type: ["string", "number", "boolean"] };
-  if (kind === "container") return nullable(json);
+  if (kind === "container")
+    return itemOfTextList(schema) === undefined ? nullable(json) : { type: ["array", "null", "string"] };
   if (kind !== "fixed" || json["anyOf"] !== undefined) return {};
   const { description, ...fixed } = json;
   const inner = { ...fixed, ...withUnquotedNumbers(json["enum"]) };

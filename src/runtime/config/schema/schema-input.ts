@@ -10,12 +10,13 @@ import {
   visitSchema,
   withFirstSchema,
 } from "./visit-schema.js";
-import { mapSchemas, metaOf, readsNull, valueKinds } from "./zod-schema.js";
+import { itemOfTextList, mapSchemas, metaOf, readsNull, valueKinds, valueOr } from "./zod-schema.js";
 
 /**
  * A node as the plain value that a schema is to parse. Only here do YAML's types give way to the schema's wishes:
  *
  * - a string field takes a number or boolean as it was written (`0123` stays `0123`);
+ * - a list of strings takes a text, divided at its commas, as in the Collector (`${env:HOSTS}`);
  * - a key behind which nothing stands is as good as absent, unless the schema reads null itself;
  * - a key that differs from a known one only by case is that key, as in the Collector;
  * - the path of a file that belongs to the config begins at the folder of the source it stands in.
@@ -29,7 +30,8 @@ function inputOf(value: SchemaValue): unknown {
 }
 
 const INPUT: SchemaVisitor<unknown> = {
-  scalar: ({ node, schemas }) => resolvedPath(node, scalarInput(node, schemas[0]!), schemas[0]!),
+  scalar: ({ node, schemas }) =>
+    listInText(node, schemas[0]!) ?? resolvedPath(node, scalarInput(node, schemas[0]!), schemas[0]!),
   list: (list) => itemsOf(list).map(inputOf),
   map: mapInput,
 };
@@ -40,6 +42,16 @@ function scalarInput(node: ScalarNode, schema: z.ZodType): unknown {
   if (kinds.has("any") || kinds.has(native)) return node.value;
   if (node.value === null) return node.substituted && kinds.has("string") ? node.text : null;
   return kinds.has("string") || kinds.has("word") ? node.text : node.value;
+}
+
+/** A text that stands for a list is one only when all of its parts are taken: half a condition says nothing to anybody. */
+function listInText(node: ScalarNode, schema: z.ZodType): readonly unknown[] | undefined {
+  const isText = typeof node.value === "string" || (node.substituted && node.value !== null);
+  const item = isText ? itemOfTextList(schema) : undefined;
+  if (item === undefined) return undefined;
+  const parts = node.text.trim() === "" ? [] : node.text.split(",").map((part) => part.trim());
+  const list = parts.map((part) => resolvedPath(node, part, item));
+  return valueOr(() => schema.safeParse(list).success, false) ? list : undefined;
 }
 
 function resolvedPath(node: ScalarNode, value: unknown, schema: z.ZodType): unknown {

@@ -111,9 +111,11 @@ export function formatsOf(schema: Schema): string[] {
   return formats.filter((format) => format !== undefined);
 }
 
-/** A value is secret when any of the schemas that it is held against is marked so. */
+/** A value is secret when any of the schemas that it is held against is marked so; a text that stands for a list, as its items. */
 export function isSecretSchema(schema: Schema): boolean {
   if (metaOf(schema).secret === true || baseSchemas(schema).some((base) => metaOf(base).secret === true)) return true;
+  const item = itemOfTextList(schema);
+  if (item !== undefined && isSecretSchema(item)) return true;
   const pipes = schemaLayers(schema).map(zodDefinition);
   return pipes.some(({ type, out }) => type === "pipe" && !isTransform(out!) && isSecretSchema(out!));
 }
@@ -191,6 +193,13 @@ export function childSchemas(schema: Schema, key: string | number): Schema[] {
 /** What each item of the lists this schema takes is held against, where all items are alike. */
 export function itemSchemas(schema: Schema): Schema[] {
   return othersIn(schema, "list");
+}
+
+/** What each part is held against, where the schema takes a list of strings and no string: a text may stand for that list. */
+export function itemOfTextList(schema: Schema): Schema | undefined {
+  const kinds = valueKinds(schema);
+  if (!kinds.has("list") || ["string", "word", "any"].some((kind) => kinds.has(kind as ValueKind))) return undefined;
+  return itemSchemas(schema).find((item) => valueKinds(item).has("string") || valueKinds(item).has("word"));
 }
 
 /** What each value of the maps this schema takes is held against, where they may have any key. */

@@ -45,6 +45,8 @@ describe("files that belong to a config", () => {
     expect(problemsOf([{ file }])).toEqual([]);
     expect(problemsOf([{ file: relative(process.cwd(), file) }])).toEqual([]);
     expect(problemsOf([{ ...text(CONFIG), folder: join(folder, "agent") }])).toEqual([]);
+    const listInText = CONFIG.replace("[./schemas/1.1.0.yaml]", "./schemas/1.1.0.yaml");
+    expect(problemsOf([{ ...text(listInText), folder: join(folder, "agent") }])).toEqual([]);
   });
 
   it("are found from the folder of the very file that names them", () => {
@@ -102,6 +104,57 @@ describe("what a schema is given", () => {
       "warning unset_variable 5:16 exporters.debug.verbosity",
       "warning unset_variable 6:33 exporters.debug.sending_queue.queue_size",
     ]);
+  });
+
+  describe("a text where a list of strings stands", () => {
+    const listed = defineProcessor({
+      type: "listed",
+      summary: "Takes lists.",
+      signals: ["logs"],
+      schema: z.strictObject({
+        names: z.array(z.string().min(1)).optional(),
+        words: z.array(z.enum(["cpu", "disk"])).optional(),
+        numbers: z.array(z.number()).optional(),
+        phrases: z.array(z.string().meta({ secret: true })).optional(),
+        either: z.union([z.string(), z.array(z.string())]).optional(),
+      }),
+      create: () => () => EMPTY,
+    });
+    const registry = new Registry([...fakes, listed]);
+    const load = (settings: string) =>
+      loadText(GOOD.replaceAll("batch", "listed").replace("listed:", `listed: ${settings}`), {
+        registry,
+        env: { HOSTS: "a:1, b:2", NUMBER: "17" },
+      });
+    const read = (settings: string) => load(settings).config?.processors.get("listed")?.config;
+
+    it("is divided at its commas", () => {
+      expect(read('{names: "http://a:9200", words: "disk,cpu"}')).toEqual({
+        names: ["http://a:9200"],
+        words: ["disk", "cpu"],
+      });
+      expect(read('{names: "${env:HOSTS}"}')).toEqual({ names: ["a:1", "b:2"] });
+      expect(read('{names: "${env:NUMBER}"}')).toEqual({ names: ["17"] });
+      expect(read('{names: "", either: "a,b"}')).toEqual({ names: [], either: "a,b" });
+    });
+
+    it.each(["{names: 17}", '{words: "disk,memory"}', '{names: "a,,b"}', '{numbers: "1,2"}', "{names: true}"])(
+      "is refused as no list in %s",
+      (settings) => {
+        expect(load(settings).problems.map(({ message }) => message)).toEqual([
+          expect.stringContaining("expected a list, got"),
+        ]);
+      },
+    );
+
+    it("is hidden when the items are secret", () => {
+      const config = load('{numbers: 1, phrases: "tok-1,tok-2"}');
+      expect(JSON.stringify(config.problems)).not.toContain("tok-1");
+      const wrong = load("{phrases: 5551234}");
+      expect(JSON.stringify(wrong.problems.map(({ message, suggestion }) => [message, suggestion]))).not.toContain(
+        "5551234",
+      );
+    });
   });
 
   it("reads a map by the alternative that it fits", () => {
