@@ -231,6 +231,11 @@ export {
 
 // Metrics: points where they lie, the series they belong to, and the names that Prometheus gives them.
 
+export {
+  type BucketCounts,
+  type ExponentialCounts,
+  writeExponentialCounts,
+} from "./kit/metrics/exponential-point.js";
 export { type MetricData, type MetricVisitor, message, walkMetrics } from "./kit/metrics/metric-walk.js";
 export { PointReader } from "./kit/metrics/point-reader.js";
 export {

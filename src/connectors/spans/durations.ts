@@ -1,4 +1,4 @@
-import type { WireWriter } from "../../runtime/kit.js";
+import { type BucketCounts, type WireWriter, writeExponentialCounts } from "../../runtime/kit.js";
 
 /** The distribution of durations, as the data of a histogram's point. */
 export interface Durations {
@@ -59,12 +59,12 @@ class ExplicitDurations implements Durations {
 
   write(out: WireWriter): void {
     out.byte(33);
-    writeInteger(out, this.count);
+    out.fixed64OfNumber(this.count);
     out.byte(41);
     out.double(this.sum);
     out.byte(50);
     out.varint(this.counts.length * 8);
-    for (const count of this.counts) writeInteger(out, count);
+    for (const count of this.counts) out.fixed64OfNumber(count);
     if (this.packedBounds.length === 0) return;
     out.byte(58);
     out.lengthDelimited(this.packedBounds);
@@ -108,26 +108,9 @@ class ExponentialDurations implements Durations {
   }
 
   write(out: WireWriter): void {
-    out.byte(33);
-    writeInteger(out, this.count);
-    out.byte(41);
-    out.double(this.sum);
-    out.byte(48);
-    out.varint(zigzag(this.scale));
-    out.byte(57);
-    writeInteger(out, this.zeroCount);
-    out.byte(66);
-    out.begin(this.used + 8);
-    out.byte(8);
-    out.varint(zigzag(this.offset));
-    out.byte(18);
-    out.begin(this.used);
-    for (let i = 0; i < this.used; i++) {
-      const count = this.counts[i]!;
-      out.varintOfHalves(count >>> 0, Math.floor(count / 4294967296));
-    }
-    out.end();
-    out.end();
+    const { count, sum, scale, zeroCount, offset } = this;
+    const positive = { offset, counts: Array.from(this.counts.subarray(0, this.used)) };
+    writeExponentialCounts(out, { count, sum, scale, zeroCount, zeroThreshold: 0, positive, negative: NO_BUCKETS });
     if (this.count === 0) return;
     out.byte(97);
     out.double(this.min);
@@ -191,11 +174,4 @@ class ExponentialDurations implements Durations {
   }
 }
 
-/** A whole number of up to 53 bits, in eight bytes. */
-export function writeInteger(out: WireWriter, value: number): void {
-  out.fixed64OfHalves(value >>> 0, Math.floor(value / 4294967296));
-}
-
-function zigzag(value: number): number {
-  return ((value << 1) ^ (value >> 31)) >>> 0;
-}
+const NO_BUCKETS: BucketCounts = { offset: 0, counts: [] };

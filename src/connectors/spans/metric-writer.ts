@@ -1,6 +1,6 @@
 import { Batch } from "../../plugin.js";
 import { WireWriter } from "../../runtime/kit.js";
-import { type Durations, type DurationsKind, writeInteger } from "./durations.js";
+import type { Durations, DurationsKind } from "./durations.js";
 
 /** A time of a point, or the text of an attribute, in the form in which it is written. */
 export type Nanos = Uint8Array;
@@ -134,7 +134,7 @@ export class MetricWriter {
     const { out } = this;
     this.beginPoint(start, time);
     out.byte(49);
-    writeInteger(out, value);
+    out.fixed64OfNumber(value);
     attributes.write(out);
     for (const exemplar of exemplars) this.exemplar(exemplar, 42);
     out.end();

@@ -1,26 +1,26 @@
-import type { PointReader, WireWriter } from "../../runtime/kit.js";
-import { combine, type PointValue, writeCount, writeSum } from "./point-value.js";
-
-/** Counts of buckets, of which the first has the number `offset`. */
-interface Buckets {
-  readonly offset: number;
-  readonly counts: readonly number[];
-}
+import {
+  type BucketCounts,
+  type ExponentialCounts,
+  type PointReader,
+  type WireWriter,
+  writeExponentialCounts,
+} from "../../runtime/kit.js";
+import { combine, type PointValue } from "./point-value.js";
 
 /** As many as OpenTelemetry's SDKs have. */
 const MAX_BUCKETS = 160;
 
 /** An exponential histogram. Those of different scales are brought to the coarser one before anything else. */
-export class ExponentialValue implements PointValue {
+export class ExponentialValue implements PointValue, ExponentialCounts {
   readonly count: number;
   readonly sum: number | undefined;
   readonly scale: number;
   readonly zeroCount: number;
   readonly zeroThreshold: number;
-  readonly positive: Buckets;
-  readonly negative: Buckets;
+  readonly positive: BucketCounts;
+  readonly negative: BucketCounts;
 
-  constructor(fields: Omit<ExponentialValue, keyof PointValue | "atScale">) {
+  constructor(fields: ExponentialCounts) {
     this.count = fields.count;
     this.sum = fields.sum;
     this.scale = fields.scale;
@@ -32,7 +32,7 @@ export class ExponentialValue implements PointValue {
 
   static of(point: PointReader): ExponentialValue {
     const { count, sum, hasSum, scale, zeroCount, zeroThreshold, positive, negative } = point;
-    const copy = ({ offset, counts }: Buckets): Buckets => ({ offset, counts: [...counts] });
+    const copy = ({ offset, counts }: BucketCounts): BucketCounts => ({ offset, counts: [...counts] });
     const sides = { positive: copy(positive), negative: copy(negative) };
     return new ExponentialValue({ count, sum: hasSum ? sum : undefined, scale, zeroCount, zeroThreshold, ...sides });
   }
@@ -77,18 +77,7 @@ export class ExponentialValue implements PointValue {
   }
 
   write(out: WireWriter): void {
-    out.byte(33);
-    writeCount(out, this.count);
-    writeSum(out, this.sum);
-    out.byte(48);
-    out.varint(zigzag(this.scale));
-    out.byte(57);
-    writeCount(out, this.zeroCount);
-    writeBuckets(out, 66, this.positive);
-    writeBuckets(out, 74, this.negative);
-    if (this.zeroThreshold === 0) return;
-    out.byte(113);
-    out.double(this.zeroThreshold);
+    writeExponentialCounts(out, this);
   }
 
   private atScale(scale: number): ExponentialValue {
@@ -104,7 +93,7 @@ export class ExponentialValue implements PointValue {
 }
 
 /** Each 2^by buckets as one. */
-function coarser({ offset, counts }: Buckets, by: number): Buckets {
+function coarser({ offset, counts }: BucketCounts, by: number): BucketCounts {
   if (counts.length === 0) return { offset: offset >> by, counts };
   const first = offset >> by;
   const last = (offset + counts.length - 1) >> by;
@@ -113,8 +102,8 @@ function coarser({ offset, counts }: Buckets, by: number): Buckets {
   return { offset: first, counts: merged };
 }
 
-/** Buckets without counts at either end are left out, so that what is far from where the counts are needs no room. */
-function added(one: Buckets, other: Buckets, sign: 1 | -1): Buckets {
+/** BucketCounts without counts at either end are left out, so that what is far from where the counts are needs no room. */
+function added(one: BucketCounts, other: BucketCounts, sign: 1 | -1): BucketCounts {
   const [a, b] = [trimmed(one), trimmed(other)];
   if (b.counts.length === 0) return a;
   const offset = a.counts.length === 0 ? b.offset : Math.min(a.offset, b.offset);
@@ -129,26 +118,9 @@ function added(one: Buckets, other: Buckets, sign: 1 | -1): Buckets {
 /** Whoever adds more than this together finds it too long at this scale; whoever takes one from the other, not alike. */
 const MAX_SPAN = 100_000;
 
-function trimmed({ offset, counts }: Buckets): Buckets {
+function trimmed({ offset, counts }: BucketCounts): BucketCounts {
   const first = counts.findIndex((count) => count !== 0);
   if (first < 0) return { offset: 0, counts: [] };
   const last = counts.findLastIndex((count) => count !== 0);
   return { offset: offset + first, counts: counts.slice(first, last + 1) };
-}
-
-function writeBuckets(out: WireWriter, tag: number, { offset, counts }: Buckets): void {
-  if (counts.length === 0) return;
-  out.byte(tag);
-  out.begin(counts.length + 8);
-  out.byte(8);
-  out.varint(zigzag(offset));
-  out.byte(18);
-  out.begin(counts.length);
-  for (const count of counts) out.varintOfHalves(count >>> 0, Math.floor(count / 4294967296));
-  out.end();
-  out.end();
-}
-
-function zigzag(value: number): number {
-  return ((value << 1) ^ (value >> 31)) >>> 0;
 }

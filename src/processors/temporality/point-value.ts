@@ -97,11 +97,11 @@ export class HistogramValue implements PointValue {
 
   write(out: WireWriter): void {
     out.byte(33);
-    writeCount(out, this.count);
+    out.fixed64OfNumber(this.count);
     writeSum(out, this.sum);
     out.byte(50);
     out.varint(this.counts.length * 8);
-    for (const count of this.counts) writeCount(out, count);
+    for (const count of this.counts) out.fixed64OfNumber(count);
     out.byte(58);
     out.varint(this.bounds.length * 8);
     for (const bound of this.bounds) out.double(bound);
@@ -118,11 +118,7 @@ export function combine(one: number | undefined, other: number | undefined, sign
   return one === undefined || other === undefined ? undefined : one + sign * other;
 }
 
-export function writeCount(out: WireWriter, value: number): void {
-  out.fixed64OfHalves(value >>> 0, Math.floor(value / 4294967296));
-}
-
-export function writeSum(out: WireWriter, sum: number | undefined): void {
+function writeSum(out: WireWriter, sum: number | undefined): void {
   if (sum === undefined) return;
   out.byte(41);
   out.double(sum);

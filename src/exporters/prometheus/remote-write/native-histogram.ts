@@ -1,5 +1,4 @@
 import { type PointReader, WireWriter } from "../../../runtime/kit.js";
-import { writeTime } from "./write-request.js";
 
 const MIN_SCALE = -4;
 const MAX_SCALE = 8;
@@ -22,21 +21,21 @@ export function encodeNativeHistogram(point: PointReader): Uint8Array {
   const down = Math.max(0, point.scale - MAX_SCALE);
   const out = new WireWriter(256);
   if (point.hasNoValue) return encodeEnd(out, point);
-  field(out, 8, () => wholeNumber(out, point.count));
+  field(out, 8, () => out.varintOfNumber(point.count));
   field(out, 25, () => out.double(point.hasSum ? point.sum : 0));
-  field(out, 32, () => out.varint(zigzag(point.scale - down)));
+  field(out, 32, () => out.zigzag(point.scale - down));
   field(out, 41, () => out.double(point.zeroThreshold || DEFAULT_ZERO_THRESHOLD));
-  field(out, 48, () => wholeNumber(out, point.zeroCount));
+  field(out, 48, () => out.varintOfNumber(point.zeroCount));
   writeSide(out, point.negative.offset, point.negative.counts, down, 66, 74);
   writeSide(out, point.positive.offset, point.positive.counts, down, 90, 98);
-  field(out, 120, () => writeTime(out, point.timeMs));
+  field(out, 120, () => out.varintOfNumber(point.timeMs));
   return new Uint8Array(out.written());
 }
 
 /** A series that has ended: its sum is Prometheus's own NaN, and the rest is empty. */
 function encodeEnd(out: WireWriter, { timeMs }: PointReader): Uint8Array {
   field(out, 25, () => out.copy(STALE_NAN, 0, 8));
-  field(out, 120, () => writeTime(out, timeMs));
+  field(out, 120, () => out.varintOfNumber(timeMs));
   return new Uint8Array(out.written());
 }
 
@@ -74,14 +73,14 @@ function writeSide(
   for (const span of spans) {
     out.varint(spansTag);
     out.begin();
-    field(out, 8, () => out.varint(zigzag(span.offset)));
+    field(out, 8, () => out.zigzag(span.offset));
     field(out, 16, () => out.varint(span.length));
     out.end();
   }
   if (deltas.length === 0) return;
   out.varint(deltasTag);
   out.begin();
-  for (const delta of deltas) wholeNumber(out, delta < 0 ? -2 * delta - 1 : 2 * delta);
+  for (const delta of deltas) out.varintOfNumber(delta < 0 ? -2 * delta - 1 : 2 * delta);
   out.end();
 }
 
@@ -94,12 +93,4 @@ function merged(offset: number, counts: readonly number[], down: number): Map<nu
     found.set(index, (found.get(index) ?? 0) + count);
   });
   return found;
-}
-
-function wholeNumber(out: WireWriter, value: number): void {
-  out.varintOfHalves(value >>> 0, Math.floor(value / 4294967296) >>> 0);
-}
-
-function zigzag(value: number): number {
-  return ((value << 1) ^ (value >> 31)) >>> 0;
 }

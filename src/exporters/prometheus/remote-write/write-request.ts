@@ -195,7 +195,7 @@ function writeValue(out: WireWriter, sample: RemoteSample, sampleTag: number, hi
   if (sample.isStale) out.copy(STALE_NAN, 0, 8);
   else out.double(sample.value);
   out.byte(16);
-  writeTime(out, sample.timeMs);
+  out.varintOfNumber(sample.timeMs);
   out.end();
 }
 
@@ -203,9 +203,5 @@ function writeExemplarValue(out: WireWriter, { value, timeMs }: RemoteExemplar):
   out.byte(17);
   out.double(value);
   out.byte(24);
-  writeTime(out, timeMs);
-}
-
-export function writeTime(out: WireWriter, timeMs: number): void {
-  out.varintOfHalves(timeMs >>> 0, Math.floor(timeMs / 4294967296) >>> 0);
+  out.varintOfNumber(timeMs);
 }

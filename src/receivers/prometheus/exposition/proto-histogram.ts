@@ -1,4 +1,4 @@
-import { WireWriter } from "../../../runtime/kit.js";
+import { type BucketCounts, WireWriter, writeExponentialCounts } from "../../../runtime/kit.js";
 import type { ExemplarText } from "./exposition-reader.js";
 import type { ProtoFields } from "./proto-fields.js";
 import { readProtoExemplar, readTimestamp } from "./proto-values.js";
@@ -68,22 +68,9 @@ export class ProtoHistogram {
     const held = all.reduce((sum, each) => sum + each, -count);
     if (held > count) return "its buckets hold more than its count";
     const out = new WireWriter(64 + positive.counts.length + negative.counts.length);
-    out.byte(33);
-    fixed64(out, count);
-    if (!Number.isNaN(this.sum)) {
-      out.byte(41);
-      out.double(this.sum);
-    }
-    out.byte(48);
-    out.varint(zigzag(schema));
-    out.byte(57);
-    fixed64(out, zeroCount);
-    writeSide(out, 66, positive);
-    writeSide(out, 74, negative);
-    if (this.zeroThreshold > 0) {
-      out.byte(113);
-      out.double(this.zeroThreshold);
-    }
+    const sum = Number.isNaN(this.sum) ? undefined : this.sum;
+    const zeroThreshold = this.zeroThreshold > 0 ? this.zeroThreshold : 0;
+    writeExponentialCounts(out, { count, sum, scale: schema, zeroCount, zeroThreshold, positive, negative });
     return Uint8Array.from(out.written());
   }
 
@@ -154,12 +141,7 @@ function readBucket(fields: ProtoFields): ClassicBucket {
 }
 
 /** Every bucket from the first to the last, and which is the first, in OTLP's numbers: one less than Prometheus's. */
-interface ExpandedSide {
-  readonly offset: number;
-  readonly counts: readonly number[];
-}
-
-function expand({ offsets, lengths, deltas, counts: absolute }: NativeSide): ExpandedSide | string {
+function expand({ offsets, lengths, deltas, counts: absolute }: NativeSide): BucketCounts | string {
   const isAbsolute = absolute.length > 0;
   const given = isAbsolute ? absolute : deltas;
   if (lengths.reduce((sum, length) => sum + length, 0) !== given.length)
@@ -178,25 +160,4 @@ function expand({ offsets, lengths, deltas, counts: absolute }: NativeSide): Exp
     }
   }
   return { offset: (offsets[0] ?? 1) - 1, counts };
-}
-
-function writeSide(out: WireWriter, tag: number, { offset, counts }: ExpandedSide): void {
-  if (counts.length === 0) return;
-  out.byte(tag);
-  out.begin(counts.length + 8);
-  out.byte(8);
-  out.varint(zigzag(offset));
-  out.byte(18);
-  out.begin(counts.length);
-  for (const count of counts) out.varintOfHalves(count >>> 0, Math.floor(count / 4294967296) >>> 0);
-  out.end();
-  out.end();
-}
-
-function fixed64(out: WireWriter, value: number): void {
-  out.fixed64OfHalves(value % 0x1_0000_0000, Math.floor(value / 0x1_0000_0000));
-}
-
-function zigzag(value: number): number {
-  return ((value << 1) ^ (value >> 31)) >>> 0;
 }

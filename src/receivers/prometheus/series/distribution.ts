@@ -78,7 +78,7 @@ export class ScrapedDistribution {
   writeHistogram(writer: WireWriter): void {
     const { bounds, values, count, sum } = this;
     writer.byte(33);
-    writeCount(writer, count);
+    writer.fixed64OfNumber(count);
     if (!Number.isNaN(sum)) {
       writer.byte(41);
       writer.double(sum);
@@ -90,10 +90,10 @@ export class ScrapedDistribution {
       writer.varint((finite + 1) * 8);
       let before = 0;
       for (let i = 0; i < finite; i++) {
-        writeCount(writer, values[i]! - before);
+        writer.fixed64OfNumber(values[i]! - before);
         before = values[i]!;
       }
-      writeCount(writer, count - before);
+      writer.fixed64OfNumber(count - before);
     }
     if (finite > 0) {
       writer.byte(58);
@@ -111,7 +111,7 @@ export class ScrapedDistribution {
     this.settle();
     if (isCount(this.count)) {
       writer.byte(33);
-      writeCount(writer, this.count);
+      writer.fixed64OfNumber(this.count);
     }
     if (!Number.isNaN(this.sum)) {
       writer.byte(41);
@@ -131,8 +131,4 @@ export class ScrapedDistribution {
 /** NaN is none, and neither is half a measurement. */
 function isCount(value: number): boolean {
   return value >= 0 && Number.isInteger(value) && value < 2 ** 64;
-}
-
-function writeCount(writer: WireWriter, value: number): void {
-  writer.fixed64OfHalves(value % 0x1_0000_0000, Math.floor(value / 0x1_0000_0000));
 }

@@ -138,6 +138,16 @@ export class WireWriter {
     this.length = putVarint(bytes, at, low);
   }
 
+  /** A whole number that a double holds; a negative one in ten bytes. */
+  varintOfNumber(value: number): void {
+    this.varintOfHalves(value >>> 0, Math.floor(value / TWO_TO_32) >>> 0);
+  }
+
+  /** A signed integer of up to 32 bits, as protobuf's sint32. */
+  zigzag(value: number): void {
+    this.varint((value << 1) ^ (value >> 31));
+  }
+
   fixed32(value: number): void {
     this.reserve(4);
     for (let i = 0; i < 4; i++) this.bytes[this.length++] = (value >>> (8 * i)) & 255;
@@ -147,6 +157,11 @@ export class WireWriter {
   fixed64OfHalves(low: number, high: number): void {
     this.fixed32(low);
     this.fixed32(high);
+  }
+
+  /** A whole number that a double holds, in eight bytes. */
+  fixed64OfNumber(value: number): void {
+    this.fixed64OfHalves(value >>> 0, Math.floor(value / TWO_TO_32) >>> 0);
   }
 
   fixed64(value: bigint): void {
@@ -280,5 +295,7 @@ const MAX_CHARACTER_SIZE = 3;
 
 /** The same within one buffer, where no view is needed. */
 const SHORT_MOVE = 24;
+
+const TWO_TO_32 = 2 ** 32;
 
 const scratch = new DataView(new ArrayBuffer(8));

@@ -41,3 +41,33 @@ describe("a text", () => {
     }
   });
 });
+
+describe("a whole number that a double holds", () => {
+  const whole = fc.oneof(fc.maxSafeInteger(), fc.integer(), fc.constantFrom(0, -1, 2 ** 32, 2 ** 32 - 1, -(2 ** 32)));
+
+  it("is written as the integer of 64 bits that it is", () => {
+    fc.assert(
+      fc.property(whole, (value) => {
+        const [numbers, integers] = [new WireWriter(), new WireWriter()];
+        numbers.varintOfNumber(value);
+        numbers.fixed64OfNumber(value);
+        integers.varint64(BigInt(value));
+        integers.fixed64(BigInt(value));
+        expect(Buffer.compare(numbers.written(), integers.written())).toBe(0);
+      }),
+      runs(200),
+    );
+  });
+
+  it("is short in zigzag on both sides of zero", () => {
+    fc.assert(
+      fc.property(fc.integer(), (value) => {
+        const [zigzag, plain] = [new WireWriter(), new WireWriter()];
+        zigzag.zigzag(value);
+        plain.varint64(value < 0 ? -2n * BigInt(value) - 1n : 2n * BigInt(value));
+        expect(Buffer.compare(zigzag.written(), plain.written())).toBe(0);
+      }),
+      runs(200),
+    );
+  });
+});
