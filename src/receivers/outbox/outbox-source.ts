@@ -44,11 +44,11 @@ export class OutboxSource {
   private readonly duplicates: Counter;
   private readonly logFailure: (error: unknown) => void;
   private readonly logFailedRow: (row: { readonly id: string; readonly error: string }) => void;
-  /** The name of this agent in claims. */
-  private readonly agent = `${hostname()}:${randomBytes(6).toString("hex")}`;
   private readonly inProgress = new Map<string, Promise<void>>();
   /** Outcomes of rows that the server has not confirmed: undefined, or why the row failed. */
   private readonly unconfirmed = new Map<string, string | undefined>();
+  /** Rows that wait here for another of their key, and are with another agent by now. */
+  private readonly lost = new Set<string>();
   /** Rows that nothing was done with, because we are stopping. */
   private readonly returned = new Set<string>();
   /** The last row of each key that is being worked on. */
@@ -69,7 +69,7 @@ export class OutboxSource {
   constructor(config: OutboxReceiverConfig, context: ReceiverContext) {
     this.config = config;
     this.context = context;
-    this.table = new OutboxTable(config);
+    this.table = new OutboxTable(config, `${hostname()}:${randomBytes(6).toString("hex")}`);
     const { encoding, max_message_size: maxMessageBytes, table } = config;
     this.intake = new MessageIntake({ signal: "logs", encoding, transport: "postgresql", maxMessageBytes }, context);
     const { clock, logger, metrics } = context;
@@ -135,8 +135,11 @@ export class OutboxSource {
   }
 
   private async claim(client: Client, limit: number): Promise<readonly OutboxRow[]> {
-    const rows = await this.table.claim(client, `${this.agent}#${this.claims++}`, limit);
-    for (const row of rows) if (!this.inProgress.has(row.id) && !this.unconfirmed.has(row.id)) this.take(row);
+    const rows = await this.table.claim(client, this.claims++, limit);
+    for (const row of rows) {
+      this.lost.delete(row.id);
+      if (!this.inProgress.has(row.id) && !this.unconfirmed.has(row.id)) this.take(row);
+    }
     return rows;
   }
 
@@ -152,8 +155,10 @@ export class OutboxSource {
   }
 
   private async handIn(row: OutboxRow): Promise<void> {
-    const outcome = await this.outcomeOf(row);
+    const outcome = this.lost.has(row.id) ? undefined : await this.outcomeOf(row);
     this.inProgress.delete(row.id);
+    this.lost.delete(row.id);
+    if (outcome === undefined) return this.wake();
     if (outcome.kind === "returned") this.returned.add(row.id);
     else {
       const error = outcome.kind === "rejected" ? outcome.refusal.message : outcome.setback?.message;
@@ -226,7 +231,8 @@ export class OutboxSource {
         if (!this.isRetrying) this.wake();
       });
       if (this.config.notify_channel !== "") await client.query(`LISTEN ${quoteName(this.config.notify_channel)}`);
-      await this.table.release(client, this.known(), this.agent);
+      await this.extend(client);
+      await this.table.releaseUnknown(client, this.known());
     } catch (error) {
       hangUp(client);
       throw error;
@@ -245,6 +251,13 @@ export class OutboxSource {
     hangUp(client);
   }
 
+  /** What another agent has taken over and nobody has begun with here is left to it. */
+  private async extend(client: Client): Promise<void> {
+    const known = this.known();
+    if (known.length === 0) return;
+    for (const id of await this.table.extend(client, known)) if (this.inProgress.has(id)) this.lost.add(id);
+  }
+
   private known(): string[] {
     return [...this.inProgress.keys(), ...this.unconfirmed.keys()];
   }
@@ -260,8 +273,7 @@ export class OutboxSource {
     const { client, context, table } = this;
     if (client === undefined) return;
     try {
-      const known = this.known();
-      if (known.length > 0) await table.extend(client, known);
+      await this.extend(client);
       await this.settle();
       await table.release(client, this.known());
       this.wake();

@@ -19,15 +19,20 @@ import { type OutboxRow, readRow } from "./outbox-row.js";
  *   rows of a key are never with two agents, nor is one taken while an earlier one of its key still waits.
  * - Nothing is sent to the client while that lock is held: one that does not read holds up nobody.
  * - No transaction is open while rows are worked on. A claim ends by itself at `claimed_until`, by the server's clock.
+ * - An agent that was not heard of for too long has lost its claims, and may not know of it. What it says of rows that are with
+ *   another by then changes nothing, but for one thing: that a row's data is safe is true whoever has the row.
  */
 export class OutboxTable {
   private readonly config: OutboxReceiverConfig;
   private readonly table: string;
   private readonly column: Readonly<Record<string, string>>;
   private readonly lock: string;
+  private readonly agent: string;
 
-  constructor(config: OutboxReceiverConfig) {
+  /** `agent` is a text that no other agent has. */
+  constructor(config: OutboxReceiverConfig, agent: string) {
     this.config = config;
+    this.agent = agent;
     this.table = quoteTable(config.table);
     const { columns } = config;
     const named = { ...columns, position: columns.position || columns.id };
@@ -35,8 +40,9 @@ export class OutboxTable {
     this.lock = createHash("sha256").update(`sluice ${config.table}`).digest().readBigInt64BE().toString();
   }
 
-  /** Takes up to `limit` rows that wait, oldest first. `claim` is a text that no other claim has. */
-  async claim(client: Client, claim: string, limit: number): Promise<OutboxRow[]> {
+  /** Takes up to `limit` rows that wait, oldest first. `number` is one that no other claim of this agent has. */
+  async claim(client: Client, number: number, limit: number): Promise<OutboxRow[]> {
+    const claim = `${this.agent}#${number}`;
     const results = (await client.query({ text: this.claimText(claim, limit), types: AS_TEXT })) as unknown as
       | QueryResult<TextRow>[]
       | QueryResult<TextRow>;
@@ -50,10 +56,11 @@ export class OutboxTable {
     const { handled_table, on_delivered, consumer } = this.config;
     const { status, idempotency_key: key } = this.column;
     const change = on_delivered === "delete" ? "DELETE" : `${status} = 'delivered'${this.finished()}`;
-    if (handled_table === undefined) return this.change(client, ids, change);
+    const which = `${status} IN ('in_flight', 'pending')`;
+    if (handled_table === undefined) return this.change(client, ids, which, change);
     const remember = `, remembered AS (INSERT INTO ${quoteTable(handled_table)} (consumer, idempotency_key)
       SELECT DISTINCT $2::text, ${key}::text FROM done WHERE ${key} IS NOT NULL ON CONFLICT DO NOTHING)`;
-    return this.change(client, ids, change, [consumer], remember);
+    return this.change(client, ids, which, change, [consumer], remember);
   }
 
   /** Gives the row's id when it is locked, and so was left as it is. */
@@ -61,53 +68,67 @@ export class OutboxTable {
     const { status, last_error } = this.column;
     // A text of the server's cannot have this character.
     const shown = error.replaceAll("\0", "").slice(0, MAX_ERROR_LENGTH);
-    return this.change(client, [id], `${status} = 'failed', ${last_error} = $2${this.finished()}`, [shown]);
+    const change = `${status} = 'failed', ${last_error} = $2${this.finished()}`;
+    return this.change(client, [id], this.isOurs(), change, [shown]);
   }
 
   /** Rows that nothing was done with wait again, as if they had never been taken. */
   async giveBack(client: Client, ids: readonly string[]): Promise<void> {
     const { status, attempts } = this.column;
     const change = `${status} = 'pending', ${attempts} = greatest(${attempts} - 1, 0)${this.unclaimed()}`;
-    await this.change(client, ids, change);
+    await this.change(client, ids, this.isOurs(), change);
   }
 
-  /** Tells the others that these are still worked on. */
-  async extend(client: Client, ids: readonly string[]): Promise<void> {
-    await this.change(client, ids, `${this.column["claimed_until"]} = ${this.until()}`);
+  /** Tells the others that these are still worked on. Gives those that are not with this agent any more. */
+  async extend(client: Client, ids: readonly string[]): Promise<string[]> {
+    await this.change(client, ids, this.isOurs(), `${this.column["claimed_until"]} = ${this.until()}`);
+    const { id } = this.column;
+    const text = `SELECT ${id}::text AS id FROM ${this.table} WHERE ${id} = ANY($1) AND ${this.isOurs()}`;
+    const { rows } = await client.query<{ id: string }>(text, [ids]);
+    const held = new Set(rows.map((row) => row.id));
+    return ids.filter((row) => !held.has(row));
   }
 
-  /**
-   * Lets those wait again whose agent was not heard of for too long, beside those that are `known` here; and all others of
-   * `agent`, which it has claimed without getting to know of it.
-   */
-  async release(client: Client, known: readonly string[], agent?: string): Promise<void> {
+  /** Lets those wait again whose agent was not heard of for too long, beside those that are `known` here. */
+  release(client: Client, known: readonly string[]): Promise<void> {
+    const { claimed_until } = this.column;
+    return this.letWait(client, known, `${claimed_until} IS NULL OR ${claimed_until} < now()`);
+  }
+
+  /** The same, and all others of this agent, which it has claimed without getting to know of it. */
+  releaseUnknown(client: Client, known: readonly string[]): Promise<void> {
+    const { claimed_until } = this.column;
+    return this.letWait(client, known, `${claimed_until} IS NULL OR ${claimed_until} < now() OR ${this.isOurs()}`);
+  }
+
+  private async letWait(client: Client, known: readonly string[], isLeft: string): Promise<void> {
     const { table } = this;
-    const { id, status, claimed_by, claimed_until } = this.column;
-    const isLeft = `${claimed_until} IS NULL OR ${claimed_until} < now() OR starts_with(${claimed_by}::text, $1::text)`;
-    const left = `SELECT ${id} FROM ${table} WHERE ${status} = 'in_flight' AND (${isLeft}) AND ${id} <> ALL($2) FOR UPDATE SKIP LOCKED`;
+    const { id, status } = this.column;
+    const left = `SELECT ${id} FROM ${table} WHERE ${status} = 'in_flight' AND (${isLeft}) AND ${id} <> ALL($1) FOR UPDATE SKIP LOCKED`;
     const text = `UPDATE ${table} SET ${status} = 'pending'${this.unclaimed()} WHERE ${id} IN (${left})`;
-    await client.query(text, [agent === undefined ? null : `${agent}#`, known]);
+    await client.query(text, [known]);
   }
 
   /**
-   * Changes those of the rows that are in flight, or deletes them. Nobody is waited for who has locked one: the ids of such
-   * rows are the result. A row that is not in flight any more was changed by somebody who knows better.
+   * Changes those of the rows that are as `which` says, or deletes them. Nobody is waited for who has locked one: the ids of such
+   * rows are the result. A row that is otherwise by now was changed by somebody who knows better.
    */
   private async change(
     client: Client,
     ids: readonly string[],
+    which: string,
     change: string,
     more: readonly string[] = [],
     then = "",
   ): Promise<string[]> {
     const { table } = this;
-    const { id, status } = this.column;
-    const inFlight = `${id} = ANY($1) AND ${status} = 'in_flight'`;
+    const { id } = this.column;
+    const meant = `${id} = ANY($1) AND ${which}`;
     const verb = change === "DELETE" ? `DELETE FROM ${table}` : `UPDATE ${table} SET ${change}`;
     const { rows } = await client.query<{ left_id: string }>(
-      `WITH mine AS MATERIALIZED (SELECT ${id} FROM ${table} WHERE ${inFlight} FOR UPDATE SKIP LOCKED),
+      `WITH mine AS MATERIALIZED (SELECT ${id} FROM ${table} WHERE ${meant} FOR UPDATE SKIP LOCKED),
         done AS (${verb} WHERE ${id} IN (SELECT ${id} FROM mine) RETURNING *)${then}
-      SELECT ${id}::text AS left_id FROM ${table} WHERE ${inFlight} AND ${id} NOT IN (SELECT ${id} FROM mine)`,
+      SELECT ${id}::text AS left_id FROM ${table} WHERE ${meant} AND ${id} NOT IN (SELECT ${id} FROM mine)`,
       [ids, ...more],
     );
     return rows.map((row) => row.left_id);
@@ -156,6 +177,11 @@ export class OutboxTable {
         ${text(idempotency_key, "idempotency_key")}${text(attempts, "attempts")}${created}${handled}
         , ${isOversized} AS oversized, CASE WHEN ${isOversized} THEN NULL ELSE ${payload} END AS payload
       FROM ${table} WHERE ${status} = 'in_flight' AND ${claimed_by} = ${quoteText(claim)} ORDER BY ${table}.${position}`;
+  }
+
+  private isOurs(): string {
+    const { status, claimed_by } = this.column;
+    return `(${status} = 'in_flight' AND starts_with(${claimed_by}::text, ${quoteText(`${this.agent}#`)}))`;
   }
 
   private until(): string {

@@ -11,19 +11,13 @@ import { plainRecords } from "../../../src/testing.js";
 import { type Postgres, postgresProgram, startPostgres } from "../../support/servers/postgres.js";
 import { until } from "../../support/until.js";
 import { SetbackIntake, startReceiver } from "../started-receiver.js";
+import { heldIntake, newName, newOutbox } from "./outbox-fixture.js";
 
 const REFUSED = { ok: false, refusal: new Refusal("permanent", "never") } as const;
-
-interface State {
-  readonly status: string;
-  readonly last_error: string | null;
-  readonly attempts: number;
-}
 
 describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
   let postgres: Postgres;
   let db: Client;
-  let names = 0;
   const receivers: Receiver[] = [];
 
   beforeAll(async () => {
@@ -36,40 +30,14 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
     await postgres?.close();
   });
 
-  /** An outbox of the test's own, and the config of a receiver for it. */
-  async function newOutbox(more: object = {}, change = "") {
-    const table = `outbox_${names++}`;
-    const config = { ...postgres.keys, table, notify_channel: table, poll_interval: "50ms", ...more };
-    await db.query(outboxMigration(outboxKeys.parse(config)));
-    if (change !== "") await db.query(`ALTER TABLE ${table} ${change}`);
-    const add = async (payload: unknown, fields: Record<string, unknown> = {}) => {
-      const columns = { payload: typeof payload === "string" ? payload : JSON.stringify(payload), ...fields };
-      const places = Object.keys(columns).map((_, i) => `$${i + 1}`);
-      const text = `INSERT INTO ${table} (${Object.keys(columns)}) VALUES (${places}) RETURNING id`;
-      return String((await db.query(text, Object.values(columns))).rows[0].id);
-    };
-    const states = async () =>
-      (await db.query<State>(`SELECT status, last_error, attempts FROM ${table} ORDER BY id`)).rows;
-    const statuses = async () => (await states()).map(({ status }) => status);
-    return { table, config, add, states, statuses };
-  }
-
   async function start(config: object, intake: SetbackIntake, logger?: Logger): Promise<Receiver> {
     const receiver = await startReceiver(outboxReceiver, config, intake, logger);
     receivers.push(receiver);
     return receiver;
   }
 
-  /** An intake whose answers wait until they are given. */
-  function heldIntake() {
-    const intake = new SetbackIntake();
-    const accepts: (() => void)[] = [];
-    intake.answer = () => new Promise((resolve) => accepts.push(() => resolve(ACCEPTED)));
-    return { intake, accepts };
-  }
-
   it("marks a row as delivered when its data is safe, and not before", async () => {
-    const { table, config, add, statuses } = await newOutbox();
+    const { table, config, add, statuses } = await newOutbox(() => db, postgres.keys);
     const fields = { aggregate_key: "o-1", event_type: "order.paid", idempotency_key: "k1", headers: '{"tenant":"a"}' };
     const id = await add({ amount: 5 }, fields);
     const { intake, accepts } = heldIntake();
@@ -93,7 +61,10 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
   });
 
   it("hears of new rows at once, and deletes those that are delivered if told", async () => {
-    const { config, add, statuses } = await newOutbox({ poll_interval: "1h", on_delivered: "delete" });
+    const { config, add, statuses } = await newOutbox(() => db, postgres.keys, {
+      poll_interval: "1h",
+      on_delivered: "delete",
+    });
     const intake = new SetbackIntake();
     await start(config, intake);
     await add({ n: 1 });
@@ -102,7 +73,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
   });
 
   it("hands in rows of one key one after the other, and others meanwhile", async () => {
-    const { config, add, statuses } = await newOutbox();
+    const { config, add, statuses } = await newOutbox(() => db, postgres.keys);
     for (const key of ["a", "a", "b"]) await add({ key }, { aggregate_key: key });
     const { intake, accepts } = heldIntake();
     await start(config, intake);
@@ -115,7 +86,10 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
   });
 
   it("keeps the order of each key among several agents, and hands in each row once", async () => {
-    const { table, config, statuses } = await newOutbox({ batch_size: 7, poll_interval: "10ms" });
+    const { table, config, statuses } = await newOutbox(() => db, postgres.keys, {
+      batch_size: 7,
+      poll_interval: "10ms",
+    });
     const handed: { key: string; n: number }[] = [];
     const agents = [0, 1, 2].map(() => {
       const intake = new SetbackIntake();
@@ -141,7 +115,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
   });
 
   it("takes over what a dead agent has left, and not what a slow one still works on", async () => {
-    const { table, config, add, statuses } = await newOutbox({ claim_after: "300ms" });
+    const { table, config, add, statuses } = await newOutbox(() => db, postgres.keys, { claim_after: "300ms" });
     await add({ n: 1 });
     await db.query(
       `UPDATE ${table} SET status = 'in_flight', claimed_by = 'dead', claimed_until = now() + interval '200ms'`,
@@ -159,7 +133,12 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
   });
 
   it("keeps what it cannot read as a dead letter, marks the row with the error, and goes on", async () => {
-    const { config, add, states } = await newOutbox({}, "ALTER payload TYPE text, ALTER payload DROP NOT NULL");
+    const { config, add, states } = await newOutbox(
+      () => db,
+      postgres.keys,
+      {},
+      "ALTER payload TYPE text, ALTER payload DROP NOT NULL",
+    );
     await add("{no json", { headers: '{"tenant":"acme"}' });
     await add({ n: 1 }, { payload: null });
     await add({ n: 2 }, { headers: "[1]" });
@@ -183,7 +162,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
   });
 
   it("marks what is refused for good as failed with its error, and takes it again when it is replayed", async () => {
-    const { table, config, add, states, statuses } = await newOutbox();
+    const { table, config, add, states, statuses } = await newOutbox(() => db, postgres.keys);
     const intake = new SetbackIntake();
     intake.answer = () => REFUSED;
     const id = await add({ n: 1 });
@@ -198,7 +177,10 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
   });
 
   it("does not hand in what was handled under the same key before", async () => {
-    const { table, config, add, statuses } = await newOutbox({ handled_table: "handled", consumer: "shop" });
+    const { table, config, add, statuses } = await newOutbox(() => db, postgres.keys, {
+      handled_table: "handled",
+      consumer: "shop",
+    });
     await add({ n: 1 }, { idempotency_key: "k" });
     const intake = new SetbackIntake();
     await start(config, intake);
@@ -212,7 +194,10 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
   });
 
   it("keeps a row that agents die of as a dead letter, and leaves one that is too large where it is", async () => {
-    const { table, config, add, statuses } = await newOutbox({ max_attempts: 3, max_message_size: "1KiB" });
+    const { table, config, add, statuses } = await newOutbox(() => db, postgres.keys, {
+      max_attempts: 3,
+      max_message_size: "1KiB",
+    });
     await add({ n: 1 }, { attempts: 3 });
     // What compresses well is small on disk.
     await db.query(`INSERT INTO ${table} (payload)
@@ -225,7 +210,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
   });
 
   it("waits for nobody who has locked a row, and leaves those of its key behind it", async () => {
-    const { table, config, add, statuses } = await newOutbox();
+    const { table, config, add, statuses } = await newOutbox(() => db, postgres.keys);
     for (const key of ["a", "a", "b"]) await add({ key }, { aggregate_key: key });
     const operator = await postgres.connect();
     await operator.query("BEGIN");
@@ -239,7 +224,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
   });
 
   it("settles other rows while one that is done with is locked", async () => {
-    const { table, config, add, statuses } = await newOutbox({ claim_after: "300ms" });
+    const { table, config, add, statuses } = await newOutbox(() => db, postgres.keys, { claim_after: "300ms" });
     const { intake, accepts } = heldIntake();
     await add({ n: 1 });
     await add({ n: 2 });
@@ -256,7 +241,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
   });
 
   it("gives back what has no outcome when it is stopped, and settles what has one", async () => {
-    const { config, add, states } = await newOutbox();
+    const { config, add, states } = await newOutbox(() => db, postgres.keys);
     await add({ n: 1 }, { aggregate_key: "a" });
     await add({ n: 2 }, { aggregate_key: "a" });
     const { intake, accepts } = heldIntake();
@@ -272,7 +257,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
   });
 
   it("says so when a column is gone, and goes on when it is back", async () => {
-    const { table, config, add, statuses } = await newOutbox();
+    const { table, config, add, statuses } = await newOutbox(() => db, postgres.keys);
     const { logger, said } = listening();
     const { intake, accepts } = heldIntake();
     await add({ n: 1 });
@@ -293,7 +278,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
     const locked = listening();
     await start({ ...postgres.keys, username: "ann", password: "wrong" }, new SetbackIntake(), locked.logger);
     await until(() => expect(locked.said()).toContain('password authentication failed for user "ann"'));
-    const table = `outbox_${names++}`;
+    const table = newName("outbox");
     const missing = listening();
     const intake = new SetbackIntake();
     const config = { ...postgres.keys, table, poll_interval: "50ms" };
@@ -305,7 +290,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
   });
 
   it("works with a table of others' making, after the migration, which changes nothing when it is run again", async () => {
-    const table = `shop.events_${names++}`;
+    const table = newName("shop.events");
     await db.query(`CREATE SCHEMA IF NOT EXISTS shop;
       CREATE TABLE ${table} (event_id uuid PRIMARY KEY, "at" timestamptz NOT NULL DEFAULT now(), "Data" bytea NOT NULL)`);
     const columns = { id: "event_id", position: "at", payload: "Data", key: "", type: "", headers: "" };
@@ -323,7 +308,7 @@ describe.skipIf(postgresProgram === undefined)("the outbox receiver", () => {
   });
 
   it("settles what it has once the server is back, and hands in nothing twice", async () => {
-    const { table, config, add, statuses } = await newOutbox({ query_timeout: "500ms" });
+    const { table, config, add, statuses } = await newOutbox(() => db, postgres.keys, { query_timeout: "500ms" });
     await add({ n: 1 });
     const { intake, accepts } = heldIntake();
     await start(config, intake);
