@@ -9,13 +9,13 @@ import {
   glob,
   type HostPort,
   hostPort,
+  type ListeningServer,
   loadServerTls,
   parseHostPort,
   protectionOf,
   refuseStrangers,
   reloadServerTls,
   type SimpleHttpResponse,
-  type SimpleHttpServer,
   serverAuthenticator,
   startSimpleHttpServer,
   startUnlessPortTaken,
@@ -91,7 +91,7 @@ export const healthCheck = defineExtension<HealthCheckConfig>({
 class HealthCheck implements Extension {
   private readonly config: HealthCheckConfig;
   private readonly context: ExtensionContext;
-  private server: SimpleHttpServer | undefined;
+  private server: ListeningServer | undefined;
   private upSince = 0;
 
   constructor(config: HealthCheckConfig, context: ExtensionContext) {

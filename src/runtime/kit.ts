@@ -143,6 +143,7 @@ export {
 export { type HttpClientConfig, httpClientDefaults, httpClientKeys } from "./kit/net/http-client-keys.js";
 export { httpHeaders } from "./kit/net/http-headers.js";
 export { addressOfUrl, openRequest } from "./kit/net/http-request.js";
+export { type HttpServerPlace, type ListeningServer, startHttpServer } from "./kit/net/http-server.js";
 export { readOnlyHttpServerKeys } from "./kit/net/http-server-keys.js";
 export { Http1Client } from "./kit/net/http1/client.js";
 export type { Http1Answer } from "./kit/net/http1/exchange.js";
@@ -152,7 +153,7 @@ export { http2Warning } from "./kit/net/http2-holes.js";
 export { listen, startUnlessPortTaken } from "./kit/net/listen.js";
 export { proxyFromEnvironment, proxyOfUrl } from "./kit/net/proxy/proxy.js";
 export { isPublicHost, publicLookup } from "./kit/net/public-addresses.js";
-export { type SimpleHttpResponse, type SimpleHttpServer, startSimpleHttpServer } from "./kit/net/simple-http-server.js";
+export { type SimpleHttpResponse, startSimpleHttpServer } from "./kit/net/simple-http-server.js";
 export { tlsClient, tlsServer } from "./kit/net/tls-config.js";
 export {
   loadClientTls,

@@ -4,6 +4,7 @@ import {
   formatAddress,
   type HostPort,
   isLoopbackHost,
+  type ListeningServer,
   loadServerTls,
   parseHostPort,
   reloadServerTls,
@@ -11,7 +12,7 @@ import {
 } from "../../runtime/kit.js";
 import { AdminAccess } from "./access.js";
 import { type AdminApiConfig, adminApiSchema, DEFAULT_ENDPOINT, DEFAULT_TOKEN_FILE } from "./config.js";
-import { type AdminServer, startAdminServer } from "./server.js";
+import { startAdminServer } from "./server.js";
 import { TokenFile } from "./token-file.js";
 
 /** Serves what operators see and do as JSON over HTTP; see docs/openapi.yaml. */
@@ -29,7 +30,7 @@ export const adminApi = defineExtension<AdminApiConfig>({
 class AdminApi implements Extension {
   private readonly config: AdminApiConfig;
   private readonly context: ExtensionContext;
-  private server: AdminServer | undefined;
+  private server: ListeningServer | undefined;
   private readonly access: AdminAccess;
   private readonly tokenFile: TokenFile | undefined;
 

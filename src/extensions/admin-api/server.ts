@@ -1,12 +1,15 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { ServerOptions } from "node:https";
-import type { AddressInfo } from "node:net";
-import process from "node:process";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { Server as TlsServer } from "node:tls";
 import type { Clock, Host, Logger } from "../../plugin.js";
-import { type HostPort, isLoopbackHost, listen, plainAddress, withIsoTimes } from "../../runtime/kit.js";
+import {
+  type HttpServerPlace,
+  isLoopbackHost,
+  type ListeningServer,
+  plainAddress,
+  startHttpServer,
+  withIsoTimes,
+} from "../../runtime/kit.js";
 import { type AdminAccess, requireRole } from "./access.js";
 import { type ConsoleFile, findConsoleFile, isConsolePage } from "./console/console-files.js";
 import { EventReaders } from "./events.js";
@@ -19,8 +22,7 @@ import type { Actor } from "./roles.js";
 import type { RouteAnswer, RouteRequest } from "./route.js";
 import { API_ROOT, findRoute } from "./routes.js";
 
-interface AdminServerSettings {
-  readonly endpoint: HostPort;
+interface AdminServerSettings extends HttpServerPlace {
   readonly allowedHosts: readonly string[];
   readonly logger: Logger;
   readonly clock: Clock;
@@ -29,50 +31,32 @@ interface AdminServerSettings {
   /** Where the owner finds a token. */
   readonly tokenFile: string | undefined;
   readonly traceUrl: string | undefined;
-  /** Given: https instead of http. */
-  readonly tls?: ServerOptions;
-  /** Called with a server that speaks TLS: what renews its certificates, and gives what stops that. */
-  readonly renewTls?: (server: TlsServer) => () => void;
-}
-
-export interface AdminServer {
-  readonly endpoint: HostPort;
-  /** Cancels running replays and cuts open connections. */
-  close(): Promise<void>;
 }
 
 const HEADERS_TIMEOUT_MS = 10_000;
 
-/** Rejects with a `StartError` when it cannot listen. Every error is answered as `{"error": {"code", "message"}}`. */
-export async function startAdminServer(settings: AdminServerSettings): Promise<AdminServer> {
+/**
+ * Rejects with a `StartError` when it cannot listen. Every error is answered as `{"error": {"code", "message"}}`. Closing it
+ * cancels running replays and cuts open connections.
+ */
+export async function startAdminServer(settings: AdminServerSettings): Promise<ListeningServer> {
   const { endpoint, allowedHosts, clock } = settings;
   const readers = new EventReaders(clock);
   const history = new History(settings.host, clock);
   const kept = { history, samples: new LiveSamples(settings.host, clock), tapBudget: new TapBudget(clock) };
   const hosts = new Set([endpoint.host ?? "", ...allowedHosts].map((host) => host.toLowerCase()).filter(Boolean));
   const limits = { headersTimeout: HEADERS_TIMEOUT_MS };
-  const listener = (request: IncomingMessage, response: ServerResponse) =>
+  const server = await startHttpServer(settings, ["endpoint"], limits, (request, response) => {
     void respond(request, response, settings, readers, (identified) =>
       answerTo(request, settings, identified, kept, hosts),
     );
-  const server = settings.tls
-    ? process.getBuiltinModule("node:https").createServer({ ...settings.tls, ...limits }, listener)
-    : createServer(limits, listener);
-  await listen(server, endpoint, ["endpoint"]);
-  server.on("error", () => {}); // a failed accept concerns one client only
-  server.on("clientError", (_, socket) => socket.destroy());
+  });
   history.start();
-  const { address, port } = server.address() as AddressInfo;
-  const stopRenewal = settings.tls && settings.renewTls?.(server as unknown as TlsServer);
   return {
-    endpoint: { host: address, port },
+    endpoint: server.endpoint,
     close() {
-      stopRenewal?.();
       history.stop();
-      return new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      });
+      return server.close();
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { ServiceSettings } from "../../config/schema/service-schema.js";
 import type { Logger } from "../../contract/observability.js";
-import type { SimpleHttpServer } from "../../kit/net/simple-http-server.js";
+import type { ListeningServer } from "../../kit/net/http-server.js";
 import { bridgeMetrics } from "./metric-bridge.js";
 import {
   DEFAULT_PULL,
@@ -37,7 +37,7 @@ interface MetricExportSettings {
 /** Makes the registry's numbers available outside the process, as service.telemetry.metrics says. */
 export class MetricExport {
   private readonly settings: MetricExportSettings;
-  private readonly servers: SimpleHttpServer[] = [];
+  private readonly servers: ListeningServer[] = [];
   private scrapes: Promise<RenderMetrics[]> | undefined;
   private shutdown: () => Promise<void> = async () => {};
   private timer: NodeJS.Timeout | undefined;

@@ -5,8 +5,9 @@ import type { Logger } from "../../contract/observability.js";
 import { StartError } from "../../contract/start-error.js";
 import { refuseStrangers } from "../../kit/auth/refuse-strangers.js";
 import { formatAddress, type HostPort, parseHostPort } from "../../kit/net/endpoint.js";
+import type { ListeningServer } from "../../kit/net/http-server.js";
 import { isPortInUse } from "../../kit/net/listen.js";
-import { type SimpleHttpServer, startSimpleHttpServer } from "../../kit/net/simple-http-server.js";
+import { startSimpleHttpServer } from "../../kit/net/simple-http-server.js";
 import type { TlsServerConfig } from "../../kit/net/tls-config.js";
 import { loadServerTls, reloadServerTls } from "../../kit/net/tls-load.js";
 import { logExportFailures } from "./log-export-failures.js";
@@ -42,7 +43,7 @@ export async function listenForScrapes(
   { endpoint, configPath, tls, authenticator }: PullTarget,
   scrape: () => Promise<string>,
   logger: Logger,
-): Promise<SimpleHttpServer | undefined> {
+): Promise<ListeningServer | undefined> {
   const loaded = tls && (await loadServerTls(tls.config, tls.path));
   try {
     const server = await startSimpleHttpServer({
