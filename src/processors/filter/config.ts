@@ -13,16 +13,8 @@ import {
   ottlIssue,
   SIGNAL_CONTEXTS,
 } from "../../runtime/kit.js";
-import {
-  expressionConditions,
-  hasCriteria,
-  legacyConditions,
-  legacyMetricConditions,
-  logProperties,
-  metricProperties,
-  SPAN_KINDS,
-  spanProperties,
-} from "./legacy-conditions.js";
+import { expressionConditions, hasCriteria, legacyConditions, legacyMetricConditions } from "./legacy-conditions.js";
+import { logProperties, metricProperties, propertyIssues, spanProperties } from "./legacy-properties.js";
 
 const texts = () => z.array(z.string()).nullish();
 const errorMode = () => caseInsensitiveEnum(ERROR_MODES);
@@ -82,6 +74,7 @@ const rawSchema = z.strictObject({
       }),
       metric: texts().meta({ description: "Metrics for which any of these conditions holds are dropped." }),
       datapoint: texts().meta({ description: "Data points for which any of these conditions holds are dropped." }),
+      regexp: ignored("patterns are compiled once and need no cache"),
       include: metricProperties.nullish().meta({ description: "Only metrics like this are kept." }),
       exclude: metricProperties.nullish().meta({ description: "Metrics like this are dropped." }),
     })
@@ -137,19 +130,15 @@ export const filterSchema = rawSchema.transform((config, zod): FilterConfig => {
     add(signal, context, list ?? [], mode, (i) => [section, key, i]);
   }
   for (const key of ["include", "exclude"] as const) {
+    for (const section of ["logs", "spans", "metrics"] as const)
+      for (const { message, path } of propertyIssues(config[section]?.[key] ?? {}))
+        zod.addIssue({ code: "custom", message, path: [section, key, ...path] });
     const properties = config.spans?.[key];
     if (properties && !hasCriteria(properties))
       zod.addIssue({
         code: "custom",
         message: "at least one of services, span_names, span_kinds, attributes, resources or libraries is needed",
         path: ["spans", key],
-      });
-    const unknown = properties?.span_kinds?.find((kind) => !SPAN_KINDS.includes(kind));
-    if (properties?.match_type === "strict" && unknown !== undefined)
-      zod.addIssue({
-        code: "custom",
-        message: `no such kind of span: ${unknown}; there are ${SPAN_KINDS.join(", ")}`,
-        path: ["spans", key, "span_kinds"],
       });
   }
   add("logs", "log", legacyConditions(config.logs?.include, config.logs?.exclude), mode, () => ["logs"]);

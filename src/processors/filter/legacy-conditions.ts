@@ -1,95 +1,24 @@
-import { z } from "zod";
-import { type Condition, compileMetricExpressions } from "../../runtime/kit.js";
+import { type Condition, compileMetricExpressions, compilePattern } from "../../runtime/kit.js";
+import {
+  type LegacyAttribute,
+  type LegacyMetricProperties,
+  type LegacyProperties,
+  severityNumber,
+} from "./legacy-properties.js";
 
-/**
- * The older way to say what to drop: `include` and `exclude` with a match_type. It is translated into conditions, so
- * that there is one way in which things are dropped. All kinds of criteria must fit; of a list of names any one.
- */
-
-const attribute = z.strictObject({
-  key: z.string().meta({ description: "The attribute that must be there." }),
-  value: z
-    .union([z.string(), z.number(), z.boolean()])
-    .nullish()
-    .meta({ description: "The value that it must have; left out, any will do." }),
-});
-const attributes = () => z.array(attribute).nullish();
-const texts = () => z.array(z.string()).nullish();
-const matchType = z.enum(["strict", "regexp"], {
-  error: 'expected "strict" or "regexp"; for expressions write OTTL conditions',
-});
-const metricMatchType = z.enum(["strict", "regexp", "expr"], { error: 'expected "strict", "regexp" or "expr"' });
-const common = {
-  match_type: matchType.default("strict").meta({ description: "strict: equal; regexp: patterns in RE2 syntax." }),
-  regexp: z.unknown().optional().meta({ ignored: "patterns are compiled once and need no cache" }),
-  resource_attributes: attributes().meta({ description: "By attributes of the resource, all of them." }),
-};
-
-export const logProperties = z.strictObject({
-  ...common,
-  record_attributes: attributes().meta({ description: "By attributes of the record, all of them." }),
-  severity_texts: texts().meta({ description: "By the text of the severity, of which any will do." }),
-  severity_number: z
-    .strictObject({
-      min: z
-        .union([z.string(), z.int()])
-        .nullish()
-        .meta({ description: "The lowest that fits, such as INFO or WARN2, or its number." }),
-      match_undefined: z.boolean().default(false).meta({ description: "Records without a severity fit too." }),
-    })
-    .nullish()
-    .meta({ description: "By how severe a record is." }),
-  bodies: texts().meta({ description: "By the body, of which any will do." }),
-});
-
-export const metricProperties = z.strictObject({
-  ...common,
-  match_type: metricMatchType.default("strict").meta({
-    description: "strict: equal; regexp: patterns in RE2 syntax; expr: by `expressions`.",
-  }),
-  metric_names: texts().meta({ description: "By the name of the metric, of which any will do." }),
-  expressions: texts().meta({
-    description:
-      'Expressions of expr-lang with MetricName, MetricType, HasLabel("name") and Label("name"): a metric fits if any is true for any of its points.',
-  }),
-});
-
-export const spanProperties = z.strictObject({
-  match_type: matchType.default("strict").meta({ description: "strict: equal; regexp: patterns in RE2 syntax." }),
-  regexp: common.regexp,
-  services: texts().meta({ description: "By service.name of the resource, of which any will do." }),
-  span_names: texts().meta({ description: "By the name of the span, of which any will do." }),
-  span_kinds: texts().meta({ description: "By the kind of the span, of which any will do." }),
-  attributes: attributes().meta({ description: "By attributes of the span, all of them." }),
-  resources: attributes().meta({ description: "By attributes of the resource, all of them." }),
-  libraries: z
-    .array(
-      z.strictObject({
-        name: z.string().meta({ description: "The name of the scope." }),
-        version: z.string().nullish().meta({ description: "Its version; left out, any will do." }),
-      }),
-    )
-    .nullish()
-    .meta({ description: "By the instrumentation scope, of which any will do." }),
-});
-
-type Properties = Partial<
-  z.infer<typeof logProperties> &
-    Omit<z.infer<typeof metricProperties>, "match_type" | "expressions"> &
-    z.infer<typeof spanProperties>
->;
+/** `include` and `exclude` are translated into conditions, so that there is one way in which things are dropped. */
 
 /** The conditions under which `include` and `exclude` drop something. */
 export function legacyConditions(
-  include: Properties | null | undefined,
-  exclude: Properties | null | undefined,
+  include: LegacyProperties | null | undefined,
+  exclude: LegacyProperties | null | undefined,
 ): string[] {
   const kept = include && conditionOf(include);
   const dropped = exclude && conditionOf(exclude);
   return [...(kept ? [`not (${kept})`] : []), ...(dropped ? [dropped] : [])];
 }
 
-type MetricProperties = z.infer<typeof metricProperties> | null | undefined;
+type MetricProperties = LegacyMetricProperties | null | undefined;
 
 /**
  * The same for metrics. Resources are looked at by themselves, as in the Collector: an excluded one goes with all its
@@ -108,36 +37,37 @@ export function expressionConditions(include: MetricProperties, exclude: MetricP
   );
 }
 
-function ofResource({ match_type, resource_attributes }: NonNullable<MetricProperties>): Properties {
-  return { match_type: match_type === "expr" ? "strict" : match_type, resource_attributes };
+function ofResource({ match_type, resource_attributes }: LegacyMetricProperties): LegacyProperties {
+  return { match_type, resource_attributes };
 }
 
-function ofName({ match_type, metric_names }: NonNullable<MetricProperties>): Properties {
+function ofName({ match_type, metric_names }: LegacyMetricProperties): LegacyProperties {
   return match_type === "expr" ? {} : { match_type, metric_names };
 }
 
 /** Whether anything is said of what to keep or drop: without it, everything would be dropped, which nobody means. */
-export function hasCriteria(properties: Properties): boolean {
+export function hasCriteria(properties: LegacyProperties): boolean {
   return conditionOf(properties) !== undefined;
 }
 
+/** Whether a text fits what is expected, as a condition on its path. */
+type Fits = (path: string, expected: string) => string;
+
+const isEqual: Fits = (path, expected) => `${path} == ${ottlLiteral(expected)}`;
+const isMatch: Fits = (path, pattern) => `IsMatch(${path}, ${ottlLiteral(pattern)})`;
+const hasKey: Fits = (map, key) => `ContainsValue(Keys(${map}), ${ottlLiteral(key)})`;
+
 /** Undefined when there is no criterion: then nothing is dropped. */
-function conditionOf(properties: Properties): string | undefined {
-  const regexp = properties.match_type === "regexp";
-  const fits = (path: string, expected: string | number | boolean) =>
-    regexp && typeof expected === "string"
-      ? `IsMatch(${path}, ${ottlLiteral(expected)})`
-      : `${path} == ${ottlLiteral(expected)}`;
-  const anyOf = (path: string, names: readonly string[] | null | undefined) =>
-    names?.length ? [`(${names.map((name) => fits(path, name)).join(" or ")})`] : [];
-  const allOf = (path: string, list: Properties["attributes"]) =>
-    (list ?? []).map(({ key, value }) => {
-      const at = `${path}[${ottlLiteral(key)}]`;
-      return value === null || value === undefined ? `${at} != nil` : fits(at, value);
-    });
+function conditionOf(properties: LegacyProperties): string | undefined {
+  const isRegexp = properties.match_type === "regexp";
+  const fits = isRegexp ? isMatch : isEqual;
+  const anyOf = (path: string, names: readonly string[] | null | undefined, test = fits) =>
+    names?.length ? [`(${names.map((name) => test(path, name)).join(" or ")})`] : [];
+  const allOf = (path: string, list: readonly LegacyAttribute[] | null | undefined) =>
+    (list ?? []).map((one) => attributeCondition(path, one, isRegexp));
   const criteria = [
     ...anyOf("name", properties.metric_names ?? properties.span_names),
-    ...anyOf('resource.attributes["service.name"]', properties.services),
+    ...anyOf('resource.attributes["service.name"]', properties.services, isRegexp ? isServiceMatch : isServiceName),
     ...anyOf("kind.deprecated_string", properties.span_kinds),
     ...anyOf("severity_text", properties.severity_texts),
     ...anyOf("body.string", properties.bodies),
@@ -149,28 +79,87 @@ function conditionOf(properties: Properties): string | undefined {
   return criteria.length === 0 ? undefined : criteria.join(" and ");
 }
 
+/** A pattern is matched with the text of what is written in one piece, not with lists, maps and bytes. */
+function attributeCondition(attributes: string, { key, value }: LegacyAttribute, isRegexp: boolean): string {
+  if (value === null || value === undefined) return hasKey(attributes, key);
+  const at = `${attributes}[${ottlLiteral(key)}]`;
+  if (!isRegexp) return `${at} == ${ottlLiteral(value)}`;
+  const isPlain = ["IsString", "IsInt", "IsDouble", "IsBool"].map((name) => `${name}(${at})`).join(" or ");
+  return `${isMatch(at, String(value))} and (${isPlain})`;
+}
+
+/** What the Collector takes for the name of the service of a resource that does not tell. */
+const NO_SERVICE = "<nil-service-name>";
+
+const withoutService = `not ${hasKey("resource.attributes", "service.name")}`;
+
+/** The name of a service is compared as text, whatever it is. */
+function isServiceName(path: string, name: string): string {
+  const tests = [isEqual(path, name)];
+  if (name === NO_SERVICE) tests.push(withoutService);
+  if (isTextOfOther(name)) tests.push(`String(${path}) == ${ottlLiteral(name)}`);
+  if (name === "") tests.push(`(${path} == nil and ${hasKey("resource.attributes", "service.name")})`);
+  return tests.join(" or ");
+}
+
+function isServiceMatch(path: string, pattern: string): string {
+  const tests = [isMatch(path, pattern)];
+  const fitsAtOnce = (text: string) => isPattern(pattern) && compilePattern(pattern).test(text);
+  if (fitsAtOnce(NO_SERVICE)) tests.push(withoutService);
+  if (fitsAtOnce("")) tests.push(`(${path} == nil and ${hasKey("resource.attributes", "service.name")})`);
+  return tests.join(" or ");
+}
+
+/** Might it be the text of something else than a string? */
+function isTextOfOther(text: string): boolean {
+  try {
+    return typeof JSON.parse(text) !== "string";
+  } catch {
+    return false;
+  }
+}
+
+/** What is none is told by the condition that it stands in. */
+function isPattern(text: string): boolean {
+  try {
+    compilePattern(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Without `min` every severity fits. */
-function severityCondition(number: Properties["severity_number"]): string[] {
+function severityCondition(number: LegacyProperties["severity_number"]): string[] {
   if (!number) return [];
-  const min = String(number.min ?? "").toUpperCase();
-  const lowest = /^\d+$/.test(min) ? min : `SEVERITY_NUMBER_${min}`;
-  const atLeast = min === "" ? "severity_number != 0" : `severity_number >= ${lowest}`;
+  const min = severityNumber(number.min);
+  const atLeast = min === undefined ? "severity_number != 0" : `severity_number >= ${min}`;
   return [number.match_undefined ? `(severity_number == 0 or ${atLeast})` : atLeast];
 }
 
-/** The kinds that a strict match knows. */
-export const SPAN_KINDS: readonly string[] = ["INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"].map(
-  (kind) => `SPAN_KIND_${kind}`,
-);
-
-function librariesCondition(list: Properties["libraries"], fits: (path: string, expected: string) => string): string[] {
+function librariesCondition(list: LegacyProperties["libraries"], fits: Fits): string[] {
   if (!list?.length) return [];
   const each = list.map(({ name, version }) =>
-    [fits("scope.name", name), ...(typeof version === "string" ? [fits("scope.version", version)] : [])].join(" and "),
+    [fits("scope.name", name ?? ""), ...(typeof version === "string" ? [fits("scope.version", version)] : [])].join(
+      " and ",
+    ),
   );
   return [`(${each.map((one) => `(${one})`).join(" or ")})`];
 }
 
-function ottlLiteral(value: string | number | boolean): string {
-  return typeof value === "string" ? `"${value.replace(/["\\]/g, "\\$&")}"` : String(value);
+function ottlLiteral(value: unknown): string {
+  if (typeof value === "string") return `"${value.replace(/["\\]/g, "\\$&")}"`;
+  if (Array.isArray(value)) return `[${value.map(ottlLiteral).join(", ")}]`;
+  if (typeof value === "number") return numberLiteral(value);
+  if (typeof value !== "object" || value === null) return String(value ?? "nil");
+  return `{${Object.entries(value)
+    .map(([key, item]) => `${ottlLiteral(key)}: ${ottlLiteral(item)}`)
+    .join(", ")}}`;
+}
+
+/** A whole number is an integer if it fits one; a double has a point. */
+function numberLiteral(value: number): string {
+  if (Number.isInteger(value) && Math.abs(value) < 2 ** 63) return String(BigInt(value));
+  const text = String(value);
+  return text.includes(".") ? text : text.replace(/e|$/, ".0$&");
 }

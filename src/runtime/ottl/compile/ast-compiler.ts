@@ -23,7 +23,7 @@ import { OttlError, OttlSyntaxError } from "../values/error.js";
 import { MAX_TEXT_LENGTH, textTooLong } from "../values/limits.js";
 import { type OttlMap, type OttlValue, typeName } from "../values/value.js";
 import { bindArguments, type Compiler } from "./bind-arguments.js";
-import { ALWAYS, allOf, anyOf, attributeTest, NEVER, negated, type Predicate } from "./predicate.js";
+import { ALWAYS, allOf, anyOf, attributeTest, keyTest, NEVER, negated, type Predicate } from "./predicate.js";
 
 /** Turns trees into closures that read and edit records where they lie. Throws an `OttlSyntaxError` with the place. */
 export class AstCompiler implements Compiler {
@@ -69,7 +69,7 @@ export class AstCompiler implements Compiler {
       case "not":
         return negated(this.condition(node.operand));
       case "call":
-        return this.booleanCall(node);
+        return keyTest(node, (path) => this.access(path)) ?? this.booleanCall(node);
       case "literal":
         if (typeof node.value === "boolean") return node.value ? ALWAYS : NEVER;
     }

@@ -10,12 +10,17 @@ import type { Condition } from "./compile.js";
 /** The attributes of the point that is looked at; an evaluation ends before the next one begins. */
 let attributes: readonly Tree[] = [];
 
-const labelOf = (name: unknown) => attributes.find(({ key }) => key === name);
+function labelOf(name: unknown, more: readonly unknown[]): Tree | undefined {
+  if (typeof name !== "string" || more.length > 0) throw new ExpressionError("a label is asked for by one string");
+  return attributes.find(({ key }) => key === name);
+}
+
 const NAMES = {
   variables: ["MetricName", "MetricType"],
   functions: {
-    HasLabel: (name: unknown) => labelOf(name) !== undefined,
-    Label: (name: unknown) => (labelOf(name)?.["value"] as Tree | undefined)?.["stringValue"] ?? "",
+    HasLabel: (name: unknown, ...more: unknown[]) => labelOf(name, more) !== undefined,
+    Label: (name: unknown, ...more: unknown[]) =>
+      (labelOf(name, more)?.["value"] as Tree | undefined)?.["stringValue"] ?? "",
   },
 };
 

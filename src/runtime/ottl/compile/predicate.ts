@@ -1,7 +1,8 @@
 import { anyValueAt, anyValueEnd } from "../../telemetry/bytes/any-value.js";
-import { findAttribute } from "../../telemetry/views/attributes.js";
+import { encodedKey, findAttribute } from "../../telemetry/views/attributes.js";
 import type { PathAccess } from "../paths/path-access.js";
 import type { RecordContext } from "../paths/record-context.js";
+import type { AstNode, CallNode, PathNode } from "../syntax/ast.js";
 import { type Comparison, compare } from "../values/compare.js";
 import type { OttlValue } from "../values/value.js";
 import { isEncodedNil, isEncodedText } from "../values/wire-value.js";
@@ -36,6 +37,27 @@ export function anyOf(all: readonly Predicate[]): Predicate {
     for (let i = 0; i < tests.length; i++) if (tests[i]!(ctx)) return true;
     return false;
   };
+}
+
+/**
+ * `ContainsValue(Keys(attributes), "key")`: whether there is such an attribute, be it one without a value, answered
+ * without a list of all keys. Undefined for every other call.
+ */
+export function keyTest(call: CallNode, accessOf: (path: PathNode) => PathAccess): Predicate | undefined {
+  const [list, value] = plainArguments(call, "ContainsValue", 2);
+  const [path] = list?.kind === "call" ? plainArguments(list, "Keys", 1) : [];
+  if (path?.kind !== "path" || value?.kind !== "literal" || typeof value.value !== "string") return undefined;
+  const select = accessOf(path).attributes;
+  if (select === undefined) return undefined;
+  const key = value.value;
+  const encoded = encodedKey(key);
+  return (ctx) => select(ctx).hasAttribute(key, encoded);
+}
+
+/** The arguments of a call of this function with so many, none of them by name; no call with keys behind it. */
+function plainArguments({ name, keys, arguments: list }: CallNode, wanted: string, count: number): readonly AstNode[] {
+  const isSo = name === wanted && keys.length === 0 && list.length === count && list.every((one) => !one.name);
+  return isSo ? list.map(({ value }) => value) : [];
 }
 
 /**

@@ -3,6 +3,7 @@ import { FUNCTIONS } from "../functions/table.js";
 import { CONTEXT_SIGNALS, CONTEXTS } from "../paths/context.js";
 import { ENUMS } from "../paths/enums.js";
 import { PATHS } from "../paths/paths.js";
+import { CONFIG_DIFFERENCES, type ConfigDifference } from "./config-differences.js";
 import { DIFFERENCES, type OttlDifference } from "./differences.js";
 
 /** docs/ottl-functions.md: all functions and paths, from the tables that the compiler uses. */
@@ -19,6 +20,9 @@ export function ottlReference(): string {
     "## What differs from the Collector",
     "Compared with contrib 0.160 on its own tests, documentation and function tables and on random arguments. What is refused here is refused with the config, before the start. Limits and what goes beyond single values are in [ottl.md](ottl.md#coming-from-the-collector).",
     differenceTable(DIFFERENCES),
+    "### Settings of filter that differ",
+    "What becomes of a record that the config speaks of.",
+    configTable(CONFIG_DIFFERENCES),
     "## Editors",
     ...specs.filter(isEditor).map(functionText),
     "## Converters",
@@ -43,6 +47,14 @@ function differenceTable(differences: readonly OttlDifference[]): string {
       `| ${what} | \`${example.replaceAll("|", "\\|")}\` | ${there} | ${hereText(here)} |`,
   );
   return ["| what | example | Collector | here |", "|---|---|---|---|", ...rows].join("\n");
+}
+
+function configTable(differences: readonly ConfigDifference[]): string {
+  const rows = differences.map(({ what, config, there, here }) => {
+    const answer = typeof here === "string" ? here : `refused: ${here.refused}`;
+    return `| ${what} | \`${config.replaceAll("|", "\\|")}\` | ${there} | ${answer} |`;
+  });
+  return ["| what | config | Collector | here |", "|---|---|---|---|", ...rows].join("\n");
 }
 
 function hereText(here: OttlDifference["here"]): string {

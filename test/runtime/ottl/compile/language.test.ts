@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { compileCondition, compileStatement } from "../../../../src/runtime/ottl/compile/compile.js";
 import { OttlSyntaxError, pointAt } from "../../../../src/runtime/ottl/values/error.js";
 import { OttlDuration, OttlTime } from "../../../../src/runtime/ottl/values/value.js";
-import { evaluate, holds } from "../../../support/telemetry/ottl.js";
+import { edited, evaluate, evaluateAfter, holds } from "../../../support/telemetry/ottl.js";
 
 describe("a literal", () => {
   it.each([
@@ -212,6 +212,20 @@ describe("a condition", () => {
     ["false or false", false],
     ["(true and IsMap(body)) or false", true],
   ])("%s is %s", (condition, expected) => expect(holds(condition)).toBe(expected));
+
+  it.each([
+    [[], "none", true],
+    [[], "nowhere", false],
+    [['set(attributes["new"], nil)', 'set(attributes["new"], 1)'], "new", true],
+    [['delete_key(attributes, "int")'], "int", false],
+    [['keep_keys(attributes, ["none"])'], "none", true],
+  ])("finds keys after %j: %s", (statements, key, isThere) => {
+    const batch = edited(statements, "log");
+    for (const keys of ["Keys(attributes)", 'Filter(Keys(attributes), (_, k) => k != "x")'])
+      expect(holds(`ContainsValue(${keys}, "${key}")`, "log", batch)).toBe(isThere);
+    const asked = [...statements, `set(body, "there") where ContainsValue(Keys(attributes), "${key}")`];
+    expect(evaluateAfter(asked, "body") === "there").toBe(isThere);
+  });
 
   it("fails on a function that gives no bool", () => {
     expect(() => holds('Concat(["a"], "")')).toThrow(/gave string, not a bool/);

@@ -1,0 +1,129 @@
+import { z } from "zod";
+import { SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS } from "../../runtime/kit.js";
+
+/**
+ * The older way to say what to drop: `include` and `exclude` with a match_type, as the Collector reads and refuses them.
+ * All kinds of criteria must fit; of a list of names any one.
+ */
+
+const attribute = z.strictObject({
+  key: z.string().min(1, "expected the key of an attribute").meta({ description: "The attribute that must be there." }),
+  value: z
+    .union([z.string(), z.number(), z.boolean(), z.array(z.unknown()), z.record(z.string(), z.unknown())])
+    .nullish()
+    .meta({ description: "The value that it must have; left out, any will do." }),
+});
+const attributes = () => z.array(attribute).nullish();
+const texts = () => z.array(z.string()).nullish();
+const matchType = (description: string) => z.string().nullish().meta({ description });
+const textMatchType = () =>
+  matchType("strict: equal; regexp: patterns in RE2 syntax. Needed where a name or a value is to fit.");
+const regexp = z.unknown().optional().meta({ ignored: "patterns are compiled once and need no cache" });
+const resource_attributes = attributes().meta({ description: "By attributes of the resource, all of them." });
+
+export const logProperties = z.strictObject({
+  match_type: textMatchType(),
+  resource_attributes,
+  record_attributes: attributes().meta({ description: "By attributes of the record, all of them." }),
+  severity_texts: texts().meta({ description: "By the text of the severity, of which any will do." }),
+  severity_number: z
+    .strictObject({
+      min: z
+        .union([z.string(), z.int()])
+        .nullish()
+        .refine((min) => severityNumber(min) !== -1, {
+          error: ({ input }) => `there is no severity ${input}; there are TRACE to FATAL4, or 1 to 24`,
+        })
+        .meta({ description: "The lowest that fits, such as INFO or WARN2, or its number." }),
+      match_undefined: z.boolean().default(false).meta({ description: "Records without a severity fit too." }),
+    })
+    .nullish()
+    .meta({ description: "By how severe a record is." }),
+  bodies: texts().meta({ description: "By the body, of which any will do." }),
+});
+
+export const metricProperties = z.strictObject({
+  match_type: matchType(
+    "strict: equal; regexp: patterns in RE2 syntax; expr: by `expressions`. Needed where a name or a value is to fit.",
+  ),
+  regexp,
+  resource_attributes,
+  metric_names: texts().meta({ description: "By the name of the metric, of which any will do." }),
+  expressions: texts().meta({
+    description:
+      'Expressions of expr-lang with MetricName, MetricType, HasLabel("name") and Label("name"): a metric fits if any is true for any of its points.',
+  }),
+});
+
+export const spanProperties = z.strictObject({
+  match_type: textMatchType(),
+  regexp,
+  services: texts().meta({ description: "By service.name of the resource, of which any will do." }),
+  span_names: texts().meta({ description: "By the name of the span, of which any will do." }),
+  span_kinds: texts().meta({ description: "By the kind of the span, of which any will do." }),
+  attributes: attributes().meta({ description: "By attributes of the span, all of them." }),
+  resources: attributes().meta({ description: "By attributes of the resource, all of them." }),
+  libraries: z
+    .array(
+      z.strictObject({
+        name: z.string().nullish().meta({ description: "The name of the scope; left out, it has none." }),
+        version: z.string().nullish().meta({ description: "Its version; left out, any will do." }),
+      }),
+    )
+    .nullish()
+    .meta({ description: "By the instrumentation scope, of which any will do." }),
+});
+
+/** What an attribute is compared with. */
+export type LegacyAttribute = z.infer<typeof attribute>;
+export type LegacyMetricProperties = z.infer<typeof metricProperties>;
+/** What may be said of any signal. */
+export type LegacyProperties = Partial<
+  z.infer<typeof logProperties> & Omit<LegacyMetricProperties, "expressions"> & z.infer<typeof spanProperties>
+>;
+
+/** The kinds that a strict match knows. */
+const SPAN_KINDS = SPAN_KIND_SYMBOLS.slice(1);
+const NAMES = [
+  "metric_names",
+  "span_names",
+  "services",
+  "span_kinds",
+  "severity_texts",
+  "bodies",
+  "libraries",
+] as const;
+const ATTRIBUTES = ["attributes", "record_attributes", "resources", "resource_attributes"] as const;
+
+/** What is wrong with properties that have all the right types, each at its place. */
+export function propertyIssues(properties: LegacyProperties): { message: string; path: (string | number)[] }[] {
+  const { match_type, span_kinds } = properties;
+  const valued = ATTRIBUTES.flatMap((key) =>
+    (properties[key] ?? []).flatMap(({ value }, i) =>
+      value === undefined || value === null ? [] : [{ key, i, value }],
+    ),
+  );
+  if (match_type !== "strict" && match_type !== "regexp") {
+    const isNamed = NAMES.some((key) => properties[key]?.length && !(key === "metric_names" && match_type === "expr"));
+    const found = match_type ? `, found "${match_type}"` : "";
+    return isNamed || valued.length > 0
+      ? [{ message: `expected "strict" or "regexp"${found}`, path: ["match_type"] }]
+      : [];
+  }
+  if (match_type === "regexp")
+    return valued
+      .filter(({ value }) => typeof value !== "string")
+      .map(({ key, i }) => ({ message: "expected a pattern, as match_type is regexp", path: [key, i, "value"] }));
+  const unknown = span_kinds?.find((kind) => !SPAN_KINDS.includes(kind));
+  const message = `no such kind of span: ${unknown}; there are ${SPAN_KINDS.join(", ")}`;
+  return unknown === undefined ? [] : [{ message, path: ["span_kinds"] }];
+}
+
+/** The number of a severity that is written as INFO, info or 9; undefined when nothing is said, -1 for what is none. */
+export function severityNumber(min: string | number | null | undefined): number | undefined {
+  if (min === undefined || min === null || min === "") return undefined;
+  const wanted = String(min).toLowerCase();
+  return SEVERITY_NUMBER_NAMES.findIndex(
+    (name, number) => number > 0 && (wanted === name || wanted === String(number)),
+  );
+}
