@@ -180,6 +180,7 @@ export {
 export { PostersInTurn } from "./kit/sending/posters-in-turn.js";
 export { type RecordRequest, sendEach } from "./kit/sending/send-each.js";
 export { type SmallAnswer, sendSmallRequest } from "./kit/sending/small-request.js";
+export { type OwnedRecordVisitor, walkOwnedRecords } from "./kit/sending/walk-owned-records.js";
 
 // Kubernetes: lists of its API that are kept up to date.
 
@@ -323,7 +324,14 @@ export {
   kafkaErrorMessage,
   renewKafkaTls,
 } from "./kit/kafka/connection.js";
-export { jsonText, type KeyValueTree, plainObject, plainValue, plainValueText } from "./kit/messages/any-value.js";
+export {
+  jsonText,
+  type KeyValueTree,
+  plainAttributes,
+  plainObject,
+  plainValue,
+  plainValueText,
+} from "./kit/messages/any-value.js";
 export { BatchIntake, type MessageOutcome } from "./kit/messages/batch-intake.js";
 export { DEAD_LETTER_PREFIX, type DeadLetterAttributes, deadLetterOf } from "./kit/messages/dead-letter-attributes.js";
 export {
@@ -334,6 +342,15 @@ export {
   type MessageEncoding,
 } from "./kit/messages/message.js";
 export { MessageIntake, type MessageIntakeSettings } from "./kit/messages/message-intake.js";
+export {
+  findKeyAndValue,
+  isOneOf,
+  keyEnd,
+  keyStart,
+  PlainJsonWriter,
+  valueEnd,
+  valueStart,
+} from "./kit/messages/plain-json.js";
 export { rejectOnAbort, sendAll } from "./kit/messages/reject-on-abort.js";
 export { type WrittenMessage, writeMessages } from "./kit/messages/write-messages.js";
 export { OldestFirstMap } from "./kit/oldest-first-map.js";
@@ -455,6 +472,7 @@ export {
 export { KeyCache } from "./telemetry/bytes/key-cache.js";
 export { attributesTagOf, MESSAGES, type Message, POINT_ATTRIBUTES_TAGS, REQUEST } from "./telemetry/bytes/messages.js";
 export { NameCache } from "./telemetry/bytes/name-cache.js";
+export { nanos, seconds, splitNanos } from "./telemetry/bytes/nanoseconds.js";
 export { RecentTexts } from "./telemetry/bytes/recent-texts.js";
 export { Rewriter } from "./telemetry/bytes/rewriter.js";
 export {
@@ -478,7 +496,11 @@ export {
   LOG_ATTRIBUTES_TAG,
   LOG_BODY_TAG,
   LOG_EVENT_NAME_TAG,
+  LOG_FLAGS_TAG,
+  LOG_OBSERVED_TIME_TAG,
   LOG_SEVERITY_NUMBER_TAG,
+  LOG_SEVERITY_TEXT_TAG,
+  LOG_SPAN_ID_TAG,
   LOG_TIME_TAG,
   LOG_TRACE_ID_TAG,
   OWNER_TAG,
@@ -539,6 +561,7 @@ export { RecordViews } from "./telemetry/edit/edit-records.js";
 export { partition, partitionByMarks } from "./telemetry/edit/partition.js";
 export { eachPoint, type PlacedRecord, placedRecords } from "./telemetry/json/placed-record.js";
 export { findUnknownMember } from "./telemetry/json/unknown-member.js";
+export { writeAscii, writeEscaped, writeHex, writeHexDigits } from "./telemetry/json/write-text.js";
 export { attributeValue, encodedKey, findAttribute, hasKey } from "./telemetry/views/attributes.js";
 export { RecordReader, recordAttributesTag } from "./telemetry/views/record-reader.js";
 export { DROP, type Frame, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./telemetry/views/record-walk.js";

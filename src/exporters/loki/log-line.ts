@@ -1,99 +1,215 @@
-import { jsonText, type PlainAttributes, plainValueText } from "../../runtime/kit.js";
-import { logfmtLine, logfmtPairs } from "./logfmt.js";
+import type { Tree } from "../../plugin.js";
+import {
+  after,
+  decodeMessage,
+  fixed32,
+  LOG_ATTRIBUTES_TAG,
+  LOG_BODY_TAG,
+  LOG_EVENT_NAME_TAG,
+  LOG_FLAGS_TAG,
+  LOG_SEVERITY_TEXT_TAG,
+  LOG_SPAN_ID_TAG,
+  LOG_TRACE_ID_TAG,
+  MESSAGES,
+  message,
+  PlainJsonWriter,
+  plainAttributes,
+  plainValue,
+  SCOPE_ATTRIBUTES_TAG,
+  SCOPE_NAME_TAG,
+  SCOPE_VERSION_TAG,
+  STRING_VALUE_TAG,
+  skip,
+  treeHex,
+  treeText,
+  varint,
+  type WireWriter,
+  writeAscii,
+  writeHex,
+} from "../../runtime/kit.js";
+import type { Stream } from "./known-streams.js";
+import { logfmtOf } from "./logfmt-line.js";
+import { without } from "./stream-labels.js";
 
-/** What a line of Loki can look like. */
-export const LINE_FORMATS = ["json", "logfmt", "raw"] as const;
-export type LokiFormat = (typeof LINE_FORMATS)[number];
+const QUOTE = 34;
+const OPEN_OBJECT = 123;
+const CLOSE_OBJECT = 125;
 
-/** What goes into a line: a record without the attributes that are labels. */
-export interface LineParts {
-  /** Undefined when the record has none. */
-  readonly body: unknown;
-  readonly eventName: string;
-  /** In hex; empty when there is none. */
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly severity: string;
-  readonly flags: number;
-  readonly attributes: PlainAttributes;
-  readonly resource: PlainAttributes;
-  /** Empty for a scope without a name. */
-  readonly scope: { readonly name?: string; readonly version?: string; readonly attributes?: PlainAttributes };
+/** A scope's message in the bytes, and what lines of JSON have of it once one was written. */
+export interface LineScope {
+  readonly start: number;
+  readonly end: number;
+  json?: Uint8Array;
 }
 
-/** A record as a line, with the names that the Collector's exporter gives its parts. */
-export function logLine(format: LokiFormat, parts: LineParts): string {
-  if (format === "raw") return plainValueText(parts.body);
-  return format === "json" ? jsonLine(parts) : logfmtLine(pairsOf(parts));
-}
+/** Writes records as lines, one behind the other, with the names that the Collector's exporter gives their parts. */
+export class LineWriter {
+  private readonly bytes: Uint8Array;
+  private readonly out: WireWriter;
+  private readonly json: PlainJsonWriter;
 
-function jsonLine(parts: LineParts): string {
-  const members: string[] = [];
-  const add = (name: string, json: string) => members.push(`"${name}":${json}`);
-  if (parts.eventName !== "") add("name", jsonText(parts.eventName));
-  if (parts.body !== undefined) add("body", jsonText(parts.body));
-  if (parts.traceId !== "") add("traceid", jsonText(parts.traceId));
-  if (parts.spanId !== "") add("spanid", jsonText(parts.spanId));
-  if (parts.severity !== "") add("severity", jsonText(parts.severity));
-  if (parts.flags !== 0) add("flags", jsonText(parts.flags));
-  if (!isEmpty(parts.attributes)) add("attributes", jsonText(parts.attributes));
-  if (!isEmpty(parts.resource)) add("resources", sharedText(parts.resource));
-  if (!isEmpty(parts.scope)) add("instrumentation_scope", sharedText(parts.scope));
-  return `{${members.join(",")}}`;
-}
-
-function isEmpty(map: object): boolean {
-  for (const _ in map) return false;
-  return true;
-}
-
-const sharedTexts = new WeakMap<object, string>();
-
-/** What many records have as one object is written once. */
-function sharedText(map: object): string {
-  let text = sharedTexts.get(map);
-  if (text === undefined) sharedTexts.set(map, (text = jsonText(map)));
-  return text;
-}
-
-/** The parts of a record under a key each. A body that is logfmt keeps its keys, and what the record says of itself counts before them. */
-function pairsOf(parts: LineParts): Map<string, string> {
-  const pairs = bodyPairs(parts.body);
-  const { name = "", version = "", attributes = {} } = parts.scope;
-  const own = {
-    event_name: parts.eventName,
-    traceID: parts.traceId,
-    spanID: parts.spanId,
-    severity: parts.severity,
-    flags: parts.flags === 0 ? "" : String(parts.flags),
-  };
-  for (const [key, text] of Object.entries(own)) if (text !== "") pairs.set(key, text);
-  for (const [key, value] of Object.entries(parts.attributes)) addPairs(pairs, `attribute_${key}`, value);
-  for (const [key, value] of Object.entries(parts.resource)) addPairs(pairs, `resource_${key}`, value);
-  if (name !== "") pairs.set("instrumentation_scope_name", name);
-  if (version !== "") pairs.set("instrumentation_scope_version", version);
-  for (const [key, value] of Object.entries(attributes))
-    addPairs(pairs, `instrumentation_scope_attribute_${key}`, value);
-  return pairs;
-}
-
-function bodyPairs(body: unknown): Map<string, string> {
-  if (typeof body === "string") return logfmtPairs(body) ?? new Map([["msg", body]]);
-  const pairs = new Map<string, string>();
-  if (body !== undefined) addPairs(pairs, isMap(body) ? "" : Array.isArray(body) ? "body" : "msg", body);
-  return pairs;
-}
-
-/** Maps and lists become a pair for each value in them, by its way there. */
-function addPairs(pairs: Map<string, string>, key: string, value: unknown): void {
-  if (value === null) return;
-  if (!isMap(value) && !Array.isArray(value)) {
-    pairs.set(key, plainValueText(value));
-    return;
+  constructor(bytes: Uint8Array, out: WireWriter) {
+    this.bytes = bytes;
+    this.out = out;
+    this.json = new PlainJsonWriter(bytes, out);
   }
-  for (const [inner, each] of Object.entries(value)) addPairs(pairs, key === "" ? inner : `${key}_${inner}`, each);
+
+  /** The line of the record [start, end). What is not UTF-8 in it may stay so. */
+  write(start: number, end: number, stream: Stream, scope: LineScope): void {
+    if (stream.format === "json") this.writeJson(start, end, stream, scope);
+    else if (stream.format === "raw") this.writeBody(start, end);
+    else {
+      const line = Buffer.from(this.logfmt(start, end, stream, scope));
+      this.out.copy(line, 0, line.length);
+    }
+  }
+
+  private writeJson(start: number, end: number, stream: Stream, scope: LineScope): void {
+    const { bytes: b, out, json } = this;
+    let nameAt = -1;
+    let bodyAt = -1;
+    let traceAt = -1;
+    let spanAt = -1;
+    let severityAt = -1;
+    let flags = 0;
+    for (let p = start; p < end; ) {
+      let tag = b[p++]!;
+      if (tag > 127) {
+        tag = varint(b, p - 1);
+        p = after;
+      }
+      if (tag === LOG_BODY_TAG) bodyAt = p;
+      else if (tag === LOG_SEVERITY_TEXT_TAG) severityAt = p;
+      else if (tag === LOG_TRACE_ID_TAG) traceAt = p;
+      else if (tag === LOG_SPAN_ID_TAG) spanAt = p;
+      else if (tag === LOG_EVENT_NAME_TAG) nameAt = p;
+      else if (tag === LOG_FLAGS_TAG) flags = fixed32(b, p);
+      p = skip(b, p, tag);
+    }
+    const lineStart = out.length;
+    this.text(NAME, nameAt);
+    if (bodyAt >= 0) this.body(bodyAt);
+    this.id(TRACE_ID, traceAt);
+    this.id(SPAN_ID, spanAt);
+    this.text(SEVERITY, severityAt);
+    if (flags !== 0) writeAscii(`,"flags":${flags}`, out);
+    const labelStart = out.length;
+    writeLabel(out, ATTRIBUTES);
+    if (!json.map(start, end, LOG_ATTRIBUTES_TAG, stream.leftOut)) out.length = labelStart;
+    this.part(RESOURCES, stream.resource.json);
+    this.part(SCOPE, (scope.json ??= this.scopeJson(scope)));
+    if (out.length === lineStart) out.byte(OPEN_OBJECT);
+    else out.bytes[lineStart] = OPEN_OBJECT; // every label begins with a comma
+    out.byte(CLOSE_OBJECT);
+  }
+
+  private text(label: Uint8Array, at: number): void {
+    if (at < 0) return;
+    const size = varint(this.bytes, at);
+    const start = after;
+    if (size === 0) return;
+    writeLabel(this.out, label);
+    this.json.text(start, start + size);
+  }
+
+  private id(label: Uint8Array, at: number): void {
+    if (at < 0) return;
+    const size = varint(this.bytes, at);
+    const start = after;
+    if (size === 0) return;
+    writeLabel(this.out, label);
+    writeHex(this.bytes, start, start + size, this.out);
+  }
+
+  /** A body without a value is none. */
+  private body(at: number): void {
+    const { bytes: b, out } = this;
+    const size = varint(b, at);
+    const start = after;
+    const labelStart = out.length;
+    writeLabel(out, BODY);
+    if (!this.json.valueUnlessNull(start, start + size)) out.length = labelStart;
+  }
+
+  private part(label: Uint8Array, json: Uint8Array): void {
+    if (json.length === 0) return;
+    writeLabel(this.out, label);
+    this.out.copy(json, 0, json.length);
+  }
+
+  private scopeJson({ start, end }: LineScope): Uint8Array {
+    const { bytes: b, out, json } = this;
+    const from = out.length;
+    const [nameStart, nameEnd] = message(b, start, end, SCOPE_NAME_TAG);
+    const [versionStart, versionEnd] = message(b, start, end, SCOPE_VERSION_TAG);
+    if (nameStart < nameEnd) {
+      writeLabel(out, NAME);
+      json.text(nameStart, nameEnd);
+    }
+    if (versionStart < versionEnd) {
+      writeLabel(out, VERSION);
+      json.text(versionStart, versionEnd);
+    }
+    const labelStart = out.length;
+    writeLabel(out, ATTRIBUTES);
+    if (!json.map(start, end, SCOPE_ATTRIBUTES_TAG)) out.length = labelStart;
+    const isEmpty = out.length === from;
+    if (!isEmpty) {
+      out.bytes[from] = OPEN_OBJECT;
+      out.byte(CLOSE_OBJECT);
+    }
+    const written = Uint8Array.from(out.bytes.subarray(from, out.length));
+    out.length = from;
+    return written;
+  }
+
+  /** The body alone: a text as it is, anything else as JSON without quotes around it. */
+  private writeBody(start: number, end: number): void {
+    const { bytes: b, out } = this;
+    const [bodyStart, bodyEnd] = message(b, start, end, LOG_BODY_TAG);
+    if (bodyStart === bodyEnd) return;
+    const [textStart, textEnd] = message(b, bodyStart, bodyEnd, STRING_VALUE_TAG);
+    if (textStart < textEnd) return out.copy(b, textStart, textEnd);
+    const from = out.length;
+    if (!this.json.valueUnlessNull(bodyStart, bodyEnd) || out.bytes[from] !== QUOTE) return;
+    out.bytes.copyWithin(from, from + 1, out.length - 1);
+    out.length -= 2;
+  }
+
+  private logfmt(start: number, end: number, { resource, taken }: Stream, scope: LineScope): string {
+    const { bytes: b } = this;
+    const log = decodeMessage(MESSAGES["LogRecord"]!, b, start, end);
+    const owner = decodeMessage(MESSAGES["Scope"]!, b, scope.start, scope.end);
+    return logfmtOf({
+      body: log["body"] === undefined ? undefined : (plainValue(log["body"] as Tree) ?? undefined),
+      eventName: treeText(log["eventName"]),
+      traceId: treeHex(log["traceId"]),
+      spanId: treeHex(log["spanId"]),
+      severity: treeText(log["severityText"]),
+      flags: Number(log["flags"] ?? 0),
+      attributes: without(plainAttributes(b, start, end, LOG_ATTRIBUTES_TAG), taken),
+      resource: resource.plain,
+      scope: {
+        name: treeText(owner["name"]),
+        version: treeText(owner["version"]),
+        attributes: plainAttributes(b, scope.start, scope.end, SCOPE_ATTRIBUTES_TAG),
+      },
+    });
+  }
 }
 
-function isMap(value: unknown): value is PlainAttributes {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Uint8Array);
+const [NAME, VERSION, BODY, TRACE_ID, SPAN_ID, SEVERITY, ATTRIBUTES, RESOURCES, SCOPE] = [
+  "name",
+  "version",
+  "body",
+  "traceid",
+  "spanid",
+  "severity",
+  "attributes",
+  "resources",
+  "instrumentation_scope",
+].map((name) => Buffer.from(`,"${name}":`)) as [Buffer, Buffer, Buffer, Buffer, Buffer, Buffer, Buffer, Buffer, Buffer];
+
+function writeLabel(out: WireWriter, label: Uint8Array): void {
+  out.copy(label, 0, label.length);
 }

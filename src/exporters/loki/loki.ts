@@ -7,16 +7,10 @@ import {
   Refusal,
   type SendOptions,
 } from "../../plugin.js";
-import {
-  answerReader,
-  compress,
-  type Http1Answer,
-  HttpPoster,
-  type RecordRequest,
-  sendEach,
-} from "../../runtime/kit.js";
+import { answerReader, type Http1Answer, HttpPoster, type RecordRequest, sendEach } from "../../runtime/kit.js";
 import { type LokiConfig, lokiSchema } from "./config.js";
-import { type Push, type PushSettings, pushesOf, refusalOfRecords, TENANT_HEADER } from "./push-requests.js";
+import { KnownStreams, TENANT_HEADER } from "./known-streams.js";
+import { type Push, type PushSettings, pushesOf, refusalOfRecords } from "./push-requests.js";
 import { StreamLabels } from "./stream-labels.js";
 
 /** Pushes logs to Loki: lines by labels, a request for each tenant. */
@@ -71,8 +65,13 @@ class LokiExporter implements Exporter {
 
   private async push(push: Push, abort: AbortSignal, options: SendOptions | undefined): Promise<void> {
     const tenant = push.tenant || this.tenant;
-    const body = await compress("snappy", push.encode());
-    await this.poster.post([body], abort, options, this.readAnswer, tenant === "" ? {} : { [TENANT_HEADER]: tenant });
+    await this.poster.post(
+      [push.encode()],
+      abort,
+      options,
+      this.readAnswer,
+      tenant === "" ? {} : { [TENANT_HEADER]: tenant },
+    );
   }
 }
 
@@ -92,18 +91,16 @@ function settingsOf(config: LokiConfig, now: () => number): PushSettings {
   const named = (labels: Readonly<Record<string, string | null>> | null | undefined) =>
     Object.entries(labels ?? {}).map(([key, label]) => [key, label || key] as const);
   const { attributes, resource } = config.labels ?? {};
-  return {
-    labels: new StreamLabels({
-      exporter,
-      job,
-      instance,
-      level,
-      attributes: named(attributes),
-      resource: named(resource),
-    }),
-    format: config.format === "body" ? "raw" : (config.format ?? "json"),
-    now,
-  };
+  const labels = new StreamLabels({
+    exporter,
+    job,
+    instance,
+    level,
+    attributes: named(attributes),
+    resource: named(resource),
+  });
+  const format = config.format === "body" ? "raw" : (config.format ?? "json");
+  return { streams: new KnownStreams({ labels, format }), now };
 }
 
 /** What Loki says of entries whose time it takes no more, or not yet. */

@@ -1,31 +1,20 @@
-import { type Batch, Refusal, type Tree } from "../../plugin.js";
+import { isUtf8 } from "node:buffer";
+import { type Batch, Refusal } from "../../plugin.js";
 import {
-  isHeader,
-  logTime,
-  ownedTrees,
-  type PlainAttributes,
-  plainValue,
-  plainValueText,
-  type TreeOwner,
-  treeAttributes,
-  treeHex,
-  treeText,
+  encodeSnappyBlock,
+  findField,
+  fixed32,
+  LOG_OBSERVED_TIME_TAG,
+  LOG_TIME_TAG,
+  nanos,
+  type OwnedRecordVisitor,
+  seconds,
+  splitNanos,
   WireWriter,
+  walkOwnedRecords,
 } from "../../runtime/kit.js";
-import { LINE_FORMATS, type LineParts, type LokiFormat, logLine } from "./log-line.js";
-import { HINTS, type Labelled, type StreamLabels } from "./stream-labels.js";
-
-/** The header that says whose data it is. */
-export const TENANT_HEADER = "X-Scope-OrgID";
-
-/** Records of one tenant that are pushed together, by their places in the batch. */
-export interface Push {
-  /** Empty when no hint names one. */
-  readonly tenant: string;
-  readonly records: readonly number[];
-  /** Its body, before compression. */
-  encode(): Uint8Array;
-}
+import type { KnownResource, KnownStreams, Stream } from "./known-streams.js";
+import { type LineScope, LineWriter } from "./log-line.js";
 
 /** What a batch comes to: pushes, and records that Loki could not take in any form. */
 export interface Pushes {
@@ -34,169 +23,219 @@ export interface Pushes {
 }
 
 export interface PushSettings {
-  readonly labels: StreamLabels;
-  /** Where no hint says it. */
-  readonly format: LokiFormat;
+  readonly streams: KnownStreams;
   /** For records without a time. */
   readonly now: () => number;
 }
 
-interface OwnedRecord {
-  readonly place: number;
-  readonly log: Tree;
-  readonly attributes: PlainAttributes;
-  readonly resource: PlainAttributes;
-  readonly owner: TreeOwner;
-  readonly labelled: Labelled;
-}
+/** Loki takes 4 MiB by default. */
+const MAX_PUSH_BYTES = 2 * 1024 * 1024;
 
 /**
  * Sorts the records of a batch into pushes. Lines repeat the resource, so a push is cut where its lines would come to more than
  * `MAX_PUSH_BYTES`, and written only when it is sent: a batch with a large resource never lies in memory as lines as a whole.
  */
 export function pushesOf(batch: Batch, settings: PushSettings): Pushes {
-  const open = new Map<string, { records: OwnedRecord[]; bytes: number }>();
-  const pushes: Push[] = [];
-  const refused = new Map<string, number[]>();
-  const meanBytes = Math.ceil(batch.bytes.length / Math.max(batch.count, 1));
-  for (const { place, tree: log, owner } of ownedTrees(batch)) {
-    const record = recordOf(place, log, owner, settings);
-    const problem = problemOf(record, settings);
-    const tenant = tenantOf(record);
+  const sorting = new PushSorting(batch, settings);
+  walkOwnedRecords(batch.bytes, sorting);
+  return sorting;
+}
+
+class PushSorting implements OwnedRecordVisitor, Pushes {
+  readonly pushes: Push[] = [];
+  readonly refused = new Map<string, number[]>();
+  private readonly open = new Map<string, Push>();
+  private readonly settings: PushSettings;
+  private readonly bytes: Uint8Array;
+  private readonly meanBytes: number;
+  private place = 0;
+  private known: KnownResource | undefined;
+  private lineScope: LineScope = { start: 0, end: 0 };
+
+  constructor(batch: Batch, settings: PushSettings) {
+    this.settings = settings;
+    this.bytes = batch.bytes;
+    this.meanBytes = Math.ceil(batch.bytes.length / Math.max(batch.count, 1));
+  }
+
+  resource(start: number, end: number): void {
+    this.known = this.settings.streams.resource(this.bytes, start, end);
+  }
+
+  scope(start: number, end: number): void {
+    this.lineScope = { start, end };
+  }
+
+  record(start: number, end: number): void {
+    const record = this.place++;
+    const { known, lineScope } = this;
+    const stream = this.settings.streams.stream(this.bytes, start, end, known!);
+    const { problem, tenant } = stream;
     if (problem !== undefined) {
-      const places = refused.get(problem);
-      if (places === undefined) refused.set(problem, [record.place]);
-      else places.push(record.place);
-      continue;
+      const places = this.refused.get(problem);
+      if (places === undefined) this.refused.set(problem, [record]);
+      else places.push(record);
+      return;
     }
-    let group = open.get(tenant);
-    if (group === undefined || group.bytes > MAX_PUSH_BYTES) {
-      group = { records: [], bytes: 0 };
-      open.set(tenant, group);
-      pushes.push(pushOf(tenant, group.records, settings));
+    let push = this.open.get(tenant);
+    if (push === undefined || push.isFull) {
+      push = new Push(tenant, this.bytes, this.settings);
+      this.open.set(tenant, push);
+      this.pushes.push(push);
     }
-    group.records.push(record);
-    group.bytes += meanBytes + owner.length;
+    push.add(record, start, end, stream, lineScope, this.meanBytes + known!.length + lineScope.end - lineScope.start);
   }
-  return { pushes, refused };
 }
 
-function recordOf(place: number, log: Tree, owner: TreeOwner, { labels }: PushSettings): OwnedRecord {
-  const attributes = treeAttributes(log);
-  const { resource } = owner;
-  const labelled = labels.of(attributes, resource, Number(log["severityNumber"] ?? 0));
-  return { place, log, attributes, resource, owner, labelled };
-}
+/** Records of one tenant that are pushed together, by their places in the batch. */
+export class Push {
+  /** Empty when no hint names one. */
+  readonly tenant: string;
+  readonly records: number[] = [];
+  private readonly bytes: Uint8Array;
+  private readonly settings: PushSettings;
+  /** Start and end of each record. */
+  private readonly ranges: number[] = [];
+  private readonly streams: Stream[] = [];
+  private readonly scopes: LineScope[] = [];
+  private length = 0;
 
-/** Loki takes 4 MiB by default. */
-const MAX_PUSH_BYTES = 2 * 1024 * 1024;
-
-function problemOf(record: OwnedRecord, settings: PushSettings): string | undefined {
-  const format = formatOf(record, settings);
-  if (!isLokiFormat(format)) return `the hint ${HINTS.format} is none of ${LINE_FORMATS.join(", ")}`;
-  if (!isHeader(TENANT_HEADER, tenantOf(record))) return `the tenant that ${HINTS.tenant} names cannot be a header`;
-  if (record.labelled.text === "") return "the record has no label, and Loki takes none without";
-  return undefined;
-}
-
-function pushOf(tenant: string, records: readonly OwnedRecord[], settings: PushSettings): Push {
-  return {
-    tenant,
-    get records() {
-      return records.map(({ place }) => place);
-    },
-    encode: () => encodePush(records, settings),
-  };
-}
-
-/** logproto.PushRequest: streams, each with its labels and the records that have them, in their order. */
-function encodePush(records: readonly OwnedRecord[], settings: PushSettings): Uint8Array {
-  const streams = new Map<string, WireWriter>();
-  for (const record of records) {
-    const { text } = record.labelled;
-    let entries = streams.get(text);
-    if (entries === undefined) {
-      entries = new WireWriter(4096);
-      streams.set(text, entries);
-    }
-    writeEntry(entries, timeOf(record.log, settings), lineOf(record, settings));
+  constructor(tenant: string, bytes: Uint8Array, settings: PushSettings) {
+    this.tenant = tenant;
+    this.bytes = bytes;
+    this.settings = settings;
   }
-  const out = new WireWriter(65_536);
-  for (const [labels, entries] of streams) {
-    out.byte(10);
-    out.begin(labels.length + entries.length);
-    out.byte(10);
-    out.text(labels);
-    out.copy(entries.bytes, 0, entries.length);
+
+  get isFull(): boolean {
+    return this.length > MAX_PUSH_BYTES;
+  }
+
+  /** A record whose line will have about this length. */
+  add(record: number, start: number, end: number, stream: Stream, scope: LineScope, length: number): void {
+    this.records.push(record);
+    this.ranges.push(start, end);
+    this.streams.push(stream);
+    this.scopes.push(scope);
+    this.length += length;
+  }
+
+  /** Its body: a logproto.PushRequest, compressed. */
+  encode(): Buffer {
+    return encodeSnappyBlock(this.message());
+  }
+
+  /** It has memory that the next one uses too. */
+  private message(): Uint8Array {
+    const lines = scratch.lines;
+    lines.clear();
+    const ends = this.writeLines(lines);
+    if (!isUtf8(lines.written())) replaceNonUtf8(lines, ends);
+    const out = scratch.message;
+    out.clear();
+    for (const [labels, members] of this.byLabels()) {
+      out.byte(STREAM);
+      out.begin(labels.length + members.length * 256);
+      out.byte(LABELS);
+      out.text(labels);
+      for (const i of members) this.writeEntry(out, i, lines.bytes, i === 0 ? 0 : ends[i - 1]!, ends[i]!);
+      out.end();
+    }
+    const written = out.written();
+    forgetLarge();
+    return written;
+  }
+
+  /** Gives where the line of each record ends, which is where the next one begins. */
+  private writeLines(lines: WireWriter): number[] {
+    const { ranges, streams, scopes } = this;
+    const writer = new LineWriter(this.bytes, lines);
+    return streams.map((stream, i) => {
+      writer.write(ranges[2 * i]!, ranges[2 * i + 1]!, stream, scopes[i]!);
+      return lines.length;
+    });
+  }
+
+  /** The records of each stream in their order. */
+  private byLabels(): Map<string, number[]> {
+    const { streams } = this;
+    const byLabels = new Map<string, number[]>();
+    const byStream = new Map<Stream, number[]>();
+    for (let i = 0; i < streams.length; i++) {
+      const stream = streams[i]!;
+      let members = byStream.get(stream);
+      if (members === undefined) {
+        members = byLabels.get(stream.labels) ?? [];
+        byLabels.set(stream.labels, members);
+        byStream.set(stream, members);
+      }
+      members.push(i);
+    }
+    return byLabels;
+  }
+
+  private writeEntry(out: WireWriter, i: number, lines: Uint8Array, lineStart: number, lineEnd: number): void {
+    this.findTime(this.ranges[2 * i]!, this.ranges[2 * i + 1]!);
+    out.byte(ENTRY);
+    out.begin(lineEnd - lineStart + ENTRY_OVERHEAD);
+    out.byte(TIME);
+    out.begin();
+    out.byte(SECONDS);
+    out.varintOfHalves(seconds >>> 0, Math.floor(seconds / TWO_32));
+    out.byte(NANOS);
+    out.varint(nanos);
+    out.end();
+    out.byte(LINE);
+    out.varint(lineEnd - lineStart);
+    out.copy(lines, lineStart, lineEnd);
     out.end();
   }
-  return out.written();
+
+  /** When a record says it happened, or else was seen, in `seconds` and `nanos`. */
+  private findTime(start: number, end: number): void {
+    const { bytes: b } = this;
+    for (const tag of TIME_TAGS) {
+      const at = findField(b, start, end, tag);
+      if (at < 0) continue;
+      splitNanos(fixed32(b, at), fixed32(b, at + 4));
+      if (seconds !== 0 || nanos !== 0) return;
+    }
+    const time = BigInt(Math.trunc(this.settings.now())) * 1_000_000n;
+    splitNanos(Number(BigInt.asUintN(32, time)), Number(BigInt.asUintN(32, time >> 32n)));
+  }
 }
 
-function writeEntry(out: WireWriter, nanos: bigint, line: string): void {
-  out.byte(18);
-  out.begin(line.length + 16);
-  out.byte(10);
-  out.begin(12);
-  out.byte(8);
-  out.varint64(nanos / 1_000_000_000n);
-  out.byte(16);
-  out.varint(Number(nanos % 1_000_000_000n));
-  out.end();
-  out.byte(18);
-  out.text(line);
-  out.end();
+const TIME_TAGS = [LOG_TIME_TAG, LOG_OBSERVED_TIME_TAG];
+const TWO_32 = 2 ** 32;
+/** What an entry has besides its line. */
+const ENTRY_OVERHEAD = 20;
+
+// Tags of logproto.PushRequest, StreamAdapter, EntryAdapter and google.protobuf.Timestamp.
+const STREAM = 10;
+const LABELS = 10;
+const ENTRY = 18;
+const TIME = 10;
+const LINE = 18;
+const SECONDS = 8;
+const NANOS = 16;
+
+/** Pushes are written where the last was: fresh memory takes longer than writing. */
+const scratch = { lines: new WireWriter(65_536), message: new WireWriter(65_536) };
+const MAX_SCRATCH_BYTES = 8 * 1024 * 1024;
+
+function forgetLarge(): void {
+  if (scratch.lines.bytes.length > MAX_SCRATCH_BYTES) scratch.lines = new WireWriter(65_536);
+  if (scratch.message.bytes.length > MAX_SCRATCH_BYTES) scratch.message = new WireWriter(65_536);
 }
 
-function lineOf(record: OwnedRecord, settings: PushSettings): string {
-  const { log, labelled, owner } = record;
-  return logLine(formatOf(record, settings) as LokiFormat, {
-    body: log["body"] === undefined ? undefined : (plainValue(log["body"] as Tree) ?? undefined),
-    eventName: treeText(log["eventName"]),
-    traceId: treeHex(log["traceId"]),
-    spanId: treeHex(log["spanId"]),
-    severity: treeText(log["severityText"]),
-    flags: Number(log["flags"] ?? 0),
-    attributes: labelled.attributes,
-    resource: labelled.resource,
-    scope: scopeOf(owner),
-  });
-}
-
-const scopes = new WeakMap<TreeOwner, LineParts["scope"]>();
-
-/** The same object for all records of a scope. */
-function scopeOf(owner: TreeOwner): LineParts["scope"] {
-  const known = scopes.get(owner);
-  if (known !== undefined) return known;
-  const { scopeName: name, scopeVersion: version, scopeAttributes: attributes } = owner;
-  const scope = {
-    ...(name !== "" && { name }),
-    ...(version !== "" && { version }),
-    ...(Object.keys(attributes).length > 0 && { attributes }),
-  };
-  scopes.set(owner, scope);
-  return scope;
-}
-
-function formatOf({ attributes, resource }: OwnedRecord, { format }: PushSettings): string {
-  const hint = resource[HINTS.format] ?? attributes[HINTS.format];
-  return hint === undefined ? format : plainValueText(hint);
-}
-
-function isLokiFormat(format: string): format is LokiFormat {
-  return (LINE_FORMATS as readonly string[]).includes(format);
-}
-
-/** The value of the attribute that the hint names; the resource counts before the record. */
-function tenantOf({ attributes, resource }: OwnedRecord): string {
-  const key = plainValueText(resource[HINTS.tenant] ?? attributes[HINTS.tenant]);
-  const owner = [resource, attributes].find((map) => Object.hasOwn(map, key));
-  return owner === undefined ? "" : plainValueText(owner[key]);
-}
-
-function timeOf(log: Tree, { now }: PushSettings): bigint {
-  return logTime(log) || BigInt(Math.trunc(now())) * 1_000_000n;
+/** What is not UTF-8 becomes U+FFFD, line by line: none has anything to do with the next. */
+function replaceNonUtf8(lines: WireWriter, ends: number[]): void {
+  const texts = ends.map((end, i) => lines.bytes.toString("utf8", i === 0 ? 0 : ends[i - 1], end));
+  lines.clear();
+  for (const [i, text] of texts.entries()) {
+    const bytes = Buffer.from(text);
+    lines.copy(bytes, 0, bytes.length);
+    ends[i] = lines.length;
+  }
 }
 
 /** Why records are refused that are not even sent. */

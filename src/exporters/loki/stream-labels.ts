@@ -1,5 +1,9 @@
 import { labelName, type PlainAttributes, plainValueText, SEVERITY_NUMBER_NAMES } from "../../runtime/kit.js";
 
+/** What a line of Loki can look like. */
+export const LINE_FORMATS = ["json", "logfmt", "raw"] as const;
+export type LokiFormat = (typeof LINE_FORMATS)[number];
+
 /** Attributes that say how a record is sent, and are not sent themselves. */
 export const HINTS = {
   attributes: "loki.attribute.labels",
@@ -8,7 +12,9 @@ export const HINTS = {
   tenant: "loki.tenant",
 } as const;
 
-const HINT_NAMES: ReadonlySet<string> = new Set(Object.values(HINTS));
+/** All of them begin like this. */
+export const HINT_PREFIX = "loki.";
+export const HINT_NAMES: ReadonlySet<string> = new Set(Object.values(HINTS));
 
 /** Which labels records get beside those of their hints. */
 export interface StreamLabelSettings {
@@ -21,25 +27,19 @@ export interface StreamLabelSettings {
   readonly resource: readonly (readonly [key: string, label: string])[];
 }
 
-/** The labels of a record, and what is left of its attributes. */
+/** The labels of a record, and what they were made of. */
 export interface Labelled {
   /** As Loki writes them; empty when there are none. */
   readonly text: string;
-  readonly attributes: PlainAttributes;
-  readonly resource: PlainAttributes;
+  /** Keys of the record's attributes that became labels. */
+  readonly taken: ReadonlySet<string>;
+  /** The same of the resource's. */
+  readonly takenOfResource: ReadonlySet<string>;
 }
-
-/** So many streams, and rests of resources, are known at a time. */
-const MAX_KNOWN = 10_000;
-/** Labels that are longer than Loki takes are not kept: whoever sends records chooses their size. */
-const MAX_KNOWN_LENGTH = 4096;
 
 /** Chooses the labels of records by the settings and their hints, which are taken out with what became labels. */
 export class StreamLabels {
   private readonly settings: StreamLabelSettings;
-  private readonly texts = new Map<string, string>();
-  /** What is left of resources, by what was taken out of them: the same object for all records that share it. */
-  private readonly rests = new WeakMap<PlainAttributes, Map<string, PlainAttributes>>();
 
   constructor(settings: StreamLabelSettings) {
     this.settings = settings;
@@ -67,35 +67,22 @@ export class StreamLabels {
       else promote("attributes", "level", "level");
     }
     return {
-      text: this.textOf(labels),
-      attributes: without(attributes, promoted.attributes),
-      resource: this.restOf(resource, promoted.resource),
+      text: labelText(labels),
+      taken: promoted.attributes,
+      takenOfResource: promoted.resource,
     };
   }
 
-  private textOf(labels: ReadonlyMap<string, string>): string {
-    let key = "";
-    for (const [name, value] of labels) key += `${name.length} ${name}${value.length} ${value}`;
-    return remember(this.texts, key, () => labelText(labels));
+  /** Whether labels depend on the severity. */
+  get hasLevel(): boolean {
+    return this.settings.level;
   }
 
-  private restOf(resource: PlainAttributes, keys: ReadonlySet<string>): PlainAttributes {
-    let rests = this.rests.get(resource);
-    if (rests === undefined) this.rests.set(resource, (rests = new Map()));
-    let key = "";
-    for (const name of keys) key += `${name.length} ${name}`;
-    return remember(rests, key, () => without(resource, keys));
+  /** The keys of a record's attributes on which its labels depend, besides its hints, which are given. */
+  keysRead(hints: PlainAttributes): string[] {
+    const names = [...this.settings.attributes.map(([key]) => key), ...namesOf(hints[HINTS.attributes])];
+    return [...(this.settings.level ? ["level"] : []), ...names.flatMap(keysLookedAt)];
   }
-}
-
-function remember<T>(known: Map<string, T>, key: string, make: () => T): T {
-  const found = known.get(key);
-  if (found !== undefined) return found;
-  const made = make();
-  if (key.length > MAX_KNOWN_LENGTH) return made;
-  if (known.size >= MAX_KNOWN) known.clear();
-  known.set(key, made);
-  return made;
 }
 
 function addDefaults(labels: Map<string, string>, resource: PlainAttributes, settings: StreamLabelSettings): void {
@@ -128,7 +115,15 @@ function lookUp(name: string, map: PlainAttributes): unknown {
   return undefined;
 }
 
-function without(map: PlainAttributes, keys: ReadonlySet<string>): PlainAttributes {
+/** Under which keys `lookUp` may find this name. */
+function keysLookedAt(name: string): string[] {
+  const keys = [name];
+  for (let dot = name.lastIndexOf("."); dot > 0; dot = name.lastIndexOf(".", dot - 1)) keys.push(name.slice(0, dot));
+  return keys;
+}
+
+/** What is left of attributes without those of these keys, and without hints. */
+export function without(map: PlainAttributes, keys: ReadonlySet<string>): PlainAttributes {
   const isOut = (name: string) => keys.has(name) || HINT_NAMES.has(name);
   if (!Object.keys(map).some(isOut)) return map;
   return Object.fromEntries(Object.entries(map).filter(([name]) => !isOut(name)));

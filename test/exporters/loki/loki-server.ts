@@ -26,7 +26,7 @@ export async function startLokiServer(answer: (tenant: string) => PushAnswer = (
     const isProto = request.headers["content-type"] === "application/x-protobuf";
     const tenant = String(request.headers["x-scope-orgid"] ?? "");
     const { status, body: text = "", headers = {} } = isPush && isProto ? answer(tenant) : { status: 404 };
-    if (status === 204) taken.push({ tenant, streams: all(body, 1).map(({ bytes }) => readStream(bytes)) });
+    if (status === 204) taken.push({ tenant, streams: readPush(body) });
     response.writeHead(status, headers).end(text);
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -35,6 +35,11 @@ export async function startLokiServer(answer: (tenant: string) => PushAnswer = (
     server.close();
   });
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/loki/api/v1/push`, taken };
+}
+
+/** The streams of a logproto.PushRequest. */
+export function readPush(body: Uint8Array): PushedStream[] {
+  return all(body, 1).map(({ bytes }) => readStream(bytes));
 }
 
 function readStream(b: Uint8Array): PushedStream {

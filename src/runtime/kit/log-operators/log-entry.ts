@@ -2,6 +2,7 @@ import {
   KEY_TAG,
   LOG_ATTRIBUTES_TAG,
   LOG_BODY_TAG,
+  LOG_FLAGS_TAG,
   LOG_SEVERITY_NUMBER_TAG,
   LOG_SEVERITY_TEXT_TAG,
   LOG_SPAN_ID_TAG,
@@ -106,6 +107,3 @@ export function encodeScopeName(name: string): Uint8Array {
   writer.text(name);
   return Buffer.from(writer.written());
 }
-
-/** Field 8, fixed32. */
-const LOG_FLAGS_TAG = 69;

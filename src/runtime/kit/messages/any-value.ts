@@ -1,4 +1,7 @@
+import { decodeMessage } from "../../telemetry/bytes/decode.js";
 import { MalformedError } from "../../telemetry/bytes/malformed.js";
+import { MESSAGES } from "../../telemetry/bytes/messages.js";
+import { after, skip, varint } from "../../telemetry/bytes/wire.js";
 import type { Tree } from "../../telemetry/json/tree.js";
 
 /**
@@ -71,6 +74,25 @@ export function plainObject(values: readonly KeyValueTree[] = []): Record<string
     else Object.defineProperty(object, key, { value: plainValue(value), ...ORDINARY }); // as any other name
   }
   return object;
+}
+
+/** The same of the KeyValues with this tag in the message [start, end). */
+export function plainAttributes(
+  b: Uint8Array,
+  start: number,
+  end: number,
+  attributesTag: number,
+): Record<string, unknown> {
+  const trees: Tree[] = [];
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== attributesTag) continue;
+    varint(b, at);
+    trees.push(decodeMessage(MESSAGES["KeyValue"]!, b, after, p));
+  }
+  return plainObject(trees as unknown as KeyValueTree[]);
 }
 
 const ORDINARY = { writable: true, enumerable: true, configurable: true };

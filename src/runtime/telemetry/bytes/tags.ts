@@ -40,6 +40,7 @@ export const LOG_SEVERITY_NUMBER_TAG = 16;
 export const LOG_SEVERITY_TEXT_TAG = 26;
 export const LOG_BODY_TAG = 42;
 export const LOG_ATTRIBUTES_TAG = 50;
+export const LOG_FLAGS_TAG = 69;
 export const LOG_TRACE_ID_TAG = 74;
 export const LOG_SPAN_ID_TAG = 82;
 export const LOG_OBSERVED_TIME_TAG = 89;

@@ -36,7 +36,7 @@ export class WireWriter {
   /** Forgets all that was written, also what was begun and never ended, and keeps the buffer. */
   clear(): void {
     this.length = 0;
-    this.openMessages.length = 0;
+    if (this.openMessages.length > 0) this.openMessages.length = 0;
   }
 
   /** What is written next stands in the place of the source up to this position: `copy` may take from it. */

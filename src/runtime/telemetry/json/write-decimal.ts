@@ -1,3 +1,5 @@
+import { nanos, seconds, splitNanos } from "../bytes/nanoseconds.js";
+
 /** Writes an integer from 0 to 2^31 - 1 in decimal; gives the position behind it. */
 export function putDecimal(to: DataView, at: number, value: number): number {
   let size = 1;
@@ -9,16 +11,8 @@ export function putDecimal(to: DataView, at: number, value: number): number {
 /** The same of an unsigned one of 64 bits, given as two halves of 32. */
 export function putDecimal64(to: DataView, at: number, low: number, high: number): number {
   if (high === 0 && low <= 0x7fffffff) return putDecimal(to, at, low);
-  // Long division, 16 bits a step, in numbers that doubles hold exactly.
-  let quotient = 0;
-  let rest = 0;
-  for (let i = 0; i < 4; i++) {
-    const half = i < 2 ? high : low;
-    const dividend = rest * 65_536 + (i % 2 === 0 ? half >>> 16 : half & 0xffff);
-    const step = Math.floor(dividend / BILLION);
-    rest = dividend - step * BILLION;
-    quotient = quotient * 65_536 + step;
-  }
+  splitNanos(low, high);
+  const quotient = seconds;
   if (quotient < BILLION) at = putDecimal(to, at, quotient);
   else {
     const billions = Math.floor(quotient / BILLION);
@@ -26,7 +20,7 @@ export function putDecimal64(to: DataView, at: number, low: number, high: number
     putPadded(to, at, quotient - billions * BILLION, 9);
     at += 9;
   }
-  putPadded(to, at, rest, 9);
+  putPadded(to, at, nanos, 9);
   return at + 9;
 }
 

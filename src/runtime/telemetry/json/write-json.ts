@@ -2,9 +2,9 @@ import { type FixedText, putFixedText } from "../bytes/fixed-text.js";
 import { type Field, isPackable, type Message } from "../bytes/messages.js";
 import { after, double, fixed32, fixed64, LENGTH_DELIMITED, skip, varint, varint64, viewOf } from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
-import { ENDS_PLAIN_TEXT, endsPlainText } from "./json-cursor.js";
 import { writeAttribute } from "./write-attribute.js";
 import { putDecimal64 } from "./write-decimal.js";
+import { writeAscii, writeHex, writeText } from "./write-text.js";
 
 /**
  * Writes the message in [start, end) as OTLP/JSON in UTF-8, straight from the wire: text is copied, not decoded.
@@ -117,7 +117,7 @@ class JsonWriter {
         return this.message(field.message!, after, end);
       case "string":
         varint(b, p);
-        return this.text(after, end);
+        return writeText(b, this.view, after, end, out);
       case "id":
         varint(b, p);
         return writeHex(b, after, end, out);
@@ -135,37 +135,6 @@ class JsonWriter {
       default:
         return writeAscii(varintText(field, b, p, end), out);
     }
-  }
-
-  /** Four bytes at a time as long as nothing has to be escaped. */
-  private text(p: number, end: number): void {
-    const { bytes: b, view: from, out } = this;
-    out.reserve(end - p + 2);
-    let { bytes, view: to } = out;
-    let at = out.length;
-    bytes[at++] = QUOTE;
-    while (p < end) {
-      if (p <= end - 4) {
-        const word = from.getInt32(p, true);
-        if (!endsPlainText(word)) {
-          to.setInt32(at, word, true);
-          p += 4;
-          at += 4;
-          continue;
-        }
-      }
-      const code = b[p++]!;
-      if (ENDS_PLAIN_TEXT[code] === 0) bytes[at++] = code;
-      else {
-        out.length = at;
-        writeAscii(ESCAPES[code] ?? `\\${String.fromCharCode(code)}`, out);
-        out.reserve(end - p + 1);
-        ({ bytes, view: to } = out);
-        at = out.length;
-      }
-    }
-    bytes[at++] = QUOTE;
-    out.length = at;
   }
 }
 
@@ -202,32 +171,3 @@ function doubleText(value: number): string {
   if (!Number.isFinite(value)) return `"${value}"`;
   return Object.is(value, -0) ? "-0" : String(value);
 }
-
-function writeAscii(text: string, out: WireWriter): void {
-  const { length } = text;
-  out.reserve(length);
-  const { bytes } = out;
-  let at = out.length;
-  for (let i = 0; i < length; i++) bytes[at++] = text.charCodeAt(i);
-  out.length = at;
-}
-
-/** How JSON writes the control characters. */
-const ESCAPES: readonly string[] = Array.from({ length: 32 }, (_, code) =>
-  JSON.stringify(String.fromCharCode(code)).slice(1, -1),
-);
-
-function writeHex(b: Uint8Array, start: number, end: number, out: WireWriter): void {
-  out.reserve(2 * (end - start) + 2);
-  const { bytes } = out;
-  let at = out.length;
-  bytes[at++] = QUOTE;
-  for (let i = start; i < end; i++) {
-    bytes[at++] = HEX.charCodeAt(b[i]! >> 4);
-    bytes[at++] = HEX.charCodeAt(b[i]! & 15);
-  }
-  bytes[at++] = QUOTE;
-  out.length = at;
-}
-
-const HEX = "0123456789abcdef";

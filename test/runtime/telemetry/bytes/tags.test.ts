@@ -30,6 +30,7 @@ const FIELDS: Readonly<Record<keyof typeof tags, readonly string[]>> = {
   LOG_BODY_TAG: ["LogRecord.body"],
   LOG_ATTRIBUTES_TAG: ["LogRecord.attributes"],
   LOG_TRACE_ID_TAG: ["LogRecord.traceId"],
+  LOG_FLAGS_TAG: ["LogRecord.flags"],
   LOG_SPAN_ID_TAG: ["LogRecord.spanId"],
   LOG_OBSERVED_TIME_TAG: ["LogRecord.observedTimeUnixNano"],
   LOG_EVENT_NAME_TAG: ["LogRecord.eventName"],

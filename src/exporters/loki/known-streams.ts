@@ -1,0 +1,301 @@
+import {
+  after,
+  ByteTable,
+  encodedKey,
+  findKeyAndValue,
+  isHeader,
+  isOneOf,
+  jsonText,
+  keyEnd,
+  keyStart,
+  LOG_ATTRIBUTES_TAG,
+  LOG_SEVERITY_NUMBER_TAG,
+  type PlainAttributes,
+  plainAttributes,
+  plainValueText,
+  RESOURCE_ATTRIBUTES_TAG,
+  skip,
+  varint,
+  WireWriter,
+} from "../../runtime/kit.js";
+import {
+  HINT_NAMES,
+  HINT_PREFIX,
+  HINTS,
+  LINE_FORMATS,
+  type LokiFormat,
+  type StreamLabels,
+  without,
+} from "./stream-labels.js";
+
+/** The header that says whose data it is. */
+export const TENANT_HEADER = "X-Scope-OrgID";
+
+/** What records share that have the same resource, labels and hints. */
+export interface Stream {
+  /** Why Loki could not take them in any form. */
+  readonly problem: string | undefined;
+  /** Empty when no hint names one. */
+  readonly tenant: string;
+  readonly format: LokiFormat;
+  /** As Loki writes them. */
+  readonly labels: string;
+  /** Keys of attributes that are not in lines: labels and hints. */
+  readonly leftOut: readonly Uint8Array[];
+  /** Those of labels as texts. */
+  readonly taken: ReadonlySet<string>;
+  readonly resource: ResourceRest;
+}
+
+/** A resource, and what the streams of its records without hints are found by. */
+export interface KnownResource {
+  readonly attributes: PlainAttributes;
+  /** How long it is as text. */
+  readonly length: number;
+  readonly plan: StreamPlan;
+  /** Its plans for records with hints are kept under this number. */
+  readonly id: number;
+  /** What was left of it for the first streams, by what was taken out. */
+  readonly rests: Map<string, ResourceRest>;
+}
+
+/** What the stream of records depends on that have the same resource and hints. */
+interface StreamPlan {
+  readonly id: number;
+  /** Keys of the attributes that matter; undefined where all do. */
+  readonly keys: readonly Uint8Array[] | undefined;
+}
+
+export interface StreamSettings {
+  readonly labels: StreamLabels;
+  /** Where no hint says it. */
+  readonly format: LokiFormat;
+}
+
+/** What is known takes at most about so many bytes, and has so many parts; then all is forgotten. */
+const MAX_KNOWN_BYTES = 16 * 1024 * 1024;
+const MAX_KNOWN = 20_000;
+/** What is longer is not remembered: whoever sends records chooses their size. */
+const MAX_KEY_LENGTH = 16_384;
+/** About what an object takes that is kept. */
+const OBJECT_BYTES = 500;
+
+const HINT_KEYS = [...HINT_NAMES].map(encodedKey);
+const HINT_START = encodedKey(HINT_PREFIX);
+
+/**
+ * Finds the streams of records by the bytes of what decides about them: the resource, the hints, the severity and the attributes that
+ * become labels. Labels are chosen, and hints read, of the first record of a stream.
+ */
+export class KnownStreams {
+  private readonly settings: StreamSettings;
+  private table = new ByteTable();
+  private known: (KnownResource | StreamPlan | Stream)[] = [];
+  private knownBytes = 0;
+  private lastId = 0;
+  /** The attributes of the present record: where the field of each is, its length, its end, and whether it is a hint. */
+  private readonly fields: number[] = [];
+  private fieldCount = 0;
+  private readonly key = new WireWriter(256);
+
+  constructor(settings: StreamSettings) {
+    this.settings = settings;
+  }
+
+  /** The resource whose message is [start, end). */
+  resource(b: Uint8Array, start: number, end: number): KnownResource {
+    const found = this.find<KnownResource>(RESOURCES, b, start, end);
+    if (found !== undefined) return found;
+    const attributes = plainAttributes(b, start, end, RESOURCE_ATTRIBUTES_TAG);
+    const resource = {
+      attributes,
+      length: jsonText(attributes).length,
+      plan: this.planOf(attributes, {}),
+      id: ++this.lastId,
+      rests: new Map<string, ResourceRest>(),
+    };
+    return this.remember(RESOURCES, b, start, end, resource, resource.length * (MAX_RESTS + 2));
+  }
+
+  /** The stream of the record [start, end) of this resource. */
+  stream(b: Uint8Array, start: number, end: number, resource: KnownResource): Stream {
+    const severity = this.readAttributes(b, start, end);
+    const plan = this.plan(b, start, end, resource);
+    const { key, fields } = this;
+    key.clear();
+    if (this.settings.labels.hasLevel) key.varint(severity);
+    for (let i = 0; i < this.fieldCount; i += FIELD) {
+      findKeyAndValue(b, fields[i]!, fields[i + 1]!);
+      if (plan.keys === undefined || isOneOf(plan.keys, b, keyStart, keyEnd)) key.copy(b, fields[i]!, fields[i + 1]!);
+    }
+    const found = this.find<Stream>(plan.id, key.bytes, 0, key.length);
+    if (found !== undefined) return found;
+    const attributes = plainAttributes(b, start, end, LOG_ATTRIBUTES_TAG);
+    const stream = streamOf(attributes, resource, severity, this.settings);
+    return this.remember(plan.id, key.bytes, 0, key.length, stream, stream.labels.length * 4);
+  }
+
+  /** Where the attributes lie; gives the severity. */
+  private readAttributes(b: Uint8Array, start: number, end: number): number {
+    const { fields } = this;
+    let severity = 0;
+    this.fieldCount = 0;
+    for (let p = start; p < end; ) {
+      let tag = b[p++]!;
+      if (tag > 127) {
+        tag = varint(b, p - 1);
+        p = after;
+      }
+      const at = p;
+      p = skip(b, at, tag);
+      if (tag === LOG_SEVERITY_NUMBER_TAG) severity = varint(b, at) | 0;
+      else if (tag === LOG_ATTRIBUTES_TAG) {
+        fields[this.fieldCount] = at;
+        fields[this.fieldCount + 1] = p;
+        this.fieldCount += FIELD;
+      }
+    }
+    return severity;
+  }
+
+  /** What the stream of the present record depends on. */
+  private plan(b: Uint8Array, start: number, end: number, resource: KnownResource): StreamPlan {
+    const { key, fields } = this;
+    key.clear();
+    for (let i = 0; i < this.fieldCount; i += FIELD) {
+      findKeyAndValue(b, fields[i]!, fields[i + 1]!);
+      if (isHint(b, keyStart, keyEnd)) key.copy(b, fields[i]!, fields[i + 1]!);
+    }
+    if (key.length === 0) return resource.plan;
+    const found = this.find<StreamPlan>(resource.id, key.bytes, 0, key.length);
+    if (found !== undefined) return found;
+    const plan = this.planOf(resource.attributes, plainAttributes(b, start, end, LOG_ATTRIBUTES_TAG));
+    return this.remember(resource.id, key.bytes, 0, key.length, plan, key.length * 2);
+  }
+
+  private planOf(resource: PlainAttributes, hints: PlainAttributes): StreamPlan {
+    const keys = [...this.settings.labels.keysRead(hints), tenantKey(hints, resource)];
+    // Bytes that are no UTF-8 are read as this character: a key with it may stand for others.
+    const isExact = !keys.some((key) => key.includes("\ufffd"));
+    return { id: ++this.lastId, keys: isExact ? keys.map(encodedKey) : undefined };
+  }
+
+  private find<Known>(owner: number, b: Uint8Array, start: number, end: number): Known | undefined {
+    const slot = this.table.find(owner, b, start, end);
+    return slot < 0 ? undefined : (this.known[slot] as Known);
+  }
+
+  private remember<Known extends KnownResource | StreamPlan | Stream>(
+    owner: number,
+    b: Uint8Array,
+    start: number,
+    end: number,
+    known: Known,
+    size: number,
+  ): Known {
+    const bytes = end - start + size + OBJECT_BYTES;
+    if (end - start > MAX_KEY_LENGTH || bytes > MAX_KNOWN_BYTES) return known;
+    if (this.table.size >= MAX_KNOWN || this.knownBytes + bytes > MAX_KNOWN_BYTES) {
+      this.table = new ByteTable();
+      this.known = [];
+      this.knownBytes = 0;
+    }
+    this.knownBytes += bytes;
+    this.known[this.table.add(owner, b, start, end)] = known;
+    return known;
+  }
+}
+
+/** What resources are kept under. Plans and streams are under numbers that no other resource or plan ever had. */
+const RESOURCES = 0;
+/** Numbers that are kept of each attribute: where its length is, and its end. */
+const FIELD = 2;
+
+function isHint(b: Uint8Array, start: number, end: number): boolean {
+  if (end - start <= HINT_START.length || b[start] !== HINT_START[0]) return false;
+  return isOneOf(HINT_KEYS, b, start, end);
+}
+
+function streamOf(
+  attributes: PlainAttributes,
+  resource: KnownResource,
+  severity: number,
+  settings: StreamSettings,
+): Stream {
+  const { text, taken, takenOfResource } = settings.labels.of(attributes, resource.attributes, severity);
+  const format = formatOf(attributes, resource.attributes, settings.format);
+  const tenant = tenantOf(attributes, resource.attributes);
+  return {
+    problem: problemOf(format, tenant, text),
+    tenant,
+    format: format as LokiFormat,
+    labels: text,
+    taken,
+    leftOut: [...HINT_NAMES, ...taken].map(encodedKey),
+    resource: restOf(resource, takenOfResource),
+  };
+}
+
+/** So many different rests of a resource are kept as JSON. */
+const MAX_RESTS = 8;
+
+function restOf({ attributes, rests }: KnownResource, taken: ReadonlySet<string>): ResourceRest {
+  const key = JSON.stringify([...taken]);
+  const found = rests.get(key);
+  if (found !== undefined) return found;
+  const isKept = rests.size < MAX_RESTS;
+  const rest = new ResourceRest(attributes, taken, isKept);
+  if (isKept) rests.set(key, rest);
+  return rest;
+}
+
+/** What lines have of a resource. Only so many of those that a batch may have are kept as JSON: each may be large. */
+export class ResourceRest {
+  private readonly attributes: PlainAttributes;
+  private readonly taken: ReadonlySet<string>;
+  private readonly isKept: boolean;
+  private kept: Uint8Array | undefined;
+
+  constructor(attributes: PlainAttributes, taken: ReadonlySet<string>, isKept: boolean) {
+    this.attributes = attributes;
+    this.taken = taken;
+    this.isKept = isKept;
+  }
+
+  get plain(): PlainAttributes {
+    return without(this.attributes, this.taken);
+  }
+
+  /** As JSON; empty when nothing is left. */
+  get json(): Uint8Array {
+    if (this.kept !== undefined) return this.kept;
+    const { plain } = this;
+    const json = Buffer.from(Object.keys(plain).length === 0 ? "" : jsonText(plain));
+    if (this.isKept) this.kept = json;
+    return json;
+  }
+}
+
+function problemOf(format: string, tenant: string, labels: string): string | undefined {
+  const isKnown = (LINE_FORMATS as readonly string[]).includes(format);
+  if (!isKnown) return `the hint ${HINTS.format} is none of ${LINE_FORMATS.join(", ")}`;
+  if (!isHeader(TENANT_HEADER, tenant)) return `the tenant that ${HINTS.tenant} names cannot be a header`;
+  if (labels === "") return "the record has no label, and Loki takes none without";
+  return undefined;
+}
+
+function formatOf(attributes: PlainAttributes, resource: PlainAttributes, otherwise: LokiFormat): string {
+  const hint = resource[HINTS.format] ?? attributes[HINTS.format];
+  return hint === undefined ? otherwise : plainValueText(hint);
+}
+
+/** The value of the attribute that the hint names; the resource counts before the record. */
+function tenantOf(attributes: PlainAttributes, resource: PlainAttributes): string {
+  const key = tenantKey(attributes, resource);
+  const owner = [resource, attributes].find((map) => Object.hasOwn(map, key));
+  return owner === undefined ? "" : plainValueText(owner[key]);
+}
+
+function tenantKey(attributes: PlainAttributes, resource: PlainAttributes): string {
+  return plainValueText(resource[HINTS.tenant] ?? attributes[HINTS.tenant]);
+}

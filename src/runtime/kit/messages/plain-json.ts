@@ -1,0 +1,259 @@
+import { decodeText } from "../../telemetry/bytes/decode.js";
+import {
+  ARRAY_VALUE_TAG,
+  BOOL_VALUE_TAG,
+  BYTES_VALUE_TAG,
+  DOUBLE_VALUE_TAG,
+  ELEMENT_TAG,
+  INT_VALUE_TAG,
+  KEY_TAG,
+  KVLIST_VALUE_TAG,
+  STRING_VALUE_TAG,
+  VALUE_TAG,
+} from "../../telemetry/bytes/tags.js";
+import { after, double, skip, varint, varint64, viewOf } from "../../telemetry/bytes/wire.js";
+import type { WireWriter } from "../../telemetry/bytes/writer.js";
+import { putDecimal } from "../../telemetry/json/write-decimal.js";
+import { writeAscii, writeText } from "../../telemetry/json/write-text.js";
+
+const QUOTE = 34;
+const COMMA = 44;
+const COLON = 58;
+const OPEN_LIST = 91;
+const CLOSE_LIST = 93;
+const OPEN_OBJECT = 123;
+const CLOSE_OBJECT = 125;
+
+/** Keys of one map that are compared with one another; in larger ones they are looked up. */
+const MAX_COMPARED = 64;
+
+/**
+ * Writes values of OTLP as `jsonText` writes plain values, straight from the wire. Of several values with one key the last counts, at
+ * the first one's place. The bytes must have been checked; what is not UTF-8 in texts stays so.
+ */
+export class PlainJsonWriter {
+  readonly out: WireWriter;
+  private readonly bytes: Uint8Array;
+  private readonly view: DataView;
+  /** The keys of the maps that are being written, the innermost last. */
+  private readonly keyStarts: number[] = [];
+  private readonly keyEnds: number[] = [];
+  private keyCount = 0;
+
+  constructor(bytes: Uint8Array, out: WireWriter) {
+    this.bytes = bytes;
+    this.view = viewOf(bytes);
+    this.out = out;
+  }
+
+  text(start: number, end: number): void {
+    writeText(this.bytes, this.view, start, end, this.out);
+  }
+
+  /** The AnyValue in [start, end); null when none is set. */
+  value(start: number, end: number): void {
+    if (!this.valueUnlessNull(start, end)) writeAscii("null", this.out);
+  }
+
+  /** The same; false, with nothing written, when none is set. */
+  valueUnlessNull(start: number, end: number): boolean {
+    const { bytes: b, out } = this;
+    for (let p = start; p < end; ) {
+      const tag = varint(b, p);
+      const at = after;
+      p = skip(b, at, tag);
+      switch (tag) {
+        case STRING_VALUE_TAG:
+          varint(b, at);
+          this.text(after, p);
+          return true;
+        case INT_VALUE_TAG:
+          this.integer(at, p);
+          return true;
+        case BOOL_VALUE_TAG:
+          writeAscii(varint64(b, at) === 0n ? "false" : "true", out);
+          return true;
+        case DOUBLE_VALUE_TAG: {
+          const value = double(b, at);
+          writeAscii(Number.isFinite(value) ? String(value) : `"${value}"`, out);
+          return true;
+        }
+        case ARRAY_VALUE_TAG:
+          varint(b, at);
+          this.list(after, p);
+          return true;
+        case KVLIST_VALUE_TAG:
+          varint(b, at);
+          if (!this.map(after, p, ELEMENT_TAG)) writeAscii("{}", out);
+          return true;
+        case BYTES_VALUE_TAG:
+          varint(b, at);
+          writeAscii(`"${Buffer.prototype.base64Slice.call(b, after, p)}"`, out);
+          return true;
+      }
+    }
+    return false;
+  }
+
+  /** The KeyValues with this tag in the message [start, end), but those with the keys given; false, with nothing written, for none. */
+  map(start: number, end: number, attributesTag: number, leftOut: readonly Uint8Array[] = NONE): boolean {
+    const { bytes: b, out, keyCount: base } = this;
+    const outStart = out.length;
+    let seen = 0;
+    let separator = OPEN_OBJECT;
+    for (let p = start; p < end; ) {
+      let tag = b[p++]!;
+      if (tag > 127) {
+        tag = varint(b, p - 1);
+        p = after;
+      }
+      const at = p;
+      p = skip(b, at, tag);
+      if (tag !== attributesTag) continue;
+      findKeyAndValue(b, at, p);
+      if (isOneOf(leftOut, b, keyStart, keyEnd)) continue;
+      const from = valueStart;
+      const to = valueEnd;
+      const bit = 1 << ((keyEnd - keyStart) * 5 + (b[keyEnd - 1] ?? 0));
+      const isTwice = (seen & bit) !== 0 && this.isKnown(base);
+      if (isTwice || this.keyCount - base === MAX_COMPARED) {
+        out.length = outStart;
+        this.keyCount = base;
+        return this.lookedUpMap(start, end, attributesTag, leftOut);
+      }
+      seen |= bit;
+      this.keyStarts[this.keyCount] = keyStart;
+      this.keyEnds[this.keyCount++] = keyEnd;
+      out.byte(separator);
+      separator = COMMA;
+      this.text(keyStart, keyEnd);
+      out.byte(COLON);
+      this.value(from, to);
+    }
+    this.keyCount = base;
+    if (separator === OPEN_OBJECT) return false;
+    out.byte(CLOSE_OBJECT);
+    return true;
+  }
+
+  /** Whether the key that was found last is one of those from this place on. */
+  private isKnown(base: number): boolean {
+    const { bytes: b, keyStarts, keyEnds } = this;
+    const size = keyEnd - keyStart;
+    for (let i = base; i < this.keyCount; i++) {
+      if (keyEnds[i]! - keyStarts[i]! === size && areSame(b, keyStarts[i]!, b, keyStart, size)) return true;
+    }
+    return false;
+  }
+
+  /** The same map, whatever its keys are. */
+  private lookedUpMap(start: number, end: number, attributesTag: number, leftOut: readonly Uint8Array[]): boolean {
+    const { bytes: b, out } = this;
+    const values = new Map<string, readonly [start: number, end: number]>();
+    for (let p = start; p < end; ) {
+      const tag = varint(b, p);
+      const at = after;
+      p = skip(b, at, tag);
+      if (tag !== attributesTag) continue;
+      findKeyAndValue(b, at, p);
+      if (!isOneOf(leftOut, b, keyStart, keyEnd)) values.set(decodeText(b, keyStart, keyEnd), [valueStart, valueEnd]);
+    }
+    let separator = OPEN_OBJECT;
+    for (const [key, [from, to]] of values) {
+      const label = Buffer.from(`${JSON.stringify(key)}:`);
+      out.byte(separator);
+      separator = COMMA;
+      out.copy(label, 0, label.length);
+      this.value(from, to);
+    }
+    if (values.size > 0) out.byte(CLOSE_OBJECT);
+    return values.size > 0;
+  }
+
+  private list(start: number, end: number): void {
+    const { bytes: b, out } = this;
+    let separator = OPEN_LIST;
+    for (let p = start; p < end; ) {
+      const tag = varint(b, p);
+      const at = after;
+      p = skip(b, at, tag);
+      if (tag !== ELEMENT_TAG) continue;
+      varint(b, at);
+      out.byte(separator);
+      separator = COMMA;
+      this.value(after, p);
+    }
+    if (separator === OPEN_LIST) out.byte(OPEN_LIST);
+    out.byte(CLOSE_LIST);
+  }
+
+  private integer(at: number, end: number): void {
+    const { out } = this;
+    if (end - at < 5) {
+      out.reserve(10);
+      out.length = putDecimal(out.view, out.length, varint(this.bytes, at));
+      return;
+    }
+    const value = BigInt.asIntN(64, varint64(this.bytes, at));
+    const isSafe = Number.isSafeInteger(Number(value));
+    if (!isSafe) out.byte(QUOTE);
+    writeAscii(String(value), out);
+    if (!isSafe) out.byte(QUOTE);
+  }
+}
+
+const NONE: readonly Uint8Array[] = [];
+
+/** What `findKeyAndValue` found. */
+export let keyStart = 0;
+export let keyEnd = 0;
+export let valueStart = 0;
+export let valueEnd = 0;
+
+/** Finds key and AnyValue of the KeyValue whose length is at `lengthAt` and which ends at `end`; what it has not is empty. */
+export function findKeyAndValue(b: Uint8Array, lengthAt: number, end: number): void {
+  let p = lengthAt + 1;
+  if (b[lengthAt]! > 127) {
+    varint(b, lengthAt);
+    p = after;
+  }
+  keyStart = keyEnd = valueStart = valueEnd = end;
+  while (p < end) {
+    let tag = b[p++]!;
+    if (tag > 127) {
+      tag = varint(b, p - 1);
+      p = after;
+    }
+    const at = p;
+    p = skip(b, at, tag);
+    if (tag !== KEY_TAG && tag !== VALUE_TAG) continue;
+    let from = at + 1;
+    if (b[at]! > 127) {
+      varint(b, at);
+      from = after;
+    }
+    if (tag === KEY_TAG) {
+      keyStart = from;
+      keyEnd = p;
+    } else {
+      valueStart = from;
+      valueEnd = p;
+    }
+  }
+}
+
+/** Whether the text [start, end) of `b` is one of these. */
+export function isOneOf(texts: readonly Uint8Array[], b: Uint8Array, start: number, end: number): boolean {
+  const size = end - start;
+  for (let i = 0; i < texts.length; i++) {
+    const text = texts[i]!;
+    if (text.length === size && areSame(text, 0, b, start, size)) return true;
+  }
+  return false;
+}
+
+/** From behind, since keys differ at their ends. */
+function areSame(a: Uint8Array, i: number, b: Uint8Array, j: number, size: number): boolean {
+  for (let at = size - 1; at >= 0; at--) if (a[i + at] !== b[j + at]) return false;
+  return true;
+}

@@ -1,0 +1,157 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { KnownStreams } from "../../../src/exporters/loki/known-streams.js";
+import { pushesOf } from "../../../src/exporters/loki/push-requests.js";
+import { StreamLabels } from "../../../src/exporters/loki/stream-labels.js";
+import { Batch, encodeTree, type Tree } from "../../../src/plugin.js";
+import { decompress } from "../../../src/runtime/kit.js";
+import { liveHeap } from "../../support/live-heap.js";
+import { runs } from "../../support/runs.js";
+import { request } from "../../support/telemetry/telemetry-arbitraries.js";
+import { Dice, rewritten } from "../../support/telemetry/wire-forms.js";
+import { readPush } from "./loki-server.js";
+import { plainPushes } from "./plain-pushes.js";
+
+const HINTS = ["loki.attribute.labels", "loki.resource.labels", "loki.format", "loki.tenant"];
+const KEYS = ["level", "a", "a.b", "service.name", "service.namespace", "tenant", "ü"];
+const VALUES = ["json", "raw", "logfmt", "a", "a.b, a", "tenant", "é", "ü", "x", "k=1 b=2"];
+
+/** Gives attributes keys that matter to labels, and values that hints may have. */
+function withHints(tree: Tree, dice: Dice): Tree {
+  const visit = (value: unknown, isAttributes: boolean): unknown => {
+    if (Array.isArray(value)) return value.map((each) => visit(each, isAttributes));
+    if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
+    const pick = <T>(list: readonly T[]) => list[dice.upTo(list.length - 1)]!;
+    if (isAttributes && dice.upTo(3) > 0) {
+      const isHint = dice.upTo(3) === 0;
+      const other = (value as Tree)["value"] ?? {};
+      return {
+        key: pick(isHint ? HINTS : KEYS),
+        value: isHint || dice.upTo(2) > 0 ? { stringValue: pick(VALUES) } : other,
+      };
+    }
+    return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, visit(each, name === "attributes")]));
+  };
+  return visit(tree, false) as Tree;
+}
+
+/** What is an é is no UTF-8 any more. */
+function broken(bytes: Uint8Array): Uint8Array {
+  const copy = Buffer.from(bytes);
+  for (let at = copy.indexOf("é"); at >= 0; at = copy.indexOf("é", at + 1)) copy[at] = 0xff;
+  return copy;
+}
+
+const NOW = 1_700_000_000_123;
+const settings = {
+  exporter: fc.boolean(),
+  job: fc.boolean(),
+  instance: fc.boolean(),
+  level: fc.boolean(),
+  attributes: fc.constantFrom([], [["a.b", "ab"] as const, ["a", "a"] as const], [["ü", "u"] as const]),
+  resource: fc.constantFrom([], [["service.name", "service"] as const]),
+};
+
+const sorted = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.entries(value)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, each]) => [key, sorted(each)]);
+};
+/** Members of an object in whatever order. */
+const read = (line: string): unknown => {
+  try {
+    return sorted(JSON.parse(line));
+  } catch {
+    return line;
+  }
+};
+
+async function pushed(batch: Batch, streams: KnownStreams) {
+  const { pushes, refused } = pushesOf(batch, { streams, now: () => NOW });
+  const found: Record<string, Record<string, unknown[]>> = {};
+  const records: number[] = [];
+  for (const push of pushes) {
+    records.push(...push.records);
+    const body = await decompress("snappy", push.encode(), { limit: 1e8, reserve: () => true });
+    for (const { labels, entries } of readPush(body)) {
+      const lines = entries.map(({ time, line }) => [time.replace(/\.0*(?=\d)/, "."), read(line)]);
+      ((found[push.tenant] ??= {})[labels] ??= []).push(...lines);
+    }
+  }
+  return { pushed: found, refused: [...refused.values()].flat().sort((a, b) => a - b), records };
+}
+
+it("pushes what it would by way of plain objects, whatever the form of the bytes", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      request("logs"),
+      fc.record(settings),
+      fc.constantFrom("json" as const, "raw" as const, "logfmt" as const),
+      fc.record({ shuffled: fc.boolean(), unknown: fc.boolean(), padded: fc.boolean(), repeated: fc.boolean() }),
+      fc.boolean(),
+      fc.integer(),
+      async (tree, labelSettings, format, oddities, isBroken, seed) => {
+        const { bytes } = encodeTree("logs", withHints(tree, new Dice(seed)));
+        const odd = rewritten("logs", bytes, oddities, seed);
+        const batch = Batch.admit("logs", isBroken ? broken(odd) : odd);
+        const labels = new StreamLabels(labelSettings);
+        const streams = new KnownStreams({ labels, format });
+        const plain = plainPushes(batch, labels, format, NOW);
+        const expected = Object.fromEntries(
+          Object.entries(plain.pushed).map(([tenant, byLabels]) => [
+            tenant,
+            Object.fromEntries(
+              Object.entries(byLabels).map(([text, lines]) => [text, lines.map(([time, line]) => [time, read(line!)])]),
+            ),
+          ]),
+        );
+        // The second time all is known.
+        for (const { records, ...found } of [await pushed(batch, streams), await pushed(batch, streams)]) {
+          expect(found).toEqual({ pushed: expected, refused: plain.refused });
+          const all = [...records, ...found.refused].sort((a, b) => a - b);
+          expect(all).toEqual(Array.from({ length: batch.count }, (_, i) => i));
+        }
+      },
+    ),
+    runs(60),
+  );
+});
+
+const attribute = (key: string, stringValue: string) => ({ key, value: { stringValue } });
+const logs = (...records: Tree[]) => encodeTree("logs", { resourceLogs: [{ scopeLogs: [{ logRecords: records }] }] });
+const NONE = { exporter: false, job: false, instance: false, level: false, attributes: [], resource: [] };
+
+it("keeps little of labels, hints and resources, whoever sends however many and however long ones", () => {
+  const labels = new StreamLabels({ ...NONE, attributes: [["id", "id"]] });
+  const streams = new KnownStreams({ labels, format: "json" });
+  const small = Array.from({ length: 500 }, (_, i) => attribute(`hint-${i}`, "x"));
+  const resource = { attributes: [attribute("large", "x".repeat(500_000)), ...small] };
+  const record = (i: number) => ({
+    attributes: [attribute("id", `${i}`), attribute("loki.resource.labels", `hint-${i}`)],
+  });
+  const live = () => liveHeap() + process.memoryUsage().arrayBuffers;
+  const before = live();
+  const logRecords = Array.from({ length: 500 }, (_, i) => record(i));
+  const batch = encodeTree("logs", { resourceLogs: [{ resource, scopeLogs: [{ logRecords }] }] });
+  const { pushes } = pushesOf(batch, { streams, now: () => NOW });
+  for (const push of pushes.slice(0, 20)) push.encode();
+  expect(live() - before).toBeLessThan(30_000_000);
+});
+
+it("writes of several attributes with one key the last, however many there are", async () => {
+  const many = Array.from({ length: 200 }, (_, i) => attribute(`k${i % 150}`, `${i}`));
+  const streams = new KnownStreams({ labels: new StreamLabels({ ...NONE, exporter: true }), format: "json" });
+  const batch = logs(
+    { attributes: [attribute("a", "1"), attribute("b", "2"), attribute("a", "3")] },
+    { attributes: many },
+  );
+  const { pushes } = pushesOf(batch, { streams, now: () => NOW });
+  const body = await decompress("snappy", pushes[0]!.encode(), { limit: 1e8, reserve: () => true });
+  const lines = readPush(body)[0]!.entries.map(({ line }) => line);
+  expect(lines[0]).toBe('{"attributes":{"a":"3","b":"2"}}');
+  expect(JSON.parse(lines[1]!).attributes).toEqual(
+    Object.fromEntries(many.map(({ key, value }) => [key, value.stringValue])),
+  );
+});
