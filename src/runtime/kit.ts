@@ -348,8 +348,6 @@ export {
   keyEnd,
   keyStart,
   PlainJsonWriter,
-  valueEnd,
-  valueStart,
 } from "./kit/messages/plain-json.js";
 export { rejectOnAbort, sendAll } from "./kit/messages/reject-on-abort.js";
 export { type WrittenMessage, writeMessages } from "./kit/messages/write-messages.js";
@@ -561,7 +559,7 @@ export { RecordViews } from "./telemetry/edit/edit-records.js";
 export { partition, partitionByMarks } from "./telemetry/edit/partition.js";
 export { eachPoint, type PlacedRecord, placedRecords } from "./telemetry/json/placed-record.js";
 export { findUnknownMember } from "./telemetry/json/unknown-member.js";
-export { writeAscii, writeEscaped, writeHex, writeHexDigits } from "./telemetry/json/write-text.js";
+export { writeAscii, writeHex } from "./telemetry/json/write-text.js";
 export { attributeValue, encodedKey, findAttribute, hasKey } from "./telemetry/views/attributes.js";
 export { RecordReader, recordAttributesTag } from "./telemetry/views/record-reader.js";
 export { DROP, type Frame, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./telemetry/views/record-walk.js";
