@@ -3,6 +3,7 @@ import { defineReceiver, limitedLog, type Receiver, type ReceiverContext } from 
 import { BatchIntake, limitConnections, listen, listenAddress } from "../../runtime/kit.js";
 import { type FluentForwardConfig, fluentForwardSchema, listenTarget } from "./config.js";
 import { ForwardConnection } from "./forward-connection.js";
+import { WaitingRoom } from "./waiting-room.js";
 
 /** Records from Fluentd, Fluent Bit and Docker's log driver. */
 export const fluentForwardReceiver = defineReceiver<FluentForwardConfig>({
@@ -43,9 +44,10 @@ class FluentForwardReceiver implements Receiver {
     if (room === undefined) return;
     const intake = new BatchIntake({ signal: "logs", transport: "fluent_forward" }, this.context);
     this.intake = intake;
+    const waitingRoom = new WaitingRoom(this.context);
     const server = createServer((socket) => {
       const { context, sayClosed } = this;
-      const connection = new ForwardConnection(socket, { intake, room, context, sayClosed });
+      const connection = new ForwardConnection(socket, { intake, room, waitingRoom, context, sayClosed });
       this.connections.add(connection);
       socket.on("close", () => this.connections.delete(connection));
     });

@@ -7,13 +7,15 @@ import {
   RESOURCE_ATTRIBUTES_TAG,
   writeEntry,
 } from "../../runtime/kit.js";
-import { type ForwardEvent, readEvent } from "./forward-event.js";
+import { countRecords, type ForwardEvent, readEvent } from "./forward-event.js";
 import { ValueScanner } from "./message-pack.js";
+import type { WaitingRoom } from "./waiting-room.js";
 
 export interface ConnectionSettings {
   readonly intake: BatchIntake;
   /** Where the bytes that are held are counted. */
   readonly room: Intake;
+  readonly waitingRoom: WaitingRoom;
   readonly context: ReceiverContext;
   readonly sayClosed: (event: { readonly reason: string }) => void;
 }
@@ -37,12 +39,15 @@ interface ReadEvents {
   readonly isUnattended: boolean;
   /** Why what follows them cannot be read. */
   readonly problem: string | undefined;
+  /** How many bytes of memory the event that follows them has not got yet; undefined: there is none, or it is no problem. */
+  readonly lacking: number | undefined;
 }
 
 /**
  * Events of one client. Those that have come together are handed in as one batch, and no more is read until every exporter
- * behind has it on disk; then the client gets its acknowledgements, and no more is read until it has taken them. A client whose
- * event cannot be read, or taken, is hung up on without one: it sends it again, as the protocol says.
+ * behind has it on disk; then the client gets its acknowledgements, and no more is read until it has taken them. What finds no
+ * room in memory waits for it, and its client waits too. A client whose event cannot be read, or taken, is hung up on without
+ * an acknowledgement: it sends it again, as the protocol says; what one had sent that asks for none is counted as refused.
  */
 export class ForwardConnection {
   private readonly socket: Socket;
@@ -55,6 +60,11 @@ export class ForwardConnection {
   private isStopping = false;
   private cancelLimit: (() => void) | undefined;
   private endWait: (() => void) | undefined;
+  /** Until when the first event that is held may wait for room; undefined: it does not. */
+  private waitLimit: number | undefined;
+  private isWaiting = false;
+  /** An event took too long to come, and it was not its client's fault alone. */
+  private isLate = false;
 
   constructor(socket: Socket, settings: ConnectionSettings) {
     this.socket = socket;
@@ -62,9 +72,8 @@ export class ForwardConnection {
     socket.on("error", () => {});
     socket.on("close", () => this.releaseAll());
     socket.on("data", (chunk: Buffer) => {
-      if (!this.append(chunk)) return this.hangUp("it sends more than there is room for");
       socket.pause();
-      this.working = this.work().finally(() => {
+      this.working = this.take(chunk).finally(() => {
         this.working = undefined;
         this.limitHalfEvent();
         if (!this.isStopping) socket.resume();
@@ -77,7 +86,11 @@ export class ForwardConnection {
     this.isStopping = true;
     this.socket.pause();
     this.endWait?.();
-    await this.reading;
+    // What has found room is read next.
+    for (let reading = this.reading; reading !== undefined; ) {
+      await reading;
+      reading = this.reading === reading ? undefined : this.reading;
+    }
   }
 
   /** What is under way is waited for, and what was written to the client is sent, unless it does not take it. */
@@ -91,15 +104,56 @@ export class ForwardConnection {
     this.socket.destroySoon();
   }
 
+  private async take(chunk: Buffer): Promise<void> {
+    if (this.length + chunk.length > MAX_EVENT_BYTES) return this.hangUp("an event is larger than it may be");
+    if (!this.append(chunk)) {
+      const waiting = this.waitForRoom(chunk.length, () => this.append(chunk));
+      this.reading = waiting;
+      if (!(await waiting)) return this.giveUp(chunk);
+    }
+    return this.work();
+  }
+
+  /** Hands in what has come, in as many batches as there is room for. */
   private async work(): Promise<void> {
-    const reading = this.readEvents();
-    this.reading = reading;
-    const { batch, acknowledgements, isUnattended, problem } = await reading;
-    this.reading = undefined; // which would hold the batch until the client sends again
-    if (batch !== undefined && !(await this.handIn(batch, isUnattended))) return;
-    for (const acknowledgement of acknowledgements) this.socket.write(acknowledgement);
-    if (problem !== undefined) return this.hangUp(problem);
-    await this.taken();
+    for (;;) {
+      const reading = this.readEvents();
+      this.reading = reading;
+      const { batch, acknowledgements, isUnattended, problem, lacking } = await reading;
+      this.reading = undefined; // which would hold the batch until the client sends again
+      if (batch !== undefined && !(await this.handIn(batch, isUnattended))) return;
+      for (const acknowledgement of acknowledgements) this.socket.write(acknowledgement);
+      if (problem !== undefined) return this.hangUp(problem);
+      await this.taken();
+      if (lacking === undefined) return;
+      if (!(await this.waitForRoom(0, () => this.hasRoom(lacking)))) return this.giveUp();
+    }
+  }
+
+  private async waitForRoom(held: number, attempt: () => boolean): Promise<boolean> {
+    const { waitingRoom } = this.settings;
+    this.waitLimit ??= waitingRoom.limit();
+    this.isWaiting = true;
+    const isOver = () => this.isStopping || this.isLate || this.socket.destroyed;
+    const isThere = await waitingRoom.wait(held, this.waitLimit, attempt, isOver);
+    this.isWaiting = false;
+    return isThere;
+  }
+
+  private hasRoom(bytes: number): boolean {
+    const { room } = this.settings;
+    const isThere = room.reserve(bytes);
+    if (isThere) room.release(bytes);
+    return isThere;
+  }
+
+  /** What is held, with what came last, found no room in time. */
+  private giveUp(last: Buffer = Buffer.alloc(0)): void {
+    const { intake, context } = this.settings;
+    const { records, isUnattended } = countRecords(Buffer.concat([this.bytes.subarray(0, this.length), last]));
+    intake.refuse(records);
+    if (isUnattended) context.logger.error({ records }, LOST);
+    this.hangUp("there was no room for what it sent");
   }
 
   /** Those before one that cannot be read are as good as ever. */
@@ -111,34 +165,42 @@ export class ForwardConnection {
     let isUnattended = false;
     let problem: string | undefined;
     let reserved = 0;
+    let before = 0;
+    let lacking: number | undefined;
     const reserve = (bytes: number) => {
-      if (!room.reserve(bytes)) return false;
-      reserved += bytes;
-      return true;
+      const isThere = room.reserve(bytes);
+      if (isThere) reserved += bytes;
+      else lacking = reserved - before + bytes;
+      return isThere;
     };
     try {
       for await (const { entries, acknowledgement } of this.wholeEvents(reserve)) {
+        before = reserved;
         for (const entry of entries) writer.add(400, (wire) => writeEntry(wire, entry));
         if (acknowledgement === undefined) isUnattended = true;
         else acknowledgements.push(acknowledgement);
       }
     } catch (error) {
-      problem = (error as Error).message;
+      if (lacking === undefined) problem = (error as Error).message;
     }
     room.release(reserved);
-    return { batch: writer.count > 0 ? writer.finish() : undefined, acknowledgements, isUnattended, problem };
+    const batch = writer.count > 0 ? writer.finish() : undefined;
+    return { batch, acknowledgements, isUnattended, problem, lacking };
   }
 
   private async *wholeEvents(reserve: (bytes: number) => boolean): AsyncGenerator<ForwardEvent> {
     let from = 0;
-    for (;;) {
-      const end = this.scanner.end(this.bytes, this.length);
-      if (end === undefined) break;
-      yield await readEvent(this.bytes.subarray(from, end), reserve);
-      from = end;
-      this.scanner = new ValueScanner(end);
+    try {
+      for (;;) {
+        const end = this.scanner.end(this.bytes, this.length);
+        if (end === undefined) break;
+        yield await readEvent(this.bytes.subarray(from, end), reserve);
+        from = end;
+        this.scanner = new ValueScanner(end);
+      }
+    } finally {
+      if (from > 0) this.drop(from);
     }
-    if (from > 0) this.drop(from);
   }
 
   /** False when the client was hung up on. */
@@ -170,12 +232,12 @@ export class ForwardConnection {
     });
   }
 
-  /** Capacity doubles, so that an event in many pieces is copied a few times only. False: it is too much. */
+  /** Capacity doubles, so that an event in many pieces is copied a few times only. False: there is no room. */
   private append(chunk: Buffer): boolean {
     const needed = this.length + chunk.length;
     if (needed > this.bytes.length) {
       const capacity = Math.max(FIRST_BYTES, 2 ** Math.ceil(Math.log2(needed)));
-      if (needed > MAX_EVENT_BYTES || !this.settings.room.reserve(capacity - this.bytes.length)) return false;
+      if (!this.settings.room.reserve(capacity - this.bytes.length)) return false;
       const larger = Buffer.allocUnsafe(capacity);
       this.bytes.copy(larger, 0, 0, this.length);
       this.bytes = larger;
@@ -188,6 +250,7 @@ export class ForwardConnection {
   /** Forgets the first bytes; a client that is silent holds no room. */
   private drop(count: number): void {
     const rest = this.length - count;
+    this.waitLimit = undefined;
     if (rest <= 0) return this.releaseAll();
     this.cancelLimit?.(); // the one that is half there now has begun later
     this.cancelLimit = undefined;
@@ -198,9 +261,10 @@ export class ForwardConnection {
 
   private limitHalfEvent(): void {
     if (this.length === 0 || this.socket.destroyed) return;
-    this.cancelLimit ??= this.settings.context.clock.after(EVENT_LIMIT_MS, () =>
-      this.hangUp("an event took too long to come"),
-    );
+    this.cancelLimit ??= this.settings.context.clock.after(EVENT_LIMIT_MS, () => {
+      if (this.isWaiting) this.isLate = true;
+      else this.hangUp("an event took too long to come");
+    });
   }
 
   /** Nothing is held any more, of a whole event or a half one. */

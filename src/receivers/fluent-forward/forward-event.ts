@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { decompress, LogEntry, type LogMap, newLogMap, setValue } from "../../runtime/kit.js";
-import { MessagePackError, MessagePackReader, packText } from "./message-pack.js";
+import { MAX_VALUES, MessagePackError, MessagePackReader, packText, ValueScanner } from "./message-pack.js";
 
 /** What a client sends at once: records, and what it wants to hear when they are safe. */
 export interface ForwardEvent {
@@ -53,6 +53,61 @@ export async function readEvent(bytes: Buffer, reserve: Reserve): Promise<Forwar
   const entry = readRecord(reader, tag);
   reserveValues(reader.valueCount, reserve);
   return { entries: [entry], acknowledgement: acknowledgementOf(readOptions(reader, size === 4)) };
+}
+
+/**
+ * How many records the whole events of these bytes hold, as far as that is known without unpacking them, and whether any of
+ * them asks for no acknowledgement. It ends at one that cannot be read.
+ */
+export function countRecords(bytes: Buffer): { readonly records: number; readonly isUnattended: boolean } {
+  let records = 0;
+  let isUnattended = false;
+  try {
+    for (let from = 0; ; ) {
+      const end = new ValueScanner(from).end(bytes, bytes.length);
+      if (end === undefined) break;
+      const event = countEvent(bytes.subarray(from, end));
+      records += event.records;
+      isUnattended ||= event.isUnattended;
+      from = end;
+    }
+  } catch {
+    // What cannot be read has no number.
+  }
+  return { records, isUnattended };
+}
+
+function countEvent(bytes: Buffer): { readonly records: number; readonly isUnattended: boolean } {
+  const reader = new MessagePackReader(bytes);
+  const size = reader.array();
+  reader.skip();
+  const { nextKind: kind } = reader;
+  if (kind === "array") {
+    const records = reader.array();
+    for (let left = records; left > 0; left--) reader.skip();
+    return { records, isUnattended: isUnattendedBy(readOptions(reader, size === 3)) };
+  }
+  if (kind === "text" || kind === "bytes") {
+    const packed = reader.raw();
+    const options = readOptions(reader, size === 3);
+    return { records: countPacked(packed, options), isUnattended: isUnattendedBy(options) };
+  }
+  for (let left = 2; left > 0; left--) reader.skip();
+  return { records: 1, isUnattended: isUnattendedBy(readOptions(reader, size === 4)) };
+}
+
+function isUnattendedBy(options: LogMap): boolean {
+  return acknowledgementOf(options) === undefined;
+}
+
+/** How many entries are compressed is known by what their sender says, if it does. */
+function countPacked(packed: Buffer, { compressed, size }: LogMap): number {
+  if (compressed !== undefined && compressed !== "" && compressed !== "text")
+    return typeof size === "bigint" && size > 0n && size <= MAX_VALUES ? Number(size) : 1;
+  const entries = new MessagePackReader(packed);
+  let records = 0;
+  for (; !entries.isAtEnd; records++) entries.skip();
+  return records;
 }
 
 async function readEntries(

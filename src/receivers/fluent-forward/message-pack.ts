@@ -9,7 +9,7 @@ export class MessagePackError extends Error {
 /** Deeper values are refused: who reads them would need as many calls. */
 const MAX_DEPTH = 32;
 /** So are more values than this at once: each is a few bytes there, and many more in memory. */
-const MAX_VALUES = 1_000_000;
+export const MAX_VALUES = 1_000_000;
 
 /**
  * Finds where a value ends, in as many calls as it comes in pieces; what was looked at is not looked at again. A header tells
@@ -165,6 +165,13 @@ export class MessagePackReader {
   /** Reads a map and gives its keys and values one after the other. */
   fields(take: (key: string, value: LogValue) => void, depth = MAX_DEPTH): void {
     for (let left = this.next("map").values; left > 0; left -= 2) take(this.key(), this.value(depth - 1));
+  }
+
+  /** Passes over a value, whatever it is. */
+  skip(): void {
+    const end = new ValueScanner(this.at).end(this.bytes, this.bytes.length);
+    if (end === undefined) throw new MessagePackError("it ends in the middle of a value");
+    this.at = end;
   }
 
   value(depth = MAX_DEPTH): LogValue {

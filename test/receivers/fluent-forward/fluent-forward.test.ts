@@ -13,6 +13,7 @@ import {
   MessagePackReader,
   ValueScanner,
 } from "../../../src/receivers/fluent-forward/message-pack.js";
+import { WaitingRoom } from "../../../src/receivers/fluent-forward/waiting-room.js";
 import { type Clock, systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { ACCEPTED, BatchIntake } from "../../../src/runtime/kit.js";
@@ -29,13 +30,26 @@ import { EventTime, type Packable, pack } from "./pack.js";
 async function start(config: object = {}, clock: Clock = systemClock) {
   const intake = new TestIntake();
   const warnings: string[] = [];
-  const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(JSON.stringify(fields)) };
-  const context = { id: "fluent_forward", kind: "receiver", logger, metrics: noMetrics, clock } as const;
+  const errors: object[] = [];
+  const logger = {
+    ...silentLogger,
+    warn: (fields: object) => void warnings.push(JSON.stringify(fields)),
+    error: (fields: object) => void errors.push(fields),
+  };
+  let refused = 0;
+  const counter = (name: string) => ({
+    add: (n: number) => {
+      if (name === "otelcol_receiver_refused_log_records") refused += n;
+    },
+  });
+  const metrics = { ...noMetrics, counter };
+  const context = { id: "fluent_forward", kind: "receiver", logger, metrics, clock } as const;
   const parsed = fluentForwardReceiver.schema.parse({ endpoint: "127.0.0.1:0", ...config });
   const receiver = fluentForwardReceiver.create(parsed, { ...context, random: () => 0.5, intakes: { logs: intake } });
   await receiver.start();
   onTestFinished(() => receiver.stop());
-  return { receiver, intake, warnings, port: (receiver as unknown as { port: number }).port };
+  const { port } = receiver as unknown as { port: number };
+  return { receiver, intake, warnings, errors, refused: () => refused, port };
 }
 
 async function client(target: { port: number } | { path: string }): Promise<Socket> {
@@ -216,30 +230,109 @@ describe("the fluent_forward receiver", () => {
     expect([clock.pending, intake.reserved]).toEqual([0, 0]);
   });
 
-  it("makes no more room than there is: who sends without end is hung up on", async () => {
-    const { port, intake } = await start();
+  /** What waits for room looks for it at intervals. */
+  const untilIn = (clock: FakeClock, check: () => void) =>
+    until(() => {
+      clock.advance(1000);
+      check();
+    });
+
+  it("makes no more room than there is: who sends without end is held back, and hung up on", async () => {
+    const clock = new FakeClock();
+    const { port, intake, warnings } = await start({}, clock);
     intake.room = 1024 * 1024;
     const socket = await client({ port });
-    const closed = closeOf(socket);
+    let isClosed = false;
+    void closeOf(socket).then(() => {
+      isClosed = true;
+    });
     socket.write(Buffer.concat([Buffer.of(0x92), pack("t"), pack(Buffer.alloc(2 * 1024 * 1024))]));
-    await closed;
+    await untilIn(clock, () => expect(isClosed).toBe(true));
     await until(() => expect(intake.reserved).toBe(0));
     expect(intake.batches).toEqual([]);
+    expect(warnings).toEqual([expect.stringMatching("there was no room|took too long")]);
   });
 
-  it.each<[string, Packable]>([
-    ["unpacked bytes", [1, { log: "x".repeat(2 * 1024 * 1024) }]],
-    ["values", [1, { log: Array.from({ length: 50_000 }, () => 1) }]],
-  ])("counts what becomes of an event, by its %s", async (_, entry) => {
-    const { port, intake, warnings } = await start();
+  const large = (options: Packable): [string, number, Packable][] => [
+    ["a large event", 2, ["t", [[1, { log: "x".repeat(2_000_000) }], ...entries("b")], options]],
+    ["unpacked bytes", 1, ["t", gzipSync(pack([1, { log: "x".repeat(2_000_000) }])), { compressed: "gzip" }]],
+    ["values", 1, ["t", pack([1, { log: Array.from({ length: 50_000 }, () => 1) }]), options]],
+    ["one record", 1, ["t", 1, { log: Array.from({ length: 50_000 }, () => 1) }, options]],
+  ];
+
+  it.each(large({}))(
+    "holds back who asks for no acknowledgement while there is no room for %s, and loses nothing",
+    async (_, count, event) => {
+      const clock = new FakeClock();
+      const { port, intake, warnings, errors, refused } = await start({}, clock);
+      intake.room = 1024 * 1024;
+      const socket = await client({ port });
+      socket.write(Buffer.concat([pack(["t", entries("before")]), pack(event), pack(["t", entries("after")])]));
+      await until(() => expect(intake.batches).toHaveLength(1));
+      await until(() => expect(clock.pending).toBeGreaterThan(0));
+      for (let ms = 0; ms < 20_000; ms += 1000) {
+        clock.advance(1000);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      expect(recordsOf(intake.batches)).toHaveLength(1);
+      intake.room = 64 * 1024 * 1024;
+      await untilIn(clock, () => expect(recordsOf(intake.batches)).toHaveLength(2 + count));
+      expect(bodiesOf(intake.batches).at(-1)).toBe("after");
+      await until(() => expect(intake.reserved).toBe(0));
+      expect([warnings, errors, refused()]).toEqual([[], [], 0]);
+    },
+  );
+
+  it.each(large({}).slice(1))(
+    "tells how many records were lost when there is no room for %s for long",
+    async (_, count, event) => {
+      const clock = new FakeClock();
+      const { port, intake, warnings, errors, refused } = await start({}, clock);
+      intake.room = 1024 * 1024;
+      const socket = await client({ port });
+      socket.write(
+        Buffer.concat([pack(event), pack(["t", entries("b", "c")]), pack(["t", entries("d"), { chunk: "c" }])]),
+      );
+      await untilIn(clock, () => expect(warnings).toEqual([expect.stringContaining("there was no room")]));
+      expect(errors).toEqual([{ records: count + 3 }]);
+      expect(refused()).toBe(count + 3);
+      await until(() => expect(intake.reserved).toBe(0));
+      expect(intake.batches).toEqual([]);
+    },
+  );
+
+  it("takes the number of compressed records from who packed them, if it is one", async () => {
+    const clock = new FakeClock();
+    const { port, intake, errors, refused } = await start({}, clock);
     intake.room = 1024 * 1024;
-    const socket = await client({ port });
-    const closed = closeOf(socket);
-    socket.write(pack(["t", gzipSync(pack(entry)), { compressed: "gzip", chunk: "c" }]));
-    await closed;
-    expect(warnings).toHaveLength(1);
-    await until(() => expect(intake.reserved).toBe(0));
-    expect(intake.batches).toEqual([]);
+    const packed = gzipSync(pack([1, { log: "x".repeat(2_000_000) }]));
+    for (const size of [7, -1, 2 ** 40, "many"])
+      (await client({ port })).write(pack(["t", packed, { compressed: "gzip", size, chunk: "c" }]));
+    await untilIn(clock, () => expect(refused()).toBe(7 + 1 + 1 + 1));
+    expect(errors).toEqual([]); // their clients send them again
+  });
+
+  it("counts what is refused for now as lost when the agent stops, unless its client sends it again", async () => {
+    const { port, intake, receiver, errors, refused } = await start();
+    intake.answer = () => ({ ok: false, refusal: new Refusal("transient", "not now") });
+    (await client({ port })).write(pack(["t", entries("a", "b")]));
+    (await client({ port })).write(pack(["t", entries("d"), { chunk: "c" }]));
+    await until(() => expect(new Set(bodiesOf(intake.batches))).toEqual(new Set(["a", "b", "d"])));
+    await receiver.stop();
+    expect(errors).toEqual([{ records: 2 }]);
+    expect(refused()).toBe(2);
+  });
+
+  it("counts what waits for room as lost when the agent stops, and stops at once", async () => {
+    const { port, intake, receiver, errors, refused } = await start();
+    intake.room = 0;
+    (await client({ port })).write(Buffer.concat([pack(["t", entries("a", "b")]), pack(["t", 1, { log: "c" }])]));
+    (await client({ port })).write(pack(["t", entries("d"), { chunk: "c" }]));
+    const waiting = () => (receiver as unknown as { connections: Set<{ isWaiting: boolean }> }).connections;
+    await until(() => expect([...waiting()].map(({ isWaiting }) => isWaiting)).toEqual([true, true]));
+    await receiver.stop();
+    expect(errors).toEqual([{ records: 3 }]);
+    expect(refused()).toBe(4);
   });
 
   it("holds nothing for a client that is silent", async () => {
@@ -299,7 +392,13 @@ describe("a client that does not read its acknowledgements", () => {
     const deaf = Object.assign(socket, { destroySoon: () => void socket.end() }) as unknown as Socket;
     const intake = new BatchIntake({ signal: "logs", transport: "fluent_forward" }, context);
     const sayClosed = ({ reason }: { reason: string }) => void closings.push(reason);
-    const connection = new ForwardConnection(deaf, { intake, room, context, sayClosed });
+    const connection = new ForwardConnection(deaf, {
+      intake,
+      room,
+      waitingRoom: new WaitingRoom(context),
+      context,
+      sayClosed,
+    });
     const send = () => socket.push(pack(["t", entries("a"), { chunk: "c".repeat(2000) }]));
     return { clock, room, closings, connection, socket, send };
   }
@@ -327,6 +426,26 @@ describe("a client that does not read its acknowledgements", () => {
     clock.advance(2000);
     await until(() => expect(socket.closed).toBe(true));
     expect(clock.pending).toBe(0);
+  });
+});
+
+describe("what waits for room", () => {
+  it("is no more than a number of bytes, whoever sent them", async () => {
+    const context = { clock: new FakeClock(), random: () => 0.5 } as unknown as ReceiverContext;
+    const room = new WaitingRoom(context);
+    let isOver = false;
+    const wait = () =>
+      room.wait(
+        20 * 1024 * 1024,
+        room.limit(),
+        () => false,
+        () => isOver,
+      );
+    const first = wait();
+    expect(await wait()).toBe(false);
+    isOver = true;
+    (context.clock as FakeClock).advance(1000);
+    expect(await first).toBe(false);
   });
 });
 

@@ -68,11 +68,17 @@ export class BatchIntake {
         } else if (setback !== undefined) return this.rejected(batch, refusal);
         else setback = { reason: "rejected", category: "schema", code: refusal.code, message: refusal.message };
       }
+      if (origin.isUnattended) this.refuse(batch.count); // nobody hands it out again
       return { kind: "returned" };
     } finally {
       this.inProgress -= 1;
       if (this.inProgress === 0) this.onIdle();
     }
+  }
+
+  /** Counts records that could not even be handed in. */
+  refuse(count: number): void {
+    this.counters.refused.add(count);
   }
 
   /** Ends all waits, and resolves when every batch has its outcome. */
