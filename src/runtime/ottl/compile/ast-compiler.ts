@@ -130,7 +130,7 @@ export class AstCompiler implements Compiler {
   }
 
   path(node: AstNode): PathAccess {
-    if (node.kind !== "path") throw nodeError(node, 'is not a path, such as attributes["key"]');
+    if (node.kind !== "path" || node.isSigned) throw nodeError(node, 'is not a path, such as attributes["key"]');
     const access = this.access(node);
     if (access.isReadOnly) throw nodeError(node, "can be read, but not changed: the list can be set as a whole");
     return access;
@@ -251,7 +251,7 @@ export class AstCompiler implements Compiler {
         ? node.value
         : undefined;
     const isNoKey = node.kind === "literal" && literal === undefined && typeof node.value !== "number";
-    if (isNoKey || node.kind === "list" || node.kind === "map")
+    if (isNoKey || node.kind === "list" || node.kind === "map" || node.kind === "name")
       throw nodeError(node, "is no key: use a string or an integer");
     return { literal, get: this.value(node) };
   }

@@ -169,16 +169,6 @@ class BoundArguments implements CallArguments {
     return this.compiler.lambda(node);
   }
 
-  double(name: string): (ctx: RecordContext) => number {
-    const node = this.node(name);
-    if (node.kind === "literal" && typeof node.value === "bigint") {
-      const value = Number(node.value);
-      return () => value;
-    }
-    const get = this.check(node, "number", (value): value is number | bigint => isNumeric(value), name);
-    return (ctx) => Number(get(ctx));
-  }
-
   literalDouble(name: string): number {
     return this.doubleOf(this.node(name));
   }

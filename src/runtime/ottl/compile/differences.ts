@@ -10,6 +10,8 @@ export interface OttlDifference {
   readonly example: string;
   readonly context?: ContextName;
   readonly isCondition?: true;
+  /** Statements that are executed before. */
+  readonly after?: readonly string[];
   /** What the Collector answers. */
   readonly there: string;
   /** What is given here, or why it is refused with the config (`refused`), or why it fails on a record (`fails`). */
@@ -97,11 +99,11 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { refused: "no function takes one" },
   },
   {
-    what: "Lists of a data point can be read by an index.",
+    what: "Lists of a data point can be read by an index, and stored.",
     example: "explicit_bounds == nil",
     context: "datapoint",
     isCondition: true,
-    there: "the same, but refused with an index, as in `bucket_counts[0]`",
+    there: "the same, but refused with an index, as in `bucket_counts[0]`, and `bucket_counts` cannot be stored",
     here: { gives: true },
   },
   {
@@ -115,7 +117,7 @@ export const DIFFERENCES: readonly OttlDifference[] = [
   {
     what: "Grok's `SYSLOGPROG` gives `process.name` and `process.pid`.",
     example: 'ExtractGrokPatterns("prog[12]", "%{SYSLOGPROG}", true)["process.name"]',
-    there: "nothing",
+    there: "refused, as it names nothing",
     here: { gives: "prog" },
   },
   {
@@ -131,7 +133,7 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { gives: "kube-probe" },
   },
   {
-    what: "`Decode` knows the names that the Encoding Standard has for encodings, beside the registered ones.",
+    what: "`Decode` knows the names that the Encoding Standard has for encodings, and short ones of IBM's code pages (`ibm858`), beside the registered ones.",
     example: 'Decode("a", "sjis")',
     there: "no such encoding",
     here: { gives: "a" },
@@ -153,5 +155,108 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     example: "otelcol.client.addr",
     there: "the address",
     here: { gives: null },
+  },
+  {
+    what: "`Format` knows `%v`, `%s` and `%q` of a time; others would show the insides of Go's.",
+    example: 'Format("%d", [time])',
+    there: "`{123456789 63835596800 0}`",
+    here: { gives: "%!d(time.Time=2023-11-14 22:13:20.123456789 +0000 UTC)" },
+  },
+  {
+    what: "A list has one type, wherever it comes from.",
+    example: 'Format("%T", [attributes["list"]])',
+    there: "`pcommon.Slice`",
+    here: { gives: "[]interface {}" },
+  },
+  {
+    what: "Ids may be looked for in a list.",
+    example: "Index([trace_id], trace_id)",
+    there: FAILS_ON_RECORDS,
+    here: { gives: 0n },
+  },
+  {
+    what: "Maps and lists may be appended.",
+    after: ['append(attributes["list"], {"a": 1})'],
+    example: 'attributes["list"][3]["a"]',
+    there: FAILS_ON_RECORDS,
+    here: { gives: 1n },
+  },
+  {
+    what: "A list of a record may stand in a map that is written out.",
+    after: ['set(attributes["out"], {"k": attributes["list"]})'],
+    example: 'attributes["out"]["k"][0]',
+    there: FAILS_ON_RECORDS,
+    here: { gives: "x" },
+  },
+  {
+    what: "A map that is merged into itself stays as it is.",
+    after: ['merge_maps(attributes["map"], attributes["map"], "upsert")'],
+    example: 'attributes["map"]["n"]',
+    there: "nil: all its values are lost",
+    here: { gives: 1n },
+  },
+  {
+    what: "A map that is stored in itself is copied as it was.",
+    after: ['set(attributes["copy"], attributes)'],
+    example: 'attributes["copy"]["copy"]',
+    there: "`{}`",
+    here: { gives: null },
+  },
+  {
+    what: "`truncate_all` never cuts a character in two, whatever `utf8_safe` says.",
+    after: ['set(attributes["text"], "aé")', "truncate_all(attributes, 2, false)"],
+    example: 'attributes["text"]',
+    there: "`a` and half of the other",
+    here: { gives: "a" },
+  },
+  {
+    what: "Functions that only the Collector's `filter` has are there in all components.",
+    example: 'HasAttrKeyOnDatapoint("route")',
+    context: "metric",
+    isCondition: true,
+    there: "refused in `transform`",
+    here: { gives: true },
+  },
+  {
+    what: "`UserAgent` knows the usual browsers; of others it has only the name that they give themselves before a slash.",
+    example: 'UserAgent("Slackbot 1.0")["user_agent.name"]',
+    there: "`Slackbot`",
+    here: { gives: "Other" },
+  },
+  {
+    what: "What is invalid in an encoding of several bytes is replaced as Node.js does.",
+    example: 'Decode(0x80, "shift_jis")',
+    there: "the control character U+0080",
+    here: { gives: "\ufffd" },
+  },
+  {
+    what: "`Decode` does not know HZ.",
+    example: 'Decode("~{<:Ky~}", "hz-gb-2312")',
+    there: "the text",
+    here: { refused: "no such encoding" },
+  },
+  {
+    what: "`Time` in another language reads what it reads without one.",
+    example: 'Hour(Time("03:04 PM +02:00", "%I:%M %p %z", locale = "de"))',
+    there: "fails: `%p` needs a language with AM and PM, and `%z` digits alone",
+    here: { gives: 15n },
+  },
+  {
+    what: "What is no JSON is not parsed.",
+    example: String.raw`ParseJSON("{\"a\":01}")`,
+    there: "`01` is 1",
+    here: { fails: "not valid JSON" },
+  },
+  {
+    what: "Grok's `EMAILADDRESS` fits addresses.",
+    example: 'ExtractGrokPatterns("a@b.co", "%{EMAILADDRESS:e}", true)["e"]',
+    there: "nothing",
+    here: { gives: "a@b.co" },
+  },
+  {
+    what: "`SliceToMap` needs a key where a path is given.",
+    example: 'SliceToMap(attributes["list"], [])',
+    there: FAILS_ON_RECORDS,
+    here: { refused: "at least one key" },
   },
 ];

@@ -18,7 +18,7 @@ export function ottlReference(): string {
     "The Collector has all of them, under these names and with these arguments.",
     functionTable(specs),
     "## What differs from the Collector",
-    "Compared with contrib 0.160 on its own tests, documentation and function tables and on random arguments. What is refused here is refused with the config, before the start. Limits and what goes beyond single values are in [ottl.md](ottl.md#coming-from-the-collector).",
+    "Compared with contrib 0.159 and 0.160 on its own tests, documentation and function tables and on random arguments. What is refused here is refused with the config, before the start. Limits and what goes beyond single values are in [ottl.md](ottl.md#coming-from-the-collector).",
     differenceTable(DIFFERENCES),
     "### Settings of filter that differ",
     "What becomes of a record that the config speaks of.",
@@ -43,16 +43,20 @@ function functionTable(specs: readonly FunctionSpec[]): string {
 
 function differenceTable(differences: readonly OttlDifference[]): string {
   const rows = differences.map(
-    ({ what, example, there, here }) =>
-      `| ${what} | \`${example.replaceAll("|", "\\|")}\` | ${there} | ${hereText(here)} |`,
+    ({ what, after = [], example, there, here }) =>
+      `| ${what} | ${[...after, example].map(codeCell).join(", then ")} | ${there} | ${hereText(here)} |`,
   );
   return ["| what | example | Collector | here |", "|---|---|---|---|", ...rows].join("\n");
+}
+
+function codeCell(text: string): string {
+  return `\`${text.replaceAll("|", "\\|")}\``;
 }
 
 function configTable(differences: readonly ConfigDifference[]): string {
   const rows = differences.map(({ what, config, there, here }) => {
     const answer = typeof here === "string" ? here : `refused: ${here.refused}`;
-    return `| ${what} | \`${config.replaceAll("|", "\\|")}\` | ${there} | ${answer} |`;
+    return `| ${what} | ${codeCell(config)} | ${there} | ${answer} |`;
   });
   return ["| what | config | Collector | here |", "|---|---|---|---|", ...rows].join("\n");
 }

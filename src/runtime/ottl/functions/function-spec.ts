@@ -29,7 +29,6 @@ type ParameterType =
   | "path"
   | "map path"
   | "converter"
-  | "double"
   | "DOUBLE"
   | "DOUBLE[]"
   | "lambda";
@@ -76,7 +75,6 @@ export interface CallArguments {
   converter(name: string): ((ctx: RecordContext, input: OttlValue) => OttlValue) | undefined;
   /** A lambda with as many parameters. */
   lambda(name: string, arity: number): Lambda;
-  double(name: string): (ctx: RecordContext) => number;
   literalDouble(name: string): number;
   literalDoubles(name: string): readonly number[];
   literalText(name: string, otherwise?: string): string;

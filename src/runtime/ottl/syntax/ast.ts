@@ -31,6 +31,8 @@ export interface LiteralNode extends TextRange {
 export interface PathNode extends TextRange {
   readonly kind: "path";
   readonly segments: readonly PathSegment[];
+  /** Set when a plus stands before it: then it is a value, but no place that can be changed. */
+  readonly isSigned?: true;
 }
 
 export interface PathSegment extends TextRange {

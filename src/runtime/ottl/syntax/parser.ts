@@ -116,7 +116,7 @@ class Parser extends TokenCursor {
       const negative = typeof value === "bigint" ? BigInt.asIntN(64, -value) : -value;
       if (token.text === "-") return { ...operand, value: negative, at: token.at };
     }
-    if (token.text === "+") return operand;
+    if (token.text === "+") return operand.kind === "path" ? { ...operand, isSigned: true } : operand;
     return { kind: "negate", operand, at: token.at, end: operand.end };
   }
 

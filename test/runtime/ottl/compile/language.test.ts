@@ -258,6 +258,7 @@ describe("text that is not the language", () => {
     ['IsMatch(body, target = "a")', 14, /given twice/],
     ['IsMatch(pattern = "a", body)', 23, /cannot follow one with a name/],
     ["IsMatch(body, 1)", 14, /expected string, got int/],
+    ["attributes[SEVERITY_NUMBER_INFO] == 1", 11, /name is no key/],
     ["severity_number == SEVERITY_NUMBER_WARNING", 19, /no such name/],
     ["severity_number == SPAN_KIND_SERVER", 19, /no such name in the context log/],
     ["set(body, 1) == 1", 0, /is an editor/],
@@ -313,6 +314,7 @@ describe("text that is not the language", () => {
     ['set(body, ParseCSV(body, "a", "::"))', 30, /single character/],
     ['append(attributes["a"])', 0, /needs value or values/],
     ['keep_keys(attributes, "a")', 22, /expected a list/],
+    ['set(+attributes["a"], 1)', 5, /is not a path/],
     ["copy_metric()", 0, /only in the context metric/],
   ] as const)("refuses the statement %s at %i", (text, offset, message) => {
     const error = errorOf(() => compileStatement(text, "log"));

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { compileCondition, compileStatement } from "../../../../src/runtime/ottl/compile/compile.js";
 import { anyMatches, dropWhere, keepWhere, transformBatch } from "../../../../src/runtime/ottl/compile/run.js";
 import type { ContextName } from "../../../../src/runtime/ottl/paths/context.js";
+import { OttlSyntaxError } from "../../../../src/runtime/ottl/values/error.js";
 import { Batch } from "../../../../src/runtime/telemetry/batch.js";
 import { decodeTree, encodeTree, type Tree } from "../../../../src/runtime/telemetry/json/tree.js";
 import {
@@ -207,6 +208,10 @@ describe("an editor of metrics", () => {
       sum: { aggregationTemporality: 1, isMonotonic: true, dataPoints: [{ asInt: 2n }] },
     });
     expect(metricOf(sums, "q.s")).toMatchObject({ sum: { dataPoints: [{ asDouble: 5 }] } });
+    const added = 'convert_summary_sum_val_to_sum("delta", true) where metric.unit == ""';
+    const renamed = edited([added, 'set(metric.unit, "new")'], "datapoint", summary);
+    expect(metricOf(renamed, "q")).toMatchObject({ unit: "new" });
+    expect(metricOf(renamed, "q_sum")["unit"] ?? "").toBe("");
     const gauge = edited("convert_summary_quantile_val_to_gauge()", "metric", summary);
     expect(metricOf(gauge, "q.quantiles")).toMatchObject({ gauge: { dataPoints: [{ asDouble: 2 }] } });
   });
@@ -224,7 +229,7 @@ describe("an editor of metrics", () => {
   });
 
   it("joins buckets of a histogram", () => {
-    const batch = metricsOf(METRICS["histogram"]!);
+    const batch = edited('set(attributes["one"], "1.0")', "datapoint", metricsOf(METRICS["histogram"]!));
     const points = (statement: string) => metricOf(edited(statement, "datapoint", batch), "h")["histogram"];
     expect(points("merge_histogram_buckets(1)")).toMatchObject({
       dataPoints: [{ bucketCounts: [3n, 3n], explicitBounds: [2] }],
@@ -232,6 +237,11 @@ describe("an editor of metrics", () => {
     expect(points('merge_histogram_buckets(2, "limit_buckets")')).toMatchObject({
       dataPoints: [{ bucketCounts: [3n, 3n], explicitBounds: [2] }],
     });
+    for (const one of ['"1"', "true", 'attributes["one"]'])
+      expect(points(`merge_histogram_buckets(${one})`)).toEqual(points("merge_histogram_buckets(1)"));
+    for (const none of ['"x"', "nil", "[1]", '{"a": 1}'])
+      expect(() => points(`merge_histogram_buckets(${none})`)).toThrow(OttlSyntaxError);
+    expect(() => points('merge_histogram_buckets(attributes["none"])')).toThrow(/expected number, got nil/);
     expect(points("merge_histogram_buckets(7)")).toMatchObject({ dataPoints: [{ bucketCounts: [1n, 2n, 3n] }] });
   });
 
@@ -411,8 +421,10 @@ describe("an editor of metrics", () => {
     expect(evaluate("[count, sum, bucket_counts]", "datapoint", batch)).toEqual([5n, 3, [5n, 2n]]);
     const anyFunction = edited('aggregate_on_attributes("max", [])', "metric", metricsOf(metric));
     expect(evaluate("[count, sum, bucket_counts]", "datapoint", anyFunction)).toEqual([5n, 3, [5n, 2n]]);
-    expect(() => edited('aggregate_on_attributes("sum")', "metric", metricsOf(METRICS["summary"]!))).toThrow(
-      /cannot aggregate summaries/,
-    );
+    for (const statement of [
+      'aggregate_on_attributes("sum")',
+      'aggregate_on_attribute_value("sum", "route", ["/a"], "/b")',
+    ])
+      expect(() => edited(statement, "metric", metricsOf(METRICS["summary"]!))).toThrow(/cannot aggregate summaries/);
   });
 });

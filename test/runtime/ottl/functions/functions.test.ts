@@ -338,6 +338,9 @@ const CONVERTERS: readonly (readonly [expression: string, value: unknown, contex
   ['Decode("YQ", "base64-raw")', "a"],
   ['Decode("w6k", "base64-raw-url")', "é"],
   ['Decode(0x68e9, "iso-8859-1")', "hé"],
+  ['Decode(0x80e9, "l1")', "\u0080é"],
+  ['Decode(0x80e9, "csISOLatin1")', "\u0080é"],
+  ['Decode(0x80e9, "cp819")', "\u0080é"],
   ['Decode(0x688287, "IBM850")', "héç"],
   ['Decode(0x68d5, "cp00858")', "h€"],
   ['Decode(0x8851, "ebcdic-cp-us")', "hé"],
@@ -391,6 +394,8 @@ const CONVERTERS: readonly (readonly [expression: string, value: unknown, contex
   ['URL("mailto:joe@example.com")["url.path"]', ""],
   ['URL("/only/path?x=1")["url.query"]', "x=1"],
   ['URL("http://[::1]:80/")["url.domain"]', "::1"],
+  ['URL("http://[fe80::1%25eth%30]/")["url.domain"]', "fe80::1%eth0"],
+  ['URL("http://m%C3%BCnchen.de/")["url.domain"]', "münchen.de"],
   ['URL("http://example.com/a%20b")["url.path"]', "/a b"],
   ['URL("?a=1&b=2&a=3")', { query: { a: ["1", "3"], b: ["2"] } }],
   ['UserAgent("curl/7.81.0")["user_agent.name"]', "curl"],
@@ -466,6 +471,9 @@ describe("a converter", () => {
     ["Sort(nil)", /expected list/],
     ['URL("")', /empty/],
     ['URL("http://a:b:c/")', /host and port/],
+    ['URL("http://%41/")', /escapes nothing in a host/],
+    ['URL("http://h%")', /escapes nothing in a host/],
+    ['URL("http://[%41]/")', /escapes nothing in a host/],
     ['ParseJSON("[1e999]")', /does not fit a double/],
     ['ParseJSON("null")', /object or a list/],
     ['ParseCSV("", "x")', /row is empty/],
@@ -518,6 +526,7 @@ describe("a converter", () => {
   it("tells the time", () => {
     const now = evaluate("UnixMilli(Now())") as bigint;
     expect(Math.abs(Number(now) - Date.now())).toBeLessThan(60_000);
+    expect((evaluate("UnixNano(Now())") as bigint) % 1_000_000n).toBe(0n);
   });
 
   it("tells a root span by its missing or empty parent", () => {

@@ -1,6 +1,8 @@
 import type { Tree } from "../../../telemetry/bytes/decode.js";
 import type { RecordContext } from "../../paths/record-context.js";
-import { OttlError } from "../../values/error.js";
+import { toDouble } from "../../values/conversions.js";
+import { isOttlError, OttlError } from "../../values/error.js";
+import type { OttlValue } from "../../values/value.js";
 import { type CallArguments, type FunctionSpec, parameters } from "../function-spec.js";
 import { formatDouble } from "../text/double-text.js";
 import { DISTRIBUTIONS, type Distribution, explicitCounts } from "./explicit-buckets.js";
@@ -122,20 +124,31 @@ function mergedBuckets(bounds: readonly number[], counts: readonly bigint[], tar
   };
 }
 
+/** A number, also one in text; a bool is 0 or 1. */
+function boundOrLimit(target: OttlValue, limit: boolean): number {
+  const value = toDouble(target);
+  if (value === null) throw new OttlError("merge_histogram_buckets, target_value: expected number, got nil");
+  if (limit && !(Number.isInteger(value) && value >= 1))
+    throw new OttlError("merge_histogram_buckets: the number of buckets is an integer above 0");
+  return value;
+}
+
 function mergeBuckets(args: CallArguments) {
-  const target = args.double("target_value");
+  const target = args.any("target_value");
   const method = args.literalText("method", METHODS[0]);
   if (!METHODS.includes(method)) args.reject("method", `the method is ${METHODS.join(" or ")}`);
   const limit = method === "limit_buckets";
-  const isCount = (value: number) => Number.isInteger(value) && value >= 1;
-  const literal = args.constant("target_value");
-  if (limit && literal !== undefined && !isCount(Number(literal)))
-    args.reject("target_value", "the number of buckets is an integer above 0");
+  const isNone = args.isListLiteral("target_value") || args.isMapLiteral("target_value");
+  const literal = isNone ? [] : args.constant("target_value");
+  try {
+    if (literal !== undefined) boundOrLimit(literal, limit);
+  } catch (error) {
+    if (isOttlError(error)) args.reject("target_value", error.message);
+    throw error;
+  }
   return (ctx: RecordContext) => {
     if (ctx.record.type.name !== "HistogramDataPoint") return null;
-    const value = target(ctx);
-    if (limit && !isCount(value))
-      throw new OttlError("merge_histogram_buckets: the number of buckets is an integer above 0");
+    const value = boundOrLimit(target(ctx), limit);
     const point = ctx.recordTree();
     const bounds = (point["explicitBounds"] ?? []) as number[];
     const merged = mergedBuckets(bounds, (point["bucketCounts"] ?? []) as bigint[], value, limit);
@@ -239,10 +252,10 @@ export const HISTOGRAM_EDITORS: readonly FunctionSpec[] = [
   },
   {
     name: "merge_histogram_buckets",
-    parameters: parameters("target_value: double", "method?: STRING"),
+    parameters: parameters("target_value: any", "method?: STRING"),
     returns: "",
     summary:
-      'Takes the bound `target_value` out of a histogram\'s point, and joins the buckets beside it. With the method "limit_buckets" it joins neighbours until there are at most as many buckets.',
+      'Takes the bound `target_value`, a number or what can become one, out of a histogram\'s point, and joins the buckets beside it. With the method "limit_buckets" it joins neighbours until there are at most as many buckets.',
     example: "merge_histogram_buckets(0.5)",
     contexts: ["datapoint"],
     compile: mergeBuckets,

@@ -13,11 +13,21 @@ const OWN: Readonly<Record<string, CharsetDecoder>> = {
   csascii: decodeUtf8,
   nop: decodeUtf8,
   utf16: (bytes) => standardDecoder("utf-16le")!(bytes),
-  latin1: (bytes) => bytes.toString("latin1"),
-  "iso-8859-1": (bytes) => bytes.toString("latin1"),
+  ...Object.fromEntries(namesOfLatin1().map((name) => [name, decodeLatin1])),
   "windows-1252": decodeWindows1252,
   cp1252: decodeWindows1252,
 };
+
+/** The registered names of ISO 8859-1, and those that the standard has for it. */
+function namesOfLatin1(): string[] {
+  return "iso-8859-1 iso_8859-1 iso_8859-1:1987 iso8859-1 iso88591 iso-ir-100 latin1 l1 ibm819 cp819 csisolatin1".split(
+    " ",
+  );
+}
+
+function decodeLatin1(bytes: Buffer): string {
+  return bytes.toString("latin1");
+}
 
 /** From 0x80 to 0x9f; the runtime's own decoder takes them for control characters. */
 const WINDOWS_1252 = "€\ufffd‚ƒ„…†‡ˆ‰Š‹Œ\ufffdŽ\ufffd\ufffd‘’“”•–—˜™š›œ\ufffdžŸ";

@@ -46,7 +46,19 @@ function parseQuery(text: string): OttlMap {
 function hostAndPort(text: string): { host: string; port: string } {
   const match = /^(?:\[([^\]]*)\]|([^:\s]*))(?::(\d{0,5}))?$/.exec(text);
   if (match === null) throw new OttlError("URL: not a valid host and port");
-  return { host: match[1] ?? match[2] ?? "", port: match[3] ?? "" };
+  const [, address, name = "", port = ""] = match;
+  return { host: address === undefined ? decodeHost(name) : decodeAddress(address), port };
+}
+
+/** Only what is beyond ASCII is escaped in a host; behind the %25 of an IPv6 address its zone may have any escape. */
+function decodeHost(text: string): string {
+  if (/%(?![89a-f][0-9a-f])/i.test(text)) throw new OttlError("URL: a percent sign that escapes nothing in a host");
+  return decodePercent(text);
+}
+
+function decodeAddress(text: string): string {
+  const zone = text.indexOf("%25");
+  return zone < 0 ? decodeHost(text) : decodeHost(text.slice(0, zone)) + decodePercent(text.slice(zone));
 }
 
 function addUser(map: OttlMap, user: string): void {
