@@ -2,13 +2,20 @@ import {
   DOUBLE_VALUE_TAG,
   KEY_TAG,
   putVarint,
-  type RecordWalk,
   STRING_VALUE_TAG,
   VALUE_TAG,
   varintSize,
   type WireWriter,
 } from "../../runtime/kit.js";
 import type { Bits56 } from "./bits56.js";
+
+/** What a decision about the present record of a walk is written with; a `RecordWalk` is one. */
+export interface PresentRecord {
+  readonly bytes: Uint8Array;
+  beginRecord(): WireWriter;
+  endRecord(): void;
+  extendRecord(start: number, fields: Uint8Array): WireWriter;
+}
 
 /** A field with this tag and this text. */
 export function textField(tag: number, text: string): Uint8Array {
@@ -41,17 +48,18 @@ export const RANDOMNESS_PLACEHOLDER = "@@@@@@@@@@@@@@";
 
 /** Bytes that are put behind many records: made once, with the randomness of each written into the hole. */
 export class RecordStamp {
-  private readonly bytes: Uint8Array;
-  private readonly placeholderAt: number;
+  readonly bytes: Uint8Array;
+  /** Where the hole is, or -1. */
+  readonly placeholderAt: number;
 
   constructor(...fields: readonly Uint8Array[]) {
     this.bytes = Buffer.concat(fields);
     this.placeholderAt = Buffer.from(this.bytes).indexOf(RANDOMNESS_PLACEHOLDER);
   }
 
-  /** Puts it behind the record that begins at `start`, the present one of the walk. */
-  append(walk: RecordWalk, start: number, randomness: Bits56): void {
-    const out = walk.extendRecord(start, this.bytes);
+  /** Puts it behind the present record, which begins at `start`. */
+  append(present: PresentRecord, start: number, randomness: Bits56): void {
+    const out = present.extendRecord(start, this.bytes);
     if (this.placeholderAt >= 0) putHex(out, out.length - this.bytes.length + this.placeholderAt, randomness);
   }
 }
@@ -68,21 +76,21 @@ function hexDigit(value: number): number {
   return value + (value < 10 ? 48 : 87);
 }
 
-/** The record in [start, end) of the walk without one of its fields, and with others behind it. */
+/** The present record, in [start, end), without one of its fields, and with others behind it. */
 export function replaceFields(
-  walk: RecordWalk,
+  present: PresentRecord,
   start: number,
   end: number,
   removed: readonly (readonly [from: number, to: number])[],
   added: readonly Uint8Array[],
 ): void {
-  const out = walk.beginRecord();
+  const out = present.beginRecord();
   let copied = start;
   for (const [from, to] of [...removed].sort((a, b) => a[0] - b[0])) {
-    out.copy(walk.bytes, copied, from);
+    out.copy(present.bytes, copied, from);
     copied = to;
   }
-  out.copy(walk.bytes, copied, end);
+  out.copy(present.bytes, copied, end);
   for (const field of added) out.copy(field, 0, field.length);
-  walk.endRecord();
+  present.endRecord();
 }

@@ -1,7 +1,6 @@
-import type { RecordWalk } from "../../../runtime/kit.js";
 import type { Bits56 } from "../bits56.js";
 import type { RecordScan } from "../record-scan.js";
-import type { RecordStamp } from "../record-stamp.js";
+import type { PresentRecord, RecordStamp } from "../record-stamp.js";
 
 /** Where one record keeps its randomness and threshold: a span in its tracestate, a log record in attributes. */
 export interface Carrier {
@@ -15,13 +14,15 @@ export interface Carrier {
   clearThreshold(): void;
   /** A threshold lower than the one that is there changes nothing. */
   raiseThreshold(threshold: Bits56): void;
-  /** Writes the record, in [start, end) of the walk, with all changes. */
-  write(walk: RecordWalk, start: number, end: number): void;
+  /** Writes the present record, in [start, end), with all changes. */
+  write(present: PresentRecord, start: number, end: number): void;
 }
 
 /** The carriers of a signal. All but `stamp` is about the record scanned last. */
 export interface SignalCarriers {
   readonly scan: RecordScan;
+  /** The keys of attributes that a carrier is needed for. */
+  readonly signs: readonly string[];
   /** No randomness, threshold or priority of its own: nothing that a carrier is needed for. */
   isPlain(): boolean;
   read(bytes: Uint8Array): Carrier;

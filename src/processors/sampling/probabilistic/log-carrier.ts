@@ -1,8 +1,8 @@
 import type { Value } from "../../../plugin.js";
-import { after, attributeValue, quoteJson, type RecordWalk, varint } from "../../../runtime/kit.js";
+import { after, attributeValue, quoteJson, varint } from "../../../runtime/kit.js";
 import { type Bits56, isLess, parseRandomness, parseThreshold, thresholdFor, thresholdText, toHex } from "../bits56.js";
 import { LOG_SHAPE, RecordScan } from "../record-scan.js";
-import { RecordStamp, replaceFields, textAttribute } from "../record-stamp.js";
+import { type PresentRecord, RecordStamp, replaceFields, textAttribute } from "../record-stamp.js";
 import type { Carrier, SignalCarriers } from "./carrier.js";
 
 const THRESHOLD_KEY = "sampling.threshold";
@@ -25,6 +25,7 @@ export function logCarriers({ precision, fromAttribute, priorityAttribute }: Log
   const has = (key: number) => key >= 0 && scan.keyValueAt[key] !== -1;
   return {
     scan,
+    signs: [THRESHOLD_KEY, RANDOMNESS_KEY, ...(priority < 0 ? [] : [priorityAttribute])],
     isPlain: () =>
       scan.keyValueAt[THRESHOLD_INDEX] === -1 && scan.keyValueAt[RANDOMNESS_INDEX] === -1 && !has(priority),
     read: (bytes) => new LogCarrier(scan, bytes),
@@ -75,12 +76,12 @@ class LogCarrier implements Carrier {
     this.newThreshold = thresholdText(threshold);
   }
 
-  write(walk: RecordWalk, start: number, end: number): void {
+  write(present: PresentRecord, start: number, end: number): void {
     const removed: [number, number][] = [];
     const added: Uint8Array[] = [];
-    this.replaceAttribute(walk.bytes, RANDOMNESS_INDEX, RANDOMNESS_KEY, this.newRandomness, removed, added);
-    this.replaceAttribute(walk.bytes, THRESHOLD_INDEX, THRESHOLD_KEY, this.newThreshold, removed, added);
-    if (removed.length + added.length > 0) replaceFields(walk, start, end, removed, added);
+    this.replaceAttribute(present.bytes, RANDOMNESS_INDEX, RANDOMNESS_KEY, this.newRandomness, removed, added);
+    this.replaceAttribute(present.bytes, THRESHOLD_INDEX, THRESHOLD_KEY, this.newThreshold, removed, added);
+    if (removed.length + added.length > 0) replaceFields(present, start, end, removed, added);
   }
 
   private replaceAttribute(

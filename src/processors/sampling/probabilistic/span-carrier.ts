@@ -1,19 +1,21 @@
 import type { Value } from "../../../plugin.js";
-import { attributeValue, decodeText, type RecordWalk } from "../../../runtime/kit.js";
+import { attributeValue, decodeText } from "../../../runtime/kit.js";
 import { ALWAYS, type Bits56, NEVER } from "../bits56.js";
 import { RecordScan, SPAN_SHAPE } from "../record-scan.js";
-import { RecordStamp, replaceFields, textField } from "../record-stamp.js";
+import { type PresentRecord, RecordStamp, replaceFields, textField } from "../record-stamp.js";
 import type { Carrier, SignalCarriers } from "./carrier.js";
 import { TraceState } from "./trace-state.js";
 
+const PRIORITY_KEY = "sampling.priority";
 const PRIORITY_INDEX = 0;
 
 /** Spans: `ot=rv:...;th:...` in the tracestate; the attribute sampling.priority keeps (> 0) or drops (0) them. */
 export function spanCarriers(): SignalCarriers {
-  const scan = new RecordScan(SPAN_SHAPE, ["sampling.priority"]);
+  const scan = new RecordScan(SPAN_SHAPE, [PRIORITY_KEY]);
   const hasState = () => scan.stateField >= 0 && scan.stateEnd > scan.stateStart;
   return {
     scan,
+    signs: [PRIORITY_KEY],
     isPlain: () => scan.stateField < 0 && scan.keyValueAt[PRIORITY_INDEX] === -1,
     read: (bytes) =>
       new SpanCarrier(scan, TraceState.parse(hasState() ? decodeText(bytes, scan.stateStart, scan.stateEnd) : "")),
@@ -64,10 +66,10 @@ class SpanCarrier implements Carrier {
     this.state.raiseThreshold(threshold);
   }
 
-  write(walk: RecordWalk, start: number, end: number): void {
+  write(present: PresentRecord, start: number, end: number): void {
     const { stateField, stateEnd } = this.scan;
     const removed = stateField < 0 ? [] : [[stateField, stateEnd] as const];
-    replaceFields(walk, start, end, removed, [textField(SPAN_SHAPE.traceState, this.state.toString())]);
+    replaceFields(present, start, end, removed, [textField(SPAN_SHAPE.traceState, this.state.toString())]);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Batch } from "../../../plugin.js";
-import { DROP, FNV32_START, fnv32, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../../../runtime/kit.js";
+import { DROP, encodedKey, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../../../runtime/kit.js";
 import {
   ALL_ONES,
   ALWAYS,
@@ -11,11 +11,30 @@ import {
   probabilityOf,
   thresholdFor,
   thresholdText,
+  toHex,
 } from "../bits56.js";
-import { findText, textEnd } from "../record-scan.js";
-import { RANDOMNESS_PLACEHOLDER, type RecordStamp } from "../record-stamp.js";
+import { findText, LOG_SHAPE, SPAN_SHAPE, textEnd } from "../record-scan.js";
+import { type PresentRecord, RANDOMNESS_PLACEHOLDER, type RecordStamp } from "../record-stamp.js";
 import type { Carrier, SignalCarriers } from "./carrier.js";
 import { logCarriers } from "./log-carrier.js";
+import { PlainRecords } from "./plain-records.js";
+import {
+  ATTRIBUTE,
+  COUNTS,
+  countIndex,
+  MISSING,
+  PRIORITY,
+  RANDOMNESS,
+  TRACE_ID_HASH,
+  TRACE_ID_W3C,
+} from "./policies.js";
+import {
+  hashRandomnessInto,
+  hashSeed,
+  hashThreshold,
+  type MutableBits56,
+  traceIdRandomnessInto,
+} from "./randomness.js";
 import { spanCarriers } from "./span-carrier.js";
 
 /** How a head sampler makes up its mind: the Collector's `probabilistic_sampler`, whose decisions it repeats. */
@@ -38,13 +57,6 @@ export interface ThresholdSamplerSettings {
 /** Told once for each batch: so many records were decided this way, by this kind of randomness. */
 type OnDecided = (policy: string, sampled: boolean, count: number) => void;
 
-const TRACE_ID_HASH = 0;
-const TRACE_ID_W3C = 1;
-const RANDOMNESS = 2;
-const PRIORITY = 3;
-const MISSING = 4;
-const ATTRIBUTE = 5;
-
 /**
  * Decides for every record of a batch by its randomness, which all records of a trace share: whoever has the same
  * settings keeps the same traces. What is kept carries the threshold it was kept with.
@@ -63,10 +75,14 @@ export class ThresholdSampler implements RecordVisitor {
   private readonly ratio: number;
   /** The threshold for what comes unsampled. */
   private readonly threshold: Bits56;
+  private readonly fromTraceId: boolean;
   private readonly stamp: RecordStamp;
+  /** For plain records with nothing to decide by; undefined: they are dropped. */
+  private readonly missingStamp: RecordStamp | undefined;
+  private readonly plainRecords: PlainRecords | undefined;
   private readonly randomness: MutableBits56 = { high: 0, low: 0 };
   private policy = MISSING;
-  private readonly counts = new Float64Array(12);
+  private readonly counts = new Float64Array(COUNTS);
 
   constructor(signal: "logs" | "traces", settings: ThresholdSamplerSettings, onDecided: OnDecided) {
     this.settings = settings;
@@ -81,44 +97,61 @@ export class ThresholdSampler implements RecordVisitor {
       settings.fromAttribute,
     ];
     this.isHashMode = settings.mode === "hash_seed";
+    this.fromTraceId = signal === "traces" || settings.fromTraceId;
     this.seedHash = hashSeed(settings.seed);
     const percentage = Math.min(100, Math.fround(settings.percentage));
     this.ratio = Math.max(percentage / 100, MIN_PROBABILITY);
     this.threshold = this.isHashMode ? hashThreshold(percentage) : thresholdFor(this.ratio, settings.precision)!;
     this.keepsNothing = percentage === 0 || this.threshold === NEVER;
     this.stamp = this.carriers.stamp(this.isHashMode ? RANDOMNESS_PLACEHOLDER : "", thresholdText(this.threshold));
+    const missingRandomness = this.isHashMode && signal === "traces" ? toHex(ALL_ONES) : "";
+    this.missingStamp = settings.failClosed ? undefined : this.carriers.stamp(missingRandomness, thresholdText(ALWAYS));
+    this.plainRecords = PlainRecords.for({
+      shape: signal === "logs" ? LOG_SHAPE : SPAN_SHAPE,
+      signs: this.carriers.signs.map((key) => encodedKey(key)),
+      seedHash: this.isHashMode ? this.seedHash : undefined,
+      fromTraceId: this.fromTraceId,
+      source:
+        this.isHashMode && signal === "logs" && settings.fromAttribute !== ""
+          ? encodedKey(settings.fromAttribute)
+          : undefined,
+      threshold: this.keepsNothing ? undefined : this.threshold,
+      stamp: this.stamp,
+      missingStamp: this.missingStamp,
+    });
   }
 
   sample(batch: Batch): Batch {
     this.counts.fill(0);
-    const kept = new RecordWalk(batch).run(this);
+    const kept = this.plainRecords?.sample(batch, this, this.counts) ?? new RecordWalk(batch).run(this);
     for (let i = 0; i < this.counts.length; i++) {
       if (this.counts[i]! > 0) this.onDecided(this.policies[i >> 1]!, (i & 1) === 1, this.counts[i]!);
     }
     return kept;
   }
 
-  visit(walk: RecordWalk, start: number, end: number): Verdict {
+  visit(present: PresentRecord, start: number, end: number): Verdict {
     const { scan } = this.carriers;
-    scan.run(walk.bytes, start, end);
-    if (this.keepsNothing || !this.carriers.isPlain()) return this.decideByCarrier(walk, start, end);
-    if (!this.findRandomness(walk.bytes)) return this.decideWithoutRandomness(walk, start, end);
+    scan.run(present.bytes, start, end);
+    if (this.keepsNothing || !this.carriers.isPlain()) return this.decideByCarrier(present, start, end);
+    if (!this.findRandomness(present.bytes)) return this.decideMissing(present, start);
     const sampled = keeps(this.threshold, this.randomness);
-    this.counts[(this.policy << 1) | (sampled ? 1 : 0)]!++;
+    this.counts[countIndex(this.policy, sampled)]!++;
     if (!sampled) return DROP;
-    this.stamp.append(walk, start, this.randomness);
+    this.stamp.append(present, start, this.randomness);
     return KEEP;
   }
 
-  /** A plain record with nothing to decide by is soon decided if that means to drop it. */
-  private decideWithoutRandomness(walk: RecordWalk, start: number, end: number): Verdict {
-    const hasSource = this.isHashMode && this.carriers.randomnessSourceAt() >= 0;
-    if (hasSource || !this.settings.failClosed) return this.decideByCarrier(walk, start, end);
-    this.counts[MISSING << 1]!++;
-    return DROP;
+  /** A plain record with nothing to decide by. */
+  private decideMissing(present: PresentRecord, start: number): Verdict {
+    const { missingStamp } = this;
+    this.counts[countIndex(MISSING, missingStamp !== undefined)]!++;
+    if (missingStamp === undefined) return DROP;
+    missingStamp.append(present, start, ALL_ONES);
+    return KEEP;
   }
 
-  /** Of a plain record, without making anything: from its trace id, or from an attribute that is a text. */
+  /** Of a plain record: from its trace id, or from an attribute, which most often is a text. */
   private findRandomness(bytes: Uint8Array): boolean {
     const at = this.carriers.scan.traceId;
     if (!this.isHashMode) {
@@ -126,36 +159,42 @@ export class ThresholdSampler implements RecordVisitor {
       if (at >= 0) traceIdRandomnessInto(this.randomness, bytes, at);
       return at >= 0;
     }
-    if (at >= 0 && this.settings.fromTraceId) {
+    if (at >= 0 && this.fromTraceId) {
       this.policy = TRACE_ID_HASH;
       hashRandomnessInto(this.randomness, this.seedHash, bytes, at, at + 16);
       return true;
     }
-    const sourceAt = this.carriers.randomnessSourceAt();
-    const start = sourceAt < 0 ? -1 : findText(bytes, sourceAt);
-    if (start < 0 || textEnd === start) return false;
     this.policy = ATTRIBUTE;
-    hashRandomnessInto(this.randomness, this.seedHash, bytes, start, textEnd);
-    return true;
+    const sourceAt = this.carriers.randomnessSourceAt();
+    if (sourceAt < 0) return false;
+    const start = findText(bytes, sourceAt);
+    if (start >= 0) hashRandomnessInto(this.randomness, this.seedHash, bytes, start, textEnd);
+    return start < 0 ? this.hashOtherValue(bytes) : textEnd > start;
   }
 
-  private decideByCarrier(walk: RecordWalk, start: number, end: number): Verdict {
-    const carrier = this.carriers.read(walk.bytes);
+  private hashOtherValue(bytes: Uint8Array): boolean {
+    const source = this.carriers.randomnessSource(bytes)!;
+    hashRandomnessInto(this.randomness, this.seedHash, source, 0, source.length);
+    return source.length > 0;
+  }
+
+  private decideByCarrier(present: PresentRecord, start: number, end: number): Verdict {
+    const carrier = this.carriers.read(present.bytes);
     const { randomness, canCarry, failed } = this.keepsNothing
       ? randomnessNotNeeded(carrier)
-      : this.randomnessOf(carrier, walk.bytes);
+      : this.randomnessOf(carrier, present.bytes);
     let threshold = failed ? this.failureThreshold() : this.thresholdOf(carrier);
-    const priority = this.carriers.priority(walk.bytes);
+    const priority = this.carriers.priority(present.bytes);
     if (priority !== undefined) {
       threshold = priority;
       this.policy = PRIORITY;
     } else if (this.keepsNothing) this.policy = PRIORITY;
     const sampled = keeps(threshold, randomness);
-    this.counts[(this.policy << 1) | (sampled ? 1 : 0)]!++;
+    this.counts[countIndex(this.policy, sampled)]!++;
     if (!sampled) return DROP;
     if (canCarry) {
       carrier.raiseThreshold(threshold);
-      carrier.write(walk, start, end);
+      carrier.write(present, start, end);
     }
     return KEEP;
   }
@@ -181,7 +220,7 @@ export class ThresholdSampler implements RecordVisitor {
   private hashOf(bytes: Uint8Array): Bits56 {
     const { scan } = this.carriers;
     this.policy = MISSING;
-    if (scan.traceId >= 0 && this.settings.fromTraceId) {
+    if (scan.traceId >= 0 && this.fromTraceId) {
       this.policy = TRACE_ID_HASH;
       hashRandomnessInto(this.randomness, this.seedHash, bytes, scan.traceId, scan.traceId + 16);
       return this.randomness;
@@ -229,45 +268,4 @@ interface FoundRandomness {
 /** A sampler of 0 % needs no randomness; only a priority, or what it cannot read, gets past it. */
 function randomnessNotNeeded(carrier: Carrier): FoundRandomness {
   return { randomness: ALL_ONES, canCarry: true, failed: !carrier.isValid };
-}
-
-/** In single precision and cut off, as it always was: other roundings would keep other traces. */
-function hashThreshold(percentage: number): Bits56 {
-  const kept = Math.trunc(Math.fround(percentage * Math.fround(HASH_BUCKETS / 100)));
-  return kept === 0 ? NEVER : { high: (HASH_BUCKETS - kept) << 14, low: 0 };
-}
-
-/** A randomness that is written over for every record. */
-interface MutableBits56 extends Bits56 {
-  high: number;
-  low: number;
-}
-
-/** The hash to go on with for everything that is hashed with this seed. */
-function hashSeed(seed: number): number {
-  return fnv32(FNV32_START, Uint8Array.of(seed, seed >>> 8, seed >>> 16, seed >>> 24), 0, 4);
-}
-
-/** How many buckets the hash of `hash_seed` falls into. */
-const HASH_BUCKETS = 0x4000;
-
-/**
- * The randomness that the mode `hash_seed` makes of bytes: the first fourteen bits are the bucket they fall into,
- * counted from the end, so that comparing with a threshold decides as comparing buckets does; the others are filled
- * with what else there is of the hash.
- */
-function hashRandomnessInto(into: MutableBits56, state: number, b: Uint8Array, start: number, end: number): void {
-  const hash = fnv32(state, b, start, end);
-  const bucket = hash & (HASH_BUCKETS - 1);
-  const rest = hash >>> 18;
-  const mixed = rest ^ (rest << 10);
-  into.high = ((HASH_BUCKETS - 1 - bucket) << 14) | (mixed >>> 14);
-  into.low = ((mixed & 0x3fff) << 14) | bucket;
-}
-
-/** The randomness of a trace id: its last 56 bits, as W3C Trace Context says. */
-function traceIdRandomnessInto(into: MutableBits56, b: Uint8Array, at: number): void {
-  const middle = b[at + 12]!;
-  into.high = (b[at + 9]! << 20) | (b[at + 10]! << 12) | (b[at + 11]! << 4) | (middle >>> 4);
-  into.low = ((middle & 15) << 24) | (b[at + 13]! << 16) | (b[at + 14]! << 8) | b[at + 15]!;
 }

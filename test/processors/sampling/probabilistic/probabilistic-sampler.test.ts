@@ -69,10 +69,16 @@ function logs(inputs: Vector["in"]): Batch {
   return batchFromJson("logs", JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
 }
 
-/** What the processor kept: by the position of the record in the batch. */
+/** What the processor kept: by the position of the record in the batch. It is the same of its first batch and of a later one. */
 function keptOf(config: object, batch: Batch): Map<number, unknown> {
+  const ofFirst = keptAfter([], config, batch);
+  expect(keptAfter([Batch.empty(batch.signal)], config, batch)).toEqual(ofFirst);
+  return ofFirst;
+}
+
+function keptAfter(before: readonly Batch[], config: object, batch: Batch): Map<number, unknown> {
   const { source, out } = processing(probabilisticSampler, config, batch.signal);
-  source.next(owed(batch).delivery);
+  for (const one of [...before, batch]) source.next(owed(one).delivery);
   const kept = new Map<number, unknown>();
   for (const delivery of out) {
     readRecords(delivery.batch, (record) => {
@@ -122,6 +128,14 @@ describe("probabilistic_sampler", () => {
     const kept = keptOf({ mode, sampling_percentage }, spans(ids)).size;
     const share = sampling_percentage / 100;
     expect(Math.abs(kept - count * share)).toBeLessThanOrEqual(3 * Math.sqrt(count * share * (1 - share)));
+  });
+
+  it("decides on spans by their trace ids, also when told to decide on log records by an attribute", () => {
+    const ids = spans(Array.from({ length: 100 }, (_, i) => ({ id: md5(String(i)) })));
+    const config = { sampling_percentage: 50, attribute_source: "record", from_attribute: "other" };
+    const expected = keptOf({ sampling_percentage: 50 }, ids);
+    expect(expected.size).toBeGreaterThan(20);
+    expect(keptOf(config, ids)).toEqual(expected);
   });
 
   it("passes a pipeline's bytes on as OTLP: what it stamps can be admitted again", () => {

@@ -13,8 +13,14 @@ type Operand = number | Variable | WasmCode;
 /** Addresses in loads and stores are a value plus a fixed offset. */
 export const load = (address: Operand, offset = 0): WasmCode => memoryAccess(0x28, offset, address);
 export const loadByte = (address: Operand, offset = 0): WasmCode => memoryAccess(0x2d, offset, address);
+export const loadTwo = (address: Operand, offset = 0): WasmCode => memoryAccess(0x2f, offset, address);
 export const store = (address: Operand, offset: number, value: Operand): WasmCode =>
   memoryAccess(0x36, offset, address, value);
+/** Only the lowest byte of the value, or the lowest two. */
+export const storeByte = (address: Operand, offset: number, value: Operand): WasmCode =>
+  memoryAccess(0x3a, offset, address, value);
+export const storeTwo = (address: Operand, offset: number, value: Operand): WasmCode =>
+  memoryAccess(0x3b, offset, address, value);
 /** Eight bytes are compared or stored as they are loaded: there are no variables for them. */
 export const loadEight = (address: Operand, offset = 0): WasmCode => memoryAccess(0x29, offset, address);
 export const storeEight = (address: Operand, offset: number, value: WasmCode): WasmCode =>
@@ -36,6 +42,14 @@ export const or = operation(0x72);
 export const xor = operation(0x73);
 export const shiftLeft = operation(0x74);
 export const shiftRight = operation(0x76);
+
+/** Copies so many bytes, which may overlap with where they go. */
+export const move = (to: Operand, from: Operand, size: Operand): WasmCode => {
+  return (out, labels) => {
+    for (const operand of [to, from, size]) write(operand, out, labels);
+    out.push(0xfc, 10, 0, 0);
+  };
+};
 
 /** One of two values. Both are computed. */
 export const choose = (condition: Operand, whenTrue: Operand, whenFalse: Operand): WasmCode =>

@@ -1,0 +1,256 @@
+import { KEY_TAG, SCOPE_ITEM_TAG, STRING_VALUE_TAG, VALUE_TAG, wasm } from "../../../runtime/kit.js";
+import type { Bits56 } from "../bits56.js";
+import type { ScanShape } from "../record-scan.js";
+import type { RecordStamp } from "../record-stamp.js";
+import { ATTRIBUTE, countIndex, MISSING, PRIORITY, TRACE_ID_HASH, TRACE_ID_W3C } from "./policies.js";
+import { HASH_BUCKETS } from "./randomness.js";
+import {
+  addTo,
+  COUNTS_AT,
+  copy,
+  kept,
+  lost,
+  next,
+  out,
+  p,
+  putSize,
+  q,
+  readLength,
+  readTag,
+  recordEnd,
+  recordStart,
+  size,
+  skipValue,
+  start,
+  stop,
+  TABLE_AT,
+  TABLE_BYTES,
+  tag,
+  value,
+  variable,
+} from "./rewriting-walk.js";
+
+/**
+ * What the walk of rewriting-walk.ts does with plain records: decides on them, and stamps those that stay. The code is written for one sampler: its
+ * keys, tags, seed and threshold are numbers in it.
+ */
+
+const { add, and, atLeast, cases, differ, equal, greater, isZero, jump, jumpIf, less, load, loadByte, loadEight } =
+  wasm;
+const { loadTwo, loop, multiply, or, set, shiftLeft, shiftRight, steps, store, storeByte, storeEight, storeTwo } = wasm;
+const { subtract, until, when, xor } = wasm;
+
+/** What the code is written for. */
+export interface PlainSettings {
+  readonly shape: ScanShape;
+  /** A record with an attribute of these keys is not plain, nor is one with a tracestate. */
+  readonly signs: readonly Uint8Array[];
+  /** What hashes go on from; undefined when a trace id's own bits are the randomness. */
+  readonly seedHash: number | undefined;
+  readonly fromTraceId: boolean;
+  /** The key of the attribute whose text is hashed when the trace id is not. */
+  readonly source: Uint8Array | undefined;
+  /** Undefined: nothing is kept. */
+  readonly threshold: Bits56 | undefined;
+  readonly stamp: RecordStamp;
+  /** For a record with nothing to decide by; undefined: it is dropped. */
+  readonly missingStamp: RecordStamp | undefined;
+}
+
+/** Longer keys have lengths of several bytes, which the code does not compare. */
+export const MAX_KEY_BYTES = 127;
+
+const HEX_AT = TABLE_AT;
+export const MAX_STAMP_BYTES = 128;
+const STAMP_AT = HEX_AT + 512;
+const MISSING_STAMP_AT = STAMP_AT + MAX_STAMP_BYTES;
+
+/** The two digits of each byte, and the stamps. */
+export function plainTable({ stamp, missingStamp }: PlainSettings): Uint32Array {
+  const table = Buffer.alloc(TABLE_BYTES);
+  for (let byte = 0; byte < 256; byte++) table.write(byte.toString(16).padStart(2, "0"), byte * 2);
+  table.set(stamp.bytes, STAMP_AT - TABLE_AT);
+  if (missingStamp !== undefined) table.set(missingStamp.bytes, MISSING_STAMP_AT - TABLE_AT);
+  return new Uint32Array(Uint8Array.from(table).buffer);
+}
+
+/** Where in the record the trace id is, and the attribute that may be hashed, from its key's tag to its end; 0 when there is none. */
+const traceAt = variable();
+const sourceAt = variable();
+const sourceEnd = variable();
+/** Its randomness, in two halves, and where those that are decided as it is are counted. */
+const high = variable();
+const low = variable();
+const counter = variable();
+const hash = variable();
+
+/** Does `then` if the attribute's key, which begins behind `start` and has a length of one byte, is this one. */
+const whenKey = (key: Uint8Array, then: wasm.WasmCode): wasm.WasmCode => {
+  const bytes = Buffer.from(key);
+  const words = [];
+  for (let i = 0; i + 4 <= key.length; i += 4) words.push(differ(load(start, 2 + i), bytes.readInt32LE(i)));
+  for (let i = key.length & ~3; i < key.length; i++) words.push(differ(loadByte(start, 2 + i), bytes[i]!));
+  return until(
+    "other key",
+    jumpIf("other key", differ(loadByte(start, 1), key.length)),
+    ...words.map((isOther) => jumpIf("other key", isOther)),
+    then,
+  );
+};
+
+/** Of the first two bytes of an attribute: the tag, which is that of a key, and that the length of the key takes one byte. */
+const SHORT_KEY = 0xff | (0x80 << 8);
+
+/** Goes over the fields of the record: to "decide" at the end, to "give" as soon as it is seen not to be plain. */
+const scanFields = ({ shape, signs, source }: PlainSettings): wasm.WasmCode => {
+  const nextField = jump("field");
+  const isFirst = steps(when(isZero(sourceAt), set(sourceAt, start), set(sourceEnd, stop)));
+  return steps(
+    set(traceAt, 0),
+    set(sourceAt, 0),
+    loop(
+      "field",
+      jumpIf("decide", atLeast(p, recordEnd)),
+      readTag,
+      when(
+        equal(tag, shape.attributes),
+        readLength,
+        set(p, stop),
+        jumpIf("give", or(less(size, 2), differ(and(loadTwo(start), SHORT_KEY), KEY_TAG))),
+        ...signs.map((key) => whenKey(key, jump("give"))),
+        ...(source === undefined ? [] : [whenKey(source, isFirst)]),
+        nextField,
+      ),
+      when(
+        equal(tag, shape.traceId),
+        readLength,
+        set(p, stop),
+        when(
+          and(equal(size, 16), differ(or(or(load(start), load(start, 4)), or(load(start, 8), load(start, 12))), 0)),
+          set(traceAt, start),
+        ),
+        nextField,
+      ),
+      ...(shape.traceState === 0 ? [] : [jumpIf("give", equal(tag, shape.traceState))]),
+      skipValue(nextField),
+    ),
+  );
+};
+
+const countedAs = (policy: number): wasm.WasmCode => set(counter, COUNTS_AT + 4 * countIndex(policy, false));
+const count = (sampled: boolean): wasm.WasmCode => {
+  const offset = 4 * (countIndex(0, sampled) - countIndex(0, false));
+  return store(counter, offset, add(load(counter, offset), 1));
+};
+
+/** Of a trace id: its last 56 bits. */
+const readTraceBits: wasm.WasmCode = steps(
+  set(value, loadByte(traceAt, 12)),
+  set(high, or(shiftLeft(loadByte(traceAt, 9), 20), shiftLeft(loadByte(traceAt, 10), 12))),
+  set(high, or(high, or(shiftLeft(loadByte(traceAt, 11), 4), shiftRight(value, 4)))),
+  set(low, or(shiftLeft(and(value, 15), 24), shiftLeft(loadByte(traceAt, 13), 16))),
+  set(low, or(low, or(shiftLeft(loadByte(traceAt, 14), 8), loadByte(traceAt, 15)))),
+);
+
+/** What `hashRandomnessInto` makes of the bytes from `q` to `stop`, of which there is one at least. */
+const hashBytes = (seedHash: number): wasm.WasmCode =>
+  steps(
+    set(hash, seedHash),
+    loop("hash", set(hash, multiply(xor(hash, loadByte(q)), FNV_PRIME)), addTo(q, 1), jumpIf("hash", less(q, stop))),
+    set(low, and(hash, HASH_BUCKETS - 1)),
+    set(value, shiftRight(hash, 18)),
+    set(value, xor(value, shiftLeft(value, 10))),
+    set(high, or(shiftLeft(subtract(HASH_BUCKETS - 1, low), 14), shiftRight(value, 14))),
+    set(low, or(low, shiftLeft(and(value, 0x3fff), 14))),
+  );
+const FNV_PRIME = 0x01000193;
+
+/** Of four bytes: tag, length, tag, length. */
+const SHORT_TEXT = VALUE_TAG | (STRING_VALUE_TAG << 16);
+const SHORT_FIELDS = 0xff | (0x80 << 8) | (0xff << 16) | (0x80 << 24);
+
+/** Finds the text of the attribute: to "give" if its value is not a short text, or an empty one. */
+const findSourceText = (source: Uint8Array): wasm.WasmCode =>
+  steps(
+    set(q, add(sourceAt, 2 + source.length)),
+    set(value, load(q)),
+    jumpIf("give", differ(and(value, SHORT_FIELDS), SHORT_TEXT)),
+    set(size, shiftRight(value, 24)),
+    jumpIf("give", isZero(size)),
+    jumpIf("give", differ(and(shiftRight(value, 8), 127), add(size, 2))),
+    addTo(q, 4),
+    set(stop, add(q, size)),
+    jumpIf("give", differ(stop, sourceEnd)),
+  );
+
+/** Finds the randomness, and goes to "compare", to "missing" if there is none, or to "drop". */
+const findRandomness = (settings: PlainSettings): wasm.WasmCode => {
+  const { seedHash, fromTraceId, source, threshold } = settings;
+  if (threshold === undefined) return steps(countedAs(PRIORITY), jump("drop"));
+  if (seedHash === undefined)
+    return steps(jumpIf("missing", isZero(traceAt)), countedAs(TRACE_ID_W3C), readTraceBits, jump("compare"));
+  const hashTraceId = steps(set(q, traceAt), set(stop, add(q, 16)), countedAs(TRACE_ID_HASH));
+  const hashSource = (key: Uint8Array) => when(sourceAt, findSourceText(key), countedAs(ATTRIBUTE), jump("hash it"));
+  return steps(
+    until(
+      "hash it",
+      ...(fromTraceId ? [when(traceAt, hashTraceId, jump("hash it"))] : []),
+      ...(source === undefined ? [] : [hashSource(source)]),
+      jump("missing"),
+    ),
+    hashBytes(seedHash),
+    jump("compare"),
+  );
+};
+
+/** Does the threshold keep it? */
+const isKept = ({ threshold }: PlainSettings) =>
+  threshold === undefined
+    ? 0
+    : or(greater(high, threshold.high), and(equal(high, threshold.high), atLeast(low, threshold.low)));
+
+/** The seven bytes of the randomness, each where it has its two digits in the hole. */
+const putDigits = (holeAt: number): wasm.WasmCode =>
+  steps(
+    ...[
+      shiftRight(high, 20),
+      and(shiftRight(high, 12), 255),
+      and(shiftRight(high, 4), 255),
+      or(shiftLeft(and(high, 15), 4), shiftRight(low, 24)),
+      and(shiftRight(low, 16), 255),
+      and(shiftRight(low, 8), 255),
+      and(low, 255),
+    ].map((byte, i) => storeTwo(out, holeAt + 2 * i, loadTwo(shiftLeft(byte, 1), HEX_AT))),
+  );
+
+/** The record goes to the output, with this stamp. */
+const keep = (stampAt: number, { bytes, placeholderAt }: RecordStamp): wasm.WasmCode => {
+  const words = Array.from({ length: Math.ceil(bytes.length / 8) }, (_, i) => i * 8);
+  return steps(
+    count(true),
+    addTo(kept, 1),
+    storeByte(out, 0, SCOPE_ITEM_TAG),
+    addTo(out, 1),
+    set(size, add(subtract(recordEnd, recordStart), bytes.length)),
+    putSize(out),
+    copy(recordStart, recordEnd),
+    ...words.map((offset) => storeEight(out, offset, loadEight(stampAt, offset))),
+    placeholderAt < 0 ? steps() : putDigits(placeholderAt),
+    addTo(out, bytes.length),
+    next,
+  );
+};
+
+/** The code: decides on a plain record, and gives any other to the caller. */
+export function decidePlain(settings: PlainSettings): wasm.WasmCode {
+  const { stamp, missingStamp } = settings;
+  const keepMissing = missingStamp === undefined ? jump("drop") : keep(MISSING_STAMP_AT, missingStamp);
+  return cases(
+    scanFields(settings),
+    ["decide", findRandomness(settings)],
+    ["compare", steps(jumpIf("keep", isKept(settings)), jump("drop"))],
+    ["missing", steps(countedAs(MISSING), keepMissing)],
+    ["keep", keep(STAMP_AT, stamp)],
+    ["drop", steps(count(false), addTo(lost, 1), next)],
+  );
+}

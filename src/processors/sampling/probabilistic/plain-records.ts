@@ -1,0 +1,191 @@
+import { Batch } from "../../../plugin.js";
+import {
+  DROP,
+  putVarint,
+  SCOPE_ITEM_TAG,
+  type Verdict,
+  type WasmFunction,
+  WasmSource,
+  WireWriter,
+} from "../../../runtime/kit.js";
+import type { PresentRecord } from "../record-stamp.js";
+import { decidePlain, MAX_KEY_BYTES, MAX_STAMP_BYTES, type PlainSettings, plainTable } from "./plain-decision.js";
+import { COUNTS } from "./policies.js";
+import {
+  COUNTS_AT,
+  INPUT_AT,
+  LEVEL,
+  LEVEL_BYTES,
+  LEVEL_TAGS,
+  LEVELS_AT,
+  NONE_BEFORE,
+  rewritingWalkModule,
+  SLACK_BYTES,
+  STATE,
+  TABLE_AT,
+  WAS_DROPPED,
+  WAS_KEPT,
+} from "./rewriting-walk.js";
+
+/** Decides on the records that the walk does not. */
+interface UnusualRecordVisitor {
+  visit(present: PresentRecord, start: number, end: number): Verdict;
+}
+
+type Walk = WasmFunction<(before: number) => number>;
+
+const MIN_BYTES = 1024 * 1024;
+/** Larger batches are gone over in JavaScript: so much memory is not kept for them. */
+const MAX_BYTES = 8 * 1024 * 1024;
+/** By how much a record grows at most: a stamp, or as much by what stands in its place, and longer lengths of it and of the two messages around it. */
+const MAX_GROWTH = MAX_STAMP_BYTES + 3 * 4;
+
+/** A batch without the records that a sampler drops, and with its stamps on the others: decided in WebAssembly where they are plain. */
+export class PlainRecords {
+  private readonly source: WasmSource<Walk["run"]>;
+  private readonly table: Uint32Array;
+  private readonly present = new UnusualRecord();
+  private walk: Walk | undefined;
+  private numbers: Int32Array = new Int32Array(0);
+  private isFirst = true;
+
+  /** Undefined when keys are too long for it. */
+  static for(settings: PlainSettings): PlainRecords | undefined {
+    const keys = [...settings.signs, ...(settings.source === undefined ? [] : [settings.source])];
+    return keys.every(({ length }) => length <= MAX_KEY_BYTES) ? new PlainRecords(settings) : undefined;
+  }
+
+  private constructor(settings: PlainSettings) {
+    this.source = new WasmSource(() => rewritingWalkModule(decidePlain(settings)));
+    this.table = plainTable(settings);
+  }
+
+  /**
+   * The batch with all decisions, which are added to `counts`. Undefined when it is to be gone over without WebAssembly, as the very
+   * first one is: the memory takes a millisecond to make, and some samplers see no second one.
+   */
+  sample(batch: Batch, visitor: UnusualRecordVisitor, counts: Float64Array): Batch | undefined {
+    const outAt = INPUT_AT + batch.byteLength + SLACK_BYTES;
+    const needed = outAt + batch.byteLength + batch.count * MAX_GROWTH + SLACK_BYTES;
+    const walk = this.isFirst ? undefined : this.walkFor(needed);
+    this.isFirst = false;
+    if (walk === undefined) return undefined;
+    this.begin(batch, walk, outAt);
+    const isUnusualChanged = this.decide(walk, visitor);
+    if (!this.addCounts(counts) && !isUnusualChanged) return batch;
+    return this.output(batch, outAt, droppedIn(counts));
+  }
+
+  /** Puts the batch into the memory, and the walk to its beginning. */
+  private begin(batch: Batch, { bytes }: Walk, outAt: number): void {
+    let p = INPUT_AT;
+    for (const chunk of batch.chunks) {
+      bytes.set(chunk, p);
+      p += chunk.length;
+    }
+    const { numbers } = this;
+    numbers.fill(0, 0, TABLE_AT / 4);
+    numbers[STATE.position / 4] = INPUT_AT;
+    numbers[STATE.out / 4] = outAt;
+    numbers[STATE.level / 4] = LEVELS_AT;
+    numbers[(LEVELS_AT + LEVEL.end) / 4] = p;
+    for (const [depth, tag] of LEVEL_TAGS.entries()) numbers[(LEVELS_AT + depth * LEVEL_BYTES + LEVEL.tag) / 4] = tag;
+  }
+
+  /** Whether a record that was not plain was changed, or dropped. */
+  private decide(walk: Walk, visitor: UnusualRecordVisitor): boolean {
+    const { numbers, present } = this;
+    let isChanged = false;
+    let before = NONE_BEFORE;
+    for (;;) {
+      const start = walk.run(before);
+      if (start === AT_END) return isChanged;
+      const end = numbers[STATE.recordEnd / 4]!;
+      present.moveTo(end);
+      before = visitor.visit(present, start, end) === DROP ? WAS_DROPPED : WAS_KEPT;
+      isChanged ||= before === WAS_DROPPED || present.isWritten;
+      if (before === WAS_KEPT)
+        numbers[STATE.out / 4] = present.writeTo(numbers[STATE.out / 4]!, numbers[STATE.recordAt / 4]!);
+    }
+  }
+
+  /** Whether there were plain records. */
+  private addCounts(counts: Float64Array): boolean {
+    let sum = 0;
+    for (let i = 0; i < COUNTS; i++) {
+      const count = this.numbers[COUNTS_AT / 4 + i]!;
+      counts[i]! += count;
+      sum += count;
+    }
+    return sum > 0;
+  }
+
+  private output(batch: Batch, outAt: number, dropped: number): Batch {
+    const outEnd = this.numbers[STATE.out / 4]!;
+    const bytes = Buffer.allocUnsafeSlow(outEnd - outAt);
+    this.present.bytes.copy(bytes, 0, outAt, outEnd);
+    return Batch.trusted(batch.signal, bytes, batch.count - dropped);
+  }
+
+  private walkFor(needed: number): Walk | undefined {
+    if (this.walk !== undefined && needed <= this.walk.bytes.length) return this.walk;
+    if (needed > MAX_BYTES) return undefined;
+    const walk = this.source.create(Math.max(MIN_BYTES, 2 ** Math.ceil(Math.log2(needed))), TABLE_AT, this.table);
+    if (walk === undefined) return undefined;
+    this.walk = walk;
+    this.numbers = new Int32Array(walk.bytes.buffer);
+    this.present.bytes = Buffer.from(walk.bytes.buffer as ArrayBuffer);
+    return walk;
+  }
+}
+
+/** What the walk gives when there are no more records for its caller. */
+const AT_END = -1;
+
+function droppedIn(counts: Float64Array): number {
+  let sum = 0;
+  for (let i = 0; i < COUNTS; i += 2) sum += counts[i]!;
+  return sum;
+}
+
+/** A record in the memory that is not plain, and what becomes of it. */
+class UnusualRecord implements PresentRecord {
+  bytes: Buffer = Buffer.alloc(0);
+  isWritten = false;
+  private end = 0;
+  private readonly writer = new WireWriter();
+
+  /** To the one that ends here. */
+  moveTo(end: number): void {
+    this.end = end;
+    this.isWritten = false;
+  }
+
+  beginRecord(): WireWriter {
+    this.isWritten = true;
+    this.writer.clear();
+    return this.writer;
+  }
+
+  endRecord(): void {}
+
+  extendRecord(start: number, fields: Uint8Array): WireWriter {
+    const out = this.beginRecord();
+    out.copy(this.bytes, start, this.end);
+    out.copy(fields, 0, fields.length);
+    return out;
+  }
+
+  /** Puts it into the memory as it is now, or as it was there from `recordAt` on; gives where it ends. */
+  writeTo(out: number, recordAt: number): number {
+    const { bytes, writer } = this;
+    if (!this.isWritten) {
+      bytes.copyWithin(out, recordAt, this.end);
+      return out + this.end - recordAt;
+    }
+    bytes[out] = SCOPE_ITEM_TAG;
+    const start = putVarint(bytes, out + 1, writer.length);
+    bytes.set(writer.written(), start);
+    return start + writer.length;
+  }
+}

@@ -1,0 +1,370 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { Batch, decodeTree, encodeTree, readRecords, type Tree } from "../../../../src/plugin.js";
+import {
+  ThresholdSampler,
+  type ThresholdSamplerSettings,
+} from "../../../../src/processors/sampling/probabilistic/threshold-sampler.js";
+import { runs } from "../../../support/runs.js";
+import { type Oddities, rewritten, unknownFields } from "../../../support/telemetry/wire-forms.js";
+
+type SampledSignal = "logs" | "traces";
+
+const SOURCE = "request.id";
+const PRIORITY = "priority";
+const LISTS = {
+  logs: ["resourceLogs", "scopeLogs", "logRecords"],
+  traces: ["resourceSpans", "scopeSpans", "spans"],
+} as const;
+
+/** Keys that are looked for, and such as could be taken for them. */
+const SIGNS = ["sampling.threshold", "sampling.randomness", "sampling.priority", PRIORITY];
+const PLAIN_KEYS = [
+  ...[
+    SOURCE,
+    SOURCE,
+    SOURCE,
+    "request.ie",
+    "sequest.id",
+    "sampling.thresholD",
+    "Sampling.randomness",
+    "prioritx",
+    "sampling.priorit.",
+  ],
+  ...["", "a", "http.method", "k".repeat(127), "k".repeat(128), "k".repeat(300)],
+];
+const text = fc.oneof(
+  fc.constantFrom("", "a", "08", "8000", "ffffffffffffff", "x".repeat(125), "x".repeat(126), "y".repeat(200)),
+  fc.string({ unit: "binary", maxLength: 20 }),
+);
+const otherValue = fc.oneof(
+  fc.constant({}),
+  fc.integer().map((value) => ({ intValue: BigInt(value) })),
+  fc.double().map((doubleValue) => ({ doubleValue })),
+  fc.boolean().map((boolValue) => ({ boolValue })),
+  fc.uint8Array({ maxLength: 20 }).map((bytesValue) => ({ bytesValue })),
+  text.map((value) => ({ arrayValue: { values: [{ stringValue: value }] } })),
+);
+const textValue = text.map((stringValue) => ({ stringValue }));
+const attribute = (keys: readonly string[], value: fc.Arbitrary<object>) =>
+  fc.record({ key: fc.constantFrom(...keys), value }, { requiredKeys: [] });
+
+/** Lengths around those where one more byte of length is needed. */
+const filler = fc
+  .oneof(
+    { weight: 9, arbitrary: fc.nat({ max: 140 }) },
+    { weight: 1, arbitrary: fc.integer({ min: 16_200, max: 16_400 }) },
+  )
+  .map((length) => "f".repeat(length));
+const traceId = fc.oneof(
+  { weight: 6, arbitrary: fc.uint8Array({ minLength: 16, maxLength: 16 }) },
+  fc.constantFrom(new Uint8Array(16), new Uint8Array(0)),
+);
+
+/** What a law is tried with: any records, or only those without a sign of an earlier sampler. */
+interface Kind {
+  readonly keys: readonly string[];
+  readonly value: fc.Arbitrary<object>;
+  readonly states: fc.Arbitrary<object>;
+}
+
+const noState = fc.constant({});
+const ANY: Kind = {
+  keys: [...PLAIN_KEYS, ...SIGNS],
+  value: fc.oneof(textValue, otherValue),
+  states: fc.oneof(
+    { weight: 3, arbitrary: noState },
+    {
+      weight: 1,
+      arbitrary: fc
+        .constantFrom("", "a=b", "ot=th:8", "ot=rv:00000000000000;th:8", "ot=th:x", "ot=rv:abcdefabcdefab,c=d ")
+        .map((traceState) => ({ traceState })),
+    },
+  ),
+};
+const PLAIN: Kind = { keys: PLAIN_KEYS, value: textValue, states: noState };
+
+function recordOf(signal: SampledSignal, { keys, value, states }: Kind): fc.Arbitrary<Tree> {
+  const attributes = fc.array(attribute(keys, value), { maxLength: 4 });
+  const flags = fc.constantFrom(1, 300);
+  const fields =
+    signal === "logs"
+      ? fc.record({ traceId, attributes, flags, severityText: filler }, { requiredKeys: [] })
+      : fc
+          .tuple(fc.record({ traceId, attributes, flags, name: filler }, { requiredKeys: [] }), states)
+          .map(([span, state]) => ({ ...span, ...state }));
+  return fields as fc.Arbitrary<object> as fc.Arbitrary<Tree>;
+}
+
+function requestOf(signal: SampledSignal, kind: Kind): fc.Arbitrary<Tree> {
+  const [outer, inner, list] = LISTS[signal];
+  const some = (item: fc.Arbitrary<Tree>, maxLength: number) => fc.array(item, { maxLength });
+  const scope = fc.record(
+    { scope: filler.map((name) => ({ name })), [list]: some(recordOf(signal, kind), 6), schemaUrl: filler },
+    { requiredKeys: [] },
+  );
+  const container = fc.record(
+    { [inner]: some(scope as fc.Arbitrary<Tree>, 3), schemaUrl: filler },
+    { requiredKeys: [] },
+  );
+  return fc.record({ [outer]: some(container as fc.Arbitrary<Tree>, 3) }) as fc.Arbitrary<Tree>;
+}
+
+const settings: fc.Arbitrary<ThresholdSamplerSettings> = fc.record({
+  percentage: fc.constantFrom(0, 0.001, 12.5, 50, 75, 100, 130),
+  seed: fc.constantFrom(0, 22, 0xffffffff),
+  mode: fc.constantFrom("hash_seed", "proportional", "equalizing"),
+  precision: fc.constantFrom(1, 4, 14),
+  failClosed: fc.boolean(),
+  fromTraceId: fc.boolean(),
+  fromAttribute: fc.constantFrom(
+    "",
+    SOURCE,
+    SOURCE,
+    SOURCE,
+    "a",
+    "k".repeat(127),
+    "k".repeat(128),
+    "sampling.threshold",
+  ),
+  priorityAttribute: fc.constantFrom("", PRIORITY, SOURCE),
+});
+
+const HASHING: ThresholdSamplerSettings = {
+  ...{ percentage: 100, seed: 0, mode: "hash_seed", precision: 4, failClosed: true },
+  ...{ fromTraceId: true, fromAttribute: "", priorityAttribute: "" },
+};
+
+const signals = fc.constantFrom<SampledSignal>("logs", "traces");
+const oddities: fc.Arbitrary<Oddities> = fc.record({
+  unknown: fc.boolean(),
+  shuffled: fc.boolean(),
+  padded: fc.boolean(),
+});
+
+/** What a sampler makes of batches one after the other, and what it tells of each. */
+function sampler(signal: SampledSignal, own: ThresholdSamplerSettings) {
+  let told: Record<string, number> = {};
+  const one = new ThresholdSampler(signal, own, (policy, sampled, count) => {
+    told[`${policy} ${sampled}`] = (told[`${policy} ${sampled}`] ?? 0) + count;
+  });
+  return (batch: Batch) => {
+    told = {};
+    const kept = one.sample(batch);
+    return { batch: kept, told };
+  };
+}
+
+/** One that has had a batch, and decides on plain records in WebAssembly since. */
+function warmSampler(signal: SampledSignal, own: ThresholdSamplerSettings) {
+  const sample = sampler(signal, own);
+  sample(Batch.empty(signal));
+  return sample;
+}
+
+const hex = ({ bytes }: Batch) => Buffer.from(bytes).toString("hex");
+const inPieces = (signal: SampledSignal, bytes: Uint8Array, cut: number) =>
+  Batch.admitPieces(signal, [bytes.subarray(0, cut % (bytes.length + 1)), bytes.subarray(cut % (bytes.length + 1))]);
+
+describe("plain records", () => {
+  it("are decided on as they are without WebAssembly, whatever is beside them and however it is written", () => {
+    const cases = signals.chain((signal) =>
+      fc.tuple(fc.constant(signal), fc.array(requestOf(signal, ANY), { minLength: 1, maxLength: 4 })),
+    );
+    fc.assert(
+      fc.property(cases, settings, oddities, fc.nat(), fc.nat(), ([signal, trees], own, odd, seed, cut) => {
+        const sample = warmSampler(signal, own);
+        for (const tree of trees) {
+          const bytes = rewritten(signal, encodeTree(signal, tree).bytes, odd, seed);
+          const batch = inPieces(signal, bytes, cut);
+          const expected = sampler(signal, own)(batch);
+          const actual = sample(batch);
+          expect(actual.told).toEqual(expected.told);
+          expect(actual.batch.count).toBe(expected.batch.count);
+          expect(actual.batch === batch).toBe(expected.batch === batch);
+          expect(Batch.admit(signal, actual.batch.bytes).count).toBe(expected.batch.count);
+          // Tags that were longer than they need be are not in the output.
+          if (!odd.padded) expect(hex(actual.batch)).toBe(hex(expected.batch));
+          expect(decodeTree(actual.batch)).toEqual(decodeTree(expected.batch));
+          expect(unknownFields(signal, actual.batch.bytes)).toEqual(unknownFields(signal, expected.batch.bytes));
+        }
+      }),
+      runs(60),
+    );
+  });
+
+  it("are decided on also in batches that need more memory than there was, or than there will be", () => {
+    const own = { ...HASHING, percentage: 50 };
+    const sample = warmSampler("traces", own);
+    for (const [count, length] of [
+      [3, 10],
+      [200, 7000],
+      [3, 10],
+      [400, 15_000],
+      [300, 200],
+    ] as const) {
+      const spans = Array.from({ length: count }, (_, i) => ({
+        traceId: Buffer.from(String(i).padStart(16, "0")),
+        name: "n".repeat(length),
+      }));
+      const batch = encodeTree("traces", { resourceSpans: [{ scopeSpans: [{ spans }] }] });
+      expect(hex(sample(batch).batch)).toBe(hex(sampler("traces", own)(batch).batch));
+    }
+  });
+
+  it("get what the Collector gives them, written out as numbers of 56 bits", () => {
+    const cases = signals.chain((signal) => fc.tuple(fc.constant(signal), requestOf(signal, PLAIN)));
+    fc.assert(
+      fc.property(cases, settings, ([signal, tree], any) => {
+        const own = { ...any, priorityAttribute: "", fromAttribute: any.fromAttribute === "" ? "" : SOURCE };
+        const batch = encodeTree(signal, tree);
+        const expected = naively(signal, own, decodeTree(batch));
+        for (const sample of [sampler(signal, own), warmSampler(signal, own)]) {
+          const { batch: kept, told } = sample(batch);
+          expect(told).toEqual(expected.told);
+          expect(decodeTree(kept)).toEqual(expected.tree);
+        }
+      }),
+      runs(60),
+    );
+  });
+  it.each([99.9999, 62.5, 33.3, 1, 0.001])("are kept from the threshold on: %s %%", (percentage) => {
+    const own: ThresholdSamplerSettings = { ...HASHING, mode: "equalizing", percentage, precision: 14 };
+    const threshold = consistentThreshold(own);
+    const spans = [-1n, 0n, 1n].map((more) => ({
+      traceId: Buffer.from(`01${(threshold + more).toString(16).padStart(30, "0")}`, "hex"),
+      name: String(more),
+    }));
+    const batch = encodeTree("traces", { resourceSpans: [{ scopeSpans: [{ spans }] }] });
+    for (const sample of [sampler("traces", own), warmSampler("traces", own)])
+      expect(sample(batch).told).toEqual({ "trace_id_w3c false": 1, "trace_id_w3c true": 2 });
+  });
+
+  it("are decided on by the first attribute of a key that comes twice", () => {
+    const own = { ...HASHING, fromAttribute: SOURCE };
+    const pairs = (...texts: string[]) => texts.map((stringValue) => ({ key: SOURCE, value: { stringValue } }));
+    const batchOf = (attributes: Tree[]) =>
+      encodeTree("logs", { resourceLogs: [{ scopeLogs: [{ logRecords: [{ attributes }] }] }] });
+    for (const make of [sampler, warmSampler]) {
+      const twice = make("logs", own)(batchOf(pairs("one", "two")));
+      expect(randomnessIn(twice.batch)).toBe(hashed(0, Buffer.from("one")).toString(16).padStart(14, "0"));
+    }
+  });
+
+  it("have no text to decide by when the attribute has no value, whatever comes next", () => {
+    const own = { ...HASHING, fromAttribute: SOURCE };
+    const logRecords = [{ attributes: [{ key: SOURCE }] }];
+    const batch = encodeTree("logs", { resourceLogs: [{ scopeLogs: [{ logRecords }, { scope: { name: "next" } }] }] });
+    for (const sample of [sampler("logs", own), warmSampler("logs", own)])
+      expect(sample(batch).told).toEqual({ "missing_randomness false": 1 });
+  });
+});
+
+function randomnessIn(batch: Batch): unknown {
+  let found: unknown;
+  readRecords(batch, (record) => {
+    found = record.attributes.get("sampling.randomness");
+  });
+  return found;
+}
+
+const ALL = 2n ** 56n;
+
+/** The same with big integers on plain objects. */
+function naively(signal: SampledSignal, own: ThresholdSamplerSettings, tree: Tree) {
+  const [outer, inner, list] = LISTS[signal];
+  const told: Record<string, number> = {};
+  const withRecords = (message: Tree, name: string, items: Tree[] | undefined): Tree[] =>
+    items === undefined
+      ? [message]
+      : items.length === 0 && lengthOf(message[name]) > 0
+        ? []
+        : [{ ...message, [name]: items }];
+  const decided = (record: Tree): Tree[] => {
+    const { policy, stamp } = decisionOn(signal, own, record);
+    told[`${policy} ${stamp !== undefined}`] = (told[`${policy} ${stamp !== undefined}`] ?? 0) + 1;
+    return stamp === undefined ? [] : [stamped(signal, record, stamp)];
+  };
+  const each = (items: unknown, change: (item: Tree) => Tree[]) => (items as Tree[] | undefined)?.flatMap(change);
+  const containers = each(tree[outer], (container) =>
+    withRecords(
+      container,
+      inner,
+      each(container[inner], (scope) => withRecords(scope, list, each(scope[list], decided))),
+    ),
+  );
+  return { told, tree: containers === undefined || containers.length === 0 ? {} : { [outer]: containers } };
+}
+
+const lengthOf = (items: unknown) => (items as unknown[] | undefined)?.length ?? 0;
+
+interface Stamp {
+  readonly randomness: string;
+  readonly threshold: string;
+}
+
+/** What a plain record is decided by, and what is written on it if it stays. */
+function decisionOn(
+  signal: SampledSignal,
+  own: ThresholdSamplerSettings,
+  record: Tree,
+): { policy: string; stamp: Stamp | undefined } {
+  const isHash = own.mode === "hash_seed";
+  const scaled = Math.trunc(Math.fround(Math.fround(Math.min(100, own.percentage)) * Math.fround(16384 / 100)));
+  if (own.percentage === 0 || (isHash && scaled === 0)) return { policy: "sampling_priority", stamp: undefined };
+  const { policy, randomness } = randomnessOf(signal, own, record);
+  if (randomness === undefined) {
+    const missing = isHash && signal === "traces" ? "f".repeat(14) : "";
+    return { policy, stamp: own.failClosed ? undefined : { randomness: missing, threshold: "0" } };
+  }
+  const threshold = isHash ? BigInt(16384 - scaled) << 42n : consistentThreshold(own);
+  const digits = threshold.toString(16).padStart(14, "0").replace(/0+$/, "") || "0";
+  const written = isHash ? randomness.toString(16).padStart(14, "0") : "";
+  return { policy, stamp: randomness < threshold ? undefined : { randomness: written, threshold: digits } };
+}
+
+/** Of shares with few digits, or so small that the precision of 1 gives what is computed here. */
+function consistentThreshold({ percentage, precision }: ThresholdSamplerSettings): bigint {
+  const share = Math.fround(Math.min(100, percentage)) / 100;
+  const exact = ALL - BigInt(Math.round(share * Number(ALL)));
+  const zeros = share < 0.0001 ? 4 : 0;
+  const shift = BigInt(4 * Math.max(0, 14 - precision - zeros));
+  return shift === 0n ? exact : ((exact + (1n << (shift - 1n))) >> shift) << shift;
+}
+
+function randomnessOf(signal: SampledSignal, own: ThresholdSamplerSettings, record: Tree) {
+  const id = record["traceId"] as Uint8Array | undefined;
+  const hasId = id?.length === 16 && id.some((byte) => byte !== 0);
+  if (own.mode !== "hash_seed") {
+    if (!hasId) return { policy: "missing_randomness", randomness: undefined };
+    return { policy: "trace_id_w3c", randomness: BigInt(`0x${Buffer.from(id.subarray(9)).toString("hex")}`) };
+  }
+  if (hasId && (signal === "traces" || own.fromTraceId))
+    return { policy: "trace_id_hash", randomness: hashed(own.seed, id) };
+  const attributes = (record["attributes"] ?? []) as { key?: string; value?: { stringValue?: string } }[];
+  const source =
+    signal === "logs" && own.fromAttribute !== ""
+      ? attributes.find(({ key }) => key === own.fromAttribute)?.value?.stringValue
+      : undefined;
+  if (source === undefined || source === "") return { policy: "missing_randomness", randomness: undefined };
+  return { policy: own.fromAttribute, randomness: hashed(own.seed, Buffer.from(source)) };
+}
+
+/** FNV-1a of 32 bits of seed and bytes; the bucket counted from the end, then the rest of the hash, then the bucket. */
+function hashed(seed: number, bytes: Uint8Array): bigint {
+  let hash = 0x811c9dc5n;
+  const seedBytes = Buffer.alloc(4);
+  seedBytes.writeUInt32LE(seed);
+  for (const byte of [...seedBytes, ...bytes]) hash = ((hash ^ BigInt(byte)) * 0x01000193n) % 2n ** 32n;
+  const bucket = hash % 16384n;
+  const rest = hash >> 18n;
+  return ((16383n - bucket) << 42n) | ((rest ^ (rest << 10n)) << 14n) | bucket;
+}
+
+function stamped(signal: SampledSignal, record: Tree, { randomness, threshold }: Stamp): Tree {
+  if (signal === "traces")
+    return { ...record, traceState: `ot=${randomness === "" ? "" : `rv:${randomness};`}th:${threshold}` };
+  const texts = [["sampling.randomness", randomness] as const, ["sampling.threshold", threshold] as const];
+  const added = texts.filter(([, of]) => of !== "").map(([key, of]) => ({ key, value: { stringValue: of } }));
+  return { ...record, attributes: [...((record["attributes"] ?? []) as Tree[]), ...added] } as Tree;
+}
