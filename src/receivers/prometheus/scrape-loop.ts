@@ -97,12 +97,12 @@ export class ScrapeLoop {
     const time = clock.now();
     const begin = clock.monotonic();
     series.begin();
-    const { problem, size } = await this.read();
+    const { problem, size, isLate } = await this.read();
     if (this.stopped.signal.aborted) return series.discard();
     const { scraped, kept } = series;
     if (problem === undefined) series.complete();
     else {
-      series.discard();
+      series.discard(isLate);
       series.end(true);
     }
     this.reports.add({
@@ -123,7 +123,7 @@ export class ScrapeLoop {
     series.sweep();
   }
 
-  private async read(): Promise<{ problem: string | undefined; size: number }> {
+  private async read(): Promise<{ problem: string | undefined; size: number; isLate?: boolean }> {
     const { clock, scrape, jobProblem } = this.services;
     const { target } = this;
     const problem = jobProblem();
@@ -136,7 +136,7 @@ export class ScrapeLoop {
     } catch (error) {
       const isLate = late.signal.aborted;
       const text = isLate ? `no whole answer within scrape_timeout, ${target.timeoutMs / 1000}s` : errorText(error);
-      return { problem: text, size: 0 };
+      return { problem: text, size: 0, isLate };
     } finally {
       cancel();
     }

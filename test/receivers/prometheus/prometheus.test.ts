@@ -2,9 +2,10 @@ import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Refusal } from "../../../src/plugin.js";
 import { prometheusReceiver } from "../../../src/receivers/prometheus/prometheus.js";
+import { ScrapeSeries } from "../../../src/receivers/prometheus/series/scrape-series.js";
 import { ACCEPTED } from "../../../src/runtime/kit.js";
 import { TestIntake } from "../../../src/testing.js";
 import { until } from "../../support/until.js";
@@ -269,6 +270,17 @@ target_info{service_version="1.2"} 1
       expect(said.join("\n")).toMatch(says);
     });
   }
+
+  it.each([
+    ["learns the series of a target that is late", "an answer that never ends", true],
+    ["forgets those of an answer that is no good", "more samples than sample_limit", false],
+  ])("%s", async (_, failure, isLate) => {
+    const discard = vi.spyOn(ScrapeSeries.prototype, "discard");
+    onTestFinished(() => discard.mockRestore());
+    const { answer, more } = FAILURES[failure]!;
+    await scrapeOnce(answer, more);
+    expect(discard.mock.calls[0]).toEqual([isLate]);
+  });
 
   it("keeps no more series than max_series, of all targets together, and takes others when some have gone", async () => {
     const small = await startTarget("a 1\n");

@@ -102,10 +102,18 @@ export function parseLabels(b: Uint8Array, p: number, end: number): [name: strin
 
 /** The text of these bytes with `\\`, `\"` and `\n` undone; any other character behind a backslash stands for itself, with it. */
 export function unescaped(b: Uint8Array, start: number, end: number): string {
+  if (isPlain(b, start, end)) return ascii(b, start, end);
   const bytes = Buffer.from(b.buffer, b.byteOffset + start, end - start);
   if (!isUtf8(bytes)) throw new ExpositionError("a text is not valid UTF-8");
   const text = bytes.toString("utf8");
   return text.includes("\\") ? text.replace(/\\([\\"n])/g, (_, c: string) => (c === "n" ? "\n" : c)) : text;
+}
+
+/** Whether these bytes are ASCII without a backslash, and few, so that to look at them is all there is to do. */
+function isPlain(b: Uint8Array, start: number, end: number): boolean {
+  if (end - start > 256) return false;
+  for (let p = start; p < end; p++) if (b[p]! >= 128 || b[p] === BACKSLASH) return false;
+  return true;
 }
 
 function skipBlanks(b: Uint8Array, p: number): number {
@@ -125,7 +133,7 @@ export function isNameByte(c: number, isInside: boolean, isMetric: boolean): boo
 }
 
 function ascii(b: Uint8Array, start: number, end: number): string {
-  return Buffer.from(b.buffer, b.byteOffset + start, end - start).toString("latin1");
+  return Buffer.prototype.latin1Slice.call(b, start, end);
 }
 
 /** A byte for people to read. */

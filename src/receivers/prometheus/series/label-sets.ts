@@ -17,7 +17,8 @@ export interface LabelSettings {
 
 /** All labels of a series, its name as `__name__`; undefined when `metric_relabel_configs` drop it. */
 export function labelSet({ name, labels: written }: SeriesText, settings: LabelSettings): Labels | undefined {
-  const labels: Labels = new Map([["__name__", name]]);
+  const labels: Labels = new Map();
+  labels.set("__name__", name);
   for (const [label, value] of written) {
     if (labels.has(label)) throw new ExpositionError(`the label ${label} of ${name} is there twice`);
     if (value !== "") labels.set(label, value);

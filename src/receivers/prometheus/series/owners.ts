@@ -10,8 +10,10 @@ export class Owners {
   private readonly scheme: string;
   private readonly more: readonly LabelPair[];
   private readonly resources = new Map<string, ScrapedResource>();
-  private readonly owners = new Map<string, ScrapedScope>();
+  private readonly owners = new Map<string | number, ScrapedScope>();
   private metricIds = 0;
+  /** What the series before had: neighbours mostly have it in common. */
+  private last: { job: string; instance: string; resource: ScrapedResource } | undefined;
 
   constructor(scheme: string, more: readonly LabelPair[]) {
     this.scheme = scheme;
@@ -22,6 +24,8 @@ export class Owners {
   resource(labels: Labels): ScrapedResource {
     const job = take(labels, "job");
     const instance = take(labels, "instance");
+    const { last } = this;
+    if (last !== undefined && last.job === job && last.instance === instance) return last.resource;
     const key = `${job}\0${instance}`;
     let resource = this.resources.get(key);
     if (resource === undefined) {
@@ -29,6 +33,7 @@ export class Owners {
       resource = new ScrapedResource(job, instance, this.scheme, this.more);
       this.resources.set(key, resource);
     }
+    this.last = { job, instance, resource };
     return resource;
   }
 
@@ -36,7 +41,8 @@ export class Owners {
     const name = take(labels, "otel_scope_name");
     const version = take(labels, "otel_scope_version");
     const url = take(labels, "otel_scope_schema_url");
-    const key = [resource.id, name, version, url].join("\0");
+    const isPlain = name === "" && version === "" && url === "";
+    const key = isPlain ? resource.id : [resource.id, name, version, url].join("\0");
     let owner = this.owners.get(key);
     if (owner === undefined) {
       owner = new ScrapedScope(resource, name, version, url);

@@ -56,7 +56,8 @@ interface TargetInfo {
  *
  * A line's name and labels, as written, lead to a slot with all that follows from them: labels are taken apart, relabelled and encoded
  * once. As a target writes its series in the same order every time, the one that comes next is mostly known: then it is compared and
- * nothing is looked up. What was read counts only when the scrape is complete: `discard` takes all of it back.
+ * nothing is looked up. What was read counts only when the scrape is complete: `discard` takes all of it back, but for what was learnt
+ * of lines by a scrape that was late. The next one gets further with it: so a page that is too large for one timeout is read in the end.
  */
 export class ScrapeSeries implements ProtobufSink {
   readonly points = new ScrapePoints();
@@ -76,6 +77,8 @@ export class ScrapeSeries implements ProtobufSink {
   private current = -1;
   /** Lines that this scrape was the first to have. */
   private addedLines: number[] = [];
+  /** Lines that only scrapes have had that were late. */
+  private learntLines: number[] = [];
   private isCrowded = false;
   private readonly infos: (TargetInfo | undefined)[] = [];
 
@@ -99,19 +102,35 @@ export class ScrapeSeries implements ProtobufSink {
   }
 
   /** Forgets all of this scrape, which went wrong. What was there before is still to be ended. */
-  discard(): void {
+  discard(isLate = false): void {
     this.points.clear();
     this.added = 0;
-    for (const slot of this.addedLines) this.removeLine(slot);
+    if (isLate) this.learnLines();
+    else {
+      for (const slot of [...this.learntLines, ...this.addedLines]) this.removeLine(slot);
+      this.learntLines = [];
+    }
     this.addedLines = [];
     this.scrape++;
     this.families.begin(this.scrape);
   }
 
+  /**
+   * Lines of scrapes before stay unless this one had others instead: a target whose series are new in each scrape holds no more than
+   * one scrape of them.
+   */
+  private learnLines(): void {
+    const { addedLines, lines, scrape } = this;
+    if (addedLines.length === 0) return;
+    const isThere = (slot: number) => lines.seen[slot] === scrape;
+    for (const slot of this.learntLines) if (!isThere(slot)) this.removeLine(slot);
+    this.learntLines = [...this.learntLines.filter((slot) => lines.keys.has(slot) && isThere(slot)), ...addedLines];
+  }
+
   /** The scrape is good: series that it does not have any more end. */
   complete(): void {
     const { points, pointSeries } = this;
-    this.addedLines = [];
+    this.addedLines = this.learntLines = [];
     this.end(false);
     for (let i = 0; i < points.length; i++) {
       const series = points.series[i]!;
@@ -253,6 +272,7 @@ export class ScrapeSeries implements ProtobufSink {
     for (let slot = 0; slot < keys.slotLimit; slot++) {
       if (seen[slot]! < before && keys.has(slot)) this.removeLine(slot);
     }
+    if (this.learntLines.length > 0) this.learntLines = this.learntLines.filter((slot) => keys.has(slot));
     this.families.sweep();
   }
 
@@ -334,8 +354,13 @@ export class ScrapeSeries implements ProtobufSink {
 /** Labels in the order of their names; those that begin with two underscores are for rules alone. */
 export function attributesOf(labels: Iterable<LabelPair>): LabelPair[] {
   const attributes: LabelPair[] = [];
-  for (const label of labels) if (!label[0].startsWith("__")) attributes.push(label);
-  return attributes.sort(byName);
+  let isSorted = true;
+  for (const label of labels) {
+    if (label[0].startsWith("__")) continue;
+    isSorted &&= attributes.length === 0 || attributes.at(-1)![0] < label[0];
+    attributes.push(label);
+  }
+  return isSorted ? attributes : attributes.sort(byName);
 }
 
 function byName([a]: LabelPair, [b]: LabelPair): number {

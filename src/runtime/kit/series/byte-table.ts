@@ -155,6 +155,7 @@ export class ByteTable {
     const old = this.keys;
     this.keys = new Uint8Array(Math.max((live + size) * 2, 1024));
     this.keysView = viewOf(this.keys);
+    if (this.removedKeyBytes === 0) return this.keys.set(old.subarray(0, live));
     this.keysEnd = 0;
     this.removedKeyBytes = 0;
     for (let slot = 0; slot < this.slotEnd; slot++) {
