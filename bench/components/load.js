@@ -2,10 +2,10 @@ import { attribute, double, field, fixed64, uint } from "../lib/load/proto.js";
 
 /** What the cells of components are given: requests of OTLP, and a page as a target of Prometheus shows it. */
 
-const START_MS = Date.now() - 60_000;
-const POINTS_A_METRIC = 100;
-const METHODS = ["GET", "POST", "PUT", "DELETE"];
-const STATES = [200, 201, 204, 301, 400, 404, 409, 500, 502, 503];
+export const START_MS = Date.now() - 60_000;
+export const POINTS_A_METRIC = 100;
+export const METHODS = ["GET", "POST", "PUT", "DELETE"];
+export const STATES = [200, 201, 204, 301, 400, 404, 409, 500, 502, 503];
 
 const nanos = (/** @type {number} */ ms) => BigInt(Math.round(ms)) * 1_000_000n;
 const SCOPE = field(1, [field(1, "bench"), field(2, "1.0.0")]);
@@ -18,8 +18,11 @@ const SERVICE = field(1, [
 /** @param {Buffer[]} items */
 const request = (items) => field(1, [SERVICE, field(2, [SCOPE, ...items])]);
 
-/** Sums that only grow, a hundred series a metric, four attributes each; `turn` is the time and the value. */
-export function sums(/** @type {number} */ series, /** @type {number} */ turn, from = 0) {
+/**
+ * Sums that only grow, a hundred series a metric, four attributes each; `turn` is the time and the value. They are cumulative
+ * (2), or deltas (1).
+ */
+export function sums(/** @type {number} */ series, /** @type {number} */ turn, from = 0, temporality = 2) {
   const metrics = [];
   for (let first = from; first < from + series; first += POINTS_A_METRIC) {
     const points = Array.from({ length: Math.min(POINTS_A_METRIC, from + series - first) }, (_, i) =>
@@ -33,7 +36,7 @@ export function sums(/** @type {number} */ series, /** @type {number} */ turn, f
         attribute(7, "region", "eu-west-1"),
       ]),
     );
-    const data = [...points, uint(2, 2), uint(3, 1)];
+    const data = [...points, uint(2, temporality), uint(3, 1)];
     metrics.push(
       field(2, [field(1, `http.server.requests.${first / POINTS_A_METRIC}`), field(3, "1"), field(7, data)]),
     );
@@ -69,95 +72,88 @@ export function spans(/** @type {number} */ count, /** @type {number} */ names, 
   );
 }
 
+/** Makes the points of these bytes a second later each time that it is called. */
+export function growing(/** @type {Buffer} */ bytes, /** @type {number} */ turn) {
+  const time = Buffer.alloc(8);
+  time.writeBigUInt64LE(nanos(START_MS + turn * 1000));
+  const places = [];
+  for (let at = bytes.indexOf(time); at >= 0; at = bytes.indexOf(time, at + 8)) places.push(at);
+  let next = nanos(START_MS + turn * 1000);
+  return () => {
+    next += 1_000_000_000n;
+    for (const at of places) bytes.writeBigUInt64LE(next, at);
+  };
+}
+
+/** Requests between two services: of each a span of the client and one of the server. */
+export function calls(/** @type {number} */ count, /** @type {() => number} */ random) {
+  const id = (/** @type {number} */ size) =>
+    Buffer.from(Array.from({ length: size }, () => Math.floor(random() * 256)));
+  const ids = Array.from({ length: count }, () => ({ trace: id(16), client: id(8), server: id(8) }));
+  const span = (
+    /** @type {number} */ kind,
+    /** @type {Buffer} */ trace,
+    /** @type {Buffer} */ own,
+    parent = Buffer.alloc(0),
+  ) =>
+    field(2, [
+      field(1, trace),
+      field(2, own),
+      ...(parent.length > 0 ? [field(4, parent)] : []),
+      field(5, "GET /api/v2/carts"),
+      uint(6, kind),
+      fixed64(7, nanos(START_MS)),
+      fixed64(8, nanos(START_MS) + BigInt(Math.floor(random() * 2e9))),
+      attribute(9, "http.method", "GET"),
+      attribute(9, "http.status_code", 200),
+    ]);
+  const of = (/** @type {string} */ service, /** @type {Buffer[]} */ spans) =>
+    field(1, [field(1, attribute(1, "service.name", service)), field(2, [SCOPE, ...spans])]);
+  return Buffer.concat([
+    of(
+      "shop",
+      ids.map(({ trace, client }) => span(3, trace, client)),
+    ),
+    of(
+      "carts",
+      ids.map(({ trace, client, server }) => span(2, trace, server, client)),
+    ),
+  ]);
+}
+
 /** Log records of twenty streams. */
 export function logs(/** @type {number} */ count) {
-  return request(
-    Array.from({ length: count }, (_, i) =>
-      field(2, [
-        fixed64(1, nanos(START_MS + i)),
-        uint(2, 9),
-        field(3, "INFO"),
-        field(5, field(1, `payment of 42.00 EUR accepted for order ${i} after 2 attempts; card ending 424`)),
-        attribute(6, "http.method", "POST"),
-        attribute(6, "http.route", `/api/v2/resource-${i % 20}`),
-        attribute(6, "http.code", 200),
-        attribute(6, "user.id", "u-00481516"),
-      ]),
-    ),
+  return request(logRecords(count));
+}
+
+/** Log records of ten pods, each known by its address. */
+export function logsOfPods(/** @type {number} */ count) {
+  return Buffer.concat(
+    Array.from({ length: 10 }, (_, pod) => {
+      const resource = field(1, [
+        attribute(1, "service.name", "checkout"),
+        attribute(1, "k8s.pod.ip", podAddress(pod)),
+      ]);
+      return field(1, [resource, field(2, [SCOPE, ...logRecords(count / 10)])]);
+    }),
   );
 }
 
-/** A page of counters in the text format, as many samples, four labels each. */
-export function page(/** @type {number} */ samples, /** @type {number} */ turn) {
-  const lines = [];
-  for (let i = 0; i < samples; i++) {
-    const family = Math.floor(i / POINTS_A_METRIC);
-    if (i % POINTS_A_METRIC === 0) {
-      lines.push(`# HELP http_requests_${family}_total Requests by route.`);
-      lines.push(`# TYPE http_requests_${family}_total counter`);
-    }
-    const labels = `method="${METHODS[i % 4]}",route="/api/v2/resource-${i}/items",status="${STATES[i % 10]}",region="eu-west-1"`;
-    lines.push(`http_requests_${family}_total{${labels}} ${i + turn * 0.5}`);
-  }
-  return Buffer.from(`${lines.join("\n")}\n`);
-}
+export const podAddress = (/** @type {number} */ pod) => `10.0.${Math.floor(pod / 250)}.${(pod % 250) + 1}`;
 
-/** The Batch of Jaeger's thrift, in the binary protocol, of spans with ten tags. */
-export function thriftBatch(/** @type {number} */ count) {
-  const string = (/** @type {string} */ text) => Buffer.concat([int(4, text.length), Buffer.from(text)]);
-  const text = (/** @type {number} */ id, /** @type {string} */ value) => thrift(11, id, string(value));
-  const tag = (/** @type {string} */ key, /** @type {string | number} */ value) => [
-    text(1, key),
-    ...(typeof value === "string"
-      ? [thrift(8, 2, int(4, 0)), text(3, value)]
-      : [thrift(8, 2, int(4, 3)), thrift(10, 6, int(8, value))]),
-    STOP,
-  ];
-  const list = (/** @type {Buffer[][]} */ items) =>
-    Buffer.concat([Buffer.of(12), int(4, items.length), ...items.flat()]);
-  const one = (/** @type {number} */ i) => [
-    thrift(10, 1, int(8, 4711 + i)),
-    thrift(10, 2, int(8, 815)),
-    thrift(10, 3, int(8, i + 1)),
-    thrift(10, 4, int(8, 0)),
-    text(5, `POST /api/v2/resource-${i % 100}`),
-    thrift(8, 7, int(4, 1)),
-    thrift(10, 8, int(8, START_MS * 1000)),
-    thrift(10, 9, int(8, 1500 + i)),
-    thrift(
-      15,
-      10,
-      list([
-        tag("span.kind", "server"),
-        tag("http.method", "POST"),
-        tag("http.route", `/api/v2/resource-${i % 100}`),
-        tag("http.status_code", 200),
-        tag("net.peer.name", "edge-17"),
-        tag("net.peer.port", 51324),
-        tag("user.id", "u-00481516"),
-        tag("region", "eu-west-1"),
-        tag("k8s.pod.name", "pay-7c9f"),
-        tag("tenant", "acme"),
-      ]),
-    ),
-    STOP,
-  ];
-  const process = [text(1, "checkout"), thrift(15, 2, list([tag("host.name", "node-3.internal")])), STOP];
-  const all = Array.from({ length: count }, (_, i) => one(i));
-  return Buffer.concat([thrift(12, 1, Buffer.concat(process)), thrift(15, 2, list(all)), STOP]);
-}
-
-const STOP = Buffer.of(0);
-
-function int(/** @type {number} */ size, /** @type {number} */ value) {
-  const bytes = Buffer.alloc(size);
-  if (size === 8) bytes.writeBigInt64BE(BigInt(value));
-  else bytes.writeInt32BE(value);
-  return bytes;
-}
-
-function thrift(/** @type {number} */ type, /** @type {number} */ id, /** @type {Buffer} */ value) {
-  return Buffer.concat([Buffer.of(type, id >> 8, id & 255), value]);
+function logRecords(/** @type {number} */ count) {
+  return Array.from({ length: count }, (_, i) =>
+    field(2, [
+      fixed64(1, nanos(START_MS + i)),
+      uint(2, 9),
+      field(3, "INFO"),
+      field(5, field(1, `payment of 42.00 EUR accepted for order ${i} after 2 attempts; card ending 424`)),
+      attribute(6, "http.method", "POST"),
+      attribute(6, "http.route", `/api/v2/resource-${i % 20}`),
+      attribute(6, "http.code", 200),
+      attribute(6, "user.id", "u-00481516"),
+    ]),
+  );
 }
 
 /** The same numbers in every run. */

@@ -22,10 +22,13 @@ let longestTurnNs = 0;
 serve({
   start: async ({ cell, setting }) => {
     running = await CELLS[cell].start(setting);
-    return running.port;
+    const { port, bare } = running;
+    return { port, hasBare: bare !== undefined, barePort: bare?.port };
   },
-  /** Takes turns for so long; how many records that were. */
-  turns: (seconds) => untilSeconds(seconds, /** @type {() => Promise<number>} */ (running?.turn)),
+  /** Takes turns for so long, of the component or of what is beside it; how many records that were. */
+  turns: ({ seconds, isBare }) => untilSeconds(seconds, /** @type {() => Promise<number>} */ (side(isBare)?.turn)),
+  /** How many records have come out. */
+  count: (isBare) => side(isBare)?.count?.(),
   usage: () => {
     const { user, system } = process.cpuUsage();
     return user + system;
@@ -44,8 +47,16 @@ serve({
     isWatching = false;
     return longestTurnNs / 1e6;
   },
-  stop: () => running?.stop(),
+  /** Ends it; how many records have come out by then. */
+  stop: async () => {
+    await running?.stop();
+    return running?.count();
+  },
 });
+
+function side(/** @type {boolean | undefined} */ isBare) {
+  return isBare ? running?.bare : running;
+}
 
 function watchTurn(/** @type {number} */ before) {
   const now = cpuNs();

@@ -1,12 +1,12 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import http from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { CELLS } from "../components/cells.js";
-import { DRIVERS } from "../components/drivers.js";
-import { PAGE_SAMPLES, page, SCRAPE_SECONDS } from "../components/load.js";
+import { page } from "../components/foreign-load.js";
+import { PAGE_SAMPLES, SCRAPE_SECONDS } from "../components/load.js";
+import { startTargets } from "../components/targets.js";
 import { freePort } from "../lib/processes/ports.js";
 import { startRole } from "../lib/processes/role.js";
 import { usageOf } from "../lib/processes/usage.js";
@@ -16,38 +16,54 @@ import { untilSeconds } from "../lib/until-seconds.js";
 
 /**
  * Components one by one, each in a process of its own: microseconds of CPU a record, all threads counted. What they send
- * to, what scrapes them and what sends to them are other processes. Rounds of a cell are one after another; the best counts,
- * since everything that disturbs makes it longer, and the median is beside it. What scrapes is measured in the same seconds as
- * the real Prometheus, both long enough after their start that nothing is new to them.
+ * to, what scrapes them and what sends to them are other processes. Rounds of a cell and of what is beside it take turns; the
+ * best counts, since everything that disturbs makes it longer, and the median is there too. What scrapes is measured in the same
+ * seconds as the real Prometheus, both long enough after their start that nothing is new to them.
  *
- * BENCH_CELLS chooses cells by a part of their names.
+ * A cell fails if not as many records came out as went in, or none where it makes others of them.
+ *
+ * BENCH_CELLS chooses cells by parts of their names, with | between them.
  */
-export const summary =
-  "components one by one: scraping, remote write, span_metrics, jaeger, zipkin, loki, in CPU a record";
+export const summary = "components one by one, beside bare things that do the same, in CPU a record";
 
-/** @typedef {{ scenario: string, name: string, unit: string, usPerRecord: number, medianUs: number, mbPerCpuSecond?: number, longestBlockMs?: number, goal?: number, goalBlockMs?: number }} Row */
+/** @typedef {{ scenario: string, name: string, unit: string, usPerRecord: number, medianUs: number, in: number, out: number, base?: string, baseUs?: number, ratio?: number, mbPerCpuSecond?: number, longestBlockMs?: number, goal?: number, goalBlockMs?: number }} Row */
 
 /** @param {import("../lib/bench.js").Bench} bench @returns {Promise<import("../lib/bench.js").Outcome>} */
 export async function run(bench) {
   const { quick } = bench.options;
-  const wanted = process.env["BENCH_CELLS"] ?? "";
-  const target = await startTarget();
+  const wanted = (process.env["BENCH_CELLS"] ?? "").split("|");
+  const targets = await startTargets();
+  const setting = { target: targets.http, grpc: targets.grpc };
   /** @type {Row[]} */
   const results = [];
+  /** @type {string[]} */
+  const skipped = [];
   try {
-    for (const name of Object.keys(CELLS).filter((each) => each.includes(wanted))) {
+    for (const name of Object.keys(CELLS).filter((each) => wanted.some((part) => each.includes(part)))) {
+      const missing = CELLS[name].missing?.();
+      if (missing !== undefined) {
+        skipped.push(`${name}: ${missing}`);
+        continue;
+      }
       bench.progress.say(`components: ${name}`);
-      if (name.startsWith("prometheus receiver")) results.push(...(await measureScraping(name, target.port, quick)));
-      else results.push(await measure(name, { sink: bench.setting.sink, target: target.port }, quick));
+      if (name.startsWith("prometheus receiver")) results.push(...(await measureScraping(name, setting, quick)));
+      else results.push(await measure(name, setting, quick));
     }
   } finally {
-    target.stop();
+    targets.stop();
   }
-  const failures = quick ? [] : results.flatMap(failureOf);
-  return { results, failures, tables: [toTable(results)] };
+  const failures = results.flatMap((row) => [...countProblems(row), ...(quick ? [] : slowness(row))]);
+  return { results, failures, tables: [toTable(results, skipped)] };
 }
 
-function failureOf(
+/** What is measured of nothing is no figure. */
+export function countProblems(/** @type {Row} */ { name, in: given, out }) {
+  if (CELLS[name] === undefined) return []; // the real Prometheus
+  const isRight = CELLS[name].makesOthers ? given > 0 && out > 0 : given > 0 && out === given;
+  return isRight ? [] : [`components: ${name}: ${show(given)} records went in, ${show(out)} came out`];
+}
+
+function slowness(
   /** @type {Row} */ { name, unit, usPerRecord, goal = Infinity, longestBlockMs = 0, goalBlockMs = Infinity },
 ) {
   return [
@@ -56,57 +72,85 @@ function failureOf(
   ];
 }
 
+/** How long it is warmed up, how long a round is, and how many there are. */
+const LONG = { warmSeconds: 3, seconds: 1.5, rounds: 5 };
+const QUICK = { warmSeconds: 0.1, seconds: 0.1, rounds: 1 };
+
 /** @param {string} name @param {import("../components/cells.js").CellSetting} setting @param {boolean} quick @returns {Promise<Row>} */
 async function measure(name, setting, quick) {
-  const { goal, goalBlockMs } = CELLS[name];
+  const { goal, goalBlockMs, drive, base } = CELLS[name];
+  const { warmSeconds, seconds, rounds } = quick ? QUICK : LONG;
   const role = startRole(new URL("../roles/component.js", import.meta.url));
   try {
-    const port = await role.call("start", { cell: name, setting });
-    const drive = await DRIVERS[name]?.(port);
-    const turns = (/** @type {number} */ seconds) =>
-      drive === undefined ? role.call("turns", seconds) : untilSeconds(seconds, drive);
-    await turns(quick ? 0.2 : 3);
+    const { port, hasBare, barePort } = await role.call("start", { cell: name, setting });
+    let given = 0;
+    const turnsOf = async (/** @type {number} */ port, /** @type {boolean} */ isBare) => {
+      const driven = port && (await drive?.({ port, arrived: () => role.call("count", isBare) }));
+      return (/** @type {number} */ seconds) =>
+        driven ? untilSeconds(seconds, driven) : role.call("turns", { seconds, isBare });
+    };
+    const turns = await turnsOf(port, false);
+    const bareTurns = hasBare ? await turnsOf(barePort, true) : undefined;
+    given += await turns(warmSeconds);
+    await bareTurns?.(warmSeconds / 3);
+    /** @type {number[]} */
     const times = [];
-    for (let round = 0; round < (quick ? 1 : 5); round++) {
+    /** @type {number[]} */
+    const bareTimes = [];
+    for (let round = 0; round < rounds; round++) {
       const before = await role.call("usage");
-      const records = await turns(quick ? 0.2 : 2);
-      times.push(((await role.call("usage")) - before) / records);
+      const records = await turns(seconds);
+      const between = await role.call("usage");
+      given += records;
+      times.push((between - before) / records);
+      if (bareTurns !== undefined) {
+        const bareRecords = await bareTurns(seconds / 2);
+        bareTimes.push(((await role.call("usage")) - between) / bareRecords);
+      }
     }
-    const row = rowOf(name, CELLS[name].unit, times, goal);
-    if (goalBlockMs === undefined) return row;
-    await role.call("watch");
-    await turns(quick ? 0.2 : 4);
-    return { ...row, longestBlockMs: await role.call("unwatch"), goalBlockMs };
+    const longest = goalBlockMs === undefined ? {} : await watched(role, turns, quick);
+    const out = await role.call("stop");
+    const beside = bareTimes.length === 0 ? {} : besideOf(times, bareTimes, base);
+    return {
+      ...rowOf(name, CELLS[name].unit, times, goal),
+      in: given,
+      out,
+      ...beside,
+      ...longest,
+      ...(goalBlockMs && { goalBlockMs }),
+    };
   } finally {
     await role.stop();
   }
 }
 
-/** @param {string} name @param {string} unit @param {number[]} times @param {number} [goal] @returns {Row} */
+function besideOf(
+  /** @type {number[]} */ times,
+  /** @type {number[]} */ bareTimes,
+  /** @type {string | undefined} */ base,
+) {
+  const ratio = median(times.map((time, i) => time / bareTimes[i]));
+  return { base, baseUs: Math.min(...bareTimes), ratio };
+}
+
+/** @returns {Promise<{ longestBlockMs: number }>} */
+async function watched(
+  /** @type {import("../lib/processes/role.js").Role} */ role,
+  /** @type {(seconds: number) => Promise<number>} */ turns,
+  /** @type {boolean} */ quick,
+) {
+  await role.call("watch");
+  await turns(quick ? 0.2 : 4);
+  return { longestBlockMs: await role.call("unwatch") };
+}
+
+/** @param {string} name @param {string} unit @param {number[]} times @param {number} [goal] */
 function rowOf(name, unit, times, goal) {
   const best = { usPerRecord: Math.min(...times), medianUs: median(times) };
-  return { scenario: "components", name, unit, ...best, ...(goal !== undefined && { goal }) };
+  return { scenario: "components", name, unit, ...best, in: 0, out: 0, ...(goal !== undefined && { goal }) };
 }
 
 const pageSpeed = (/** @type {number} */ usPerSample) => page(PAGE_SAMPLES, 1).length / (usPerSample * PAGE_SAMPLES);
-
-/** The target: its values are others at every scrape. */
-async function startTarget() {
-  const pages = Array.from({ length: 4 }, (_, turn) => page(PAGE_SAMPLES, turn));
-  let scrapes = 0;
-  const server = http.createServer((_, response) => {
-    response.setHeader("content-type", "text/plain; version=0.0.4");
-    response.end(pages[scrapes++ % pages.length]);
-  });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  return {
-    port: /** @type {any} */ (server.address()).port,
-    stop: () => {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
-}
 
 function hasPrometheus() {
   return spawnSync("prometheus", ["--version"]).error === undefined;
@@ -118,13 +162,17 @@ const ROUND_SCRAPES = 2;
 const ROUNDS = 5;
 
 /** The receiver, and beside it the real Prometheus, where there is one: half of that is the goal. @returns {Promise<Row[]>} */
-async function measureScraping(/** @type {string} */ name, /** @type {number} */ target, /** @type {boolean} */ quick) {
-  const prometheus = hasPrometheus() ? await startPrometheus(target) : undefined;
+async function measureScraping(
+  /** @type {string} */ name,
+  /** @type {import("../components/cells.js").CellSetting} */ setting,
+  /** @type {boolean} */ quick,
+) {
+  const prometheus = hasPrometheus() ? await startPrometheus(setting.target) : undefined;
   const role = startRole(new URL("../roles/component.js", import.meta.url));
   try {
-    await role.call("start", { cell: name, setting: { sink: 0, target } });
+    await role.call("start", { cell: name, setting });
     // A turn ends with the page that comes last in its time.
-    const scrapes = (/** @type {number} */ count) => role.call("turns", (count - 0.5) * SCRAPE_SECONDS);
+    const scrapes = (/** @type {number} */ count) => role.call("turns", { seconds: (count - 0.5) * SCRAPE_SECONDS });
     await scrapes(quick ? 1 : WARM_SCRAPES);
     const own = [];
     const others = [];
@@ -136,7 +184,9 @@ async function measureScraping(/** @type {string} */ name, /** @type {number} */
     }
     const other = others.length === 0 ? [] : [rowOf("  Prometheus itself, in the same seconds", "sample", others)];
     const row = rowOf(name, CELLS[name].unit, own, other[0] && other[0].usPerRecord / 2);
-    return [{ ...row, mbPerCpuSecond: pageSpeed(row.usPerRecord) }, ...other];
+    // Besides the page a scrape has samples of its own, such as `up`.
+    const out = await role.call("stop");
+    return [{ ...row, in: out, out, mbPerCpuSecond: pageSpeed(row.usPerRecord) }, ...other];
   } finally {
     await role.stop();
     await prometheus?.stop();
@@ -162,22 +212,39 @@ async function startPrometheus(/** @type {number} */ target) {
   };
 }
 
-/** @param {Row[]} results @returns {import("../lib/table.js").Table} */
-function toTable(results) {
+/** @param {Row[]} results @param {string[]} skipped @returns {import("../lib/table.js").Table} */
+function toTable(results, skipped) {
   const known = (/** @type {number | undefined} */ value, digits = 0) =>
     value === undefined ? "" : show(value, digits);
   return {
     title:
       "components: microseconds of CPU a record, all threads counted; and the longest turn of the event loop, in CPU time of its thread",
-    columns: ["component", "of a", "us, best", "median", "goal", "MB a CPU s", "longest turn ms"],
+    columns: [
+      "component",
+      "of a",
+      "us, best",
+      "median",
+      "goal",
+      "bare us",
+      "ratio",
+      "came out",
+      "MB a CPU s",
+      "longest turn ms",
+      "bare is",
+    ],
     rows: results.map((row) => [
       row.name,
       row.unit,
       show(row.usPerRecord, 2),
       show(row.medianUs, 2),
       known(row.goal, 2),
+      known(row.baseUs, 2),
+      known(row.ratio, 2),
+      show(row.out),
       known(row.mbPerCpuSecond),
       known(row.longestBlockMs, 1),
+      row.base ?? "",
     ]),
+    ...(skipped.length > 0 && { note: `Not measured: ${skipped.join("; ")}.` }),
   };
 }

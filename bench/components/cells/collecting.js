@@ -1,0 +1,162 @@
+import { EventEmitter, once } from "node:events";
+import { readdir, readFile } from "node:fs/promises";
+import http from "node:http";
+import { collecting, component, openIntake } from "../kit.js";
+import { PAGE_SAMPLES, SCRAPE_SECONDS } from "../load.js";
+import { missingPostgres, startPostgres } from "../postgres-server.js";
+
+/** Receivers that ask others, or the system, at intervals: here as often as they can. @type {Record<string, import("../cells.js").Cell>} */
+export const COLLECTING_CELLS = {
+  "prometheus receiver, a page of text": {
+    of: "receiver/prometheus",
+    unit: "sample",
+    start: ({ target }) => startScraping(target),
+  },
+  "host_metrics, all but processes one by one": {
+    of: "receiver/host_metrics",
+    unit: "sample",
+    base: "reading the same files of /proc",
+    start: () => startHost(["cpu", "disk", "filesystem", "load", "memory", "network", "paging", "processes", "system"]),
+  },
+  "host_metrics, processes one by one": {
+    of: "receiver/host_metrics",
+    unit: "sample",
+    base: "reading two files of every process",
+    start: () => startHost(["process"]),
+  },
+  "http_check, ten servers": {
+    of: "receiver/http_check",
+    unit: "check",
+    base: "a request of node:http over a connection of its own",
+    start: ({ target }) => {
+      const urls = Array.from({ length: 10 }, (_, i) => `http://127.0.0.1:${target}/health/${i}`);
+      const bare = async () => {
+        await Promise.all(urls.map((url) => read(url, new http.Agent())));
+        return urls.length;
+      };
+      return collecting("receiver/http_check", { targets: [{ endpoints: urls }] }, bare, () => urls.length);
+    },
+  },
+  "kubelet_stats, a hundred pods": {
+    of: "receiver/kubelet_stats",
+    unit: "sample",
+    base: "a request of node:http and JSON.parse",
+    start: async ({ target }) => {
+      const endpoint = `http://127.0.0.1:${target}`;
+      return asking("receiver/kubelet_stats", { endpoint, auth_type: "none" }, async () => {
+        JSON.parse(await read(`${endpoint}/stats/summary`, KEPT));
+      });
+    },
+  },
+  "docker_stats, twenty containers": {
+    of: "receiver/docker_stats",
+    unit: "sample",
+    base: "the same requests of node:http and JSON.parse",
+    start: async ({ target }) => {
+      const url = `http://127.0.0.1:${target}/v1.44/containers`;
+      return asking("receiver/docker_stats", { endpoint: `tcp://127.0.0.1:${target}` }, async () => {
+        const ids = JSON.parse(await read(`${url}/json`, KEPT)).map((/** @type {{ Id: string }} */ { Id }) => Id);
+        const parsed = async (/** @type {string} */ path) => JSON.parse(await read(`${url}/${path}`, KEPT));
+        for (const id of ids) await Promise.all([parsed(`${id}/json`), parsed(`${id}/stats?stream=false`)]);
+      });
+    },
+  },
+  "postgresql, a database with fifty tables": {
+    of: "receiver/postgresql",
+    unit: "sample",
+    base: "connecting and one statement for the same tables",
+    missing: missingPostgres,
+    start: async () => {
+      const server = await startPostgres(50);
+      const { endpoint, username, query } = server;
+      const keys = { endpoint, username, databases: ["postgres"], tls: { insecure: true } };
+      const running = await asking("receiver/postgresql", keys, () =>
+        query("SELECT * FROM pg_stat_user_tables t JOIN pg_statio_user_tables io USING (relid)"),
+      );
+      const stop = async () => {
+        await running.stop();
+        await server.stop();
+      };
+      return { ...running, stop };
+    },
+  },
+};
+
+const KEPT = new http.Agent({ keepAlive: true });
+
+/** @returns {Promise<string>} */
+function read(/** @type {string} */ url, /** @type {http.Agent} */ agent) {
+  return new Promise((resolve, reject) => {
+    const request = http.get(url, { agent }, (response) => {
+      let text = "";
+      response.setEncoding("utf8").on("data", (part) => {
+        text += part;
+      });
+      response.on("error", reject).on("end", () => resolve(text));
+    });
+    request.on("error", reject);
+  });
+}
+
+/** A receiver whose collections all have as many samples, and beside it `bare`, which is worth as many. */
+async function asking(
+  /** @type {string} */ of,
+  /** @type {object} */ keys,
+  /** @type {() => Promise<unknown>} */ bare,
+) {
+  let samples = 0;
+  const bareTurn = async () => {
+    await bare();
+    return samples;
+  };
+  const running = await collecting(of, keys, bareTurn, ({ count }) => {
+    samples = count;
+    return count;
+  });
+  const first = await running.turn();
+  return { ...running, count: () => running.count() - first };
+}
+
+const FILES = ["stat", "loadavg", "meminfo", "diskstats", "self/mountinfo", "net/dev", "vmstat", "swaps", "uptime"];
+
+async function startHost(/** @type {string[]} */ scrapers) {
+  const keys = { scrapers: Object.fromEntries(scrapers.map((name) => [name, {}])) };
+  return asking("receiver/host_metrics", keys, async () => {
+    const processes = (await readdir("/proc")).filter((name) => /^\d/.test(name));
+    const files = scrapers.includes("process")
+      ? processes.flatMap((pid) => [`${pid}/stat`, `${pid}/cmdline`])
+      : [...FILES, ...processes.map((pid) => `${pid}/stat`)];
+    for (const file of files) await readFile(`/proc/${file}`, "utf8").catch(() => {});
+  });
+}
+
+/** Scraping has an interval of its own, and the real Prometheus beside it: see scenarios/components.js. */
+async function startScraping(/** @type {number} */ target) {
+  const came = new EventEmitter();
+  let [samples, count] = [0, 0];
+  const intake = openIntake((batch) => {
+    samples += batch.count;
+    count += batch.count;
+    if (samples >= PAGE_SAMPLES) came.emit("page");
+  });
+  const job = {
+    job_name: "bench",
+    scrape_interval: `${SCRAPE_SECONDS}s`,
+    static_configs: [{ targets: [`127.0.0.1:${target}`] }],
+  };
+  const keys = { config: { scrape_configs: [job] } };
+  const receiver = await component("receiver/prometheus", keys, { intakes: { metrics: intake } });
+  await receiver.start();
+  return {
+    turn: async () => {
+      samples = 0;
+      await once(came, "page", { signal: AbortSignal.timeout(MAX_SCRAPE_MS) });
+      return PAGE_SAMPLES;
+    },
+    count: () => count,
+    stop: () => receiver.stop(),
+  };
+}
+
+/** A machine that has no whole scrape in this time is too busy to measure anything. */
+const MAX_SCRAPE_MS = 60_000;

@@ -1,0 +1,56 @@
+import { Batch } from "../../../dist/plugin.js";
+import { component, passing } from "../kit.js";
+import { calls, logs, seeded } from "../load.js";
+import { CHECK, spansBatches } from "./processors.js";
+
+const LOGS = { from: "logs", to: "logs" };
+const CONDITION = 'attributes["http.route"] == "/api/v2/resource-3"';
+
+/** Connectors between a source and an end that accepts at once, a thousand records a batch. @type {Record<string, import("../cells.js").Cell>} */
+export const CONNECTOR_CELLS = {
+  "span_metrics, 10,000 series": {
+    ...metricsOf("span_metrics", "span", { metrics_flush_interval: "1h" }, "traces", spansBatches),
+    goal: 1.5,
+  },
+  "service_graph, two services": metricsOf("service_graph", "span", {}, "traces", () => {
+    const random = seeded();
+    return Array.from({ length: 40 }, () => Batch.admit("traces", calls(500, random)));
+  }),
+  "count, by one attribute": metricsOf(
+    "count",
+    "record",
+    { logs: { "records.by.route": { attributes: [{ key: "http.route" }] } } },
+    "logs",
+    logsBatches,
+  ),
+  "routing, one record of twenty elsewhere": passingLogs("routing", {
+    default_pipelines: ["logs/a"],
+    table: [{ context: "log", condition: CONDITION, pipelines: ["logs/b"] }],
+  }),
+  failover: passingLogs("failover", { priority_levels: [["logs/a"], ["logs/b"]] }),
+  forward: passingLogs("forward", {}),
+};
+
+/** @returns {import("../cells.js").Cell} */
+function passingLogs(/** @type {string} */ type, /** @type {object} */ keys) {
+  const of = `connector/${type}`;
+  const start = async () => passing(await component(of, keys, LOGS), logsBatches());
+  return { of, unit: "record", base: CHECK, start };
+}
+
+/** @returns {import("../cells.js").Cell} */
+function metricsOf(
+  /** @type {string} */ type,
+  /** @type {string} */ unit,
+  /** @type {object} */ keys,
+  /** @type {string} */ from,
+  /** @type {() => Batch[]} */ batches,
+) {
+  const of = `connector/${type}`;
+  const start = async () => passing(await component(of, keys, { from, to: "metrics" }), batches(), false);
+  return { of, unit, base: CHECK, makesOthers: true, start };
+}
+
+function logsBatches() {
+  return [Batch.admit("logs", logs(1000))];
+}

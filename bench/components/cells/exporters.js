@@ -1,0 +1,169 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import http from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Batch } from "../../../dist/plugin.js";
+import { silentLogger } from "../../../dist/runtime/contract/observability.js";
+import { component, sending } from "../kit.js";
+import { logs, RENDERED_SERIES, seeded, spans, sums } from "../load.js";
+
+const BESIDE = "otlp_http with the same batch";
+const urlOf = (/** @type {number} */ port) => `http://127.0.0.1:${port}`;
+const PRIVATE = { allow_private_addresses: true };
+
+/** Exporters that are given one batch after another, a thousand records each. @type {Record<string, import("../cells.js").Cell>} */
+export const EXPORTER_CELLS = {
+  "prometheus exporter, 100,000 series taken in": {
+    of: "exporter/prometheus",
+    unit: "sample",
+    start: () => startRendering(true),
+  },
+  "prometheus exporter, 100,000 series shown": {
+    of: "exporter/prometheus",
+    unit: "sample",
+    goalBlockMs: 20,
+    makesOthers: true,
+    start: () => startRendering(false),
+    drive:
+      async ({ port }) =>
+      () =>
+        showSeries(port),
+  },
+  "prometheus_remote_write 1.0, 10,000 series": {
+    ...cell(
+      "prometheus_remote_write",
+      "sample",
+      ({ target }) => ({ endpoint: `${urlOf(target)}/api/v1/write` }),
+      () => Array.from({ length: 40 }, (_, turn) => Batch.admit("metrics", sums(1000, turn, (turn % 10) * 1000))),
+    ),
+    goal: 1.5,
+  },
+  "loki, twenty streams": cell("loki", "record", ({ target }) => ({
+    endpoint: `${urlOf(target)}/loki/api/v1/push`,
+    labels: { attributes: { "http.route": "route" } },
+  })),
+  clickhouse: cell("clickhouse", "record", ({ target }) => ({
+    endpoint: urlOf(target),
+    create_schema: false,
+    compress: "none",
+  })),
+  elasticsearch: cell("elasticsearch", "record", ({ target }) => ({
+    endpoint: urlOf(target),
+    compression: "none",
+  })),
+  opensearch: cell("opensearch", "record", ({ target }) => ({ http: { endpoint: urlOf(target) } })),
+  otlp_grpc: cell("otlp_grpc", "record", ({ grpc }) => overGrpc(grpc[0])),
+  "load_balancing, three endpoints": cell(
+    "load_balancing",
+    "span",
+    ({ grpc }) => ({
+      protocol: { otlp: { tls: { insecure: true }, compression: "none" } },
+      resolver: { static: { hostnames: grpc.map((port) => `127.0.0.1:${port}`) } },
+    }),
+    traces,
+  ),
+  "jaeger exporter": cell("jaeger", "span", ({ grpc }) => overGrpc(grpc[0]), traces),
+  "zipkin exporter": cell("zipkin", "span", ({ target }) => ({ endpoint: `${urlOf(target)}/api/v2/spans` }), traces),
+  "webhook, a request a batch": cell("webhook", "record", ({ target }) => ({
+    endpoint: urlOf(target),
+    per: "batch",
+    ...PRIVATE,
+  })),
+  "webhook, a request a record": cell("webhook", "record", ({ target }) => ({ endpoint: urlOf(target), ...PRIVATE })),
+  "sentry, a request a record": cell("sentry", "record", ({ target }) => ({
+    dsn: `http://abc123@127.0.0.1:${target}/42`,
+    min_severity: "info",
+    ...PRIVATE,
+  })),
+  "file, JSON": inFolder("file", (folder) => ({ path: join(folder, "out.json"), rotation: ROTATION })),
+  "file, protobuf": inFolder("file", (folder) => ({ path: join(folder, "out"), format: "proto", rotation: ROTATION })),
+  "debug, every field": inFolder("debug", () => ({ verbosity: "detailed", output_paths: ["/dev/null"] })),
+  nop: cell("nop", "record", () => ({})),
+};
+
+const ROTATION = { max_megabytes: 50, max_backups: 1 };
+
+/** @typedef {import("../cells.js").CellSetting} CellSetting */
+
+/** @returns {import("../cells.js").Cell} */
+function cell(
+  /** @type {string} */ type,
+  /** @type {string} */ unit,
+  /** @type {(setting: CellSetting) => object} */ keysOf,
+  batches = () => [Batch.admit("logs", logs(1000))],
+) {
+  const of = `exporter/${type}`;
+  const start = (/** @type {CellSetting} */ setting) => sending(of, keysOf(setting), batches(), setting);
+  return { of, unit, base: BESIDE, start };
+}
+
+/** One that writes files, in a folder of its own. @returns {import("../cells.js").Cell} */
+function inFolder(/** @type {string} */ type, /** @type {(folder: string) => object} */ keysOf) {
+  const of = `exporter/${type}`;
+  const start = async (/** @type {CellSetting} */ setting) => {
+    const folder = mkdtempSync(join(tmpdir(), "sluice-bench-exporter-"));
+    const running = await sending(of, keysOf(folder), [Batch.admit("logs", logs(1000))], setting);
+    const stop = async () => {
+      await running.stop();
+      rmSync(folder, { recursive: true, force: true });
+    };
+    return { ...running, stop };
+  };
+  return { of, unit: "record", base: BESIDE, start };
+}
+
+function overGrpc(/** @type {number} */ port) {
+  return { endpoint: `127.0.0.1:${port}`, tls: { insecure: true }, compression: "none" };
+}
+
+function traces() {
+  return [Batch.admit("traces", spans(1000, 100, seeded()))];
+}
+
+async function startRendering(/** @type {boolean} */ isTakingIn) {
+  let port = 0;
+  const logger = {
+    ...silentLogger,
+    info: (/** @type {{ endpoint: string }} */ { endpoint }) => {
+      port = Number(endpoint.split(":").at(-1));
+    },
+  };
+  const exporter = await component("exporter/prometheus", { endpoint: "127.0.0.1:0" }, { logger });
+  await exporter.start?.();
+  let [at, count] = [0, 0];
+  const batches = parts(RENDERED_SERIES, 10_000).map((from) => Batch.admit("metrics", sums(10_000, 1, from)));
+  for (const batch of batches) await exporter.send(batch, new AbortController().signal);
+  const turn = async () => {
+    const batch = batches[at++ % batches.length];
+    await exporter.send(batch, new AbortController().signal);
+    count += batch.count;
+    return batch.count;
+  };
+  // What was shown is counted by whoever asks for it.
+  return isTakingIn
+    ? { port, turn, count: () => count, stop: async () => exporter.stop?.() }
+    : { port, count: () => RENDERED_SERIES, stop: async () => exporter.stop?.() };
+}
+
+function parts(/** @type {number} */ total, /** @type {number} */ size) {
+  return Array.from({ length: Math.ceil(total / size) }, (_, i) => i * size);
+}
+
+const agent = new http.Agent({ keepAlive: true });
+
+/** @returns {Promise<number>} */
+function showSeries(/** @type {number} */ port) {
+  return new Promise((resolve, reject) => {
+    const request = http.get({ host: "127.0.0.1", port, path: "/metrics", agent }, (response) => {
+      let size = 0;
+      response.on("data", (chunk) => {
+        size += chunk.length;
+      });
+      response.on("error", reject);
+      response.on("end", () =>
+        size >= RENDERED_SERIES * 50 ? resolve(RENDERED_SERIES) : reject(new Error(`the page has only ${size} bytes`)),
+      );
+    });
+    request.on("error", reject);
+  });
+}

@@ -1,0 +1,182 @@
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
+import http from "node:http";
+import net from "node:net";
+import { setTimeout as delay } from "node:timers/promises";
+import { Batch } from "../../../dist/plugin.js";
+import { FORWARD_ANSWER, forwardEvent, plainLine, syslogLine, thriftBatch } from "../foreign-load.js";
+import { bareBytes, bareGrpc, bareHttp, bareLines, barePackets, component, listening } from "../kit.js";
+import { seeded, spans } from "../load.js";
+
+const SPANS = 1000;
+const RECORDS = 1000;
+/** What a socket of UDP holds until it is read. */
+const PACKETS_AT_ONCE = 100;
+const READS_ANSWERS = "a server of node:http that reads and answers";
+
+/** Receivers that others send to, from another process. @type {Record<string, import("../cells.js").Cell>} */
+export const LISTENING_CELLS = {
+  "jaeger, thrift over HTTP": {
+    of: "receiver/jaeger",
+    unit: "span",
+    base: READS_ANSWERS,
+    start: () => startJaeger("thrift_http"),
+    drive: async ({ port }) => {
+      const body = thriftBatch(SPANS);
+      const headers = { "content-type": "application/vnd.apache.thrift.binary", "content-length": body.length };
+      return async () => {
+        await post({ port, path: "/api/traces", headers }, body);
+        return SPANS;
+      };
+    },
+  },
+  "jaeger, gRPC": {
+    of: "receiver/jaeger",
+    unit: "span",
+    base: "a server of node:http2 that reads and answers",
+    start: () => startJaeger("grpc"),
+    drive: ({ port }) =>
+      sendingSpans("exporter/jaeger", {
+        endpoint: `127.0.0.1:${port}`,
+        tls: { insecure: true },
+        compression: "none",
+      }),
+  },
+  "zipkin, JSON": {
+    of: "receiver/zipkin",
+    unit: "span",
+    base: READS_ANSWERS,
+    start: async () => {
+      const keys = { endpoint: "127.0.0.1:0" };
+      return listening({ of: "receiver/zipkin", keys, signal: "traces", bare: await bareHttp() });
+    },
+    drive: ({ port }) => sendingSpans("exporter/zipkin", { endpoint: `http://127.0.0.1:${port}/api/v2/spans` }),
+  },
+  "fluent_forward, a thousand records an event": {
+    of: "receiver/fluent_forward",
+    unit: "record",
+    base: "a server of node:net that reads and answers",
+    start: async () => {
+      const bare = await bareBytes(forwardEvent(RECORDS).length, FORWARD_ANSWER);
+      const keys = { endpoint: "127.0.0.1:0" };
+      return listening({ of: "receiver/fluent_forward", keys, signal: "logs", bare });
+    },
+    drive: async ({ port }) => {
+      const event = forwardEvent(RECORDS);
+      const socket = await connected(port);
+      return async () => {
+        socket.write(event);
+        for (let size = 0; size < FORWARD_ANSWER.length; ) size += (await once(socket, "data"))[0].length;
+        return RECORDS;
+      };
+    },
+  },
+  tcp_log: {
+    of: "receiver/tcp_log",
+    unit: "record",
+    base: "a server of node:net that counts lines",
+    start: async () =>
+      listening({ of: "receiver/tcp_log", ...netLog({ listen_address: "127.0.0.1:0" }), bare: await bareLines() }),
+    drive: (at) => sendingLines(at, plainLine),
+  },
+  udp_log: {
+    of: "receiver/udp_log",
+    unit: "record",
+    base: "a socket of node:dgram that counts packets",
+    start: async () =>
+      listening({ of: "receiver/udp_log", ...netLog({ listen_address: "127.0.0.1:0" }), bare: await barePackets() }),
+    drive: async ({ port, arrived }) => {
+      const socket = createSocket("udp4").unref();
+      const packets = Array.from({ length: PACKETS_AT_ONCE }, (_, i) => Buffer.from(plainLine(i)));
+      let sent = await arrived();
+      return async () => {
+        await Promise.all(packets.map((packet) => new Promise((done) => socket.send(packet, port, "127.0.0.1", done))));
+        sent += PACKETS_AT_ONCE;
+        await untilArrived(arrived, sent);
+        return PACKETS_AT_ONCE;
+      };
+    },
+  },
+  "syslog, RFC 5424 over TCP": {
+    of: "receiver/syslog",
+    unit: "record",
+    base: "a server of node:net that counts lines",
+    start: async () => {
+      const keys = { protocol: "rfc5424", tcp: { listen_address: "127.0.0.1:0" } };
+      return listening({ of: "receiver/syslog", ...netLog(keys), bare: await bareLines() });
+    },
+    drive: (at) => sendingLines(at, syslogLine),
+  },
+};
+
+/** @param {object} keys */
+const netLog = (keys) => ({ keys, signal: "logs" });
+
+async function startJaeger(/** @type {"thrift_http" | "grpc"} */ protocol) {
+  return listening({
+    of: "receiver/jaeger",
+    keys: { protocols: { [protocol]: { endpoint: "127.0.0.1:0" } } },
+    signal: "traces",
+    bare: await (protocol === "grpc" ? bareGrpc() : bareHttp()),
+    portOf: (receiver) => receiver.ports[protocol],
+  });
+}
+
+/** Spans of our own exporter, for what only speaks to others. */
+async function sendingSpans(/** @type {string} */ of, /** @type {object} */ keys) {
+  const exporter = await component(of, keys);
+  await exporter.start?.();
+  const batch = Batch.admit("traces", spans(SPANS, 100, seeded()));
+  return async () => {
+    await exporter.send(batch, new AbortController().signal);
+    return batch.count;
+  };
+}
+
+/** Ten thousand lines a turn: how many have arrived is asked for over IPC, which takes some CPU too. */
+async function sendingLines(
+  /** @type {import("../cells.js").DrivenSide} */ { port, arrived },
+  /** @type {(i: number) => string} */ line,
+) {
+  const lines = 10 * RECORDS;
+  const text = Buffer.from(`${Array.from({ length: lines }, (_, i) => line(i)).join("\n")}\n`);
+  const socket = await connected(port);
+  let sent = await arrived();
+  return async () => {
+    socket.write(text);
+    sent += lines;
+    await untilArrived(arrived, sent);
+    return lines;
+  };
+}
+
+async function untilArrived(/** @type {() => Promise<number>} */ arrived, /** @type {number} */ count) {
+  const end = performance.now() + MAX_ARRIVAL_MS;
+  for (let got = await arrived(); got < count; got = await arrived()) {
+    if (performance.now() > end) throw new Error(`only ${got} of ${count} records have arrived`);
+    await delay(1);
+  }
+}
+
+const MAX_ARRIVAL_MS = 20_000;
+
+async function connected(/** @type {number} */ port) {
+  const socket = net.connect(port, "127.0.0.1");
+  await once(socket, "connect");
+  return socket;
+}
+
+const agent = new http.Agent({ keepAlive: true });
+
+/** @param {http.RequestOptions} options @param {Buffer} body @returns {Promise<void>} */
+function post(options, body) {
+  return new Promise((resolve, reject) => {
+    const request = http.request({ host: "127.0.0.1", agent, method: "POST", ...options }, (response) => {
+      const { statusCode = 0 } = response;
+      response.resume().on("error", reject);
+      response.on("end", () => (statusCode < 300 ? resolve() : reject(new Error(`it answered ${statusCode}`))));
+    });
+    request.on("error", reject);
+    request.end(body);
+  });
+}

@@ -1,0 +1,100 @@
+import { Batch } from "../../../dist/plugin.js";
+import { component, contextOf, factoryOf, passing } from "../kit.js";
+import { growing, logs, logsOfPods, seeded, spans, sums } from "../load.js";
+
+export const CHECK = "the check of every field when it comes in";
+
+/** Processors between a source and an end that accepts at once, a thousand records a batch. @type {Record<string, import("../cells.js").Cell>} */
+export const PROCESSOR_CELLS = {
+  memory_limiter: cell("memory_limiter", "record", { limit_mib: 4000 }, logsBatches),
+  "attributes, four actions": cell("attributes", "record", { actions: actions() }, logsBatches),
+  "resource, one action": cell(
+    "resource",
+    "record",
+    { attributes: [{ key: "deployment.environment", value: "production", action: "upsert" }] },
+    logsBatches,
+  ),
+  "resource_detection, env and system": cell(
+    "resource_detection",
+    "record",
+    { detectors: ["env", "system"] },
+    logsBatches,
+  ),
+  "k8s_attributes, ten pods a batch": {
+    of: "processor/k8s_attributes",
+    unit: "record",
+    base: CHECK,
+    start: async ({ target }) => {
+      const keys = { api_server: `http://127.0.0.1:${target}`, extract: { labels: [{ tag_name: "app", key: "app" }] } };
+      return passing(await component("processor/k8s_attributes", keys), [Batch.admit("logs", logsOfPods(1000))]);
+    },
+  },
+  "groupbyattrs, twenty groups": cell("groupbyattrs", "record", { keys: ["http.route"] }, logsBatches),
+  "metrics_transform, no metric of its rules": transform("nothing.of.that.name"),
+  "metrics_transform, every metric renamed": transform("^http\\.(.*)$$"),
+  "cumulative_to_delta, 1,000 series": cell("cumulative_to_delta", "sample", { initial_value: "keep" }, () => [
+    later(2),
+  ]),
+  "delta_to_cumulative, 1,000 series": cell("delta_to_cumulative", "sample", {}, () => [later(1)]),
+  "spanmetrics as a processor, 10,000 series": {
+    of: "processor/spanmetrics",
+    unit: "span",
+    base: CHECK,
+    makesOthers: true,
+    start: async () => {
+      const factory = await factoryOf("processor/spanmetrics");
+      const config = factory.schema.parse({ metrics_exporter: "otlp", metrics_flush_interval: "1h" });
+      const { connector } = factory.beside(config);
+      const context = contextOf("connector", { from: "traces", to: "metrics" });
+      return passing(connector.create(config, context), spansBatches(), false);
+    },
+  },
+};
+
+function actions() {
+  return [
+    { key: "region", value: "eu-west-1", action: "insert" },
+    { key: "http.code", value: 201, action: "update" },
+    { key: "client", from_attribute: "user.id", action: "upsert" },
+    { key: "http.method", action: "delete" },
+  ];
+}
+
+/** @returns {import("../cells.js").Cell} */
+function cell(
+  /** @type {string} */ type,
+  /** @type {string} */ unit,
+  /** @type {object} */ keys,
+  /** @type {() => (Batch | (() => Batch))[]} */ batches,
+) {
+  const of = `processor/${type}`;
+  return { of, unit, base: CHECK, start: async () => passing(await component(of, keys), batches()) };
+}
+
+/** @returns {import("../cells.js").Cell} */
+function transform(/** @type {string} */ include) {
+  const rule = { include, match_type: "regexp", action: "update", new_name: "web.$${1}" };
+  return cell("metrics_transform", "sample", { transforms: [rule] }, () =>
+    [1, 2, 3].map((turn) => Batch.admit("metrics", sums(1000, turn))),
+  );
+}
+
+function logsBatches() {
+  return [Batch.admit("logs", logs(1000))];
+}
+
+export function spansBatches() {
+  const random = seeded();
+  return Array.from({ length: 40 }, () => Batch.admit("traces", spans(1000, 10_000, random)));
+}
+
+/** The same series a second later each time. */
+function later(/** @type {number} */ temporality) {
+  const bytes = sums(1000, 1, 0, temporality);
+  const grow = growing(bytes, 1);
+  const batch = Batch.admit("metrics", bytes);
+  return () => {
+    grow();
+    return batch;
+  };
+}
