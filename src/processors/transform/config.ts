@@ -48,7 +48,7 @@ export const transformSchema = z
     trace_statements: list().meta({ description: "The same for traces." }),
     metric_statements: list().meta({ description: "The same for metrics." }),
     profile_statements: ignored("profiles are not supported"),
-    flatten_data: ignored("records are transformed one by one anyway"),
+    flatten_data: ignored("what a statement sets on a resource holds for all its records"),
   })
   .transform((config, context): TransformConfig => {
     const groups: Record<Signal, TransformGroup[]> = { logs: [], traces: [], metrics: [] };

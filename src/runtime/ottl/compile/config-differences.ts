@@ -1,13 +1,14 @@
 import type { Signal } from "../../telemetry/bytes/signal.js";
 
 /**
- * Where `filter` reads a config in another way than the Collector's (contrib 0.159), on purpose. The page of functions shows
- * the list, and a test holds each entry to what it says of us.
+ * Where `filter` and `transform` read a config in another way than the Collector's (contrib 0.159), on purpose. The page of
+ * functions shows the list, and a test holds each entry to what it says of us.
  */
 export interface ConfigDifference {
   readonly what: string;
+  readonly component: "filter" | "transform";
   readonly signal: Signal;
-  /** The config of a filter, in YAML. */
+  /** In YAML. */
   readonly config: string;
   /** What the Collector does. */
   readonly there: string;
@@ -20,6 +21,7 @@ const REFUSED = "refused";
 export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
   {
     what: "Paths need no context in front where they can only mean one.",
+    component: "filter",
     signal: "logs",
     config: "log_conditions: [severity_number >= SEVERITY_NUMBER_INFO]",
     there: REFUSED,
@@ -27,6 +29,7 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
   },
   {
     what: "Conditions and groups of them may stand in one list.",
+    component: "filter",
     signal: "logs",
     config: "log_conditions: [log.body == 1, { context: log, conditions: [severity_number == 9] }]",
     there: REFUSED,
@@ -34,6 +37,7 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
   },
   {
     what: "A list of conditions may be left empty.",
+    component: "filter",
     signal: "logs",
     config: "log_conditions:",
     there: REFUSED,
@@ -41,6 +45,7 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
   },
   {
     what: "The older forms may stand beside each other and beside the newer one: what any of them drops is dropped.",
+    component: "filter",
     signal: "logs",
     config: "{ logs: { log_record: [severity_number == 9] }, log_conditions: [log.body == 1] }",
     there: `${REFUSED}; \`spans\` beside \`trace_conditions\` is ignored`,
@@ -48,6 +53,7 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
   },
   {
     what: "Of several `libraries` any will do, as the Collector's own documentation has it.",
+    component: "filter",
     signal: "traces",
     config: "spans: { exclude: { match_type: strict, libraries: [{ name: lib }, { name: other }] } }",
     there: "all must fit, so none ever does",
@@ -55,6 +61,7 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
   },
   {
     what: "The lowest severity may be written as a number.",
+    component: "filter",
     signal: "logs",
     config: "logs: { exclude: { severity_number: { min: 9 } } }",
     there: 'refused, unless in quotes: `"9"`',
@@ -62,6 +69,7 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
   },
   {
     what: "A whole number fits a double of the same value, as `2` and `2.0` are one number in YAML.",
+    component: "filter",
     signal: "logs",
     config: "logs: { exclude: { match_type: strict, record_attributes: [{ key: whole, value: 2 }] } }",
     there: "kept: `2` is an integer",
@@ -69,6 +77,7 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
   },
   {
     what: "Keys that belong to another signal are refused.",
+    component: "filter",
     signal: "traces",
     config: "spans: { exclude: { match_type: strict, span_names: [x], log_bodies: [] } }",
     there: "ignored, if nothing is in them",
@@ -76,6 +85,7 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
   },
   {
     what: "What an expression asks for that there is not is told with the config.",
+    component: "filter",
     signal: "metrics",
     config: "metrics: { exclude: { match_type: expr, expressions: [Name == 's'] } }",
     there: "every batch fails",
@@ -83,9 +93,42 @@ export const CONFIG_DIFFERENCES: readonly ConfigDifference[] = [
   },
   {
     what: "An expression that fails, or gives no bool, follows `error_mode`; types are looked at when it is evaluated.",
+    component: "filter",
     signal: "metrics",
     config: "metrics: { exclude: { match_type: expr, expressions: [MetricName, HasLabel(1)] } }",
     there: "every batch fails, or it is refused",
+    here: "kept",
+  },
+  {
+    what: "Statements and groups of them may stand in one list.",
+    component: "transform",
+    signal: "logs",
+    config: "log_statements: ['set(log.flags, 1)', { context: log, statements: ['set(flags, 2)'] }]",
+    there: REFUSED,
+    here: "kept",
+  },
+  {
+    what: "Lists and groups may be left empty, and so may the name of a context.",
+    component: "transform",
+    signal: "logs",
+    config: "log_statements: [{}, { context: '', statements: ['set(log.flags, 1)'] }]",
+    there: REFUSED,
+    here: "kept",
+  },
+  {
+    what: "`shared_cache` is ignored: every record has a cache of its own.",
+    component: "transform",
+    signal: "logs",
+    config: "log_statements: [{ context: log, statements: ['set(flags, 1)'], shared_cache: true }]",
+    there: "refused before 0.160, where all records of all batches came to share it",
+    here: "kept",
+  },
+  {
+    what: "`flatten_data` is ignored: what a statement sets on a resource holds for all its records.",
+    component: "transform",
+    signal: "logs",
+    config: "{ flatten_data: true, log_statements: ['set(log.flags, 1)'] }",
+    there: "refused without its feature gate; with it, records of a resource are taken apart",
     here: "kept",
   },
 ];

@@ -20,7 +20,7 @@ export function ottlReference(): string {
     "## What differs from the Collector",
     "Compared with contrib 0.159 and 0.160 on its own tests, documentation and function tables and on random arguments. What is refused here is refused with the config, before the start. Limits and what goes beyond single values are in [ottl.md](ottl.md#coming-from-the-collector).",
     differenceTable(DIFFERENCES),
-    "### Settings of filter that differ",
+    "### Settings that differ",
     "What becomes of a record that the config speaks of.",
     configTable(CONFIG_DIFFERENCES),
     "## Editors",
@@ -54,11 +54,11 @@ function codeCell(text: string): string {
 }
 
 function configTable(differences: readonly ConfigDifference[]): string {
-  const rows = differences.map(({ what, config, there, here }) => {
+  const rows = differences.map(({ what, component, config, there, here }) => {
     const answer = typeof here === "string" ? here : `refused: ${here.refused}`;
-    return `| ${what} | ${codeCell(config)} | ${there} | ${answer} |`;
+    return `| ${component} | ${what} | ${codeCell(config)} | ${there} | ${answer} |`;
   });
-  return ["| what | config | Collector | here |", "|---|---|---|---|", ...rows].join("\n");
+  return ["| component | what | config | Collector | here |", "|---|---|---|---|---|", ...rows].join("\n");
 }
 
 function hereText(here: OttlDifference["here"]): string {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { filter } from "../../../../src/processors/filter/filter.js";
+import { transform } from "../../../../src/processors/transform/transform.js";
 import { CONFIG_DIFFERENCES } from "../../../../src/runtime/ottl/compile/config-differences.js";
 import { RECORD_CONTEXTS } from "../../../../src/runtime/ottl/paths/context.js";
 import { owed } from "../../../support/deliveries.js";
@@ -11,9 +12,9 @@ describe("what the page of functions says of configs that differ from the Collec
   it.each(CONFIG_DIFFERENCES.map((difference) => [difference.config, difference] as const))(
     "%s",
     (config, difference) => {
-      const { here, signal } = difference;
+      const { component, here, signal } = difference;
       const kept = () => {
-        const { source, out } = processing(filter, parse(config), signal);
+        const { source, out } = processing({ filter, transform }[component], parse(config), signal);
         source.next(owed(batchFor(RECORD_CONTEXTS[signal])).delivery);
         return out.length;
       };
