@@ -22,7 +22,9 @@ export const dockerStatsSchema = z.strictObject({
     .default("unix:///var/run/docker.sock")
     .meta({ description: "Where Docker listens." }),
   ...scrapingKeys(10_000),
-  timeout: duration().default(5000).meta({ description: "How long Docker may take to answer." }),
+  timeout: duration()
+    .default(5000)
+    .meta({ description: "How long Docker may take to answer; 0: no limit but an hour." }),
   api_version: z
     .union([
       z.string().regex(/^\d+\.\d+$/, "expected a version such as 1.44"),

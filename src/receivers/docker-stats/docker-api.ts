@@ -1,6 +1,6 @@
 import { request as httpRequest, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
-import type { TlsClientOptions } from "../../runtime/kit.js";
+import { readAnswer, type TlsClientOptions } from "../../runtime/kit.js";
 
 /** Where Docker listens: a Unix socket, or a host. */
 export type DockerEndpoint = { readonly socketPath: string } | { readonly url: URL };
@@ -16,6 +16,7 @@ export function parseDockerEndpoint(text: string): DockerEndpoint | undefined {
 export interface DockerApiSettings {
   readonly endpoint: DockerEndpoint;
   readonly version: string | undefined;
+  /** 0: no limit. */
   readonly timeoutMs: number;
   readonly tls: TlsClientOptions | undefined;
 }
@@ -48,7 +49,7 @@ export class DockerApi {
   private ask(path: string, abort: AbortSignal): Promise<{ readonly status: number; readonly text: string }> {
     const { endpoint, timeoutMs, tls } = this.settings;
     return new Promise((resolve, reject) => {
-      const signal = AbortSignal.any([abort, AbortSignal.timeout(timeoutMs)]);
+      const signal = timeoutMs === 0 ? abort : AbortSignal.any([abort, AbortSignal.timeout(timeoutMs)]);
       const options: RequestOptions = {
         path,
         signal,
@@ -61,17 +62,9 @@ export class DockerApi {
       const fail = (error: Error) =>
         reject(signal.aborted && !abort.aborted ? new Error(`no answer within ${timeoutMs} ms`) : error);
       send.on("error", fail).on("response", (answer) => {
-        const chunks: Buffer[] = [];
-        let bytes = 0;
-        answer.on("error", fail);
-        answer.on("data", (chunk: Buffer) => {
-          bytes += chunk.length;
-          if (bytes > MAX_ANSWER_BYTES) answer.destroy(new Error("the answer is too long"));
-          else chunks.push(chunk);
-        });
-        answer.on("end", () =>
-          resolve({ status: answer.statusCode ?? 0, text: Buffer.concat(chunks).toString("utf8") }),
-        );
+        readAnswer(answer, MAX_ANSWER_BYTES)
+          .then((bytes) => resolve({ status: answer.statusCode ?? 0, text: bytes.toString("utf8") }))
+          .catch(fail);
       });
       send.end();
     });

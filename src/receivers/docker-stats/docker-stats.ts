@@ -39,7 +39,9 @@ class DockerStatsReceiver implements Receiver {
     this.config = config;
     this.output = new MetricOutput(DOCKER_METRICS, config.metrics);
     this.isExcluded = imageFilter(config.excluded_images);
-    this.scraping = new ScrapingReceiver({ ...config, transport: "docker" }, context, (moment) => this.collect(moment));
+    this.scraping = new ScrapingReceiver({ ...config, timeout: 0, transport: "docker" }, context, (moment) =>
+      this.collect(moment),
+    );
   }
 
   async start(): Promise<void> {

@@ -37,7 +37,9 @@ class HostMetricsReceiver implements Receiver {
     this.scrapers = createScrapers(this.files, config.scrapers);
     const { process } = config.scrapers;
     this.processes = process === undefined ? undefined : processScraper(this.files, process);
-    this.scraping = new ScrapingReceiver({ ...config, transport: "host" }, context, (moment) => this.collect(moment));
+    this.scraping = new ScrapingReceiver({ ...config, timeout: 0, transport: "host" }, context, (moment) =>
+      this.collect(moment),
+    );
   }
 
   async start(): Promise<void> {

@@ -60,9 +60,6 @@ const targetSchema = section(
 export const httpCheckSchema = z.strictObject({
   targets: z.array(targetSchema).min(1, "expected at least one target").meta({ description: "What is checked." }),
   ...scrapingKeys(60_000),
-  timeout: duration().default(0).meta({
-    description: "How long a collection may take; a check that is not done by then has failed. 0 means no limit.",
-  }),
   ...metricKeys(HTTP_CHECK_METRICS),
 });
 

@@ -87,36 +87,26 @@ class HttpCheckReceiver implements Receiver {
   }
 
   private async collect(moment: ScrapeMoment): Promise<PointCollector[]> {
-    const { timeout } = this.config;
-    const late = new AbortController();
-    const cancel = timeout === 0 ? () => {} : this.context.clock.after(timeout, () => late.abort());
     const points = new PointCollector(moment.now);
     const waiting = this.endpoints.values();
     const work = async () => {
       for (const endpoint of waiting)
-        await this.check(endpoint, points, moment, late.signal).catch((error: unknown) =>
-          moment.failed(endpoint.url, error),
-        );
+        await this.check(endpoint, points, moment).catch((error: unknown) => moment.failed(endpoint.url, error));
     };
     await Promise.all(Array.from({ length: Math.min(MAX_CHECKS, this.endpoints.length) }, work));
-    cancel();
     return [points];
   }
 
   /** A check that the end of the agent interrupts says nothing of the server, and is not counted. */
-  private async check(
-    endpoint: CheckedEndpoint,
-    points: PointCollector,
-    moment: ScrapeMoment,
-    late: AbortSignal,
-  ): Promise<void> {
+  private async check(endpoint: CheckedEndpoint, points: PointCollector, moment: ScrapeMoment): Promise<void> {
+    const { abort, late } = moment;
     const { clock } = this.context;
     const { url, timeoutMs, client, validations } = endpoint;
     const own = new AbortController();
     const cancel = clock.after(timeoutMs, () => own.abort());
     const phases: CheckPhases = { lookup: 0, connection: 0, handshake: 0, request: 0, response: 0 };
     const began = clock.monotonic();
-    const signal = AbortSignal.any([moment.abort, late, own.signal]);
+    const signal = AbortSignal.any([abort, own.signal]);
     let answer: CheckAnswer | undefined;
     let reason = "";
     try {
@@ -126,8 +116,8 @@ class HttpCheckReceiver implements Receiver {
     } finally {
       cancel();
     }
-    if (moment.abort.aborted) return;
-    if (late.aborted) reason = `no answer within the ${this.config.timeout} ms of a collection`;
+    if (abort.aborted && !late.aborted) return;
+    if (late.aborted) reason = "no answer within the time of a collection";
     else if (own.signal.aborted) reason = `no answer within ${timeoutMs} ms`;
     this.add(points, url, "httpcheck.duration", Math.trunc(clock.monotonic() - began));
     this.addPhases(points, url, phases);

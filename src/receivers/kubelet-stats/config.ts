@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { duration, section, unsupported } from "../../plugin.js";
+import { section, unsupported } from "../../plugin.js";
 import { httpUrl, metricKeys, resourceAttributeKey, scrapingKeys } from "../../runtime/kit.js";
 import { kubeletUrl } from "./kubelet-api.js";
 import { KUBELET_METRICS } from "./metrics.js";
@@ -36,10 +36,7 @@ export const kubeletStatsSchema = z
       .transform((text) => text ?? "")
       .refine((text) => kubeletUrl(text, true) !== undefined, "expected host:10250 or a URL")
       .meta({ description: "Where the kubelet listens: host:port or a URL. Default: this machine." }),
-    ...scrapingKeys(10_000),
-    timeout: duration()
-      .default(10_000)
-      .meta({ description: "How long a collection may take; what was measured by then is kept. 0: a minute." }),
+    ...scrapingKeys(10_000, 10_000),
     auth_type: z
       .enum(AUTH_TYPES)
       .default("tls")

@@ -45,8 +45,6 @@ interface Collection extends ScrapeMoment {
   readonly collectors: PointCollector[];
 }
 
-const DEFAULT_TIMEOUT_MS = 60_000;
-
 class KubeletStatsReceiver implements Receiver {
   private readonly config: KubeletStatsConfig;
   private readonly context: ReceiverContext;
@@ -75,12 +73,8 @@ class KubeletStatsReceiver implements Receiver {
     return this.scraping.stop();
   }
 
-  private async collect({ now, abort: stopping, failed: sayFailed }: ScrapeMoment): Promise<PointCollector[]> {
-    const limitMs = this.config.timeout || DEFAULT_TIMEOUT_MS;
-    const timeout = AbortSignal.timeout(limitMs);
-    const abort = AbortSignal.any([stopping, timeout]);
-    const failed = (what: string, error: unknown) =>
-      sayFailed(what, timeout.aborted ? new Error(`no answer within ${limitMs} ms`) : error);
+  private async collect(moment: ScrapeMoment): Promise<PointCollector[]> {
+    const { abort, failed } = moment;
     const settled = <T>(what: string, answer: Promise<T> | undefined) =>
       answer?.catch((error: unknown): undefined => failed(what, error) as undefined);
     const [summary, pods, capacity] = await Promise.all([
@@ -89,7 +83,7 @@ class KubeletStatsReceiver implements Receiver {
       settled("node", this.needsCapacity ? this.cluster?.capacity(this.config.node!, abort) : undefined),
     ]);
     if (summary === undefined) return [];
-    const collection: Collection = { now, abort, failed, pods, capacity, collectors: [] };
+    const collection: Collection = { ...moment, pods, capacity, collectors: [] };
     await this.addSummary(fieldsOf(summary), collection);
     return collection.collectors;
   }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { duration, ignored, secret, section } from "../../plugin.js";
+import { ignored, secret, section } from "../../plugin.js";
 import {
   metricKeys,
   POSTGRES_CLIENT,
@@ -32,10 +32,7 @@ export const postgresqlKeys = z.strictObject({
     description:
       "Certificates. Without it connections are encrypted, and any certificate is taken; insecure: true is plain text.",
   }),
-  ...scrapingKeys(10_000),
-  timeout: duration()
-    .default(60_000)
-    .meta({ description: "How long a collection may take, connecting included; 0 means for ever." }),
+  ...scrapingKeys(10_000, 60_000),
   connection_pool: ignored("each collection has connections of its own, two at a time"),
   db_auth: ignored("no extension here makes passwords of databases; use username and password"),
   events: ignored("only metrics are collected"),

@@ -59,7 +59,7 @@ class PostgresqlReceiver implements Receiver {
     this.context = context;
     this.output = new MetricOutput(POSTGRESQL_METRICS, config.metrics);
     this.scraping = new ScrapingReceiver({ ...config, transport: "postgresql" }, context, (moment) =>
-      this.collectInTime(moment),
+      this.collectAll(moment),
     );
   }
 
@@ -74,18 +74,13 @@ class PostgresqlReceiver implements Receiver {
   }
 
   /** What was measured before the time was over is handed in. */
-  private async collectInTime({ now, abort, failed }: ScrapeMoment): Promise<PointCollector[]> {
-    const { timeout } = this.config;
-    const late = new AbortController();
-    const cancel = timeout === 0 ? () => {} : this.context.clock.after(timeout, () => late.abort());
-    const report = (what: string, error: unknown) => failed(what, new Error(reasonOf(error, late.signal, timeout)));
+  private async collectAll(moment: ScrapeMoment): Promise<PointCollector[]> {
+    const failed: ReportFailure = (what, error) => moment.failed(what, new Error(postgresErrorMessage(error)));
     const collectors: PointCollector[] = [];
     try {
-      await this.collect(collectors, { now, abort: AbortSignal.any([abort, late.signal]), failed: report });
+      await this.collect(collectors, { ...moment, failed });
     } catch (error) {
-      report(this.config.endpoint, error);
-    } finally {
-      cancel();
+      failed(this.config.endpoint, error);
     }
     return collectors;
   }
@@ -225,10 +220,6 @@ async function connectionOptions(config: PostgresqlConfig, name: string): Promis
 
 async function rowsOf(client: Client, text: string): Promise<TextRow[]> {
   return (await client.query({ text, types: AS_TEXT })).rows as TextRow[];
-}
-
-function reasonOf(error: unknown, late: AbortSignal, timeoutMs: number): string {
-  return late.aborted ? `it took longer than ${timeoutMs / 1000} s` : postgresErrorMessage(error);
 }
 
 /** Rejects at once when `abort` fires; the work goes on. */

@@ -1,5 +1,6 @@
 import { get as httpGet } from "node:http";
 import process from "node:process";
+import { readAnswer } from "../../../runtime/kit.js";
 
 const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 1024 * 1024;
@@ -18,18 +19,12 @@ function getText(url: URL, ca: string | undefined): Promise<string> {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const options = { agent: false, signal, headers: { accept: "application/json" }, ...(ca !== undefined && { ca }) };
     const request = get(url, options, (response) => {
-      const chunks: Buffer[] = [];
-      let size = 0;
-      response.on("data", (chunk: Buffer) => {
-        size += chunk.length;
-        chunks.push(chunk);
-        if (size > MAX_BYTES) request.destroy(new Error(`${url.origin} sent more than ${MAX_BYTES} bytes`));
-      });
-      response.on("error", reject);
-      response.on("end", () => {
-        if (response.statusCode === 200) resolve(Buffer.concat(chunks).toString("utf8"));
-        else reject(new Error(`${url.origin} answered with ${response.statusCode}`));
-      });
+      readAnswer(response, MAX_BYTES)
+        .then((bytes) => {
+          if (response.statusCode === 200) resolve(bytes.toString("utf8"));
+          else reject(new Error(`${url.origin} answered with ${response.statusCode}`));
+        })
+        .catch((error: Error) => reject(new Error(`${url.origin}: ${error.message}`, { cause: error })));
     });
     request.on("error", reject);
   });

@@ -1,3 +1,4 @@
+import { readAnswer } from "../../../runtime/kit.js";
 import type { ScrapeHttpClient } from "../http-client.js";
 import type { Labels } from "../relabel.js";
 import { targetsOf } from "./discovery.js";
@@ -48,15 +49,7 @@ export class HttpDiscovery extends PolledDiscovery {
     const response = await this.client.get(this.url, headers, abort);
     try {
       if (response.statusCode !== 200) throw new Error(`it answered HTTP ${response.statusCode}`);
-      const chunks: Buffer[] = [];
-      let size = 0;
-      for await (const chunk of response) {
-        chunks.push(chunk as Buffer);
-        size += (chunk as Buffer).length;
-        if (size > MAX_ANSWER_BYTES) throw new Error("its answer is longer than 64 MiB");
-      }
-      if (!response.complete) throw new Error("its answer broke off");
-      return Buffer.concat(chunks).toString("utf8");
+      return (await readAnswer(response, MAX_ANSWER_BYTES)).toString("utf8");
     } finally {
       if (!response.complete) response.destroy();
     }

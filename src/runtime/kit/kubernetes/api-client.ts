@@ -3,6 +3,7 @@ import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { join } from "node:path";
 import { environmentVariable } from "../environment.js";
+import { readAnswer } from "../net/read-answer.js";
 import type { TlsClientOptions } from "../net/tls-load.js";
 
 /** What is written of the API server; what is not is that of the pod the agent runs in. */
@@ -129,14 +130,11 @@ function send(url: URL, options: object): Promise<IncomingMessage> {
 }
 
 async function textOf(response: IncomingMessage, maxBytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of response) {
-    chunks.push(chunk as Buffer);
-    size += (chunk as Buffer).length;
-    if (size > maxBytes) throw new KubernetesApiError(0, "an answer is too long");
+  try {
+    return (await readAnswer(response, maxBytes)).toString("utf8");
+  } catch (error) {
+    throw new KubernetesApiError(0, (error as Error).message, { cause: error });
   }
-  return Buffer.concat(chunks).toString("utf8");
 }
 
 /** What a Status object says, or the one line that kubelets and proxies answer with. */

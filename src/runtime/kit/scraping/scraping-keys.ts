@@ -2,14 +2,18 @@ import { z } from "zod";
 import { duration, ignored, section } from "../../contract/schema/schema.js";
 import type { MetricTable } from "./scraped-metric.js";
 
-/** When a receiver measures. */
-export function scrapingKeys(intervalMs: number) {
+/** When a receiver measures, and how long it may take: for ever is an hour. */
+export function scrapingKeys(intervalMs: number, timeoutMs = 0) {
   return {
     collection_interval: duration()
       .refine((ms) => ms >= 1, "expected a millisecond or more")
       .default(intervalMs)
       .meta({ description: "How often it collects." }),
     initial_delay: duration().default(1000).meta({ description: "How long it waits before the first time." }),
+    timeout: duration().default(timeoutMs).meta({
+      description:
+        "How long a collection may take; what was measured by then is kept. 0: an hour, which nothing should take.",
+    }),
   };
 }
 

@@ -3,10 +3,14 @@ import { limitedLog } from "../../contract/limited-log.js";
 import { BatchIntake } from "../messages/batch-intake.js";
 import { batchOfPoints, type PointCollector } from "./point-collector.js";
 
-/** One collection. What fails is told with `failed`, and costs only itself; `abort` fires when the agent stops. */
+/**
+ * One collection. What fails is told with `failed`, and costs only itself. `abort` fires when the agent stops, and when the time of
+ * a collection is over, as `late` does: what was measured by then is the result.
+ */
 export interface ScrapeMoment {
   readonly now: number;
   readonly abort: AbortSignal;
+  readonly late: AbortSignal;
   readonly failed: (what: string, error: unknown) => void;
 }
 
@@ -15,9 +19,13 @@ type ScrapeFunction = (moment: ScrapeMoment) => Promise<readonly PointCollector[
 export interface ScrapingSettings {
   readonly collection_interval: number;
   readonly initial_delay: number;
+  /** How long a collection may take; 0, or without it: no limit but that after which it is taken to hang. */
+  readonly timeout?: number;
   /** What the points came by, as `transport` in metrics. */
   readonly transport: string;
 }
+
+const MAX_COLLECTION_MS = 3_600_000;
 
 /** A receiver that measures at intervals. The next collection begins when the one before has been taken: what is measured is not dropped. */
 export class ScrapingReceiver implements Receiver {
@@ -66,13 +74,21 @@ export class ScrapingReceiver implements Receiver {
 
   private async collect(): Promise<void> {
     const now = this.context.clock.now();
+    const { clock } = this.context;
+    const limitMs = this.settings.timeout || MAX_COLLECTION_MS;
+    const late = new AbortController();
+    const cancel = clock.after(limitMs, () => late.abort());
     const failed = (scraper: string, error: unknown) => {
-      if (!this.aborting.signal.aborted) this.sayFailed({ scraper, reason: (error as Error).message });
+      const reason = late.signal.aborted ? `not done within ${limitMs} ms` : (error as Error).message;
+      if (!this.aborting.signal.aborted) this.sayFailed({ scraper, reason });
     };
-    const collectors = await this.scrape({ now, abort: this.aborting.signal, failed }).catch((error: unknown) => {
-      failed("all", error);
-      return [];
-    });
+    const abort = AbortSignal.any([this.aborting.signal, late.signal]);
+    const collectors = await this.scrape({ now, abort, late: late.signal, failed })
+      .catch((error: unknown) => {
+        failed("all", error);
+        return [];
+      })
+      .finally(cancel);
     const batch = batchOfPoints(collectors, now);
     if (batch.count === 0) return;
     const outcome = await this.intake!.accept(batch, { transport: this.settings.transport });
