@@ -471,7 +471,15 @@ export {
 export { KeyCache } from "./telemetry/bytes/key-cache.js";
 export { attributesTagOf, MESSAGES, type Message, POINT_ATTRIBUTES_TAGS, REQUEST } from "./telemetry/bytes/messages.js";
 export { NameCache } from "./telemetry/bytes/name-cache.js";
-export { nanos, seconds, splitNanos } from "./telemetry/bytes/nanoseconds.js";
+export {
+  joinNanos,
+  nanos,
+  nanosHigh,
+  nanosLow,
+  seconds,
+  splitMicros,
+  splitNanos,
+} from "./telemetry/bytes/nanoseconds.js";
 export { RecentTexts } from "./telemetry/bytes/recent-texts.js";
 export { Rewriter } from "./telemetry/bytes/rewriter.js";
 export {
@@ -543,14 +551,18 @@ export {
   findField,
   fixed32,
   fixed64,
+  highHalf,
   LENGTH_DELIMITED,
+  lowHalf,
   putVarint,
   skip,
   varint,
   varint64,
+  varintHalves,
   varintSize,
   viewOf,
 } from "./telemetry/bytes/wire.js";
+export { writeUtf8 } from "./telemetry/bytes/write-utf8.js";
 export { WireWriter } from "./telemetry/bytes/writer.js";
 export { batchToJsonBytes } from "./telemetry/json/batch-json.js";
 

@@ -26,10 +26,11 @@ export class BinaryProtocol extends ThriftReader {
     return this.bytes.readInt32BE(at);
   }
 
-  override readI64(): bigint {
+  override readI64(): void {
     const { at } = this;
     this.advance(8);
-    return this.bytes.readBigInt64BE(at);
+    this.high = this.bytes.readUInt32BE(at);
+    this.low = this.bytes.readUInt32BE(at + 4);
   }
 
   override readDouble(): number {
@@ -42,7 +43,7 @@ export class BinaryProtocol extends ThriftReader {
     return this.readByte() !== 0;
   }
 
-  protected override readField(): number {
+  override nextField(): number {
     this.fieldType = this.readByte();
     if (this.fieldType === THRIFT.stop) return -1;
     const { at } = this;
@@ -50,8 +51,9 @@ export class BinaryProtocol extends ThriftReader {
     return this.bytes.readUInt16BE(at);
   }
 
-  protected override readListHead() {
-    return { type: this.readByte(), size: this.readI32() };
+  protected override readListHead(): void {
+    this.elementType = this.readByte();
+    this.size = this.readI32();
   }
 
   protected override readMapHead() {

@@ -1,4 +1,4 @@
-import { after, varint, varint64 } from "../../../runtime/kit.js";
+import { after, highHalf, lowHalf, varint, varintHalves } from "../../../runtime/kit.js";
 import { THRIFT, ThriftReader } from "./thrift-reader.js";
 
 const PROTOCOL = 0x82;
@@ -39,11 +39,13 @@ export class CompactProtocol extends ThriftReader {
     return (value >>> 1) ^ -(value & 1);
   }
 
-  override readI64(): bigint {
+  override readI64(): void {
     this.checkVarint();
-    const value = varint64(this.bytes, this.at);
+    varintHalves(this.bytes, this.at);
     this.at = after;
-    return (value & 1n) === 0n ? value >> 1n : -(value >> 1n) - 1n;
+    const sign = -(lowHalf & 1);
+    this.low = (((lowHalf >>> 1) | (highHalf << 31)) ^ sign) >>> 0;
+    this.high = ((highHalf >>> 1) ^ sign) >>> 0;
   }
 
   /** Unlike all other numbers it is written with its last byte first. */
@@ -57,7 +59,7 @@ export class CompactProtocol extends ThriftReader {
     return this.fieldValue;
   }
 
-  protected override readField(): number {
+  override nextField(): number {
     const head = this.readByte();
     if (head === 0) return -1;
     this.fieldType = this.typeOf(head & 15);
@@ -67,10 +69,11 @@ export class CompactProtocol extends ThriftReader {
     return this.lastField;
   }
 
-  protected override readListHead() {
+  protected override readListHead(): void {
     const head = this.readByte();
     const size = head >> 4;
-    return { type: this.typeOf(head & 15), size: size === 15 ? this.readLength() : size };
+    this.elementType = this.typeOf(head & 15);
+    this.size = size === 15 ? this.readLength() : size;
   }
 
   protected override readMapHead() {

@@ -1,92 +1,14 @@
-import { JAEGER_TAG_TYPES } from "../../../runtime/kit.js";
-import {
-  emptySpan,
-  type JaegerLog,
-  type JaegerProcess,
-  type JaegerReference,
-  type JaegerSpan,
-  type JaegerTag,
-  NO_PROCESS,
-} from "./jaeger-span.js";
+import { type Batch, MalformedError } from "../../../plugin.js";
+import { JAEGER_TAG_TYPES, nanos, seconds, splitMicros } from "../../../runtime/kit.js";
+import { unknownType } from "./read-proto.js";
+import { PARENT_AT, SPAN_AT, SpanDraft, TRACE_AT } from "./span-draft.js";
+import { TagList } from "./tag-list.js";
 import { THRIFT, type ThriftReader } from "./thrift-reader.js";
+import { beginProcess, endProcess, JaegerBatchWriter } from "./write-otlp.js";
 
-/** Reads a jaeger.thrift Batch: gives each span, and the process of all of them. */
-export function readThriftBatch(reader: ThriftReader, onSpan: (span: JaegerSpan) => void): JaegerProcess {
-  let process = NO_PROCESS;
-  reader.readStruct((id, type) => {
-    if (id === 1 && type === THRIFT.struct) process = readProcess(reader);
-    else if (id === 2 && type === THRIFT.list) reader.readStructs(() => onSpan(readSpan(reader)));
-    else return false;
-    return true;
-  });
-  return process;
-}
-
-function readProcess(reader: ThriftReader): JaegerProcess {
-  let service = "";
-  const tags: JaegerTag[] = [];
-  reader.readStruct((id, type) => {
-    if (id === 1 && type === THRIFT.string) service = reader.readText();
-    else if (id === 2 && type === THRIFT.list) reader.readStructs(() => tags.push(readTag(reader)));
-    else return false;
-    return true;
-  });
-  return { service, tags };
-}
-
-function readSpan(reader: ThriftReader): JaegerSpan {
-  const span = emptySpan();
-  let traceIdLow = 0n;
-  let traceIdHigh = 0n;
-  reader.readStruct((id, type) => {
-    if (type === THRIFT.i64) {
-      if (id === 1) traceIdLow = reader.readI64();
-      else if (id === 2) traceIdHigh = reader.readI64();
-      else if (id === 3) span.spanId = idOf(reader.readI64());
-      else if (id === 4) span.parentId = idOf(reader.readI64());
-      else if (id === 8) span.start = reader.readI64() * 1000n;
-      else if (id === 9) span.duration = reader.readI64() * 1000n;
-      else return false;
-    } else if (type === THRIFT.list) {
-      if (id === 6) reader.readStructs(() => span.references.push(readReference(reader)));
-      else if (id === 10) reader.readStructs(() => span.tags.push(readTag(reader)));
-      else if (id === 11) reader.readStructs(() => span.logs.push(readLog(reader)));
-      else return false;
-    } else if (id === 5 && type === THRIFT.string) span.name = reader.readText();
-    else if (id === 7 && type === THRIFT.i32) span.flags = reader.readI32();
-    else return false;
-    return true;
-  });
-  span.traceId = traceIdOf(traceIdHigh, traceIdLow);
-  return span;
-}
-
-function readReference(reader: ThriftReader): JaegerReference {
-  let refType = 0;
-  let traceIdLow = 0n;
-  let traceIdHigh = 0n;
-  let spanId = 0n;
-  reader.readStruct((id, type) => {
-    if (id === 1 && type === THRIFT.i32) refType = reader.readI32();
-    else if (id === 2 && type === THRIFT.i64) traceIdLow = reader.readI64();
-    else if (id === 3 && type === THRIFT.i64) traceIdHigh = reader.readI64();
-    else if (id === 4 && type === THRIFT.i64) spanId = reader.readI64();
-    else return false;
-    return true;
-  });
-  return { traceId: traceIdOf(traceIdHigh, traceIdLow), spanId: idOf(spanId), type: refType };
-}
-
-function readLog(reader: ThriftReader): JaegerLog {
-  let time = 0n;
-  const fields: JaegerTag[] = [];
-  reader.readStruct((id, type) => {
-    if (id === 1 && type === THRIFT.i64) time = reader.readI64() * 1000n;
-    else if (id === 2 && type === THRIFT.list) reader.readStructs(() => fields.push(readTag(reader)));
-    else return false;
-    return true;
-  });
-  return { time, fields };
+/** The batch of a jaeger.thrift Batch, behind which, with `isAll`, nothing may come. */
+export function batchOfThrift(reader: ThriftReader, maxElements: number, isAll = true): Batch {
+  return new ThriftBatchReader(reader, maxElements).read(isAll);
 }
 
 /** Thrift's types of tags, in their order, as those of protobuf. */
@@ -98,42 +20,189 @@ const TAG_TYPES = [
   JAEGER_TAG_TYPES.binary,
 ] as const;
 
-function readTag(reader: ThriftReader): JaegerTag {
-  let key = "";
-  let number = 0;
-  const values: [string, number, boolean, bigint, Buffer] = ["", 0, false, 0n, EMPTY];
-  reader.readStruct((id, type) => {
-    if (id === 1 && type === THRIFT.string) key = reader.readKey();
-    else if (id === 2 && type === THRIFT.i32) number = reader.readI32();
-    else if (id === 3 && type === THRIFT.string) values[0] = reader.readText();
-    else if (id === 4 && type === THRIFT.double) values[1] = reader.readDouble();
-    else if (id === 5 && type === THRIFT.bool) values[2] = reader.readBool();
-    else if (id === 6 && type === THRIFT.i64) values[3] = reader.readI64();
-    else if (id === 7 && type === THRIFT.string) values[4] = reader.readBinary();
-    else return false;
-    return true;
-  });
-  const type = TAG_TYPES[number];
-  if (type === undefined) return { key, type: JAEGER_TAG_TYPES.string, value: unknownType(number) };
-  return { key, type, value: values[number]! };
+class ThriftBatchReader {
+  private readonly reader: ThriftReader;
+  private readonly maxElements: number;
+  private readonly writer: JaegerBatchWriter;
+  private readonly span = new SpanDraft();
+  private readonly processTags = new TagList();
+
+  constructor(reader: ThriftReader, maxElements: number) {
+    this.reader = reader;
+    this.maxElements = maxElements;
+    this.writer = new JaegerBatchWriter(reader.bytes);
+  }
+
+  read(isAll: boolean): Batch {
+    const { reader } = this;
+    let resource: Uint8Array | undefined;
+    const outer = reader.beginStruct();
+    for (let id = reader.nextField(); id >= 0; id = reader.nextField()) {
+      const type = reader.fieldType;
+      if (id === 1 && type === THRIFT.struct) resource = this.process();
+      else if (id === 2 && type === THRIFT.list) for (let n = reader.beginStructs(); n > 0; n--) this.readSpan();
+      else reader.skip(type);
+    }
+    reader.endStruct(outer);
+    if (isAll && !reader.isAtEnd) throw new MalformedError("no thrift of Jaeger: something follows the batch", -1);
+    if (resource === undefined) {
+      beginProcess(this.processTags, reader.bytes);
+      resource = endProcess(this.processTags, reader.bytes, 0, 0);
+    }
+    return this.writer.finish(resource, this.maxElements);
+  }
+
+  private process(): Uint8Array {
+    const { reader, processTags: tags } = this;
+    let serviceStart = 0;
+    let serviceEnd = 0;
+    beginProcess(tags, reader.bytes);
+    const outer = reader.beginStruct();
+    for (let id = reader.nextField(); id >= 0; id = reader.nextField()) {
+      const type = reader.fieldType;
+      if (id === 2 && type === THRIFT.list) for (let n = reader.beginStructs(); n > 0; n--) this.readTag(tags);
+      else if (id === 1 && type === THRIFT.string) {
+        serviceStart = reader.readRange();
+        serviceEnd = reader.position;
+      } else reader.skip(type);
+    }
+    reader.endStruct(outer);
+    return endProcess(tags, reader.bytes, serviceStart, serviceEnd);
+  }
+
+  private readSpan(): void {
+    const { reader, span } = this;
+    span.clear(reader.bytes);
+    span.ids.fill(0, TRACE_AT, SPAN_AT);
+    span.traceSize = 16;
+    const outer = reader.beginStruct();
+    for (let id = reader.nextField(); id >= 0; id = reader.nextField()) {
+      const type = reader.fieldType;
+      if (type === THRIFT.i64 && id <= 9) this.readNumber(id);
+      else if (type === THRIFT.list && id === 6) for (let n = reader.beginStructs(); n > 0; n--) this.reference();
+      else if (type === THRIFT.list && id === 10)
+        for (let n = reader.beginStructs(); n > 0; n--) this.readTag(span.tags);
+      else if (type === THRIFT.list && id === 11) for (let n = reader.beginStructs(); n > 0; n--) this.log();
+      else if (type === THRIFT.string && id === 5) {
+        span.nameStart = reader.readRange();
+        span.nameEnd = reader.position;
+      } else if (type === THRIFT.i32 && id === 7) span.isSampled = (reader.readI32() & 1) !== 0;
+      else reader.skip(type);
+    }
+    reader.endStruct(outer);
+    this.writer.add(span);
+  }
+
+  /** The field of a span that is a number of 64 bits. */
+  private readNumber(id: number): void {
+    const { reader, span } = this;
+    reader.readI64();
+    switch (id) {
+      case 1:
+        return putId(span.ids, TRACE_AT + 8, reader);
+      case 2:
+        return putId(span.ids, TRACE_AT, reader);
+      case 3:
+        span.spanSize = 8;
+        return putId(span.ids, SPAN_AT, reader);
+      case 4:
+        span.parentSize = 8;
+        return putId(span.ids, PARENT_AT, reader);
+      case 8:
+        splitMicros(reader.low, reader.high);
+        span.startSeconds = seconds;
+        span.startNanos = nanos;
+        return;
+      case 9:
+        splitMicros(reader.low, reader.high);
+        span.durationSeconds = seconds;
+        span.durationNanos = nanos;
+    }
+  }
+
+  private reference(): void {
+    const { reader, span } = this;
+    const at = span.addReference(0);
+    const [traceAt, spanAt] = [span.referenceTraceAt(at), span.referenceSpanAt(at)];
+    span.ids.fill(0, traceAt, spanAt + 8);
+    span.referenceTraceSizes[at] = 16;
+    span.referenceSpanSizes[at] = 8;
+    const outer = reader.beginStruct();
+    for (let id = reader.nextField(); id >= 0; id = reader.nextField()) {
+      const type = reader.fieldType;
+      if (id === 1 && type === THRIFT.i32) span.referenceTypes[at] = reader.readI32();
+      else if (type === THRIFT.i64 && id >= 2 && id <= 4) {
+        reader.readI64();
+        putId(span.ids, id === 2 ? traceAt + 8 : id === 3 ? traceAt : spanAt, reader);
+      } else reader.skip(type);
+    }
+    reader.endStruct(outer);
+  }
+
+  private log(): void {
+    const { reader, span } = this;
+    const fields = span.beginEvent(reader.bytes);
+    let [timeSeconds, timeNanos] = [0, 0];
+    const outer = reader.beginStruct();
+    for (let id = reader.nextField(); id >= 0; id = reader.nextField()) {
+      const type = reader.fieldType;
+      if (id === 1 && type === THRIFT.i64) {
+        reader.readI64();
+        splitMicros(reader.low, reader.high);
+        [timeSeconds, timeNanos] = [seconds, nanos];
+      } else if (id === 2 && type === THRIFT.list) for (let n = reader.beginStructs(); n > 0; n--) this.readTag(fields);
+      else reader.skip(type);
+    }
+    reader.endStruct(outer);
+    span.addEvent(timeSeconds, timeNanos);
+  }
+
+  private readTag(tags: TagList): void {
+    const { reader } = this;
+    let keyStart = 0;
+    let keyEnd = 0;
+    let textStart = 0;
+    let textEnd = 0;
+    let binaryStart = 0;
+    let binaryEnd = 0;
+    let number = 0;
+    let low = 0;
+    let high = 0;
+    let isTrue = 0;
+    let double = 0;
+    const outer = reader.beginStruct();
+    for (let id = reader.nextField(); id >= 0; id = reader.nextField()) {
+      const type = reader.fieldType;
+      if (id === 1 && type === THRIFT.string) {
+        keyStart = reader.readRange();
+        keyEnd = reader.position;
+      } else if (id === 2 && type === THRIFT.i32) number = reader.readI32();
+      else if (id === 3 && type === THRIFT.string) {
+        textStart = reader.readRange();
+        textEnd = reader.position;
+      } else if (id === 4 && type === THRIFT.double) double = reader.readDouble();
+      else if (id === 5 && type === THRIFT.bool) isTrue = reader.readBool() ? 1 : 0;
+      else if (id === 6 && type === THRIFT.i64) {
+        reader.readI64();
+        low = reader.low;
+        high = reader.high;
+      } else if (id === 7 && type === THRIFT.string) {
+        binaryStart = reader.readRange();
+        binaryEnd = reader.position;
+      } else reader.skip(type);
+    }
+    reader.endStruct(outer);
+    const type = TAG_TYPES[number];
+    if (type === undefined) tags.addMade(keyStart, keyEnd, unknownType(number));
+    else if (type === JAEGER_TAG_TYPES.string) tags.add(keyStart, keyEnd, type, textStart, textEnd, 0);
+    else if (type === JAEGER_TAG_TYPES.binary) tags.add(keyStart, keyEnd, type, binaryStart, binaryEnd, 0);
+    else if (type === JAEGER_TAG_TYPES.bool) tags.add(keyStart, keyEnd, type, isTrue, 0, 0);
+    else tags.add(keyStart, keyEnd, type, low, high, double);
+  }
 }
 
-const EMPTY = Buffer.alloc(0);
-
-/** What the Collector says of a tag that says less than it should. */
-export function unknownType(type: number): string {
-  return `<Unknown Jaeger TagType "${type}">`;
-}
-
-function idOf(id: bigint): Buffer {
-  const bytes = Buffer.allocUnsafe(8);
-  bytes.writeBigInt64BE(id);
-  return bytes;
-}
-
-function traceIdOf(high: bigint, low: bigint): Buffer {
-  const bytes = Buffer.allocUnsafe(16);
-  bytes.writeBigInt64BE(high);
-  bytes.writeBigInt64BE(low, 8);
-  return bytes;
+/** Writes the number that was read last as eight bytes, the highest first. */
+function putId(ids: Buffer, at: number, { low, high }: ThriftReader): void {
+  ids.writeUInt32BE(high, at);
+  ids.writeUInt32BE(low, at + 4);
 }

@@ -1,54 +1,54 @@
-import { JAEGER_TAGS } from "../../../runtime/kit.js";
-import type { JaegerTag } from "./jaeger-span.js";
-
-/** Tags by their keys: of several with one key the last counts. */
-export type SpanTags = Map<string, JaegerTag>;
+import { SPECIAL, type TagList } from "./tag-list.js";
 
 const UNSET = 0;
 const OK = 1;
 const ERROR = 2;
 const SERVER_KIND = 2;
 const CLIENT_KIND = 3;
-const HTTP_CODE = "http.status_code";
-const HTTP_MESSAGE = "http.status_message";
+
+/** The message that belongs to the status found last. */
+export let statusMessage = "";
 
 /**
  * The status that tags tell of, as the Collector reads it: `error: true` first, then what OpenTelemetry writes, then the status of HTTP. Takes the
- * tags out that say nothing more.
+ * tags out that say nothing more. Its message is in `statusMessage`.
  */
-export function takeStatus(tags: SpanTags, kind: number): { readonly code: number; readonly message: string } {
-  const written = takeTag(tags, JAEGER_TAGS.statusCode);
-  if (tags.get(JAEGER_TAGS.error)?.value === true) {
-    tags.delete(JAEGER_TAGS.error);
-    return { code: ERROR, message: takeTag(tags, JAEGER_TAGS.statusMessage) ?? textOf(tags, HTTP_MESSAGE) };
+export function takeStatus(tags: TagList, kind: number): number {
+  const isWritten = tags.has(SPECIAL.statusCode);
+  const written = isWritten ? (tags.textOf(SPECIAL.statusCode) ?? "") : "";
+  statusMessage = "";
+  tags.remove(SPECIAL.statusCode);
+  if (tags.isTrue(SPECIAL.error)) {
+    tags.remove(SPECIAL.error);
+    statusMessage = takeMessage(tags) ?? tags.textOf(SPECIAL.httpMessage) ?? "";
+    return ERROR;
   }
-  if (written !== undefined) {
-    const code = { OK, ERROR }[written.toUpperCase()] ?? UNSET;
-    return { code, message: takeTag(tags, JAEGER_TAGS.statusMessage) ?? "" };
+  if (isWritten) {
+    statusMessage = takeMessage(tags) ?? "";
+    return { OK, ERROR }[written.toUpperCase()] ?? UNSET;
   }
   const code = codeOfHttp(tags, kind);
-  return { code, message: code === UNSET ? "" : textOf(tags, HTTP_MESSAGE) };
+  if (code !== UNSET) statusMessage = tags.textOf(SPECIAL.httpMessage) ?? "";
+  return code;
+}
+
+/** One that is no text says nothing. */
+function takeMessage(tags: TagList): string | undefined {
+  if (!tags.has(SPECIAL.statusMessage)) return undefined;
+  const text = tags.textOf(SPECIAL.statusMessage) ?? "";
+  tags.remove(SPECIAL.statusMessage);
+  return text;
 }
 
 /** That a server answered 4xx is no error of its own. */
-function codeOfHttp(tags: SpanTags, kind: number): number {
-  const value = tags.get(HTTP_CODE)?.value;
-  const isCode = typeof value === "bigint" || (typeof value === "string" && /^-?\d{1,18}$/.test(value));
-  if (!isCode) return UNSET;
-  const status = Number(value);
+function codeOfHttp(tags: TagList, kind: number): number {
+  const status = tags.integerOf(SPECIAL.httpCode) ?? numberIn(tags.textOf(SPECIAL.httpCode));
+  if (status === undefined) return UNSET;
   if (status >= 400 && status < 500 && kind === SERVER_KIND) return UNSET;
   if (status >= 400 && status < 500 && kind === CLIENT_KIND) return ERROR;
   return status >= 100 && status < 400 ? UNSET : ERROR;
 }
 
-function takeTag(tags: SpanTags, key: string): string | undefined {
-  if (!tags.has(key)) return undefined;
-  const text = textOf(tags, key);
-  tags.delete(key);
-  return text;
-}
-
-function textOf(tags: SpanTags, key: string): string {
-  const value = tags.get(key)?.value;
-  return typeof value === "string" ? value : "";
+function numberIn(text: string | undefined): number | undefined {
+  return text !== undefined && /^-?\d{1,18}$/.test(text) ? Number(text) : undefined;
 }

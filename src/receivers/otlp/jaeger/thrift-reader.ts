@@ -1,5 +1,4 @@
 import { MalformedError } from "../../../plugin.js";
-import { KeyCache } from "../../../runtime/kit.js";
 
 /** Types of thrift, by the numbers of its binary protocol. */
 export const THRIFT = {
@@ -20,14 +19,12 @@ export const THRIFT = {
 /** Nobody nests structs and lists deeper than this; what does could exhaust the stack. */
 const MAX_DEPTH = 16;
 
-const KEYS = new KeyCache((b, start, end) => Buffer.prototype.utf8Slice.call(b, start, end));
-
 /**
  * Reads thrift where it lies, from bytes of which nothing is known: every read is within them, or throws a `MalformedError`. Lists
  * cannot claim more elements than there are bytes left.
  */
 export abstract class ThriftReader {
-  protected readonly bytes: Buffer;
+  readonly bytes: Buffer;
   protected at = 0;
   private depth = 0;
   /** Structs that may still come: the smallest has one byte, and what is made of it takes many times that. */
@@ -45,67 +42,69 @@ export abstract class ThriftReader {
   /** The name of the call that a message is. */
   abstract readMessageName(): string;
   abstract readI32(): number;
-  abstract readI64(): bigint;
+  /** Reads a number of 64 bits: its halves, both unsigned, are `low` and `high`. */
+  abstract readI64(): void;
+  low = 0;
+  high = 0;
   abstract readDouble(): number;
   abstract readBool(): boolean;
-  /** The id of the next field of a struct, or -1 at its end; `fieldType` is then its type. */
-  protected abstract readField(): number;
-  /** The type and number of a list's elements. */
-  protected abstract readListHead(): { readonly type: number; readonly size: number };
-  protected abstract readMapHead(): { readonly key: number; readonly value: number; readonly size: number };
-  protected abstract readLength(): number;
-  protected fieldType = 0;
+  /** The id of the next field of a struct, or -1 at its end; `fieldType` is then its type. Its value must be read or skipped. */
+  abstract nextField(): number;
+  fieldType = 0;
   /** The field before is known to the compact protocol, and is another one in a nested struct. */
   protected lastField = 0;
+  /** Reads the type and number of a list's elements. */
+  protected abstract readListHead(): void;
+  protected elementType = 0;
+  protected size = 0;
+  protected abstract readMapHead(): { readonly key: number; readonly value: number; readonly size: number };
+  protected abstract readLength(): number;
 
-  /** Reads a struct: `read` gets each field and says whether it took its value, which is skipped if not. */
-  readStruct(read: (id: number, type: number) => boolean): void {
+  /** Where it reads. */
+  get position(): number {
+    return this.at;
+  }
+
+  /** Begins a struct, of which `nextField` gives the fields. What it gives is for `endStruct`. */
+  beginStruct(): number {
     this.deepen();
     this.structsLeft -= 1;
     if (this.structsLeft < 0) throw this.malformed("it holds too many spans and tags");
     const { lastField } = this;
     this.lastField = 0;
-    for (let id = this.readField(); id >= 0; id = this.readField()) {
-      const type = this.fieldType;
-      if (!read(id, type)) this.skip(type);
-    }
-    this.lastField = lastField;
+    return lastField;
+  }
+
+  endStruct(outer: number): void {
+    this.lastField = outer;
     this.depth -= 1;
   }
 
-  /** Reads a list of structs; of anything else it throws. */
-  readStructs(read: () => void): void {
-    const { type, size } = this.readListHead();
-    if (size > 0 && type !== THRIFT.struct) throw this.malformed("expected a list of structs");
+  /** Begins a list of structs, and gives how many there are; of anything else it throws. */
+  beginStructs(): number {
+    this.readListHead();
+    const { size } = this;
+    if (size > 0 && this.elementType !== THRIFT.struct) throw this.malformed("expected a list of structs");
     this.checkSize(size);
-    for (let i = 0; i < size; i++) read();
+    return size;
   }
 
-  /** It shares memory with the input. */
-  readBinary(): Buffer {
+  /** Passes over a text or binary value: gives where it begins, and it ends at `position`. */
+  readRange(): number {
     const size = this.readLength();
     const start = this.at;
     this.advance(size);
-    return this.bytes.subarray(start, this.at);
+    return start;
   }
 
   /** What is no UTF-8 is replaced. */
   readText(): string {
-    const size = this.readLength();
-    const start = this.at;
-    this.advance(size);
+    const start = this.readRange();
     return this.bytes.toString("utf8", start, this.at);
   }
 
-  /** The same of a text that comes again and again, such as the key of a tag. */
-  readKey(): string {
-    const size = this.readLength();
-    const start = this.at;
-    this.advance(size);
-    return KEYS.get(this.bytes, start, this.at);
-  }
-
-  protected skip(type: number): void {
+  /** Passes over a value of this type. */
+  skip(type: number): void {
     switch (type) {
       case THRIFT.bool:
         this.readBool();
@@ -124,7 +123,7 @@ export abstract class ThriftReader {
       case THRIFT.string:
         return this.advance(this.readLength());
       case THRIFT.struct:
-        return this.readStruct(() => false);
+        return this.skipStruct();
       case THRIFT.map:
         return this.skipMap();
       case THRIFT.set:
@@ -137,8 +136,15 @@ export abstract class ThriftReader {
 
   protected abstract skipInteger(type: number): void;
 
+  private skipStruct(): void {
+    const outer = this.beginStruct();
+    while (this.nextField() >= 0) this.skip(this.fieldType);
+    this.endStruct(outer);
+  }
+
   private skipList(): void {
-    const { type, size } = this.readListHead();
+    this.readListHead();
+    const { elementType: type, size } = this;
     this.checkSize(size);
     this.deepen();
     for (let i = 0; i < size; i++) this.skipElement(type);

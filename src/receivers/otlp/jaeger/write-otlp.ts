@@ -1,14 +1,8 @@
 import { Batch } from "../../../plugin.js";
 import {
-  BOOL_VALUE_TAG,
-  BYTES_VALUE_TAG,
-  DOUBLE_VALUE_TAG,
-  INT_VALUE_TAG,
   JAEGER_KINDS,
   JAEGER_REF_TYPES,
-  JAEGER_TAG_TYPES,
   JAEGER_TAGS,
-  KEY_TAG,
   NO_JAEGER_SERVICE,
   OWNER_TAG,
   RESOURCE_ATTRIBUTES_TAG,
@@ -19,10 +13,6 @@ import {
   SCOPE_VERSION_TAG,
   SPAN_ATTRIBUTES_TAG,
   SPAN_END_TIME_TAG,
-  SPAN_EVENT_ATTRIBUTES_TAG,
-  SPAN_EVENT_NAME_TAG,
-  SPAN_EVENT_TIME_TAG,
-  SPAN_EVENTS_TAG,
   SPAN_FLAGS_TAG,
   SPAN_ID_TAG,
   SPAN_KIND_TAG,
@@ -38,74 +28,118 @@ import {
   SPAN_TRACE_STATE_TAG,
   STATUS_CODE_TAG,
   STATUS_MESSAGE_TAG,
-  STRING_VALUE_TAG,
-  VALUE_TAG,
   WireWriter,
+  writeKeyValue,
+  writeUtf8,
 } from "../../../runtime/kit.js";
-import { type JaegerProcess, type JaegerReference, type JaegerSpan, type JaegerTag, NO_ID } from "./jaeger-span.js";
-import { type SpanTags, takeStatus } from "./span-status.js";
+import { PARENT_AT, SPAN_AT, type SpanDraft, TRACE_AT, writeTime } from "./span-draft.js";
+import { statusMessage, takeStatus } from "./span-status.js";
+import { SPECIAL, type TagList } from "./tag-list.js";
 
 const SAMPLED = 1;
 
 /** Spans of one process and scope. */
 interface ScopedSpans {
+  readonly name: string | undefined;
+  readonly version: string | undefined;
   readonly scope: Uint8Array;
   readonly spans: WireWriter;
 }
 
 /** Makes one batch of Jaeger's spans: each becomes bytes as it is added. Those with the same process and scope are put together. */
 export class JaegerBatchWriter {
+  private readonly bytes: Uint8Array;
   /** By process; the spans that have none of their own are under undefined. */
   private readonly processes = new Map<string | undefined, Map<string, ScopedSpans>>();
-  private readonly owners = new Map<string, JaegerProcess>();
+  private readonly owners = new Map<string, Uint8Array>();
+  /** Where the last span went, and mostly the next one will go. */
+  private lastProcess: string | undefined;
+  private lastScopes: Map<string, ScopedSpans> | undefined;
+  private lastScoped: ScopedSpans | undefined;
 
-  add(span: JaegerSpan): void {
-    const tags: SpanTags = new Map();
-    for (const tag of span.tags) tags.set(tag.key, tag);
-    const { spans } = this.scopedSpans(span.process, takeText(tags, JAEGER_TAGS.scopeName), tags);
+  /** Of spans that lie in these bytes. */
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+
+  /** Whether `addProcess` was called with this key. */
+  hasProcess(key: string): boolean {
+    return this.owners.has(key);
+  }
+
+  /** A process that spans may name by its key, as a resource of OTLP. */
+  addProcess(key: string, resource: Uint8Array): void {
+    this.owners.set(key, resource);
+  }
+
+  add(span: SpanDraft): void {
+    const { tags } = span;
+    const name = tags.takeText(SPECIAL.scopeName);
+    const version = name === undefined ? undefined : tags.takeText(SPECIAL.scopeVersion);
+    const { spans } = this.scopedSpans(span.process, name, version);
     spans.byte(SCOPE_ITEM_TAG);
     spans.begin(256);
-    writeSpan(spans, span, tags);
+    writeSpan(spans, this.bytes, span);
     spans.end();
   }
 
-  /** `process` is that of the spans that have none of their own. Throws a `MalformedError` if there is too much in them. */
-  finish(process: JaegerProcess, maxElements?: number): Batch {
-    const out = new WireWriter(65_536);
+  /** `resource` is that of the spans that have no process of their own. Throws a `MalformedError` if there is too much in them. */
+  finish(resource: Uint8Array, maxElements?: number): Batch {
+    let size = 64;
+    for (const scopes of this.processes.values()) {
+      size += resource.length + 64;
+      for (const { scope, spans } of scopes.values()) size += scope.length + spans.length + 16;
+    }
+    const out = new WireWriter(size);
     for (const [key, scopes] of this.processes) {
+      const owner = key === undefined ? resource : this.owners.get(key)!;
       out.byte(RESOURCE_CONTAINER_TAG);
-      out.begin(1024);
-      writeResource(out, key === undefined ? process : this.owners.get(key)!);
+      out.begin(size);
+      out.copy(owner, 0, owner.length);
       for (const { scope, spans } of scopes.values()) {
         out.byte(SCOPE_CONTAINER_TAG);
         out.begin(scope.length + spans.length);
         out.copy(scope, 0, scope.length);
         out.copy(spans.bytes, 0, spans.length);
         out.end();
+        if (spans.bytes.length <= MAX_SPARE_BYTES) spare = spans;
       }
       out.end();
     }
     return Batch.admit("traces", out.written(), maxElements);
   }
 
-  private scopedSpans(process: JaegerProcess | undefined, name: string | undefined, tags: SpanTags): ScopedSpans {
-    const processKey =
-      process && JSON.stringify(process, (_, value) => (typeof value === "bigint" ? `${value}n` : value));
-    let scopes = this.processes.get(processKey);
-    if (scopes === undefined) {
-      scopes = new Map();
-      this.processes.set(processKey, scopes);
-      if (processKey !== undefined) this.owners.set(processKey, process!);
+  private scopedSpans(process: string | undefined, name: string | undefined, version: string | undefined): ScopedSpans {
+    if (this.lastScopes === undefined || process !== this.lastProcess) {
+      this.lastScopes = this.processes.get(process) ?? new Map<string, ScopedSpans>();
+      this.processes.set(process, this.lastScopes);
+      this.lastProcess = process;
+      this.lastScoped = undefined;
     }
-    const version = name === undefined ? undefined : takeText(tags, JAEGER_TAGS.scopeVersion);
+    const scopes = this.lastScopes;
+    const last = this.lastScoped;
+    if (last !== undefined && last.name === name && last.version === version) return last;
     const key = `${name ?? ""}\n${version ?? ""}`;
     let scoped = scopes.get(key);
     if (scoped === undefined) {
-      scoped = { scope: scopeBytes(name, version), spans: new WireWriter(1024) };
+      const spans = this.processes.size === 1 && scopes.size === 0 ? takeSpare() : new WireWriter(1024);
+      scoped = { name, version, scope: scopeBytes(name, version), spans };
       scopes.set(key, scoped);
     }
+    this.lastScoped = scoped;
     return scoped;
   }
+}
+
+/** Most requests have one scope, whose spans are written where those of the last request were: fresh memory takes longer than writing. */
+let spare: WireWriter | undefined;
+const MAX_SPARE_BYTES = 1024 * 1024;
+
+function takeSpare(): WireWriter {
+  const writer = spare ?? new WireWriter(65_536);
+  spare = undefined;
+  writer.clear();
+  return writer;
 }
 
 function scopeBytes(name: string | undefined, version: string | undefined): Uint8Array {
@@ -119,48 +153,55 @@ function scopeBytes(name: string | undefined, version: string | undefined): Uint
   return out.written();
 }
 
-/** Some names are others in OpenTelemetry, as the Collector has them. */
-function writeResource(out: WireWriter, { service, tags }: JaegerProcess): void {
-  const attributes: SpanTags = new Map();
-  if (service !== "" && service !== NO_JAEGER_SERVICE) attributes.set("service.name", textTag("service.name", service));
-  for (const tag of tags) attributes.set(tag.key, tag);
-  const hostname = attributes.get("hostname");
-  if (hostname !== undefined && !attributes.has("host.name")) {
-    attributes.delete("hostname");
-    attributes.set("host.name", { ...hostname, key: "host.name" });
-  }
-  const version = attributes.get("jaeger.version");
-  if (typeof version?.value === "string" && !attributes.has(CLIENT_VERSION)) {
-    attributes.delete("jaeger.version");
-    attributes.set(CLIENT_VERSION, textTag(CLIENT_VERSION, `Jaeger-${version.value}`));
-  }
-  out.byte(OWNER_TAG);
-  out.begin(512);
-  for (const tag of attributes.values()) writeAttribute(out, RESOURCE_ATTRIBUTES_TAG, tag);
-  out.end();
+/** Begins the list of the tags of a process. */
+export function beginProcess(tags: TagList, bytes: Buffer): void {
+  tags.clear(bytes);
+  tags.leaveFirst("service.name");
 }
 
-const CLIENT_VERSION = "opencensus.exporterversion";
+/**
+ * The resource of a process with these tags, whose service has the name [start, end). Some names are others in OpenTelemetry, as the
+ * Collector has them.
+ */
+export function endProcess(tags: TagList, bytes: Buffer, start: number, end: number): Uint8Array {
+  if (start < end && bytes.toString("utf8", start, end) !== NO_JAEGER_SERVICE) tags.fillFirst(start, end);
+  if (tags.has(SPECIAL.hostname) && !tags.has(SPECIAL.hostName)) tags.rename(SPECIAL.hostname, SPECIAL.hostName);
+  const version = tags.textOf(SPECIAL.version);
+  if (version !== undefined && !tags.has(SPECIAL.clientVersion))
+    tags.replace(SPECIAL.version, SPECIAL.clientVersion, `Jaeger-${version}`);
+  const out = new WireWriter(512);
+  out.byte(OWNER_TAG);
+  out.begin(512);
+  tags.write(out, RESOURCE_ATTRIBUTES_TAG);
+  out.end();
+  return out.written();
+}
 
-function writeSpan(out: WireWriter, span: JaegerSpan, tags: SpanTags): void {
-  const parentId = parentOf(span);
-  const kind = Math.max(0, JAEGER_KINDS.indexOf(takeText(tags, JAEGER_TAGS.kind) ?? ""));
-  const { code, message } = takeStatus(tags, kind);
-  writeId(out, SPAN_TRACE_ID_TAG, span.traceId);
-  writeId(out, SPAN_ID_TAG, span.spanId);
-  writeText(out, SPAN_TRACE_STATE_TAG, takeText(tags, JAEGER_TAGS.traceState) ?? "");
-  writeId(out, SPAN_PARENT_ID_TAG, parentId);
-  writeText(out, SPAN_NAME_TAG, span.name);
+function writeSpan(out: WireWriter, b: Uint8Array, span: SpanDraft): void {
+  const { tags, ids, traceSize, spanSize, events } = span;
+  const parent = parentOf(span);
+  const kind = Math.max(0, JAEGER_KINDS.indexOf(tags.takeText(SPECIAL.kind) ?? ""));
+  const code = takeStatus(tags, kind);
+  const message = statusMessage;
+  writeId(out, SPAN_TRACE_ID_TAG, ids, TRACE_AT, traceSize);
+  writeId(out, SPAN_ID_TAG, ids, SPAN_AT, spanSize);
+  writeText(out, SPAN_TRACE_STATE_TAG, tags.takeText(SPECIAL.traceState) ?? "");
+  if (parent !== NOBODY) writeId(out, SPAN_PARENT_ID_TAG, ids, parent, SPAN_ID_BYTES);
+  if (span.nameStart < span.nameEnd) {
+    out.byte(SPAN_NAME_TAG);
+    writeUtf8(out, b, span.nameStart, span.nameEnd);
+  }
   if (kind > 0) {
     out.byte(SPAN_KIND_TAG);
     out.byte(kind);
   }
-  writeTime(out, SPAN_START_TIME_TAG, span.start);
-  writeTime(out, SPAN_END_TIME_TAG, span.start + span.duration);
-  for (const tag of tags.values()) writeAttribute(out, SPAN_ATTRIBUTES_TAG, tag);
-  for (const { time, fields } of span.logs) writeEvent(out, time, fields);
-  for (const reference of span.references) {
-    if (!(reference.type === 0 && reference.spanId.equals(parentId))) writeLink(out, reference);
+  const { startSeconds, startNanos } = span;
+  writeTime(out, SPAN_START_TIME_TAG, startSeconds, startNanos);
+  writeTime(out, SPAN_END_TIME_TAG, startSeconds + span.durationSeconds, startNanos + span.durationNanos);
+  tags.write(out, SPAN_ATTRIBUTES_TAG);
+  if (events.length > 0) out.copy(events.bytes, 0, events.length);
+  for (let i = 0; i < span.referenceCount; i++) {
+    if (!(span.referenceTypes[i] === CHILD_OF && isParent(span, i, parent))) writeLink(out, span, i);
   }
   if (code > 0) {
     out.byte(SPAN_STATUS_TAG);
@@ -170,81 +211,54 @@ function writeSpan(out: WireWriter, span: JaegerSpan, tags: SpanTags): void {
     out.byte(code);
     out.end();
   }
-  if ((span.flags & SAMPLED) !== 0) {
+  if (span.isSampled) {
     out.varint(SPAN_FLAGS_TAG);
     out.fixed32(SAMPLED);
   }
 }
 
-/** Without a parent of its own a span is the child of what it refers to in its trace, of a CHILD_OF first. */
-function parentOf({ parentId, references, traceId }: JaegerSpan): Buffer {
-  if (!isZero(parentId)) return parentId;
-  const inTrace = references.filter((reference) => reference.traceId.equals(traceId));
-  const parent = inTrace.find(({ type }) => type === 0) ?? inTrace.find(({ type }) => type === 1);
-  return parent?.spanId ?? NO_ID;
+const SPAN_ID_BYTES = 8;
+const CHILD_OF = 0;
+const FOLLOWS_FROM = 1;
+/** There is no parent. */
+const NOBODY = -1;
+
+/**
+ * Where the id of the parent is. Without one of its own a span is the child of what it refers to in its trace, of a CHILD_OF
+ * first.
+ */
+function parentOf(span: SpanDraft): number {
+  if (span.parentSize > 0 && !isZero(span.ids, PARENT_AT, span.parentSize)) return PARENT_AT;
+  for (let type = CHILD_OF; type <= FOLLOWS_FROM; type++) {
+    for (let i = 0; i < span.referenceCount; i++) {
+      if (span.referenceTypes[i] !== type || !isInTrace(span, i)) continue;
+      return span.referenceSpanSizes[i] === 0 ? NOBODY : span.referenceSpanAt(i);
+    }
+  }
+  return NOBODY;
 }
 
-function writeEvent(out: WireWriter, time: bigint, fields: readonly JaegerTag[]): void {
-  const attributes: SpanTags = new Map();
-  for (const field of fields) attributes.set(field.key, field);
-  out.byte(SPAN_EVENTS_TAG);
-  out.begin(128);
-  writeTime(out, SPAN_EVENT_TIME_TAG, time);
-  writeText(out, SPAN_EVENT_NAME_TAG, takeText(attributes, JAEGER_TAGS.event) ?? "");
-  for (const tag of attributes.values()) writeAttribute(out, SPAN_EVENT_ATTRIBUTES_TAG, tag);
-  out.end();
+function isInTrace(span: SpanDraft, reference: number): boolean {
+  const size = span.referenceTraceSizes[reference]!;
+  return size === span.traceSize && areSame(span.ids, span.referenceTraceAt(reference), TRACE_AT, size);
 }
 
-function writeLink(out: WireWriter, { traceId, spanId, type }: JaegerReference): void {
+/** Whether a reference is to the parent; both may have no id. */
+function isParent(span: SpanDraft, reference: number, parent: number): boolean {
+  const size = span.referenceSpanSizes[reference]!;
+  if (size === 0 || parent === NOBODY) return size === 0 && parent === NOBODY;
+  return areSame(span.ids, span.referenceSpanAt(reference), parent, size);
+}
+
+function writeLink(out: WireWriter, span: SpanDraft, i: number): void {
+  const { ids } = span;
   out.byte(SPAN_LINKS_TAG);
   out.begin(80);
-  writeId(out, SPAN_LINK_TRACE_ID_TAG, traceId);
-  writeId(out, SPAN_LINK_SPAN_ID_TAG, spanId);
-  const refType = JAEGER_REF_TYPES[type === 0 ? 0 : 1];
-  writeAttribute(out, SPAN_LINK_ATTRIBUTES_TAG, textTag(JAEGER_TAGS.refType, refType));
-  out.end();
-}
-
-/** Takes the text of a tag out; one that is no text stays. */
-function takeText(tags: SpanTags, key: string): string | undefined {
-  const value = tags.get(key)?.value;
-  if (typeof value !== "string") return undefined;
-  tags.delete(key);
-  return value;
-}
-
-function textTag(key: string, value: string): JaegerTag {
-  return { key, type: JAEGER_TAG_TYPES.string, value };
-}
-
-function writeAttribute(out: WireWriter, field: number, { key, type, value }: JaegerTag): void {
-  out.byte(field);
-  out.begin(key.length + 32);
-  out.byte(KEY_TAG);
-  out.text(key);
-  out.byte(VALUE_TAG);
-  out.begin(typeof value === "string" ? value.length + 2 : 10);
-  switch (type) {
-    case JAEGER_TAG_TYPES.bool:
-      out.byte(BOOL_VALUE_TAG);
-      out.byte(value ? 1 : 0);
-      break;
-    case JAEGER_TAG_TYPES.int64:
-      out.byte(INT_VALUE_TAG);
-      out.varint64(value as bigint);
-      break;
-    case JAEGER_TAG_TYPES.float64:
-      out.byte(DOUBLE_VALUE_TAG);
-      out.double(value as number);
-      break;
-    case JAEGER_TAG_TYPES.binary:
-      out.byte(BYTES_VALUE_TAG);
-      out.lengthDelimited(value as Buffer);
-      break;
-    default:
-      out.byte(STRING_VALUE_TAG);
-      out.text(value as string);
-  }
+  writeId(out, SPAN_LINK_TRACE_ID_TAG, ids, span.referenceTraceAt(i), span.referenceTraceSizes[i]!);
+  writeId(out, SPAN_LINK_SPAN_ID_TAG, ids, span.referenceSpanAt(i), span.referenceSpanSizes[i]!);
+  out.byte(SPAN_LINK_ATTRIBUTES_TAG);
+  out.begin(40);
+  writeKeyValue(out, JAEGER_TAGS.refType, JAEGER_REF_TYPES[span.referenceTypes[i] === CHILD_OF ? 0 : 1]);
   out.end();
   out.end();
 }
@@ -256,22 +270,19 @@ function writeText(out: WireWriter, field: number, text: string): void {
 }
 
 /** An id of zeros is none. */
-function writeId(out: WireWriter, field: number, id: Buffer): void {
-  if (isZero(id)) return;
+function writeId(out: WireWriter, field: number, ids: Buffer, at: number, size: number): void {
+  if (isZero(ids, at, size)) return;
   out.byte(field);
-  out.lengthDelimited(id);
+  out.byte(size);
+  out.copy(ids, at, at + size);
 }
 
-function isZero(id: Buffer): boolean {
-  for (const byte of id) if (byte !== 0) return false;
+function isZero(ids: Buffer, at: number, size: number): boolean {
+  for (let i = at; i < at + size; i++) if (ids[i] !== 0) return false;
   return true;
 }
 
-const MAX_TIME = 2n ** 64n - 1n;
-
-/** Times that OTLP cannot say are the nearest that it can; zero is none. */
-function writeTime(out: WireWriter, field: number, nanos: bigint): void {
-  if (nanos <= 0n) return;
-  out.byte(field);
-  out.fixed64(nanos > MAX_TIME ? MAX_TIME : nanos);
+function areSame(ids: Buffer, a: number, b: number, size: number): boolean {
+  for (let i = 0; i < size; i++) if (ids[a + i] !== ids[b + i]) return false;
+  return true;
 }

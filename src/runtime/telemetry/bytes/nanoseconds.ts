@@ -1,21 +1,68 @@
+/*
+ * Times of 64 bits without bigint: as two halves of 32 bits, or as whole seconds and nanoseconds, all of which doubles hold exactly.
+ */
+
 const BILLION = 1_000_000_000;
+const TWO_32 = 2 ** 32;
 
 /** What `splitNanos` found. */
 export let seconds = 0;
 export let nanos = 0;
 
-/** Splits nanoseconds, unsigned in 64 bits and given as two halves of 32, into whole seconds and the rest. */
+/** Splits nanoseconds, unsigned and given as two halves, into whole seconds and the rest. */
 export function splitNanos(low: number, high: number): void {
-  // Long division, 16 bits a step, in numbers that doubles hold exactly.
-  let quotient = 0;
-  let rest = 0;
+  divide(low, high, BILLION);
+  seconds = quotient;
+  nanos = remainder;
+}
+
+/** The same of microseconds, which may be negative: then both are. */
+export function splitMicros(low: number, high: number): void {
+  const isNegative = high >= 0x80000000;
+  if (isNegative) divide(-low >>> 0, (low === 0 ? -high : ~high) >>> 0, 1_000_000);
+  else divide(low, high, 1_000_000);
+  seconds = isNegative ? -quotient : quotient;
+  nanos = (isNegative ? -remainder : remainder) * 1000;
+}
+
+let quotient = 0;
+let remainder = 0;
+
+/** Long division, 16 bits a step. */
+function divide(low: number, high: number, divisor: number): void {
+  quotient = 0;
+  remainder = 0;
   for (let i = 0; i < 4; i++) {
     const half = i < 2 ? high : low;
-    const dividend = rest * 65_536 + (i % 2 === 0 ? half >>> 16 : half & 0xffff);
-    const step = Math.floor(dividend / BILLION);
-    rest = dividend - step * BILLION;
+    const dividend = remainder * 65_536 + (i % 2 === 0 ? half >>> 16 : half & 0xffff);
+    const step = Math.floor(dividend / divisor);
+    remainder = dividend - step * divisor;
     quotient = quotient * 65_536 + step;
   }
-  seconds = quotient;
-  nanos = rest;
+}
+
+/** What `joinNanos` found. */
+export let nanosLow = 0;
+export let nanosHigh = 0;
+
+/** The most whole seconds, and nanoseconds beside them, that 64 bits hold. */
+const MAX_SECONDS = 18_446_744_073;
+const MAX_NANOS = 709_551_615;
+
+/** Nanoseconds, as two halves, of a sum of seconds and of nanoseconds that may be any; what 64 bits do not hold is the nearest that they do. */
+export function joinNanos(someSeconds: number, someNanos: number): void {
+  const carried = Math.floor(someNanos / BILLION);
+  const whole = someSeconds + carried;
+  const rest = someNanos - carried * BILLION;
+  const isTooMuch = whole > MAX_SECONDS || (whole === MAX_SECONDS && rest > MAX_NANOS);
+  nanosLow = nanosHigh = isTooMuch ? 0xffffffff : 0;
+  if (whole < 0 || isTooMuch) return;
+  // Of whole * 10^9 + rest, 16 bits of the first factor at a time.
+  const upper = Math.floor(whole / 65_536);
+  const product = upper * BILLION;
+  const shifted = Math.floor(product / 65_536);
+  const lows = (whole - upper * 65_536) * BILLION + rest + (product - shifted * 65_536) * 65_536;
+  const overflow = Math.floor(lows / TWO_32);
+  nanosLow = lows - overflow * TWO_32;
+  nanosHigh = shifted + overflow;
 }

@@ -52,6 +52,16 @@ export function skip(b: Uint8Array, p: number, tag: number): number {
 
 /** A varint of 64 bits at `p` as an unsigned bigint; the position behind it is in `after`. */
 export function varint64(b: Uint8Array, p: number): bigint {
+  varintHalves(b, p);
+  return (BigInt(highHalf) << 32n) | BigInt(lowHalf);
+}
+
+/** What `varintHalves` read, both unsigned. */
+export let lowHalf = 0;
+export let highHalf = 0;
+
+/** The same without a bigint, in `lowHalf` and `highHalf`. */
+export function varintHalves(b: Uint8Array, p: number): void {
   let low = 0;
   let high = 0;
   let shift = 0;
@@ -66,7 +76,8 @@ export function varint64(b: Uint8Array, p: number): bigint {
     shift += 7;
   } while (x > 127);
   after = p;
-  return (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
+  lowHalf = low >>> 0;
+  highHalf = high >>> 0;
 }
 
 export function fixed32(b: Uint8Array, p: number): number {

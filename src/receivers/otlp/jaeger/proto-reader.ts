@@ -1,0 +1,88 @@
+import { MalformedError } from "../../../plugin.js";
+import { highHalf, lowHalf, varintHalves } from "../../../runtime/kit.js";
+
+const MAX_VARINT_BYTES = 10;
+
+/** Reads the protobuf of a stranger where it lies: every field is checked as it is read. A message that is read takes one of the elements. */
+export class ProtoReader {
+  readonly bytes: Buffer;
+  /** What `field` read last: a tag, and where its value begins; of what has a length, behind that. */
+  protected tag = 0;
+  protected valueStart = 0;
+  private elementsLeft: number;
+
+  constructor(bytes: Buffer, maxElements: number) {
+    this.bytes = bytes;
+    this.elementsLeft = maxElements;
+  }
+
+  /** A number of which only the lowest values matter. */
+  protected integer(at: number): number {
+    const byte = this.bytes[at]!;
+    if (byte < 128) return byte;
+    varintHalves(this.bytes, at);
+    return highHalf * 2 ** 32 + lowHalf;
+  }
+
+  protected element(): void {
+    this.elementsLeft -= 1;
+    if (this.elementsLeft < 0) throw new MalformedError("no request of Jaeger: it holds too many spans and tags", -1);
+  }
+
+  /**
+   * Reads the field at `p` of a message that ends at `to`, of which nothing is known: `tag` is its tag, `valueStart` where its value
+   * begins, of what has a length behind that. Gives the position behind it; throws a `MalformedError` where it is none.
+   */
+  protected field(p: number, to: number): number {
+    const { bytes } = this;
+    const at = p;
+    let tag = bytes[p++]!;
+    if (tag > 127) {
+      p = varintEnd(bytes, at, to);
+      varintHalves(bytes, at);
+      if (highHalf !== 0) throw malformed(at);
+      tag = lowHalf;
+    }
+    if (tag < 8) throw malformed(at);
+    let start = p;
+    switch (tag & 7) {
+      case 0:
+        p = p < to && bytes[p]! < 128 ? p + 1 : varintEnd(bytes, p, to);
+        break;
+      case 1:
+        p += 8;
+        break;
+      case 2: {
+        if (p < to && bytes[p]! < 128) {
+          start = p + 1;
+          p = start + bytes[p]!;
+        } else {
+          start = varintEnd(bytes, p, to);
+          varintHalves(bytes, p);
+          p = start + highHalf * 2 ** 32 + lowHalf;
+        }
+        break;
+      }
+      case 5:
+        p += 4;
+        break;
+      default:
+        throw malformed(at);
+    }
+    if (p > to) throw malformed(at);
+    this.tag = tag;
+    this.valueStart = start;
+    return p;
+  }
+}
+
+/** The position behind the varint at `p`, which must be whole. */
+function varintEnd(bytes: Buffer, p: number, to: number): number {
+  const last = Math.min(p + MAX_VARINT_BYTES, to);
+  for (let at = p; at < last; at++) if (bytes[at]! < 128) return at + 1;
+  throw malformed(p);
+}
+
+function malformed(at: number): MalformedError {
+  return new MalformedError("no request of Jaeger: the protobuf cannot be read", at);
+}
