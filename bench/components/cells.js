@@ -9,14 +9,14 @@ import { PROCESSOR_CELLS } from "./cells/processors.js";
  * beside each, in turns and in the same process: `base` says what that is.
  *
  * `of` is its place in the list of components. A side is driven by its `turn`, which does some of its work and gives how
- * many records that were, or from outside over its port, by the `drive` of the cell. `count` is how many records have come out:
+ * many records that were, or from outside over its port, by the `drive` of the cell, which may wait until so many records have `arrived`. `count` is how many records have come out:
  * as many as went in, unless `makesOthers`. `goal` is the most microseconds of CPU that a record may take, `goalBlockMs` how
  * long a turn of the event loop may take. `missing` says why it cannot be measured on this machine.
  *
- * @typedef {{ port?: number, turn?(): Promise<number>, count?(): number }} Side
+ * @typedef {{ port?: number, turn?(): Promise<number>, count?(): number, until?(count: number): Promise<void> }} Side
  * @typedef {Side & { count(): number, bare?: Side, stop(): Promise<void> }} Running
  * @typedef {{ target: number, grpc: number[] }} CellSetting
- * @typedef {{ port: number, arrived(): Promise<number> }} DrivenSide
+ * @typedef {{ port: number, arrived(count: number): Promise<void> }} DrivenSide
  * @typedef {{ of: string, unit: string, base?: string, goal?: number, goalBlockMs?: number, makesOthers?: true,
  *   missing?(): string | undefined, drive?(at: DrivenSide): Promise<() => Promise<number>>,
  *   start(setting: CellSetting): Promise<Running> }} Cell

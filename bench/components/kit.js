@@ -42,6 +42,31 @@ export async function factoryOf(/** @type {string} */ of) {
   return builtin.load();
 }
 
+/** Counts what arrives, and tells whoever waits for so many. */
+class Tally {
+  count = 0;
+  /** @type {{ count: number, resolve: (value?: unknown) => void } | undefined} */
+  #awaited;
+
+  add(/** @type {number} */ records) {
+    this.count += records;
+    if (this.#awaited !== undefined && this.count >= this.#awaited.count) this.#awaited.resolve();
+  }
+
+  async until(/** @type {number} */ count) {
+    if (this.count >= count) return;
+    await new Promise((resolve) => {
+      this.#awaited = { count, resolve };
+    });
+    this.#awaited = undefined;
+  }
+
+  /** What it is to a side of a cell. */
+  get side() {
+    return { count: () => this.count, until: (/** @type {number} */ count) => this.until(count) };
+  }
+}
+
 /** A receiver that listens: what it hands in is accepted at once, and counted. @returns {Promise<Running>} */
 export async function listening(
   /** @type {{ of: string, keys: object, signal: string, bare: Side & { port: number, stop(): void }, portOf?: (receiver: any) => number }} */ {
@@ -52,17 +77,15 @@ export async function listening(
     portOf = (receiver) => receiver.port,
   },
 ) {
-  let count = 0;
-  const intake = openIntake((batch) => {
-    count += batch.count;
-  });
+  const tally = new Tally();
+  const intake = openIntake((batch) => tally.add(batch.count));
   const receiver = await component(of, keys, { intakes: { [signal]: intake } });
   await receiver.start();
   const stop = async () => {
     await receiver.stop();
     bare.stop();
   };
-  return { port: portOf(receiver), count: () => count, bare, stop };
+  return { port: portOf(receiver), ...tally.side, bare, stop };
 }
 
 /** An intake that accepts at once, and tells of what it has got. */
@@ -227,14 +250,16 @@ export async function bareGrpc() {
 
 /** A server of TCP that counts lines. */
 export async function bareLines() {
-  let lines = 0;
+  const tally = new Tally();
   const server = net.createServer((socket) => {
     socket.on("error", () => {});
     socket.on("data", (chunk) => {
+      let lines = 0;
       for (let at = chunk.indexOf(10); at >= 0; at = chunk.indexOf(10, at + 1)) lines++;
+      tally.add(lines);
     });
   });
-  return { port: await portOf(server), count: () => lines, stop: () => void server.close() };
+  return { port: await portOf(server), ...tally.side, stop: () => void server.close() };
 }
 
 /** A server of TCP that counts bytes and answers after so many. */
@@ -252,13 +277,11 @@ export async function bareBytes(/** @type {number} */ size, /** @type {Buffer} *
 
 /** A socket that counts packets. */
 export async function barePackets() {
-  let packets = 0;
-  const socket = createSocket("udp4", () => {
-    packets++;
-  });
+  const tally = new Tally();
+  const socket = createSocket("udp4", () => tally.add(1));
   socket.bind(0, "127.0.0.1");
   await once(socket, "listening");
-  return { port: socket.address().port, count: () => packets, stop: () => void socket.close() };
+  return { port: socket.address().port, ...tally.side, stop: () => void socket.close() };
 }
 
 /** @returns {Promise<number>} */

@@ -16,6 +16,7 @@ let running;
 const SCHEDULED = `/proc/self/task/${process.pid}/schedstat`;
 const scheduled = existsSync(SCHEDULED) ? openSync(SCHEDULED, "r") : undefined;
 const text = Buffer.alloc(64);
+const MAX_ARRIVAL_MS = 20_000;
 let isWatching = false;
 let longestTurnNs = 0;
 
@@ -27,8 +28,18 @@ serve({
   },
   /** Takes turns for so long, of the component or of what is beside it; how many records that were. */
   turns: ({ seconds, isBare }) => untilSeconds(seconds, /** @type {() => Promise<number>} */ (side(isBare)?.turn)),
-  /** How many records have come out. */
-  count: (isBare) => side(isBare)?.count?.(),
+  /** Resolves when so many records have come out; a machine that takes longer is too busy to measure anything. */
+  until: ({ count, isBare }) =>
+    new Promise((resolve, reject) => {
+      const tooLate = () => reject(new Error(`only ${side(isBare)?.count?.()} of ${count} records have arrived`));
+      const timer = setTimeout(tooLate, MAX_ARRIVAL_MS);
+      side(isBare)
+        ?.until?.(count)
+        .then(() => {
+          clearTimeout(timer);
+          resolve(undefined);
+        });
+    }),
   usage: () => {
     const { user, system } = process.cpuUsage();
     return user + system;

@@ -85,7 +85,9 @@ async function measure(name, setting, quick) {
     const { port, hasBare, barePort } = await role.call("start", { cell: name, setting });
     let given = 0;
     const turnsOf = async (/** @type {number} */ port, /** @type {boolean} */ isBare) => {
-      const driven = port && (await drive?.({ port, arrived: () => role.call("count", isBare) }));
+      const driven =
+        port &&
+        (await drive?.({ port, arrived: (/** @type {number} */ count) => role.call("until", { count, isBare }) }));
       return (/** @type {number} */ seconds) =>
         driven ? untilSeconds(seconds, driven) : role.call("turns", { seconds, isBare });
     };

@@ -1,18 +1,28 @@
 import type { Tree } from "../../plugin.js";
-import { decodeMessage, encodeMessage, MESSAGES, message, type WireWriter } from "../../runtime/kit.js";
+import {
+  after,
+  decodeMessage,
+  encodeMessage,
+  MESSAGES,
+  message,
+  skip,
+  varint,
+  type WireWriter,
+} from "../../runtime/kit.js";
 
 const METRIC = MESSAGES["Metric"]!;
 const NAME_TAG = 10;
 const METRIC_TAG = 18;
 
-/** A metric of a scope, which is decoded when something is done to it. */
+/** A metric of a scope, which is decoded when something is done to it. A name alone is put in the place of the old one. */
 export class ListedMetric {
-  /** Undefined: it is as it came. */
+  /** Undefined: but for its name it is as it came. */
   private changed: Tree | undefined;
   private readonly bytes: Uint8Array;
   private readonly start: number;
   private readonly end: number;
   private knownName: string | undefined;
+  private isRenamed = false;
 
   /** The message [start, end), or in its place a metric that is new. */
   constructor(bytes: Uint8Array, start: number, end: number, created?: Tree) {
@@ -32,19 +42,52 @@ export class ListedMetric {
   }
 
   get tree(): Tree {
-    return this.changed ?? decodeMessage(METRIC, this.bytes, this.start, this.end);
+    if (this.changed !== undefined) return this.changed;
+    const tree = decodeMessage(METRIC, this.bytes, this.start, this.end);
+    return this.isRenamed ? { ...tree, name: this.name } : tree;
   }
 
   set tree(tree: Tree) {
     this.changed = tree;
   }
 
+  rename(name: string): void {
+    if (this.changed !== undefined) this.changed = { ...this.changed, name };
+    this.knownName = name;
+    this.isRenamed = true;
+  }
+
+  /** The same metric once more, under another name. */
+  copyNamed(name: string): ListedMetric {
+    const copy = new ListedMetric(this.bytes, this.start, this.end, this.changed);
+    copy.rename(name);
+    return copy;
+  }
+
   /** As a field of ScopeMetrics. */
   write(out: WireWriter): void {
     out.byte(METRIC_TAG);
     out.begin(this.end - this.start);
-    if (this.changed === undefined) out.copy(this.bytes, this.start, this.end);
-    else encodeMessage(METRIC, this.changed, out);
+    if (this.changed !== undefined) encodeMessage(METRIC, this.changed, out);
+    else if (this.isRenamed) this.writeRenamed(out);
+    else out.copy(this.bytes, this.start, this.end);
     out.end();
+  }
+
+  private writeRenamed(out: WireWriter): void {
+    if (this.name !== "") {
+      out.byte(NAME_TAG);
+      out.text(this.name);
+    }
+    let copied = this.start;
+    for (let p = this.start; p < this.end; ) {
+      const at = p;
+      const tag = varint(this.bytes, p);
+      p = skip(this.bytes, after, tag);
+      if (tag !== NAME_TAG) continue;
+      out.copy(this.bytes, copied, at);
+      copied = p;
+    }
+    out.copy(this.bytes, copied, this.end);
   }
 }

@@ -2,7 +2,7 @@ import type { Tree } from "../../plugin.js";
 import { aggregatePoints, kindOf, pointsOf } from "../../runtime/kit.js";
 import type { MetricFilter, MetricTransform } from "./config.js";
 import { ListedMetric } from "./listed-metric.js";
-import { mapPoints, matchesPoint, nameOf, setLabel, submatches, transformMetric } from "./operations.js";
+import { expandName, mapPoints, matchesPoint, nameOf, setLabel, submatches, transformMetric } from "./operations.js";
 
 /** Told of metrics that were to become one and cannot. */
 export type OnSkipped = (reason: string) => void;
@@ -38,6 +38,10 @@ export class ScopeTransformer {
     this.isChanged = true;
     const gone = new Set<ListedMetric>();
     for (const metric of matched) {
+      if (isOnlyNamed(transform)) {
+        metric.rename(expandName(transform.filter, transform.newName, metric.name));
+        continue;
+      }
       const result = transformMetric(metric.tree, transform);
       if (result === undefined) gone.add(metric);
       else metric.tree = result;
@@ -47,8 +51,12 @@ export class ScopeTransformer {
 
   private insert(matched: readonly ListedMetric[], transform: MetricTransform): void {
     for (const metric of matched) {
+      if (isOnlyNamed(transform)) {
+        this.append(metric.copyNamed(expandName(transform.filter, transform.newName, metric.name)));
+        continue;
+      }
       const result = transformMetric(onlyMatching(metric.tree, transform.filter), transform);
-      if (result !== undefined) this.append(result);
+      if (result !== undefined) this.append(created(result));
     }
   }
 
@@ -70,7 +78,7 @@ export class ScopeTransformer {
     const kind = kindOf(parts[0]!)!;
     const all = { ...parts[0]!, name: newName, [kind]: { ...(parts[0]![kind] as Tree), dataPoints: points } };
     const result = transformMetric(aggregatePoints(all, aggregation, undefined) ?? all, transform);
-    if (result !== undefined) this.append(result);
+    if (result !== undefined) this.append(created(result));
   }
 
   private group(matched: readonly ListedMetric[], { filter, groupLabels }: MetricTransform): void {
@@ -78,7 +86,7 @@ export class ScopeTransformer {
     this.take(matched, filter);
     const metrics = matched.map((metric, i) => {
       const tree = trees[i];
-      return tree === undefined ? metric : new ListedMetric(NO_BYTES, 0, 0, onlyMatching(tree, filter));
+      return tree === undefined ? metric : created(onlyMatching(tree, filter));
     });
     this.groups.push({ labels: groupLabels, metrics });
   }
@@ -97,13 +105,22 @@ export class ScopeTransformer {
     this.metrics = this.metrics.filter((metric) => !gone.has(metric));
   }
 
-  private append(tree: Tree): void {
+  private append(metric: ListedMetric): void {
     this.isChanged = true;
-    this.metrics.push(new ListedMetric(NO_BYTES, 0, 0, tree));
+    this.metrics.push(metric);
   }
 }
 
 const NO_BYTES = new Uint8Array(0);
+
+function created(tree: Tree): ListedMetric {
+  return new ListedMetric(NO_BYTES, 0, 0, tree);
+}
+
+/** Nothing is asked of its points, and nothing done to them. */
+function isOnlyNamed({ newName, operations, filter }: MetricTransform): boolean {
+  return newName !== "" && operations.length === 0 && filter.labels.size === 0;
+}
 
 /** One of its points is meant at least, or it has none. */
 function isMatched(filter: MetricFilter, metric: ListedMetric): boolean {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Batch } from "../../../src/plugin.js";
+import { Batch } from "../../../src/plugin.js";
 import { metricsTransform } from "../../../src/processors/metrics-transform/metrics-transform.js";
 import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
 import { owed } from "../../support/deliveries.js";
@@ -44,6 +44,13 @@ function shown(transforms: readonly object[], ...metrics: Tree[]): string[] {
   });
 }
 
+/** A field of protobuf with a length. */
+function field(number: number, content: string | Buffer): Buffer {
+  const tag = (number << 3) | 2;
+  const head = tag < 128 ? [tag] : [(tag & 127) | 128, tag >> 7];
+  return Buffer.concat([Buffer.from([...head, Buffer.byteLength(content)]), Buffer.from(content as string)]);
+}
+
 const CPU = sum("cpu", [
   [{ state: "user", core: "0" }, 10],
   [{ state: "user", core: "1" }, 20],
@@ -67,6 +74,37 @@ describe("metrics_transform", () => {
       { include: "a.count", action: "update", new_name: "z" },
     ];
     expect(shown(transforms, sum("a_total", [[{}, 1]]), sum("b_total", [[{}, 2]]))).toEqual(["z{} 1", "b.count{} 2"]);
+  });
+
+  it("puts a new name in the place of the old one, and leaves all other bytes of the metric as they are", () => {
+    const [named, unknownField, value] = [field(1, "cpu"), field(99, "kept"), field(3, "s")];
+    const metricsOf = (...fields: Buffer[]) => field(1, field(2, field(2, Buffer.concat(fields))));
+    const rename = [{ include: "cpu", action: "update", new_name: "processor.time" }];
+    const renamed = Buffer.from(
+      transformed(rename, Batch.admit("metrics", metricsOf(unknownField, named, value)))!.bytes,
+    );
+    expect(renamed.toString("hex")).toBe(metricsOf(field(1, "processor.time"), unknownField, value).toString("hex"));
+    const nameless = [{ include: "^$", match_type: "regexp", action: "update", new_name: "x" }];
+    const given = Batch.admit("metrics", metricsOf(value));
+    expect(Buffer.from(transformed(nameless, given)!.bytes).toString("hex")).toBe(
+      metricsOf(field(1, "x"), value).toString("hex"),
+    );
+  });
+
+  it("works on under the new name, and on copies of what was renamed or changed before", () => {
+    const transforms = [
+      { include: "cpu", action: "update", new_name: "a" },
+      { include: "a", action: "insert", new_name: "b" },
+      { include: "b", action: "update", operations: [{ action: "aggregate_labels", aggregation_type: "sum" }] },
+      { include: "b", action: "insert", new_name: "c" },
+      { include: "b", action: "update", new_name: "d" },
+      {
+        include: "a",
+        action: "update",
+        operations: [{ action: "aggregate_labels", label_set: ["core"], aggregation_type: "sum" }],
+      },
+    ];
+    expect(shown(transforms, CPU)).toEqual(["a{core=0} 40", "a{core=1} 20", "d{} 60", "c{} 60"]);
   });
 
   it("changes a copy, of the points that match", () => {

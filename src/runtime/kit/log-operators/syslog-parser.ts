@@ -1,6 +1,6 @@
 import { parseGoLayout } from "../../ottl/functions/time/time-layout.js";
 import { parseTime } from "../../ottl/functions/time/time-parse.js";
-import { compilePattern } from "../match/pattern.js";
+import { IsoTime } from "./iso-time.js";
 import type { LogEntry } from "./log-entry.js";
 import type { OperatorContext } from "./log-operator.js";
 import { type LogMap, type LogValue, newLogMap } from "./log-value.js";
@@ -43,15 +43,20 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= make());
 }
 
-const RFC5424_HEADER = compilePattern(
-  "(?s)^(?P<version>[1-9][0-9]{0,2}) (?P<time>-|\\S+) (?P<host>\\S{1,255}) (?P<app>\\S{1,48}) (?P<proc>\\S{1,128}) (?P<msg>\\S{1,32}) (?P<rest>.*)$",
-);
-const RFC3164_HEADER = compilePattern(
-  "(?s)^(?P<time>[A-Z][a-z]{2} [ 0-9]?[0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}) (?P<host>\\S+) (?P<rest>.*)$",
-);
-const RFC3164_TAG = compilePattern(
-  "(?s)^(?P<app>[^\\[\\]:\\s]{1,64})(?:\\[(?P<proc>[^\\]]{0,128})\\])?: ?(?P<message>.*)$",
-);
+/** The fields of a header of RFC 5424, with the most characters that each may have. */
+const RFC5424_FIELDS = [
+  ["version", 3],
+  ["time", Number.POSITIVE_INFINITY],
+  ["hostname", 255],
+  ["appname", 48],
+  ["proc_id", 128],
+  ["msg_id", 32],
+] as const;
+// What these can match is bounded, so that no text makes them slow.
+const VERSION = /^[1-9][0-9]{0,2}$/;
+const RFC3164_TIME = /^[A-Z][a-z]{2} [ 0-9]?[0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}(?= )/;
+const RFC3164_TAG = /^([^[\]:\t\n\f\r ]{1,64})(?:\[([^\]]{0,128})\])?: ?/u;
+const OTHER_SPACE = /[\t\n\f\r]/;
 
 /** Messages of syslog, in the old form and the new. */
 export class SyslogParser extends ParserOperator {
@@ -93,42 +98,62 @@ export class SyslogParser extends ParserOperator {
   }
 
   private parseNew(text: string, values: LogMap): LogMap {
-    const header = RFC5424_HEADER.groups(text);
-    if (header === undefined) throw new Error("the message is not of RFC 5424");
-    values.version = BigInt(header.version!);
-    const { time = "-" } = header;
-    if (time !== "-") {
-      const layout = time.includes(".") ? layouts().rfc5424 : layouts().rfc5424Seconds;
-      this.time = parseTime(layout, time, undefined, 0n).nanos;
+    let at = 0;
+    for (const [name, maxLength] of RFC5424_FIELDS) {
+      const field = fieldAt(text, at, maxLength);
+      if (field === undefined || (name === "version" && !VERSION.test(field)))
+        throw new Error("the message is not of RFC 5424");
+      at += field.length + 1;
+      if (name === "version") values.version = BigInt(field);
+      else if (field === "-") continue;
+      else if (name === "time") this.time = isoTime(field);
+      else values[name] = field;
     }
-    for (const [name, field] of [
-      ["hostname", "host"],
-      ["appname", "app"],
-      ["proc_id", "proc"],
-      ["msg_id", "msg"],
-    ] as const) {
-      if (header[field] !== "-") values[name] = header[field]!;
-    }
-    const { data, message } = readStructuredData(header.rest ?? "");
+    const { data, message } = readStructuredData(text.slice(at));
     if (data !== undefined) values.structured_data = data;
     if (message !== "") values.message = message;
     return values;
   }
 
   private parseOld(text: string, values: LogMap): LogMap {
-    const header = RFC3164_HEADER.groups(text);
-    if (header === undefined) throw new Error("the message is not of RFC 3164");
+    const time = RFC3164_TIME.exec(text)?.[0];
+    const host = time === undefined ? undefined : fieldAt(text, time.length + 1, Number.POSITIVE_INFINITY);
+    if (time === undefined || host === undefined) throw new Error("the message is not of RFC 3164");
     const { location } = this.syslog;
     const now = BigInt(Date.now()) * 1_000_000n;
-    this.time = parseTime(layouts().rfc3164, header.time!, location === "UTC" ? undefined : location, now).nanos;
-    values.hostname = header.host!;
-    const tag = RFC3164_TAG.groups(header.rest ?? "");
-    if (tag !== undefined) values.appname = tag.app!;
-    if (tag?.proc !== undefined && tag.proc !== "") values.proc_id = tag.proc;
-    values.message = tag?.message ?? header.rest ?? "";
+    this.time = parseTime(layouts().rfc3164, time, location === "UTC" ? undefined : location, now).nanos;
+    values.hostname = host;
+    const rest = text.slice(time.length + host.length + 2);
+    const tag = RFC3164_TAG.exec(rest);
+    if (tag !== null) values.appname = tag[1]!;
+    if (tag?.[2] !== undefined && tag[2] !== "") values.proc_id = tag[2];
+    values.message = rest.slice(tag?.[0].length ?? 0);
     return values;
   }
 }
+
+/** What stands there up to the next space; undefined when that is nothing, too long, has other white space, or no space follows. */
+function fieldAt(text: string, from: number, maxLength: number): string | undefined {
+  const end = text.indexOf(" ", from);
+  if (end <= from) return undefined;
+  const field = text.slice(from, end);
+  if (field.length > maxLength && [...field].length > maxLength) return undefined;
+  return OTHER_SPACE.test(field) ? undefined : field;
+}
+
+const quickTime = new IsoTime();
+const timeBytes = Buffer.alloc(32);
+
+/** The time of RFC 5424, in nanoseconds. */
+function isoTime(text: string): bigint {
+  if (text.length <= timeBytes.length && quickTime.read(timeBytes, 0, timeBytes.write(text)))
+    return (BigInt(quickTime.high) << 32n) | BigInt(quickTime.low);
+  const layout = text.includes(".") ? layouts().rfc5424 : layouts().rfc5424Seconds;
+  return parseTime(layout, text, undefined, 0n).nanos;
+}
+
+const ELEMENT_NAME = /[^ =\]"]{1,32}/y;
+const PARAMETER = / +([^ =\]"]{1,32})="((?:[^"\\]|\\.)*)"/y;
 
 /** `[id name="value" ...][...] message`, or `- message`. */
 function readStructuredData(text: string): { data: LogMap | undefined; message: string } {
@@ -136,17 +161,16 @@ function readStructuredData(text: string): { data: LogMap | undefined; message: 
   const data = newLogMap();
   let at = 0;
   while (text[at] === "[") {
-    const name = /[^ =\]"]{1,32}/y;
-    name.lastIndex = at + 1;
-    const id = name.exec(text)?.[0];
+    ELEMENT_NAME.lastIndex = at + 1;
+    const id = ELEMENT_NAME.exec(text)?.[0];
     if (id === undefined) throw new Error("an element of the structured data has no name");
     at += 1 + id.length;
     const element = newLogMap();
-    const parameter = / +([^ =\]"]{1,32})="((?:[^"\\]|\\.)*)"/y;
-    for (parameter.lastIndex = at; ; at = parameter.lastIndex) {
-      const found = parameter.exec(text);
+    for (PARAMETER.lastIndex = at; ; at = PARAMETER.lastIndex) {
+      const found = PARAMETER.exec(text);
       if (found === null) break;
-      element[found[1]!] = found[2]!.replace(/\\(["\\\]])/g, "$1");
+      const value = found[2]!;
+      element[found[1]!] = value.includes("\\") ? value.replace(/\\(["\\\]])/g, "$1") : value;
     }
     if (text[at] !== "]") throw new Error("the structured data has no end");
     data[id] = element;
