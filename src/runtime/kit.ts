@@ -451,6 +451,7 @@ export {
   RECORD_CONTEXTS,
   SIGNAL_CONTEXTS,
 } from "./ottl/paths/context.js";
+export { plainPaths } from "./ottl/paths/plain-paths.js";
 export { quoteJson } from "./ottl/values/conversions.js";
 export { isOttlError, isOttlSyntaxError } from "./ottl/values/error.js";
 

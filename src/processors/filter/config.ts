@@ -11,6 +11,7 @@ import {
   ERROR_MODES,
   type ErrorMode,
   ottlIssue,
+  plainPaths,
   SIGNAL_CONTEXTS,
 } from "../../runtime/kit.js";
 import { expressionConditions, hasCriteria, legacyConditions, legacyMetricConditions } from "./legacy-conditions.js";
@@ -113,17 +114,35 @@ const NEW_KEYS = { logs: "log_conditions", traces: "trace_conditions", metrics: 
 export const filterSchema = rawSchema.transform((config, zod): FilterConfig => {
   const found: Record<Signal, FilterGroup[]> = { logs: [], traces: [], metrics: [] };
   const mode = config.error_mode;
+  const compileAll = (
+    signal: Signal,
+    conditions: readonly string[],
+    errors: ErrorMode,
+    place: (i: number) => ConfigPath,
+    compile: Parameters<typeof compileEach>[1],
+  ) => {
+    const groups = compileEach(conditions, compile, place, (issue) => zod.addIssue(issue));
+    found[signal].push(...groups.map((one) => ({ context: one.context, conditions: one.conditions, mode: errors })));
+  };
   const add = (
     signal: Signal,
     context: ContextName | undefined,
     conditions: readonly string[],
     errors: ErrorMode,
     place: (i: number) => ConfigPath,
-  ) => {
-    const compile = (text: string) =>
-      context === undefined ? compileInferred(signal, [], [text]) : compileIn(context, [], [text]);
-    const groups = compileEach(conditions, compile, place, (issue) => zod.addIssue(issue));
-    found[signal].push(...groups.map((one) => ({ context: one.context, conditions: one.conditions, mode: errors })));
+  ) =>
+    compileAll(signal, conditions, errors, place, (text) =>
+      context === undefined ? compileInferred(signal, [], [text]) : compileIn(context, [], [text]),
+    );
+  const addLegacy = (signal: Signal, context: ContextName, conditions: readonly string[], section: string) => {
+    const paths = plainPaths(context);
+    compileAll(
+      signal,
+      conditions,
+      mode,
+      () => [section],
+      (text) => compileIn(context, [], [text], paths),
+    );
   };
   for (const [signal, section, key, context] of OLD_KEYS) {
     const list = (config[section] as { [key: string]: string[] | null | undefined } | null | undefined)?.[key];
@@ -141,10 +160,10 @@ export const filterSchema = rawSchema.transform((config, zod): FilterConfig => {
         path: ["spans", key],
       });
   }
-  add("logs", "log", legacyConditions(config.logs?.include, config.logs?.exclude), mode, () => ["logs"]);
-  add("traces", "span", legacyConditions(config.spans?.include, config.spans?.exclude), mode, () => ["spans"]);
+  addLegacy("logs", "log", legacyConditions(config.logs?.include, config.logs?.exclude), "logs");
+  addLegacy("traces", "span", legacyConditions(config.spans?.include, config.spans?.exclude), "spans");
   const { include, exclude } = config.metrics ?? {};
-  add("metrics", "metric", legacyMetricConditions(include, exclude), mode, () => ["metrics"]);
+  addLegacy("metrics", "metric", legacyMetricConditions(include, exclude), "metrics");
   try {
     const conditions = expressionConditions(include, exclude);
     if (conditions.length > 0) found.metrics.push({ context: "metric", conditions, mode });

@@ -6,7 +6,10 @@ import {
   severityNumber,
 } from "./legacy-properties.js";
 
-/** `include` and `exclude` are translated into conditions, so that there is one way in which things are dropped. */
+/**
+ * `include` and `exclude` are translated into conditions, so that there is one way in which things are dropped. The
+ * conditions know the paths of `plainPaths`.
+ */
 
 /** The conditions under which `include` and `exclude` drop something. */
 export function legacyConditions(
@@ -83,9 +86,7 @@ function conditionOf(properties: LegacyProperties): string | undefined {
 function attributeCondition(attributes: string, { key, value }: LegacyAttribute, isRegexp: boolean): string {
   if (value === null || value === undefined) return hasKey(attributes, key);
   const at = `${attributes}[${ottlLiteral(key)}]`;
-  if (!isRegexp) return `${at} == ${ottlLiteral(value)}`;
-  const isPlain = ["IsString", "IsInt", "IsDouble", "IsBool"].map((name) => `${name}(${at})`).join(" or ");
-  return `${isMatch(at, String(value))} and (${isPlain})`;
+  return isRegexp ? isMatch(`plain.${at}`, String(value)) : `${at} == ${ottlLiteral(value)}`;
 }
 
 /** What the Collector takes for the name of the service of a resource that does not tell. */

@@ -259,4 +259,11 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     there: FAILS_ON_RECORDS,
     here: { refused: "at least one key" },
   },
+  {
+    what: "A time that is cleared is none.",
+    after: ["clear(time)"],
+    example: "time_unix_nano",
+    there: "`11651379494838206464`, as Go's times begin with the year 1",
+    here: { gives: 0n },
+  },
 ];
