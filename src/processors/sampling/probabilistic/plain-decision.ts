@@ -1,49 +1,43 @@
-import { KEY_TAG, SCOPE_ITEM_TAG, STRING_VALUE_TAG, VALUE_TAG, wasm } from "../../../runtime/kit.js";
+import { KEY_TAG, STRING_VALUE_TAG, VALUE_TAG, wasm } from "../../../runtime/kit.js";
 import type { Bits56 } from "../bits56.js";
 import type { ScanShape } from "../record-scan.js";
 import type { RecordStamp } from "../record-stamp.js";
+import { findForeignState, stateAt } from "./foreign-state.js";
 import { ATTRIBUTE, countIndex, MISSING, PRIORITY, TRACE_ID_HASH, TRACE_ID_W3C } from "./policies.js";
 import { HASH_BUCKETS } from "./randomness.js";
 import {
   addTo,
   COUNTS_AT,
-  copy,
   kept,
   lost,
   next,
-  out,
   p,
-  putSize,
   q,
   readLength,
   readTag,
   recordEnd,
-  recordStart,
   size,
   skipValue,
   start,
   stop,
-  TABLE_AT,
-  TABLE_BYTES,
   tag,
   value,
   variable,
 } from "./rewriting-walk.js";
+import { high, keepRecord, low, MISSING_STAMP_AT, STAMP_AT } from "./stamp-record.js";
 
 /**
  * What the walk of rewriting-walk.ts does with plain records: decides on them, and stamps those that stay. The code is written for one sampler: its
  * keys, tags, seed and threshold are numbers in it.
  */
 
-const { add, and, atLeast, cases, differ, equal, greater, isZero, jump, jumpIf, less, load, loadByte, loadEight } =
-  wasm;
-const { loadTwo, loop, multiply, or, set, shiftLeft, shiftRight, steps, store, storeByte, storeEight, storeTwo } = wasm;
-const { subtract, until, when, xor } = wasm;
+const { add, and, atLeast, cases, differ, equal, greater, isZero, jump, jumpIf, less, load, loadByte, loadTwo } = wasm;
+const { loop, multiply, or, set, shiftLeft, shiftRight, steps, store, subtract, until, when, xor } = wasm;
 
 /** What the code is written for. */
 export interface PlainSettings {
   readonly shape: ScanShape;
-  /** A record with an attribute of these keys is not plain, nor is one with a tracestate. */
+  /** A record with an attribute of these keys is not plain, nor is one with a tracestate, unless only others wrote it. */
   readonly signs: readonly Uint8Array[];
   /** What hashes go on from; undefined when a trace id's own bits are the randomness. */
   readonly seedHash: number | undefined;
@@ -60,27 +54,11 @@ export interface PlainSettings {
 /** Longer keys have lengths of several bytes, which the code does not compare. */
 export const MAX_KEY_BYTES = 127;
 
-const HEX_AT = TABLE_AT;
-export const MAX_STAMP_BYTES = 128;
-const STAMP_AT = HEX_AT + 512;
-const MISSING_STAMP_AT = STAMP_AT + MAX_STAMP_BYTES;
-
-/** The two digits of each byte, and the stamps. */
-export function plainTable({ stamp, missingStamp }: PlainSettings): Uint32Array {
-  const table = Buffer.alloc(TABLE_BYTES);
-  for (let byte = 0; byte < 256; byte++) table.write(byte.toString(16).padStart(2, "0"), byte * 2);
-  table.set(stamp.bytes, STAMP_AT - TABLE_AT);
-  if (missingStamp !== undefined) table.set(missingStamp.bytes, MISSING_STAMP_AT - TABLE_AT);
-  return new Uint32Array(Uint8Array.from(table).buffer);
-}
-
 /** Where in the record the trace id is, and the attribute that may be hashed, from its key's tag to its end; 0 when there is none. */
 const traceAt = variable();
 const sourceAt = variable();
 const sourceEnd = variable();
-/** Its randomness, in two halves, and where those that are decided as it is are counted. */
-const high = variable();
-const low = variable();
+/** Where those that are decided as it is are counted. */
 const counter = variable();
 const hash = variable();
 
@@ -108,6 +86,7 @@ const scanFields = ({ shape, signs, source }: PlainSettings): wasm.WasmCode => {
   return steps(
     set(traceAt, 0),
     set(sourceAt, 0),
+    set(stateAt, 0),
     loop(
       "field",
       jumpIf("decide", atLeast(p, recordEnd)),
@@ -131,7 +110,9 @@ const scanFields = ({ shape, signs, source }: PlainSettings): wasm.WasmCode => {
         ),
         nextField,
       ),
-      ...(shape.traceState === 0 ? [] : [jumpIf("give", equal(tag, shape.traceState))]),
+      shape.traceState === 0
+        ? steps()
+        : when(equal(tag, shape.traceState), readLength, set(p, stop), findForeignState, nextField),
       skipValue(nextField),
     ),
   );
@@ -209,48 +190,19 @@ const isKept = ({ threshold }: PlainSettings) =>
     ? 0
     : or(greater(high, threshold.high), and(equal(high, threshold.high), atLeast(low, threshold.low)));
 
-/** The seven bytes of the randomness, each where it has its two digits in the hole. */
-const putDigits = (holeAt: number): wasm.WasmCode =>
-  steps(
-    ...[
-      shiftRight(high, 20),
-      and(shiftRight(high, 12), 255),
-      and(shiftRight(high, 4), 255),
-      or(shiftLeft(and(high, 15), 4), shiftRight(low, 24)),
-      and(shiftRight(low, 16), 255),
-      and(shiftRight(low, 8), 255),
-      and(low, 255),
-    ].map((byte, i) => storeTwo(out, holeAt + 2 * i, loadTwo(shiftLeft(byte, 1), HEX_AT))),
-  );
-
-/** The record goes to the output, with this stamp. */
-const keep = (stampAt: number, { bytes, placeholderAt }: RecordStamp): wasm.WasmCode => {
-  const words = Array.from({ length: Math.ceil(bytes.length / 8) }, (_, i) => i * 8);
-  return steps(
-    count(true),
-    addTo(kept, 1),
-    storeByte(out, 0, SCOPE_ITEM_TAG),
-    addTo(out, 1),
-    set(size, add(subtract(recordEnd, recordStart), bytes.length)),
-    putSize(out),
-    copy(recordStart, recordEnd),
-    ...words.map((offset) => storeEight(out, offset, loadEight(stampAt, offset))),
-    placeholderAt < 0 ? steps() : putDigits(placeholderAt),
-    addTo(out, bytes.length),
-    next,
-  );
-};
+const keep = (stampAt: number, stamp: RecordStamp, { shape }: PlainSettings): wasm.WasmCode =>
+  steps(count(true), addTo(kept, 1), keepRecord(stampAt, stamp, shape.traceState));
 
 /** The code: decides on a plain record, and gives any other to the caller. */
 export function decidePlain(settings: PlainSettings): wasm.WasmCode {
   const { stamp, missingStamp } = settings;
-  const keepMissing = missingStamp === undefined ? jump("drop") : keep(MISSING_STAMP_AT, missingStamp);
+  const keepMissing = missingStamp === undefined ? jump("drop") : keep(MISSING_STAMP_AT, missingStamp, settings);
   return cases(
     scanFields(settings),
     ["decide", findRandomness(settings)],
     ["compare", steps(jumpIf("keep", isKept(settings)), jump("drop"))],
     ["missing", steps(countedAs(MISSING), keepMissing)],
-    ["keep", keep(STAMP_AT, stamp)],
+    ["keep", keep(STAMP_AT, stamp, settings)],
     ["drop", steps(count(false), addTo(lost, 1), next)],
   );
 }

@@ -9,7 +9,7 @@ import {
   WireWriter,
 } from "../../../runtime/kit.js";
 import type { PresentRecord } from "../record-stamp.js";
-import { decidePlain, MAX_KEY_BYTES, MAX_STAMP_BYTES, type PlainSettings, plainTable } from "./plain-decision.js";
+import { decidePlain, MAX_KEY_BYTES, type PlainSettings } from "./plain-decision.js";
 import { COUNTS } from "./policies.js";
 import {
   COUNTS_AT,
@@ -26,6 +26,7 @@ import {
   WAS_DROPPED,
   WAS_KEPT,
 } from "./rewriting-walk.js";
+import { MAX_STAMP_BYTES, stampTable } from "./stamp-record.js";
 
 /** Decides on the records that the walk does not. */
 interface UnusualRecordVisitor {
@@ -57,7 +58,7 @@ export class PlainRecords {
 
   private constructor(settings: PlainSettings) {
     this.source = new WasmSource(() => rewritingWalkModule(decidePlain(settings)));
-    this.table = plainTable(settings);
+    this.table = stampTable(settings.stamp, settings.missingStamp);
   }
 
   /**

@@ -45,7 +45,8 @@ export const LEVEL_TAGS = [RESOURCE_CONTAINER_TAG, SCOPE_CONTAINER_TAG, SCOPE_IT
 const RECORDS_LEVEL = LEVELS_AT + (LEVEL_TAGS.length - 1) * LEVEL_BYTES;
 export const TABLE_AT = 256;
 /** What the code that decides has in the memory. */
-export const TABLE_BYTES = 768;
+export const TABLE_BYTES = 1024;
+export const FOREIGN_STATE_TABLE_AT: number = TABLE_AT + 768;
 export const INPUT_AT = TABLE_AT + TABLE_BYTES;
 /** So far behind the batch the walk may read, and behind the output it may write. */
 export const SLACK_BYTES = 32;
@@ -65,7 +66,7 @@ export const lost = variable();
 /** Where the output ends. */
 export const out = variable();
 /** The field: where it begins, its tag; if it has a length where that is, the length, and where that which has it begins and ends. */
-const at = variable();
+export const at = variable();
 export const tag = variable();
 const lengthAt = variable();
 export const size = variable();

@@ -102,9 +102,10 @@ function splitOnce(text: string, separator: string): [string, string] {
   return at < 0 ? [text, ""] : [text.slice(0, at), text.slice(at + 1)];
 }
 
-const MAX_LENGTH = 1024;
-const MAX_MEMBERS = 32;
-const MAX_KEY = 256;
+export const MAX_LENGTH = 1024;
+export const MAX_MEMBERS = 32;
+export const MAX_KEY = 256;
+export const MAX_VALUE = 256;
 const MAX_TENANT = 241;
 const MAX_SYSTEM = 14;
 const MAX_OT = 256;

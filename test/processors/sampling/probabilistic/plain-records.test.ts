@@ -7,15 +7,10 @@ import {
 } from "../../../../src/processors/sampling/probabilistic/threshold-sampler.js";
 import { runs } from "../../../support/runs.js";
 import { type Oddities, rewritten, unknownFields } from "../../../support/telemetry/wire-forms.js";
-
-type SampledSignal = "logs" | "traces";
+import { consistentThreshold, hashed, LISTS, naively, type SampledSignal } from "./naive-sampler.js";
 
 const SOURCE = "request.id";
 const PRIORITY = "priority";
-const LISTS = {
-  logs: ["resourceLogs", "scopeLogs", "logRecords"],
-  traces: ["resourceSpans", "scopeSpans", "spans"],
-} as const;
 
 /** Keys that are looked for, and such as could be taken for them. */
 const SIGNS = ["sampling.threshold", "sampling.randomness", "sampling.priority", PRIORITY];
@@ -61,6 +56,42 @@ const traceId = fc.oneof(
   fc.constantFrom(new Uint8Array(16), new Uint8Array(0)),
 );
 
+/** Members of others, in usual forms and in others, and of samplers. */
+const member = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.tuple(fc.stringMatching(/^[a-z][a-z0-9_\-*/]{0,6}$/), fc.stringMatching(/^[!-+\--<>-~]{1,9}$/)),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(
+      fc.constantFrom("ot", "o", "otx", "to", "", "1", "A", "t@s", "k".repeat(256), "k".repeat(257)),
+      fc.constantFrom(
+        "",
+        " v",
+        "v ",
+        "a=b",
+        "th:8",
+        "rv:abcdefabcdefab;th:8",
+        "th:x",
+        "\u00e9",
+        "v".repeat(256),
+        "v".repeat(257),
+      ),
+    ),
+  },
+);
+const state = fc
+  .oneof(
+    { weight: 5, arbitrary: fc.array(member, { maxLength: 4 }) },
+    { weight: 1, arbitrary: fc.array(member, { minLength: 29, maxLength: 34 }) },
+  )
+  .chain((members) =>
+    fc
+      .tuple(fc.constantFrom(",", ",", ",", ", ", ",,"), fc.constantFrom("", "", "", ",", " "))
+      .map(([between, last]) => members.map(([key, value]) => `${key}=${value}`).join(between) + last),
+  );
+
 /** What a law is tried with: any records, or only those without a sign of an earlier sampler. */
 interface Kind {
   readonly keys: readonly string[];
@@ -73,12 +104,10 @@ const ANY: Kind = {
   keys: [...PLAIN_KEYS, ...SIGNS],
   value: fc.oneof(textValue, otherValue),
   states: fc.oneof(
-    { weight: 3, arbitrary: noState },
+    { weight: 1, arbitrary: noState },
     {
       weight: 1,
-      arbitrary: fc
-        .constantFrom("", "a=b", "ot=th:8", "ot=rv:00000000000000;th:8", "ot=th:x", "ot=rv:abcdefabcdefab,c=d ")
-        .map((traceState) => ({ traceState })),
+      arbitrary: state.map((traceState) => ({ traceState })),
     },
   ),
 };
@@ -240,6 +269,61 @@ describe("plain records", () => {
       expect(sample(batch).told).toEqual({ "trace_id_w3c false": 1, "trace_id_w3c true": 2 });
   });
 
+  it.each(["hash_seed", "proportional"] as const)(
+    "keep the tracestate of others, as it is read in JavaScript: %s",
+    (mode) => {
+      const members = (count: number) => Array.from({ length: count }, (_, i) => `m${i}=v`).join(",");
+      const long = (length: number) =>
+        `a=${"v".repeat(200)},b=${"v".repeat(200)},c=${"v".repeat(200)},d=${"v".repeat(200)},e=`.padEnd(length, "v");
+      const states = [
+        ...[
+          "a=b",
+          "a=b,c=d",
+          "a=b,a=c",
+          "o=1",
+          "ot=th:8",
+          "ot=x:y",
+          "otx=1",
+          "to=1",
+          "x=1,ot=th:0",
+          "ot=th:8,x=1",
+          "ot",
+        ],
+        ...["a=b,", ",a=b", "a=b,,c=d", " a=b", "a=b ", "a= b", "a=b c", "a=b, c=d", "a=b=c", "a=", "=b", "a", ","],
+        ...[
+          "a@b=c",
+          "1a=b",
+          "1a@b=c",
+          "_=b",
+          "A=b",
+          "a=\u00e9",
+          "\u00e9=a",
+          "a=\u007f",
+          "a=~!+-<>",
+          "a_-*/9=b",
+          "a=b\u0000",
+        ],
+        ...[members(31), members(32), members(33), long(1024), long(1025)],
+        ...[256, 257].flatMap((length) => [`${"k".repeat(length)}=v`, `k=${"v".repeat(length)}`]),
+        ...[`a=${"v".repeat(70)}`, `a=${"v".repeat(90)}`, `a=${"v".repeat(125)}`, `a=${"v".repeat(126)}`],
+      ];
+      const own: ThresholdSamplerSettings = { ...HASHING, mode, percentage: 75 };
+      const spans = states.flatMap((traceState, i) =>
+        [`${i}`.padStart(16, "0"), `${i}`.padEnd(16, "z"), ""].map((id) => ({
+          ...{ traceId: Buffer.from(id), traceState, name: "n", flags: 257 },
+        })),
+      );
+      for (const failClosed of [true, false]) {
+        const batch = encodeTree("traces", { resourceSpans: [{ scopeSpans: [{ spans }] }] });
+        const expected = sampler("traces", { ...own, failClosed })(batch);
+        const actual = warmSampler("traces", { ...own, failClosed })(batch);
+        expect(actual.told).toEqual(expected.told);
+        expect(decodeTree(actual.batch)).toEqual(decodeTree(expected.batch));
+        expect(hex(actual.batch)).toBe(hex(expected.batch));
+      }
+    },
+  );
+
   it("are decided on by the first attribute of a key that comes twice", () => {
     const own = { ...HASHING, fromAttribute: SOURCE };
     const pairs = (...texts: string[]) => texts.map((stringValue) => ({ key: SOURCE, value: { stringValue } }));
@@ -266,105 +350,4 @@ function randomnessIn(batch: Batch): unknown {
     found = record.attributes.get("sampling.randomness");
   });
   return found;
-}
-
-const ALL = 2n ** 56n;
-
-/** The same with big integers on plain objects. */
-function naively(signal: SampledSignal, own: ThresholdSamplerSettings, tree: Tree) {
-  const [outer, inner, list] = LISTS[signal];
-  const told: Record<string, number> = {};
-  const withRecords = (message: Tree, name: string, items: Tree[] | undefined): Tree[] =>
-    items === undefined
-      ? [message]
-      : items.length === 0 && lengthOf(message[name]) > 0
-        ? []
-        : [{ ...message, [name]: items }];
-  const decided = (record: Tree): Tree[] => {
-    const { policy, stamp } = decisionOn(signal, own, record);
-    told[`${policy} ${stamp !== undefined}`] = (told[`${policy} ${stamp !== undefined}`] ?? 0) + 1;
-    return stamp === undefined ? [] : [stamped(signal, record, stamp)];
-  };
-  const each = (items: unknown, change: (item: Tree) => Tree[]) => (items as Tree[] | undefined)?.flatMap(change);
-  const containers = each(tree[outer], (container) =>
-    withRecords(
-      container,
-      inner,
-      each(container[inner], (scope) => withRecords(scope, list, each(scope[list], decided))),
-    ),
-  );
-  return { told, tree: containers === undefined || containers.length === 0 ? {} : { [outer]: containers } };
-}
-
-const lengthOf = (items: unknown) => (items as unknown[] | undefined)?.length ?? 0;
-
-interface Stamp {
-  readonly randomness: string;
-  readonly threshold: string;
-}
-
-/** What a plain record is decided by, and what is written on it if it stays. */
-function decisionOn(
-  signal: SampledSignal,
-  own: ThresholdSamplerSettings,
-  record: Tree,
-): { policy: string; stamp: Stamp | undefined } {
-  const isHash = own.mode === "hash_seed";
-  const scaled = Math.trunc(Math.fround(Math.fround(Math.min(100, own.percentage)) * Math.fround(16384 / 100)));
-  if (own.percentage === 0 || (isHash && scaled === 0)) return { policy: "sampling_priority", stamp: undefined };
-  const { policy, randomness } = randomnessOf(signal, own, record);
-  if (randomness === undefined) {
-    const missing = isHash && signal === "traces" ? "f".repeat(14) : "";
-    return { policy, stamp: own.failClosed ? undefined : { randomness: missing, threshold: "0" } };
-  }
-  const threshold = isHash ? BigInt(16384 - scaled) << 42n : consistentThreshold(own);
-  const digits = threshold.toString(16).padStart(14, "0").replace(/0+$/, "") || "0";
-  const written = isHash ? randomness.toString(16).padStart(14, "0") : "";
-  return { policy, stamp: randomness < threshold ? undefined : { randomness: written, threshold: digits } };
-}
-
-/** Of shares with few digits, or so small that the precision of 1 gives what is computed here. */
-function consistentThreshold({ percentage, precision }: ThresholdSamplerSettings): bigint {
-  const share = Math.fround(Math.min(100, percentage)) / 100;
-  const exact = ALL - BigInt(Math.round(share * Number(ALL)));
-  const zeros = share < 0.0001 ? 4 : 0;
-  const shift = BigInt(4 * Math.max(0, 14 - precision - zeros));
-  return shift === 0n ? exact : ((exact + (1n << (shift - 1n))) >> shift) << shift;
-}
-
-function randomnessOf(signal: SampledSignal, own: ThresholdSamplerSettings, record: Tree) {
-  const id = record["traceId"] as Uint8Array | undefined;
-  const hasId = id?.length === 16 && id.some((byte) => byte !== 0);
-  if (own.mode !== "hash_seed") {
-    if (!hasId) return { policy: "missing_randomness", randomness: undefined };
-    return { policy: "trace_id_w3c", randomness: BigInt(`0x${Buffer.from(id.subarray(9)).toString("hex")}`) };
-  }
-  if (hasId && (signal === "traces" || own.fromTraceId))
-    return { policy: "trace_id_hash", randomness: hashed(own.seed, id) };
-  const attributes = (record["attributes"] ?? []) as { key?: string; value?: { stringValue?: string } }[];
-  const source =
-    signal === "logs" && own.fromAttribute !== ""
-      ? attributes.find(({ key }) => key === own.fromAttribute)?.value?.stringValue
-      : undefined;
-  if (source === undefined || source === "") return { policy: "missing_randomness", randomness: undefined };
-  return { policy: own.fromAttribute, randomness: hashed(own.seed, Buffer.from(source)) };
-}
-
-/** FNV-1a of 32 bits of seed and bytes; the bucket counted from the end, then the rest of the hash, then the bucket. */
-function hashed(seed: number, bytes: Uint8Array): bigint {
-  let hash = 0x811c9dc5n;
-  const seedBytes = Buffer.alloc(4);
-  seedBytes.writeUInt32LE(seed);
-  for (const byte of [...seedBytes, ...bytes]) hash = ((hash ^ BigInt(byte)) * 0x01000193n) % 2n ** 32n;
-  const bucket = hash % 16384n;
-  const rest = hash >> 18n;
-  return ((16383n - bucket) << 42n) | ((rest ^ (rest << 10n)) << 14n) | bucket;
-}
-
-function stamped(signal: SampledSignal, record: Tree, { randomness, threshold }: Stamp): Tree {
-  if (signal === "traces")
-    return { ...record, traceState: `ot=${randomness === "" ? "" : `rv:${randomness};`}th:${threshold}` };
-  const texts = [["sampling.randomness", randomness] as const, ["sampling.threshold", threshold] as const];
-  const added = texts.filter(([, of]) => of !== "").map(([key, of]) => ({ key, value: { stringValue: of } }));
-  return { ...record, attributes: [...((record["attributes"] ?? []) as Tree[]), ...added] } as Tree;
 }
