@@ -28,16 +28,7 @@ export class PointAttributes {
   constructor(values: ReadonlyMap<string, Uint8Array>) {
     const out = new WireWriter(256);
     const tagsAt: number[] = [];
-    for (const key of [...values.keys()].sort()) {
-      tagsAt.push(out.length);
-      out.byte(NUMBER_ATTRIBUTES_TAG);
-      out.begin();
-      out.byte(10);
-      out.text(key);
-      out.byte(18);
-      out.lengthDelimited(values.get(key)!);
-      out.end();
-    }
+    writeAttributes(out, values, tagsAt);
     this.bytes = Uint8Array.from(out.written());
     this.tagsAt = tagsAt;
   }
@@ -47,6 +38,26 @@ export class PointAttributes {
     out.copy(this.bytes, 0, this.bytes.length);
     if (tag !== NUMBER_ATTRIBUTES_TAG) for (const at of this.tagsAt) out.bytes[start + at] = tag;
   }
+}
+
+/** The bytes that `PointAttributes` have of these values; where their tags are is added to `tagsAt`. */
+export function writeAttributes(out: WireWriter, values: ReadonlyMap<string, Uint8Array>, tagsAt?: number[]): void {
+  for (const key of inOrder([...values.keys()])) {
+    tagsAt?.push(out.length);
+    out.byte(NUMBER_ATTRIBUTES_TAG);
+    out.begin();
+    out.byte(10);
+    out.text(key);
+    out.byte(18);
+    out.lengthDelimited(values.get(key)!);
+    out.end();
+  }
+}
+
+/** Most are in order already. */
+function inOrder(keys: string[]): string[] {
+  for (let i = 1; i < keys.length; i++) if (keys[i - 1]! > keys[i]!) return keys.sort();
+  return keys;
 }
 
 /** A text as an AnyValue. */

@@ -1,7 +1,7 @@
 import type { Batch } from "../../../plugin.js";
-import { SeriesTable } from "../../../runtime/kit.js";
+import { SeriesTable, WireWriter } from "../../../runtime/kit.js";
 import type { Durations, DurationsKind } from "../durations.js";
-import { MetricWriter, type Nanos, nanosOf, PointAttributes } from "../metric-writer.js";
+import { MetricWriter, type Nanos, nanosOf, PointAttributes, writeAttributes } from "../metric-writer.js";
 
 /** Requests that have the same attributes. */
 interface EdgeSeries {
@@ -26,6 +26,8 @@ const CHUNK_SERIES = 500;
 const PIECE_BYTES = 1024 * 1024;
 /** Names and dimensions may be as long as a request: their bytes have a limit too. */
 const MAX_KEY_BYTES = 128 * 1024 * 1024;
+/** A buffer that grew larger for one request is not kept. */
+const MAX_KEPT_BYTES = 64 * 1024;
 const PREFIX = "traces_service_graph_request";
 const NO_RESOURCE = new Uint8Array(0);
 const NO_EXEMPLARS: readonly never[] = [];
@@ -42,6 +44,8 @@ export class EdgeSeriesSet {
     expireAfterMs: EXPIRE_AFTER_MS,
   });
   private readonly writer = new MetricWriter("sluice/connector/service_graph");
+  /** The attributes of the request that is being counted. */
+  private key = new WireWriter(256);
   private overflow: EdgeSeries | undefined;
 
   constructor(kind: DurationsKind, maxSeries: number) {
@@ -74,13 +78,15 @@ export class EdgeSeriesSet {
   }
 
   private find(attributes: CompleteEdge["attributes"], now: number): EdgeSeries {
-    const key = new PointAttributes(attributes);
-    const { bytes } = key;
-    const known = this.table.find(0, bytes, 0, bytes.length, now);
+    const { key } = this;
+    if (key.bytes.length > MAX_KEPT_BYTES) this.key = new WireWriter(256);
+    key.clear();
+    writeAttributes(key, attributes);
+    const known = this.table.find(0, key.bytes, 0, key.length, now);
     if (known !== undefined) return known;
     if (this.table.size < this.maxSeries && this.table.byteLength < MAX_KEY_BYTES) {
-      const series = this.create(key, now);
-      this.table.add(0, bytes, 0, bytes.length, now, series);
+      const series = this.create(new PointAttributes(attributes), now);
+      this.table.add(0, key.bytes, 0, key.length, now, series);
       return series;
     }
     return (this.overflow ??= this.create(new PointAttributes(new Map([["otel.metric.overflow", TRUE]])), now));

@@ -35,6 +35,13 @@ interface Edge {
   readonly dimensions: Map<string, string>;
 }
 
+/** That of every edge where there are none: nothing is ever put into it. */
+const NO_DIMENSIONS = new Map<string, string>();
+/** Texts that were counted by are kept in the form of the protocol. */
+const MAX_TEXTS = 1000;
+const MAX_TEXT_LENGTH = 256;
+
+const NO_BUFFER = Buffer.alloc(0);
 const FALSE = Uint8Array.of(16, 0);
 const TRUE = Uint8Array.of(16, 1);
 const SERVICE = "service.name";
@@ -60,7 +67,9 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
   private readonly fields: SpanFields;
   private readonly total: Counter;
   private readonly expired: Counter;
+  private readonly texts = new Map<string, Uint8Array>();
   // The place in the batch that is being read.
+  private buffer: Buffer = NO_BUFFER;
   private now = 0;
   private number = 0;
   private resourceSerial = 0;
@@ -91,7 +100,10 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
     this.resourceSerial = 0;
     this.isChanged = true;
     this.expire(now);
+    const { buffer, byteOffset, length } = batch.bytes;
+    this.buffer = Buffer.from(buffer, byteOffset, length);
     new RecordWalk(batch).run(this);
+    this.buffer = NO_BUFFER; // which would hold the batch until the next one comes
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
@@ -127,7 +139,8 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
 
   private addClient(b: Uint8Array, isMessaging: boolean): void {
     const { fields } = this;
-    const edge = this.edgeOf(b, fields.spanIdStart, fields.spanIdEnd);
+    const key = this.keyOf(fields.spanIdStart, fields.spanIdEnd);
+    const edge = this.edgeOf(key, b, fields.spanIdStart, fields.spanIdEnd);
     edge.connection = isMessaging ? "messaging_system" : "";
     edge.client = this.service;
     edge.clientSeconds = fields.durationNanos(b) / 1e9;
@@ -140,17 +153,18 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
       edge.server = database;
       edge.serverSeconds = edge.clientSeconds;
     }
-    this.settle(b, fields.spanIdStart, fields.spanIdEnd, edge);
+    this.settle(key, edge);
   }
 
   private addServer(b: Uint8Array, isMessaging: boolean): void {
     const { fields } = this;
-    const edge = this.edgeOf(b, fields.parentIdStart, fields.parentIdEnd);
+    const key = this.keyOf(fields.parentIdStart, fields.parentIdEnd);
+    const edge = this.edgeOf(key, b, fields.parentIdStart, fields.parentIdEnd);
     edge.connection = isMessaging ? "messaging_system" : "";
     edge.server = this.service;
     edge.serverSeconds = fields.durationNanos(b) / 1e9;
     this.addSide(b, edge, "server");
-    this.settle(b, fields.parentIdStart, fields.parentIdEnd, edge);
+    this.settle(key, edge);
   }
 
   private addSide(b: Uint8Array, edge: Edge, side: "client" | "server"): void {
@@ -161,8 +175,8 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
     }
   }
 
-  private edgeOf(b: Uint8Array, idStart: number, idEnd: number): Edge {
-    const known = this.waiting.get(this.keyOf(b, idStart, idEnd));
+  private edgeOf(key: string, b: Uint8Array, idStart: number, idEnd: number): Edge {
+    const known = this.waiting.get(key);
     if (known !== undefined) return known;
     this.total.add(1);
     return {
@@ -176,12 +190,11 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
       connection: "",
       isFailed: false,
       peer: undefined,
-      dimensions: new Map(),
+      dimensions: this.config.dimensions.length === 0 ? NO_DIMENSIONS : new Map(),
     };
   }
 
-  private settle(b: Uint8Array, idStart: number, idEnd: number, edge: Edge): void {
-    const key = this.keyOf(b, idStart, idEnd);
+  private settle(key: string, edge: Edge): void {
     if (edge.client !== "" && edge.server !== "") {
       this.waiting.delete(key);
       this.count(edge, "");
@@ -191,10 +204,10 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
     }
   }
 
-  private keyOf(b: Uint8Array, idStart: number, idEnd: number): string {
-    const bytes = Buffer.from(b.buffer, b.byteOffset, b.length);
+  private keyOf(idStart: number, idEnd: number): string {
+    const { buffer } = this;
     const { traceIdStart, traceIdEnd } = this.fields;
-    return bytes.toString("latin1", traceIdStart, traceIdEnd) + bytes.toString("latin1", idStart, idEnd);
+    return buffer.toString("latin1", traceIdStart, traceIdEnd) + buffer.toString("latin1", idStart, idEnd);
   }
 
   private expire(now: number): void {
@@ -226,16 +239,28 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
 
   private count(edge: Edge, virtualNode: string): void {
     const { client, server, connection, isFailed, clientSeconds, serverSeconds } = edge;
+    // In the order in which they are written.
     const attributes = new Map([
-      ["client", textValue(client)],
-      ["server", textValue(server)],
-      ["connection_type", textValue(connection)],
+      ["client", this.valueOf(client)],
+      ["connection_type", this.valueOf(connection)],
       ["failed", isFailed ? TRUE : FALSE],
+      ["server", this.valueOf(server)],
     ]);
-    for (const [name, value] of edge.dimensions) attributes.set(name, textValue(value));
-    if (this.config.hasVirtualNodeLabel) attributes.set("virtual_node", textValue(virtualNode));
+    for (const [name, value] of edge.dimensions) attributes.set(name, this.valueOf(value));
+    if (this.config.hasVirtualNodeLabel) attributes.set("virtual_node", this.valueOf(virtualNode));
     this.isChanged = true;
     this.series.count({ attributes, clientSeconds, serverSeconds, isFailed }, this.now);
+  }
+
+  private valueOf(text: string): Uint8Array {
+    let value = this.texts.get(text);
+    if (value === undefined) {
+      value = textValue(text);
+      if (text.length > MAX_TEXT_LENGTH) return value;
+      if (this.texts.size >= MAX_TEXTS) this.texts.clear();
+      this.texts.set(text, value);
+    }
+    return value;
   }
 
   /** The first of these attributes that there is, looked for in these messages in turn. */
