@@ -64,6 +64,7 @@ export { FAILURE_REASONS } from "./contract/operations/failure-reasons.js";
 export { withIsoTimes } from "./contract/operations/iso-times.js";
 export type { ReplayEnd, ReplayJob, ReplayOutcome, ReplaySample } from "./contract/operations/replay-job.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./contract/operators/batcher.js";
+export { Semaphore } from "./contract/operators/semaphore.js";
 export type {
   Batching,
   EndingPipeline,
@@ -89,6 +90,7 @@ export { authReference } from "./contract/schema/auth-reference.js";
 export { type CompleteSettings, completeSettings, type ExporterSettings } from "./contract/schema/exporter-settings.js";
 export { glob, parseRecordPattern, type RecordPattern } from "./contract/schema/record-pattern.js";
 export { type ConfigPath, configPath, recordPattern } from "./contract/schema/schema.js";
+export { withoutUrlSecrets } from "./contract/schema/url-secrets.js";
 export { waitAtMost } from "./contract/wait-at-most.js";
 export {
   type BatchFacts,

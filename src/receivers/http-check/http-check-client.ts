@@ -10,6 +10,7 @@ import {
   openRequest,
   proxyFromEnvironment,
   proxyOfUrl,
+  type Semaphore,
   sendAuthorized,
   type TlsClientOptions,
 } from "../../runtime/kit.js";
@@ -25,6 +26,8 @@ export interface CheckSettings {
   /** Undefined means the one of the environment, if there is one. */
   readonly proxyUrl: URL | undefined;
   readonly authenticator: ClientAuthenticator | undefined;
+  /** In line for it stand those of which a large body is kept, to be judged. */
+  readonly keptBodies: Semaphore;
   /** Milliseconds, of a clock that only goes on. */
   readonly monotonic: () => number;
 }
@@ -44,17 +47,21 @@ export interface CheckAnswer {
   /** The server's, where there was TLS. */
   readonly certificate: X509Certificate | undefined;
   readonly size: number;
-  /** Only where it was asked for. */
-  readonly body: Buffer;
+  /** What was found of the body, one for each rule; empty where it was not read to its end. */
+  readonly verdicts: readonly boolean[];
   /** Why the body was not read to its end; undefined when it was. */
   readonly bodyError: Error | undefined;
 }
 
-const NO_BODY = { size: 0, body: Buffer.alloc(0), bodyError: undefined };
+/** Finds of a body what there is to find; undefined where nobody asks. */
+export type JudgeBody = ((body: Buffer) => readonly boolean[]) | undefined;
+
 const MAX_REDIRECTS = 10;
 /** Of a longer body nobody needs the rest: the server answers. One that is kept takes memory. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 const MAX_KEPT_BODY_BYTES = 4 * 1024 * 1024;
+/** So much of each is kept without standing in line for it. */
+const FREE_BODY_BYTES = 256 * 1024;
 const REDIRECTS = [301, 302, 303, 307, 308];
 /** These ask for the same again at another place; the others for a GET there. */
 const SAME_METHOD_REDIRECTS = [307, 308];
@@ -68,14 +75,14 @@ export class HttpCheckClient {
   }
 
   /** Rejects when no head of an answer comes. `phases` is written to on the way, so that it is known of failures too. */
-  async check(phases: CheckPhases, keepsBody: boolean, abort: AbortSignal): Promise<CheckAnswer> {
+  async check(phases: CheckPhases, judge: JudgeBody, abort: AbortSignal): Promise<CheckAnswer> {
     const { authenticator, method, headers, body } = this.settings;
-    if (authenticator === undefined) return this.follow({}, phases, keepsBody, abort);
+    if (authenticator === undefined) return this.follow({}, phases, judge, abort);
     const url = withoutCredentials(this.settings.url);
     const request = { method, url, headers, body: Buffer.from(body) };
     let answer: CheckAnswer | undefined;
     const send = async (more: AuthHeaders) => {
-      answer = await this.follow(more, phases, keepsBody, abort);
+      answer = await this.follow(more, phases, judge, abort);
       const { status } = answer;
       // The authenticator is told so that it gets others, and if it has some, they are tried.
       if (status === 401 || status === 403) throw new Refusal("permanent", "", { status: `HTTP ${status}` });
@@ -92,10 +99,10 @@ export class HttpCheckClient {
   private async follow(
     more: AuthHeaders,
     phases: CheckPhases,
-    keepsBody: boolean,
+    judge: JudgeBody,
     abort: AbortSignal,
   ): Promise<CheckAnswer> {
-    const { url, headers, monotonic } = this.settings;
+    const { url, headers } = this.settings;
     let { method, body } = this.settings;
     let to = url;
     for (let redirects = 0; ; redirects++) {
@@ -107,10 +114,7 @@ export class HttpCheckClient {
       const status = response.statusCode!;
       if (location === undefined || !REDIRECTS.includes(status)) {
         const certificate = (response.socket as Partial<TLSSocket>).getPeerX509Certificate?.();
-        const began = monotonic();
-        const read = status === 101 ? NO_BODY : await readBody(response, keepsBody);
-        phases.response = monotonic() - began;
-        return { status, certificate, ...read };
+        return { status, certificate, ...(await this.readBody(response, phases, judge, abort)) };
       }
       response.destroy();
       if (redirects === MAX_REDIRECTS) throw new Error(`there were more than ${MAX_REDIRECTS} redirects`);
@@ -119,6 +123,41 @@ export class HttpCheckClient {
         method = method === "HEAD" ? "HEAD" : "GET";
         body = "";
       }
+    }
+  }
+
+  private async readBody(
+    response: IncomingMessage,
+    phases: CheckPhases,
+    judge: JudgeBody,
+    abort: AbortSignal,
+  ): Promise<Pick<CheckAnswer, "size" | "verdicts" | "bodyError">> {
+    const { keptBodies, monotonic } = this.settings;
+    const max = judge === undefined ? MAX_BODY_BYTES : MAX_KEPT_BODY_BYTES;
+    const chunks: Buffer[] = [];
+    let size = 0;
+    let hasTurn = false;
+    const began = monotonic();
+    try {
+      // Behind 101 comes another protocol.
+      for await (const chunk of response.statusCode === 101 ? [] : (response as AsyncIterable<Buffer>)) {
+        size += chunk.length;
+        if (size > max) throw new Error(`it is longer than ${max} bytes`);
+        if (judge === undefined) continue;
+        chunks.push(chunk);
+        if (size <= FREE_BODY_BYTES || hasTurn) continue;
+        await keptBodies.acquire(abort);
+        hasTurn = true;
+      }
+      // A body without a length is whole when its connection ends, and so it does when we give up.
+      abort.throwIfAborted();
+      phases.response = monotonic() - began;
+      return { size, verdicts: judge?.(Buffer.concat(chunks)) ?? [], bodyError: undefined };
+    } catch (error) {
+      phases.response = monotonic() - began;
+      return { size, verdicts: [], bodyError: error as Error };
+    } finally {
+      if (hasTurn) keptBodies.release();
     }
   }
 
@@ -172,26 +211,6 @@ function measure(request: ClientRequest, phases: CheckPhases, monotonic: () => n
     socket.once("secureConnect", lap("handshake"));
   });
   request.once("finish", lap("request"));
-}
-
-async function readBody(
-  response: IncomingMessage,
-  keeps: boolean,
-): Promise<Omit<CheckAnswer, "status" | "certificate">> {
-  const max = keeps ? MAX_KEPT_BODY_BYTES : MAX_BODY_BYTES;
-  const chunks: Buffer[] = [];
-  let size = 0;
-  let bodyError: Error | undefined;
-  try {
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      size += chunk.length;
-      if (size > max) throw new Error(`it is longer than ${max} bytes`);
-      if (keeps) chunks.push(chunk);
-    }
-  } catch (error) {
-    bodyError = error as Error;
-  }
-  return { size, body: Buffer.concat(chunks), bodyError };
 }
 
 /** What the server wrote is not repeated: the error is an attribute of a metric. */

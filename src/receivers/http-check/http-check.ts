@@ -8,6 +8,8 @@ import {
   PointCollector,
   type ScrapeMoment,
   ScrapingReceiver,
+  Semaphore,
+  withoutUrlSecrets,
 } from "../../runtime/kit.js";
 import { certificateAttributes, secondsLeft } from "./certificate.js";
 import { type CheckTargetConfig, type HttpCheckConfig, httpCheckSchema } from "./config.js";
@@ -27,7 +29,7 @@ export const httpCheckReceiver = defineReceiver<HttpCheckConfig>({
 
 /** One endpoint of a target. */
 interface CheckedEndpoint {
-  /** As metrics have it: as it was written, without credentials. */
+  /** As metrics have it: as it was written, without credentials and what else in it looks like a secret. */
   readonly url: string;
   readonly method: string;
   readonly timeoutMs: number;
@@ -37,6 +39,8 @@ interface CheckedEndpoint {
 
 /** Each check that waits for its server has a connection open. */
 const MAX_CHECKS = 128;
+/** So many large bodies are in memory at a time, for validations. */
+const MAX_KEPT_BODIES = 8;
 const DEFAULT_TIMEOUT_MS = 30_000;
 const STATUS_CLASSES = [1, 2, 3, 4, 5];
 const NS_PER_MS = 1_000_000;
@@ -48,6 +52,7 @@ class HttpCheckReceiver implements Receiver {
   private readonly context: ReceiverContext;
   private readonly output: MetricOutput<typeof HTTP_CHECK_METRICS>;
   private readonly scraping: ScrapingReceiver;
+  private readonly keptBodies = new Semaphore(MAX_KEPT_BODIES);
   private endpoints: readonly CheckedEndpoint[] = [];
 
   constructor(config: HttpCheckConfig, context: ReceiverContext) {
@@ -60,6 +65,7 @@ class HttpCheckReceiver implements Receiver {
   async start(): Promise<void> {
     const targets = this.config.targets.map((target, index) => this.endpointsOf(target, ["targets", String(index)]));
     this.endpoints = (await Promise.all(targets)).flat();
+    this.warnOfSameUrls();
     await this.scraping.start();
   }
 
@@ -75,15 +81,35 @@ class HttpCheckReceiver implements Receiver {
     const written = new Set(endpoint === undefined ? endpoints : [...endpoints, endpoint]);
     return [...written].map((text) => {
       const url = new URL(text);
-      const shown = text.replace(/^([a-z]+:\/\/)[^/?#]*@/i, "$1");
+      const shown = withoutUrlSecrets(text.replace(/^([a-z]+:\/\/)[^/?#]*@/i, "$1"));
       const { clock, logger } = this.context;
       if (authenticator?.isConfidential && url.protocol === "http:" && !isNearby(url.hostname))
         logger.warn({ url: shown }, "credentials are sent without TLS: whoever is on the way can read them");
       const headers = { ...urlCredentials(url), ...headersOf(target) };
       const monotonic = () => clock.monotonic();
-      const client = new HttpCheckClient({ url, method, headers, body, tls, proxyUrl, authenticator, monotonic });
+      const { keptBodies } = this;
+      const client = new HttpCheckClient({
+        url,
+        method,
+        headers,
+        body,
+        tls,
+        proxyUrl,
+        authenticator,
+        monotonic,
+        keptBodies,
+      });
       return { url: shown, method, timeoutMs: timeout || DEFAULT_TIMEOUT_MS, validations, client };
     });
+  }
+
+  private warnOfSameUrls(): void {
+    const known = new Set<string>();
+    for (const { url, method } of this.endpoints) {
+      const key = `${method} ${url}`;
+      if (known.has(key)) this.context.logger.warn({ url, method }, SAME_URLS);
+      known.add(key);
+    }
   }
 
   private async collect(moment: ScrapeMoment): Promise<PointCollector[]> {
@@ -110,7 +136,7 @@ class HttpCheckReceiver implements Receiver {
     let answer: CheckAnswer | undefined;
     let reason = "";
     try {
-      answer = await client.check(phases, validations.length > 0, signal);
+      answer = await client.check(phases, validations.length === 0 ? undefined : judgeBy(validations), signal);
     } catch (error) {
       reason = connectionErrorMessage(error);
     } finally {
@@ -153,17 +179,16 @@ class HttpCheckReceiver implements Receiver {
   }
 
   private addAnswer(points: PointCollector, { url, validations }: CheckedEndpoint, answer: CheckAnswer): void {
-    const { certificate, bodyError, size } = answer;
+    const { certificate, bodyError, size, verdicts } = answer;
     if (bodyError === undefined) this.add(points, url, "httpcheck.response.size", size);
     if (certificate !== undefined && this.output.wants("httpcheck.tls.cert_remaining")) {
       const left = secondsLeft(certificate, this.context.clock.now());
       this.add(points, url, "httpcheck.tls.cert_remaining", left, certificateAttributes(certificate));
     }
-    const body = new AnswerBody(answer.body);
     const counts = { passed: new Map<string, number>(), failed: new Map<string, number>() };
-    for (const { type, passes } of validations) {
+    for (const [index, { type }] of validations.entries()) {
       // Nobody can tell of a body that is not all there.
-      const count = counts[bodyError === undefined && passes(body) ? "passed" : "failed"];
+      const count = counts[verdicts[index] === true ? "passed" : "failed"];
       count.set(type, (count.get(type) ?? 0) + 1);
     }
     for (const outcome of ["passed", "failed"] as const)
@@ -181,6 +206,15 @@ class HttpCheckReceiver implements Receiver {
     this.output.add(points, name, value, { "http.url": url, ...attributes });
   }
 }
+
+function judgeBy(validations: readonly Validation[]) {
+  return (bytes: Buffer) => {
+    const body = new AnswerBody(bytes);
+    return validations.map(({ passes }) => passes(body));
+  };
+}
+
+const SAME_URLS = "several checks have this URL in their metrics, without secrets: their points cannot be told apart";
 
 /** What the client itself says about a body. */
 const FRAMING = new Set(["content-length", "transfer-encoding"]);

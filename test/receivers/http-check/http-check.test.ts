@@ -181,7 +181,11 @@ describe("the http_check receiver", () => {
     const broken = await serveBytes((socket) =>
       socket.once("data", () => socket.end("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nmore")),
     );
-    for (const url of [endless.url, broken.url]) {
+    // Its end would be that of the connection, which is ours when we give up.
+    const unmeasured = await serveBytes((socket) =>
+      socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\n\r\nmore")),
+    );
+    for (const url of [endless.url, broken.url, unmeasured.url]) {
       const target = { endpoint: url, timeout: "200ms", validations: [{ contains: "more" }] };
       const { values, logger } = await firstPoints([target], { metrics: ALL });
       expect(values).toEqual({ ...ofStatus(200), "validation.failed{contains}": 1 });
@@ -279,6 +283,78 @@ describe("the http_check receiver", () => {
     expect(any.values).toMatchObject(ofStatus(200));
     const left = any.all.find(({ name }) => name === "httpcheck.tls.cert_remaining")!;
     expect(Number(left.data["asInt"])).toBeLessThan(0);
+  });
+
+  it("shows no secrets of URLs, in points or in the log, and sends them", async () => {
+    const seen: string[] = [];
+    const { address } = await startTarget((request, response) => {
+      seen.push(`${request.url} ${request.headers.authorization}`);
+      response.end("x".repeat(20));
+    });
+    const secrets = "api_key=hunter2&X-Amz-Signature=hunter2&AWSAccessKeyId=hunter2";
+    const endpoint = `http://ann:hunter2@${address}/a?team=shop&${secrets}`;
+    const dead = `http://ann:hunter2@127.0.0.1:1/b?token=hunter2`;
+    const endless = await serveBytes((socket) =>
+      socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\n\r\nmore")),
+    );
+    const silent = `${endless.url}?auth=hunter2`;
+    const targets = [
+      { endpoints: [endpoint, dead], validations: [{ contains: "y" }] },
+      { endpoint: silent, timeout: "100ms" },
+    ];
+    const { all, logger } = await firstPoints(targets);
+    expect(JSON.stringify([all, logger.lines])).not.toContain("hunter2");
+    const masked = secrets.replaceAll("hunter2", "[REDACTED]");
+    expect(new Set(all.map(({ labels }) => labels["http.url"]))).toEqual(
+      new Set([
+        `http://${address}/a?team=shop&${masked}`,
+        "http://127.0.0.1:1/b?token=[REDACTED]",
+        `${endless.url}?auth=[REDACTED]`,
+      ]),
+    );
+    expect(logger.lines.length).toBeGreaterThan(0);
+    const basic = Buffer.from("ann:hunter2").toString("base64");
+    expect(seen).toEqual([`/a?team=shop&${secrets} Basic ${basic}`]);
+  });
+
+  it("warns of checks whose points cannot be told apart", async () => {
+    const { url } = await serve("fine");
+    const { logger } = await firstPoints([{ endpoints: [`${url}?key=1`, `${url}?key=2`, `${url}?n=1`, `${url}?n=2`] }]);
+    expect(logger.lines.map(({ fields }) => fields)).toEqual([{ url: `${url}?key=[REDACTED]`, method: "GET" }]);
+  });
+
+  it("keeps a few large bodies at a time, and measures small ones meanwhile", async () => {
+    const large = (isWhole: boolean) =>
+      serveBytes((socket) => {
+        const length = isWhole ? 400_000 : 500_000;
+        socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${length}\r\n\r\n${"a".repeat(400_000)}`);
+      });
+    const stalled = await Promise.all(Array.from({ length: 8 }, () => large(false)));
+    const whole = await large(true);
+    const small = await serve("a");
+    const validations = [{ contains: "a" }];
+    const holding = stalled.map(({ url }) => ({ endpoint: url, timeout: "1h", validations }));
+    const { receiver } = await start(holding, { collection_interval: "1h" });
+    const turns = (receiver as unknown as { keptBodies: { free: number } }).keptBodies;
+    await until(() => expect(turns.free).toBe(0));
+    const others = [
+      { endpoint: whole.url, validations },
+      { endpoint: small.url, validations },
+    ];
+    const { values } = await firstPoints(others, { metrics: ALL });
+    expect(values["validation.passed{contains}"]).toBe(1); // both, each under its URL
+    await receiver.stop();
+    expect(turns.free).toBe(8);
+    const limited = [
+      ...holding,
+      { endpoint: whole.url, timeout: "10s", validations },
+      { endpoint: small.url, validations },
+    ];
+    const { all } = await firstPoints(limited, { metrics: ALL, timeout: "1s" });
+    const passed = all.filter(({ name }) => name === "httpcheck.validation.passed");
+    expect(passed.map(({ labels }) => labels["http.url"])).toContain(small.url);
+    const answered = all.filter(({ name, data }) => name === "httpcheck.status" && data["asInt"] === "1");
+    expect(answered).toHaveLength(10); // their heads have come, whatever became of the bodies
   });
 
   it("validates bodies", async () => {

@@ -1,10 +1,11 @@
 import type { z } from "zod";
 import type { ConfigPath } from "../../contract/schema/schema.js";
 import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
+import { REDACTED } from "../../contract/schema/url-secrets.js";
 import { successorOf } from "../schema/old-keys.js";
 import { schemasAt } from "../schema/visit-schema.js";
 import { enumValues, keysOf } from "../schema/zod-schema.js";
-import { isSecretValue, REDACTED } from "../secrets/find-secrets.js";
+import { isSecretValue } from "../secrets/find-secrets.js";
 import { withoutSecretTexts } from "../secrets/secret-text.js";
 import { isNull, locatePath, type Node, nodeAt, placeOf, type Span } from "../text/node.js";
 import { placeInText } from "../text/place-in-text.js";

@@ -12,9 +12,6 @@ import {
 import { isSecretSchema } from "../schema/zod-schema.js";
 import type { MapNode, Node, ScalarNode, Span } from "../text/node.js";
 
-/** What stands in the place of a secret, wherever config is shown. */
-export const REDACTED = "[REDACTED]";
-
 const SECRET_WORDS =
   /^(?:pass|passwd|password|passphrase|pwd|secret|secrets|token|apikey|authorization|credential|credentials|htpasswd|dsn|cookie|pem|signature)$/;
 const SECRET_KEYS =
@@ -32,16 +29,6 @@ export function isSecretKey(key: string): boolean {
 
 /** These are long enough that a word close to one of them is that word, mistyped. */
 const MISTYPED = ["password", "passphrase", "authorization", "credentials"];
-
-/** A URL's user, password and secret-looking query parameters, taken out. */
-export function withoutUrlSecrets(text: string): string {
-  return text
-    .replace(/(:\/\/)[^/?#\s]+@/g, `$1${REDACTED}@`)
-    .replace(
-      /([?&#][\w.-]*(?:key|token|tok|secret|pass|password|pwd|auth|jwt|credentials?|sig|signature|code)=)[^&#\s]+/gi,
-      `$1${REDACTED}`,
-    );
-}
 
 /** Whether a value must not be shown: by its schema, by its origin, or by the name of any key above it. */
 export function isSecretValue(path: ConfigPath, node: Node | undefined, schemas: readonly z.ZodType[]): boolean {

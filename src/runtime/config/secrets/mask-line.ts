@@ -1,5 +1,6 @@
+import { REDACTED } from "../../contract/schema/url-secrets.js";
 import type { SourceText } from "../text/source-text.js";
-import { isSecretKey, REDACTED } from "./find-secrets.js";
+import { isSecretKey } from "./find-secrets.js";
 import { withoutSecretTexts } from "./secret-text.js";
 
 const KEY = /^\s*(?:- +)*(?:"([^"]*)"|'([^']*)'|([\w./@-]+))\s*:(?=\s|$)/;

@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { ComponentKind } from "../../contract/component.js";
 import { uncheckedExporterSettingsSchema } from "../../contract/schema/exporter-settings.js";
+import { REDACTED } from "../../contract/schema/url-secrets.js";
 import type { Registry } from "../../host/registry.js";
 import { parseId, SECTIONS, type SectionName } from "../schema/component-id.js";
 import { fullServiceSchema } from "../schema/service-schema.js";
@@ -9,7 +10,7 @@ import { SET_SOURCE } from "../text/parse-set.js";
 import { parseYaml } from "../text/parse-yaml.js";
 import type { Place, Problem } from "../text/problem.js";
 import type { SourceText } from "../text/source-text.js";
-import { REDACTED, secretSpans } from "./find-secrets.js";
+import { secretSpans } from "./find-secrets.js";
 import { maskBrokenLine, maskParsedLine } from "./mask-line.js";
 
 /**

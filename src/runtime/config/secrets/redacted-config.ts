@@ -1,12 +1,13 @@
 import type { z } from "zod";
 import { DEFAULT_SETTINGS } from "../../contract/schema/exporter-settings.js";
+import { REDACTED } from "../../contract/schema/url-secrets.js";
 import type { Registry } from "../../host/registry.js";
 import { parseId, SECTIONS, type SectionName } from "../schema/component-id.js";
 import { withDefaults, writtenDefault } from "../schema/describe-keys.js";
 import { fullServiceSchema, serviceSchema } from "../schema/service-schema.js";
 import { isOpaqueSchema, keysOf, valueKinds } from "../schema/zod-schema.js";
 import type { MapNode, Node, ScalarNode } from "../text/node.js";
-import { REDACTED, visitSecrets } from "./find-secrets.js";
+import { visitSecrets } from "./find-secrets.js";
 import { componentSchemas } from "./masked-lines.js";
 import { withoutSecretTexts } from "./secret-text.js";
 

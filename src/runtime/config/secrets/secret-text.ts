@@ -1,4 +1,5 @@
-import { isSecretKey, REDACTED, withoutUrlSecrets } from "./find-secrets.js";
+import { REDACTED, withoutUrlSecrets } from "../../contract/schema/url-secrets.js";
+import { isSecretKey } from "./find-secrets.js";
 
 /**
  * A text of the config that may be shown, but for what in it looks like a secret: in URLs user, password, query and parts of

@@ -1,0 +1,10 @@
+/** What stands in the place of a secret, wherever config is shown. */
+export const REDACTED = "[REDACTED]";
+
+/** A URL's user, password and secret-looking query parameters, taken out. */
+export function withoutUrlSecrets(text: string): string {
+  return text.replace(/(:\/\/)[^/?#\s]+@/g, `$1${REDACTED}@`).replace(SECRET_PARAMETER, `$1${REDACTED}`);
+}
+
+const SECRET_PARAMETER =
+  /([?&#][\w.-]*(?:key|keyid|token|tok|secret|pass|password|pwd|auth|jwt|credentials?|sig|signature|code)=)[^&#\s]+/gi;
