@@ -424,7 +424,8 @@ export { type Paint, painterFor, printable, type Style } from "./kit/text/termin
 
 // OTTL: conditions and statements, run by a component that reads the contexts and places in the config itself.
 
-export type { Condition, Statement } from "./ottl/compile/compile.js";
+export { type Condition, compileCondition, type Statement } from "./ottl/compile/compile.js";
+export { composed, textFits, textIsOneOf, valueIs } from "./ottl/compile/composed-condition.js";
 export { type AddOttlIssue, compileEach, contextOfGroup, type OttlIssue } from "./ottl/compile/config-texts.js";
 export { ERROR_MODES, type ErrorMode, errorHandler } from "./ottl/compile/error-mode.js";
 export { type CompiledGroup, compileIn, compileInferred, ottlIssue } from "./ottl/compile/infer-context.js";
@@ -453,9 +454,9 @@ export {
   RECORD_CONTEXTS,
   SIGNAL_CONTEXTS,
 } from "./ottl/paths/context.js";
-export { plainPaths } from "./ottl/paths/plain-paths.js";
 export { quoteJson } from "./ottl/values/conversions.js";
 export { isOttlError, isOttlSyntaxError } from "./ottl/values/error.js";
+export type { OttlValue } from "./ottl/values/value.js";
 
 // Wire bytes: fields, messages and texts.
 

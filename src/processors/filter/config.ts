@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { caseInsensitiveEnum, ignored, SIGNALS, type Signal } from "../../plugin.js";
 import {
+  type AddOttlIssue,
   type Condition,
   type ConfigPath,
   type ContextName,
@@ -11,11 +12,10 @@ import {
   ERROR_MODES,
   type ErrorMode,
   ottlIssue,
-  plainPaths,
   SIGNAL_CONTEXTS,
 } from "../../runtime/kit.js";
-import { expressionConditions, hasCriteria, legacyConditions, legacyMetricConditions } from "./legacy-conditions.js";
-import { logProperties, metricProperties, propertyIssues, spanProperties } from "./legacy-properties.js";
+import { expressionConditions, legacyConditions, legacyMetricConditions } from "./legacy-conditions.js";
+import { hasCriteria, logProperties, metricProperties, propertyIssues, spanProperties } from "./legacy-properties.js";
 
 const texts = () => z.array(z.string()).nullish();
 const errorMode = () => caseInsensitiveEnum(ERROR_MODES);
@@ -114,61 +114,34 @@ const NEW_KEYS = { logs: "log_conditions", traces: "trace_conditions", metrics: 
 export const filterSchema = rawSchema.transform((config, zod): FilterConfig => {
   const found: Record<Signal, FilterGroup[]> = { logs: [], traces: [], metrics: [] };
   const mode = config.error_mode;
-  const compileAll = (
-    signal: Signal,
-    conditions: readonly string[],
-    errors: ErrorMode,
-    place: (i: number) => ConfigPath,
-    compile: Parameters<typeof compileEach>[1],
-  ) => {
-    const groups = compileEach(conditions, compile, place, (issue) => zod.addIssue(issue));
-    found[signal].push(...groups.map((one) => ({ context: one.context, conditions: one.conditions, mode: errors })));
-  };
   const add = (
     signal: Signal,
     context: ContextName | undefined,
     conditions: readonly string[],
     errors: ErrorMode,
     place: (i: number) => ConfigPath,
-  ) =>
-    compileAll(signal, conditions, errors, place, (text) =>
-      context === undefined ? compileInferred(signal, [], [text]) : compileIn(context, [], [text]),
-    );
-  const addLegacy = (signal: Signal, context: ContextName, conditions: readonly string[], section: string) => {
-    const paths = plainPaths(context);
-    compileAll(
-      signal,
-      conditions,
-      mode,
-      () => [section],
-      (text) => compileIn(context, [], [text], paths),
-    );
+  ) => {
+    const compile = (text: string) =>
+      context === undefined ? compileInferred(signal, [], [text]) : compileIn(context, [], [text]);
+    const groups = compileEach(conditions, compile, place, (issue) => zod.addIssue(issue));
+    found[signal].push(...groups.map((one) => ({ context: one.context, conditions: one.conditions, mode: errors })));
   };
   for (const [signal, section, key, context] of OLD_KEYS) {
     const list = (config[section] as { [key: string]: string[] | null | undefined } | null | undefined)?.[key];
     add(signal, context, list ?? [], mode, (i) => [section, key, i]);
   }
-  for (const key of ["include", "exclude"] as const) {
-    for (const section of ["logs", "spans", "metrics"] as const)
-      for (const { message, path } of propertyIssues(config[section]?.[key] ?? {}))
-        zod.addIssue({ code: "custom", message, path: [section, key, ...path] });
-    const properties = config.spans?.[key];
-    if (properties && !hasCriteria(properties))
-      zod.addIssue({
-        code: "custom",
-        message: "at least one of services, span_names, span_kinds, attributes, resources or libraries is needed",
-        path: ["spans", key],
-      });
-  }
-  addLegacy("logs", "log", legacyConditions(config.logs?.include, config.logs?.exclude), "logs");
-  addLegacy("traces", "span", legacyConditions(config.spans?.include, config.spans?.exclude), "spans");
-  const { include, exclude } = config.metrics ?? {};
-  addLegacy("metrics", "metric", legacyMetricConditions(include, exclude), "metrics");
-  try {
-    const conditions = expressionConditions(include, exclude);
-    if (conditions.length > 0) found.metrics.push({ context: "metric", conditions, mode });
-  } catch (error) {
-    zod.addIssue(ottlIssue(error, ["metrics"]));
+  const { logs, spans, metrics } = config;
+  if (legacyIssues(config, (issue) => zod.addIssue(issue)) === 0) {
+    const addAll = (signal: Signal, context: ContextName, conditions: readonly Condition[]) =>
+      found[signal].push({ context, conditions, mode });
+    addAll("logs", "log", legacyConditions("log", logs?.include, logs?.exclude));
+    addAll("traces", "span", legacyConditions("span", spans?.include, spans?.exclude));
+    addAll("metrics", "metric", legacyMetricConditions(metrics?.include, metrics?.exclude));
+    try {
+      addAll("metrics", "metric", expressionConditions(metrics?.include, metrics?.exclude));
+    } catch (error) {
+      zod.addIssue(ottlIssue(error, ["metrics"]));
+    }
   }
   for (const signal of SIGNALS) {
     for (const [i, item] of (config[NEW_KEYS[signal]] ?? []).entries()) {
@@ -184,6 +157,23 @@ export const filterSchema = rawSchema.transform((config, zod): FilterConfig => {
   }
   return { groups: found };
 });
+
+/** Tells what is wrong with `include` and `exclude`, and how much it was. */
+function legacyIssues(config: z.infer<typeof rawSchema>, addIssue: AddOttlIssue): number {
+  const issues = (["include", "exclude"] as const).flatMap((key) => {
+    const found = (["logs", "spans", "metrics"] as const).flatMap((section) =>
+      propertyIssues(config[section]?.[key] ?? {}).map(({ message, path }) => ({
+        message,
+        path: [section, key, ...path],
+      })),
+    );
+    const { [key]: spans } = config.spans ?? {};
+    const message = "at least one of services, span_names, span_kinds, attributes, resources or libraries is needed";
+    return spans && !hasCriteria(spans) ? [...found, { message, path: ["spans", key] }] : found;
+  });
+  for (const issue of issues) addIssue({ code: "custom", ...issue });
+  return issues.length;
+}
 
 /** One group for each context and mode, outermost context first. */
 function groupByContext(groups: readonly FilterGroup[], contexts: readonly ContextName[]): FilterGroup[] {

@@ -1,4 +1,15 @@
-import { type Condition, compileMetricExpressions, compilePattern } from "../../runtime/kit.js";
+import {
+  type Condition,
+  type ContextName,
+  compileCondition,
+  compileMetricExpressions,
+  compilePattern,
+  composed,
+  type OttlValue,
+  textFits,
+  textIsOneOf,
+  valueIs,
+} from "../../runtime/kit.js";
 import {
   type LegacyAttribute,
   type LegacyMetricProperties,
@@ -6,19 +17,20 @@ import {
   severityNumber,
 } from "./legacy-properties.js";
 
-/**
- * `include` and `exclude` are translated into conditions, so that there is one way in which things are dropped. The
- * conditions know the paths of `plainPaths`.
- */
+/** `include` and `exclude` become conditions, so that there is one way in which things are dropped. */
 
-/** The conditions under which `include` and `exclude` drop something. */
+/** The conditions under which they drop something. The properties have no issues. */
 export function legacyConditions(
+  context: ContextName,
   include: LegacyProperties | null | undefined,
   exclude: LegacyProperties | null | undefined,
-): string[] {
-  const kept = include && conditionOf(include);
-  const dropped = exclude && conditionOf(exclude);
-  return [...(kept ? [`not (${kept})`] : []), ...(dropped ? [dropped] : [])];
+): Condition[] {
+  const kept = include ? criteriaOf(context, include) : [];
+  const dropped = exclude ? criteriaOf(context, exclude) : [];
+  return [
+    ...(kept.length > 0 ? [composed("none", [composed("all", kept)])] : []),
+    ...(dropped.length > 0 ? [composed("all", dropped)] : []),
+  ];
 }
 
 type MetricProperties = LegacyMetricProperties | null | undefined;
@@ -27,8 +39,10 @@ type MetricProperties = LegacyMetricProperties | null | undefined;
  * The same for metrics. Resources are looked at by themselves, as in the Collector: an excluded one goes with all its
  * metrics, whatever their names.
  */
-export function legacyMetricConditions(include: MetricProperties, exclude: MetricProperties): string[] {
-  return [ofResource, ofName].flatMap((part) => legacyConditions(include && part(include), exclude && part(exclude)));
+export function legacyMetricConditions(include: MetricProperties, exclude: MetricProperties): Condition[] {
+  return [ofResource, ofName].flatMap((part) =>
+    legacyConditions("metric", include && part(include), exclude && part(exclude)),
+  );
 }
 
 /** What `expressions` say. Throws an `OttlSyntaxError` for one that is none. */
@@ -48,119 +62,102 @@ function ofName({ match_type, metric_names }: LegacyMetricProperties): LegacyPro
   return match_type === "expr" ? {} : { match_type, metric_names };
 }
 
-/** Whether anything is said of what to keep or drop: without it, everything would be dropped, which nobody means. */
-export function hasCriteria(properties: LegacyProperties): boolean {
-  return conditionOf(properties) !== undefined;
-}
-
-/** Whether a text fits what is expected, as a condition on its path. */
-type Fits = (path: string, expected: string) => string;
-
-const isEqual: Fits = (path, expected) => `${path} == ${ottlLiteral(expected)}`;
-const isMatch: Fits = (path, pattern) => `IsMatch(${path}, ${ottlLiteral(pattern)})`;
-const hasKey: Fits = (map, key) => `ContainsValue(Keys(${map}), ${ottlLiteral(key)})`;
-
-/** Undefined when there is no criterion: then nothing is dropped. */
-function conditionOf(properties: LegacyProperties): string | undefined {
+/** All of them must hold. Without any, nothing is kept or dropped. */
+function criteriaOf(context: ContextName, properties: LegacyProperties): Condition[] {
   const isRegexp = properties.match_type === "regexp";
-  const fits = isRegexp ? isMatch : isEqual;
-  const anyOf = (path: string, names: readonly string[] | null | undefined, test = fits) =>
-    names?.length ? [`(${names.map((name) => test(path, name)).join(" or ")})`] : [];
+  const anyOf = (path: string, names: readonly string[] | null | undefined) =>
+    names?.length ? [fits(path, context, names, isRegexp)] : [];
   const allOf = (path: string, list: readonly LegacyAttribute[] | null | undefined) =>
-    (list ?? []).map((one) => attributeCondition(path, one, isRegexp));
-  const criteria = [
+    (list ?? []).map((one) => attributeCondition(path, context, one, isRegexp));
+  const { services, libraries, severity_number } = properties;
+  return [
     ...anyOf("name", properties.metric_names ?? properties.span_names),
-    ...anyOf('resource.attributes["service.name"]', properties.services, isRegexp ? isServiceMatch : isServiceName),
+    ...(services?.length ? [serviceCondition(context, services, isRegexp)] : []),
     ...anyOf("kind.deprecated_string", properties.span_kinds),
     ...anyOf("severity_text", properties.severity_texts),
     ...anyOf("body.string", properties.bodies),
-    ...severityCondition(properties.severity_number),
+    ...(severity_number ? [severityCondition(context, severity_number)] : []),
     ...allOf("attributes", properties.attributes ?? properties.record_attributes),
     ...allOf("resource.attributes", properties.resources ?? properties.resource_attributes),
-    ...librariesCondition(properties.libraries, fits),
+    ...(libraries?.length ? [librariesCondition(context, libraries, isRegexp)] : []),
   ];
-  return criteria.length === 0 ? undefined : criteria.join(" and ");
+}
+
+/** Is a text one of several, or does one of the patterns match it? */
+function fits(path: string, context: ContextName, texts: readonly string[], isRegexp: boolean): Condition {
+  return isRegexp ? textFits(path, context, patternTest(texts)) : textIsOneOf(path, context, texts);
+}
+
+function patternTest(expected: readonly string[]): (text: string) => boolean {
+  const patterns = expected.map(compilePattern);
+  return (text) => patterns.some((pattern) => pattern.test(text));
 }
 
 /** A pattern is matched with the text of what is written in one piece, not with lists, maps and bytes. */
-function attributeCondition(attributes: string, { key, value }: LegacyAttribute, isRegexp: boolean): string {
-  if (value === null || value === undefined) return hasKey(attributes, key);
-  const at = `${attributes}[${ottlLiteral(key)}]`;
-  return isRegexp ? isMatch(`plain.${at}`, String(value)) : `${at} == ${ottlLiteral(value)}`;
+function attributeCondition(
+  attributes: string,
+  context: ContextName,
+  { key, value }: LegacyAttribute,
+  isRegexp: boolean,
+): Condition {
+  if (value === null || value === undefined) return hasKey(attributes, context, key);
+  const path = `${attributes}[${quoted(key)}]`;
+  return isRegexp
+    ? textFits(path, context, patternTest([String(value)]), { plain: true })
+    : valueIs(path, context, ottlValueOf(value));
+}
+
+function hasKey(attributes: string, context: ContextName, key: string): Condition {
+  return compileCondition(`ContainsValue(Keys(${attributes}), ${quoted(key)})`, context);
 }
 
 /** What the Collector takes for the name of the service of a resource that does not tell. */
 const NO_SERVICE = "<nil-service-name>";
 
-const withoutService = `not ${hasKey("resource.attributes", "service.name")}`;
-
-/** The name of a service is compared as text, whatever it is. */
-function isServiceName(path: string, name: string): string {
-  const tests = [isEqual(path, name)];
-  if (name === NO_SERVICE) tests.push(withoutService);
-  if (isTextOfOther(name)) tests.push(`String(${path}) == ${ottlLiteral(name)}`);
-  if (name === "") tests.push(`(${path} == nil and ${hasKey("resource.attributes", "service.name")})`);
-  return tests.join(" or ");
-}
-
-function isServiceMatch(path: string, pattern: string): string {
-  const tests = [isMatch(path, pattern)];
-  const fitsAtOnce = (text: string) => isPattern(pattern) && compilePattern(pattern).test(text);
-  if (fitsAtOnce(NO_SERVICE)) tests.push(withoutService);
-  if (fitsAtOnce("")) tests.push(`(${path} == nil and ${hasKey("resource.attributes", "service.name")})`);
-  return tests.join(" or ");
-}
-
-/** Might it be the text of something else than a string? */
-function isTextOfOther(text: string): boolean {
-  try {
-    return typeof JSON.parse(text) !== "string";
-  } catch {
-    return false;
-  }
-}
-
-/** What is none is told by the condition that it stands in. */
-function isPattern(text: string): boolean {
-  try {
-    compilePattern(text);
-    return true;
-  } catch {
-    return false;
-  }
+/** The name of a service is looked at as text, whatever it is. */
+function serviceCondition(context: ContextName, names: readonly string[], isRegexp: boolean): Condition {
+  const path = 'resource.attributes["service.name"]';
+  const isThere = hasKey("resource.attributes", context, "service.name");
+  const isFitting = isRegexp ? patternTest(names) : (text: string) => names.includes(text);
+  return composed("any", [
+    fits(path, context, names, isRegexp),
+    ...(isFitting(NO_SERVICE) ? [composed("none", [isThere])] : []),
+    ...(isFitting("") ? [composed("all", [isThere, valueIs(path, context, null)])] : []),
+  ]);
 }
 
 /** Without `min` every severity fits. */
-function severityCondition(number: LegacyProperties["severity_number"]): string[] {
-  if (!number) return [];
-  const min = severityNumber(number.min);
-  const atLeast = min === undefined ? "severity_number != 0" : `severity_number >= ${min}`;
-  return [number.match_undefined ? `(severity_number == 0 or ${atLeast})` : atLeast];
+function severityCondition(
+  context: ContextName,
+  { min, match_undefined }: NonNullable<LegacyProperties["severity_number"]>,
+): Condition {
+  const lowest = severityNumber(min);
+  const atLeast = lowest === undefined ? "severity_number != 0" : `severity_number >= ${lowest}`;
+  return compileCondition(match_undefined ? `severity_number == 0 or ${atLeast}` : atLeast, context);
 }
 
-function librariesCondition(list: LegacyProperties["libraries"], fits: Fits): string[] {
-  if (!list?.length) return [];
-  const each = list.map(({ name, version }) =>
-    [fits("scope.name", name ?? ""), ...(typeof version === "string" ? [fits("scope.version", version)] : [])].join(
-      " and ",
-    ),
+function librariesCondition(
+  context: ContextName,
+  libraries: NonNullable<LegacyProperties["libraries"]>,
+  isRegexp: boolean,
+): Condition {
+  const each = libraries.map(({ name, version }) =>
+    composed("all", [
+      fits("scope.name", context, [name ?? ""], isRegexp),
+      ...(typeof version === "string" ? [fits("scope.version", context, [version], isRegexp)] : []),
+    ]),
   );
-  return [`(${each.map((one) => `(${one})`).join(" or ")})`];
+  return composed("any", each);
 }
 
-function ottlLiteral(value: unknown): string {
-  if (typeof value === "string") return `"${value.replace(/["\\]/g, "\\$&")}"`;
-  if (Array.isArray(value)) return `[${value.map(ottlLiteral).join(", ")}]`;
-  if (typeof value === "number") return numberLiteral(value);
-  if (typeof value !== "object" || value === null) return String(value ?? "nil");
-  return `{${Object.entries(value)
-    .map(([key, item]) => `${ottlLiteral(key)}: ${ottlLiteral(item)}`)
-    .join(", ")}}`;
+function quoted(text: string): string {
+  return `"${text.replace(/["\\]/g, "\\$&")}"`;
 }
 
-/** A whole number is an integer if it fits one; a double has a point. */
-function numberLiteral(value: number): string {
-  if (Number.isInteger(value) && Math.abs(value) < 2 ** 63) return String(BigInt(value));
-  const text = String(value);
-  return text.includes(".") ? text : text.replace(/e|$/, ".0$&");
+/** A whole number is an integer if it fits one. */
+function ottlValueOf(value: unknown): OttlValue {
+  if (typeof value === "number") return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? BigInt(value) : value;
+  if (Array.isArray(value)) return value.map(ottlValueOf);
+  if (typeof value !== "object" || value === null) return (value ?? null) as OttlValue;
+  return new Map(Object.entries(value).map(([key, item]) => [key, ottlValueOf(item)]));
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS } from "../../runtime/kit.js";
+import { compilePattern, SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS } from "../../runtime/kit.js";
 
 /**
  * The older way to say what to drop: `include` and `exclude` with a match_type, as the Collector reads and refuses them.
@@ -84,39 +84,51 @@ export type LegacyProperties = Partial<
 
 /** The kinds that a strict match knows. */
 const SPAN_KINDS = SPAN_KIND_SYMBOLS.slice(1);
-const NAMES = [
-  "metric_names",
-  "span_names",
-  "services",
-  "span_kinds",
-  "severity_texts",
-  "bodies",
-  "libraries",
-] as const;
+const NAMES = ["metric_names", "span_names", "services", "span_kinds", "severity_texts", "bodies"] as const;
 const ATTRIBUTES = ["attributes", "record_attributes", "resources", "resource_attributes"] as const;
 
+interface PropertyIssue {
+  readonly message: string;
+  readonly path: (string | number)[];
+}
+
 /** What is wrong with properties that have all the right types, each at its place. */
-export function propertyIssues(properties: LegacyProperties): { message: string; path: (string | number)[] }[] {
+export function propertyIssues(properties: LegacyProperties): PropertyIssue[] {
   const { match_type, span_kinds } = properties;
-  const valued = ATTRIBUTES.flatMap((key) =>
-    (properties[key] ?? []).flatMap(({ value }, i) =>
-      value === undefined || value === null ? [] : [{ key, i, value }],
-    ),
-  );
-  if (match_type !== "strict" && match_type !== "regexp") {
-    const isNamed = NAMES.some((key) => properties[key]?.length && !(key === "metric_names" && match_type === "expr"));
-    const found = match_type ? `, found "${match_type}"` : "";
-    return isNamed || valued.length > 0
-      ? [{ message: `expected "strict" or "regexp"${found}`, path: ["match_type"] }]
-      : [];
-  }
+  const texts = NAMES.flatMap((key) => (properties[key] ?? []).map((value, i) => ({ value, path: [key, i] })));
+  const versions = (properties.libraries ?? []).flatMap(({ name, version }, i) => [
+    { value: name ?? "", path: ["libraries", i, "name"] },
+    ...(typeof version === "string" ? [{ value: version, path: ["libraries", i, "version"] }] : []),
+  ]);
+  const values = ATTRIBUTES.flatMap((key) =>
+    (properties[key] ?? []).map(({ value }, i) => ({ value, path: [key, i, "value"] })),
+  ).filter(({ value }) => value !== undefined && value !== null);
   if (match_type === "regexp")
-    return valued
-      .filter(({ value }) => typeof value !== "string")
-      .map(({ key, i }) => ({ message: "expected a pattern, as match_type is regexp", path: [key, i, "value"] }));
+    return [...texts, ...versions, ...values].flatMap(({ value, path }) => patternIssue(value, path));
+  if (match_type !== "strict") {
+    const compared = [...texts.filter(({ path }) => match_type !== "expr" || path[0] !== "metric_names"), ...versions];
+    const found = match_type ? `, found "${match_type}"` : "";
+    const message = `expected "strict" or "regexp"${found}`;
+    return compared.length + values.length > 0 ? [{ message, path: ["match_type"] }] : [];
+  }
   const unknown = span_kinds?.find((kind) => !SPAN_KINDS.includes(kind));
   const message = `no such kind of span: ${unknown}; there are ${SPAN_KINDS.join(", ")}`;
   return unknown === undefined ? [] : [{ message, path: ["span_kinds"] }];
+}
+
+/** Whether anything is said of what to keep or drop. */
+export function hasCriteria(properties: LegacyProperties): boolean {
+  return [...NAMES, ...ATTRIBUTES, "libraries" as const].some((key) => properties[key]?.length);
+}
+
+function patternIssue(pattern: unknown, path: (string | number)[]): PropertyIssue[] {
+  if (typeof pattern !== "string") return [{ message: "expected a pattern, as match_type is regexp", path }];
+  try {
+    compilePattern(pattern);
+    return [];
+  } catch (error) {
+    return [{ message: `expected a pattern in RE2 syntax: ${(error as Error).message}`, path }];
+  }
 }
 
 /** The number of a severity that is written as INFO, info or 9; undefined when nothing is said, -1 for what is none. */

@@ -53,6 +53,7 @@ const SPANS = batchFromJson(
       ["5", { intValue: "5" }],
       ["true", { boolValue: true }],
       ["list", { arrayValue: { values: [{ stringValue: "a" }, { intValue: "1" }] } }],
+      ["bytes", { bytesValue: "AQID" }],
       ["empty text", { stringValue: "" }],
       ["empty", {}],
       ["none"],
@@ -76,7 +77,7 @@ describe("include and exclude", () => {
     ["strict", { n: 1, a: "7" }, ["map"]],
     ["regexp", undefined, ["text", "int", "double", "huge", "bool", "list", "map", "bytes", "empty"]],
     ["regexp", "7", ["text", "int", "double"]],
-    ["regexp", "^1", ["huge"]],
+    ["regexp", "^10+$", ["huge"]],
     ["regexp", ".*", ["text", "int", "double", "huge", "bool"]],
     ["regexp", "^true$", ["bool"]],
   ])("find attributes by their values: %s %j", (match_type, value, names) => {
@@ -88,34 +89,35 @@ describe("include and exclude", () => {
     ["strict", "5", ["5"]],
     ["strict", "true", ["true"]],
     ["strict", '["a",1]', ["list"]],
+    ["strict", "AQID", ["bytes"]],
     ["strict", "", ["empty text", "empty"]],
     ["strict", "<nil-service-name>", ["none"]],
     ["regexp", "^[s5]", ["shop", "5"]],
     ["regexp", "nil|shop", ["shop", "none"]],
     ["regexp", "^$", ["empty text", "empty"]],
-    ["regexp", "", ["shop", "5", "true", "list", "empty text", "empty", "none"]],
+    ["regexp", "", ["shop", "5", "true", "list", "bytes", "empty text", "empty", "none"]],
   ])("find services by the text of their names: %s %j", (match_type, service, names) => {
     expect(fitting("spans", { match_type, services: ["nope", service] }, SPANS)).toEqual(names);
-  });
-
-  it("see a service whose name is bytes as hex digits in patterns, and never by name", () => {
-    const value = { bytesValue: "AQID" };
-    const batch = batchFromJson(
-      "traces",
-      JSON.stringify({
-        resourceSpans: [
-          { resource: { attributes: [{ key: "service.name", value }] }, scopeSpans: [{ spans: [{ name: "x" }] }] },
-        ],
-      }),
-    );
-    expect(fitting("spans", { match_type: "regexp", services: ["^010203$"] }, batch)).toEqual(["x"]);
-    expect(fitting("spans", { match_type: "strict", services: ["010203", "AQID"] }, batch)).toEqual([]);
   });
 
   it("find scopes without a name where none is said", () => {
     const all = namesAfter({}, SPANS);
     expect(fitting("spans", { match_type: "strict", libraries: [{}] }, SPANS)).toEqual(all);
     expect(fitting("spans", { match_type: "strict", libraries: [{ name: "lib" }] }, SPANS)).toEqual([]);
+  });
+
+  it("take thousands of names and patterns, and values of any length", () => {
+    const names = Array.from({ length: 3000 }, (_, i) => `some.longer.metric.name.${i}`);
+    const metrics = metricsOf({ ...METRICS["sum"]!, name: names.at(-1)! }, { ...METRICS["gauge"]!, name: "other" });
+    expect(fitting("metrics", { match_type: "strict", metric_names: names }, metrics)).toEqual([names.at(-1)]);
+    const value = "x".repeat(100_000);
+    const logs = logsOf({ eventName: "long", attributes: attributes({ key: text(value) }) }, { eventName: "short" });
+    expect(fitting("logs", { match_type: "strict", record_attributes: [{ key: "key", value }] }, logs)).toEqual([
+      "long",
+    ]);
+    const bodies = ["a\nb", 'c"\\', "\u0000"];
+    const odd = logsOf(...bodies.map((body) => ({ eventName: body, body: text(body) })), { eventName: "other" });
+    expect(fitting("logs", { match_type: "strict", bodies }, odd)).toEqual(bodies);
   });
 
   it("need no match_type, and take any, where nothing is compared by it", () => {
@@ -160,6 +162,12 @@ describe("include and exclude", () => {
       "expected the key of an attribute",
     ],
     [{ logs: { exclude: { match_type: "strict", regexp: {} } } }, ["logs", "exclude"], "regexp"],
+    [{ logs: { include: { match_type: "regexp", bodies: ["a", "("] } } }, ["logs", "include", "bodies", 1], "RE2"],
+    [
+      { spans: { include: { match_type: "regexp", libraries: [{ name: "a", version: "[" }] } } },
+      ["spans", "include", "libraries", 0, "version"],
+      "RE2",
+    ],
   ])("refuse %j", (config, path, message) => {
     const [issue] = filter.schema.safeParse(config).error!.issues;
     expect(issue).toMatchObject({ path, message: expect.stringContaining(message) });

@@ -1,7 +1,6 @@
 import { alternatives } from "../../contract/schema/suggest.js";
 import type { Signal } from "../../telemetry/bytes/signal.js";
 import { CONTEXTS, type ContextName, RECORD_CONTEXTS, SIGNAL_CONTEXTS } from "../paths/context.js";
-import type { PathTable } from "../paths/path-table.js";
 import { type Token, tokenize } from "../syntax/lexer.js";
 import { KEYWORDS } from "../syntax/parser.js";
 import { isOttlSyntaxError, OttlSyntaxError } from "../values/error.js";
@@ -125,11 +124,10 @@ export function compileIn(
   context: ContextName,
   statements: readonly string[],
   conditions: readonly string[],
-  morePaths?: PathTable,
 ): CompiledGroup | GroupFailure {
   const compiled = compileAll("statements", statements, (text) => compileStatement(text, context));
   if ("error" in compiled) return compiled;
-  const tests = compileAll("conditions", conditions, (text) => compileCondition(text, context, morePaths));
+  const tests = compileAll("conditions", conditions, (text) => compileCondition(text, context));
   if ("error" in tests) return tests;
   return { context, statements: compiled.done, conditions: tests.done };
 }

@@ -1,0 +1,95 @@
+import { anyValueAt, anyValueEnd } from "../../telemetry/bytes/any-value.js";
+import { STRING_VALUE_TAG } from "../../telemetry/bytes/tags.js";
+import { findAttribute } from "../../telemetry/views/attributes.js";
+import { FUNCTIONS } from "../functions/table.js";
+import type { ContextName } from "../paths/context.js";
+import { parseValue } from "../syntax/parser.js";
+import { plainText } from "../values/conversions.js";
+import type { OttlValue } from "../values/value.js";
+import { isEncodedText } from "../values/wire-value.js";
+import { AstCompiler } from "./ast-compiler.js";
+import type { Condition } from "./compile.js";
+import { allOf, anyOf, negated } from "./predicate.js";
+
+/**
+ * Conditions that a component puts together out of its settings, however many and long they are, instead of writing them
+ * as one text.
+ */
+
+/** Whether the path leads to this value, as `==` compares. */
+export function valueIs(path: string, context: ContextName, value: OttlValue): Condition {
+  const left = parseValue(path);
+  const { at, end } = left;
+  const right = { kind: "literal" as const, value, at, end };
+  const matches = new AstCompiler(context, FUNCTIONS).condition({
+    kind: "compare",
+    operator: "==",
+    left,
+    right,
+    at,
+    end,
+  });
+  return { text: path, context, matches };
+}
+
+/** Whether the text of what the path leads to fits: of anything but nil, or with `plain` but nil, lists, maps and bytes. */
+export function textFits(
+  path: string,
+  context: ContextName,
+  fits: (text: string) => boolean,
+  { plain = false } = {},
+): Condition {
+  const get = new AstCompiler(context, FUNCTIONS).value(parseValue(path));
+  const fitsOther = (value: OttlValue) => {
+    if (value === null || (plain && typeof value === "object")) return false;
+    return fits(plain && typeof value === "number" ? withoutExponent(value) : plainText(value));
+  };
+  const matches: Condition["matches"] = (ctx) => {
+    const value = get(ctx);
+    return typeof value === "string" ? fits(value) : fitsOther(value);
+  };
+  return { text: path, context, matches };
+}
+
+/** Whether that text is one of these. A few are compared with the bytes of an attribute, and nothing is decoded. */
+export function textIsOneOf(path: string, context: ContextName, texts: readonly string[]): Condition {
+  const all = new Set(texts);
+  const condition = textFits(path, context, (text) => all.has(text));
+  const { attribute } = new AstCompiler(context, FUNCTIONS).path(parseValue(path));
+  if (attribute === undefined || all.size > MAX_COMPARED_TEXTS) return condition;
+  const known = [...all].map((text) => ({ text, bytes: Buffer.from(text, "utf8") }));
+  const matches: Condition["matches"] = (ctx) => {
+    const message = attribute.select(ctx);
+    if (message.edits !== undefined) return condition.matches(ctx);
+    const { bytes } = message;
+    const at = findAttribute(bytes, message.start, message.end, message.attributesTag, attribute.encoded);
+    const start = at < 0 ? -1 : anyValueAt(bytes, at);
+    if (start < 0) return false;
+    const end = anyValueEnd;
+    if (start < end && bytes[start] !== STRING_VALUE_TAG) return condition.matches(ctx);
+    for (let i = 0; i < known.length; i++)
+      if (isEncodedText(bytes, start, end, known[i]!.text, known[i]!.bytes)) return true;
+    return false;
+  };
+  return { text: path, context, matches };
+}
+
+const MAX_COMPARED_TEXTS = 8;
+
+/** All, any or none of several conditions of one context. */
+export function composed(which: "all" | "any" | "none", conditions: readonly Condition[]): Condition {
+  const tests = conditions.map(({ matches }) => matches);
+  const { context } = conditions[0]!;
+  const text = `${which} of ${conditions.map((one) => one.text).join(", ")}`;
+  const matches = which === "all" ? allOf(tests) : which === "any" ? anyOf(tests) : negated(anyOf(tests));
+  return { text, context, matches };
+}
+
+/** A double with all its digits: 1e21 has twenty-two. */
+function withoutExponent(value: number): string {
+  const text = plainText(value);
+  const [, sign, first, rest = "", exponent] = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/.exec(text) ?? [];
+  if (first === undefined) return text;
+  const shift = Number(exponent);
+  return shift < 0 ? `${sign}0.${"0".repeat(-shift - 1)}${first}${rest}` : sign + first + rest.padEnd(shift, "0");
+}
