@@ -1,12 +1,6 @@
 import type { Socket } from "node:net";
 import type { Batch, Intake, ReceiverContext } from "../../plugin.js";
-import {
-  type BatchIntake,
-  encodeAttributes,
-  LogBatchWriter,
-  RESOURCE_ATTRIBUTES_TAG,
-  writeEntry,
-} from "../../runtime/kit.js";
+import { type BatchIntake, encodeAttributes, LogBatchWriter, RESOURCE_ATTRIBUTES_TAG } from "../../runtime/kit.js";
 import { countRecords, type ForwardEvent, readEvent } from "./forward-event.js";
 import { ValueScanner } from "./message-pack.js";
 import type { WaitingRoom } from "./waiting-room.js";
@@ -174,9 +168,8 @@ export class ForwardConnection {
       return isThere;
     };
     try {
-      for await (const { entries, acknowledgement } of this.wholeEvents(reserve)) {
+      for await (const { acknowledgement } of this.wholeEvents(reserve, writer)) {
         before = reserved;
-        for (const entry of entries) writer.add(400, (wire) => writeEntry(wire, entry));
         if (acknowledgement === undefined) isUnattended = true;
         else acknowledgements.push(acknowledgement);
       }
@@ -188,13 +181,16 @@ export class ForwardConnection {
     return { batch, acknowledgements, isUnattended, problem, lacking };
   }
 
-  private async *wholeEvents(reserve: (bytes: number) => boolean): AsyncGenerator<ForwardEvent> {
+  private async *wholeEvents(
+    reserve: (bytes: number) => boolean,
+    writer: LogBatchWriter,
+  ): AsyncGenerator<ForwardEvent> {
     let from = 0;
     try {
       for (;;) {
         const end = this.scanner.end(this.bytes, this.length);
         if (end === undefined) break;
-        yield await readEvent(this.bytes.subarray(from, end), reserve);
+        yield await readEvent(this.bytes.subarray(from, end), reserve, writer);
         from = end;
         this.scanner = new ValueScanner(end);
       }

@@ -1,10 +1,19 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { decompress, LogEntry, type LogMap, newLogMap, setValue } from "../../runtime/kit.js";
+import {
+  decompress,
+  encodeAttributes,
+  type LogBatchWriter,
+  LogEntry,
+  type LogMap,
+  newLogMap,
+  setValue,
+  writeEntry,
+} from "../../runtime/kit.js";
 import { MAX_VALUES, MessagePackError, MessagePackReader, packText, ValueScanner } from "./message-pack.js";
+import { PlainRecord } from "./plain-record.js";
 
-/** What a client sends at once: records, and what it wants to hear when they are safe. */
+/** What a client wants to hear when the records that it sent at once are safe. */
 export interface ForwardEvent {
-  readonly entries: readonly LogEntry[];
   /** The answer; undefined: the client wants none. */
   readonly acknowledgement: Buffer | undefined;
 }
@@ -31,28 +40,38 @@ type Reserve = (bytes: number) => boolean;
 /**
  * Reads one event of the forward protocol in any of its modes, told apart by the second element: a time is that of the one
  * record that follows, a list holds entries, and bytes hold them packed. Throws a `MessagePackError`, or what `decompress`
- * does, and then has none of its records. `reserve` is asked for what it takes in memory beside the bytes.
+ * does, and then has written none of its records. `reserve` is asked for what it takes in memory beside the bytes.
  */
-export async function readEvent(bytes: Buffer, reserve: Reserve): Promise<ForwardEvent> {
+export async function readEvent(bytes: Buffer, reserve: Reserve, out: LogBatchWriter): Promise<ForwardEvent> {
+  const before = out.mark;
+  try {
+    return await writeEvent(bytes, reserve, out);
+  } catch (error) {
+    out.rollBack(before);
+    throw error;
+  }
+}
+
+async function writeEvent(bytes: Buffer, reserve: Reserve, out: LogBatchWriter): Promise<ForwardEvent> {
   const reader = new MessagePackReader(bytes);
   const size = reader.array();
   const tag = reader.text();
   const { nextKind: kind } = reader;
   if (kind === "array") {
     const count = reader.array();
-    const entries = await readEntries(reader, tag, reserve, (read) => read < count);
-    return { entries, acknowledgement: acknowledgementOf(readOptions(reader, size === 3)) };
+    await readEntries(reader, tag, reserve, out, (read) => read < count);
+    return { acknowledgement: acknowledgementOf(readOptions(reader, size === 3)) };
   }
   if (kind === "text" || kind === "bytes") {
     const packed = reader.raw();
     const options = readOptions(reader, size === 3);
     const unpacked = new MessagePackReader(await unpack(packed, options, reserve));
-    const entries = await readEntries(unpacked, tag, reserve, () => !unpacked.isAtEnd);
-    return { entries, acknowledgement: acknowledgementOf(options) };
+    await readEntries(unpacked, tag, reserve, out, () => !unpacked.isAtEnd);
+    return { acknowledgement: acknowledgementOf(options) };
   }
-  const entry = readRecord(reader, tag);
+  readRecord(reader, tag, out);
   reserveValues(reader.valueCount, reserve);
-  return { entries: [entry], acknowledgement: acknowledgementOf(readOptions(reader, size === 4)) };
+  return { acknowledgement: acknowledgementOf(readOptions(reader, size === 4)) };
 }
 
 /**
@@ -114,28 +133,32 @@ async function readEntries(
   reader: MessagePackReader,
   tag: string,
   reserve: Reserve,
+  out: LogBatchWriter,
   isMore: (read: number) => boolean,
-): Promise<LogEntry[]> {
-  const entries: LogEntry[] = [];
+): Promise<void> {
+  const plain = new PlainRecord(encodeAttributes({ [TAG_ATTRIBUTE]: tag }));
   let reserved = 0;
-  while (isMore(entries.length)) {
-    if (reader.array() !== 2) throw new MessagePackError("expected entries of a time and a record");
-    entries.push(readRecord(reader, tag));
+  for (let read = 0; isMore(read); ) {
+    if (reader.plain(plain)) out.add(plain.size, plain.write);
+    else {
+      if (reader.array() !== 2) throw new MessagePackError("expected entries of a time and a record");
+      readRecord(reader, tag, out);
+    }
+    read++;
     if (reader.valueCount - reserved > VALUES_AT_ONCE) {
       reserveValues(reader.valueCount - reserved, reserve);
       reserved = reader.valueCount;
     }
-    if (entries.length % RECORDS_PER_TURN === 0) await nextTurn();
+    if (read % RECORDS_PER_TURN === 0) await nextTurn();
   }
   reserveValues(reader.valueCount - reserved, reserve);
-  return entries;
 }
 
 function reserveValues(count: number, reserve: Reserve): void {
   if (!reserve(count * VALUE_BYTES)) throw new MessagePackError("there is no room for what it holds");
 }
 
-function readRecord(reader: MessagePackReader, tag: string): LogEntry {
+function readRecord(reader: MessagePackReader, tag: string, out: LogBatchWriter): void {
   const attributes: LogMap = {}; // not without a prototype, which makes it slow
   const timestamp = readTime(reader, attributes);
   const entry = new LogEntry(null, attributes, NO_RESOURCE, undefined);
@@ -149,7 +172,7 @@ function readRecord(reader: MessagePackReader, tag: string): LogEntry {
     entry.body = value;
   });
   setValue(attributes, TAG_ATTRIBUTE, tag);
-  return entry;
+  out.add(400, (wire) => writeEntry(wire, entry));
 }
 
 /** Fluent Bit may write metadata beside the time. */

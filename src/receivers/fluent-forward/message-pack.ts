@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { type LogMap, type LogValue, newLogMap, setValue } from "../../runtime/kit.js";
+import type { PlainRecord } from "./plain-record.js";
 
 /** The bytes are no MessagePack, or none that is taken here. */
 export class MessagePackError extends Error {
@@ -124,6 +125,15 @@ export class MessagePackReader {
 
   get nextKind(): ValueHead["kind"] {
     return this.peek().kind;
+  }
+
+  /** Reads an entry if it is a plain one; false, and nothing is read, if it is not. */
+  plain(record: PlainRecord): boolean {
+    if (!record.read(this.bytes, this.at)) return false;
+    this.at = record.end;
+    this.valuesLeft -= record.values - 1;
+    this.countValue();
+    return true;
   }
 
   /** The number of values that follow. */

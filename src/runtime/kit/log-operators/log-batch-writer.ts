@@ -46,6 +46,17 @@ export class LogBatchWriter {
     return this.writer.length;
   }
 
+  /** A place between records, for `rollBack`. */
+  get mark(): RecordMark {
+    return { length: this.writer.length, count: this.count };
+  }
+
+  /** Forgets the records that were added since. */
+  rollBack({ length, count }: RecordMark): void {
+    this.writer.length = length;
+    this.count = count;
+  }
+
   /** When the records that follow were read, in milliseconds. */
   observedAt(ms: number): void {
     this.observed.writeBigUInt64LE(BigInt(Math.round(ms)) * 1_000_000n, 1);
@@ -136,6 +147,11 @@ export class LogBatchWriter {
     writer.length = at;
     this.count++;
   }
+}
+
+interface RecordMark {
+  readonly length: number;
+  readonly count: number;
 }
 
 /** Lengths of so many bytes are most likely: another moves the records once. */
