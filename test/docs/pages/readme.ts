@@ -1,6 +1,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
@@ -10,6 +11,23 @@ import { blocksIn, type Page, project } from "../pages.js";
 import { folderOf } from "../project.js";
 
 const run = promisify(execFile);
+
+/** OTLP, the agent's own metrics, the health check and the admin API, where readers of the page find them. */
+const QUICK_START_PORTS = [4317, 4318, 8888, 13133, 55679];
+
+async function takenPorts(ports: readonly number[]): Promise<number[]> {
+  const taken: number[] = [];
+  for (const port of ports) {
+    const server = createServer().listen(port, "127.0.0.1");
+    const isFree = await once(server, "listening").then(
+      () => true,
+      () => false,
+    );
+    if (isFree) await once(server.close(), "close");
+    else taken.push(port);
+  }
+  return taken;
+}
 
 /** What a line of the page hands to the command line, without its note. */
 function argumentsOf(line: string): string[] {
@@ -27,13 +45,18 @@ export function readme(page: Page): void {
 
   it("shows a log line arriving with the quick start's two commands", async () => {
     const curl = blocks.find((block) => block.startsWith("curl"))!;
+    // A taken port is no failure of the page: whose it is must end first.
+    const taken = await takenPorts(QUICK_START_PORTS);
+    expect(
+      taken,
+      `another program listens on ${taken}, which the quick start needs: end it, and run this again`,
+    ).toEqual([]);
     const agent = spawn("npm", ["start"], { cwd: project, detached: true });
     const exited = once(agent, "exit");
     let output = "";
     for (const stream of [agent.stdout, agent.stderr])
       stream.setEncoding("utf8").on("data", (text) => (output += text));
     try {
-      // Its ports are those of the page: another agent, or another run of this test, may have them.
       const ended = exited.then(() => output);
       await Promise.race([expect.poll(() => output).toContain("ready"), ended]);
       expect(output).toContain("ready");
