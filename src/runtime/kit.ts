@@ -222,6 +222,7 @@ export { decodeResponse, encodeResponse } from "./kit/otlp/response.js";
 export { decodeStatus, encodeStatus, type RpcStatus } from "./kit/otlp/rpc-status.js";
 export {
   checkByEmptyExport,
+  SendKeys,
   sendHeaders,
   sendTwiceIfStale,
   wordOrNone,

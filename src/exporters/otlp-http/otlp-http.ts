@@ -33,6 +33,7 @@ import {
   type RequestHead,
   refusalOfHttp,
   refusalOfUnreadable,
+  SendKeys,
   sendAuthorized,
   sendHeaders,
   sendTwiceIfStale,
@@ -64,6 +65,7 @@ class OtlpHttpExporter implements Exporter {
   private readonly clients = new Map<string, Http1Client>();
   /** That of the last batch: the backend takes it, as far as is known. */
   private signal: Signal;
+  private readonly keys = new SendKeys();
   private authenticator: ClientAuthenticator | undefined;
   /** The head of each target with the headers that its authenticator gave last. */
   private readonly authorizedHeads = new Map<
@@ -113,7 +115,7 @@ class OtlpHttpExporter implements Exporter {
 
   private sendBody(target: HttpTarget, body: Body, abort: AbortSignal, signal: Signal, options?: SendOptions) {
     const { authenticator } = this;
-    const own = sendHeaders(options);
+    const own = sendHeaders(options?.idempotencyKey ? options : { ...options, idempotencyKey: this.keys.next() });
     if (authenticator === undefined) return this.post(target, withHeaders(target.head, own), body, abort, signal);
     const request = new OutgoingRequest(target.requestUrl, target.headers, body, options);
     return sendAuthorized(authenticator, request, target.url, abort, (headers) =>

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { z } from "zod";
 import { IDEMPOTENCY_HEADER, type SendOptions } from "../../contract/component.js";
 import { type Refusal, toRefusal } from "../../contract/refusal.js";
@@ -24,6 +25,19 @@ export function sendHeaders({ idempotencyKey, replayed }: SendOptions = {}): Rec
       "x-replay-attempt": String(replayed.attempt),
     }),
   };
+}
+
+/**
+ * Keys for sends that have none, because no queue has made one: with it a receiver can tell what is sent again, on a new
+ * connection, from another request. Whoever retries as a whole is another send here.
+ */
+export class SendKeys {
+  private readonly prefix = randomBytes(12).toString("base64url");
+  private count = 0;
+
+  next(): string {
+    return `${this.prefix}${(this.count++).toString(36)}`;
+  }
 }
 
 /**
