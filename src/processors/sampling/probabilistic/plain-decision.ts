@@ -82,7 +82,7 @@ const SHORT_KEY = 0xff | (0x80 << 8);
 /** Goes over the fields of the record: to "decide" at the end, to "give" as soon as it is seen not to be plain. */
 const scanFields = ({ shape, signs, source }: PlainSettings): wasm.WasmCode => {
   const nextField = jump("field");
-  const isFirst = steps(when(isZero(sourceAt), set(sourceAt, start), set(sourceEnd, stop)));
+  const rememberFirst = when(isZero(sourceAt), set(sourceAt, start), set(sourceEnd, stop));
   return steps(
     set(traceAt, 0),
     set(sourceAt, 0),
@@ -97,7 +97,7 @@ const scanFields = ({ shape, signs, source }: PlainSettings): wasm.WasmCode => {
         set(p, stop),
         jumpIf("give", or(less(size, 2), differ(and(loadTwo(start), SHORT_KEY), KEY_TAG))),
         ...signs.map((key) => whenKey(key, jump("give"))),
-        ...(source === undefined ? [] : [whenKey(source, isFirst)]),
+        ...(source === undefined ? [] : [whenKey(source, rememberFirst)]),
         nextField,
       ),
       when(
