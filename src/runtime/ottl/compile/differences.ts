@@ -230,12 +230,6 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { gives: "\ufffd" },
   },
   {
-    what: "`Decode` does not know HZ.",
-    example: 'Decode("~{<:Ky~}", "hz-gb-2312")',
-    there: "the text",
-    here: { refused: "no such encoding" },
-  },
-  {
     what: "`Time` in another language reads what it reads without one.",
     example: 'Hour(Time("03:04 PM +02:00", "%I:%M %p %z", locale = "de"))',
     there: "fails: `%p` needs a language with AM and PM, and `%z` digits alone",

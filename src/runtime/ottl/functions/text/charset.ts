@@ -1,4 +1,5 @@
 import { TextDecoder } from "node:util";
+import { decodeHz } from "./hz-text.js";
 import { codePageDecoder } from "./ibm-code-pages.js";
 
 /** Text in another encoding than UTF-8. */
@@ -14,6 +15,7 @@ const OWN: Readonly<Record<string, CharsetDecoder>> = {
   nop: decodeUtf8,
   utf16: (bytes) => standardDecoder("utf-16le")!(bytes),
   ...Object.fromEntries(namesOfLatin1().map((name) => [name, decodeLatin1])),
+  "hz-gb-2312": decodeHz,
   "windows-1252": decodeWindows1252,
   cp1252: decodeWindows1252,
 };
