@@ -339,7 +339,7 @@ const CONVERTERS: readonly (readonly [expression: string, value: unknown, contex
   ['Decode("w6k", "base64-raw-url")', "é"],
   ['Decode(0x68e9, "iso-8859-1")', "hé"],
   ['Decode(0x80e9, "l1")', "\u0080é"],
-  ['Decode("~{<:Ky2;SZ~}ok", "HZ-GB-2312")', "己所不欲ok"],
+  ['Decode("~{<:Ky2;SZ~}ok", "HZ-GB-2312")', "己所不于ok"],
   ['Decode(0x7e7e617e0a627e787e, "hz-gb-2312")', "~ab\ufffd\ufffd"],
   ['Decode(0x7e7b3c3a7f7f2c38e17e7d80, "hz-gb-2312")', "己\ufffd\ufffd\ufffd\ufffd"],
   ['Decode(0x7e7b3c3a3c, "hz-gb-2312")', "己\ufffd"],
