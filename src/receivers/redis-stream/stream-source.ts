@@ -16,6 +16,7 @@ const RETRY_MS = 1000;
 /** How long the server lets a read wait for entries. */
 const BLOCK_MS = 2000;
 const MAX_READ = 100;
+const MAX_HELD_PAGE = 1000;
 const FIRST_ENTRY = "0-0";
 /** How long a stop waits for the server to take the last acknowledgements. */
 const LAST_WORDS_MS = 2000;
@@ -25,7 +26,8 @@ const LAST_WORDS_MS = 2000;
  *
  * - An entry is acknowledged when its outcome is `taken`, and not before. Acknowledgements that the server has not confirmed
  *   are kept and sent again; an entry that comes again meanwhile is not handed in a second time.
- * - While an entry is worked on, the group is told so thrice in `claim_after`; else another agent would take it over.
+ * - While an entry is worked on, the group is told so thrice in `claim_after`; else another agent would take it over. One that was
+ *   taken over, because we were cut off for longer, is left to that agent: we only acknowledge it if its data is safe here.
  * - No more is read than there is room for (`max_in_flight`).
  * - Two connections: a read that waits for entries would hold up everything behind it.
  */
@@ -205,13 +207,40 @@ export class StreamSource {
     }
   }
 
-  /** Whoever looks next for entries to take over finds this one. */
+  /** Whoever looks next for entries to take over finds this one; at the latest after `claim_after`, if this cannot be said. */
   private async giveBack(id: string, writer: Redis): Promise<void> {
-    const { group } = this.config;
-    await writer
-      .call("XCLAIM", this.stream, group, this.consumer, 0, id, "IDLE", LONG_IDLE_MS, "JUSTID")
-      .catch(() => {});
+    try {
+      if ((await this.heldIn(writer, id, id, 1)).length === 0) return;
+      const { group } = this.config;
+      await writer.call("XCLAIM", this.stream, group, this.consumer, 0, id, "IDLE", LONG_IDLE_MS, "JUSTID");
+    } catch {
+      // The server does not listen any more.
+    }
   }
+
+  /** Ids of entries in a range that are this consumer's and not acknowledged, the first so many of them. */
+  private async heldIn(writer: Redis, from: string, to: string, count: number): Promise<string[]> {
+    const { group } = this.config;
+    const rows = (await writer.call("XPENDING", this.stream, group, from, to, count, this.consumer)) as [string][];
+    return rows.map(([id]) => id);
+  }
+
+  /** Those that are worked on here, and that no other agent has taken over. */
+  private async heldInProgress(writer: Redis): Promise<string[]> {
+    const held: string[] = [];
+    for (let from = "-"; ; ) {
+      const page = await this.heldIn(writer, from, "+", MAX_HELD_PAGE);
+      held.push(...page.filter((id) => this.inProgress.has(id)));
+      if (page.length < MAX_HELD_PAGE) return held;
+      from = `(${page.at(-1)}`;
+    }
+  }
+
+  /** A user who may not ask what is pending tells of all that is worked on: else others would take all of it over. */
+  private readonly allIfForbidden = (error: unknown): string[] => {
+    if (!isRedisError(error, "NOPERM")) throw error;
+    return [...this.inProgress];
+  };
 
   private scheduleUpkeep(): void {
     this.cancelUpkeep = this.context.clock.after(this.config.claim_after / 3, () => {
@@ -223,7 +252,7 @@ export class StreamSource {
   private async upkeep(writer: Redis): Promise<void> {
     const { group } = this.config;
     try {
-      const ids = [...this.inProgress];
+      const ids = this.inProgress.size === 0 ? [] : await this.heldInProgress(writer).catch(this.allIfForbidden);
       if (ids.length > 0) await writer.call("XCLAIM", this.stream, group, this.consumer, 0, ...ids, "JUSTID");
       await this.acknowledge(writer);
       await this.takeOver(writer);

@@ -6,9 +6,10 @@ import type { Receiver } from "../../../src/runtime/contract/component.js";
 import type { Outcome } from "../../../src/runtime/contract/debt.js";
 import { ACCEPTED } from "../../../src/runtime/kit.js";
 import { type Postgres, postgresProgram, startPostgres } from "../../support/servers/postgres.js";
+import { type Relay, startRelay } from "../../support/servers/relay.js";
 import { until } from "../../support/until.js";
 import { SetbackIntake, startReceiver } from "../started-receiver.js";
-import { heldIntake, newOutbox, type Relay, startRelay } from "./outbox-fixture.js";
+import { heldIntake, newOutbox } from "./outbox-fixture.js";
 
 const REFUSED = { ok: false, refusal: new Refusal("permanent", "never") } as const;
 const NO_ROOM = { ok: false, refusal: new Refusal("transient", "no room") } as const;

@@ -7,6 +7,7 @@ import { type Logger, silentLogger } from "../../../src/runtime/contract/observa
 import { ACCEPTED } from "../../../src/runtime/kit.js";
 import { plainRecords } from "../../../src/testing.js";
 import { type RedisServer, redisProgram, startRedis } from "../../support/servers/redis.js";
+import { startRelay } from "../../support/servers/relay.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
 import { until } from "../../support/until.js";
 import { SetbackIntake, startReceiver } from "../started-receiver.js";
@@ -95,6 +96,60 @@ describe.skipIf(redisProgram === undefined)("the redis_stream receiver", () => {
     await expect.poll(() => Date.now() - begin > 900).toBe(true);
     expect([...slow.batches, ...other.batches]).toHaveLength(1);
     for (const accept of accepts) accept();
+    await expect.poll(pending).toBe(0);
+  });
+
+  it("leaves an entry to the agent that took it over while it was cut off, when it works on and when it stops", async () => {
+    const { stream, add, pending, config } = newStream();
+    await add(logs("one").bytes);
+    const claiming = { ...config, claim_after: "300ms" };
+    const relay = await startRelay(server.port);
+    const first = new SetbackIntake();
+    first.answer = () => ({ ok: false, refusal: new Refusal("transient", "no room") });
+    const cutOff = await start({ ...claiming, endpoint: relay.endpoint, consumer: "first" }, first);
+    await until(() => expect(first.batches).not.toHaveLength(0));
+    relay.cut();
+    const second = new SetbackIntake();
+    const accepts: (() => void)[] = [];
+    second.answer = () => new Promise((resolve) => accepts.push(() => resolve(ACCEPTED)));
+    await start({ ...claiming, consumer: "second" }, second);
+    await until(() => expect(accepts).toHaveLength(1));
+    relay.mend();
+    // The last thing that it does when it tells of what it works on is to look for what others have left.
+    const said = async () => {
+      const ours = relay.ports().map((port) => `127.0.0.1:${port} `);
+      const clients = String(await redis.call("CLIENT", "LIST")).split("\n");
+      return clients.filter((line) => ours.some((address) => line.includes(address))).join("\n");
+    };
+    await expect.poll(said, { interval: 10 }).toContain("cmd=xautoclaim");
+    const holders = async () => {
+      const rows = (await redis.xpending(stream, "sluice", "-", "+", 10)) as [string, string, number, number][];
+      return rows.map(([, consumer, idle]) => [consumer, idle < 60_000]);
+    };
+    expect(await holders()).toEqual([["second", true]]);
+    await cutOff.stop();
+    expect(await holders()).toEqual([["second", true]]);
+    accepts[0]!();
+    await expect.poll(pending).toBe(0);
+    await relay.close();
+  });
+
+  it("tells of what it works on also when it may not ask what is pending", async () => {
+    const { add, pending, config } = newStream();
+    await redis.call("ACL", "SETUSER", "plain", "on", ">p", "~*", "+@all", "-xpending");
+    await add(logs("one").bytes);
+    const keys = { ...config, claim_after: "300ms" };
+    const slow = new SetbackIntake();
+    let accept = () => {};
+    slow.answer = () => new Promise((resolve) => (accept = () => resolve(ACCEPTED)));
+    await start({ ...keys, username: "plain", password: "p", consumer: "slow" }, slow);
+    await until(() => expect(slow.batches).toHaveLength(1));
+    const other = new SetbackIntake();
+    await start({ ...keys, consumer: "other" }, other);
+    const begin = Date.now();
+    await expect.poll(() => Date.now() - begin > 900).toBe(true);
+    expect(other.batches).toHaveLength(0);
+    accept();
     await expect.poll(pending).toBe(0);
   });
 
