@@ -352,6 +352,8 @@ export {
   keyEnd,
   keyStart,
   PlainJsonWriter,
+  valueEnd,
+  valueStart,
 } from "./kit/messages/plain-json.js";
 export { rejectOnAbort, sendAll } from "./kit/messages/reject-on-abort.js";
 export { type WrittenMessage, writeMessages } from "./kit/messages/write-messages.js";
@@ -396,8 +398,16 @@ export {
 // Zipkin: its spans, and those of OTLP.
 
 export { ZipkinBatchWriter } from "./kit/zipkin/from-zipkin.js";
-export { type ConvertibleSpan, zipkinSpansOf } from "./kit/zipkin/to-zipkin.js";
-export type { ZipkinEndpoint, ZipkinSpan } from "./kit/zipkin/zipkin-span.js";
+export { type ConvertibleSpan, linkText, zipkinSpansOf } from "./kit/zipkin/to-zipkin.js";
+export {
+  ENDPOINT_KEYS,
+  NO_SERVICE_NAME,
+  SERVICE_NAME_KEYS,
+  ZIPKIN_KINDS,
+  ZIPKIN_TAGS,
+  type ZipkinEndpoint,
+  type ZipkinSpan,
+} from "./kit/zipkin/zipkin-span.js";
 
 // State that several agents share.
 
@@ -478,12 +488,14 @@ export { attributesTagOf, MESSAGES, type Message, POINT_ATTRIBUTES_TAGS, REQUEST
 export { NameCache } from "./telemetry/bytes/name-cache.js";
 export {
   joinNanos,
+  micros,
   nanos,
   nanosHigh,
   nanosLow,
   seconds,
   splitMicros,
   splitNanos,
+  toMicros,
 } from "./telemetry/bytes/nanoseconds.js";
 export { RecentTexts } from "./telemetry/bytes/recent-texts.js";
 export { Rewriter } from "./telemetry/bytes/rewriter.js";
@@ -526,6 +538,7 @@ export {
   SPAN_ATTRIBUTES_TAG,
   SPAN_END_TIME_TAG,
   SPAN_EVENT_ATTRIBUTES_TAG,
+  SPAN_EVENT_DROPPED_TAG,
   SPAN_EVENT_NAME_TAG,
   SPAN_EVENT_TIME_TAG,
   SPAN_EVENTS_TAG,
@@ -577,7 +590,8 @@ export { RecordViews } from "./telemetry/edit/edit-records.js";
 export { partition, partitionByMarks } from "./telemetry/edit/partition.js";
 export { eachPoint, type PlacedRecord, placedRecords } from "./telemetry/json/placed-record.js";
 export { findUnknownMember } from "./telemetry/json/unknown-member.js";
-export { writeAscii, writeHex } from "./telemetry/json/write-text.js";
+export { putDecimal, putDecimal64 } from "./telemetry/json/write-decimal.js";
+export { writeAscii, writeEscaped, writeHex, writeText } from "./telemetry/json/write-text.js";
 export { attributeValue, encodedKey, findAttribute, hasKey } from "./telemetry/views/attributes.js";
 export { RecordReader, recordAttributesTag } from "./telemetry/views/record-reader.js";
 export { DROP, type Frame, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "./telemetry/views/record-walk.js";

@@ -6,17 +6,9 @@ import {
   Refusal,
   type SendOptions,
 } from "../../plugin.js";
-import {
-  answerReader,
-  type ConvertibleSpan,
-  compress,
-  HttpPoster,
-  type RecordRequest,
-  sendEach,
-  zipkinSpansOf,
-} from "../../runtime/kit.js";
+import { answerReader, compress, HttpPoster, type RecordRequest, sendEach } from "../../runtime/kit.js";
 import { type ZipkinExporterConfig, zipkinExporterSchema } from "./config.js";
-import { protoSpans } from "./proto-spans.js";
+import { jsonListsOf, protoListsOf, type SpanList } from "./span-lists.js";
 
 /** Sends spans to Zipkin, or to what takes its format. */
 export const zipkinExporter = defineExporter<ZipkinExporterConfig>({
@@ -26,9 +18,6 @@ export const zipkinExporter = defineExporter<ZipkinExporterConfig>({
   schema: zipkinExporterSchema,
   create: (config, context) => new ZipkinExporter(config, context),
 });
-
-/** Every span repeats the tags of its resource: a list is cut about here, and written only when it is sent. */
-const MAX_LIST_LENGTH = 2 * 1024 * 1024;
 
 class ZipkinExporter implements Exporter {
   private readonly config: ZipkinExporterConfig;
@@ -56,26 +45,12 @@ class ZipkinExporter implements Exporter {
 
   /** Lists that were taken are not sent again when a later one is refused. */
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
-    const requests: RecordRequest[] = [];
-    const nameless: number[] = [];
-    const meanLength = Math.ceil(batch.byteLength / Math.max(batch.count, 1));
-    let list: { spans: ConvertibleSpan[]; records: number[]; length: number } | undefined;
-    let place = 0;
-    for (const span of zipkinSpansOf(batch, this.config.default_service_name)) {
-      const record = place++;
-      if (!span.hasIds) {
-        nameless.push(record);
-        continue;
-      }
-      if (list === undefined || list.length > MAX_LIST_LENGTH) {
-        const fresh = { spans: [], records: [], length: 0 };
-        requests.push({ records: fresh.records, send: () => this.post(fresh.spans, abort, options) });
-        list = fresh;
-      }
-      list.spans.push(span);
-      list.records.push(record);
-      list.length += span.sharedLength + meanLength;
-    }
+    const { format, default_service_name: defaultService } = this.config;
+    const { lists, nameless } = (format === "json" ? jsonListsOf : protoListsOf)(batch, defaultService);
+    const requests: RecordRequest[] = lists.map((list) => ({
+      records: list.records,
+      send: () => this.post(list, abort, options),
+    }));
     if (nameless.length > 0) requests.push({ records: nameless, send: () => Promise.reject(noIds()) });
     await sendEach(requests, batch.count);
   }
@@ -84,14 +59,9 @@ class ZipkinExporter implements Exporter {
     this.poster.stop();
   }
 
-  private async post(
-    spans: readonly ConvertibleSpan[],
-    abort: AbortSignal,
-    options: SendOptions | undefined,
-  ): Promise<void> {
-    const { compression, format } = this.config;
-    const converted = spans.map((span) => span.convert());
-    const plain = format === "json" ? Buffer.from(JSON.stringify(converted)) : protoSpans(converted);
+  private async post(list: SpanList, abort: AbortSignal, options: SendOptions | undefined): Promise<void> {
+    const { compression } = this.config;
+    const plain = list.encode();
     const body = compression === "none" ? plain : await compress(compression, plain);
     await this.poster.post([body], abort, options, this.readAnswer);
   }

@@ -114,7 +114,7 @@ export class PlainJsonWriter {
       if (isOneOf(leftOut, b, keyStart, keyEnd)) continue;
       const from = valueStart;
       const to = valueEnd;
-      const bit = 1 << ((keyEnd - keyStart) * 5 + (b[keyEnd - 1] ?? 0));
+      const bit = keyStart === keyEnd ? 1 : 1 << ((keyEnd - keyStart) * 5 + b[keyEnd - 1]!);
       const isTwice = (seen & bit) !== 0 && this.isKnown(base);
       if (isTwice || this.keyCount - base === MAX_COMPARED) {
         out.length = outStart;

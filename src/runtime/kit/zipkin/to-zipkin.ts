@@ -157,7 +157,8 @@ function annotationText(event: Tree): string {
   return `${name}|${jsonText(attributes)}|${dropped}`;
 }
 
-function linkText(link: Tree): string {
+/** A link as the text of a tag. */
+export function linkText(link: Tree): string {
   const ids = `${hexOf(link["traceId"])}|${hexOf(link["spanId"])}|${link["traceState"] ?? ""}`;
   return `${ids}|${jsonText(attributesOf(link))}|${Number(link["droppedAttributesCount"] ?? 0)}`;
 }

@@ -12,7 +12,7 @@ export let nanos = 0;
 /** Splits nanoseconds, unsigned and given as two halves, into whole seconds and the rest. */
 export function splitNanos(low: number, high: number): void {
   divide(low, high, BILLION);
-  seconds = quotient;
+  seconds = micros;
   nanos = remainder;
 }
 
@@ -21,23 +21,30 @@ export function splitMicros(low: number, high: number): void {
   const isNegative = high >= 0x80000000;
   if (isNegative) divide(-low >>> 0, (low === 0 ? -high : ~high) >>> 0, 1_000_000);
   else divide(low, high, 1_000_000);
-  seconds = isNegative ? -quotient : quotient;
+  seconds = isNegative ? -micros : micros;
   nanos = (isNegative ? -remainder : remainder) * 1000;
 }
 
-let quotient = 0;
+/** What `toMicros` found. */
+export let micros = 0;
 let remainder = 0;
+
+/** Microseconds of nanoseconds, unsigned and given as two halves: the whole ones, or the nearest. */
+export function toMicros(low: number, high: number, isRounded: boolean): void {
+  divide(low, high, 1000);
+  if (isRounded && remainder >= 500) micros += 1;
+}
 
 /** Long division, 16 bits a step. */
 function divide(low: number, high: number, divisor: number): void {
-  quotient = 0;
+  micros = 0;
   remainder = 0;
   for (let i = 0; i < 4; i++) {
     const half = i < 2 ? high : low;
     const dividend = remainder * 65_536 + (i % 2 === 0 ? half >>> 16 : half & 0xffff);
     const step = Math.floor(dividend / divisor);
     remainder = dividend - step * divisor;
-    quotient = quotient * 65_536 + step;
+    micros = micros * 65_536 + step;
   }
 }
 

@@ -62,6 +62,7 @@ export const SPAN_FLAGS_TAG = 133;
 export const SPAN_EVENT_TIME_TAG = 9;
 export const SPAN_EVENT_NAME_TAG = 18;
 export const SPAN_EVENT_ATTRIBUTES_TAG = 26;
+export const SPAN_EVENT_DROPPED_TAG = 32;
 export const SPAN_LINK_TRACE_ID_TAG = 10;
 export const SPAN_LINK_SPAN_ID_TAG = 18;
 export const SPAN_LINK_ATTRIBUTES_TAG = 34;

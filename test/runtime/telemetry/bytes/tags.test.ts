@@ -49,6 +49,7 @@ const FIELDS: Readonly<Record<keyof typeof tags, readonly string[]>> = {
   SPAN_FLAGS_TAG: ["Span.flags"],
   SPAN_EVENT_TIME_TAG: ["Event.timeUnixNano"],
   SPAN_EVENT_NAME_TAG: ["Event.name"],
+  SPAN_EVENT_DROPPED_TAG: ["Event.droppedAttributesCount"],
   SPAN_EVENT_ATTRIBUTES_TAG: ["Event.attributes"],
   SPAN_LINK_TRACE_ID_TAG: ["Link.traceId"],
   SPAN_LINK_SPAN_ID_TAG: ["Link.spanId"],

@@ -1,0 +1,315 @@
+import { isUtf8 } from "node:buffer";
+import { isIP } from "node:net";
+import {
+  after,
+  decodeMessage,
+  decodeText,
+  findField,
+  fixed32,
+  linkText,
+  MESSAGES,
+  message,
+  micros,
+  NO_SERVICE_NAME,
+  PlainJsonWriter,
+  putDecimal64,
+  RESOURCE_ATTRIBUTES_TAG,
+  SCOPE_ATTRIBUTES_TAG,
+  SCOPE_NAME_TAG,
+  SCOPE_VERSION_TAG,
+  SERVICE_NAME_KEYS,
+  SPAN_ATTRIBUTES_TAG,
+  SPAN_END_TIME_TAG,
+  SPAN_EVENT_ATTRIBUTES_TAG,
+  SPAN_EVENT_DROPPED_TAG,
+  SPAN_EVENT_NAME_TAG,
+  SPAN_EVENT_TIME_TAG,
+  SPAN_EVENTS_TAG,
+  SPAN_ID_TAG,
+  SPAN_KIND_TAG,
+  SPAN_LINKS_TAG,
+  SPAN_NAME_TAG,
+  SPAN_PARENT_ID_TAG,
+  SPAN_START_TIME_TAG,
+  SPAN_STATUS_TAG,
+  SPAN_TRACE_ID_TAG,
+  SPAN_TRACE_STATE_TAG,
+  STATUS_CODE_TAG,
+  STATUS_MESSAGE_TAG,
+  skip,
+  toMicros,
+  varint,
+  viewOf,
+  WireWriter,
+  writeAscii,
+  writeEscaped,
+  writeHex,
+  writeText,
+  ZIPKIN_KINDS,
+  ZIPKIN_TAGS,
+} from "../../runtime/kit.js";
+import { SPECIAL_TAGS, SpanTags } from "./span-tags.js";
+
+/** A resource and a scope in the bytes of a batch: what spans share. */
+export interface SpanOwner {
+  readonly resourceStart: number;
+  readonly resourceEnd: number;
+  readonly scopeStart: number;
+  readonly scopeEnd: number;
+}
+
+/** Where the ids of the span [start, end) are no ids, Zipkin knows no such span. */
+export function hasIds(b: Uint8Array, start: number, end: number): boolean {
+  return hasId(b, start, end, SPAN_TRACE_ID_TAG) && hasId(b, start, end, SPAN_ID_TAG);
+}
+
+function hasId(b: Uint8Array, start: number, end: number, tag: number): boolean {
+  const at = findField(b, start, end, tag);
+  if (at < 0) return false;
+  const size = varint(b, at);
+  return !isZero(b, after, after + size);
+}
+
+const [COMMA, BAR, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT, QUOTE] = [44, 124, 91, 93, 123, 125, 34];
+
+/** Writes spans of a batch as a list of JSON of Zipkin's API, straight from the wire. */
+export class JsonSpanWriter {
+  private readonly bytes: Uint8Array;
+  private readonly view: DataView;
+  private readonly defaultService: string;
+  private readonly out: WireWriter;
+  private readonly tags: SpanTags;
+  private owner: SpanOwner | undefined;
+  /** The service's name as JSON; empty for none. */
+  private service = "";
+  /** The endpoint of spans that tell no more of it than the service. */
+  private local: Uint8Array = new Uint8Array(0);
+  private separator = OPEN_LIST;
+  /** JSON that goes into a text. */
+  private readonly inner = new WireWriter(256);
+  private readonly innerJson: PlainJsonWriter;
+
+  constructor(bytes: Uint8Array, defaultService = NO_SERVICE_NAME) {
+    this.bytes = bytes;
+    this.view = viewOf(bytes);
+    this.defaultService = defaultService;
+    this.out = scratch;
+    this.out.clear();
+    this.tags = new SpanTags(bytes);
+    this.innerJson = new PlainJsonWriter(bytes, this.inner);
+  }
+
+  /** The list. What is not UTF-8 becomes U+FFFD. */
+  finish(): Buffer {
+    const { out } = this;
+    if (this.separator === OPEN_LIST) out.byte(OPEN_LIST);
+    out.byte(CLOSE_LIST);
+    const written = out.written();
+    const body = Buffer.from(isUtf8(written) ? written : out.bytes.toString("utf8", 0, out.length));
+    if (out.bytes.length > MAX_SCRATCH_BYTES) scratch = new WireWriter(65_536);
+    return body;
+  }
+
+  /** The span [start, end), which has ids. */
+  add(start: number, end: number, owner: SpanOwner): void {
+    const { bytes: b, out, tags } = this;
+    if (owner !== this.owner) this.enter(owner);
+    tags.begin();
+    tags.addAttributes(start, end, SPAN_ATTRIBUTES_TAG);
+    const kindAt = findField(b, start, end, SPAN_KIND_TAG);
+    const kind = kindAt < 0 ? 0 : varint(b, kindAt) | 0;
+    const responseCode = tags.textOf(SPECIAL_TAGS.httpResponseCode);
+    if (responseCode !== undefined && !tags.has(SPECIAL_TAGS.httpCode)) tags.set("http.status_code", responseCode);
+    if (kind === 1) tags.set(ZIPKIN_TAGS.kind, "internal");
+    const [stateStart, stateEnd] = message(b, start, end, SPAN_TRACE_STATE_TAG);
+    if (stateStart < stateEnd) tags.set(ZIPKIN_TAGS.traceState, decodeText(b, stateStart, stateEnd));
+    out.byte(this.separator);
+    this.separator = COMMA;
+    this.writeIds(start, end);
+    const [nameStart, nameEnd] = message(b, start, end, SPAN_NAME_TAG);
+    if (nameStart < nameEnd) {
+      writeAscii(',"name":', out);
+      writeText(b, this.view, nameStart, nameEnd, out);
+    }
+    const kindName = ZIPKIN_KINDS[kind];
+    if (kindName) writeAscii(`,"kind":"${kindName}"`, out);
+    this.writeTimes(start, end);
+    this.writeEndpoint("localEndpoint", SPECIAL_TAGS.localIp, SPECIAL_TAGS.localPort, this.service);
+    const peer = tags.take(SPECIAL_TAGS.newPeer) ?? tags.take(SPECIAL_TAGS.peer);
+    const peerJson = peer === undefined ? "" : JSON.stringify(peer);
+    this.writeEndpoint("remoteEndpoint", SPECIAL_TAGS.remoteIp, SPECIAL_TAGS.remotePort, peerJson);
+    this.addStatus(start, end);
+    this.addEventsAndLinks(start, end);
+    const tagsStart = out.length;
+    writeAscii(',"tags":', out);
+    const membersStart = out.length;
+    tags.writeJson(out);
+    if (out.length === membersStart) out.length = tagsStart;
+    else {
+      out.bytes[membersStart] = OPEN_OBJECT; // every member begins with a comma
+      out.byte(CLOSE_OBJECT);
+    }
+    out.byte(CLOSE_OBJECT);
+  }
+
+  /** Puts the tags in that all spans of an owner have. */
+  private enter(owner: SpanOwner): void {
+    const { bytes: b, tags } = this;
+    const { resourceStart, resourceEnd, scopeStart, scopeEnd } = owner;
+    this.owner = owner;
+    tags.clear();
+    tags.addAttributes(resourceStart, resourceEnd, RESOURCE_ATTRIBUTES_TAG);
+    const service = this.takeServiceName() ?? this.defaultService;
+    this.service = service === "" ? "" : JSON.stringify(service);
+    this.local = Buffer.from(`,"localEndpoint":{"serviceName":${this.service}}`);
+    tags.addAttributes(scopeStart, scopeEnd, SCOPE_ATTRIBUTES_TAG);
+    const [nameStart, nameEnd] = message(b, scopeStart, scopeEnd, SCOPE_NAME_TAG);
+    if (nameStart < nameEnd) tags.set(ZIPKIN_TAGS.scopeName, decodeText(b, nameStart, nameEnd));
+    const [versionStart, versionEnd] = message(b, scopeStart, scopeEnd, SCOPE_VERSION_TAG);
+    if (versionStart < versionEnd) tags.set(ZIPKIN_TAGS.scopeVersion, decodeText(b, versionStart, versionEnd));
+    tags.share();
+  }
+
+  private takeServiceName(): string | undefined {
+    const { tags } = this;
+    const name = tags.take(SPECIAL_TAGS.serviceName);
+    if (name !== undefined) return name;
+    for (const [i, special] of SPECIAL_TAGS.otherServiceNames.entries()) {
+      const other = tags.take(special);
+      if (other === undefined) continue;
+      tags.set(ZIPKIN_TAGS.nameSource, SERVICE_NAME_KEYS[i]!);
+      return other;
+    }
+    return undefined;
+  }
+
+  private writeIds(start: number, end: number): void {
+    const { bytes: b, out } = this;
+    const [traceStart, traceEnd] = message(b, start, end, SPAN_TRACE_ID_TAG);
+    // Of ids of 64 bits, which tracers of Zipkin may use, the first half is zeros.
+    const isShort = isZero(b, traceStart, traceStart + 8);
+    writeAscii('{"traceId":', out);
+    writeHex(b, isShort ? traceStart + 8 : traceStart, traceEnd, out);
+    const [idStart, idEnd] = message(b, start, end, SPAN_ID_TAG);
+    writeAscii(',"id":', out);
+    writeHex(b, idStart, idEnd, out);
+    const [parentStart, parentEnd] = message(b, start, end, SPAN_PARENT_ID_TAG);
+    if (isZero(b, parentStart, parentEnd)) return;
+    writeAscii(',"parentId":', out);
+    writeHex(b, parentStart, parentEnd, out);
+  }
+
+  /** What lasts less than a microsecond lasts one: a zero says that nobody knows. */
+  private writeTimes(start: number, end: number): void {
+    const { bytes: b } = this;
+    const startAt = findField(b, start, end, SPAN_START_TIME_TAG);
+    const endAt = findField(b, start, end, SPAN_END_TIME_TAG);
+    const [startLow, startHigh] = startAt < 0 ? [0, 0] : [fixed32(b, startAt), fixed32(b, startAt + 4)];
+    const [endLow, endHigh] = endAt < 0 ? [0, 0] : [fixed32(b, endAt), fixed32(b, endAt + 4)];
+    if (startLow !== 0 || startHigh !== 0) this.writeMicros(',"timestamp":', startLow, startHigh, 0);
+    if (endHigh < startHigh || (endHigh === startHigh && endLow <= startLow)) return;
+    const borrow = endLow < startLow ? 1 : 0;
+    this.writeMicros(',"duration":', (endLow - startLow) >>> 0, endHigh - startHigh - borrow, 1);
+  }
+
+  /** Microseconds of these nanoseconds; with a least number, they are rounded, and without they are cut. */
+  private writeMicros(label: string, low: number, high: number, least: number): void {
+    const { out } = this;
+    toMicros(low, high, least > 0);
+    const time = Math.max(least, micros);
+    writeAscii(label, out);
+    out.reserve(24);
+    out.length = putDecimal64(out.view, out.length, time >>> 0, Math.floor(time / TWO_32));
+  }
+
+  /** Address and port leave the tags only for an endpoint that can have them. */
+  private writeEndpoint(name: string, ipTag: number, portTag: number, service: string): void {
+    const { out, tags } = this;
+    const ip = tags.textOf(ipTag) ?? "";
+    const version = ip === "" ? 0 : isIP(ip);
+    if (version === 0 && service === "") return;
+    if (version !== 0) tags.remove(ipTag);
+    const port = tags.has(portTag) ? Number(tags.textOf(portTag)) : 0;
+    const hasPort = Number.isInteger(port) && port > 0 && port < 65_536;
+    if (hasPort) tags.remove(portTag);
+    if (version === 0 && !hasPort && name === "localEndpoint") return out.copy(this.local, 0, this.local.length);
+    const members: string[] = [];
+    if (service !== "") members.push(`"serviceName":${service}`);
+    if (version !== 0) members.push(`"ipv${version}":${JSON.stringify(ip)}`);
+    if (hasPort) members.push(`"port":${port}`);
+    const json = Buffer.from(`,"${name}":{${members.join(",")}}`);
+    out.copy(json, 0, json.length);
+  }
+
+  private addStatus(start: number, end: number): void {
+    const { bytes: b, tags } = this;
+    const [statusStart, statusEnd] = message(b, start, end, SPAN_STATUS_TAG);
+    const codeAt = findField(b, statusStart, statusEnd, STATUS_CODE_TAG);
+    const code = codeAt < 0 ? 0 : varint(b, codeAt) | 0;
+    // Zipkin takes any span with this tag for a failed one, whatever its value is.
+    if (code === 2) tags.set(ZIPKIN_TAGS.error, "true");
+    else tags.remove(SPECIAL_TAGS.error);
+    if (code === 0) return;
+    tags.set(ZIPKIN_TAGS.statusCode, code === 2 ? "STATUS_CODE_ERROR" : "STATUS_CODE_OK");
+    const [textStart, textEnd] = message(b, statusStart, statusEnd, STATUS_MESSAGE_TAG);
+    if (textStart < textEnd) tags.set(ZIPKIN_TAGS.statusMessage, decodeText(b, textStart, textEnd));
+  }
+
+  private addEventsAndLinks(start: number, end: number): void {
+    const { bytes: b, out } = this;
+    let separator = OPEN_LIST;
+    let links = 0;
+    for (let p = start; p < end; ) {
+      let tag = b[p++]!;
+      if (tag > 127) {
+        tag = varint(b, p - 1);
+        p = after;
+      }
+      const at = p;
+      p = skip(b, at, tag);
+      if (tag === SPAN_EVENTS_TAG) {
+        varint(b, at);
+        if (separator === OPEN_LIST) writeAscii(',"annotations":', out);
+        out.byte(separator);
+        separator = COMMA;
+        this.writeAnnotation(after, p);
+      } else if (tag === SPAN_LINKS_TAG) {
+        varint(b, at);
+        this.tags.set(ZIPKIN_TAGS.link + links++, linkText(decodeMessage(MESSAGES["Link"]!, b, after, p)));
+      }
+    }
+    if (separator === COMMA) out.byte(CLOSE_LIST);
+  }
+
+  private writeAnnotation(start: number, end: number): void {
+    const { bytes: b, out, inner } = this;
+    const timeAt = findField(b, start, end, SPAN_EVENT_TIME_TAG);
+    this.writeMicros('{"timestamp":', timeAt < 0 ? 0 : fixed32(b, timeAt), timeAt < 0 ? 0 : fixed32(b, timeAt + 4), 0);
+    writeAscii(',"value":"', out);
+    const [nameStart, nameEnd] = message(b, start, end, SPAN_EVENT_NAME_TAG);
+    writeEscaped(b, this.view, nameStart, nameEnd, out);
+    const droppedAt = findField(b, start, end, SPAN_EVENT_DROPPED_TAG);
+    const dropped = droppedAt < 0 ? 0 : varint(b, droppedAt);
+    inner.clear();
+    const hasAttributes = this.innerJson.map(start, end, SPAN_EVENT_ATTRIBUTES_TAG);
+    if (hasAttributes || dropped > 0) {
+      if (!hasAttributes) writeAscii("{}", inner);
+      out.byte(BAR);
+      writeEscaped(inner.bytes, inner.view, 0, inner.length, out);
+      writeAscii(`|${dropped}`, out);
+    }
+    out.byte(QUOTE);
+    out.byte(CLOSE_OBJECT);
+  }
+}
+
+const TWO_32 = 2 ** 32;
+
+/** Lists are written where the last was: fresh memory takes longer than writing. */
+let scratch = new WireWriter(65_536);
+const MAX_SCRATCH_BYTES = 8 * 1024 * 1024;
+
+function isZero(b: Uint8Array, start: number, end: number): boolean {
+  for (let p = start; p < end; p++) if (b[p] !== 0) return false;
+  return true;
+}

@@ -1,0 +1,117 @@
+import type { Batch } from "../../plugin.js";
+import { type ConvertibleSpan, type OwnedRecordVisitor, walkOwnedRecords, zipkinSpansOf } from "../../runtime/kit.js";
+import { hasIds, JsonSpanWriter, type SpanOwner } from "./json-spans.js";
+import { protoSpans } from "./proto-spans.js";
+
+/** Every span repeats the tags of its resource: a list is cut about here, and written only when it is sent. */
+const MAX_LIST_LENGTH = 2 * 1024 * 1024;
+
+/** Spans that are sent together, by their places in the batch. */
+export interface SpanList {
+  readonly records: readonly number[];
+  /** The body, before compression. */
+  encode(): Uint8Array;
+}
+
+/** What a batch comes to: lists, and the places of spans that have no ids. */
+export interface SpanLists {
+  readonly lists: readonly SpanList[];
+  readonly nameless: readonly number[];
+}
+
+export function jsonListsOf(batch: Batch, defaultService: string | undefined): SpanLists {
+  const sorting = new ListSorting(batch.bytes, defaultService);
+  walkOwnedRecords(batch.bytes, sorting);
+  return sorting;
+}
+
+class ListSorting implements OwnedRecordVisitor, SpanLists {
+  readonly lists: JsonList[] = [];
+  readonly nameless: number[] = [];
+  private readonly bytes: Uint8Array;
+  private readonly defaultService: string | undefined;
+  private place = 0;
+  private owner: SpanOwner = { resourceStart: 0, resourceEnd: 0, scopeStart: 0, scopeEnd: 0 };
+
+  constructor(bytes: Uint8Array, defaultService: string | undefined) {
+    this.bytes = bytes;
+    this.defaultService = defaultService;
+  }
+
+  resource(resourceStart: number, resourceEnd: number): void {
+    this.owner = { ...this.owner, resourceStart, resourceEnd };
+  }
+
+  scope(scopeStart: number, scopeEnd: number): void {
+    this.owner = { ...this.owner, scopeStart, scopeEnd };
+  }
+
+  record(start: number, end: number): void {
+    const record = this.place++;
+    if (!hasIds(this.bytes, start, end)) {
+      this.nameless.push(record);
+      return;
+    }
+    let list = this.lists.at(-1);
+    if (list === undefined || list.isFull) this.lists.push((list = new JsonList(this.bytes, this.defaultService)));
+    list.add(record, start, end, this.owner);
+  }
+}
+
+class JsonList implements SpanList {
+  readonly records: number[] = [];
+  private readonly bytes: Uint8Array;
+  private readonly defaultService: string | undefined;
+  private readonly ranges: number[] = [];
+  private readonly owners: SpanOwner[] = [];
+  private length = 0;
+
+  constructor(bytes: Uint8Array, defaultService: string | undefined) {
+    this.bytes = bytes;
+    this.defaultService = defaultService;
+  }
+
+  get isFull(): boolean {
+    return this.length > MAX_LIST_LENGTH;
+  }
+
+  add(record: number, start: number, end: number, owner: SpanOwner): void {
+    this.records.push(record);
+    this.ranges.push(start, end);
+    this.owners.push(owner);
+    this.length += end - start + owner.resourceEnd - owner.resourceStart + owner.scopeEnd - owner.scopeStart;
+  }
+
+  encode(): Uint8Array {
+    const writer = new JsonSpanWriter(this.bytes, this.defaultService);
+    for (let i = 0; i < this.owners.length; i++)
+      writer.add(this.ranges[2 * i]!, this.ranges[2 * i + 1]!, this.owners[i]!);
+    return writer.finish();
+  }
+}
+
+export function protoListsOf(batch: Batch, defaultService: string | undefined): SpanLists {
+  const lists: { readonly records: number[]; readonly spans: ConvertibleSpan[]; length: number }[] = [];
+  const nameless: number[] = [];
+  const meanLength = Math.ceil(batch.byteLength / Math.max(batch.count, 1));
+  let place = 0;
+  for (const span of zipkinSpansOf(batch, defaultService)) {
+    const record = place++;
+    if (!span.hasIds) {
+      nameless.push(record);
+      continue;
+    }
+    let list = lists.at(-1);
+    if (list === undefined || list.length > MAX_LIST_LENGTH) lists.push((list = { records: [], spans: [], length: 0 }));
+    list.spans.push(span);
+    list.records.push(record);
+    list.length += span.sharedLength + meanLength;
+  }
+  return {
+    lists: lists.map(({ records, spans }) => ({
+      records,
+      encode: () => protoSpans(spans.map((span) => span.convert())),
+    })),
+    nameless,
+  };
+}
