@@ -10,7 +10,7 @@ import {
   writeEntry,
 } from "../../runtime/kit.js";
 import { MAX_VALUES, MessagePackError, MessagePackReader, packText, ValueScanner } from "./message-pack.js";
-import { PlainRecord } from "./plain-record.js";
+import { PlainEntry } from "./plain-entry.js";
 
 /** What a client wants to hear when the records that it sent at once are safe. */
 export interface ForwardEvent {
@@ -136,7 +136,7 @@ async function readEntries(
   out: LogBatchWriter,
   isMore: (read: number) => boolean,
 ): Promise<void> {
-  const plain = new PlainRecord(encodeAttributes({ [TAG_ATTRIBUTE]: tag }));
+  const plain = new PlainEntry(encodeAttributes({ [TAG_ATTRIBUTE]: tag }));
   let reserved = 0;
   for (let read = 0; isMore(read); ) {
     if (reader.plain(plain)) out.add(plain.size, plain.write);

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { type LogMap, type LogValue, newLogMap, setValue } from "../../runtime/kit.js";
-import type { PlainRecord } from "./plain-record.js";
+import type { PlainEntry } from "./plain-entry.js";
 
 /** The bytes are no MessagePack, or none that is taken here. */
 export class MessagePackError extends Error {
@@ -128,7 +128,7 @@ export class MessagePackReader {
   }
 
   /** Reads an entry if it is a plain one; false, and nothing is read, if it is not. */
-  plain(record: PlainRecord): boolean {
+  plain(record: PlainEntry): boolean {
     if (!record.read(this.bytes, this.at)) return false;
     this.at = record.end;
     this.valuesLeft -= record.values - 1;

@@ -33,7 +33,7 @@ interface UnusualRecordVisitor {
   visit(present: PresentRecord, start: number, end: number): Verdict;
 }
 
-type Walk = WasmFunction<(before: number) => number>;
+type SamplingWalk = WasmFunction<(before: number) => number>;
 
 const MIN_BYTES = 1024 * 1024;
 /** Larger batches are gone over in JavaScript: so much memory is not kept for them. */
@@ -43,10 +43,10 @@ const MAX_GROWTH = MAX_STAMP_BYTES + 3 * 4;
 
 /** A batch without the records that a sampler drops, and with its stamps on the others: decided in WebAssembly where they are plain. */
 export class PlainRecords {
-  private readonly source: WasmSource<Walk["run"]>;
+  private readonly source: WasmSource<SamplingWalk["run"]>;
   private readonly table: Uint32Array;
   private readonly present = new UnusualRecord();
-  private walk: Walk | undefined;
+  private walk: SamplingWalk | undefined;
   private numbers: Int32Array = new Int32Array(0);
   private isFirst = true;
 
@@ -78,7 +78,7 @@ export class PlainRecords {
   }
 
   /** Puts the batch into the memory, and the walk to its beginning. */
-  private begin(batch: Batch, { bytes }: Walk, outAt: number): void {
+  private begin(batch: Batch, { bytes }: SamplingWalk, outAt: number): void {
     let p = INPUT_AT;
     for (const chunk of batch.chunks) {
       bytes.set(chunk, p);
@@ -94,7 +94,7 @@ export class PlainRecords {
   }
 
   /** Whether a record that was not plain was changed, or dropped. */
-  private decide(walk: Walk, visitor: UnusualRecordVisitor): boolean {
+  private decide(walk: SamplingWalk, visitor: UnusualRecordVisitor): boolean {
     const { numbers, present } = this;
     let isChanged = false;
     let before = NONE_BEFORE;
@@ -128,7 +128,7 @@ export class PlainRecords {
     return Batch.trusted(batch.signal, bytes, batch.count - dropped);
   }
 
-  private walkFor(needed: number): Walk | undefined {
+  private walkFor(needed: number): SamplingWalk | undefined {
     if (this.walk !== undefined && needed <= this.walk.bytes.length) return this.walk;
     if (needed > MAX_BYTES) return undefined;
     const walk = this.source.create(Math.max(MIN_BYTES, 2 ** Math.ceil(Math.log2(needed))), TABLE_AT, this.table);

@@ -37,7 +37,7 @@ class PlainField {
  *
  * One is used for all entries in turn: what `read` has found, `write` writes as the fields of a log record.
  */
-export class PlainRecord {
+export class PlainEntry {
   /** Where the entry ends. */
   end = 0;
   /** How many values it has. */
