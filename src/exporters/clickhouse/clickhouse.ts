@@ -76,7 +76,7 @@ class ClickhouseExporter implements Exporter {
         const columns = await this.columnsOf(shape, abort);
         const rows = writeRows(members, columns);
         const head = this.insertText(shape, columns, this.tokenOf(options?.idempotencyKey, i, rows));
-        await this.insert(shape, `${head}\n${rows}`, abort);
+        await this.insert(shape, Buffer.concat([Buffer.from(`${head}\n`), rows]), abort);
       },
     }));
     await sendEach(requests, batch.count);
@@ -109,7 +109,7 @@ class ClickhouseExporter implements Exporter {
     return new HttpPoster(url, { ...httpClientDefaults(), tls }, headers, this.context);
   }
 
-  private async insert(shape: RowShape, text: string, abort: AbortSignal): Promise<void> {
+  private async insert(shape: RowShape, text: Buffer, abort: AbortSignal): Promise<void> {
     try {
       await this.ask(text, abort);
     } catch (error) {
@@ -123,7 +123,7 @@ class ClickhouseExporter implements Exporter {
    * A token lets a server that remembers inserts take what is sent again once; what it gathers itself it does not compare. What is left
    * of a batch is another insert, though it may be sent under the same key: so the rows are part of it.
    */
-  private tokenOf(key: string | undefined, part: number, rows: string): string | undefined {
+  private tokenOf(key: string | undefined, part: number, rows: Buffer): string | undefined {
     if (this.isAsync || key === undefined) return undefined;
     return `${key}/${part}/${createHash("sha256").update(rows).digest("hex").slice(0, 32)}`;
   }
@@ -181,8 +181,8 @@ class ClickhouseExporter implements Exporter {
     return new Map(lines.map((line) => JSON.parse(line) as [string, string]));
   }
 
-  private async ask(text: string, abort: AbortSignal): Promise<string> {
-    const plain = Buffer.from(text);
+  private async ask(text: string | Buffer, abort: AbortSignal): Promise<string> {
+    const plain = typeof text === "string" ? Buffer.from(text) : text;
     const body = this.compression === "none" ? plain : await compress(this.compression, plain);
     const read = (answer: Http1Answer): string => {
       readAnswer(answer, this.context.clock.now());

@@ -1,4 +1,4 @@
-import { jsonText, type OwnedTree, type PlainAttributes, plainValueText } from "../../runtime/kit.js";
+import { jsonText, type OwnedTree, type PlainAttributes, plainValueText, WireWriter } from "../../runtime/kit.js";
 import type { ClickhouseColumn } from "./table-shapes.js";
 
 /** A column with the type that it really has. */
@@ -6,17 +6,22 @@ export interface TypedColumn extends ClickhouseColumn {
   readonly actualType: string;
 }
 
-/** Records as lines of the format JSONEachRow. */
-export function writeRows(members: readonly OwnedTree[], columns: readonly TypedColumn[]): string {
+/** Records as lines of the format JSONEachRow. Each is written out at once: the pieces of all together are much garbage. */
+export function writeRows(members: readonly OwnedTree[], columns: readonly TypedColumn[]): Buffer {
   const cells = columns.map((column) => [`${JSON.stringify(column.name)}:`, writerOf(column), column.read] as const);
-  let text = "";
+  const out = new WireWriter(64 * 1024);
   for (const owned of members) {
     let row = "{";
     for (const [head, write, read] of cells) row += `${row === "{" ? "" : ","}${head}${write(read(owned))}`;
-    text += `${row}}\n`;
+    row += "}\n";
+    out.reserve(row.length * MAX_CHARACTER_BYTES);
+    out.length += out.bytes.write(row, out.length);
   }
-  return text;
+  return out.bytes.subarray(0, out.length);
 }
+
+/** A character of JavaScript's takes so many at most in UTF-8. */
+const MAX_CHARACTER_BYTES = 3;
 
 type Write = (value: unknown) => string;
 
@@ -57,7 +62,20 @@ function timeWriter(type: string): Write {
 }
 
 function mapWriter(type: string): Write {
-  return /\b(JSON|Object)\b/.test(type) ? jsonText : mapCell;
+  return onceForNeighbours(/\b(JSON|Object)\b/.test(type) ? jsonText : mapCell);
+}
+
+/** Records one behind the other mostly share their resource and scope, whose attributes are written once for them. */
+function onceForNeighbours(write: Write): Write {
+  let last: unknown;
+  let text = "";
+  return (value) => {
+    if (value !== last || last === undefined) {
+      text = write(value);
+      last = value;
+    }
+    return text;
+  };
 }
 
 function mapCell(attributes: unknown): string {

@@ -1,7 +1,7 @@
 import type { Batch } from "../../telemetry/batch.js";
-import type { Signal } from "../../telemetry/bytes/signal.js";
 import { decodeTree, type Tree } from "../../telemetry/json/tree.js";
 import { type KeyValueTree, plainObject } from "../messages/any-value.js";
+import { type RecordTree, recordTrees, type SharedTrees } from "../messages/record-trees.js";
 
 /** What records share: read once for all that have it. */
 export interface TreeOwner {
@@ -32,26 +32,48 @@ export type PlainAttributes = Readonly<Record<string, unknown>>;
 const METRIC_KINDS = ["gauge", "sum", "histogram", "exponentialHistogram", "summary"] as const;
 export type MetricKindName = (typeof METRIC_KINDS)[number];
 
-const LISTS: Readonly<Record<Signal, readonly [resources: string, scopes: string, records: string]>> = {
-  logs: ["resourceLogs", "scopeLogs", "logRecords"],
-  traces: ["resourceSpans", "scopeSpans", "spans"],
-  metrics: ["resourceMetrics", "scopeMetrics", "metrics"],
-};
-
-/** The records of a batch in their order: log records, spans, data points. */
+/** The records of a batch in their order: log records, spans, data points. The tree of a log record or span is made anew when another's was. */
 export function* ownedTrees(batch: Batch): Iterable<OwnedTree> {
-  const [resources, scopes, records] = LISTS[batch.signal];
   let place = 0;
-  for (const container of treesIn(decodeTree(batch), resources)) {
-    const resource = treeAttributes((container["resource"] ?? {}) as Tree);
-    for (const scoped of treesIn(container, scopes)) {
-      const owner = ownerOf(container, resource, scoped);
-      for (const tree of treesIn(scoped, records)) {
-        if (batch.signal !== "metrics") yield { place: place++, tree, owner };
-        else
-          for (const [kind, point] of pointsIn(tree)) yield { place: place++, tree: point, owner, metric: tree, kind };
-      }
+  if (batch.signal === "metrics") {
+    for (const { shared, owner } of metricScopes(batch)) {
+      for (const metric of treesIn(shared.scoped, "metrics"))
+        for (const [kind, tree] of pointsIn(metric)) yield { place: place++, tree, owner, metric, kind };
     }
+    return;
+  }
+  let known: SharedTrees | undefined;
+  let owner: TreeOwner | undefined;
+  for (const { shared, record } of recordTrees(batch)) {
+    if (shared !== known || owner === undefined) {
+      owner = ownerOf(shared, shared.container === known?.container ? owner?.resource : undefined);
+      known = shared;
+    }
+    yield new OwnedRecord(place++, record, owner);
+  }
+}
+
+class OwnedRecord implements OwnedTree {
+  readonly place: number;
+  readonly owner: TreeOwner;
+  private readonly record: RecordTree;
+
+  constructor(place: number, record: RecordTree, owner: TreeOwner) {
+    this.place = place;
+    this.record = record;
+    this.owner = owner;
+  }
+
+  get tree(): Tree {
+    return this.record.tree;
+  }
+}
+
+function* metricScopes(batch: Batch): Iterable<{ shared: SharedTrees; owner: TreeOwner }> {
+  for (const container of treesIn(decodeTree(batch), "resourceMetrics")) {
+    const resource = treeAttributes((container["resource"] ?? {}) as Tree);
+    for (const scoped of treesIn(container, "scopeMetrics"))
+      yield { shared: { container, scoped }, owner: ownerOf({ container, scoped }, resource) };
   }
 }
 
@@ -61,7 +83,10 @@ function* pointsIn(metric: Tree): Iterable<[MetricKindName, Tree]> {
   for (const point of treesIn(metric[kind] as Tree, "dataPoints")) yield [kind, point];
 }
 
-function ownerOf(container: Tree, resource: PlainAttributes, scoped: Tree): TreeOwner {
+function ownerOf(
+  { container, scoped }: SharedTrees,
+  resource = treeAttributes((container["resource"] ?? {}) as Tree),
+): TreeOwner {
   const scope = (scoped["scope"] ?? {}) as Tree;
   const scopeAttributes = treeAttributes(scope);
   return {
