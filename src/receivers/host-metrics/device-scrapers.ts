@@ -1,9 +1,9 @@
-import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { compilePattern, MetricOutput } from "../../runtime/kit.js";
 import type { ScraperConfigs } from "./config.js";
 import type { HostFiles, Wanted } from "./host-files.js";
 import { HOST_METRICS } from "./metrics.js";
+import type { MountUsage } from "./mount-usage.js";
 import type { Scraper } from "./system-scrapers.js";
 
 /** The kernel counts sectors of this size, whatever the disk has. */
@@ -60,7 +60,8 @@ export function diskScraper(files: HostFiles, { metrics, include, exclude }: Scr
   };
 }
 
-export function filesystemScraper(files: HostFiles, config: ScraperConfigs["filesystem"]): Scraper {
+/** Of those that answer; then it rejects if some do not. */
+export function filesystemScraper(files: HostFiles, config: ScraperConfigs["filesystem"], mounts: MountUsage): Scraper {
   const output = new MetricOutput(HOST_METRICS.filesystem, config.metrics);
   const isDevice = wantedBy(config.include_devices, config.exclude_devices);
   const isType = wantedBy(config.include_fs_types, config.exclude_fs_types);
@@ -68,12 +69,14 @@ export function filesystemScraper(files: HostFiles, config: ScraperConfigs["file
   return async (points) => {
     const physical = await physicalTypes(files);
     const seen = new Set<string>();
+    const problems: string[] = [];
     for (const line of await files.lines(`${files.witness}/mounts`)) {
       const [device = "", mountpoint = "", type = "", options = ""] = line.split(" ").map(unescapeOctal);
       if (!config.include_virtual_filesystems && !physical.has(type)) continue;
       if (seen.has(mountpoint) || !isDevice(device) || !isType(type) || !isMountPoint(mountpoint)) continue;
       seen.add(mountpoint);
-      const usage = await statfs(join(files.root || "/", mountpoint)).catch(() => undefined);
+      const path = join(files.root || "/", mountpoint);
+      const usage = await mounts.of(path).catch((error: Error): undefined => void problems.push(error.message));
       if (usage === undefined || usage.blocks === 0) continue;
       const mode = options.split(",").includes("ro") ? "ro" : "rw";
       const attributes = { device, mode, mountpoint, type };
@@ -86,6 +89,7 @@ export function filesystemScraper(files: HostFiles, config: ScraperConfigs["file
       output.add(points, "system.filesystem.inodes.usage", inodes - ffree, { ...attributes, state: "used" });
       output.add(points, "system.filesystem.inodes.usage", ffree, { ...attributes, state: "free" });
     }
+    if (problems.length > 0) throw new Error(problems.join("; "));
   };
 }
 

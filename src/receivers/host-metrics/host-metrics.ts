@@ -3,6 +3,7 @@ import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "../../runti
 import { type HostMetricsConfig, hostMetricsSchema } from "./config.js";
 import { diskScraper, filesystemScraper, networkScraper } from "./device-scrapers.js";
 import { HostFiles } from "./host-files.js";
+import { MountUsage } from "./mount-usage.js";
 import { listProcesses, processScraper } from "./process-scraper.js";
 import {
   cpuScraper,
@@ -34,7 +35,7 @@ class HostMetricsReceiver implements Receiver {
   constructor(config: HostMetricsConfig, context: ReceiverContext) {
     this.context = context;
     this.files = new HostFiles(config.root_path);
-    this.scrapers = createScrapers(this.files, config.scrapers);
+    this.scrapers = createScrapers(this.files, config.scrapers, new MountUsage(context.clock));
     const { process } = config.scrapers;
     this.processes = process === undefined ? undefined : processScraper(this.files, process);
     this.scraping = new ScrapingReceiver({ ...config, timeout: 0, transport: "host" }, context, (moment) =>
@@ -75,14 +76,18 @@ class HostMetricsReceiver implements Receiver {
   }
 }
 
-function createScrapers(files: HostFiles, configs: HostMetricsConfig["scrapers"]): Map<string, Scraper> {
+function createScrapers(
+  files: HostFiles,
+  configs: HostMetricsConfig["scrapers"],
+  mounts: MountUsage,
+): Map<string, Scraper> {
   const { cpu, load, memory, disk, filesystem, network, paging, processes, system } = configs;
   const scrapers = new Map<string, Scraper>();
   if (cpu) scrapers.set("cpu", cpuScraper(files, cpu));
   if (load) scrapers.set("load", loadScraper(files, load));
   if (memory) scrapers.set("memory", memoryScraper(files, memory));
   if (disk) scrapers.set("disk", diskScraper(files, disk));
-  if (filesystem) scrapers.set("filesystem", filesystemScraper(files, filesystem));
+  if (filesystem) scrapers.set("filesystem", filesystemScraper(files, filesystem, mounts));
   if (network) scrapers.set("network", networkScraper(files, network));
   if (paging) scrapers.set("paging", pagingScraper(files, paging));
   if (processes)
