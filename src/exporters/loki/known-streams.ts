@@ -114,7 +114,10 @@ export class KnownStreams {
       id: ++this.lastId,
       rests: new Map<string, ResourceRest>(),
     };
-    return this.remember(RESOURCES, b, start, end, resource, resource.length * (MAX_RESTS + 2));
+    const size = resource.length * (MAX_RESTS + 2);
+    // One that is not remembered takes its room as well: it lives as long as a stream of it is known.
+    if (!isRememberable(end - start, size)) this.makeRoom(size);
+    return this.remember(RESOURCES, b, start, end, resource, size);
   }
 
   /** The stream of the record [start, end) of this resource. */
@@ -193,17 +196,24 @@ export class KnownStreams {
     known: Known,
     size: number,
   ): Known {
-    const bytes = end - start + size + OBJECT_BYTES;
-    if (end - start > MAX_KEY_LENGTH || bytes > MAX_KNOWN_BYTES) return known;
+    if (!isRememberable(end - start, size)) return known;
+    this.makeRoom(end - start + size + OBJECT_BYTES);
+    this.known[this.table.add(owner, b, start, end)] = known;
+    return known;
+  }
+
+  private makeRoom(bytes: number): void {
     if (this.table.size >= MAX_KNOWN || this.knownBytes + bytes > MAX_KNOWN_BYTES) {
       this.table = new ByteTable();
       this.known = [];
       this.knownBytes = 0;
     }
     this.knownBytes += bytes;
-    this.known[this.table.add(owner, b, start, end)] = known;
-    return known;
   }
+}
+
+function isRememberable(keyLength: number, size: number): boolean {
+  return keyLength <= MAX_KEY_LENGTH && keyLength + size + OBJECT_BYTES <= MAX_KNOWN_BYTES;
 }
 
 /** What resources are kept under. Plans and streams are under numbers that no other resource or plan ever had. */

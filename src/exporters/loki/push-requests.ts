@@ -137,7 +137,7 @@ export class Push {
       out.begin(labels.length + members.length * 256);
       out.byte(LABELS);
       out.text(labels);
-      for (const i of members) this.writeEntry(out, i, lines.bytes, i === 0 ? 0 : ends[i - 1]!, ends[i]!);
+      for (const i of members) this.writeEntry(out, i, lines.bytes, lineStart(ends, i), ends[i]!);
       out.end();
     }
     const written = out.written();
@@ -145,13 +145,15 @@ export class Push {
     return written;
   }
 
-  /** Gives where the line of each record ends, which is where the next one begins. */
+  /** Gives where the line of each record ends. */
   private writeLines(lines: WireWriter): number[] {
     const { ranges, streams, scopes } = this;
     const writer = new LineWriter(this.bytes, lines);
     return streams.map((stream, i) => {
       writer.write(ranges[2 * i]!, ranges[2 * i + 1]!, stream, scopes[i]!);
-      return lines.length;
+      const end = lines.length;
+      lines.byte(BETWEEN_LINES);
+      return end;
     });
   }
 
@@ -173,10 +175,10 @@ export class Push {
     return byLabels;
   }
 
-  private writeEntry(out: WireWriter, i: number, lines: Uint8Array, lineStart: number, lineEnd: number): void {
+  private writeEntry(out: WireWriter, i: number, lines: Uint8Array, from: number, to: number): void {
     this.findTime(this.ranges[2 * i]!, this.ranges[2 * i + 1]!);
     out.byte(ENTRY);
-    out.begin(lineEnd - lineStart + ENTRY_OVERHEAD);
+    out.begin(to - from + ENTRY_OVERHEAD);
     out.byte(TIME);
     out.begin();
     out.byte(SECONDS);
@@ -185,8 +187,8 @@ export class Push {
     out.varint(nanos);
     out.end();
     out.byte(LINE);
-    out.varint(lineEnd - lineStart);
-    out.copy(lines, lineStart, lineEnd);
+    out.varint(to - from);
+    out.copy(lines, from, to);
     out.end();
   }
 
@@ -227,14 +229,23 @@ function forgetLarge(): void {
   if (scratch.message.bytes.length > MAX_SCRATCH_BYTES) scratch.message = new WireWriter(65_536);
 }
 
+/** Stands behind each line, so that what two of them have of one character is not taken for it. */
+const BETWEEN_LINES = 10;
+
+/** Where a line begins: behind what stands behind the one before. */
+function lineStart(ends: readonly number[], i: number): number {
+  return i === 0 ? 0 : ends[i - 1]! + 1;
+}
+
 /** What is not UTF-8 becomes U+FFFD, line by line: none has anything to do with the next. */
 function replaceNonUtf8(lines: WireWriter, ends: number[]): void {
-  const texts = ends.map((end, i) => lines.bytes.toString("utf8", i === 0 ? 0 : ends[i - 1], end));
+  const texts = ends.map((end, i) => lines.bytes.toString("utf8", lineStart(ends, i), end));
   lines.clear();
   for (const [i, text] of texts.entries()) {
     const bytes = Buffer.from(text);
     lines.copy(bytes, 0, bytes.length);
     ends[i] = lines.length;
+    lines.byte(BETWEEN_LINES);
   }
 }
 

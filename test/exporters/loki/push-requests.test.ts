@@ -155,3 +155,39 @@ it("writes of several attributes with one key the last, however many there are",
     Object.fromEntries(many.map(({ key, value }) => [key, value.stringValue])),
   );
 });
+
+it("keeps little of large resources that come again and again", () => {
+  const streams = new KnownStreams({ labels: new StreamLabels({ ...NONE, exporter: true }), format: "json" });
+  const resource = { attributes: [attribute("large", "x".repeat(100_000))] };
+  const batch = encodeTree("logs", { resourceLogs: [{ resource, scopeLogs: [{ logRecords: [{}] }] }] });
+  const live = () => liveHeap() + process.memoryUsage().arrayBuffers;
+  const before = live();
+  for (let i = 0; i < 300; i++) for (const push of pushesOf(batch, { streams, now: () => NOW }).pushes) push.encode();
+  expect(live() - before).toBeLessThan(25_000_000);
+});
+
+it("replaces what is not UTF-8 in each line, also where it would be with the next line", async () => {
+  const streams = new KnownStreams({ labels: new StreamLabels({ ...NONE, exporter: true }), format: "raw" });
+  const halves = logs({ body: { stringValue: "1234" } }, { body: { stringValue: "5678" } });
+  const bytes = Buffer.from(halves.bytes);
+  bytes.set(Buffer.from("é").subarray(0, 1), bytes.indexOf("4"));
+  bytes.set(Buffer.from("é").subarray(1), bytes.indexOf("5"));
+  const { pushes } = pushesOf(Batch.admit("logs", bytes), { streams, now: () => NOW });
+  const body = await decompress("snappy", pushes[0]!.encode(), { limit: 1e8, reserve: () => true });
+  expect(Buffer.from(body).includes("123\ufffd")).toBe(true);
+  expect(readPush(body)[0]!.entries.map(({ line }) => line)).toEqual(["123\ufffd", "\ufffd678"]);
+});
+
+it.each([
+  ["with a key that comes twice", ["a", "a"]],
+  ["with many keys", Array.from({ length: 70 }, (_, i) => `k${i}`)],
+])("writes maps in maps %s as fast as others", (_, keys) => {
+  let value: Tree = { stringValue: "innermost" };
+  for (let depth = 0; depth < 60; depth++) {
+    const values = [{ key: "inner", value }, ...keys.map((key) => attribute(key, "x"))];
+    value = { kvlistValue: { values } } as Tree;
+  }
+  const streams = new KnownStreams({ labels: new StreamLabels({ ...NONE, exporter: true }), format: "raw" });
+  const { pushes } = pushesOf(logs({ body: value }), { streams, now: () => NOW });
+  expect(pushes[0]!.encode().length).toBeGreaterThan(60);
+});

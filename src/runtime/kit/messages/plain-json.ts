@@ -35,10 +35,9 @@ export class PlainJsonWriter {
   readonly out: WireWriter;
   private readonly bytes: Uint8Array;
   private readonly view: DataView;
-  /** The keys of the maps that are being written, the innermost last. */
-  private readonly keyStarts: number[] = [];
-  private readonly keyEnds: number[] = [];
-  private keyCount = 0;
+  /** Keys and values of the maps that are being written, the innermost last: where each begins and ends. */
+  private readonly members: number[] = [];
+  private membersEnd = 0;
 
   constructor(bytes: Uint8Array, out: WireWriter) {
     this.bytes = bytes;
@@ -97,10 +96,29 @@ export class PlainJsonWriter {
 
   /** The KeyValues with this tag in the message [start, end), but those with the keys given; false, with nothing written, for none. */
   map(start: number, end: number, attributesTag: number, leftOut: readonly Uint8Array[] = NONE): boolean {
-    const { bytes: b, out, keyCount: base } = this;
-    const outStart = out.length;
+    const { out, members, membersEnd: base } = this;
+    // All keys are known before the first value is written: a value may be a map that takes long, and so may one within it.
+    if (!this.findMembers(start, end, attributesTag, leftOut)) {
+      this.membersEnd = base;
+      return this.lookedUpMap(start, end, attributesTag, leftOut);
+    }
+    const { membersEnd } = this;
+    for (let i = base; i < membersEnd; i += MEMBER) {
+      out.byte(i === base ? OPEN_OBJECT : COMMA);
+      this.text(members[i]!, members[i + 1]!);
+      out.byte(COLON);
+      this.value(members[i + 2]!, members[i + 3]!);
+    }
+    this.membersEnd = base;
+    if (membersEnd === base) return false;
+    out.byte(CLOSE_OBJECT);
+    return true;
+  }
+
+  /** Puts what a map has behind the members of those around it; false when a key comes twice, or there are too many to compare. */
+  private findMembers(start: number, end: number, attributesTag: number, leftOut: readonly Uint8Array[]): boolean {
+    const { bytes: b, members, membersEnd: base } = this;
     let seen = 0;
-    let separator = OPEN_OBJECT;
     for (let p = start; p < end; ) {
       let tag = b[p++]!;
       if (tag > 127) {
@@ -112,36 +130,26 @@ export class PlainJsonWriter {
       if (tag !== attributesTag) continue;
       findKeyAndValue(b, at, p);
       if (isOneOf(leftOut, b, keyStart, keyEnd)) continue;
-      const from = valueStart;
-      const to = valueEnd;
       const bit = keyStart === keyEnd ? 1 : 1 << ((keyEnd - keyStart) * 5 + b[keyEnd - 1]!);
-      const isTwice = (seen & bit) !== 0 && this.isKnown(base);
-      if (isTwice || this.keyCount - base === MAX_COMPARED) {
-        out.length = outStart;
-        this.keyCount = base;
-        return this.lookedUpMap(start, end, attributesTag, leftOut);
-      }
+      if ((seen & bit) !== 0 && this.isKnown(base)) return false;
       seen |= bit;
-      this.keyStarts[this.keyCount] = keyStart;
-      this.keyEnds[this.keyCount++] = keyEnd;
-      out.byte(separator);
-      separator = COMMA;
-      this.text(keyStart, keyEnd);
-      out.byte(COLON);
-      this.value(from, to);
+      const last = this.membersEnd;
+      if (last - base === MAX_COMPARED * MEMBER) return false;
+      members[last] = keyStart;
+      members[last + 1] = keyEnd;
+      members[last + 2] = valueStart;
+      members[last + 3] = valueEnd;
+      this.membersEnd = last + MEMBER;
     }
-    this.keyCount = base;
-    if (separator === OPEN_OBJECT) return false;
-    out.byte(CLOSE_OBJECT);
     return true;
   }
 
   /** Whether the key that was found last is one of those from this place on. */
   private isKnown(base: number): boolean {
-    const { bytes: b, keyStarts, keyEnds } = this;
+    const { bytes: b, members, membersEnd } = this;
     const size = keyEnd - keyStart;
-    for (let i = base; i < this.keyCount; i++) {
-      if (keyEnds[i]! - keyStarts[i]! === size && areSame(b, keyStarts[i]!, b, keyStart, size)) return true;
+    for (let i = base; i < membersEnd; i += MEMBER) {
+      if (members[i + 1]! - members[i]! === size && areSame(b, members[i]!, b, keyStart, size)) return true;
     }
     return false;
   }
@@ -203,6 +211,8 @@ export class PlainJsonWriter {
 }
 
 const NONE: readonly Uint8Array[] = [];
+/** Numbers that are kept of each member of a map. */
+const MEMBER = 4;
 
 /** What `findKeyAndValue` found. */
 export let keyStart = 0;
