@@ -12,6 +12,8 @@ import type { KubeletStatsConfig } from "./config.js";
 
 /** A summary of 500 pods has about 5 MB. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
+/** And 50,000 objects. */
+const MAX_OBJECTS = 1_000_000;
 
 /** host:port or a URL; without a host this machine. Undefined when it is none of these. */
 export function kubeletUrl(endpoint: string, isSecure: boolean): string | undefined {
@@ -35,7 +37,7 @@ export class KubeletApi {
   static async open(config: KubeletStatsConfig): Promise<KubeletApi> {
     const { endpoint, auth_type, ca_file, cert_file, key_file, insecure_skip_verify, token_file } = config;
     const apiServer = kubeletUrl(endpoint, auth_type !== "none");
-    const settings = { apiServer, maxAnswerBytes: MAX_ANSWER_BYTES };
+    const settings = { apiServer, maxAnswerBytes: MAX_ANSWER_BYTES, maxObjects: MAX_OBJECTS };
     if (auth_type === "tls") {
       const files = tlsClient().parse({ ca_file, cert_file, key_file, insecure_skip_verify });
       const tls: TlsClientOptions = await loadClientTls(files, []);

@@ -278,6 +278,14 @@ describe("what a kubelet may answer", () => {
     expect(await firstReason({ endpoint, timeout: "1m" })).toMatch(/the answer is longer than \d+ bytes$/);
   });
 
+  it("does not unfold an answer that is made of nothing but objects", async () => {
+    const text = `{"pods":[${"{},".repeat(1_000_000)}{}]}`;
+    const { endpoint } = await startKubelet({ "/stats/summary": (response) => void response.end(text) });
+    expect(await firstReason({ endpoint, timeout: "1m" })).toMatch(
+      /: the answer has more than 1000000 objects and lists$/,
+    );
+  });
+
   it("stops at once while an answer is awaited", async () => {
     const kubelet = await startKubelet({ "/stats/summary": () => {} });
     const { receiver, logger } = await start({ endpoint: kubelet.endpoint, timeout: "1h" });

@@ -3,7 +3,7 @@ import { type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { join } from "node:path";
 import { environmentVariable } from "../environment.js";
-import { readAnswer } from "../net/read-answer.js";
+import { parseAnswer, readAnswer } from "../net/read-answer.js";
 import type { TlsClientOptions } from "../net/tls-load.js";
 
 /** What is written of the API server; what is not is that of the pod the agent runs in. */
@@ -15,6 +15,8 @@ export interface KubernetesApiSettings {
   readonly tls?: Partial<TlsClientOptions> | undefined;
   /** An answer may be so long at most. */
   readonly maxAnswerBytes?: number;
+  /** And have so many objects and lists. */
+  readonly maxObjects?: number;
   /** Makes requests in another way, with credentials of its own. */
   readonly request?: KubernetesRequest;
 }
@@ -46,9 +48,12 @@ export class KubernetesApi {
   private readonly caFile: string | undefined;
   private readonly tls: Partial<TlsClientOptions> | undefined;
   private readonly maxAnswerBytes: number;
+  private readonly maxObjects: number | undefined;
   private readonly request: KubernetesRequest | undefined;
 
-  constructor({ apiServer, tokenFile, caFile, request, tls, maxAnswerBytes = MAX_ANSWER }: KubernetesApiSettings) {
+  constructor(settings: KubernetesApiSettings) {
+    const { apiServer, tokenFile, caFile, request, tls, maxAnswerBytes = MAX_ANSWER, maxObjects } = settings;
+    this.maxObjects = maxObjects;
     this.request = request;
     this.tls = tls;
     this.maxAnswerBytes = maxAnswerBytes;
@@ -67,7 +72,7 @@ export class KubernetesApi {
   /** The JSON that a path is answered with. Rejects with a `KubernetesApiError`. */
   async get(path: string, abort: AbortSignal): Promise<unknown> {
     const response = await this.open(path, abort);
-    return JSON.parse(await textOf(response, this.maxAnswerBytes));
+    return parseAnswer(await bytesOf(response, this.maxAnswerBytes), this.maxObjects);
   }
 
   /** The lines of an answer that goes on, one after the other, each a JSON value; it ends when the server or `abort` ends it. */
@@ -94,7 +99,7 @@ export class KubernetesApi {
       : await send(url, { headers, signal: abort, ...this.tls, ...(ca && { ca }) });
     const { statusCode: status = 0 } = response;
     if (status === 200) return response;
-    const said = messageOf(await textOf(response, MAX_MESSAGE).catch(() => ""));
+    const said = messageOf(await bytesOf(response, MAX_MESSAGE).then(String, () => ""));
     throw new KubernetesApiError(status, `${url.host}: HTTP ${status}${said && `: ${said}`}`);
   }
 }
@@ -129,9 +134,9 @@ function send(url: URL, options: object): Promise<IncomingMessage> {
   });
 }
 
-async function textOf(response: IncomingMessage, maxBytes: number): Promise<string> {
+async function bytesOf(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
   try {
-    return (await readAnswer(response, maxBytes)).toString("utf8");
+    return await readAnswer(response, maxBytes);
   } catch (error) {
     throw new KubernetesApiError(0, (error as Error).message, { cause: error });
   }

@@ -12,3 +12,19 @@ export async function readAnswer(response: IncomingMessage, maxBytes: number): P
   if (!response.complete) throw new Error("the answer broke off");
   return Buffer.concat(chunks);
 }
+
+/**
+ * An answer as JSON. Throws when it has more objects and lists than `max`: an empty one has two bytes there and some thirty times as many in
+ * memory. Braces and brackets in texts count too.
+ */
+export function parseAnswer(bytes: Buffer, max = Number.POSITIVE_INFINITY): unknown {
+  if (bytes.length > max && countOpenings(bytes) > max)
+    throw new Error(`the answer has more than ${max} objects and lists`);
+  return JSON.parse(bytes.toString("utf8"));
+}
+
+function countOpenings(bytes: Buffer): number {
+  let count = 0;
+  for (let i = 0; i < bytes.length; i++) if ((bytes[i]! & 0xdf) === 0x5b) count++; // [ and {
+  return count;
+}

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, get, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { readAnswer } from "../../../../src/runtime/kit.js";
+import { parseAnswer, readAnswer } from "../../../../src/runtime/kit.js";
 
 /** What a server has begun to answer. */
 async function answerOf(respond: (response: ServerResponse) => void): Promise<IncomingMessage> {
@@ -25,6 +25,15 @@ describe("an answer", () => {
       setImmediate(() => to.end("b"));
     });
     expect(String(await readAnswer(response, 2))).toBe("ab");
+  });
+
+  it("is JSON with no more objects and lists than allowed, and else an error", () => {
+    const parse = (text: string, max?: number) => parseAnswer(Buffer.from(text), max);
+    expect(parse('[{"a":[1,"ä"]}]', 3)).toEqual([{ a: [1, "ä"] }]);
+    expect(() => parse('[{"a":[1,"ä"]}]', 2)).toThrow("more than 2 objects and lists");
+    expect(parse(`[${"1,".repeat(1000)}1]`, 1)).toHaveLength(1001);
+    expect(parse("[[[]]]")).toEqual([[[]]]);
+    expect(() => parse("[")).toThrow(SyntaxError);
   });
 
   it("that does not end is not read on once it is too long, and the server is hung up on", async () => {
