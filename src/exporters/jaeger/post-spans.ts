@@ -14,7 +14,7 @@ import {
   WireWriter,
 } from "../../runtime/kit.js";
 import { writeAttributeTag } from "./tag-writer.js";
-import { eachMessage, hasIds, writeSpan } from "./write-span.js";
+import { eachMessage, hasIds, scopeTagsOf, writeSpan } from "./write-span.js";
 
 /** Jaeger takes messages of 4 MiB, unless told otherwise: one is cut about here. */
 const MAX_MESSAGE_LENGTH = 2 * 1024 * 1024;
@@ -54,10 +54,16 @@ export class PostSpans {
     const out = new WireWriter(this.length + this.resourceEnd - this.resourceStart + SPAN_OVERHEAD);
     out.byte(BATCH);
     out.begin(this.length);
+    let scope = -1;
+    let scopeTags: Uint8Array = new Uint8Array(0);
     for (let i = 0; i < ranges.length; i += 4) {
+      if (ranges[i + 2] !== scope) {
+        scope = ranges[i + 2]!;
+        scopeTags = scopeTagsOf(bytes, scope, ranges[i + 3]!);
+      }
       out.byte(SPAN);
       out.begin(ranges[i + 1]! - ranges[i]! + SPAN_OVERHEAD);
-      writeSpan(out, bytes, ranges[i]!, ranges[i + 1]!, ranges[i + 2]!, ranges[i + 3]!);
+      writeSpan(out, bytes, ranges[i]!, ranges[i + 1]!, scopeTags);
       out.end();
     }
     out.byte(PROCESS);

@@ -46,6 +46,7 @@ export function writeTrueTag(out: WireWriter, field: number, key: string): void 
 
 /** The tag of an attribute, whose KeyValue is [start, end): lists and maps become JSON. */
 export function writeAttributeTag(out: WireWriter, field: number, b: Uint8Array, start: number, end: number): void {
+  if (writeShortTag(out, field, b, start, end)) return;
   out.byte(field);
   out.begin(end - start + 2);
   let valueStart = end;
@@ -65,6 +66,28 @@ export function writeAttributeTag(out: WireWriter, field: number, b: Uint8Array,
   }
   writeValue(out, b, valueStart, valueEnd);
   out.end();
+}
+
+/** A length up to this takes one byte. */
+const MAX_SHORT = 127;
+
+/** The same of a short key with a short text, in that order, as nearly all are; else false, with nothing written. */
+function writeShortTag(out: WireWriter, field: number, b: Uint8Array, start: number, end: number): boolean {
+  const valueAt = start + 2 + b[start + 1]!;
+  // What would be read behind the end is not this attribute's, so the lengths do not fit then.
+  if (b[start] !== KEY_TAG || end - start > MAX_SHORT || valueAt + 4 >= end || b[valueAt] !== VALUE_TAG) return false;
+  if (b[valueAt + 1] !== end - valueAt - 2 || b[valueAt + 2] !== STRING_VALUE_TAG) return false;
+  if (b[valueAt + 3] !== end - valueAt - 4) return false;
+  out.reserve(end - start);
+  const { bytes } = out;
+  let at = out.length;
+  bytes[at++] = field;
+  bytes[at++] = end - start - 2;
+  for (let p = start; p < valueAt; p++) bytes[at++] = b[p]!;
+  bytes[at++] = TEXT_TAG;
+  for (let p = valueAt + 3; p < end; p++) bytes[at++] = b[p]!;
+  out.length = at;
+  return true;
 }
 
 function writeValue(out: WireWriter, b: Uint8Array, start: number, end: number): void {

@@ -6,11 +6,11 @@ import {
   findAttribute,
   findField,
   fixed32,
-  fixed64,
   JAEGER_KINDS,
   JAEGER_REF_TYPES,
   JAEGER_TAGS,
   message,
+  nanos,
   SCOPE_ATTRIBUTES_TAG,
   SCOPE_NAME_TAG,
   SCOPE_VERSION_TAG,
@@ -35,9 +35,11 @@ import {
   SPAN_TRACE_STATE_TAG,
   STATUS_CODE_TAG,
   STATUS_MESSAGE_TAG,
+  seconds,
   skip,
+  splitNanos,
   varint,
-  type WireWriter,
+  WireWriter,
 } from "../../runtime/kit.js";
 import { writeAttributeTag, writeTextTag, writeTrueTag } from "./tag-writer.js";
 
@@ -61,55 +63,87 @@ const [CHILD_OF] = JAEGER_REF_TYPES;
 const REF_TYPE_KEY = encodedKey(JAEGER_TAGS.refType);
 const EVENT_KEY = encodedKey(JAEGER_TAGS.event);
 
-/** Writes the span in [start, end) as a jaeger.api_v2.Span, without what is around it. The scope's message is [scopeStart, scopeEnd). */
-export function writeSpan(
-  out: WireWriter,
-  b: Uint8Array,
-  start: number,
-  end: number,
-  scopeStart: number,
-  scopeEnd: number,
-): void {
-  const [traceStart, traceEnd] = message(b, start, end, SPAN_TRACE_ID_TAG);
-  const [idStart, idEnd] = message(b, start, end, SPAN_ID_TAG);
-  const [nameStart, nameEnd] = message(b, start, end, SPAN_NAME_TAG);
-  writeBytes(out, TRACE_ID, b, traceStart, traceEnd);
-  writeBytes(out, SPAN_ID, b, idStart, idEnd);
-  writeBytes(out, OPERATION, b, nameStart, nameEnd);
-  writeReferences(out, b, start, end, traceStart, traceEnd);
-  const flagsAt = findField(b, start, end, SPAN_FLAGS_TAG);
-  if (flagsAt >= 0 && (fixed32(b, flagsAt) & SAMPLED) !== 0) {
+/**
+ * Writes the span in [start, end) as a jaeger.api_v2.Span, without what is around it. `scopeTags` are the tags that its scope has become.
+ */
+export function writeSpan(out: WireWriter, b: Uint8Array, start: number, end: number, scopeTags: Uint8Array): void {
+  let [traceAt, idAt, parentAt, nameAt, stateAt, statusAt, startAt, endAt] = [-1, -1, -1, -1, -1, -1, -1, -1];
+  let flags = 0;
+  let kind = 0;
+  let hasLinks = false;
+  let hasEvents = false;
+  for (let p = start; p < end; ) {
+    let tag = b[p++]!;
+    if (tag > 127) {
+      tag = varint(b, p - 1);
+      p = after;
+    }
+    if (tag === SPAN_TRACE_ID_TAG) traceAt = p;
+    else if (tag === SPAN_ID_TAG) idAt = p;
+    else if (tag === SPAN_PARENT_ID_TAG) parentAt = p;
+    else if (tag === SPAN_NAME_TAG) nameAt = p;
+    else if (tag === SPAN_TRACE_STATE_TAG) stateAt = p;
+    else if (tag === SPAN_STATUS_TAG) statusAt = p;
+    else if (tag === SPAN_START_TIME_TAG) startAt = p;
+    else if (tag === SPAN_END_TIME_TAG) endAt = p;
+    else if (tag === SPAN_FLAGS_TAG) flags = fixed32(b, p);
+    else if (tag === SPAN_KIND_TAG) kind = varint(b, p);
+    else if (tag === SPAN_LINKS_TAG) hasLinks = true;
+    else if (tag === SPAN_EVENTS_TAG) hasEvents = true;
+    p = skip(b, p, tag);
+  }
+  writeField(out, TRACE_ID, b, traceAt);
+  writeField(out, SPAN_ID, b, idAt);
+  writeField(out, OPERATION, b, nameAt);
+  if (parentAt >= 0 || hasLinks) writeReferences(out, b, start, end);
+  if ((flags & SAMPLED) !== 0) {
     out.byte(FLAGS);
     out.byte(SAMPLED);
   }
-  const from = timeIn(b, start, end, SPAN_START_TIME_TAG);
-  const to = timeIn(b, start, end, SPAN_END_TIME_TAG);
-  writeNanos(out, START_TIME, from);
-  // Jaeger would take a negative one for hundreds of thousands of years.
-  if (to > from) writeNanos(out, DURATION, to - from);
-  writeScopeTags(out, b, scopeStart, scopeEnd);
+  writeTimes(out, b, startAt, endAt);
+  out.copy(scopeTags, 0, scopeTags.length);
   writeAttributes(out, TAG, b, start, end, SPAN_ATTRIBUTES_TAG);
-  writeSpanTags(out, b, start, end);
-  eachMessage(b, start, end, SPAN_EVENTS_TAG, (eventStart, eventEnd) => writeLog(out, b, eventStart, eventEnd));
+  writeSpanTags(out, b, kind, statusAt, stateAt);
+  if (hasEvents)
+    eachMessage(b, start, end, SPAN_EVENTS_TAG, (eventStart, eventEnd) => writeLog(out, b, eventStart, eventEnd));
+}
+
+/** Start and duration; Jaeger would take a negative one for hundreds of thousands of years. */
+function writeTimes(out: WireWriter, b: Uint8Array, startAt: number, endAt: number): void {
+  const startLow = startAt < 0 ? 0 : fixed32(b, startAt);
+  const startHigh = startAt < 0 ? 0 : fixed32(b, startAt + 4);
+  const endLow = endAt < 0 ? 0 : fixed32(b, endAt);
+  const endHigh = endAt < 0 ? 0 : fixed32(b, endAt + 4);
+  writeNanos(out, START_TIME, startLow, startHigh);
+  if (endHigh < startHigh || (endHigh === startHigh && endLow <= startLow)) return;
+  const borrow = endLow < startLow ? 1 : 0;
+  writeNanos(out, DURATION, (endLow - startLow) >>> 0, endHigh - startHigh - borrow);
+}
+
+/** The field of bytes whose length is at `at`; an empty one where there is none. */
+function writeField(out: WireWriter, field: number, b: Uint8Array, at: number): void {
+  out.byte(field);
+  if (at < 0) return out.byte(0);
+  const size = varint(b, at);
+  out.varint(size);
+  out.copy(b, after, after + size);
 }
 
 /** Whether it has both ids, which Jaeger needs. */
 export function hasIds(b: Uint8Array, start: number, end: number): boolean {
-  return [SPAN_TRACE_ID_TAG, SPAN_ID_TAG].every((tag) => {
-    const [idStart, idEnd] = message(b, start, end, tag);
-    return !isZero(b, idStart, idEnd);
-  });
+  return hasId(b, start, end, SPAN_TRACE_ID_TAG) && hasId(b, start, end, SPAN_ID_TAG);
+}
+
+function hasId(b: Uint8Array, start: number, end: number, tag: number): boolean {
+  const at = findField(b, start, end, tag);
+  if (at < 0) return false;
+  const size = varint(b, at);
+  return !isZero(b, after, after + size);
 }
 
 /** The parent comes first: there backends look for it. A link to it only says what kind of parent it is. */
-function writeReferences(
-  out: WireWriter,
-  b: Uint8Array,
-  start: number,
-  end: number,
-  traceStart: number,
-  traceEnd: number,
-): void {
+function writeReferences(out: WireWriter, b: Uint8Array, start: number, end: number): void {
+  const [traceStart, traceEnd] = message(b, start, end, SPAN_TRACE_ID_TAG);
   const [parentStart, parentEnd] = message(b, start, end, SPAN_PARENT_ID_TAG);
   const hasParent = !isZero(b, parentStart, parentEnd);
   let parentType = 0;
@@ -157,24 +191,33 @@ function writeReference(out: WireWriter, b: Uint8Array, { trace, span, type }: S
   out.end();
 }
 
-function writeScopeTags(out: WireWriter, b: Uint8Array, start: number, end: number): void {
+/** What the scope [start, end) becomes in each of its spans. */
+export function scopeTagsOf(b: Uint8Array, start: number, end: number): Uint8Array {
+  const out = new WireWriter(256);
   writeTextOf(out, JAEGER_TAGS.scopeName, b, message(b, start, end, SCOPE_NAME_TAG));
   writeTextOf(out, JAEGER_TAGS.scopeVersion, b, message(b, start, end, SCOPE_VERSION_TAG));
   writeAttributes(out, TAG, b, start, end, SCOPE_ATTRIBUTES_TAG);
+  return out.written();
 }
 
 /** Kind, status and trace state. */
-function writeSpanTags(out: WireWriter, b: Uint8Array, start: number, end: number): void {
-  const kindAt = findField(b, start, end, SPAN_KIND_TAG);
-  const kind = kindAt < 0 ? undefined : JAEGER_KINDS[varint(b, kindAt)];
-  if (kind) writeTextTag(out, TAG, JAEGER_TAGS.kind, kind);
-  const [statusStart, statusEnd] = message(b, start, end, SPAN_STATUS_TAG);
+function writeSpanTags(out: WireWriter, b: Uint8Array, kind: number, statusAt: number, stateAt: number): void {
+  const kindName = JAEGER_KINDS[kind];
+  if (kindName) writeTextTag(out, TAG, JAEGER_TAGS.kind, kindName);
+  const [statusStart, statusEnd] = bodyAt(b, statusAt);
   const codeAt = findField(b, statusStart, statusEnd, STATUS_CODE_TAG);
   const code = codeAt < 0 ? 0 : varint(b, codeAt);
   if (code === 1 || code === 2) writeTextTag(out, TAG, JAEGER_TAGS.statusCode, code === 1 ? "OK" : "ERROR");
   if (code === 2) writeTrueTag(out, TAG, JAEGER_TAGS.error);
   writeTextOf(out, JAEGER_TAGS.statusMessage, b, message(b, statusStart, statusEnd, STATUS_MESSAGE_TAG));
-  writeTextOf(out, JAEGER_TAGS.traceState, b, message(b, start, end, SPAN_TRACE_STATE_TAG));
+  writeTextOf(out, JAEGER_TAGS.traceState, b, bodyAt(b, stateAt));
+}
+
+/** What stands behind the length at `at`; nothing where that is nowhere. */
+function bodyAt(b: Uint8Array, at: number): ByteRange {
+  if (at < 0) return [0, 0];
+  const size = varint(b, at);
+  return [after, after + size];
 }
 
 function writeTextOf(out: WireWriter, key: string, b: Uint8Array, [start, end]: ByteRange): void {
@@ -184,7 +227,8 @@ function writeTextOf(out: WireWriter, key: string, b: Uint8Array, [start, end]: 
 function writeLog(out: WireWriter, b: Uint8Array, start: number, end: number): void {
   out.byte(LOG);
   out.begin(end - start + 16);
-  writeNanos(out, LOG_TIME, timeIn(b, start, end, SPAN_EVENT_TIME_TAG));
+  const timeAt = findField(b, start, end, SPAN_EVENT_TIME_TAG);
+  writeNanos(out, LOG_TIME, timeAt < 0 ? 0 : fixed32(b, timeAt), timeAt < 0 ? 0 : fixed32(b, timeAt + 4));
   const [nameStart, nameEnd] = message(b, start, end, SPAN_EVENT_NAME_TAG);
   const isNamed = nameStart < nameEnd && findAttribute(b, start, end, SPAN_EVENT_ATTRIBUTES_TAG, EVENT_KEY) < 0;
   if (isNamed) writeTextTag(out, LOG_FIELD, JAEGER_TAGS.event, decodeText(b, nameStart, nameEnd));
@@ -200,9 +244,18 @@ function writeAttributes(
   end: number,
   attributesTag: number,
 ): void {
-  eachMessage(b, start, end, attributesTag, (keyValueStart, keyValueEnd) =>
-    writeAttributeTag(out, field, b, keyValueStart, keyValueEnd),
-  );
+  for (let p = start; p < end; ) {
+    let tag = b[p++]!;
+    if (tag > 127) {
+      tag = varint(b, p - 1);
+      p = after;
+    }
+    const at = p;
+    p = skip(b, at, tag);
+    if (tag !== attributesTag) continue;
+    varint(b, at);
+    writeAttributeTag(out, field, b, after, p);
+  }
 }
 
 /** Calls back with the bodies of all fields with this tag, in their order. */
@@ -223,22 +276,18 @@ export function eachMessage(
   }
 }
 
-const NANOS_PER_SECOND = 1_000_000_000n;
+const TWO_32 = 2 ** 32;
 
-/** A google.protobuf.Timestamp or Duration. */
-function writeNanos(out: WireWriter, field: number, nanos: bigint): void {
+/** A google.protobuf.Timestamp or Duration, of nanoseconds in two halves. */
+function writeNanos(out: WireWriter, field: number, low: number, high: number): void {
+  splitNanos(low, high);
   out.byte(field);
   out.begin(12);
   out.byte(8);
-  out.varint64(nanos / NANOS_PER_SECOND);
+  out.varintOfHalves(seconds >>> 0, Math.floor(seconds / TWO_32));
   out.byte(16);
-  out.varint(Number(nanos % NANOS_PER_SECOND));
+  out.varint(nanos);
   out.end();
-}
-
-function timeIn(b: Uint8Array, start: number, end: number, tag: number): bigint {
-  const at = findField(b, start, end, tag);
-  return at < 0 ? 0n : fixed64(b, at);
 }
 
 function writeBytes(out: WireWriter, field: number, b: Uint8Array, start: number, end: number): void {
