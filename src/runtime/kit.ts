@@ -348,7 +348,7 @@ export {
 export { MessageIntake, type MessageIntakeSettings } from "./kit/messages/message-intake.js";
 export {
   findKeyAndValue,
-  isOneOf,
+  KeySet,
   keyEnd,
   keyStart,
   PlainJsonWriter,
@@ -568,7 +568,6 @@ export {
   double,
   findField,
   fixed32,
-  fixed64,
   highHalf,
   LENGTH_DELIMITED,
   lowHalf,

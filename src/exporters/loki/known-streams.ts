@@ -4,8 +4,8 @@ import {
   encodedKey,
   findKeyAndValue,
   isHeader,
-  isOneOf,
   jsonText,
+  KeySet,
   keyEnd,
   keyStart,
   LOG_ATTRIBUTES_TAG,
@@ -41,7 +41,7 @@ export interface Stream {
   /** As Loki writes them. */
   readonly labels: string;
   /** Keys of attributes that are not in lines: labels and hints. */
-  readonly leftOut: readonly Uint8Array[];
+  readonly leftOut: KeySet;
   /** Those of labels as texts. */
   readonly taken: ReadonlySet<string>;
   readonly resource: ResourceRest;
@@ -63,7 +63,7 @@ export interface KnownResource {
 interface StreamPlan {
   readonly id: number;
   /** Keys of the attributes that matter; undefined where all do. */
-  readonly keys: readonly Uint8Array[] | undefined;
+  readonly keys: KeySet | undefined;
 }
 
 export interface StreamSettings {
@@ -80,7 +80,11 @@ const MAX_KEY_LENGTH = 16_384;
 /** About what an object takes that is kept. */
 const OBJECT_BYTES = 500;
 
-const HINT_KEYS = [...HINT_NAMES].map(encodedKey);
+/** What is kept from one record to the next. */
+const MAX_KEPT_FIELDS = 4096;
+const MAX_KEPT_BYTES = 65_536;
+
+const HINT_KEYS = new KeySet(HINT_NAMES);
 const HINT_START = encodedKey(HINT_PREFIX);
 
 /**
@@ -93,10 +97,10 @@ export class KnownStreams {
   private known: (KnownResource | StreamPlan | Stream)[] = [];
   private knownBytes = 0;
   private lastId = 0;
-  /** The attributes of the present record: where the field of each is, its length, its end, and whether it is a hint. */
-  private readonly fields: number[] = [];
+  /** Where the attributes of the present record are, and what is looked up of them. */
+  private fields: number[] = [];
   private fieldCount = 0;
-  private readonly key = new WireWriter(256);
+  private key = new WireWriter(256);
 
   constructor(settings: StreamSettings) {
     this.settings = settings;
@@ -122,6 +126,7 @@ export class KnownStreams {
 
   /** The stream of the record [start, end) of this resource. */
   stream(b: Uint8Array, start: number, end: number, resource: KnownResource): Stream {
+    this.forgetLarge();
     const severity = this.readAttributes(b, start, end);
     const plan = this.plan(b, start, end, resource);
     const { key, fields } = this;
@@ -129,13 +134,19 @@ export class KnownStreams {
     if (this.settings.labels.hasLevel) key.varint(severity);
     for (let i = 0; i < this.fieldCount; i += FIELD) {
       findKeyAndValue(b, fields[i]!, fields[i + 1]!);
-      if (plan.keys === undefined || isOneOf(plan.keys, b, keyStart, keyEnd)) key.copy(b, fields[i]!, fields[i + 1]!);
+      if (plan.keys === undefined || plan.keys.has(b, keyStart, keyEnd)) key.copy(b, fields[i]!, fields[i + 1]!);
     }
     const found = this.find<Stream>(plan.id, key.bytes, 0, key.length);
     if (found !== undefined) return found;
     const attributes = plainAttributes(b, start, end, LOG_ATTRIBUTES_TAG);
     const stream = streamOf(attributes, resource, severity, this.settings);
     return this.remember(plan.id, key.bytes, 0, key.length, stream, stream.labels.length * 4);
+  }
+
+  /** A record may have been large: what it took is not kept for all others. */
+  private forgetLarge(): void {
+    if (this.fields.length > MAX_KEPT_FIELDS) this.fields = [];
+    if (this.key.bytes.length > MAX_KEPT_BYTES) this.key = new WireWriter(256);
   }
 
   /** Where the attributes lie; gives the severity. */
@@ -180,7 +191,7 @@ export class KnownStreams {
     const keys = [...this.settings.labels.keysRead(hints), tenantKey(hints, resource)];
     // Bytes that are no UTF-8 are read as this character: a key with it may stand for others.
     const isExact = !keys.some((key) => key.includes("\ufffd"));
-    return { id: ++this.lastId, keys: isExact ? keys.map(encodedKey) : undefined };
+    return { id: ++this.lastId, keys: isExact ? new KeySet(keys) : undefined };
   }
 
   private find<Known>(owner: number, b: Uint8Array, start: number, end: number): Known | undefined {
@@ -223,7 +234,7 @@ const FIELD = 2;
 
 function isHint(b: Uint8Array, start: number, end: number): boolean {
   if (end - start <= HINT_START.length || b[start] !== HINT_START[0]) return false;
-  return isOneOf(HINT_KEYS, b, start, end);
+  return HINT_KEYS.has(b, start, end);
 }
 
 function streamOf(
@@ -241,7 +252,7 @@ function streamOf(
     format: format as LokiFormat,
     labels: text,
     taken,
-    leftOut: [...HINT_NAMES, ...taken].map(encodedKey),
+    leftOut: new KeySet([...HINT_NAMES, ...taken]),
     resource: restOf(resource, takenOfResource),
   };
 }

@@ -191,3 +191,15 @@ it.each([
   const { pushes } = pushesOf(logs({ body: value }), { streams, now: () => NOW });
   expect(pushes[0]!.encode().length).toBeGreaterThan(60);
 });
+
+it("takes hints with ten thousands of names, and as many labels, in time in proportion to them", async () => {
+  const names = Array.from({ length: 40_000 }, (_, i) => `k${i}`);
+  const streams = new KnownStreams({ labels: new StreamLabels(NONE), format: "json" });
+  const hint = attribute("loki.attribute.labels", names.join(","));
+  const batch = logs({ attributes: [hint, attribute("rest", "1"), ...names.map((name) => attribute(name, "v"))] });
+  const { pushes } = pushesOf(batch, { streams, now: () => NOW });
+  const body = await decompress("snappy", pushes[0]!.encode(), { limit: 1e8, reserve: () => true });
+  const [{ labels, entries } = expect.unreachable()] = readPush(body);
+  expect(labels).toContain('k39999="v"');
+  expect(entries.map(({ line }) => line)).toEqual(['{"attributes":{"rest":"1"}}']);
+});

@@ -95,7 +95,7 @@ export class PlainJsonWriter {
   }
 
   /** The KeyValues with this tag in the message [start, end), but those with the keys given; false, with nothing written, for none. */
-  map(start: number, end: number, attributesTag: number, leftOut: readonly Uint8Array[] = NONE): boolean {
+  map(start: number, end: number, attributesTag: number, leftOut: KeySet = NO_KEYS): boolean {
     const { out, members, membersEnd: base } = this;
     // All keys are known before the first value is written: a value may be a map that takes long, and so may one within it.
     if (!this.findMembers(start, end, attributesTag, leftOut)) {
@@ -116,7 +116,7 @@ export class PlainJsonWriter {
   }
 
   /** Puts what a map has behind the members of those around it; false when a key comes twice, or there are too many to compare. */
-  private findMembers(start: number, end: number, attributesTag: number, leftOut: readonly Uint8Array[]): boolean {
+  private findMembers(start: number, end: number, attributesTag: number, leftOut: KeySet): boolean {
     const { bytes: b, members, membersEnd: base } = this;
     let seen = 0;
     for (let p = start; p < end; ) {
@@ -129,7 +129,7 @@ export class PlainJsonWriter {
       p = skip(b, at, tag);
       if (tag !== attributesTag) continue;
       findKeyAndValue(b, at, p);
-      if (isOneOf(leftOut, b, keyStart, keyEnd)) continue;
+      if (leftOut.has(b, keyStart, keyEnd)) continue;
       const bit = keyStart === keyEnd ? 1 : 1 << ((keyEnd - keyStart) * 5 + b[keyEnd - 1]!);
       if ((seen & bit) !== 0 && this.isKnown(base)) return false;
       seen |= bit;
@@ -155,7 +155,7 @@ export class PlainJsonWriter {
   }
 
   /** The same map, whatever its keys are. */
-  private lookedUpMap(start: number, end: number, attributesTag: number, leftOut: readonly Uint8Array[]): boolean {
+  private lookedUpMap(start: number, end: number, attributesTag: number, leftOut: KeySet): boolean {
     const { bytes: b, out } = this;
     const values = new Map<string, readonly [start: number, end: number]>();
     for (let p = start; p < end; ) {
@@ -164,7 +164,7 @@ export class PlainJsonWriter {
       p = skip(b, at, tag);
       if (tag !== attributesTag) continue;
       findKeyAndValue(b, at, p);
-      if (!isOneOf(leftOut, b, keyStart, keyEnd)) values.set(decodeText(b, keyStart, keyEnd), [valueStart, valueEnd]);
+      if (!leftOut.has(b, keyStart, keyEnd)) values.set(decodeText(b, keyStart, keyEnd), [valueStart, valueEnd]);
     }
     let separator = OPEN_OBJECT;
     for (const [key, [from, to]] of values) {
@@ -210,7 +210,6 @@ export class PlainJsonWriter {
   }
 }
 
-const NONE: readonly Uint8Array[] = [];
 /** Numbers that are kept of each member of a map. */
 const MEMBER = 4;
 
@@ -252,14 +251,31 @@ export function findKeyAndValue(b: Uint8Array, lengthAt: number, end: number): v
   }
 }
 
-/** Whether the text [start, end) of `b` is one of these. */
-export function isOneOf(texts: readonly Uint8Array[], b: Uint8Array, start: number, end: number): boolean {
-  const size = end - start;
-  for (let i = 0; i < texts.length; i++) {
-    const text = texts[i]!;
-    if (text.length === size && areSame(text, 0, b, start, size)) return true;
+/** From so many keys on they are looked up, and not compared. */
+const MAX_KEYS_COMPARED = 32;
+
+/** Keys that are known by their bytes, however many there are. */
+export class KeySet {
+  private readonly keys: readonly Uint8Array[];
+  private readonly texts: ReadonlySet<string> | undefined;
+
+  constructor(keys: Iterable<string>) {
+    this.keys = Array.from(keys, (key) => Buffer.from(key));
+    if (this.keys.length <= MAX_KEYS_COMPARED) return;
+    this.texts = new Set(this.keys.map((key) => Buffer.prototype.latin1Slice.call(key, 0, key.length)));
   }
-  return false;
+
+  /** Whether the text [start, end) of `b` is one of them. */
+  has(b: Uint8Array, start: number, end: number): boolean {
+    const { keys, texts } = this;
+    if (texts !== undefined) return texts.has(Buffer.prototype.latin1Slice.call(b, start, end));
+    const size = end - start;
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i]!;
+      if (key.length === size && areSame(key, 0, b, start, size)) return true;
+    }
+    return false;
+  }
 }
 
 /** From behind, since keys differ at their ends. */
@@ -267,3 +283,5 @@ function areSame(a: Uint8Array, i: number, b: Uint8Array, j: number, size: numbe
   for (let at = size - 1; at >= 0; at--) if (a[i + at] !== b[j + at]) return false;
   return true;
 }
+
+const NO_KEYS = new KeySet([]);
