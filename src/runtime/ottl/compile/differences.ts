@@ -230,6 +230,12 @@ export const DIFFERENCES: readonly OttlDifference[] = [
     here: { gives: "\ufffd" },
   },
   {
+    what: "`Decode` knows Big5 without the characters of Hong Kong.",
+    example: 'Decode(0x8740, "big5")',
+    there: "`䏰`",
+    here: { gives: "\ufffd" },
+  },
+  {
     what: "`Time` in another language reads what it reads without one.",
     example: 'Hour(Time("03:04 PM +02:00", "%I:%M %p %z", locale = "de"))',
     there: "fails: `%p` needs a language with AM and PM, and `%z` digits alone",

@@ -1,4 +1,5 @@
 import { TextDecoder } from "node:util";
+import { decodeEucKr, decodeGbk, withoutPrivateUse } from "./double-byte-text.js";
 import { decodeHz } from "./hz-text.js";
 import { codePageDecoder } from "./ibm-code-pages.js";
 
@@ -63,8 +64,12 @@ function standardDecoder(name: string): CharsetDecoder | undefined {
   } catch {
     return undefined;
   }
+  const { encoding } = decoder;
+  if (encoding === "gbk") return decodeGbk;
+  if (encoding === "euc-kr") return decodeEucKr;
+  if (encoding === "gb18030" || encoding === "big5" || encoding === "shift_jis") return withoutPrivateUse(encoding);
   // Where an encoding of single bytes has nothing, the standard has control characters, and the runtime some of its own.
-  const hasGaps = /^(windows|iso-8859)-/.test(decoder.encoding);
+  const hasGaps = /^(windows|iso-8859)-/.test(encoding);
   return (bytes) => {
     const text = decoder.decode(bytes);
     return hasGaps ? text.replace(/[\x80-\x9f\uf8c0-\uf8ff]/g, "\ufffd") : text;

@@ -1,8 +1,7 @@
-import { TextDecoder } from "node:util";
+import { decodeGbk } from "./double-byte-text.js";
 
 const INVALID = "\ufffd";
 const TILDE = 0x7e;
-const gbk = new TextDecoder("gbk");
 
 /**
  * HZ (RFC 1843): ASCII, in which ~{ begins Chinese characters of two bytes each, and ~} ends them; ~~ is a tilde, and a tilde
@@ -29,9 +28,8 @@ export function decodeHz(bytes: Uint8Array): string {
   return text;
 }
 
-/** The set is that of GBK without the upper bits; what is for private use there is nothing here. */
+/** The set is that of GBK without the upper bits. */
 function pairText(first: number, second: number): string {
   if (first < 0x21 || first >= TILDE || second < 0x21 || second > TILDE) return INVALID;
-  const text = gbk.decode(Uint8Array.of(first | 0x80, second | 0x80));
-  return /[\ue000-\uf8ff]/.test(text) ? INVALID : text;
+  return decodeGbk(Uint8Array.of(first | 0x80, second | 0x80));
 }
