@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import { MetricOutput, PointCollector } from "../../runtime/kit.js";
 import type { ScraperConfigs } from "./config.js";
 import { wantedBy } from "./device-scrapers.js";
-import { type HostFiles, TICKS_PER_SECOND } from "./host-files.js";
+import { type HostFiles, numbersIn, TICKS_PER_SECOND } from "./host-files.js";
 import { HOST_METRICS } from "./metrics.js";
 
 /** The machine's process ids. */
@@ -39,7 +39,7 @@ export function processScraper(files: HostFiles, config: ScraperConfigs["process
   };
 
   async function measure(pid: string, bootMs: number, nowMs: number, totalMemory: number, now: typeof before) {
-    const stat = parseStat(await files.read(`${pid}/stat`));
+    const stat = parseStat(await files.readProcess(pid, "stat"));
     const command = (await files.read(`${pid}/cmdline`)).slice(0, MAX_COMMAND_LINE).split("\0");
     const path = await files.link(`${pid}/exe`).catch(() => "");
     const name = path === "" ? stat.name : basename(path);
@@ -47,7 +47,7 @@ export function processScraper(files: HostFiles, config: ScraperConfigs["process
     if (command[0] === "" || !isWanted(name)) return undefined;
     const startMs = bootMs + (stat.startTicks / TICKS_PER_SECOND) * 1000;
     if (nowMs - startMs < config.scrape_process_delay) return undefined;
-    const status = await files.numbers(`${pid}/status`);
+    const status = numbersIn(await files.readProcess(pid, "status"));
     const points = new PointCollector(startMs, {
       "process.pid": Number(pid),
       "process.parent_pid": stat.parent,

@@ -142,7 +142,7 @@ export function processesScraper(
     const counts = new Map<string, number>();
     for (const pid of await listProcesses()) {
       // A process may end while it is looked at.
-      const text = await files.read(`${pid}/stat`).catch(() => undefined);
+      const text = await files.readProcess(pid, "stat").catch(() => undefined);
       if (text === undefined) continue;
       const state = PROCESS_STATES[text.charAt(text.lastIndexOf(")") + 2)] ?? "unknown";
       counts.set(state, (counts.get(state) ?? 0) + 1);
