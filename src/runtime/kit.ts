@@ -155,7 +155,7 @@ export { http2Warning } from "./kit/net/http2-holes.js";
 export { listen, startUnlessPortTaken } from "./kit/net/listen.js";
 export { proxyFromEnvironment, proxyOfUrl } from "./kit/net/proxy/proxy.js";
 export { isPublicHost, publicLookup } from "./kit/net/public-addresses.js";
-export { parseAnswer, readAnswer } from "./kit/net/read-answer.js";
+export { readAnswer } from "./kit/net/read-answer.js";
 export { type SimpleHttpResponse, startSimpleHttpServer } from "./kit/net/simple-http-server.js";
 export { tlsClient, tlsServer } from "./kit/net/tls-config.js";
 export {
