@@ -78,7 +78,7 @@ export class HttpCheckClient {
   async check(phases: CheckPhases, judge: JudgeBody, abort: AbortSignal): Promise<CheckAnswer> {
     const { authenticator, method, headers, body } = this.settings;
     if (authenticator === undefined) return this.follow({}, phases, judge, abort);
-    const url = withoutCredentials(this.settings.url);
+    const url = bareUrl(this.settings.url);
     const request = { method, url, headers, body: Buffer.from(body) };
     let answer: CheckAnswer | undefined;
     const send = async (more: AuthHeaders) => {
@@ -230,7 +230,8 @@ function merged(headers: Readonly<Record<string, string>>, more: AuthHeaders): R
   return Object.fromEntries(all.filter((header): header is [string, string] => header[1] !== undefined));
 }
 
-function withoutCredentials(url: URL): URL {
+/** Without its user and password. */
+export function bareUrl(url: URL): URL {
   const bare = new URL(url);
   bare.username = "";
   bare.password = "";

@@ -13,7 +13,7 @@ import {
 } from "../../runtime/kit.js";
 import { certificateAttributes, secondsLeft } from "./certificate.js";
 import { type CheckTargetConfig, type HttpCheckConfig, httpCheckSchema } from "./config.js";
-import { type CheckAnswer, type CheckPhases, HttpCheckClient, urlCredentials } from "./http-check-client.js";
+import { bareUrl, type CheckAnswer, type CheckPhases, HttpCheckClient, urlCredentials } from "./http-check-client.js";
 import { HTTP_CHECK_METRICS } from "./metrics.js";
 import { AnswerBody, compileValidations, type Validation } from "./validations.js";
 
@@ -81,7 +81,7 @@ class HttpCheckReceiver implements Receiver {
     const written = new Set(endpoint === undefined ? endpoints : [...endpoints, endpoint]);
     return [...written].map((text) => {
       const url = new URL(text);
-      const shown = withoutUrlSecrets(text.replace(/^([a-z]+:\/\/)[^/?#]*@/i, "$1"));
+      const shown = withoutUrlSecrets(withoutCredentials(text, url));
       const { clock, logger } = this.context;
       if (authenticator?.isConfidential && url.protocol === "http:" && !isNearby(url.hostname))
         logger.warn({ url: shown }, "credentials are sent without TLS: whoever is on the way can read them");
@@ -215,6 +215,14 @@ function judgeBy(validations: readonly Validation[]) {
 }
 
 const SAME_URLS = "several checks have this URL in their metrics, without secrets: their points cannot be told apart";
+
+/** As it was written, where that can be told from the way in which credentials are. */
+function withoutCredentials(text: string, url: URL): string {
+  if (url.username === "" && url.password === "") return text;
+  const rest = text.replace(/^([a-z]+:\/\/)[^/?#]*@/i, "$1");
+  const { href } = bareUrl(url);
+  return URL.canParse(rest) && new URL(rest).href === href ? rest : href;
+}
 
 /** What the client itself says about a body. */
 const FRAMING = new Set(["content-length", "transfer-encoding"]);

@@ -294,12 +294,13 @@ describe("the http_check receiver", () => {
     const secrets = "api_key=hunter2&X-Amz-Signature=hunter2&AWSAccessKeyId=hunter2";
     const endpoint = `http://ann:hunter2@${address}/a?team=shop&${secrets}`;
     const dead = `http://ann:hunter2@127.0.0.1:1/b?token=hunter2`;
+    const odd = ["http:///ann:hunter2@127.0.0.1:1/c", "http:ann:hunter2@127.0.0.1:1/d"];
     const endless = await serveBytes((socket) =>
       socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\n\r\nmore")),
     );
     const silent = `${endless.url}?auth=hunter2`;
     const targets = [
-      { endpoints: [endpoint, dead], validations: [{ contains: "y" }] },
+      { endpoints: [endpoint, dead, ...odd], validations: [{ contains: "y" }] },
       { endpoint: silent, timeout: "100ms" },
     ];
     const { all, logger } = await firstPoints(targets);
@@ -309,6 +310,8 @@ describe("the http_check receiver", () => {
       new Set([
         `http://${address}/a?team=shop&${masked}`,
         "http://127.0.0.1:1/b?token=[REDACTED]",
+        "http://127.0.0.1:1/c",
+        "http://127.0.0.1:1/d",
         `${endless.url}?auth=[REDACTED]`,
       ]),
     );

@@ -177,5 +177,8 @@ describe("withoutUrlSecrets", () => {
       "https://[REDACTED]@host/v1?auth=[REDACTED]&x=1#jwt=[REDACTED]",
     );
     expect(withoutUrlSecrets("https://host:4318/v1?x=1")).toBe("https://host:4318/v1?x=1");
+    expect(withoutUrlSecrets("https://host/a@b?x=1;token=s3cret")).toBe("https://host/a@b?x=1;token=[REDACTED]");
+    for (const slashes of ["", "/", "///", "\\\\"])
+      expect(withoutUrlSecrets(`http:${slashes}u:s3cret@host/`)).toBe(`http:${slashes}[REDACTED]@host/`);
   });
 });
