@@ -119,7 +119,8 @@ export class JaegerBatchWriter {
     const scopes = this.lastScopes;
     const last = this.lastScoped;
     if (last !== undefined && last.name === name && last.version === version) return last;
-    const key = `${name ?? ""}\n${version ?? ""}`;
+    // Either text may hold whatever could stand between them.
+    const key = `${name?.length ?? 0} ${name ?? ""}${version ?? ""}`;
     let scoped = scopes.get(key);
     if (scoped === undefined) {
       const spans = this.processes.size === 1 && scopes.size === 0 ? takeSpare() : new WireWriter(1024);

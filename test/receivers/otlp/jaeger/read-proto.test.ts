@@ -104,3 +104,21 @@ it("replaces what is not UTF-8, and refuses what is cut off anywhere", () => {
     ],
   });
 });
+
+it("puts no spans of two scopes together, whatever is in their names", () => {
+  const scopes = [
+    ["a", "b\n"],
+    ["a\nb", ""],
+    ["a\n", "b"],
+  ] as const;
+  const spans = scopes.map(([name, version]) => ({
+    tags: [
+      { key: "otel.scope.name", vStr: name },
+      { key: "otel.scope.version", vStr: version },
+    ],
+  }));
+  const bytes = Buffer.from(encodeJaeger("PostSpansRequest", { batch: { spans } }));
+  const { resourceSpans = [] } = JSON.parse(batchToJson(batchOfProto(bytes, 100))) as Found;
+  const found = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.map(({ scope }) => scope));
+  expect(found).toEqual(scopes.map(([name, version]) => (version === "" ? { name } : { name, version })));
+});
