@@ -18,15 +18,8 @@ import {
   varint,
   WireWriter,
 } from "../../runtime/kit.js";
-import {
-  HINT_NAMES,
-  HINT_PREFIX,
-  HINTS,
-  LINE_FORMATS,
-  type LokiFormat,
-  type StreamLabels,
-  without,
-} from "./stream-labels.js";
+import { MAX_RESTS, type ResourceRest, restOf } from "./resource-rest.js";
+import { HINT_NAMES, HINT_PREFIX, HINTS, LINE_FORMATS, type LokiFormat, type StreamLabels } from "./stream-labels.js";
 
 /** The header that says whose data it is. */
 export const TENANT_HEADER = "X-Scope-OrgID";
@@ -64,6 +57,8 @@ interface StreamPlan {
   readonly id: number;
   /** Keys of the attributes that matter; undefined where all do. */
   readonly keys: KeySet | undefined;
+  /** About how many bytes they take. */
+  readonly size: number;
 }
 
 export interface StreamSettings {
@@ -79,6 +74,8 @@ const MAX_KNOWN = 20_000;
 const MAX_KEY_LENGTH = 16_384;
 /** About what an object takes that is kept. */
 const OBJECT_BYTES = 500;
+/** About what a key in a set takes beside its text. */
+const KEY_BYTES = 250;
 
 /** What is kept from one record to the next. */
 const MAX_KEPT_FIELDS = 4096;
@@ -140,7 +137,8 @@ export class KnownStreams {
     if (found !== undefined) return found;
     const attributes = plainAttributes(b, start, end, LOG_ATTRIBUTES_TAG);
     const stream = streamOf(attributes, resource, severity, this.settings);
-    return this.remember(plan.id, key.bytes, 0, key.length, stream, stream.labels.length * 4);
+    const size = stream.labels.length * 4 + stream.taken.size * KEY_BYTES;
+    return this.remember(plan.id, key.bytes, 0, key.length, stream, size);
   }
 
   /** A record may have been large: what it took is not kept for all others. */
@@ -184,14 +182,15 @@ export class KnownStreams {
     const found = this.find<StreamPlan>(resource.id, key.bytes, 0, key.length);
     if (found !== undefined) return found;
     const plan = this.planOf(resource.attributes, plainAttributes(b, start, end, LOG_ATTRIBUTES_TAG));
-    return this.remember(resource.id, key.bytes, 0, key.length, plan, key.length * 2);
+    return this.remember(resource.id, key.bytes, 0, key.length, plan, plan.size);
   }
 
   private planOf(resource: PlainAttributes, hints: PlainAttributes): StreamPlan {
     const keys = [...this.settings.labels.keysRead(hints), tenantKey(hints, resource)];
     // Bytes that are no UTF-8 are read as this character: a key with it may stand for others.
     const isExact = !keys.some((key) => key.includes("\ufffd"));
-    return { id: ++this.lastId, keys: isExact ? new KeySet(keys) : undefined };
+    const size = isExact ? keys.reduce((sum, key) => sum + key.length * 2 + KEY_BYTES, 0) : 0;
+    return { id: ++this.lastId, keys: isExact ? new KeySet(keys) : undefined, size };
   }
 
   private find<Known>(owner: number, b: Uint8Array, start: number, end: number): Known | undefined {
@@ -253,48 +252,8 @@ function streamOf(
     labels: text,
     taken,
     leftOut: new KeySet([...HINT_NAMES, ...taken]),
-    resource: restOf(resource, takenOfResource),
+    resource: restOf(resource.attributes, resource.rests, takenOfResource),
   };
-}
-
-/** So many different rests of a resource are kept as JSON. */
-const MAX_RESTS = 8;
-
-function restOf({ attributes, rests }: KnownResource, taken: ReadonlySet<string>): ResourceRest {
-  const key = JSON.stringify([...taken]);
-  const found = rests.get(key);
-  if (found !== undefined) return found;
-  const isKept = rests.size < MAX_RESTS;
-  const rest = new ResourceRest(attributes, taken, isKept);
-  if (isKept) rests.set(key, rest);
-  return rest;
-}
-
-/** What lines have of a resource. Only so many of those that a batch may have are kept as JSON: each may be large. */
-export class ResourceRest {
-  private readonly attributes: PlainAttributes;
-  private readonly taken: ReadonlySet<string>;
-  private readonly isKept: boolean;
-  private kept: Uint8Array | undefined;
-
-  constructor(attributes: PlainAttributes, taken: ReadonlySet<string>, isKept: boolean) {
-    this.attributes = attributes;
-    this.taken = taken;
-    this.isKept = isKept;
-  }
-
-  get plain(): PlainAttributes {
-    return without(this.attributes, this.taken);
-  }
-
-  /** As JSON; empty when nothing is left. */
-  get json(): Uint8Array {
-    if (this.kept !== undefined) return this.kept;
-    const { plain } = this;
-    const json = Buffer.from(Object.keys(plain).length === 0 ? "" : jsonText(plain));
-    if (this.isKept) this.kept = json;
-    return json;
-  }
 }
 
 function problemOf(format: string, tenant: string, labels: string): string | undefined {

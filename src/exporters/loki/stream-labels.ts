@@ -106,7 +106,7 @@ function namesOf(hint: unknown): string[] {
 /** The attribute of this name, or what `a.b` is in the map `a`. */
 function lookUp(name: string, map: PlainAttributes): unknown {
   if (Object.hasOwn(map, name)) return map[name];
-  for (let dot = name.lastIndexOf("."); dot > 0; dot = name.lastIndexOf(".", dot - 1)) {
+  for (const dot of dotsIn(name)) {
     const outer = name.slice(0, dot);
     const inner = Object.hasOwn(map, outer) ? map[outer] : undefined;
     if (typeof inner === "object" && inner !== null && !Array.isArray(inner) && !(inner instanceof Uint8Array))
@@ -117,9 +117,18 @@ function lookUp(name: string, map: PlainAttributes): unknown {
 
 /** Under which keys `lookUp` may find this name. */
 function keysLookedAt(name: string): string[] {
-  const keys = [name];
-  for (let dot = name.lastIndexOf("."); dot > 0; dot = name.lastIndexOf(".", dot - 1)) keys.push(name.slice(0, dot));
-  return keys;
+  return [name, ...dotsIn(name).map((dot) => name.slice(0, dot))];
+}
+
+/** A longer name is that of an attribute: to look for it in maps takes time and memory by the square of its length. */
+const MAX_WAY_LENGTH = 256;
+
+/** Where a name may be taken apart, the last place first. */
+function dotsIn(name: string): number[] {
+  const dots: number[] = [];
+  if (name.length > MAX_WAY_LENGTH) return dots;
+  for (let dot = name.lastIndexOf("."); dot > 0; dot = name.lastIndexOf(".", dot - 1)) dots.push(dot);
+  return dots;
 }
 
 /** What is left of attributes without those of these keys, and without hints. */
