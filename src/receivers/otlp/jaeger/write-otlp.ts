@@ -102,7 +102,7 @@ export class JaegerBatchWriter {
         out.copy(scope, 0, scope.length);
         out.copy(spans.bytes, 0, spans.length);
         out.end();
-        if (spans.bytes.length <= MAX_SPARE_BYTES) spare = spans;
+        keepSpare(spans);
       }
       out.end();
     }
@@ -123,7 +123,7 @@ export class JaegerBatchWriter {
     const key = `${name?.length ?? 0} ${name ?? ""}${version ?? ""}`;
     let scoped = scopes.get(key);
     if (scoped === undefined) {
-      const spans = this.processes.size === 1 && scopes.size === 0 ? takeSpare() : new WireWriter(1024);
+      const spans = this.processes.size === 1 && scopes.size === 0 ? takeSpare() : new WireWriter(FURTHER_BYTES);
       scoped = { name, version, scope: scopeBytes(name, version), spans };
       scopes.set(key, scoped);
     }
@@ -135,6 +135,8 @@ export class JaegerBatchWriter {
 /** Most requests have one scope, whose spans are written where those of the last request were: fresh memory takes longer than writing. */
 let spare: WireWriter | undefined;
 const MAX_SPARE_BYTES = 1024 * 1024;
+/** A request may have as many scopes as spans: what is kept ready for each is little. */
+const FURTHER_BYTES = 64;
 
 function takeSpare(): WireWriter {
   const writer = spare ?? new WireWriter(65_536);
@@ -143,16 +145,33 @@ function takeSpare(): WireWriter {
   return writer;
 }
 
+function keepSpare(writer: WireWriter): void {
+  const { length } = writer.bytes;
+  if (length <= MAX_SPARE_BYTES && length > (spare?.bytes.length ?? 0)) spare = writer;
+}
+
+/** What is written here is copied, in its own length: there may be as many as spans. */
+let scratch = new WireWriter(1024);
+
+function takeScratch(): Uint8Array {
+  const written = Buffer.from(scratch.written());
+  if (scratch.bytes.length > MAX_SPARE_BYTES) scratch = new WireWriter(1024);
+  return written;
+}
+
 function scopeBytes(name: string | undefined, version: string | undefined): Uint8Array {
-  const out = new WireWriter(64);
-  if (name === undefined) return out.written();
+  if (name === undefined) return NO_SCOPE;
+  const out = scratch;
+  out.clear();
   out.byte(OWNER_TAG);
   out.begin(name.length + 16);
   writeText(out, SCOPE_NAME_TAG, name);
   writeText(out, SCOPE_VERSION_TAG, version ?? "");
   out.end();
-  return out.written();
+  return takeScratch();
 }
+
+const NO_SCOPE = new Uint8Array(0);
 
 /** Begins the list of the tags of a process. */
 export function beginProcess(tags: TagList, bytes: Buffer): void {
@@ -170,12 +189,13 @@ export function endProcess(tags: TagList, bytes: Buffer, start: number, end: num
   const version = tags.textOf(SPECIAL.version);
   if (version !== undefined && !tags.has(SPECIAL.clientVersion))
     tags.replace(SPECIAL.version, SPECIAL.clientVersion, `Jaeger-${version}`);
-  const out = new WireWriter(512);
+  const out = scratch;
+  out.clear();
   out.byte(OWNER_TAG);
   out.begin(512);
   tags.write(out, RESOURCE_ATTRIBUTES_TAG);
   out.end();
-  return out.written();
+  return takeScratch();
 }
 
 function writeSpan(out: WireWriter, b: Uint8Array, span: SpanDraft): void {
