@@ -45,6 +45,8 @@ authorization { users: [{user: ann, password: "${password}"}, {user: test, passw
   // What a server shows to the test is not looked at: it may have expired.
   const own = { user: "test", pass: "test", tls: { ...tls, rejectUnauthorized: false } } as NodeConnectionOptions;
   const nats = await startNats(["-c", at("nats.conf")], own);
+  // A server gives up on a client that takes two seconds for TLS, which on a busy machine it may; the client waits on.
+  const connectSoon = () => until(() => connect({ servers: nats.url, reconnect: false, timeout: 3000, ...own }));
   let names = 0;
   return {
     server: nats.server,
@@ -53,7 +55,7 @@ authorization { users: [{user: ann, password: "${password}"}, {user: test, passw
     async pair(access) {
       const stream = `S${names++}`;
       const keys = { ...access, stream, logs: { subject: `${stream}.logs` } };
-      const connection = await connect({ servers: nats.url, ...own });
+      const connection = await connectSoon();
       const manager = await jetstreamManager(connection);
       await manager.streams.add({ name: stream, subjects: [`${stream}.>`] }).finally(() => connection.close());
       return { exporters: { nats: keys }, receivers: { nats: { ...keys, ack_wait: "2s" } } };
