@@ -111,6 +111,7 @@ export class LevelStore implements QueueStore {
       db: () => this.database.current,
       threshold: () => diskSpace.plan.compactAfter,
       quietMs,
+      isDiskTight: () => diskSpace.isTight().catch(() => true),
     });
     const hooks = {
       afterWrite: () => this.guard.afterWrite(),
@@ -360,7 +361,8 @@ export class LevelStore implements QueueStore {
   }
 
   private commit(changes: readonly StoreChange[]): Promise<void> {
-    return this.database.write(() => this.guard.checked(() => this.storeState.write(this.database.current, changes)));
+    const write = () => this.storeState.write(this.database.current, changes);
+    return this.database.write(() => this.guard.checked(() => this.compactor.write(write)));
   }
 
   private readonly commitChange: CommitChange = <T>(

@@ -9,6 +9,8 @@ export interface CompactorSettings {
   readonly threshold: () => number;
   /** It is quiet when nothing was removed for so long. */
   readonly quietMs: number;
+  /** Whether the disk may run full while something is compacted. */
+  readonly isDiskTight: () => Promise<boolean>;
 }
 
 /**
@@ -28,6 +30,9 @@ export class Compactor {
   private running: Promise<void> | undefined;
   private round: Promise<void> | undefined;
   private erasing: Promise<void> | undefined;
+  /** A compaction that is alone with LevelDB, or about to be. */
+  private alone: Promise<void> | undefined;
+  private writing: Promise<void> | undefined;
   private paused = false;
   private quietTimer: NodeJS.Timeout | undefined;
   private isQuiet = true;
@@ -75,6 +80,21 @@ export class Compactor {
   async waitUntilCaughtUp(): Promise<void> {
     while (this.bytesBeingFreed + this.removedBytes > 2 * this.settings.threshold() && this.running !== undefined)
       await this.round;
+  }
+
+  /**
+   * Runs a write of LevelDB, one at a time; none while something is compacted on a tight disk. A write may leave a table to be made
+   * of what is in memory, which is done in the midst of a compaction. When the disk is full for it, LevelDB tells whoever
+   * waits for the compaction, takes his wish back, and then crashes for the lack of it.
+   */
+  async write(work: () => Promise<void>): Promise<void> {
+    while (this.alone !== undefined) await this.alone;
+    this.writing = work();
+    try {
+      await this.writing;
+    } finally {
+      this.writing = undefined;
+    }
   }
 
   /** Resolves when no compaction is under way any more; none is begun until `resume`. */
@@ -138,11 +158,20 @@ export class Compactor {
   private async compact(from: EntryRef, to: EntryRef, ranges: readonly KeyRange[]): Promise<void> {
     for (const range of ranges) {
       if (this.paused) return;
-      await this.settings
-        .db()
-        .compactRange(refKey(range, from), refKey(range, to))
-        .catch(() => {});
+      const work = () => this.settings.db().compactRange(refKey(range, from), refKey(range, to));
+      await ((await this.settings.isDiskTight()) ? this.compactAlone(work) : work()).catch(() => {});
     }
+  }
+
+  private async compactAlone(work: () => Promise<void>): Promise<void> {
+    while (this.alone !== undefined) await this.alone;
+    this.alone = (async () => {
+      await this.writing?.catch(() => {});
+      if (!this.paused) await work().catch(() => {});
+    })().finally(() => {
+      this.alone = undefined;
+    });
+    await this.alone;
   }
 }
 

@@ -106,6 +106,12 @@ export class DiskSpace {
     if (free >= RESERVES_OF_A_ROOMY_DISK * reserve) await this.ballast.giveUp();
   }
 
+  /** Whether LevelDB may come to the end of the disk by what it writes to free something. */
+  async isTight(): Promise<boolean> {
+    const { free } = await this.readDisk(this.directory);
+    return free < RESERVES_OF_A_ROOMY_DISK * this.plan.reserve;
+  }
+
   private take(bytes: number): boolean {
     if (this.remaining < bytes || this.now() - this.measuredAt >= RECHECK_MS) return false;
     this.remaining -= bytes;
