@@ -212,5 +212,5 @@ it("looks for the names of hints in time and memory in proportion to them, howev
     pushesOf(logs({ attributes: [attribute("loki.attribute.labels", text)] }), { streams, now: () => NOW });
   expect(hint("a.".repeat(300_000)).pushes).toHaveLength(1);
   for (let i = 0; i < 300; i++) hint(Array.from({ length: 50 }, (_, n) => `${"a.".repeat(100)}${i}.${n}`).join());
-  expect(live() - before).toBeLessThan(60_000_000);
+  expect(live() - before).toBeLessThan(150_000_000);
 });
