@@ -24,6 +24,7 @@ import { Scheduler, type Turns } from "./schedule/scheduler.js";
 import type { SendGroup } from "./schedule/send-group.js";
 import { AttemptPolicy } from "./send/attempt-policy.js";
 import { AttemptSender } from "./send/attempt-sender.js";
+import { BackendMemory } from "./send/backend-memory.js";
 import { Bisections } from "./send/bisect.js";
 import type { Permit } from "./send/breaker.js";
 import { CallTimeout } from "./send/call-timeout.js";
@@ -78,6 +79,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
   readonly admission: Admission;
   readonly scheduler: Scheduler;
   readonly policy: AttemptPolicy;
+  private readonly memory: BackendMemory;
   private readonly services: EntryLifecycleServices;
   private readonly bisections = new Bisections();
   /** Entries that are being sent, by the calls they are sent with. */
@@ -100,8 +102,9 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
       ...(services.limits ?? DEFAULT_HEAD_LIMITS),
     };
     const backlog = new Backlog(store, clock, limits, bisections, (error) => this.onLoaded(error));
+    this.memory = new BackendMemory(services);
     const policy = new AttemptPolicy({
-      ...{ ...services, bisections },
+      ...{ ...services, bisections, memory: this.memory },
       canCheckHealth: exporter.check !== undefined,
       isEmpty: () => backlog.head.isEmpty,
       onHoldEnd: (key) => backlog.endHold(key),
@@ -120,6 +123,13 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     this.scheduler = new Scheduler({ clock, maxSlots, backlog, policy, turns: this, logStoreError });
     this.sender = new AttemptSender({ ...services, classify, timeout });
     this.completion = new EntryCompletion({ ...services, backlog, logStoreError });
+  }
+
+  /** The store has been opened: turns are given from now on. */
+  async start(): Promise<void> {
+    await this.memory.load();
+    this.policy.onOpened(this.services.store.stats.pending.entries);
+    this.scheduler.start();
   }
 
   /** 1. Admit. The delivery is accepted when the store has it, or, if it waits for the result, when the entry ends. */

@@ -86,8 +86,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
     this.registerGauges();
     this.stopMaintenance = this.outletSettings.startMaintenance(this);
     this.outletSettings.forwarder?.start(this);
-    this.lifecycle.policy.onOpened(this.store.stats.pending.entries);
-    this.lifecycle.scheduler.start();
+    await this.lifecycle.start();
   }
 
   /** Which headers an exporter sends on is known when it has started. */
@@ -125,6 +124,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
     await this.outletSettings.forwarder?.stop();
     await this.deadLetters.stop();
     this.metrics.stop();
+    this.lifecycle.policy.onClosing();
     await this.store.close();
   }
 

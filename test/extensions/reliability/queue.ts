@@ -49,6 +49,7 @@ export interface QueueOptions {
   readonly store?: QueueStore;
   /** The same, for a store that tells when it had to be opened again. */
   readonly makeStore?: QueueOutletSettings["createStore"];
+  readonly generation?: string;
   readonly clock?: FakeClock;
   readonly random?: () => number;
   readonly limits?: HeadLimits;
@@ -108,7 +109,7 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
     settings: completeSettings(written),
     isBatching: written.sending_queue?.batch !== undefined,
     createStore: makeStore,
-    generation: "1",
+    generation: options.generation ?? "1",
     clock,
     random,
     logger: loggerTo(lines),

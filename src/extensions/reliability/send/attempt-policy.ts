@@ -15,6 +15,7 @@ import { Gate } from "../schedule/gate.js";
 import { Ramp } from "../schedule/ramp.js";
 import { recordsOf, type SendGroup } from "../schedule/send-group.js";
 import type { AttemptResult } from "./attempt-sender.js";
+import type { BackendMemory } from "./backend-memory.js";
 import type { Bisections } from "./bisect.js";
 import { Breaker, type BreakerState, type Permit } from "./breaker.js";
 import { Holds } from "./holds.js";
@@ -29,6 +30,8 @@ export interface AttemptPolicyServices {
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
   readonly bisections: Bisections;
+  /** What is known about the backend over a restart. It has been read when `onOpened` is called. */
+  readonly memory: BackendMemory;
   /** The exporter can be asked how it is, so no entry is needed for a probe. */
   readonly canCheckHealth: boolean;
   /** Nothing is pending, so nothing but a health check can tell whether the backend is back. */
@@ -99,9 +102,31 @@ export class AttemptPolicy {
     });
   }
 
-  /** The queue has been opened; so many entries are left from before. */
+  /** The queue has been opened; so many entries are left from before. Goes on with what an earlier run knew of the backend. */
   onOpened(entries: number): void {
     this.ramp.startWithBacklog(entries);
+    this.restore();
+  }
+
+  /** The queue is about to be closed. */
+  onClosing(): void {
+    const { memory } = this.services;
+    const { failures } = this.breaker;
+    if (failures !== (memory.known.failures ?? 0)) memory.update({ failures });
+    memory.flush();
+  }
+
+  /** With another config the backend may be another one, or mended: it is tried at once. */
+  private restore(): void {
+    const { memory, clock, logger } = this.services;
+    const { breaker, error, failingSince, failures = 0 } = memory.known;
+    const probeInMs = memory.hasConfigChanged ? 0 : (breaker?.probeAt ?? 0) - clock.now();
+    this.breaker.restore({ failures, openSince: breaker?.openSince, probeInMs });
+    if (error !== undefined) this.recent.found(error, breaker?.openSince ?? failingSince);
+    if (this.breaker.state === "closed") return;
+    const { waitMs, since } = this.breaker;
+    const details = { since: new Date(since).toISOString(), probeInMs: waitMs, error: error?.class };
+    logger.warn({ ...details, message: error?.message }, "circuit breaker: still open after the restart");
   }
 
   /** The right to make one call now, which ends with `decide`, `reportHealth` or `giveBack`. */
@@ -199,6 +224,7 @@ export class AttemptPolicy {
     this.breaker.report(permit, "success");
     this.poison.succeeded();
     this.recent.sent();
+    this.noteSuccess();
     this.holds.onSuccess(items[0]!);
     bisection?.taken(items.length);
     for (const item of items) this.services.bisections.delivered(item);
@@ -278,6 +304,7 @@ export class AttemptPolicy {
       return this.refused(group, batches, error, wasProbe);
     }
     const counts = this.breaker.report(permit, "failure");
+    this.noteFailure(error);
     const isPoison = this.isPoison(group, error) && counts;
     const delays = new Map<number, number>();
     const isAlone = group.items.length === 1;
@@ -350,8 +377,31 @@ export class AttemptPolicy {
     return max_elapsed_time > 0 && this.services.clock.monotonic() - failingSince! >= max_elapsed_time;
   }
 
+  private noteFailure(error: AttemptError): void {
+    const { memory, clock } = this.services;
+    if (memory.known.failingSince === undefined) memory.update({ failingSince: clock.now(), error });
+  }
+
+  private noteSuccess(): void {
+    const { memory } = this.services;
+    if (memory.known.failingSince === undefined) return;
+    memory.update({ failingSince: undefined, error: undefined, failures: 0 });
+  }
+
+  /** A breaker that an operator holds is not remembered: after a restart the config decides. */
+  private rememberBreaker(to: BreakerState): void {
+    const { memory, clock } = this.services;
+    const { since: openSince, waitMs = 0, forced } = this.breaker;
+    if (to === "half_open") return;
+    const isOpen = to === "open" && !forced;
+    const error = this.recent.lastError?.error;
+    const changes = isOpen ? { breaker: { openSince, probeAt: clock.now() + waitMs }, error } : { breaker: undefined };
+    memory.update({ ...changes, failures: 0 }, { isUrgent: true });
+  }
+
   private onBreakerChange(to: BreakerState, from: BreakerState): void {
     const { metrics, logger } = this.services;
+    this.rememberBreaker(to);
     if (to === "open") metrics.opened.add(1);
     if (to === "closed") {
       metrics.closed.add(1);

@@ -18,6 +18,13 @@ export interface Permit {
  */
 export type BreakerOutcome = "success" | "failure" | "answered" | "cancelled";
 
+/** How an earlier run left a breaker. */
+export interface RestoredBreaker {
+  readonly failures: number;
+  readonly openSince: number | undefined;
+  readonly probeInMs: number;
+}
+
 export type BreakerSettings = CompleteSettings["circuit_breaker"];
 
 /**
@@ -108,6 +115,27 @@ export class Breaker {
     return false;
   }
 
+  /** Failures in a row, while it is closed. */
+  get failures(): number {
+    return this.consecutiveFailures;
+  }
+
+  /**
+   * Goes on where an earlier run of the agent left it, if the config still has a breaker. `openSince` (wall-clock time) is set
+   * when it was not closed: then it waits `probeInMs` for the next probe, but not longer than `reset_timeout`.
+   */
+  restore({ failures, openSince, probeInMs }: RestoredBreaker): void {
+    if (!this.settings.enabled) return;
+    if (openSince === undefined) {
+      this.consecutiveFailures = Math.min(failures, this.settings.failure_threshold - 1);
+      return;
+    }
+    this.enter("open");
+    const waitMs = Math.min(Math.max(0, probeInMs), this.settings.reset_timeout);
+    this.openUntil = this.clock.monotonic() + waitMs;
+    this.changedAt = Math.min(openSince, this.clock.now());
+  }
+
   /** Holds it open or closed whatever happens; "auto" lets it decide again, from where it is. */
   force(state: "open" | "closed" | "auto"): void {
     this.isForced = state !== "auto";
@@ -133,14 +161,18 @@ export class Breaker {
 
   private changeState(to: BreakerState): void {
     const from = this.current;
+    this.enter(to);
+    if (from === to) return;
+    this.changedAt = this.clock.now();
+    this.onChange(to, from);
+  }
+
+  private enter(to: BreakerState): void {
     this.current = to;
     this.epoch += 1;
     this.permit = { probe: to === "half_open", epoch: this.epoch };
     this.consecutiveFailures = this.probesInFlight = this.successfulProbes = 0;
     if (to === "open") this.openUntil = this.clock.monotonic() + this.settings.reset_timeout;
     if (to === "closed") this.failureRate.clear();
-    if (from === to) return;
-    this.changedAt = this.clock.now();
-    this.onChange(to, from);
   }
 }

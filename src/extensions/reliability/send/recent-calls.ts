@@ -42,8 +42,8 @@ export class RecentCalls {
   }
 
   /** Why it is not well now, found without a call that would count. */
-  found(error: AttemptError): void {
-    this.lastFailure = { at: this.clock.now(), error };
+  found(error: AttemptError, at = this.clock.now()): void {
+    this.lastFailure = { at, error };
   }
 
   failed(error: AttemptError): void {
