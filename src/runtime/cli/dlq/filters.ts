@@ -36,14 +36,9 @@ export function parsePositiveNumber(name: string, text: string): number {
 
 /** An ISO time, local unless it says otherwise, or a duration before now. */
 export function parseTime(name: string, text: string, now: number): number {
-  const ago = /^\d+$/.test(text) ? undefined : parseDuration(daysAsHours(text));
+  const ago = /^\d+$/.test(text) ? undefined : parseDuration(text);
   if (ago !== undefined) return now - ago;
   const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text.length === 10 ? `${text}T00:00` : text) : Number.NaN;
   if (Number.isFinite(time)) return time;
   throw new UsageError(`--${name} ${text} is no time`, "write 2026-01-31T08:00, or 2h for two hours ago");
-}
-
-/** People say 7d; the config's durations end with hours. */
-function daysAsHours(text: string): string {
-  return text.replace(/^(\d+)d/, (_, days) => `${Number(days) * 24}h`);
 }

@@ -78,7 +78,7 @@ function exporterLines({ endpoint, protocol }: InitChoices): string[] {
     "      max_bytes: 4GiB",
     "    # what the backend will never take is kept as a dead letter: sluice dlq list.",
     "    dead_letter:",
-    "      retention: 720h",
+    "      retention: 30d",
   ];
   const address =
     protocol === "http"

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ComponentFactory, ComponentKind } from "../../contract/component.js";
 import { isRecord, uncheckedExporterSettingsSchema } from "../../contract/schema/exporter-settings.js";
+import { DURATION_PATTERN } from "../../contract/schema/units.js";
 import { noEffectTypes } from "../../host/other-types.js";
 import type { Registry } from "../../host/registry.js";
 import { SIGNALS } from "../../telemetry/bytes/signal.js";
@@ -174,8 +175,8 @@ const FROM_VARIABLE = { type: "string", pattern: VARIABLE };
 const FORMATS: Readonly<Record<string, JsonSchema>> = {
   duration: {
     type: ["string", "integer"],
-    pattern: `^((\\d+(\\.\\d+)?(ns|us|µs|ms|s|m|h))+|\\d+)$|${VARIABLE}`,
-    examples: ["5s", "100ms", "1m30s"],
+    pattern: `^(${DURATION_PATTERN}|\\d+)$|${VARIABLE}`,
+    examples: ["5s", "100ms", "1m30s", "30d"],
   },
   bytes: { type: ["string", "integer"], pattern: `^\\d+(\\.\\d+)?\\s*[A-Za-z]*$|${VARIABLE}`, examples: ["64MiB"] },
 };

@@ -11,7 +11,7 @@ export type ConfigPath = readonly (string | number)[];
  */
 
 /**
- * A duration such as `50ms`, `5s` or `1m30s`; gives milliseconds. A bare integer is nanoseconds, as in the Collector.
+ * A duration such as `50ms`, `5s`, `1m30s` or `30d`; gives milliseconds. A bare integer is nanoseconds, as in the Collector.
  *
  * @example
  * const schema = z.strictObject({ window: duration().default(1000).meta({ description: "For how long one decision holds." }) });

@@ -1,6 +1,6 @@
 /** Durations and sizes, as people write them in config and as they are written for people. */
 
-/** Milliseconds of each unit, from the longest to the shortest. */
+/** Milliseconds of each unit that the Collector knows too, from the longest to the shortest. */
 const DURATION_UNITS: Readonly<Record<string, number>> = {
   h: 3_600_000,
   m: 60_000,
@@ -10,16 +10,22 @@ const DURATION_UNITS: Readonly<Record<string, number>> = {
   ns: 1e-6,
 };
 
-const UNIT_MS: Readonly<Record<string, number>> = { ...DURATION_UNITS, µs: 1e-3 };
+/** Days and weeks are read and never written: the Collector would not take them. */
+const UNIT_MS: Readonly<Record<string, number>> = { ...DURATION_UNITS, µs: 1e-3, d: 86_400_000, w: 604_800_000 };
+
+/** The longer ones first: `5ms` is not five minutes. */
+const UNITS = Object.keys(UNIT_MS).sort((a, b) => b.length - a.length);
+const AMOUNT = `(\\d+(?:\\.\\d+)?)(${UNITS.join("|")})`;
+/** A duration with its units, as the source of a regular expression. */
+export const DURATION_PATTERN = `(?:${AMOUNT})+`;
+const DURATION = new RegExp(`^${DURATION_PATTERN}$`);
 
 /** Milliseconds, or undefined when the text is no duration. */
 export function parseDuration(text: string): number | undefined {
   if (/^\d+$/.test(text)) return Number(text) / 1e6;
-  if (!/^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$/.test(text)) return undefined;
+  if (!DURATION.test(text)) return undefined;
   let total = 0;
-  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)/g)) {
-    total += Number(amount) * (UNIT_MS[unit!] ?? 0);
-  }
+  for (const [, amount, unit] of text.matchAll(new RegExp(AMOUNT, "g"))) total += Number(amount) * UNIT_MS[unit!]!;
   return total;
 }
 

@@ -114,6 +114,7 @@ describe("the JSON Schema of a config", () => {
     ["a variable for a pipeline", `service: {pipelines: {logs: "\${env:PIPELINE}"}}`],
     ["a variable for a pipeline's list", `service: {pipelines: {logs: {receivers: "\${env:IDS}"}}}`],
     ["types that do nothing", "extensions: {file_storage/a: {directory: /x}, pprof: }"],
+    ["days and weeks", "exporters: {debug: {dead_letter: {retention: 30d, keep_deleted: 1w2d}}}"],
     ["a list of headers", "exporters: {otlp_http: {endpoint: http://a, headers: [{name: a, value: b}]}}"],
     ["a type of some plugin", "processors: {mine: {anything: 1}}\nplugins: [./mine.js]"],
   ])("takes %s", (_what, section) => {

@@ -23,6 +23,23 @@ describe("durationText", () => {
   });
 });
 
+describe("parseDuration", () => {
+  it.each([
+    ["30d", 30 * 24 * 3_600_000],
+    ["2w", 14 * 24 * 3_600_000],
+    ["1w2d3h", (9 * 24 + 3) * 3_600_000],
+    ["1.5d", 36 * 3_600_000],
+    ["1h30m", 5_400_000],
+    ["10µs", 0.01],
+  ])("reads %s", (text, ms) => {
+    expect(parseDuration(text)).toBe(ms);
+  });
+
+  it.each(["d", "3y", "1D", "1 d", "-1d", ""])("does not take %j for a duration", (text) => {
+    expect(parseDuration(text)).toBeUndefined();
+  });
+});
+
 describe("byteSizeText", () => {
   it.each([
     [64 * 1024 * 1024, "64MiB"],
