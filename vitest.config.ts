@@ -4,18 +4,33 @@ import { defineConfig } from "vitest/config";
 import { CONDITION_LIMIT_MS, TEST_LIMIT_MS } from "./test/support/limits.js";
 import { hasKafkaClient, kafkaClientModules } from "./test/support/servers/kafka-client.js";
 
-/** These have just built everything: their tests run what was built, which need not be translated a second time. */
-const isBuilt = ["test", "fuzz"].includes(process.env["npm_lifecycle_event"] ?? "");
+/**
+ * The npm script that runs this, if any. Scripts build first if the source has changed, and their tests import what was built,
+ * which need not be translated a second time. `npx vitest run FILE` builds nothing and imports the source.
+ */
+const script = process.env["npm_lifecycle_event"];
+const isScript = script !== undefined && script !== "npx";
 const dist = fileURLToPath(new URL("dist/", import.meta.url));
 
 /** The client of Kafka is no package of the project: tests and the agents they start look for it where it is. */
 if (hasKafkaClient)
   process.env["NODE_PATH"] = [kafkaClientModules, process.env["NODE_PATH"]].filter(Boolean).join(delimiter);
 
+/** What `npm test` leaves to `npm run test:extended`: it takes long, or needs a broker, a database or a browser. */
+const EXTENDED = [
+  "test/{bench,chaos,fuzz,packaging,security}/**/*.test.ts",
+  "test/console/*.test.ts",
+  "test/**/*.slow.test.ts",
+  "test/**/{kafka,rabbitmq,nats,redis,postgres}*/**/*.test.ts",
+  "test/**/{kafka,rabbitmq,nats,redis,postgres}*.test.ts",
+];
+
 export default defineConfig({
-  ...(isBuilt && { resolve: { alias: [{ find: /^(?:\.\.\/)+src\/(.+\.js)$/, replacement: `${dist}$1` }] } }),
+  ...(isScript && { resolve: { alias: [{ find: /^(?:\.\.\/)+src\/(.+\.js)$/, replacement: `${dist}$1` }] } }),
   test: {
-    include: ["test/**/*.test.ts"],
+    include: script === "test:extended" ? EXTENDED : ["test/**/*.test.ts"],
+    exclude: script === "test" ? EXTENDED : [],
+    globalSetup: isScript ? ["test/support/build.ts"] : [],
     testTimeout: TEST_LIMIT_MS,
     hookTimeout: TEST_LIMIT_MS,
     teardownTimeout: TEST_LIMIT_MS,
