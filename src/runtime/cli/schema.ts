@@ -1,4 +1,4 @@
-import { configJsonSchema } from "../config/schema/json-schema.js";
+import { configJsonSchema, type JsonSchema } from "../config/schema/json-schema.js";
 import type { CommandContext } from "./command.js";
 import { registryWithPlugins } from "./registry-with-plugins.js";
 import { EXIT } from "./terminal.js";
@@ -7,6 +7,14 @@ import { EXIT } from "./terminal.js";
 export async function schema(context: CommandContext): Promise<number> {
   const registry = await registryWithPlugins(context);
   if (registry === undefined) return EXIT.failed;
-  context.terminal.out.write(`${JSON.stringify(configJsonSchema(registry), undefined, 2)}\n`);
+  context.terminal.out.write(schemaText(configJsonSchema(registry)));
   return EXIT.ok;
+}
+
+/** One line for each definition: indented, they would take nearly twice the room. */
+function schemaText({ definitions, ...root }: JsonSchema): string {
+  const lines = Object.entries(definitions as JsonSchema).map(([name, json]) => `"${name}": ${JSON.stringify(json)}`);
+  return JSON.stringify({ ...root, definitions: {} }, undefined, 2)
+    .replace(/\{\}(?=\s*\}$)/, () => `{\n    ${lines.join(",\n    ")}\n  }`)
+    .concat("\n");
 }

@@ -7,9 +7,10 @@ import type { Registry } from "../../host/registry.js";
 import { SIGNALS } from "../../telemetry/bytes/signal.js";
 import { SECTIONS, type SectionName } from "./component-id.js";
 import { pipelineErrorModeSchema, pipelineIntakeSchema, serviceSchema } from "./service-schema.js";
+import { type JsonSchema, shareDefinitions } from "./share-definitions.js";
 import { itemOfTextList, layerKind, metaOf, valueOr } from "./zod-schema.js";
 
-export type JsonSchema = { [key: string]: unknown };
+export type { JsonSchema };
 
 /** A text with `${env:NAME}` or `$NAME` in it may become anything. */
 const VARIABLE = "\\$(\\{|[A-Za-z_])";
@@ -17,6 +18,7 @@ const VARIABLE = "\\$(\\{|[A-Za-z_])";
 /**
  * The JSON Schema (draft 7) of a whole config, for editors. It is more lenient than loading is: whatever comes from a
  * variable is taken as it is, and in a config with plugins a component of a type that is not in the registry may be theirs.
+ * Draft 7, because every editor knows it.
  */
 export function configJsonSchema(registry: Registry): JsonSchema {
   const definitions: JsonSchema = {};
@@ -25,7 +27,7 @@ export function configJsonSchema(registry: Registry): JsonSchema {
   for (const factory of registry.all())
     definitions[definitionName(factory)] = componentSchema(factory, common, definitions);
   const sections = Object.entries(SECTIONS).map(([section, kind]) => [section, sectionSchema(section, kind, registry)]);
-  return {
+  return shareDefinitions({
     $schema: "http://json-schema.org/draft-07/schema#",
     title: "Sluice config",
     type: "object",
@@ -35,7 +37,7 @@ export function configJsonSchema(registry: Registry): JsonSchema {
     if: { required: ["plugins"] },
     else: { properties: Object.fromEntries(knownTypes(registry)) },
     definitions,
-  };
+  });
 }
 
 /** What the ids of each section begin with where no plugin brings more types. */
@@ -192,7 +194,18 @@ function loosenedForYaml(schema: z.ZodType, json: JsonSchema): JsonSchema {
   const inner = { ...fixed, ...withUnquotedNumbers(json["enum"]) };
   for (const key of Object.keys(json)) delete json[key];
   for (const [key, bound] of Object.entries(inner)) if (isNoBound(bound)) delete inner[key];
-  return { anyOf: [inner, FROM_VARIABLE], ...(description !== undefined && { description }) };
+  const either = isPlainType(inner) ? orText(inner) : { anyOf: [inner, FROM_VARIABLE] };
+  return { ...either, ...(description !== undefined && { description }) };
+}
+
+/** A number or bool of any kind: what says how it must be does not concern texts, so a text can stand beside it without `anyOf`. */
+function isPlainType({ type, enum: words, const: word }: JsonSchema): boolean {
+  return ["number", "integer", "boolean"].includes(String(type)) && words === undefined && word === undefined;
+}
+
+/** Editors show the description of a key once this way; below `anyOf` they repeat it for each alternative. */
+function orText(json: JsonSchema): JsonSchema {
+  return { ...json, type: [json["type"], "string"], pattern: VARIABLE };
 }
 
 /** A word that looks like a number, such as TLS "1.2", may stand there without quotes. */

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
@@ -14,7 +14,7 @@ const project = join(import.meta.dirname, "../../../..");
 const create = () => eachRecord(() => "keep");
 const schema = configJsonSchema(new Registry(builtins));
 
-/** All YAML of the documentation and the examples that loads without a problem. */
+/** All example configs, and all YAML of the documentation that loads without a problem. */
 const configs = ["config", "docs"].flatMap((folder) =>
   readdirSync(join(project, folder)).flatMap((file) => {
     if (!/\.(yaml|md)$/.test(file)) return [];
@@ -25,26 +25,55 @@ const configs = ["config", "docs"].flatMap((folder) =>
   }),
 );
 const valid = configs.filter(
-  ({ name, text }) => loadConfig({ sources: [{ text, name }], registry: new Registry(builtins) }).config !== undefined,
+  ({ name, text }) =>
+    name.endsWith(".yaml") ||
+    loadConfig({ sources: [{ text, name }], registry: new Registry(builtins) }).config !== undefined,
 );
 
 const around = (section: string) => `${section}\nservice: {pipelines: {logs: {receivers: [otlp], exporters: [debug]}}}`;
 const wrong = (section: string, json = schema) =>
   violations(parse(section.startsWith("service") ? section : around(section)), json);
 
-/** Keys of maps, at any depth, without a text of their own; what they refer to is looked at where it stands. */
+interface KeySchema {
+  readonly description?: string;
+  readonly $ref?: string;
+}
+
+/** Whether an editor finds a text for the key: beside its reference, if it is one, or where that leads. */
+function isDescribed({ description, $ref }: KeySchema): boolean {
+  if (description !== undefined || $ref === undefined) return Boolean(description);
+  const target = $ref.slice(2).split("/");
+  return isDescribed(target.reduce<unknown>((at, key) => (at as Record<string, unknown>)[key], schema) as KeySchema);
+}
+
+/** Keys of maps, at any depth, without a text. */
 function undescribedKeys(json: unknown, path = ""): string[] {
   if (typeof json !== "object" || json === null) return [];
-  const { properties = {} } = json as { properties?: Record<string, { description?: string; $ref?: string }> };
-  const own = Object.entries(properties).filter(([, key]) => !key.description && key.$ref === undefined);
+  const { properties = {} } = json as { properties?: Record<string, KeySchema> };
+  const own = Object.entries(properties).filter(([, key]) => !isDescribed(key));
   const inner = Object.entries(json).flatMap(([name, value]) => undescribedKeys(value, `${path}/${name}`));
   return [...own.map(([name]) => `${path}/${name}`), ...inner];
+}
+
+function wordsBesideRefs(json: unknown): string[] {
+  if (typeof json !== "object" || json === null) return [];
+  const { $ref, ...rest } = json as KeySchema;
+  const own = typeof $ref === "string" ? Object.keys(rest) : [];
+  return [...own, ...Object.values(json).flatMap(wordsBesideRefs)];
 }
 
 describe("the JSON Schema of a config", () => {
   it("is the one that is shipped", () => {
     const shipped = JSON.parse(readFileSync(join(project, "dist/sluice.schema.json"), "utf8"));
     expect(shipped).toEqual(JSON.parse(JSON.stringify(schema)));
+  });
+
+  it("shares its definitions, so that editors read it quickly", () => {
+    expect(statSync(join(project, "dist/sluice.schema.json")).size).toBeLessThan(600_000);
+  });
+
+  it("has nothing but annotations beside references, which validators of draft 7 do not look at", () => {
+    expect(wordsBesideRefs(schema).filter((word) => !/^(description|default|deprecated)$/.test(word))).toEqual([]);
   });
 
   it("says of every key what it is for, where an editor looks for it", () => {
@@ -77,6 +106,16 @@ describe("the JSON Schema of a config", () => {
       "a duration that is none",
       "processors: {batch: {timeout: soon}}",
       [expect.stringContaining("timeout: does not match")],
+    ],
+    [
+      "a number that is too small",
+      "exporters: {debug: {sending_queue: {num_consumers: -1}}}",
+      [".exporters.debug.sending_queue.num_consumers: out of range"],
+    ],
+    [
+      "a text for a number",
+      "exporters: {debug: {sending_queue: {num_consumers: many}}}",
+      [expect.stringContaining("num_consumers: does not match")],
     ],
     ["a word that is none", "exporters: {debug: {verbosity: loud}}", [".exporters.debug.verbosity: none of anyOf"]],
     ["a word for a section", "processors: {batch: much}", [expect.stringContaining("batch: does not match")]],
