@@ -1,3 +1,4 @@
+import type { Setback } from "./dead-letter.js";
 import { chooseRefusal, expectedRefusal, type Refusal, toRefusal } from "./refusal.js";
 
 /** How a debt was settled: taken, perhaps without the `rejected` records that a backend will not have, or refused. */
@@ -26,17 +27,31 @@ export interface DebtWatch {
   leaseCreated(debt: Debt): void;
 }
 
+/**
+ * Decides what happens to data on which a function of a batch or a record threw: returns the setback to keep the data with as a
+ * dead letter, or undefined to refuse it. Called once for each failure; it counts and logs the failure.
+ */
+export type FailureHandler = (error: unknown) => Setback | undefined;
+
+export interface HeldDebtsSettings {
+  /** Sees every refusal of what is inside, and returns the one that is passed on. */
+  readonly mapRefusal?: (refusal: Refusal) => Refusal;
+  /** Set where failures are kept as dead letters. */
+  readonly onFailure?: FailureHandler | undefined;
+}
+
 /** The debts that are inside one component at the moment. */
 export class HeldDebts {
   /** Set for components that may let go of a delivery without settling it. */
   watch: DebtWatch | undefined;
   isClosed = false;
+  readonly onFailure: FailureHandler | undefined;
   private readonly debts = new Set<Debt>();
   private readonly mapRefusal: ((refusal: Refusal) => Refusal) | undefined;
 
-  /** `mapRefusal` sees every refusal of what is inside, and gives the one that is passed on. */
-  constructor(mapRefusal?: (refusal: Refusal) => Refusal) {
+  constructor({ mapRefusal, onFailure }: HeldDebtsSettings = {}) {
     this.mapRefusal = mapRefusal;
+    this.onFailure = onFailure;
   }
 
   get size(): number {
@@ -149,6 +164,11 @@ export class Debt {
   /** True once others are owed in its place: it cannot be settled by itself any more. */
   get isDivided(): boolean {
     return this.unsettledParts > 0;
+  }
+
+  /** @internal The handler of the component that the debt is inside of; undefined where a throw refuses the data. */
+  get failureHandler(): FailureHandler | undefined {
+    return this.holder?.onFailure;
   }
 
   /** @internal How it was settled; undefined while it is owed. */

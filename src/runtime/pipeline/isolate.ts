@@ -1,4 +1,4 @@
-import type { Subject, Subscription } from "rxjs";
+import { Subject, type Subscription } from "rxjs";
 import {
   assertObservable,
   assertSubscription,
@@ -6,21 +6,24 @@ import {
   type OutputRules,
 } from "../contract/border/check-output.js";
 import type { GarbageCollection } from "../contract/border/garbage-collection.js";
+import { guardStream } from "../contract/border/guard-stream.js";
 import { DELIVERY_LOST, LostDeliveries } from "../contract/border/lost-deliveries.js";
 import type { PluginTracker } from "../contract/border/plugin-tracker.js";
-import { processorInput } from "../contract/border/processor-input.js";
 import type { Clock } from "../contract/clock.js";
 import type { Processor } from "../contract/component.js";
 import type { Setback } from "../contract/dead-letter.js";
-import { type Debt, HeldDebts } from "../contract/debt.js";
+import { type Debt, type FailureHandler, HeldDebts } from "../contract/debt.js";
 import type { Delivery } from "../contract/delivery.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
 import { errorMessage } from "../contract/error-message.js";
 import { limitedLog } from "../contract/limited-log.js";
 import type { Counter, Logger } from "../contract/observability.js";
-import { withFailureHandler } from "../contract/operators/failure-handler.js";
 import { holdingOf } from "../contract/operators/holding.js";
-import { statefulProcessor } from "../contract/operators/stateful-processor.js";
+import {
+  type DeliveryHandlers,
+  type DeliveryOutput,
+  statefulProcessor,
+} from "../contract/operators/stateful-processor.js";
 import { isGenericCode, Refusal, toRefusal } from "../contract/refusal.js";
 import type { Flow, Tally } from "./flows.js";
 
@@ -55,16 +58,14 @@ export interface IsolateSettings extends OutputRules {
 /**
  * Puts a wall around a processor: whatever it does, the pipeline goes on and every delivery is settled.
  *
- * An operator that errors has lost what it held. Everything inside it at that moment is refused, retryably, and the
- * operator is made anew for the deliveries to come. One that completes by itself is treated the same. `create` is
- * called again for that, so a processor keeps its state inside what it returns. The first call is made here and now: a
- * processor that cannot be made is the caller's to report.
+ * An operator that errors has lost what it held. Everything inside it at that moment is refused, retryably, and the next delivery
+ * starts a new operator. One that completes by itself is treated the same. `create` is called again for that, so a processor keeps
+ * its state inside what it returns. The first call is made here and now: the caller reports a processor that cannot be made.
  *
- * A refusal that nobody meant, by a throw or a hang on one batch, is counted, logged and given the processor's name. So
- * is that of a batch in whose place something comes out that is no batch of the pipeline's signal, and that of one which a
- * plugin let go of.
+ * An unexpected refusal (a throw, or a hang on one batch) is counted, logged and given the processor's name. So is the refusal of
+ * a batch in whose place something comes out that is no batch of the pipeline's signal, and of a delivery that a plugin let go of.
  *
- * What a processor before it took out of the pipeline passes by, unless `takesSetbacks`.
+ * Deliveries with a setback pass by, unless `takesSetbacks`.
  */
 export function isolate(create: () => Processor, settings: IsolateSettings): Processor {
   let first: Processor | undefined = create();
@@ -73,142 +74,224 @@ export function isolate(create: () => Processor, settings: IsolateSettings): Pro
     first = undefined;
     return processor;
   };
-  const logFailure = limitedLog<Refusal>(settings.clock, (refusal, suppressed) =>
-    settings.logger.error({ err: refusal.cause ?? refusal, suppressed }, `the processor failed: ${refusal.message}`),
-  );
-  const logLost = limitedLog<Refusal>(settings.clock, (refusal, suppressed) =>
-    settings.logger.warn({ code: refusal.code, suppressed }, `the processor lost a delivery: ${refusal.message}`),
-  );
-  const logRestart = limitedLog<{ why: unknown; lost: number }>(settings.clock, ({ why, lost }, suppressed) =>
-    settings.logger.error({ err: why, refused: lost, suppressed }, "the processor failed and was started anew"),
-  );
-  const { flow, tally } = settings;
-  let refusals = 0;
-  const reportUnexpected = (refusal: Refusal) => {
-    refusals += 1;
+  const failures = new ProcessorFailures(settings);
+  const trackerId = settings.pluginTracker?.register(`processor ${settings.id}`) ?? 0;
+  return statefulProcessor((out) => new IsolatedProcessor(make, settings, failures, trackerId, out));
+}
+
+/**
+ * One subscription to an isolated processor.
+ *
+ *     idle --delivery--> running --drain--> draining --complete or failure--> ended
+ *       ^                   |                                                   ^
+ *       +-----failure-------+--------------------abort--------------------------+
+ */
+class IsolatedProcessor implements DeliveryHandlers {
+  private state: "idle" | "running" | "draining" | "ended" = "idle";
+  private readonly make: () => Processor;
+  private readonly settings: IsolateSettings;
+  private readonly failures: ProcessorFailures;
+  private readonly trackerId: number;
+  private readonly out: DeliveryOutput;
+  private readonly heldDebts: HeldDebts;
+  /** Of the operator that runs; both are replaced when it has failed. */
+  private input = new Subject<Delivery>();
+  private subscription: Subscription | undefined;
+  private lostDeliveries: LostDeliveries | undefined;
+  private resolveDrained = () => {};
+  /** The debt of the delivery that the operator is being given: it gets the blame when the operator fails meanwhile. */
+  private passing: Debt | undefined;
+
+  constructor(
+    make: () => Processor,
+    settings: IsolateSettings,
+    failures: ProcessorFailures,
+    trackerId: number,
+    out: DeliveryOutput,
+  ) {
+    this.make = make;
+    this.settings = settings;
+    this.failures = failures;
+    this.trackerId = trackerId;
+    this.out = out;
+    const onFailure = settings.keepsFailures === true ? failures.keep : undefined;
+    this.heldDebts = new HeldDebts({ mapRefusal: failures.report, onFailure });
+    if (settings.tally !== undefined) settings.tally.isIdle = () => this.heldDebts.size === 0;
+  }
+
+  next(delivery: Delivery): void {
+    const { settings, failures } = this;
+    if (delivery.setback !== undefined && settings.takesSetbacks !== true) return this.out.next(delivery);
+    settings.incoming.add(delivery.batch.count);
+    this.heldDebts.add(delivery.debt);
+    const trackedBefore = settings.pluginTracker?.enter(this.trackerId);
+    const passingBefore = this.passing;
+    const refusalsBefore = failures.refusals;
+    this.passing = delivery.debt;
+    try {
+      if (!this.hasOperator) this.start();
+      if (this.lostDeliveries === undefined) this.input.next(delivery);
+      else this.lostDeliveries.passing(() => this.input.next(delivery.withLease()));
+    } catch (error) {
+      this.fail(error);
+    }
+    this.passing = passingBefore;
+    const { tally } = settings;
+    if (tally !== undefined && failures.refusals > refusalsBefore) tally.refused += delivery.batch.count;
+    settings.pluginTracker?.enter(trackedBefore!);
+  }
+
+  drain(): void | Promise<void> {
+    if (!this.hasOperator) return this.abort();
+    const drained = new Promise<void>((resolve) => {
+      this.resolveDrained = resolve;
+    });
+    this.state = "draining";
+    try {
+      this.input.complete();
+    } catch (error) {
+      this.fail(error);
+    }
+    return drained;
+  }
+
+  abort(): void {
+    this.state = "ended";
+    this.unsubscribe();
+    this.heldDebts.close(abortRefusal(this.settings.id));
+    this.resolveDrained();
+  }
+
+  /** False also when the operator ended its subscription without a word. */
+  private get hasOperator(): boolean {
+    return this.subscription !== undefined && !this.subscription.closed;
+  }
+
+  private start(): void {
+    const processor = this.make();
+    this.lostDeliveries = watchFor(processor, this.heldDebts, this.settings);
+    this.heldDebts.watch = this.lostDeliveries;
+    this.input = new Subject();
+    const input = guardStream(this.input, (error) => this.fail(error));
+    const output = assertObservable(processor(input)).subscribe({
+      next: (delivery) => this.handOnOrFail(delivery),
+      error: (error) => this.fail(error),
+      complete: () => this.completed(),
+    });
+    if (assertSubscription(output).closed) return;
+    this.subscription = output;
+    this.state = "running";
+  }
+
+  private completed(): void {
+    if (this.state === "draining") this.abort();
+    else this.fail(new Error("completed by itself"));
+  }
+
+  /**
+   * The operator is unsubscribed before its deliveries are refused: a refusal may bring data back in at once, by a connector that
+   * knows another way.
+   */
+  private fail(why: unknown): void {
+    const { id } = this.settings;
+    const wasDraining = this.state === "draining";
+    this.state = "idle";
+    this.unsubscribe();
+    this.passing?.blame(failureRefusal(id, why, { failedIn: id }));
+    const refused = this.heldDebts.refuseAll(failureRefusal(id, why));
+    this.failures.restarted(why, refused);
+    if (wasDraining) this.abort();
+  }
+
+  private unsubscribe(): void {
+    const ended = this.subscription;
+    this.subscription = undefined;
+    this.lostDeliveries?.stop();
+    try {
+      ended?.unsubscribe();
+    } catch (error) {
+      this.failures.failedToStop(error);
+    }
+  }
+
+  private handOnOrFail(delivery: Delivery): void {
+    try {
+      this.handOn(delivery);
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  private handOn(delivery: Delivery): void {
+    const { settings, out } = this;
+    const refusal = checkOutput(delivery, settings) ?? (out.closed ? abortRefusal(settings.id) : undefined);
+    if (refusal !== undefined) return delivery.refuse(refusal);
+    if (delivery.debt.isRefused) return; // its sender has it and sends it again: it would arrive twice
+    this.heldDebts.remove(delivery.debt);
+    if (delivery.setback === undefined) {
+      settings.outgoing.add(delivery.batch.count);
+      settings.flow?.pass(delivery.batch);
+    } else {
+      if (settings.tally !== undefined) settings.tally.deadLettered += delivery.batch.count;
+      settings.onSetback?.();
+    }
+    const trackedBefore = settings.pluginTracker?.enter(0);
+    out.next(delivery);
+    settings.pluginTracker?.enter(trackedBefore!);
+  }
+}
+
+/** Counts and logs the failures of one processor, over all of its subscriptions. */
+class ProcessorFailures {
+  /** How many deliveries have been refused inside the processor. */
+  refusals = 0;
+  private readonly settings: IsolateSettings;
+  private readonly logFailure: (refusal: Refusal) => void;
+  private readonly logLost: (refusal: Refusal) => void;
+  private readonly logRestart: (restart: { readonly why: unknown; readonly refused: number }) => void;
+
+  constructor(settings: IsolateSettings) {
+    const { clock, logger } = settings;
+    this.settings = settings;
+    this.logFailure = limitedLog(clock, (refusal, suppressed) =>
+      logger.error({ err: refusal.cause ?? refusal, suppressed }, `the processor failed: ${refusal.message}`),
+    );
+    this.logLost = limitedLog(clock, (refusal, suppressed) =>
+      logger.warn({ code: refusal.code, suppressed }, `the processor lost a delivery: ${refusal.message}`),
+    );
+    this.logRestart = limitedLog(clock, ({ why, refused }, suppressed) =>
+      logger.error({ err: why, refused, suppressed }, "the processor failed and was started anew"),
+    );
+  }
+
+  /** Sees every refusal of a delivery inside the processor; gives an unexpected one the processor's name. */
+  readonly report = (refusal: Refusal): Refusal => {
+    this.refusals += 1;
     if (!refusal.unexpected) return refusal;
-    settings.failures.add(1);
-    if (refusal.code === DELIVERY_LOST) logLost(refusal);
-    else logFailure(refusal);
-    return withProcessorName(settings.id, refusal);
+    this.settings.failures.add(1);
+    if (refusal.code === DELIVERY_LOST) this.logLost(refusal);
+    else this.logFailure(refusal);
+    return withProcessorName(this.settings.id, refusal);
   };
-  const keepFailure = (error: unknown): Setback | undefined => {
+
+  /** Keeps data on which the processor failed as a dead letter, unless the refusal was meant. */
+  readonly keep: FailureHandler = (error) => {
     const refusal = toRefusal(error);
     if (!refusal.unexpected) return undefined;
-    settings.failures.add(1);
-    logFailure(refusal);
-    return failureSetback(settings.id, refusal);
+    this.settings.failures.add(1);
+    this.logFailure(refusal);
+    return failureSetback(this.settings.id, refusal);
   };
-  const trackerId = settings.pluginTracker?.register(`processor ${settings.id}`) ?? 0;
-  return statefulProcessor((out) => {
-    const heldDebts = new HeldDebts(reportUnexpected);
-    if (tally !== undefined) tally.isIdle = () => heldDebts.size === 0;
-    let input: Subject<Delivery>;
-    let current: Subscription | undefined;
-    let lostDeliveries: LostDeliveries | undefined;
-    let onDrained: (() => void) | undefined;
-    /** What the processor is being given: if it ends on an error meanwhile, this is what it failed on. */
-    let passing: Debt | undefined;
 
-    // Refusing may bring data back in at once, by a connector that knows another way: by then the broken one is gone.
-    const restart = (why: unknown) => {
-      unsubscribeCurrent();
-      passing?.blame(failureRefusal(settings.id, why, { failedIn: settings.id }));
-      const lost = heldDebts.refuseAll(failureRefusal(settings.id, why));
-      settings.failures.add(1);
-      logRestart({ why, lost });
-      onDrained?.();
-    };
-    const unsubscribeCurrent = () => {
-      const ended = current;
-      current = undefined;
-      lostDeliveries?.stop();
-      try {
-        ended?.unsubscribe();
-      } catch (error) {
-        settings.failures.add(1);
-        settings.logger.error({ err: error }, "the processor failed while it was stopped");
-      }
-    };
-    const handOn = (delivery: Delivery) => {
-      const refusal = checkOutput(delivery, settings);
-      if (refusal !== undefined) return delivery.refuse(refusal);
-      if (delivery.debt.isRefused) return; // its sender has it, and sends it again: it would arrive twice
-      heldDebts.remove(delivery.debt);
-      if (delivery.setback === undefined) {
-        settings.outgoing.add(delivery.batch.count);
-        flow?.pass(delivery.batch);
-      } else {
-        if (tally !== undefined) tally.deadLettered += delivery.batch.count;
-        settings.onSetback?.();
-      }
-      const before = settings.pluginTracker?.enter(0);
-      out.next(delivery);
-      settings.pluginTracker?.enter(before!);
-    };
-    const start = () => {
-      const processor = make();
-      lostDeliveries = watchFor(processor, heldDebts, settings);
-      heldDebts.watch = lostDeliveries;
-      input = processorInput(restart);
-      const subscribe = () =>
-        assertObservable(processor(input)).subscribe({
-          next(delivery) {
-            try {
-              handOn(delivery);
-            } catch (error) {
-              restart(error);
-            }
-          },
-          error: restart,
-          complete: () => (onDrained === undefined ? restart(new Error("completed by itself")) : onDrained()),
-        });
-      const output = withFailureHandler(settings.keepsFailures ? keepFailure : undefined, subscribe);
-      if (!assertSubscription(output).closed) current = output;
-    };
-    const end = () => {
-      unsubscribeCurrent();
-      heldDebts.close(abortRefusal(settings.id));
-    };
-    const isRunning = () => current !== undefined && !current.closed;
+  restarted(why: unknown, refused: number): void {
+    this.settings.failures.add(1);
+    this.logRestart({ why, refused });
+  }
 
-    return {
-      next(delivery) {
-        if (delivery.setback !== undefined && settings.takesSetbacks !== true) return out.next(delivery);
-        settings.incoming.add(delivery.batch.count);
-        heldDebts.add(delivery.debt);
-        const before = settings.pluginTracker?.enter(trackerId);
-        const passingBefore = passing;
-        const refusalsBefore = refusals;
-        passing = delivery.debt;
-        try {
-          if (!isRunning()) start();
-          if (lostDeliveries === undefined) input.next(delivery);
-          else lostDeliveries.passing(() => input.next(delivery.withLease()));
-        } catch (error) {
-          restart(error);
-        }
-        passing = passingBefore;
-        if (tally !== undefined && refusals > refusalsBefore) tally.refused += delivery.batch.count;
-        settings.pluginTracker?.enter(before!);
-      },
-      drain() {
-        if (!isRunning()) return end();
-        return new Promise((resolve) => {
-          onDrained = () => {
-            end();
-            resolve();
-          };
-          try {
-            input.complete();
-          } catch (error) {
-            restart(error);
-          }
-        });
-      },
-      abort: end,
-    };
-  });
+  failedToStop(error: unknown): void {
+    this.settings.failures.add(1);
+    this.settings.logger.error({ err: error }, "the processor failed while it was stopped");
+  }
 }
 
 /** Undefined for what comes with Sluice, and for what settles everything whatever its author does. */

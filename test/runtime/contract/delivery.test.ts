@@ -231,9 +231,11 @@ describe("held debts", () => {
 
   it("does not take the mistake of another for that of the component it comes back to", () => {
     const unexpected: Refusal[] = [];
-    const heldDebts = new HeldDebts((refusal) => {
-      if (refusal.unexpected) unexpected.push(refusal);
-      return refusal;
+    const heldDebts = new HeldDebts({
+      mapRefusal(refusal) {
+        if (refusal.unexpected) unexpected.push(refusal);
+        return refusal;
+      },
     });
     const { delivery, outcomes } = owed(logs("a"));
     heldDebts.add(delivery.debt);

@@ -1,12 +1,12 @@
-import { Observable } from "rxjs";
+import { concatMap, Observable, type ObservableInput } from "rxjs";
 import { type Batch, isBatch } from "../../telemetry/batch.js";
 import { type Clock, systemClock } from "../clock.js";
 import type { Processor } from "../component.js";
 import { type DeadLetter, deadLetter, isDeadLetter } from "../dead-letter.js";
+import type { FailureHandler } from "../debt.js";
 import type { Delivery } from "../delivery.js";
 import { ERROR_CODES } from "../error-codes.js";
 import { Refusal } from "../refusal.js";
-import { currentFailureHandler, type FailureHandler } from "./failure-handler.js";
 import { markHolding } from "./holding.js";
 
 /** What a function of one batch may answer: a batch, several, dead letters, or null (or none) to drop it on purpose. */
@@ -54,80 +54,74 @@ export function eachCancellableBatch(
   process: (batch: Batch, call: BatchCall) => BatchResult | PromiseLike<BatchResult>,
   { timeoutMs = DEFAULT_TIMEOUT_MS, clock = systemClock }: EachBatchOptions = {},
 ): Processor {
-  const processor: Processor = (source) =>
-    new Observable<Delivery>((out) => {
-      let tail: Promise<void> | undefined;
-      let cancelWait: (() => void) | undefined;
-      let isStopped = false;
-      const onFailure = currentFailureHandler();
-      const emit = (delivery: Delivery, result: BatchResult) => {
-        const mistake = mistakeIn(result);
-        if (mistake !== undefined) return fail(delivery, mistake);
-        try {
-          for (const next of toDeliveries(delivery, result)) out.next(next);
-        } catch (error) {
-          delivery.refuse(error);
-        }
+  const run = (delivery: Delivery): ObservableInput<Delivery> => {
+    const pending = new PendingResult(delivery);
+    try {
+      const result = process(delivery.batch, pending);
+      return isPromiseLike(result) ? pending.wait(result, timeoutMs, clock) : outputOf(delivery, result);
+    } catch (error) {
+      return outputOfFailure(delivery, error);
+    }
+  };
+  return markHolding((source) => source.pipe(concatMap(run)), "settles_all");
+}
+
+/** One call of a function of a batch. */
+class PendingResult implements BatchCall {
+  readonly delivery: Delivery;
+  private isOver = false;
+
+  constructor(delivery: Delivery) {
+    this.delivery = delivery;
+  }
+
+  get onFailure(): FailureHandler | undefined {
+    return this.delivery.debt.failureHandler;
+  }
+
+  readonly isWanted = (): boolean => !this.isOver;
+
+  /** Emits what the promise resolves to. A late result is ignored: its delivery has been refused by then, or is refused by the abort. */
+  wait(result: PromiseLike<BatchResult>, timeoutMs: number, clock: Clock): Observable<Delivery> {
+    return new Observable((out) => {
+      const finish = (deliveries: readonly Delivery[]) => {
+        for (const next of deliveries) out.next(next);
+        out.complete();
       };
-      const fail = (delivery: Delivery, error: unknown) => {
-        const setback = onFailure?.(error);
-        if (setback === undefined) delivery.refuse(error);
-        else emit(delivery, deadLetter(delivery.batch, setback));
+      const giveUp = () => {
+        this.delivery.refuse(timeoutRefusal(timeoutMs));
+        finish(NO_DELIVERIES);
       };
-      const run = (delivery: Delivery): Promise<void> | undefined => {
-        const answer = { isOver: false };
-        let result: BatchResult | PromiseLike<BatchResult>;
-        try {
-          result = process(delivery.batch, { delivery, isWanted: () => !answer.isOver, onFailure });
-          if (isPromiseLike(result)) return wait(delivery, result, answer);
-        } catch (error) {
-          fail(delivery, error);
-          return undefined;
-        }
-        emit(delivery, result);
-        return undefined;
-      };
-      const wait = (delivery: Delivery, result: PromiseLike<BatchResult>, answer: { isOver: boolean }) =>
-        new Promise<void>((done) => {
-          const end = (settle: () => void) => {
-            if (answer.isOver) return;
-            answer.isOver = true;
-            cancelTimer?.();
-            settle();
-            done();
-          };
-          cancelWait = () => end(() => {});
-          const cancelTimer =
-            timeoutMs > 0
-              ? clock.after(timeoutMs, () => end(() => delivery.refuse(timeoutRefusal(timeoutMs))))
-              : undefined;
-          const failed = (error: unknown) => end(() => fail(delivery, error));
-          try {
-            result.then((batches) => end(() => emit(delivery, batches)), failed);
-          } catch (error) {
-            failed(error);
-          }
-        });
-      const queue = (work: Promise<void> | undefined) => {
-        if (work === undefined) return;
-        const current = work.finally(() => {
-          if (tail === current) tail = undefined;
-        });
-        tail = current;
-      };
-      const runInTurn = (delivery: Delivery) => (isStopped ? undefined : run(delivery));
-      const upstream = source.subscribe({
-        next: (delivery) => queue(tail === undefined ? run(delivery) : tail.then(() => runInTurn(delivery))),
-        error: (error) => out.error(error),
-        complete: () => (tail === undefined ? out.complete() : void tail.then(() => out.complete())),
-      });
+      const cancelTimer = timeoutMs > 0 ? clock.after(timeoutMs, giveUp) : undefined;
+      Promise.resolve(result).then(
+        (resolved) => this.isOver || finish(outputOf(this.delivery, resolved)),
+        (error: unknown) => this.isOver || finish(outputOfFailure(this.delivery, error)),
+      );
       return () => {
-        upstream.unsubscribe();
-        isStopped = true;
-        cancelWait?.();
+        this.isOver = true;
+        cancelTimer?.();
       };
     });
-  return markHolding(processor, "settles_all");
+  }
+}
+
+function outputOf(delivery: Delivery, result: BatchResult): readonly Delivery[] {
+  const mistake = mistakeIn(result);
+  if (mistake !== undefined) return outputOfFailure(delivery, mistake);
+  try {
+    return toDeliveries(delivery, result);
+  } catch (error) {
+    delivery.refuse(error);
+    return NO_DELIVERIES;
+  }
+}
+
+/** The data as a dead letter where the pipeline keeps failures; otherwise nothing, and the delivery is refused. */
+function outputOfFailure(delivery: Delivery, error: unknown): readonly Delivery[] {
+  const setback = delivery.debt.failureHandler?.(error);
+  if (setback !== undefined) return outputOf(delivery, deadLetter(delivery.batch, setback));
+  delivery.refuse(error);
+  return NO_DELIVERIES;
 }
 
 function toDeliveries(delivery: Delivery, result: BatchResult): readonly Delivery[] {

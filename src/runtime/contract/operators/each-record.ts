@@ -6,8 +6,8 @@ import type { Attributes } from "../../telemetry/views/attributes.js";
 import { validateSetback } from "../border/read-answers.js";
 import type { Processor } from "../component.js";
 import { type DeadLetter, deadLetter, type Setback } from "../dead-letter.js";
+import type { FailureHandler } from "../debt.js";
 import { type BatchResult, type EachBatchOptions, eachCancellableBatch } from "./each-batch.js";
-import type { FailureHandler } from "./failure-handler.js";
 
 /** Takes the record out of the pipeline, as it came in; every exporter keeps it as a dead letter with this message. */
 export interface RecordSetback {

@@ -1,6 +1,6 @@
-import type { Subscription } from "rxjs";
+import { Subject, type Subscription } from "rxjs";
 import { checkComponent } from "../../contract/border/check-component.js";
-import { processorInput } from "../../contract/border/processor-input.js";
+import { guardStream } from "../../contract/border/guard-stream.js";
 import type { Processor, ProcessorContext, ProcessorFactory } from "../../contract/component.js";
 import { Debt, type Outcome } from "../../contract/debt.js";
 import { Delivery } from "../../contract/delivery.js";
@@ -25,7 +25,7 @@ export interface FedBatch {
 /** A processor between a hand-fed source and a list of what came out, on a clock that stands still. */
 export class ProcessorHarness {
   readonly clock = new FakeClock();
-  readonly source = processorInput((error) => this.fail(error));
+  readonly source = new Subject<Delivery>();
   readonly fed: FedBatch[] = [];
   readonly out: Delivery[] = [];
   isComplete = false;
@@ -44,7 +44,7 @@ export class ProcessorHarness {
     };
     const make = () => checkComponent("processor", factory.create(parseConfig(factory, config), context));
     const processor = wrap(make, this.clock);
-    this.subscription = processor(this.source).subscribe({
+    this.subscription = processor(guardStream(this.source, (error) => this.fail(error))).subscribe({
       next: (delivery) => this.take(delivery, signal),
       error: (error) => this.fail(error),
       complete: () => {
