@@ -118,7 +118,7 @@ export const ROOMS = [
   { path: "src/runtime/ottl/compile/", purpose: "conditions and statements, compiled and run on batches" },
   {
     path: "src/runtime/pipeline/",
-    purpose: "intake, isolation, fan-out, graph, run (the one subscribe)",
+    purpose: "intakes, isolation, fan-out, the graph as one composition of streams, and its one subscribe",
     imports: CONTRACT,
   },
   {

@@ -266,10 +266,10 @@ export interface ProcessorFactory<Config = unknown> extends FactoryBase<"process
   maxHeldBytes?(config: Config): HeldBytesLimit;
   create(config: Config, context: ProcessorContext): Processor;
   /**
-   * @internal For processors that pass everything on and make something else of it beside that: a connector gets a copy of all
-   * that comes, with the same config, and the exporter of that id what the connector makes.
+   * @internal For processors that pass everything on and also make another signal of it: a connector with the same config gets a
+   * copy of every delivery, and the exporter of that id gets what the connector makes.
    */
-  beside?(config: Config): { readonly connector: ConnectorFactory; readonly exporter: NamedExporter };
+  copyTo?(config: Config): { readonly connector: ConnectorFactory; readonly exporter: NamedExporter };
   /**
    * What is done to batches of this pipeline that were dead letters and are sent again; they do not pass it again.
    * For processors that bring old data up to date.

@@ -59,6 +59,12 @@ export function isGenericCode(code: string): boolean {
 /** How long a sender is asked to wait when the agent has no room at the moment, or is stopping. */
 export const BUSY_RETRY_AFTER_MS = 1000;
 
+/** The refusal of what comes while the agent stops, or before it runs. */
+export function shutdownRefusal(): Refusal {
+  const code = ERROR_CODES.SLUICE_SHUTTING_DOWN;
+  return new Refusal("transient", "shutting down", { code, retryAfterMs: BUSY_RETRY_AFTER_MS });
+}
+
 /**
  * The one error that travels through a pipeline: why data was not taken, and whether its sender should try again.
  * Anything else that is thrown counts as transient. Recognise it with `isRefusal`, so that one of a second copy of the

@@ -142,8 +142,7 @@ export class Agent implements Host {
 
   /** Refuses whatever is unsettled, now. For a stop that should wait no longer. */
   abort(): void {
-    for (const run of this.graph?.runningPipelines ?? []) run.abort();
-    for (const { outlet } of this.graph?.exporters ?? []) outlet.abort();
+    this.graph?.abort();
   }
 
   private async startAll(): Promise<void> {
@@ -294,8 +293,7 @@ export class Agent implements Host {
 
   private async drain(): Promise<void> {
     const receiversStopped = this.stopAll(this.startedReceivers);
-    for (const run of this.graph?.runningPipelines ?? []) await run.drain();
-    for (const { outlet } of this.graph?.exporters ?? []) await outlet.drain();
+    await this.graph?.drain();
     await receiversStopped;
   }
 

@@ -1,73 +1,108 @@
+import { ignoreElements, merge, share, tap } from "rxjs";
 import type { Outcome } from "../contract/debt.js";
 import type { Delivery } from "../contract/delivery.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
-import type { DeliveryConsumer } from "./intake.js";
+import { type Deliveries, DeliverySource } from "./delivery-source.js";
 import type { PartialAcceptance } from "./partial-acceptance.js";
 
-type Memory = PartialAcceptance<DeliveryConsumer>;
+type Memory = PartialAcceptance<DeliverySource>;
 
-/** One consumer for several: each gets the whole batch and a part of the debt, so the sender waits for all of them. */
-export function fanOut(consumers: readonly DeliveryConsumer[], memory: Memory): DeliveryConsumer {
-  const guarded = consumers.map(refuseOnThrow);
-  const [single] = guarded;
-  if (guarded.length === 1 && single !== undefined) return single;
-  return (delivery) => offer(delivery, guarded, memory);
+/**
+ * Divides a stream into branches. Each gets the whole batch of every delivery and a part of its debt, so the sender waits for all
+ * branches.
+ */
+export function fanOut(source: Deliveries, branches: number, memory: Memory): Deliveries[] {
+  if (branches === 1) return [source];
+  return divide(source, newSources(branches), (delivery, all) => offer(delivery, all, memory));
 }
 
 /**
- * Sends a connector's delivery to the pipelines it chose, once each, or to all. None chosen is a deliberate drop. The
- * choice ends there: it says nothing to the next connector.
+ * Sends the deliveries of a connector to the pipelines it chose, once each, or to all of them. A delivery with an empty choice is a
+ * deliberate drop. The choice ends here: it says nothing to the next connector.
  */
-export function routeToTargets(consumers: ReadonlyMap<string, DeliveryConsumer>, memory: Memory): DeliveryConsumer {
-  const guarded = new Map([...consumers].map(([id, consumer]) => [id, refuseOnThrow(consumer)]));
-  const all = [...guarded.values()];
-  return (delivery) => {
+export function routeToTargets(
+  source: Deliveries,
+  targets: readonly string[],
+  memory: Memory,
+): ReadonlyMap<string, Deliveries> {
+  const sources = newSources(targets.length);
+  const byTarget = new Map(targets.map((id, i) => [id, sources[i]!]));
+  const streams = divide(source, sources, (delivery, all) => {
     if (delivery.route === undefined) return offer(delivery, all, memory);
-    const chosen = [...new Set(delivery.route)].flatMap((id) => guarded.get(id) ?? []);
+    const chosen = [...new Set(delivery.route)].flatMap((id) => byTarget.get(id) ?? []);
     offer(delivery.to(undefined), chosen, memory);
-  };
+  });
+  return new Map(targets.map((id, i) => [id, streams[i]!]));
 }
 
-/** One who took it when others refused it is not given it again. */
-function offer(delivery: Delivery, consumers: readonly DeliveryConsumer[], memory: Memory): void {
-  if (consumers.length < 2) {
-    for (const copy of delivery.copies(consumers.length)) consumers[0]!(copy);
+/** The stream, and a copy of it that the sender waits for too. Deliveries with a setback are not copied. */
+export function copyStream(
+  source: Deliveries,
+  memory: Memory,
+): { readonly stream: Deliveries; readonly copy: Deliveries } {
+  const [copies, rest] = newSources(2) as [DeliverySource, DeliverySource];
+  const [copy, stream] = divide(source, [copies, rest], (delivery, both) =>
+    delivery.setback === undefined ? offer(delivery, both, memory) : rest.next(delivery),
+  ) as [Deliveries, Deliveries];
+  return { stream, copy };
+}
+
+type Distribute = (delivery: Delivery, branches: readonly DeliverySource[]) => void;
+
+/** Subscribes to the source once for all branches, with the first of them; `distribute` gives each delivery to branches. */
+function divide(source: Deliveries, branches: readonly DeliverySource[], distribute: Distribute): Deliveries[] {
+  const feed = source.pipe(
+    tap({
+      next(delivery) {
+        try {
+          distribute(delivery, branches);
+        } catch (error) {
+          delivery.refuse(error); // an error would end the streams of all branches
+        }
+      },
+      complete() {
+        for (const branch of branches) branch.complete();
+      },
+    }),
+    ignoreElements(),
+    share(),
+  );
+  return branches.map(({ deliveries }) => merge(deliveries, feed));
+}
+
+/** A branch that took the same delivery earlier, when another refused it, is not given it again. */
+function offer(delivery: Delivery, branches: readonly DeliverySource[], memory: Memory): void {
+  if (branches.length < 2) {
+    for (const copy of delivery.copies(branches.length)) branches[0]!.next(copy);
     return;
   }
   const takenBefore = memory.take(delivery);
   const observed = delivery.observe((outcome) => {
     if (outcome.ok || outcome.refusal.kind === "permanent") return;
-    const taken = takenOf(consumers, parts);
+    const taken = takenOf(branches, parts);
     if (taken.size > 0) memory.remember(delivery, taken);
   });
-  const parts = observed.copies(consumers.length);
-  for (const [i, consumer] of consumers.entries()) {
-    const before = takenBefore?.get(consumer);
-    if (before === undefined) consumer(parts[i]!);
+  const parts = observed.copies(branches.length);
+  for (const [i, branch] of branches.entries()) {
+    const before = takenBefore?.get(branch);
+    if (before === undefined) branch.next(parts[i]!);
     else parts[i]!.debt.settle(before);
   }
 }
 
-function takenOf(consumers: readonly DeliveryConsumer[], parts: readonly Delivery[]): Map<DeliveryConsumer, Outcome> {
-  const taken = new Map<DeliveryConsumer, Outcome>();
+function takenOf(branches: readonly DeliverySource[], parts: readonly Delivery[]): Map<DeliverySource, Outcome> {
+  const taken = new Map<DeliverySource, Outcome>();
   for (const [i, { debt }] of parts.entries()) {
-    if (debt.outcome !== undefined && isTaken(debt.outcome)) taken.set(consumers[i]!, debt.outcome);
+    if (debt.outcome !== undefined && isTaken(debt.outcome)) taken.set(branches[i]!, debt.outcome);
   }
   return taken;
 }
 
-/** One who waits for the result of a queue is refused what became a dead letter of it: the queue has it. */
+/** A sender that waits for the result of a queue is refused what became a dead letter there: the queue has it. */
 function isTaken(outcome: Outcome): boolean {
   return outcome.ok || outcome.refusal.code === ERROR_CODES.SLUICE_DEAD_LETTERED;
 }
 
-/** A branch that throws refuses its own part and disturbs no other. */
-function refuseOnThrow(consumer: DeliveryConsumer): DeliveryConsumer {
-  return (delivery: Delivery) => {
-    try {
-      consumer(delivery);
-    } catch (error) {
-      delivery.refuse(error);
-    }
-  };
+function newSources(count: number): DeliverySource[] {
+  return Array.from({ length: count }, () => new DeliverySource());
 }

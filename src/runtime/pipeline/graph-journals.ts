@@ -3,16 +3,16 @@ import type { Journal, JournalFactory, JournalSettings, OutletSettings } from ".
 import type { GraphPlan, PlannedPipeline } from "../contract/plan.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
 import type { ComponentServices } from "./component-maker.js";
-import { fanOut } from "./fan-out.js";
-import type { DeliveryConsumer } from "./intake.js";
+import { DeliverySource } from "./delivery-source.js";
 import { holdsDeliveries } from "./journal-place.js";
-import type { PartialAcceptance } from "./partial-acceptance.js";
 import { connectorJournalName } from "./replay-steps.js";
-import { aroundJournal, type RunningPipeline, runPipeline } from "./run-pipeline.js";
+import { passThroughJournal } from "./stream-ends.js";
 
 export interface RunningJournal {
   readonly owner: JournalOwner;
   readonly journal: Journal;
+  /** Puts the journal into the stream of its owner. */
+  readonly operator: Processor;
 }
 
 /** The pipeline or connector that a journal stands in front of, and its path in the config. */
@@ -21,29 +21,21 @@ export interface JournalOwner {
   readonly path: readonly string[];
 }
 
-/** A journal under the name that the pipelines behind it go by. */
-interface NamedJournal {
-  readonly name: string;
-  readonly journal: Journal;
-}
-
 interface GraphJournalsSettings extends ComponentServices {
   readonly plan: GraphPlan;
   readonly intakeLimit: number;
   readonly journalFactory?: JournalFactory | undefined;
   readonly keepsRefused?: boolean | undefined;
   readonly replay: Pick<OutletSettings, "prepareReplay" | "hasPipeline">;
-  readonly createMemory: () => PartialAcceptance<DeliveryConsumer>;
 }
 
 /** A connector behind a journal keeps no bytes, only what it owes: the window bounds how much is read again after a crash. */
 const CONNECTOR_WINDOW_BYTES = 256 * 1024 * 1024;
 
-/** The journals of a graph, and what runs in front of them and behind. */
+/** Makes the journals of a graph. */
 export class GraphJournals {
   private readonly settings: GraphJournalsSettings;
   private readonly journals = new Map<string, RunningJournal>();
-  private readonly behindJournals = new Map<string, RunningPipeline>();
 
   constructor(settings: GraphJournalsSettings) {
     this.settings = settings;
@@ -58,8 +50,8 @@ export class GraphJournals {
     return this.journals.get(pipeline)?.journal;
   }
 
-  /** The processors behind it are made with it. */
-  createOfPipeline(planned: PlannedPipeline): Journal | undefined {
+  /** Called before the processors behind the journal are made: they keep notes in it. */
+  createOfPipeline(planned: PlannedPipeline): RunningJournal | undefined {
     const { id: pipeline, signal, durableIntake = "auto" } = planned;
     const durable = durableIntake === "auto" && !holdsDeliveries(this.settings.plan, planned) ? "off" : durableIntake;
     const keepsRefused = this.settings.keepsRefused === true && durableIntake !== "off";
@@ -76,41 +68,28 @@ export class GraphJournals {
     owner: JournalOwner,
     isWanted: boolean | undefined,
     signal: Signal,
-  ): NamedJournal | undefined {
+  ): RunningJournal | undefined {
     if (isWanted === undefined) return undefined;
-    const name = connectorJournalName(kind, owner.id);
+    const pipeline = connectorJournalName(kind, owner.id);
     const durable = isWanted ? "auto" : "off";
     const settings = { signal, durable, windowBytes: CONNECTOR_WINDOW_BYTES, letsGoOfPayloads: true } as const;
-    const journal = this.add({ pipeline: name, ...settings }, owner, `journal of ${kind} ${owner.id}`);
-    return journal && { name, journal };
-  }
-
-  /** One pipeline of what is done before anything is in the journal and of what comes behind it. */
-  run(
-    journal: Journal,
-    name: string,
-    processorsBefore: readonly Processor[],
-    processorsBehind: readonly Processor[],
-    output: DeliveryConsumer,
-  ): RunningPipeline {
-    const logger = this.settings.logger.child({ pipeline: name });
-    const behind = runPipeline(processorsBehind, output, logger);
-    const toJournal = fanOut([(delivery) => journal.accept(delivery)], this.settings.createMemory());
-    const before = runPipeline(processorsBefore, toJournal, logger);
-    this.behindJournals.set(name, behind);
-    return aroundJournal(before, journal, behind);
+    return this.add({ pipeline, ...settings }, owner, `journal of ${kind} ${owner.id}`);
   }
 
   private add(
     settings: Omit<JournalSettings, "consumer" | "clock" | "random" | "metrics" | "logger">,
     owner: JournalOwner,
     component: string,
-  ): Journal | undefined {
+  ): RunningJournal | undefined {
     const { journalFactory, clock, random, metrics, replay } = this.settings;
     const logger = this.settings.logger.child({ component });
-    const consumer: DeliveryConsumer = (delivery) => this.behindJournals.get(settings.pipeline)!.consume(delivery);
+    const output = new DeliverySource();
+    const consumer: JournalSettings["consumer"] = (delivery) => output.next(delivery);
     const journal = journalFactory?.({ ...settings, consumer, clock, random, metrics, logger, ...replay });
-    if (journal !== undefined) this.journals.set(settings.pipeline, { owner, journal });
-    return journal;
+    if (journal === undefined) return undefined;
+    const operator: Processor = (input) => passThroughJournal(input, journal, output, logger);
+    const running = { owner, journal, operator };
+    this.journals.set(settings.pipeline, running);
+    return running;
   }
 }

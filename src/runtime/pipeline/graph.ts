@@ -1,3 +1,4 @@
+import { merge, tap } from "rxjs";
 import { checkComponent } from "../contract/border/check-component.js";
 import type {
   ConnectorFactory,
@@ -7,26 +8,27 @@ import type {
   ProcessorContext,
   ProcessorFactory,
   Receiver,
+  ReceiverFactory,
 } from "../contract/component.js";
-import { refusalOfSetback } from "../contract/dead-letter.js";
-import { statefulProcessor } from "../contract/operators/stateful-processor.js";
-import type { Journal, JournalFactory, Outlet, OutletFactory, OutletSettings } from "../contract/outlet.js";
+import type { JournalFactory, Outlet, OutletFactory, OutletSettings } from "../contract/outlet.js";
 import type { GraphPlan, PlannedComponent, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
-import { uncheckedExporterSettingsSchema } from "../contract/schema/exporter-settings.js";
 import { StartError } from "../contract/start-error.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
-import { batchingByPipeline } from "./batching.js";
 import { ComponentCreateError, ComponentMaker, type ComponentServices, createComponent } from "./component-maker.js";
+import { createOutlet } from "./create-outlet.js";
+import { type Deliveries, DeliverySource } from "./delivery-source.js";
 import { nodeId, processorNodeId } from "./describe-graph.js";
-import { fanOut, routeToTargets } from "./fan-out.js";
-import { Flows } from "./flows.js";
+import { copyStream, fanOut, routeToTargets } from "./fan-out.js";
+import { type Flow, Flows } from "./flows.js";
 import { GraphJournals, type RunningJournal } from "./graph-journals.js";
-import { createIntake, type DeliveryConsumer } from "./intake.js";
+import { createIntake } from "./intake.js";
 import { IntakeBudget } from "./intake-budget.js";
 import { journalPlace } from "./journal-place.js";
 import { PartialAcceptance } from "./partial-acceptance.js";
+import { pipelinesFedBy, reachesExporter } from "./plan-paths.js";
 import { ReplaySteps } from "./replay-steps.js";
-import { type RunningPipeline, runPipeline } from "./run-pipeline.js";
+import { type RunningGraph, runGraph } from "./run-graph.js";
+import { type EndedStream, endInOutlet, type OutletFeed, settleSetbacks } from "./stream-ends.js";
 import { untreatedPiiWarning } from "./untreated-pii.js";
 
 export interface GraphSettings extends ComponentServices {
@@ -35,7 +37,7 @@ export interface GraphSettings extends ComponentServices {
   readonly intakeLimit: number;
   readonly outletFactory: OutletFactory;
   readonly journalFactory?: JournalFactory | undefined;
-  /** Some of what comes in has senders that hear of no refusal: it is to be kept. */
+  /** Some senders hear of no refusal: what is refused of theirs is kept. */
   readonly keepsRefused?: boolean | undefined;
   readonly isOpen: () => boolean;
 }
@@ -47,11 +49,9 @@ export interface RunningExporter {
 }
 
 /** All components of a config, wired up. Nothing has been started yet. */
-export interface Graph {
+export interface Graph extends RunningGraph {
   readonly receivers: readonly { readonly spec: PlannedComponent<unknown>; readonly receiver: Receiver }[];
   readonly exporters: readonly RunningExporter[];
-  /** Pipelines and connectors in the order in which they are to be drained: none before one that feeds it. */
-  readonly runningPipelines: readonly RunningPipeline[];
   /** In the order in which they are to be started: none before one that it feeds. */
   readonly journals: readonly RunningJournal[];
   readonly budget: IntakeBudget;
@@ -59,7 +59,15 @@ export interface Graph {
   readonly flows: Flows;
 }
 
-/** Wires a config's components up, from the exporters back to the receivers. */
+/**
+ * Makes a config's components and wires them up as streams of deliveries:
+ *
+ *     receivers ---+                                     +---> exporters: an outlet, mostly with a queue
+ *     (intakes)    +--> merge --> processors --> fan-out +
+ *     connectors --+                                     +---> connectors: merge --> connector --> route to pipelines
+ *
+ * The streams complete from the receivers on, which drains them, and are unsubscribed from the exporters on, which aborts them.
+ */
 export function buildGraph(settings: GraphSettings): Graph {
   return new GraphBuilder(settings).build();
 }
@@ -70,14 +78,19 @@ class GraphBuilder {
   private readonly budget: IntakeBudget;
   private readonly flows = new Flows();
   private readonly exporters = new Map<string, RunningExporter>();
-  private readonly pipelines = new Map<string, RunningPipeline>();
-  /** By connector, then by "from>to". */
-  private readonly connectors = new Map<string, RunningPipeline>();
   private readonly replay: Required<Pick<OutletSettings, "prepareReplay" | "hasPipeline">>;
   private readonly components: ComponentMaker;
   private readonly journals: GraphJournals;
-  /** Built from the last to the first, so drained from the last built to the first. */
-  private readonly built: RunningPipeline[] = [];
+  /** Where batches of each receiver enter, by "receiver signal". */
+  private readonly intakeSources = new Map<string, DeliverySource>();
+  /** What receivers and connectors give to pipelines, by "receiver signal" and "connector from>to", then by pipeline. */
+  private readonly outputs = new Map<string, ReadonlyMap<string, Deliveries>>();
+  /** What pipelines give to exporters, by exporter. */
+  private readonly exporterFeeds = new Map<string, OutletFeed[]>();
+  /** What pipelines give to connectors, by "connector from>to", and to connectors of processors, by processor. */
+  private readonly connectorFeeds = new Map<string, Deliveries[]>();
+  /** Feeds what nothing else feeds, so that it drains with the rest. */
+  private readonly idle = new DeliverySource();
 
   constructor(settings: GraphSettings) {
     this.settings = settings;
@@ -86,88 +99,118 @@ class GraphBuilder {
     this.components = new ComponentMaker(settings);
     const steps = new ReplaySteps(this.plan, (id, pipeline) => this.processorContext(id, pipeline));
     this.replay = { prepareReplay: steps.prepare.bind(steps), hasPipeline: steps.hasPipeline.bind(steps) };
-    const createMemory = () => this.createMemory();
-    this.journals = new GraphJournals({ ...settings, replay: this.replay, createMemory });
+    this.journals = new GraphJournals({ ...settings, replay: this.replay });
   }
 
   build(): Graph {
     for (const spec of this.plan.exporters.values()) this.exporters.set(spec.id, this.createExporter(spec));
-    for (const pipeline of [...this.plan.pipelines].reverse()) {
-      const consumers = pipeline.exporters.flatMap((id) => this.consumersOf(id, pipeline));
-      this.addPipeline(pipeline, fanOut(consumers, this.createMemory()));
-    }
-    const receivers = [...this.plan.receivers.values()].map((spec) => ({
-      spec,
-      receiver: createComponent(spec, () => {
-        const context = { ...this.components.contextOf(spec.id, "receiver"), intakes: this.intakesOf(spec.id) };
-        return checkComponent("receiver", spec.factory.create(spec.config, context));
-      }),
-    }));
+    for (const pipeline of this.plan.pipelines) this.addPipeline(pipeline);
+    for (const spec of this.plan.processors.values()) this.addConnectorOfProcessor(spec);
+    const receivers = [...this.plan.receivers.values()].map((spec) => this.createReceiver(spec));
+    const ends = [...this.exporters.values()].map((exporter) => this.endInExporter(exporter));
     return {
       receivers,
       exporters: [...this.exporters.values()],
-      runningPipelines: [...this.built].reverse(),
-      journals: this.journals.all,
+      journals: this.journals.all.toReversed(),
       budget: this.budget,
       flows: this.flows,
+      ...runGraph(ends, [...this.intakeSources.values(), this.idle], this.settings.logger),
     };
   }
 
-  private createExporter(spec: PlannedExporter): RunningExporter {
-    const context = this.components.contextOf(spec.id, "exporter");
-    const exporter = this.components.createExporter(spec);
-    const { clock, random, logger, metrics } = context;
-    const { id, settings } = spec;
-    const typeDefaults = uncheckedExporterSettingsSchema.parse(spec.factory.defaults ?? {});
-    const { prepareReplay, hasPipeline } = this.replay;
-    const pipelines = this.plan.pipelines.filter(({ exporters }) => exporters.includes(id));
-    const signals = [...new Set(pipelines.map(({ signal }) => signal))];
-    const batching = batchingByPipeline(this.plan, pipelines);
-    const otherIds = otherSpellings(spec).filter((other) => !this.plan.exporters.has(other));
-    const outletSettings = {
-      id,
-      otherIds,
-      exporter,
-      settings,
-      typeDefaults,
-      signals,
-      pipelines: pipelines.map(({ id: pipeline, signal }) => ({ id: pipeline, signal })),
-      batching,
-      prepareReplay,
-      hasPipeline,
-    };
-    const outlet = this.settings.outletFactory({ ...outletSettings, clock, random, logger, metrics });
-    return { spec, exporter, outlet };
+  /** Pipelines are planned in an order in which none comes before one that feeds it. */
+  private addPipeline(pipeline: PlannedPipeline): void {
+    const input = this.join(pipeline.receivers.flatMap((id) => this.feedsFrom(id, pipeline)));
+    const output = through(input, this.stepsOf(pipeline));
+    const ends = pipeline.exporters.flatMap((id) => this.endsAt(id, pipeline));
+    const branches = fanOut(output, ends.length, this.createMemory());
+    for (const [i, add] of ends.entries()) add(branches[i]!);
   }
 
-  /** With a journal it is two: what is done before anything is on disk, and what begins with a processor that holds. */
-  private addPipeline(pipeline: PlannedPipeline, output: DeliveryConsumer): void {
-    const { id } = pipeline;
-    const journal = this.journals.createOfPipeline(pipeline);
-    const processors = this.processorsOf(pipeline);
-    if (journal === undefined) return void this.addRunningPipeline(this.pipelines, id, processors, output);
-    const place = journalPlace(this.plan, pipeline);
-    const [before, behind] = [processors.slice(0, place), processors.slice(place)];
-    this.addRun(this.pipelines, id, this.journals.run(journal, id, before, behind, output));
+  /** What a receiver or connector gives to a pipeline; a connector that reads several signals gives several streams. */
+  private feedsFrom(id: string, pipeline: PlannedPipeline): Deliveries[] {
+    const connector = this.plan.connectors.get(id);
+    const outputs =
+      connector === undefined ? [this.outputOfReceiver(id, pipeline)] : this.outputsOf(connector, pipeline);
+    const node = nodeId(connector === undefined ? "receiver" : "connector", id);
+    const flow = this.flows.from(node, pipeline.id);
+    return outputs.flatMap((byPipeline) => byPipeline.get(pipeline.id) ?? []).map((stream) => counted(stream, flow));
   }
 
-  private processorsOf(pipeline: PlannedPipeline): Processor[] {
-    return pipeline.processors.map((id, index) => {
-      const spec = this.plan.processors.get(id)!;
-      if (spec.factory.beside !== undefined) return this.passAndCopy(this.runBeside(spec, pipeline.signal));
-      const context = this.processorContext(id, pipeline, index);
-      const create = () => spec.factory.create(spec.config, context);
-      const onSetback = untreatedPiiWarning(this.plan, pipeline, index, context.logger);
-      const holds = spec.factory.maxHeldBytes !== undefined;
-      const keepsFailures = pipeline.errorMode === "dead_letter";
-      const node = processorNodeId(pipeline.id, id);
-      const seen = { flow: this.flows.from(node, pipeline.id), tally: this.flows.tally(node) };
-      const overrides = { onSetback, holds, keepsFailures, ...seen };
-      return this.components.isolate(spec, "processor", pipeline.signal, create, overrides);
+  private outputOfReceiver(receiver: string, { signal }: PlannedPipeline): ReadonlyMap<string, Deliveries> {
+    const key = `${receiver} ${signal}`;
+    return getOrMake(this.outputs, key, () => {
+      const source = new DeliverySource();
+      this.intakeSources.set(key, source);
+      const readers = pipelinesFedBy(this.plan, receiver, signal);
+      const branches = fanOut(source.deliveries, readers.length, this.createMemory());
+      return new Map(readers.map(({ id }, i) => [id, branches[i]!]));
     });
   }
 
-  /** Without its place in the pipeline it has no journal. */
+  private outputsOf(spec: PlannedComponent<ConnectorFactory>, { signal: to }: PlannedPipeline) {
+    const feeding = this.plan.pipelines.filter(({ exporters }) => exporters.includes(spec.id));
+    const signals = [...new Set(feeding.map(({ signal }) => signal))];
+    return signals
+      .filter((from) => hasRoute(spec, from, to))
+      .map((from) => getOrMake(this.outputs, `${spec.id} ${from}>${to}`, () => this.runConnector(spec, from, to)));
+  }
+
+  private runConnector(spec: PlannedComponent<ConnectorFactory>, from: Signal, to: Signal) {
+    const fed = pipelinesFedBy(this.plan, spec.id, to);
+    const targets = fed.map(({ id }) => id);
+    const isAvailable = (target: string) => fed.some((each) => each.id === target && this.isAvailable(each));
+    const context = { ...this.components.contextOf(spec.id, "connector"), from, to, targets, isAvailable };
+    const create = () => spec.factory.create(spec.config, context);
+    const tally = this.flows.tally(nodeId("connector", spec.id));
+    const operator = this.components.isolate(spec, "connector", from, create, { to, targets, tally });
+    const owner = { id: spec.id, path: ["connectors", spec.id] };
+    const journal = this.journals.createOfConnector("connector", owner, spec.factory.wantsJournal?.(spec.config), from);
+    const input = this.join(this.connectorFeeds.get(`${spec.id} ${from}>${to}`) ?? []);
+    return routeToTargets(through(input, withJournal([operator], journal, 0)), targets, this.createMemory());
+  }
+
+  /** Adds a stream to where a pipeline's exporter id leads: to the exporter, or to a connector for each signal it makes. */
+  private endsAt(id: string, from: PlannedPipeline): ((stream: Deliveries) => void)[] {
+    if (this.exporters.has(id))
+      return [(deliveries) => listOf(this.exporterFeeds, id).push({ pipeline: from.id, deliveries })];
+    const spec = this.plan.connectors.get(id)!;
+    const fed = this.plan.pipelines.filter((pipeline) => pipeline.receivers.includes(id));
+    const signals = [...new Set(fed.map(({ signal }) => signal))].filter((to) => hasRoute(spec, from.signal, to));
+    return signals.map((to) => (stream) => {
+      const feed = to === from.signal ? stream : settleSetbacks(stream, reachesExporter(this.plan, from));
+      listOf(this.connectorFeeds, `${id} ${from.signal}>${to}`).push(feed);
+    });
+  }
+
+  /** The processors of a pipeline, and its journal if it has one. */
+  private stepsOf(pipeline: PlannedPipeline): Processor[] {
+    const journal = this.journals.createOfPipeline(pipeline);
+    const processors = pipeline.processors.map((id, index) => this.createProcessor(id, pipeline, index));
+    return withJournal(processors, journal, journalPlace(this.plan, pipeline));
+  }
+
+  private createProcessor(id: string, pipeline: PlannedPipeline, index: number): Processor {
+    const spec = this.plan.processors.get(id)!;
+    if (spec.factory.copyTo !== undefined) return (stream) => this.copyToConnector(spec, stream);
+    const context = this.processorContext(id, pipeline, index);
+    const node = processorNodeId(pipeline.id, id);
+    return this.components.isolate(
+      spec,
+      "processor",
+      pipeline.signal,
+      () => spec.factory.create(spec.config, context),
+      {
+        onSetback: untreatedPiiWarning(this.plan, pipeline, index, context.logger),
+        holds: spec.factory.maxHeldBytes !== undefined,
+        keepsFailures: pipeline.errorMode === "dead_letter",
+        flow: this.flows.from(node, pipeline.id),
+        tally: this.flows.tally(node),
+      },
+    );
+  }
+
+  /** Without its place in the pipeline, the processor has no journal. */
   private processorContext(id: string, pipeline: PlannedPipeline, index?: number): ProcessorContext {
     const isBehindJournal = index !== undefined && index >= journalPlace(this.plan, pipeline);
     const journal = isBehindJournal ? this.journals.get(pipeline.id)?.notesOf(id) : undefined;
@@ -175,38 +218,64 @@ class GraphBuilder {
     return journal === undefined ? context : { ...context, journal };
   }
 
-  /** Where a pipeline's exporter id leads: to the exporter, or through a connector to the pipelines it feeds. */
-  private consumersOf(id: string, from: PlannedPipeline): DeliveryConsumer[] {
-    const exporter = this.exporters.get(id);
-    if (exporter !== undefined) return [(delivery) => exporter.outlet.accept(delivery, from.id)];
-    const spec = this.plan.connectors.get(id)!;
-    const fed = this.plan.pipelines.filter((pipeline) => pipeline.receivers.includes(id));
-    return [...new Set(fed.map((pipeline) => pipeline.signal))]
-      .filter((to) => spec.factory.routes.some((route) => route.from === from.signal && route.to === to))
-      .map((to) => {
-        const { consume } = this.runConnector(spec, from.signal, to, fed);
-        return to === from.signal ? consume : this.settlingSetbacks(consume, from);
-      });
+  private copyToConnector({ id }: PlannedComponent<ProcessorFactory>, input: Deliveries): Deliveries {
+    const { stream, copy } = copyStream(input, this.createMemory());
+    listOf(this.connectorFeeds, id).push(copy);
+    return stream;
   }
 
-  /** What was taken out of a pipeline is not turned into another signal. It must have an exporter elsewhere. */
-  private settlingSetbacks(consumer: DeliveryConsumer, from: PlannedPipeline): DeliveryConsumer {
-    const isKeptElsewhere = this.reachesExporter(from);
-    return (delivery) => {
-      if (delivery.setback === undefined) consumer(delivery);
-      else if (isKeptElsewhere || delivery.setback.onlyIfAlwaysSaved) delivery.accept();
-      else delivery.refuse(refusalOfSetback(delivery.setback));
-    };
+  /** A processor that copies to a connector has one connector for all pipelines, and an exporter behind it. */
+  private addConnectorOfProcessor(spec: PlannedComponent<ProcessorFactory>): void {
+    const feeds = this.connectorFeeds.get(spec.id);
+    if (feeds === undefined) return;
+    const { connector, exporter } = spec.factory.copyTo!(spec.config);
+    const [{ from, to }] = connector.routes as [ConnectorFactory["routes"][number]];
+    const pipeline = this.plan.pipelines.find((one) => one.signal === to && one.exporters.includes(exporter.id));
+    if (pipeline === undefined || !this.exporters.has(exporter.id)) {
+      const message = `no pipeline of ${to} has the exporter ${exporter.id}`;
+      throw new ComponentCreateError(spec, new StartError(message, exporter.path));
+    }
+    const services = this.components.contextOf(spec.id, "processor");
+    const context = { ...services, from, to, targets: [], isAvailable: () => true };
+    const create = () => connector.create(spec.config, context);
+    const operator = this.components.isolate(spec, "processor", from, create, { to });
+    const owner = { id: spec.id, path: ["processors", spec.id] };
+    const journal = this.journals.createOfConnector("processor", owner, connector.wantsJournal?.(spec.config), from);
+    const deliveries = through(this.join(feeds), withJournal([operator], journal, 0));
+    listOf(this.exporterFeeds, exporter.id).push({ pipeline: pipeline.id, deliveries });
   }
 
-  private reachesExporter(pipeline: PlannedPipeline): boolean {
-    return pipeline.exporters.some(
-      (id) => this.exporters.has(id) || this.pipelinesFedBy(id, pipeline.signal).some((p) => this.reachesExporter(p)),
-    );
+  private endInExporter({ spec, outlet }: RunningExporter): EndedStream {
+    const idle = { pipeline: "", deliveries: this.idle.deliveries };
+    const { logger } = this.components.contextOf(spec.id, "exporter");
+    return endInOutlet(outlet, this.exporterFeeds.get(spec.id) ?? [idle], logger);
   }
 
-  private pipelinesFedBy(connector: string, signal: Signal): PlannedPipeline[] {
-    return this.plan.pipelines.filter((p) => p.receivers.includes(connector) && p.signal === signal);
+  private createExporter(spec: PlannedExporter): RunningExporter {
+    const exporter = this.components.createExporter(spec);
+    const context = this.components.contextOf(spec.id, "exporter");
+    return { spec, exporter, outlet: createOutlet(spec, exporter, context, { ...this.settings, ...this.replay }) };
+  }
+
+  private createReceiver(spec: PlannedComponent<ReceiverFactory>) {
+    const receiver = createComponent(spec, () => {
+      const context = { ...this.components.contextOf(spec.id, "receiver"), intakes: this.intakesOf(spec.id) };
+      return checkComponent("receiver", spec.factory.create(spec.config, context));
+    });
+    return { spec, receiver };
+  }
+
+  private intakesOf(receiver: string): Partial<Record<Signal, Intake>> {
+    const { budget } = this;
+    const { isOpen } = this.settings;
+    const tally = this.flows.tally(nodeId("receiver", receiver));
+    const readers = this.plan.pipelines.filter((pipeline) => pipeline.receivers.includes(receiver));
+    const intakes: Partial<Record<Signal, Intake>> = {};
+    for (const { signal } of readers) {
+      const source = this.intakeSources.get(`${receiver} ${signal}`)!;
+      intakes[signal] ??= createIntake({ receiver, signal, budget, source, isOpen, tally });
+    }
+    return intakes;
   }
 
   /** A pipeline is available while all of its exporters are, and one at least of the pipelines behind each connector. */
@@ -214,137 +283,49 @@ class GraphBuilder {
     return pipeline.exporters.every((id) => {
       const exporter = this.exporters.get(id);
       if (exporter !== undefined) return exporter.outlet.isAvailable ?? true;
-      const fed = this.pipelinesFedBy(id, pipeline.signal);
+      const fed = pipelinesFedBy(this.plan, id, pipeline.signal);
       return fed.length === 0 || fed.some((next) => this.isAvailable(next));
     });
   }
 
-  private runConnector(
-    spec: PlannedComponent<ConnectorFactory>,
-    from: Signal,
-    to: Signal,
-    fed: readonly PlannedPipeline[],
-  ): RunningPipeline {
-    const key = `${spec.id} ${from}>${to}`;
-    const existing = this.connectors.get(key);
-    if (existing !== undefined) return existing;
-    const byId = new Map(fed.filter((pipeline) => pipeline.signal === to).map((pipeline) => [pipeline.id, pipeline]));
-    const targets = [...byId.keys()];
-    const isAvailable = (target: string) => {
-      const pipeline = byId.get(target);
-      return pipeline !== undefined && this.isAvailable(pipeline);
-    };
-    const context = { ...this.components.contextOf(spec.id, "connector"), from, to, targets, isAvailable };
-    const node = nodeId("connector", spec.id);
-    const operator = this.components.isolate(spec, "connector", from, () => spec.factory.create(spec.config, context), {
-      to,
-      targets,
-      tally: this.flows.tally(node),
-    });
-    const consumers = new Map(targets.map((id) => [id, this.entryOf(id, node)]));
-    const output = routeToTargets(consumers, this.createMemory());
-    const owner = { id: spec.id, path: ["connectors", spec.id] };
-    const journal = this.journals.createOfConnector("connector", owner, spec.factory.wantsJournal?.(spec.config), from);
-    return this.addConnector(key, operator, output, journal);
+  private join(feeds: readonly Deliveries[]): Deliveries {
+    if (feeds.length === 0) return this.idle.deliveries;
+    return feeds.length === 1 ? feeds[0]! : merge(...feeds);
   }
 
-  private addConnector(
-    key: string,
-    operator: Processor,
-    output: DeliveryConsumer,
-    journal: { readonly name: string; readonly journal: Journal } | undefined,
-  ): RunningPipeline {
-    if (journal === undefined) return this.addRunningPipeline(this.connectors, key, [operator], output);
-    const run = this.journals.run(journal.journal, journal.name, [], [operator], output);
-    return this.addRun(this.connectors, key, run);
-  }
-
-  /** The connector beside a processor, which all pipelines with that processor share, and the exporter behind it. */
-  private runBeside(spec: PlannedComponent<ProcessorFactory>, from: Signal): RunningPipeline {
-    const key = `processor ${spec.id}`;
-    const existing = this.connectors.get(key);
-    if (existing !== undefined) return existing;
-    const { connector, exporter } = spec.factory.beside!(spec.config);
-    const [{ to }] = connector.routes as [ConnectorFactory["routes"][number]];
-    const ending = this.plan.pipelines.find((one) => one.signal === to && one.exporters.includes(exporter.id));
-    const outlet = this.exporters.get(exporter.id)?.outlet;
-    if (outlet === undefined || ending === undefined) {
-      const message = `no pipeline of ${to} has the exporter ${exporter.id}`;
-      throw new ComponentCreateError(spec, new StartError(message, exporter.path));
-    }
-    const context = {
-      ...this.components.contextOf(spec.id, "processor"),
-      from,
-      to,
-      targets: [],
-      isAvailable: () => true,
-    };
-    const create = () => connector.create(spec.config, context);
-    const operator = this.components.isolate(spec, "processor", from, create, { to });
-    const output: DeliveryConsumer = (delivery) => outlet.accept(delivery, ending.id);
-    const owner = { id: spec.id, path: ["processors", spec.id] };
-    const journal = this.journals.createOfConnector("processor", owner, connector.wantsJournal?.(spec.config), from);
-    return this.addConnector(key, operator, output, journal);
-  }
-
-  /** What a processor before it took out of the pipeline is not copied. */
-  private passAndCopy({ consume }: RunningPipeline): Processor {
-    return statefulProcessor((out) => {
-      const offer = fanOut([consume, (delivery) => out.next(delivery)], this.createMemory());
-      return { next: (delivery) => (delivery.setback === undefined ? offer(delivery) : out.next(delivery)) };
-    });
-  }
-
-  private addRunningPipeline(
-    into: Map<string, RunningPipeline>,
-    id: string,
-    processors: Processor[],
-    output: DeliveryConsumer,
-  ): RunningPipeline {
-    return this.addRun(into, id, runPipeline(processors, output, this.settings.logger.child({ pipeline: id })));
-  }
-
-  private addRun(into: Map<string, RunningPipeline>, id: string, run: RunningPipeline): RunningPipeline {
-    into.set(id, run);
-    this.built.push(run);
-    return run;
-  }
-
-  private intakesOf(receiver: string): Partial<Record<Signal, Intake>> {
-    const intakes: Partial<Record<Signal, Intake>> = {};
-    const readers = this.plan.pipelines.filter((pipeline) => pipeline.receivers.includes(receiver));
-    for (const signal of new Set(readers.map((pipeline) => pipeline.signal))) {
-      const node = nodeId("receiver", receiver);
-      const consumers = readers.filter((p) => p.signal === signal).map((p) => this.entryOf(p.id, node));
-      const consumer = fanOut(consumers, this.createMemory());
-      const { budget } = this;
-      const { isOpen } = this.settings;
-      intakes[signal] = createIntake({ receiver, signal, budget, consumer, isOpen, tally: this.flows.tally(node) });
-    }
-    return intakes;
-  }
-
-  /** The beginning of a pipeline, for a receiver or connector that feeds it. */
-  private entryOf(pipeline: string, node: string): DeliveryConsumer {
-    const { consume } = this.pipelines.get(pipeline)!;
-    const flow = this.flows.from(node, pipeline);
-    return (delivery) => {
-      if (delivery.setback === undefined) flow.pass(delivery.batch);
-      consume(delivery);
-    };
-  }
-
-  /** Of each fan-out its own. */
-  private createMemory(): PartialAcceptance<DeliveryConsumer> {
+  /** Every fan-out has its own. */
+  private createMemory(): PartialAcceptance<DeliverySource> {
     const { clock, metrics } = this.settings;
     const description = "Records sent again that an exporter or pipeline had, and was not given a second time.";
     return new PartialAcceptance(clock, metrics.counter("sluice_fan_out_duplicates", { description }));
   }
 }
 
-/** Its id with the other names of its type. */
-function otherSpellings({ id, factory }: PlannedExporter): string[] {
-  const [written = ""] = id.split("/", 1);
-  const names = [factory.type, ...(factory.aliases ?? [])].filter((name) => name !== written);
-  return names.map((name) => `${name}${id.slice(written.length)}`);
+function through(stream: Deliveries, steps: readonly Processor[]): Deliveries {
+  return steps.reduce((upstream, step) => step(upstream), stream);
+}
+
+function withJournal(steps: readonly Processor[], journal: RunningJournal | undefined, place: number): Processor[] {
+  return journal === undefined ? [...steps] : steps.toSpliced(place, 0, journal.operator);
+}
+
+/** Deliveries with a setback are not counted. */
+function counted(stream: Deliveries, flow: Flow): Deliveries {
+  return stream.pipe(tap(({ batch, setback }) => setback === undefined && flow.pass(batch)));
+}
+
+function hasRoute({ factory }: PlannedComponent<ConnectorFactory>, from: Signal, to: Signal): boolean {
+  return factory.routes.some((route) => route.from === from && route.to === to);
+}
+
+function listOf<T>(lists: Map<string, T[]>, key: string): T[] {
+  return getOrMake(lists, key, () => []);
+}
+
+function getOrMake<T>(map: Map<string, T>, key: string, make: () => T): T {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const made = make();
+  map.set(key, made);
+  return made;
 }

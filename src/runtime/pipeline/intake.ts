@@ -5,20 +5,19 @@ import type { Setback } from "../contract/dead-letter.js";
 import { ACCEPTED, Debt, type Outcome } from "../contract/debt.js";
 import { Delivery, type Origin } from "../contract/delivery.js";
 import { ERROR_CODES } from "../contract/error-codes.js";
-import { BUSY_RETRY_AFTER_MS, Refusal } from "../contract/refusal.js";
+import { BUSY_RETRY_AFTER_MS, Refusal, shutdownRefusal } from "../contract/refusal.js";
 import type { Batch } from "../telemetry/batch.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
+import type { DeliverySource } from "./delivery-source.js";
 import type { Tally } from "./flows.js";
 import type { IntakeBudget } from "./intake-budget.js";
-
-/** Takes deliveries: the beginning of a pipeline, or a fan-out to several. Settles or passes on; never throws. */
-export type DeliveryConsumer = (delivery: Delivery) => void;
 
 export interface IntakeSettings {
   readonly receiver: string;
   readonly signal: Signal;
   readonly budget: IntakeBudget;
-  readonly consumer: DeliveryConsumer;
+  /** The stream that the batches enter. */
+  readonly source: DeliverySource;
   /** False once the agent drains: what comes then is refused, retryably. */
   readonly isOpen: () => boolean;
   /** Told what was handed in, and what became of it. */
@@ -26,7 +25,7 @@ export interface IntakeSettings {
 }
 
 /** The intake of the pipelines that read one signal from one receiver. */
-export function createIntake({ receiver, signal, budget, consumer, isOpen, tally }: IntakeSettings): Intake {
+export function createIntake({ receiver, signal, budget, source, isOpen, tally }: IntakeSettings): Intake {
   const defaultOrigin: Origin = { receiver, transport: "" };
   return {
     reserve: (bytes) => budget.reserve(bytes),
@@ -50,17 +49,10 @@ export function createIntake({ receiver, signal, budget, consumer, isOpen, tally
           resolve(outcome);
         });
         const whole = origin === undefined ? defaultOrigin : { ...defaultOrigin, ...origin };
-        consumer(new Delivery(batch, whole, debt, undefined, setback && validateSetback(setback)));
+        source.next(new Delivery(batch, whole, debt, undefined, setback && validateSetback(setback)));
       });
     },
   };
-}
-
-export function shutdownRefusal(): Refusal {
-  return new Refusal("transient", "shutting down", {
-    code: ERROR_CODES.SLUICE_SHUTTING_DOWN,
-    retryAfterMs: BUSY_RETRY_AFTER_MS,
-  });
 }
 
 function overloadRefusal(budget: IntakeBudget): Refusal {

@@ -65,15 +65,15 @@ function stepsByPipeline(plan: GraphPlan, contextOf: ContextOf): StepsByPipeline
     addJournalOf(connectorJournalName("connector", id), ({ exporters }) => exporters.includes(id));
   }
   for (const [id, { factory }] of plan.processors) {
-    if (factory.beside === undefined) continue;
+    if (factory.copyTo === undefined) continue;
     addJournalOf(connectorJournalName("processor", id), ({ processors }) => processors.includes(id));
   }
   return byPipeline;
 }
 
 /**
- * What stands for a pipeline in the journal of a connector, or of one beside a processor: the name of no pipeline, as those
- * begin with a signal.
+ * The pipeline name in the journal of a connector, or of a processor that copies to one. No pipeline has such a name, because
+ * theirs begin with a signal.
  */
 export function connectorJournalName(kind: "connector" | "processor", id: string): string {
   return `${kind}/${id}`;

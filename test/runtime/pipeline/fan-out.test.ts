@@ -3,8 +3,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { type Batch, type Clock, Delivery, eachBatch, type Outcome, Refusal } from "../../../src/plugin.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { Debt } from "../../../src/runtime/contract/debt.js";
+import { type Deliveries, DeliverySource } from "../../../src/runtime/pipeline/delivery-source.js";
 import { fanOut, routeToTargets } from "../../../src/runtime/pipeline/fan-out.js";
-import type { DeliveryConsumer } from "../../../src/runtime/pipeline/intake.js";
 import { PartialAcceptance } from "../../../src/runtime/pipeline/partial-acceptance.js";
 import { cleanUp, startWrapped } from "../../extensions/reliability/agent.js";
 import { startSink } from "../../support/otlp-sink.js";
@@ -12,16 +12,18 @@ import { sketch } from "../../support/plan.js";
 import { runs } from "../../support/runs.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
 
-/** A consumer that takes what comes while it is told to. */
+/** The end of a branch, which takes what comes while it is told to. */
 class Branch {
   readonly taken: string[] = [];
   answer: { rejected: number; message: string } | Refusal = { rejected: 0, message: "" };
 
-  readonly consume: DeliveryConsumer = (delivery) => {
-    if (this.answer instanceof Refusal) return delivery.refuse(this.answer);
-    this.taken.push(...bodies(delivery.batch));
-    delivery.accept(this.answer);
-  };
+  end(deliveries: Deliveries): void {
+    deliveries.subscribe((delivery) => {
+      if (this.answer instanceof Refusal) return delivery.refuse(this.answer);
+      this.taken.push(...bodies(delivery.batch));
+      delivery.accept(this.answer);
+    });
+  }
 }
 
 const busy = () => new Refusal("throttled", "full");
@@ -31,12 +33,12 @@ interface Offer {
   readonly route?: readonly string[];
 }
 
-function offered(consumer: DeliveryConsumer, batch: Batch, { metadata, route }: Offer = {}): Outcome | undefined {
+function offered(source: DeliverySource, batch: Batch, { metadata, route }: Offer = {}): Outcome | undefined {
   let outcome: Outcome | undefined;
   const debt = new Debt((settled) => {
     outcome = settled;
   });
-  consumer(new Delivery(batch, { receiver: "r", transport: "t", ...(metadata && { metadata }) }, debt, route));
+  source.next(new Delivery(batch, { receiver: "r", transport: "t", ...(metadata && { metadata }) }, debt, route));
   return outcome;
 }
 
@@ -52,27 +54,21 @@ function branches({ clock = systemClock, count = 2, maxRemembered }: BranchesOpt
   const add = (records: number) => {
     prevented += records;
   };
-  const memory = new PartialAcceptance<DeliveryConsumer>(clock, { add }, maxRemembered);
-  return {
-    all,
-    memory,
-    consumer: fanOut(
-      all.map(({ consume }) => consume),
-      memory,
-    ),
-    prevented: () => prevented,
-  };
+  const memory = new PartialAcceptance<DeliverySource>(clock, { add }, maxRemembered);
+  const source = new DeliverySource();
+  for (const [i, branch] of fanOut(source.deliveries, count, memory).entries()) all[i]!.end(branch);
+  return { all, memory, source, prevented: () => prevented };
 }
 
-describe("a fan-out that one consumer refused", () => {
+describe("a fan-out that one source refused", () => {
   it("gives what is sent again only to those that have it not", () => {
-    const { all, consumer, prevented } = branches();
+    const { all, source, prevented } = branches();
     const [healthy, full] = all;
     full!.answer = busy();
-    for (let i = 0; i < 3; i++) expect(offered(consumer, logs("a", "b"))).toMatchObject({ ok: false });
+    for (let i = 0; i < 3; i++) expect(offered(source, logs("a", "b"))).toMatchObject({ ok: false });
     expect(healthy!.taken).toEqual(["a", "b"]);
     full!.answer = { rejected: 0, message: "" };
-    expect(offered(consumer, logs("a", "b"))).toMatchObject({ ok: true });
+    expect(offered(source, logs("a", "b"))).toMatchObject({ ok: true });
     expect([healthy!.taken, full!.taken]).toEqual([
       ["a", "b"],
       ["a", "b"],
@@ -81,12 +77,12 @@ describe("a fan-out that one consumer refused", () => {
   });
 
   it("takes the same again from who sends it on purpose after a success", () => {
-    const { all, consumer } = branches();
+    const { all, source } = branches();
     all[1]!.answer = busy();
-    offered(consumer, logs("a"));
+    offered(source, logs("a"));
     all[1]!.answer = { rejected: 0, message: "" };
-    offered(consumer, logs("a"));
-    offered(consumer, logs("a"));
+    offered(source, logs("a"));
+    offered(source, logs("a"));
     expect(all.map(({ taken }) => taken)).toEqual([
       ["a", "a"],
       ["a", "a"],
@@ -94,72 +90,74 @@ describe("a fan-out that one consumer refused", () => {
   });
 
   it("still tells the sender what the one that took it has rejected", () => {
-    const { all, consumer } = branches();
+    const { all, source } = branches();
     all[0]!.answer = { rejected: 1, message: "too old" };
     all[1]!.answer = busy();
-    offered(consumer, logs("a", "b"));
+    offered(source, logs("a", "b"));
     all[0]!.answer = busy();
     all[1]!.answer = { rejected: 0, message: "" };
-    expect(offered(consumer, logs("a", "b"))).toEqual({ ok: true, rejected: 1, message: "too old" });
+    expect(offered(source, logs("a", "b"))).toEqual({ ok: true, rejected: 1, message: "too old" });
   });
 
   it("does not give it again to one that has it as a dead letter, and says so", () => {
-    const { all, consumer } = branches();
+    const { all, source } = branches();
     const kept = new Refusal("permanent", "a dead letter", { code: "SLUICE_DEAD_LETTERED" });
     all[0]!.answer = kept;
     all[1]!.answer = busy();
-    expect(offered(consumer, logs("a"))).toMatchObject({ ok: false, refusal: { kind: "throttled" } });
+    expect(offered(source, logs("a"))).toMatchObject({ ok: false, refusal: { kind: "throttled" } });
     for (const branch of all) branch.answer = { rejected: 0, message: "" };
-    expect(offered(consumer, logs("a"))).toEqual({ ok: false, refusal: kept });
+    expect(offered(source, logs("a"))).toEqual({ ok: false, refusal: kept });
     expect(all.map(({ taken }) => taken)).toEqual([[], ["a"]]);
   });
 
   it("takes the same bytes of another client's headers for another delivery", () => {
-    const { all, consumer } = branches();
+    const { all, source } = branches();
     const of = (tenant: string) => ({ metadata: new Map([["tenant", [tenant]]]) });
     all[1]!.answer = busy();
-    offered(consumer, logs("a"), of("one"));
-    offered(consumer, logs("a"), of("two"));
+    offered(source, logs("a"), of("one"));
+    offered(source, logs("a"), of("two"));
     expect(all[0]!.taken).toEqual(["a", "a"]);
   });
 
   it("remembers nothing of what is refused for good, and nothing for ever", () => {
     let now = 0;
-    const { all, consumer } = branches({ clock: { ...systemClock, monotonic: () => now } });
+    const { all, source } = branches({ clock: { ...systemClock, monotonic: () => now } });
     all[1]!.answer = new Refusal("permanent", "never");
-    for (let i = 0; i < 2; i++) offered(consumer, logs("a"));
+    for (let i = 0; i < 2; i++) offered(source, logs("a"));
     all[1]!.answer = busy();
-    offered(consumer, logs("b"));
+    offered(source, logs("b"));
     now += 11 * 60_000;
-    offered(consumer, logs("b"));
+    offered(source, logs("b"));
     expect(all[0]!.taken).toEqual(["a", "a", "b", "b"]);
   });
 
   it("remembers the newest of very many", () => {
-    const { all, consumer } = branches({ maxRemembered: 2 });
+    const { all, source } = branches({ maxRemembered: 2 });
     all[1]!.answer = busy();
-    for (const body of ["a", "b", "c", "c", "b", "a"]) offered(consumer, logs(body));
+    for (const body of ["a", "b", "c", "c", "b", "a"]) offered(source, logs(body));
     expect(all[0]!.taken).toEqual(["a", "b", "c", "a"]);
   });
 
   it("does so among the pipelines that a connector chose", () => {
     const { all, memory } = branches({ count: 3 });
-    const consumer = routeToTargets(new Map(all.map(({ consume }, i) => [`p${i}`, consume])), memory);
+    const source = new DeliverySource();
+    const byTarget = routeToTargets(source.deliveries, ["p0", "p1", "p2"], memory);
+    for (const [i, branch] of [...byTarget.values()].entries()) all[i]!.end(branch);
     all[2]!.answer = busy();
-    for (let i = 0; i < 2; i++) offered(consumer, logs("a"), { route: ["p1", "p2"] });
+    for (let i = 0; i < 2; i++) offered(source, logs("a"), { route: ["p1", "p2"] });
     expect(all.map(({ taken }) => taken)).toEqual([[], ["a"], []]);
   });
 
-  it("gives every consumer as many of each content as succeeded, and at most one more", () => {
+  it("gives every source as many of each content as succeeded, and at most one more", () => {
     const step = fc.record({ body: fc.constantFrom("a", "b", "c"), refusing: fc.subarray([0, 1, 2]) });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const { all, consumer } = branches({ count: 3 });
+        const { all, source } = branches({ count: 3 });
         const successes = new Map<string, number>();
         for (const { body, refusing } of steps) {
           for (const [i, branch] of all.entries())
             branch.answer = refusing.includes(i) ? busy() : { rejected: 0, message: "" };
-          if (offered(consumer, logs(body))?.ok) successes.set(body, (successes.get(body) ?? 0) + 1);
+          if (offered(source, logs(body))?.ok) successes.set(body, (successes.get(body) ?? 0) + 1);
           for (const { taken } of all) {
             const extra = taken.filter((each) => each === body).length - (successes.get(body) ?? 0);
             expect([0, 1]).toContain(extra);

@@ -252,15 +252,9 @@ describe("every delivery", () => {
           await answered;
         }
         close();
-        if (s.end === "abort") for (const run of graph.runningPipelines) run.abort();
-        const drained = (async () => {
-          for (const run of graph.runningPipelines) await run.drain();
-          for (const { outlet } of graph.exporters) await outlet.drain();
-        })();
-        if (s.end === "abort while draining") {
-          for (const run of graph.runningPipelines) run.abort();
-          for (const { outlet } of graph.exporters) outlet.abort();
-        }
+        if (s.end === "abort") graph.abort();
+        const drained = graph.drain();
+        if (s.end === "abort while draining") graph.abort();
         await drained;
         await pause(1);
 

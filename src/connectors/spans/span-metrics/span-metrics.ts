@@ -25,7 +25,7 @@ export const spanMetricsProcessor = defineProcessor<ProcessorConfig>({
   signals: ["traces"],
   schema: spanMetricsProcessorSchema,
   create: () => eachBatch((batch) => batch),
-  beside: ({ exporter }) => ({ connector: spanMetrics, exporter: { id: exporter, path: ["metrics_exporter"] } }),
+  copyTo: ({ exporter }) => ({ connector: spanMetrics, exporter: { id: exporter, path: ["metrics_exporter"] } }),
 });
 
 function countingProcessor(config: SpanMetricsConfig, context: ComponentContext): Processor {

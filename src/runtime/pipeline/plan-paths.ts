@@ -1,0 +1,13 @@
+import type { GraphPlan, PlannedPipeline } from "../contract/plan.js";
+import type { Signal } from "../telemetry/bytes/signal.js";
+
+/** The pipelines of a signal that a receiver or connector feeds. */
+export function pipelinesFedBy(plan: GraphPlan, id: string, signal: Signal): PlannedPipeline[] {
+  return plan.pipelines.filter((pipeline) => pipeline.receivers.includes(id) && pipeline.signal === signal);
+}
+
+/** Whether what comes through a pipeline reaches an exporter as the signal it is. */
+export function reachesExporter(plan: GraphPlan, { exporters, signal }: PlannedPipeline): boolean {
+  const leadsToExporter = (id: string) => pipelinesFedBy(plan, id, signal).some((next) => reachesExporter(plan, next));
+  return exporters.some((id) => plan.exporters.has(id) || leadsToExporter(id));
+}

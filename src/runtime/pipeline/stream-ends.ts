@@ -1,0 +1,82 @@
+import { catchError, concat, defer, EMPTY, filter, finalize, ignoreElements, merge, type Observable, tap } from "rxjs";
+import { refusalOfSetback } from "../contract/dead-letter.js";
+import type { Delivery } from "../contract/delivery.js";
+import type { Logger } from "../contract/observability.js";
+import type { Journal, Outlet } from "../contract/outlet.js";
+import type { Deliveries, DeliverySource } from "./delivery-source.js";
+
+/** A stream with its end: it emits nothing, and completes when all that came has been taken care of. */
+export type EndedStream = Observable<never>;
+
+/** The deliveries of one pipeline that are meant for one exporter. */
+export interface OutletFeed {
+  readonly pipeline: string;
+  readonly deliveries: Deliveries;
+}
+
+/** Ends streams in an exporter's outlet. When all of them complete, the outlet drains; unsubscribing aborts it. */
+export function endInOutlet(outlet: Outlet, feeds: readonly OutletFeed[], logger: Logger): EndedStream {
+  const taken = feeds.map(({ pipeline, deliveries }) => handTo(deliveries, (one) => outlet.accept(one, pipeline)));
+  return thenDrain(merge(...taken), outlet, logger);
+}
+
+/**
+ * Puts a journal into a stream: what comes is handed to the journal, and what `output` emits is what the journal hands on. The end
+ * of the input drains the journal before its output ends.
+ */
+export function passThroughJournal(
+  input: Deliveries,
+  journal: Journal,
+  output: DeliverySource,
+  logger: Logger,
+): Deliveries {
+  const taken = handTo(input, (delivery) => journal.accept(delivery));
+  const drained = thenDrain(taken, journal, logger).pipe(tap({ complete: () => output.complete() }));
+  return merge(output.deliveries, drained);
+}
+
+/**
+ * Takes deliveries with a setback out of the stream to a connector that makes another signal: a dead letter is not turned into
+ * something else. It is accepted if another branch of its pipeline keeps it, and refused otherwise.
+ */
+export function settleSetbacks(stream: Deliveries, isKeptElsewhere: boolean): Deliveries {
+  return stream.pipe(
+    filter((delivery) => {
+      const { setback } = delivery;
+      if (setback === undefined) return true;
+      if (isKeptElsewhere || setback.onlyIfAlwaysSaved) return delivery.drop();
+      delivery.refuse(refusalOfSetback(setback));
+      return false;
+    }),
+  );
+}
+
+/** A throw refuses the delivery: an error would end the whole graph. */
+function handTo(deliveries: Deliveries, accept: (delivery: Delivery) => void): EndedStream {
+  return deliveries.pipe(
+    tap((delivery) => {
+      try {
+        accept(delivery);
+      } catch (error) {
+        delivery.refuse(error);
+      }
+    }),
+    ignoreElements(),
+  );
+}
+
+/** Completes when the stream has completed and the journal or outlet behind it has drained. */
+function thenDrain(stream: EndedStream, end: Pick<Outlet, "drain" | "abort">, logger: Logger): EndedStream {
+  return defer(() => {
+    let isDrained = false;
+    const drain = defer(() => end.drain()).pipe(
+      catchError((error: unknown) => {
+        logger.error({ err: error }, "the drain failed");
+        return EMPTY;
+      }),
+      ignoreElements(),
+      tap({ complete: () => (isDrained = true) }),
+    );
+    return concat(stream, drain).pipe(finalize(() => isDrained || end.abort()));
+  });
+}
