@@ -192,4 +192,13 @@ describe("the architecture", () => {
       .filter((file) => /process\.(exit|on|once|env|argv)\b/.test(readFileSync(join(project, file), "utf8")));
     expect(touching).toEqual([]);
   });
+
+  it("lets only `sluice run` set V8 flags and force garbage collections", () => {
+    const setting = sources.filter((file) =>
+      /\b(setFlagsFromString|runInNewContext|globalThis\.gc)\b/.test(readFileSync(join(project, file), "utf8")),
+    );
+    expect(setting).toEqual(["src/runtime/cli/v8.ts"]);
+    const importing = sources.filter((file) => importsOf(file).some((each) => targetOf(file, each) === setting[0]));
+    expect(importing).toEqual(["src/runtime/cli/run.ts"]);
+  });
 });

@@ -13,6 +13,7 @@ import {
   type Signal,
   type Zone,
 } from "../../src/plugin.js";
+import { collectGarbage } from "../../src/runtime/cli/v8.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import { directOutlet } from "../../src/runtime/contract/direct-outlet.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
@@ -59,6 +60,7 @@ export function sketch(description: Sketch, options: SketchOptions = {}): Sketch
     metrics: noMetrics,
     clock: options.clock ?? systemClock,
     random: Math.random,
+    collectGarbage,
     outletFactory: directOutlet,
     isOpen: () => open,
   });

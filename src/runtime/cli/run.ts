@@ -1,5 +1,4 @@
 import process from "node:process";
-import { setFlagsFromString } from "node:v8";
 import { isMainThread } from "node:worker_threads";
 import type { LoadedConfig } from "../config/load.js";
 import type { ResolvedConfig } from "../config/resolve/spec.js";
@@ -20,6 +19,7 @@ import { loadFromArguments } from "./load-from-arguments.js";
 import { showProblems } from "./show-problems.js";
 import { supervise } from "./supervise.js";
 import { EXIT, type Terminal, UsageError } from "./terminal.js";
+import { collectGarbage, tuneV8 } from "./v8.js";
 
 /** How long the agent's own telemetry may take to hand over its last words. */
 const TELEMETRY_STOP_MS = 2000;
@@ -80,7 +80,7 @@ async function runConfig(
   const telemetry = createSelfTelemetry(config, { stderr: process.stderr, isTerminal: terminal.err.isTerminal });
   const { logger, metrics } = telemetry;
   logStreamErrors(logger);
-  const agent = new Agent(config, { logger, metrics, pluginTracker: watch, configFacts });
+  const agent = new Agent(config, { logger, metrics, pluginTracker: watch, configFacts, collectGarbage });
   const supervised = {
     async start() {
       await telemetry.start();
@@ -137,33 +137,3 @@ function shutdownTimeout(text: string | undefined): number | undefined {
 function keepFilesToOwner(): void {
   if (isMainThread) process.umask(0o077);
 }
-
-/** Sets what suits an agent better than V8's defaults. The benchmark does the same in the processes of single components. */
-export function tuneV8(): void {
-  tuneGarbageCollection();
-  compileEarly();
-}
-
-/**
- * Lets V8 wait longer between full garbage collections.
- *
- * The agent's heap is small, but request bodies pass through it by the hundred megabytes a second as buffers outside of
- * the heap. V8 counts them against a limit that it derives from the small heap, and collects far too often: a third of
- * the CPU in some profiles. docs/decisions/0005-garbage-collection.md has the measurements.
- */
-function tuneGarbageCollection(): void {
-  setFlagsFromString("--heap-growing-percent=300");
-}
-
-/**
- * Lets V8 compile what runs often seven times as early as it would.
- *
- * An agent runs the same few functions on every record from its first request on, so there is nothing to wait for: until
- * they are compiled a record takes several times as long. docs/decisions/0036-early-compilation.md has the measurements.
- */
-function compileEarly(): void {
-  if (HAS_INTERRUPT_BUDGET) setFlagsFromString("--interrupt-budget=10000");
-}
-
-/** V8 of Node.js 22 and later has another compiler in between, which is early by itself, and prints an error for a flag that it does not know. */
-const HAS_INTERRUPT_BUDGET = process.versions.v8.startsWith("11.");

@@ -29,6 +29,8 @@ export interface AgentOptions {
   readonly random?: () => number;
   /** Notes which plugin's code is running. */
   readonly pluginTracker?: PluginTracker;
+  /** Runs a full garbage collection, to find deliveries that plugins let go of. Only `sluice run` has it: see cli/v8.ts. */
+  readonly collectGarbage?: () => void;
   /** Some of what comes in has senders that hear of no refusal: it is to be kept. */
   readonly keepsRefused?: boolean;
   /** What extensions may show of the config. */
@@ -184,7 +186,7 @@ export class Agent implements Host {
       const isOpen = () => this.isIntakeOpen;
       const intakeLimit = this.config.service.intake.max_bytes;
       const { config: plan, clock } = this;
-      const { pluginTracker, keepsRefused } = this.options;
+      const { pluginTracker, collectGarbage, keepsRefused } = this.options;
       const factories = { outletFactory, journalFactory };
       return buildGraph({
         plan,
@@ -197,6 +199,7 @@ export class Agent implements Host {
         isOpen,
         authenticators: this.authenticators,
         pluginTracker,
+        collectGarbage,
         keepsRefused,
       });
     } catch (error) {

@@ -20,6 +20,8 @@ export interface ComponentServices {
   readonly random: () => number;
   readonly pluginTracker?: PluginTracker | undefined;
   readonly authenticators?: Authenticators | undefined;
+  /** Runs a full garbage collection. Without it, deliveries that a plugin let go of are found when Node.js needs memory. */
+  readonly collectGarbage?: (() => void) | undefined;
 }
 
 /** What differs between processors and connectors. */
@@ -57,11 +59,12 @@ export function createComponent<T>(spec: PlannedComponent<unknown>, create: () =
 /** Makes components with what they need of the agent, those of plugins behind guards. */
 export class ComponentMaker {
   private readonly settings: ComponentServices;
-  private readonly garbageCollection: GarbageCollection;
+  private readonly garbageCollection: GarbageCollection | undefined;
 
   constructor(settings: ComponentServices) {
     this.settings = settings;
-    this.garbageCollection = new GarbageCollection(settings.clock);
+    const { clock, collectGarbage } = settings;
+    this.garbageCollection = collectGarbage && new GarbageCollection(clock, collectGarbage);
   }
 
   contextOf(id: string, kind: ComponentKind): ComponentContext {

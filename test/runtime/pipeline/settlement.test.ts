@@ -13,7 +13,7 @@ import {
   splitBatch,
   statefulProcessor,
 } from "../../../src/plugin.js";
-import { collectGarbage } from "../../../src/runtime/contract/border/garbage-collection.js";
+import { collectGarbage } from "../../../src/runtime/cli/v8.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { TEST_LIMIT_MS } from "../../support/limits.js";
 import { sketch } from "../../support/plan.js";

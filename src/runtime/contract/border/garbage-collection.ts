@@ -1,4 +1,3 @@
-import process from "node:process";
 import type { Clock } from "../clock.js";
 
 const MIN_INTERVAL_MS = 2000;
@@ -14,7 +13,7 @@ export class GarbageCollection {
   private intervalMs = MIN_INTERVAL_MS;
   private notBefore = Number.NEGATIVE_INFINITY;
 
-  constructor(clock: Clock, collect: () => void = collectGarbage) {
+  constructor(clock: Clock, collect: () => void) {
     this.clock = clock;
     this.collect = collect;
   }
@@ -32,27 +31,5 @@ export class GarbageCollection {
   found(): void {
     this.intervalMs = MIN_INTERVAL_MS;
     this.notBefore = Math.min(this.notBefore, this.clock.monotonic() + MIN_INTERVAL_MS);
-  }
-}
-
-let exposedGc: (() => void) | undefined;
-
-/** V8 gives `gc` to contexts that are made while the flag is set. Without it, what is lost waits for a collection of Node's. */
-export function collectGarbage(): void {
-  exposedGc ??= globalThis.gc ?? exposeGc();
-  exposedGc();
-}
-
-function exposeGc(): () => void {
-  // Loaded here, since only agents with plugins that hold deliveries need them.
-  const { setFlagsFromString } = process.getBuiltinModule("node:v8");
-  const { runInNewContext } = process.getBuiltinModule("node:vm");
-  try {
-    setFlagsFromString("--expose-gc");
-    const gc: unknown = runInNewContext("gc");
-    setFlagsFromString("--no-expose-gc");
-    return typeof gc === "function" ? () => void gc() : () => {};
-  } catch {
-    return () => {};
   }
 }

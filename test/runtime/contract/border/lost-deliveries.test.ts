@@ -10,7 +10,7 @@ import {
   splitBatch,
   statefulProcessor,
 } from "../../../../src/plugin.js";
-import { collectGarbage } from "../../../../src/runtime/contract/border/garbage-collection.js";
+import { collectGarbage } from "../../../../src/runtime/cli/v8.js";
 import { silentLogger } from "../../../../src/runtime/kit.js";
 import { FakeClock } from "../../../../src/testing.js";
 import { sketch } from "../../../support/plan.js";

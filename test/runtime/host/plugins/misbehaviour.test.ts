@@ -16,6 +16,7 @@ import {
   type LogRecordView,
   type Processor,
 } from "../../../../src/plugin.js";
+import { collectGarbage } from "../../../../src/runtime/cli/v8.js";
 import { silentLogger } from "../../../../src/runtime/kit.js";
 import { FakeClock, logs, type RunPipelineOptions, runPipeline, type TestPipeline } from "../../../../src/testing.js";
 
@@ -114,7 +115,7 @@ describe("a plugin's processor", () => {
     const { lines, logger } = keptLog();
     const pipeline = await run(
       processor(() => filter(() => false)),
-      { logger },
+      { logger, collectGarbage },
     );
     expect(await pipeline.send(logs("a"))).toMatchObject({
       ok: false,
