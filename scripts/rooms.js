@@ -421,6 +421,11 @@ export const ROOMS = [
   },
   { path: "src/extensions/reliability/store/level/", purpose: "our queue on LevelDB: commits, reads, compaction" },
   {
+    path: "src/extensions/reliability/store/level/disk/",
+    purpose:
+      "the disk that the stores of a directory share: its plan, reserve, ballast, and whose turn it is to compact",
+  },
+  {
     path: "src/extensions/reliability/store/level/open/",
     purpose: "opening a store: disk space, repair, recount, what is set aside",
   },

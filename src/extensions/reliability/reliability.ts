@@ -247,9 +247,9 @@ class Reliability implements Extension {
     const settings = journalSettings(this.defaults);
     return new PipelineJournal({
       ...{ ...journal, id, isTaking, settings, generation: this.generation },
-      createStore: (onDamage) =>
+      createStore: (options) =>
         this.place.createStore({ id }, settings, {
-          onDamage,
+          ...options,
           mayOpenLater: !isTaking && this.config.store !== undefined,
         }),
       neededMetadata: once(() => this.neededMetadata()),

@@ -156,6 +156,8 @@ export interface Origin {
   readonly key?: string;
   /** @internal Whoever sent it hears of no refusal and has not kept it: it is lost unless somebody on its way keeps it. */
   readonly isUnattended?: boolean;
+  /** @internal It has come from outside and is in no store of the agent yet. */
+  readonly isNew?: boolean;
 }
 
 /** Nobody's data is to be sent in the name of another client: what differs is of none of them. */

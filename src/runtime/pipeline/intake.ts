@@ -26,7 +26,7 @@ export interface IntakeSettings {
 
 /** The intake of the pipelines that read one signal from one receiver. */
 export function createIntake({ receiver, signal, budget, source, isOpen, tally }: IntakeSettings): Intake {
-  const defaultOrigin: Origin = { receiver, transport: "" };
+  const defaultOrigin: Origin = { receiver, transport: "", isNew: true };
   return {
     reserve: (bytes) => budget.reserve(bytes),
     release: (bytes) => budget.release(bytes),

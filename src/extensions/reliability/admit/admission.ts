@@ -229,7 +229,7 @@ export class Admission {
     const sent = metadataFor(exporter, origin.metadata);
     const batchKey = batchKeyOf(this.services.batchingOf(pipeline), origin, exporter.metadataKeys);
     const metadata = metadataOnDisk === undefined ? sent : withAddress(metadataOnDisk(origin.metadata), origin.address);
-    const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation };
+    const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation, isNew: origin.isNew ?? false };
     const kept = {
       ...(batchKey === undefined ? {} : { batchKey }),
       ...(metadata === undefined ? {} : { metadata: Object.fromEntries(metadata) }),

@@ -15,6 +15,7 @@ import type { DamageReporter } from "../operate/damage-reporter.js";
 import type { ExporterControl } from "../operate/exporter-control.js";
 import { exporterStatus } from "../operate/exporter-status.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
+import type { PlacedStoreOptions } from "../operate/queue-place.js";
 import { createQueueServices } from "../operate/queue-services.js";
 import { createReplayPreparation, type PrepareReplayed } from "../send/replay-preparation.js";
 import type { OpenReport, QueueStore } from "../store/store.js";
@@ -27,7 +28,7 @@ export interface PipelineJournalSettings extends Omit<JournalSettings, "durable"
   /** False: it takes nothing new, and only hands on what is there. */
   readonly isTaking: boolean;
   readonly settings: CompleteSettings;
-  readonly createStore: (onDamage: (report: OpenReport) => void) => QueueStore;
+  readonly createStore: (options: Pick<PlacedStoreOptions, "onDamage" | "onRoom">) => QueueStore;
   readonly generation: string;
   /** Known when exporters have started. */
   readonly neededMetadata: () => NeededMetadata;
@@ -66,7 +67,11 @@ export class PipelineJournal implements Journal, ExporterControl {
   constructor(journalSettings: PipelineJournalSettings) {
     this.journalSettings = journalSettings;
     const { id, settings, clock } = journalSettings;
-    const store = journalSettings.createStore((report) => this.onDamage(report));
+    const store = journalSettings.createStore({
+      onDamage: (report) => this.onDamage(report),
+      // What the next queue refused for want of room need not wait for the time of its retry.
+      onRoom: () => this.feed.retryNow(),
+    });
     this.id = id;
     this.settings = settings;
     this.store = store;

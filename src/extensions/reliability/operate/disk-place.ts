@@ -10,6 +10,8 @@ import {
 } from "../../../runtime/kit.js";
 import { JOURNAL_PREFIX } from "../intake/pipeline-journal.js";
 import { Keyring } from "../store/encryption/keyring.js";
+import { adoptOldBallasts } from "../store/level/disk/ballast.js";
+import { SharedDisk } from "../store/level/disk/shared-disk.js";
 import { isStoreThere, storesUnder } from "../store/level/open/summary-file.js";
 import { LevelStore } from "../store/level-store.js";
 import { MemoryStore } from "../store/memory-store.js";
@@ -23,6 +25,7 @@ import { tightenPermissions } from "./tighten-permissions.js";
 export class DiskPlace implements QueuePlace {
   private readonly root: string;
   private readonly isNeeded: boolean;
+  private readonly disk: SharedDisk;
   private readonly services: QueuePlaceServices;
   private keyring = new Keyring();
   /** Where the queues and journals of this config are. */
@@ -34,6 +37,7 @@ export class DiskPlace implements QueuePlace {
   /** `isNeeded`: the directory is made, and has to be usable. */
   constructor(root: string, isNeeded: boolean, services: QueuePlaceServices) {
     this.root = root;
+    this.disk = new SharedDisk(root);
     this.isNeeded = isNeeded;
     this.services = services;
   }
@@ -42,6 +46,7 @@ export class DiskPlace implements QueuePlace {
     this.keyring = keyring;
     if (this.isNeeded) await prepareDirectory(this.root);
     await tightenPermissions(this.root, this.services.logger);
+    await adoptOldBallasts(this.root);
     this.leftJournals = await journalsUnder(this.root);
     this.leftNames = await queueNamesUnder(this.root);
   }
@@ -54,8 +59,9 @@ export class DiskPlace implements QueuePlace {
     const directory = join(this.root, this.directoryName(id, otherIds));
     this.used.add(directory);
     const now = () => this.services.clock.now();
-    const { keyring } = this;
-    return new LevelStore({ exporter: id, directory, durability, intervalMs }, { now, keyring, ...options });
+    const { keyring, disk } = this;
+    const shared = { disk, isJournal: id.startsWith(JOURNAL_PREFIX) };
+    return new LevelStore({ exporter: id, directory, durability, intervalMs }, { now, keyring, ...shared, ...options });
   }
 
   createRecordStore(id: string): QueueStore {

@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { type Admin, AdminError, completeSettings, noMetrics, silentLogger } from "../../../runtime/kit.js";
 import { createOperatorRecords, isRecordsId } from "../records/operator-records.js";
 import type { Keyring } from "../store/encryption/keyring.js";
+import { adoptOldBallasts } from "../store/level/disk/ballast.js";
+import { SharedDisk } from "../store/level/disk/shared-disk.js";
 import { isStoreDirectory, isStoreThere } from "../store/level/open/summary-file.js";
 import { LevelStore } from "../store/level-store.js";
 import { agentName, type PostgresStoreConfig, queueName } from "../store/remote/postgres-config.js";
@@ -44,10 +46,12 @@ export async function openOfflineQueues(
 ): Promise<OfflineQueues> {
   const queues = new Map((await queuesIn(directory)).map(({ exporter, path }) => [exporter, path]));
   if (queues.size === 0) throw new AdminError("not_found", `there are no queues in ${directory}`);
+  await adoptOldBallasts(directory);
+  const disk = new SharedDisk(directory);
   const pathOf = (id: string) => queues.get(id) ?? join(directory, directoryNameOf(id));
   const place: OfflinePlace = {
     exporters: [...queues.keys()],
-    createStore: (id) => new LevelStore(storeSettings(id, pathOf(id)), { keyring }),
+    createStore: (id) => new LevelStore(storeSettings(id, pathOf(id)), { keyring, disk }),
     exists: (id) => isStoreThere(pathOf(id)),
     nameOf: pathOf,
   };

@@ -188,12 +188,18 @@ export class QueueMetrics {
     gauge("sluice_exporter_queue_unwritable", "1 while nothing can be written to the queue.", () =>
       stats().writeFailure === undefined ? 0 : 1,
     );
-    if (stats().diskFreeBytes !== undefined)
+    if (stats().diskFreeBytes !== undefined) {
       gauge(
         "sluice_exporter_queue_disk_free",
         "Bytes free on the disk of the queue.",
         () => stats().diskFreeBytes ?? 0,
       );
+      gauge(
+        "sluice_exporter_queue_disk_ballast",
+        "Bytes that the ballast of the queue's directory holds, for all queues in it.",
+        () => stats().ballastBytes ?? 0,
+      );
+    }
     gauge(
       "sluice_queue_set_aside_entries",
       "Damaged entries set aside since the queue was made.",

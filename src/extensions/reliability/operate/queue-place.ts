@@ -29,6 +29,8 @@ export interface PlacedStoreOptions {
   /** A queue that cannot be opened yet refuses what comes until it can. */
   readonly mayOpenLater?: boolean;
   readonly onDamage?: (report: OpenReport) => void;
+  /** There is room again on a disk that had none for what moves from one store to another. */
+  readonly onRoom?: () => void;
 }
 
 export interface QueuePlaceServices {

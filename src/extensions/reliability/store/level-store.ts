@@ -8,7 +8,9 @@ import { BOUND_UNSEALED_FORMAT, FORMAT } from "./format/frame.js";
 import type { Meta } from "./format/meta.js";
 import { ChangesDuringReads } from "./level/changes-during-reads.js";
 import { Compactor } from "./level/compactor.js";
-import { type ReadDisk, sizeOfFiles } from "./level/disk-plan.js";
+import { type ReadDisk, sizeOfFiles } from "./level/disk/disk-plan.js";
+import { type DiskUser, SharedDisk } from "./level/disk/shared-disk.js";
+import { StoreDisk } from "./level/disk/store-disk.js";
 import { toStoreError } from "./level/errors.js";
 import { GroupCommit, type StoreChange } from "./level/group-commit.js";
 import { IdReservations } from "./level/id-reservations.js";
@@ -50,14 +52,20 @@ export interface LevelStoreOptions {
   readonly now?: () => number;
   /** The keys to read with, and to write with; without, nothing is encrypted. */
   readonly keyring?: Keyring | undefined;
-  /** What is free on the disk. */
+  /** What all stores of a directory share; without, it is this store's own. */
+  readonly disk?: SharedDisk;
+  /** What is free on the disk, where it is this store's own. */
   readonly readDisk?: ReadDisk;
+  /** What is put into it is handed on to other stores, all of which are opened before. */
+  readonly isJournal?: boolean;
   /** On a disk that is too full to open it, the store counts as open all the same: it refuses what comes until there is room. */
   readonly mayOpenLater?: boolean;
   /** Something smaller than is worth it is given back to the disk when nothing was removed for so long. */
   readonly quietMs?: number;
   /** How often the disk is looked at when nobody writes. */
   readonly checkMs?: number;
+  /** Called when there is room again on a disk that had none for what moves from one store to another. */
+  readonly onRoom?: () => void;
   /**
    * Called when the store was opened again while in use, after damage or a failed write, and when an entry was set
    * aside while others were listed. What is pending may not be what it was.
@@ -86,7 +94,9 @@ export class LevelStore implements QueueStore {
   });
   private readonly compactor: Compactor;
   private readonly summaryFile: SummaryFile;
+  private readonly disk: StoreDisk;
   private readonly guard: WriteGuard;
+  private readonly diskUser: DiskUser;
   private readonly mayOpenLater: boolean;
   private readonly failedWatchers = new Set<FailedWatcher>();
   private lifecycle: "closed" | "open" | "closing" = "closed";
@@ -98,21 +108,25 @@ export class LevelStore implements QueueStore {
     this.settings = settings;
     this.mayOpenLater = options.mayOpenLater ?? false;
     this.summaryFile = new SummaryFile(directory);
+    const shared = options.disk ?? new SharedDisk(directory, options.readDisk);
+    const disk = new StoreDisk(directory, shared, options.isJournal ?? false);
+    this.disk = disk;
     this.guard = new WriteGuard({
       directory,
-      readDisk: options.readDisk,
+      disk,
       checkMs: options.checkMs ?? CHECK_MS,
       hasEntries: () => this.stats.pending.entries + this.stats.failed.entries > 0,
       tryWrite: () => this.sync(),
       onDiskFull: () => this.compactor.compactNow(),
     });
-    const { diskSpace } = this.guard;
     this.compactor = new Compactor({
       db: () => this.database.current,
-      threshold: () => diskSpace.plan.compactAfter,
+      threshold: () => disk.plan.compactAfter,
       quietMs,
-      isDiskTight: () => diskSpace.isTight().catch(() => true),
+      inTurn: (work) => disk.compact(work),
     });
+    const { onRoom = () => {} } = options;
+    this.diskUser = { compactNow: () => this.compactor.compactNow(), onRoom };
     const hooks = {
       afterWrite: () => this.guard.afterWrite(),
       onWritten: (transaction: Transaction) => this.onCommitted(transaction),
@@ -123,7 +137,7 @@ export class LevelStore implements QueueStore {
     this.database = new Database({
       directory,
       exporter,
-      makeDb: (path) => makeDb(path, diskSpace.plan),
+      makeDb: (path) => makeDb(path, disk.plan),
       cipher: new ValueCipher(keyring),
       now,
       beforeOpen: () => this.guard.beforeOpen(),
@@ -137,7 +151,7 @@ export class LevelStore implements QueueStore {
       commit: (changes) => this.guard.commit(this.commit(changes)),
       lazyMs: 20,
       retryMs: 1000,
-      maxBytes: () => diskSpace.plan.maxCommit,
+      maxBytes: () => disk.plan.maxCommit,
     });
     this.lazyChanges = new LazyChanges({
       add: (change) => this.commits.add(change),
@@ -166,6 +180,7 @@ export class LevelStore implements QueueStore {
       this.lifecycle = "open";
       this.startSyncTimer();
       this.guard.start();
+      this.disk.use(this.diskUser);
       return report;
     } catch (error) {
       await this.database.close().catch(() => {});
@@ -177,6 +192,7 @@ export class LevelStore implements QueueStore {
     if (this.lifecycle !== "open") return;
     this.lifecycle = "closing";
     clearInterval(this.syncTimer);
+    this.disk.leave(this.diskUser);
     await this.guard.stop();
     await this.sync();
     await this.commits.flush();
@@ -195,14 +211,14 @@ export class LevelStore implements QueueStore {
 
   async put(fresh: NewEntry): Promise<StoredEntry> {
     const { byteLength } = fresh.batch;
-    const spaceCheck = this.guard.claim(byteLength);
+    const spaceCheck = this.guard.claim(byteLength, fresh.isNew ?? false);
     if (spaceCheck !== undefined) await spaceCheck;
     const putAs = (id?: string) => this.commitChange([], byteLength, (transaction) => transaction.put(fresh, id));
     try {
       if (fresh.fields?.id === undefined) return await putAs();
       return await this.idReservations.withReservedIds([fresh], ([id]) => putAs(id));
     } finally {
-      this.guard.diskSpace.written(byteLength);
+      this.disk.written(byteLength);
     }
   }
 
@@ -294,7 +310,8 @@ export class LevelStore implements QueueStore {
       oldestFailedAt: failed.entries === 0 ? undefined : this.storeState.oldest?.failed.enqueuedAt,
       corrupt,
       writeFailure: this.guard.failure,
-      diskFreeBytes: this.guard.diskSpace.freeBytes,
+      diskFreeBytes: this.disk.lastRoom?.free,
+      ballastBytes: this.disk.lastRoom?.held,
     };
   }
 

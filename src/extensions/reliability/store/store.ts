@@ -91,6 +91,8 @@ export interface NewEntry {
    * the store has it already; then the entry gets a new one.
    */
   readonly fields?: Partial<Entry>;
+  /** It has just come from outside: no other store has it. On a full disk such entries are refused first. */
+  readonly isNew?: boolean;
 }
 
 /** An entry, and what the store finds it by. */
@@ -137,6 +139,8 @@ export interface StoreStats {
   readonly writeFailure?: StoreError | undefined;
   /** @internal What was free on its disk when that was looked at last; undefined for a store without one. */
   readonly diskFreeBytes?: number | undefined;
+  /** @internal What the ballast held then, for all stores of the directory together. */
+  readonly ballastBytes?: number | undefined;
 }
 
 /** What was found on opening. Anything but zeros and false is worth an error in the log. */

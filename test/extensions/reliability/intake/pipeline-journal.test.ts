@@ -5,6 +5,7 @@ import { z } from "zod";
 import { openOfflineQueues } from "../../../../src/extensions/reliability/operate/offline-queues.js";
 import { reliabilityWithStores } from "../../../../src/extensions/reliability/reliability.js";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
+import type { NewEntry } from "../../../../src/extensions/reliability/store/store.js";
 import {
   Delivery,
   deadLetter,
@@ -86,6 +87,30 @@ describe("a pipeline whose processor holds deliveries", () => {
     expect(second.held[0]!.origin.metadata).toEqual(metadata);
     second.release();
     await expect.poll(() => second.arrived).toEqual(["held"]);
+  });
+
+  it("takes what comes as new, which it is no more when it moves on: a full disk refuses what is new first", async () => {
+    const { components, held, release } = holding();
+    const put: string[] = [];
+    class NotingStore extends MemoryStore {
+      readonly #id: string;
+
+      constructor(id: string) {
+        super({ exporter: id });
+        this.#id = id;
+      }
+
+      override put(fresh: NewEntry) {
+        put.push(`${fresh.isNew ? "new" : "moved"} into ${this.#id}`);
+        return super.put(fresh);
+      }
+    }
+    const extension = reliabilityWithStores((id) => new NotingStore(id));
+    const { hand } = await start({}, { components, extension });
+    await hand(logs("a"));
+    await expect.poll(() => held.length).toBe(1);
+    release();
+    await expect.poll(() => put).toEqual(["new into intake/logs", "moved into collect"]);
   });
 
   it("keeps the order of what came", async () => {

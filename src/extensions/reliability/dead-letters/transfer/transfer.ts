@@ -109,7 +109,7 @@ async function putImported(
   const { entry, batch } = transfer;
   const { pipeline, source, enqueuedAt, generation } = entry;
   try {
-    await store.put({ batch, pipeline, source, enqueuedAt, generation, fields: entry });
+    await store.put({ batch, pipeline, source, enqueuedAt, generation, fields: entry, isNew: true });
     report.imported++;
   } catch (error) {
     report.add(number, `it could not be written: ${(error as Error).message}`);

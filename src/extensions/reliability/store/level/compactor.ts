@@ -9,8 +9,8 @@ export interface CompactorSettings {
   readonly threshold: () => number;
   /** It is quiet when nothing was removed for so long. */
   readonly quietMs: number;
-  /** Whether the disk may run full while something is compacted. */
-  readonly isDiskTight: () => Promise<boolean>;
+  /** Runs a compaction when it is its turn on the disk. `isTight`: the disk may run full meanwhile. */
+  readonly inTurn: (work: (isTight: boolean) => Promise<void>) => Promise<void>;
 }
 
 /**
@@ -158,8 +158,10 @@ export class Compactor {
   private async compact(from: EntryRef, to: EntryRef, ranges: readonly KeyRange[]): Promise<void> {
     for (const range of ranges) {
       if (this.paused) return;
-      const work = () => this.settings.db().compactRange(refKey(range, from), refKey(range, to));
-      await ((await this.settings.isDiskTight()) ? this.compactAlone(work) : work()).catch(() => {});
+      const work = async () => {
+        if (!this.paused) await this.settings.db().compactRange(refKey(range, from), refKey(range, to));
+      };
+      await this.settings.inTurn((isTight) => (isTight ? this.compactAlone(work) : work())).catch(() => {});
     }
   }
 
@@ -167,7 +169,7 @@ export class Compactor {
     while (this.alone !== undefined) await this.alone;
     this.alone = (async () => {
       await this.writing?.catch(() => {});
-      if (!this.paused) await work().catch(() => {});
+      await work().catch(() => {});
     })().finally(() => {
       this.alone = undefined;
     });

@@ -1,4 +1,5 @@
 import { StoreError } from "../store.js";
+import { NoSpaceError } from "./disk/no-space.js";
 
 /** What went wrong inside LevelDB or the file system, as a `StoreError` that says what to do. */
 export function toStoreError(error: unknown, directory: string): StoreError {
@@ -14,12 +15,19 @@ export function toStoreError(error: unknown, directory: string): StoreError {
   if (/ENOSPC|EDQUOT|No space left|Disk quota/i.test(text))
     return new StoreError(
       "full",
-      `no space left for the queue in ${directory}: free some, nothing else is needed`,
+      `no space left for the queue in ${directory}${figuresOf(error)}: ${ADVICE_ON_FULL}`,
       options,
     );
   if (/LEVEL_CORRUPTION|Corruption:/.test(text))
     return new StoreError("corrupt", `the queue in ${directory} is damaged: ${text}`, options);
   return new StoreError("io", `cannot use the queue in ${directory}: ${text}`, options);
+}
+
+const ADVICE_ON_FULL =
+  "it takes data again, by itself, when enough of what the queues hold was delivered or somebody has made room";
+
+function figuresOf(error: unknown): string {
+  return error instanceof NoSpaceError ? ` (${error.message})` : "";
 }
 
 /** Whether LevelDB found its own files damaged. A table that is gone or was cut comes as an I/O error. */

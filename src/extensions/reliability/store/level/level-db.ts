@@ -1,6 +1,6 @@
 import type { ClassicLevel } from "classic-level";
 import { classicLevel } from "./classic-level.js";
-import { type DiskPlan, planFor } from "./disk-plan.js";
+import { type DiskPlan, planFor } from "./disk/disk-plan.js";
 
 export type LevelDb = ClassicLevel<Uint8Array, Uint8Array>;
 

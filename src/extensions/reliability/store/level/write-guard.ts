@@ -1,15 +1,14 @@
 import { makePrivateDirectory } from "../../../../runtime/kit.js";
 import { StoreError } from "../store.js";
-import { type ReadDisk, readDisk as readRealDisk } from "./disk-plan.js";
+import { checkWritable, type StoreDisk } from "./disk/store-disk.js";
 import { toStoreError } from "./errors.js";
 import { checkUnlocked } from "./level-db.js";
 import { LiveFiles } from "./live-files.js";
-import { checkWritable, DiskSpace } from "./open/disk-space.js";
 import { OwnerOnlyFiles } from "./open/owner-only-files.js";
 
 export interface WriteGuardSettings {
   readonly directory: string;
-  readonly readDisk?: ReadDisk | undefined;
+  readonly disk: StoreDisk;
   /** How often the disk is looked at when nobody writes. */
   readonly checkMs: number;
   /** Whether there is anything that the files held and memory may still have. */
@@ -24,7 +23,6 @@ export interface WriteGuardSettings {
  * the files have been taken away. It finds out by itself when that is over.
  */
 export class WriteGuard {
-  readonly diskSpace: DiskSpace;
   private readonly settings: WriteGuardSettings;
   private readonly liveFiles: LiveFiles;
   private readonly ownerOnlyFiles: OwnerOnlyFiles;
@@ -36,7 +34,6 @@ export class WriteGuard {
 
   constructor(settings: WriteGuardSettings) {
     this.settings = settings;
-    this.diskSpace = new DiskSpace(settings.directory, settings.readDisk ?? readRealDisk);
     this.liveFiles = new LiveFiles(settings.directory);
     this.ownerOnlyFiles = new OwnerOnlyFiles(settings.directory);
   }
@@ -47,16 +44,16 @@ export class WriteGuard {
 
   /** Looks at the disk before a store is opened on it. */
   async beforeOpen(): Promise<void> {
-    await this.diskSpace.makePlan();
-    await this.diskSpace.makeRoomToOpen();
+    await this.settings.disk.makePlan();
+    await this.settings.disk.makeRoomToOpen();
   }
 
   /** Rejects while it is of no use, or would do harm, to open the store again after a failed write. */
   async beforeReopen(): Promise<void> {
-    const { directory, hasEntries } = this.settings;
+    const { directory, disk, hasEntries } = this.settings;
     if (this.areFilesGone && hasEntries()) throw filesGoneError(directory);
     await makePrivateDirectory(directory);
-    await this.diskSpace.makeRoomToOpen();
+    await disk.makeRoomToOpen();
     // What closing makes room for may be all the room there is.
     await checkWritable(directory).catch((error) => {
       if (error.code !== "ENOSPC") throw error;
@@ -71,7 +68,7 @@ export class WriteGuard {
   /** The store is closed, and about to be opened again. */
   async onClosed(): Promise<void> {
     await checkUnlocked(this.settings.directory);
-    await this.diskSpace.removeOrphans();
+    await this.settings.disk.removeOrphans();
   }
 
   async onOpened(): Promise<void> {
@@ -95,11 +92,11 @@ export class WriteGuard {
     await this.ownerOnlyFiles.check();
   }
 
-  /** Takes room for a new entry: see `DiskSpace.claim`. */
-  claim(bytes: number): Promise<void> | undefined {
-    return this.diskSpace.claim(bytes)?.then(
+  /** Takes room for an entry: see `StoreDisk.claim`. */
+  claim(bytes: number, isNew: boolean): Promise<void> | undefined {
+    return this.settings.disk.claim(bytes, isNew)?.then(
       () => {
-        this.diskFailure = undefined;
+        if (isNew) this.diskFailure = undefined;
       },
       (error) => {
         throw this.onNoSpace(error);
@@ -152,7 +149,7 @@ export class WriteGuard {
   private async check(): Promise<void> {
     await this.ownerOnlyFiles.check();
     try {
-      await this.diskSpace.check();
+      await this.settings.disk.check();
       this.diskFailure = undefined;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === "ENOSPC") this.onNoSpace(error);

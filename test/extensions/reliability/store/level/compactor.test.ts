@@ -73,7 +73,7 @@ it.each([true, false])(
       db: () => db,
       threshold: () => 1,
       quietMs: 60_000,
-      isDiskTight: async () => tight,
+      inTurn: (work) => work(tight),
     });
     const endNext = async () => {
       await expect.poll(() => ends.length).toBeGreaterThan(0);

@@ -1,10 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, rmSync, statSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { DiskReading } from "../../../../../src/extensions/reliability/store/level/disk-plan.js";
-import { planFor, sizeOfFiles } from "../../../../../src/extensions/reliability/store/level/disk-plan.js";
-import { DiskSpace } from "../../../../../src/extensions/reliability/store/level/open/disk-space.js";
+import type { DiskReading } from "../../../../../src/extensions/reliability/store/level/disk/disk-plan.js";
+import { sizeOfFiles } from "../../../../../src/extensions/reliability/store/level/disk/disk-plan.js";
 import type { LevelStore } from "../../../../../src/extensions/reliability/store/level-store.js";
 import { newEntry } from "../entries.js";
 import { failingDb } from "../failing-db.js";
@@ -18,55 +17,6 @@ beforeEach(() => {
   place = makePlace();
 });
 afterEach(() => place.remove());
-
-describe("the room on a queue's disk", () => {
-  /** A disk that has as much free as it is told. */
-  async function diskWith(free: number) {
-    const disk = { free, total: 400 * MIB };
-    const space = new DiskSpace(place.root, async () => disk);
-    await space.makePlan();
-    return { disk, space, ballast: () => statSync(join(place.root, "BALLAST"), { throwIfNoEntry: false })?.size ?? 0 };
-  }
-
-  it("counts what is on its way to the disk as if it were there", async () => {
-    const { disk, space } = await diskWith(320 * MIB);
-    disk.free = space.plan.reserve + MIB;
-    await space.claim(700_000);
-    await expect(space.claim(700_000)).rejects.toMatchObject({ code: "ENOSPC" });
-    space.written(700_000);
-    await space.claim(700_000);
-    await expect(space.claim(700_000)).rejects.toMatchObject({ code: "ENOSPC" });
-  });
-
-  it("is held by a ballast while there is little of it, and given up for opening when there is none", async () => {
-    const { disk, space, ballast } = await diskWith(60 * MIB);
-    await space.check();
-    expect(ballast()).toBe(0);
-    disk.free = 40 * MIB;
-    await space.check();
-    expect(ballast()).toBe(space.plan.ballast);
-    disk.free = 100_000;
-    await expect(space.check()).rejects.toMatchObject({ code: "ENOSPC" });
-    await space.makeRoomToOpen();
-    expect(ballast()).toBe(0);
-    await expect(space.makeRoomToOpen()).rejects.toMatchObject({ code: "ENOSPC" });
-    disk.free = 40 * MIB;
-    await space.check();
-    expect(ballast()).toBe(space.plan.ballast);
-    disk.free = 90 * MIB;
-    await space.check();
-    expect(ballast()).toBe(0);
-  });
-
-  it("is used for the most part however small the disk is, and LevelDB's tables fit into what is left", () => {
-    for (const room of [60, 120, 320, 500, 2000, 8000, 100_000]) {
-      const { reserve, writeBuffer, maxCommit } = planFor(room * MIB);
-      expect(reserve).toBeLessThanOrEqual((room * MIB) / 2);
-      // Two logs become tables, and the first level's four are merged.
-      expect(6 * (writeBuffer + maxCommit)).toBeLessThanOrEqual(reserve);
-    }
-  });
-});
 
 it("opens on a disk without any room, refuses, and has everything when there is room again", async () => {
   const before = place.store();
@@ -163,7 +113,7 @@ describe.skipIf(!canMount)("a small disk of its own (needs the right to mount)",
     const refs: number[] = [];
     for (let n = 0; ; n++) {
       try {
-        refs.push((await store.put(newEntry(`${n}${"z".repeat(200_000)}`))).ref);
+        refs.push((await store.put({ ...newEntry(`${n}${"z".repeat(200_000)}`), isNew: true })).ref);
         if (n % 3 === 0) store.ack(refs.shift()!);
       } catch (error) {
         expect(error).toMatchObject({ code: "full" });
@@ -180,7 +130,7 @@ describe.skipIf(!canMount)("a small disk of its own (needs the right to mount)",
     );
 
   const takes = (store: LevelStore) =>
-    store.put(newEntry("again")).then(
+    store.put({ ...newEntry("again"), isNew: true }).then(
       ({ ref }) => {
         store.ack(ref);
         return true;

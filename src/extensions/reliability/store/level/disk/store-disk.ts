@@ -1,0 +1,99 @@
+import { open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { removeOrphanedTables, sizeOfOrphanedTables } from "../../leveldb-files/orphaned-tables.js";
+import { type DiskPlan, sizeOfFiles } from "./disk-plan.js";
+import { NoSpaceError } from "./no-space.js";
+import type { DiskUser, Room, SharedDisk } from "./shared-disk.js";
+
+/** LevelDB needs this much to be opened, beside what its logs become: a new log, a new MANIFEST. */
+const MIN_BYTES_TO_OPEN = 256 * 1024;
+
+/** The disk as one store uses it. */
+export class StoreDisk {
+  private readonly directory: string;
+  private readonly shared: SharedDisk;
+  private readonly isJournal: boolean;
+  /** How many stores, at most, an entry still has to go through behind this one; known when it is opened. */
+  private depth: number | undefined;
+
+  /** `isJournal`: what is put into it is handed on to other stores, all of which are opened before. */
+  constructor(directory: string, shared: SharedDisk, isJournal: boolean) {
+    this.directory = directory;
+    this.shared = shared;
+    this.isJournal = isJournal;
+    shared.addStore();
+  }
+
+  get plan(): DiskPlan {
+    return this.shared.plan;
+  }
+
+  /** When the disk was looked at last. */
+  get lastRoom(): Room | undefined {
+    return this.shared.lastRoom;
+  }
+
+  /** Takes room for an entry: see `SharedDisk.claim`. `isNew`: no other store of ours has it. */
+  claim(bytes: number, isNew: boolean): Promise<void> | undefined {
+    return this.shared.claim(bytes, isNew ? "new" : (this.depth ?? 0));
+  }
+
+  written(bytes: number): void {
+    this.shared.written(bytes);
+  }
+
+  check(): Promise<void> {
+    return this.shared.check();
+  }
+
+  compact(work: (isTight: boolean) => Promise<void>): Promise<void> {
+    return this.shared.compact(work);
+  }
+
+  use(user: DiskUser): void {
+    this.shared.use(user);
+  }
+
+  leave(user: DiskUser): void {
+    this.shared.leave(user);
+  }
+
+  /** To be called when the store is first opened. */
+  makePlan(): Promise<void> {
+    this.depth ??= this.isJournal ? this.shared.nextDepth() : 0;
+    return this.shared.makePlan();
+  }
+
+  /** Removes the ballast if LevelDB needs the room to be opened; rejects with ENOSPC while not even that would be enough. */
+  async makeRoomToOpen(): Promise<void> {
+    const { free, held, needed } = await this.measureToOpen();
+    const orphaned = free + held < needed ? await sizeOfOrphanedTables(this.directory) : 0;
+    const most = free + held + orphaned;
+    if (most < needed) throw new NoSpaceError(most, needed);
+    if (held > 0 && free < needed + this.plan.ballast) await this.shared.giveUpBallast();
+  }
+
+  /** Removes what LevelDB will not need, if there is little room. Only while nobody has the database open. */
+  async removeOrphans(): Promise<void> {
+    const { free, needed } = await this.measureToOpen();
+    if (free < needed + this.plan.ballast) await removeOrphanedTables(this.directory);
+  }
+
+  private async measureToOpen(): Promise<Room & { needed: number }> {
+    const [room, { logs }] = await Promise.all([this.shared.look(), sizeOfFiles(this.directory)]);
+    return { ...room, needed: logs + MIN_BYTES_TO_OPEN };
+  }
+}
+
+/** Rejects while a directory cannot be written to. */
+export async function checkWritable(directory: string): Promise<void> {
+  const path = join(directory, ".probe");
+  const file = await open(path, "w");
+  try {
+    await file.writeFile(Buffer.alloc(64 * 1024));
+    await file.datasync();
+  } finally {
+    await file.close();
+    await rm(path, { force: true });
+  }
+}
