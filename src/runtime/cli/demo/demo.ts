@@ -1,14 +1,14 @@
+import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import type { CommandContext } from "../command.js";
-import { EXIT, UsageError } from "../terminal.js";
+import { EXIT, type Terminal, UsageError } from "../terminal.js";
 import { type DemoAgent, startAgent } from "./agent.js";
 import { type DemoBackend, startBackend } from "./backend.js";
 import { type DemoEnd, type Guide, jsonGuide, textGuide } from "./guide.js";
 import { type Keys, listenForKeys } from "./keys.js";
-import { openBrowser } from "./open-browser.js";
 import { type DemoCounts, SCENES, type Scene } from "./scenes.js";
 import { type DemoShop, startShop } from "./shop.js";
 
@@ -146,4 +146,24 @@ function portGiven(text: string | undefined): number | undefined {
   const port = Number(text);
   if (/^\d+$/.test(text) && port <= 65_535) return port;
   throw new UsageError(`--port ${text} is no port`, "expected a number from 0 (any that is free) to 65535");
+}
+
+/** Opens an address in the browser of this desktop; false when there is no desktop, or nothing to open it with. */
+function openBrowser(url: string, env: Terminal["env"], platform: NodeJS.Platform): Promise<boolean> {
+  const command = commandFor(env, platform);
+  if (command === undefined) return Promise.resolve(false);
+  const [program, ...args] = command;
+  return new Promise((resolve) => {
+    const child = spawn(program, [...args, url], { stdio: "ignore", detached: true });
+    child.once("error", () => resolve(false)).once("spawn", () => resolve(true));
+    child.unref();
+  });
+}
+
+/** Over ssh the desktop, if there is one, is not that of the person. */
+function commandFor(env: Terminal["env"], platform: NodeJS.Platform): readonly [string, ...string[]] | undefined {
+  if (env["SSH_CONNECTION"]) return undefined;
+  if (platform === "darwin") return ["open"];
+  if (platform === "win32") return ["rundll32", "url.dll,FileProtocolHandler"];
+  return env["DISPLAY"] || env["WAYLAND_DISPLAY"] ? ["xdg-open"] : undefined;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { changesBetween } from "../../../../src/runtime/cli/live/changes.js";
+import { changesBetween } from "../../../../src/runtime/cli/live/ottl.js";
 import { cli } from "../terminal.js";
 
 const RECORD = '{"severityNumber": 13, "body": {"stringValue": "a"}}';
