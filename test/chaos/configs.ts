@@ -4,6 +4,8 @@ export interface AgentShape {
   /** Where the queue is; without, clients wait for the export. */
   readonly queue?: string;
   readonly durability?: "fsync" | "interval" | "process";
+  /** False: no batch is configured, so only what waits is merged. */
+  readonly batch?: boolean;
   /** Keys of the otlp receiver beside `protocols`. */
   readonly receiver?: object;
   /** More keys of the exporter. */
@@ -42,12 +44,13 @@ export function traceConfig({ sampling, ...shape }: TraceShape, journal: string)
   };
 }
 
-export function agentConfig({ backend, queue, durability = "fsync", receiver, exporter }: AgentShape): object {
+export function agentConfig(shape: AgentShape): object {
+  const { backend, queue, durability = "fsync", batch = true, receiver, exporter } = shape;
   const reliability = queue === undefined ? {} : { reliability: { directory: queue } };
   return {
     extensions: { health_check: { endpoint: "127.0.0.1:0" }, ...reliability },
     receivers: { otlp: { protocols: { http: { endpoint: "127.0.0.1:0" } }, ...receiver } },
-    processors: { batch: { timeout: "2ms", send_batch_size: 40 } },
+    processors: batch ? { batch: { timeout: "2ms", send_batch_size: 40 } } : {},
     exporters: {
       otlphttp: {
         endpoint: backend,
@@ -62,7 +65,7 @@ export function agentConfig({ backend, queue, durability = "fsync", receiver, ex
       extensions: ["health_check", ...Object.keys(reliability)],
       shutdown_timeout: "1s",
       telemetry: { metrics: { level: "none" } },
-      pipelines: { logs: { receivers: ["otlp"], processors: ["batch"], exporters: ["otlphttp"] } },
+      pipelines: { logs: { receivers: ["otlp"], processors: batch ? ["batch"] : [], exporters: ["otlphttp"] } },
     },
   };
 }

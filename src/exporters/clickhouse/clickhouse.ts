@@ -29,6 +29,7 @@ export const clickhouseExporter = defineExporter<ClickhouseConfig>({
   type: "clickhouse",
   summary: "Inserts log records, spans and data points into tables of ClickHouse, over its HTTP interface.",
   signals: SIGNALS,
+  defaults: { sending_queue: { merge_backlog: false } },
   schema: clickhouseSchema,
   create: (config, context) => new ClickhouseExporter(config, context),
 });

@@ -31,7 +31,7 @@ export const kafkaExporter = defineExporter<KafkaExporterConfig>({
   type: "kafka",
   summary: "Writes to topics of Kafka; an entry is delivered when the brokers have confirmed it.",
   signals: SIGNALS,
-  defaults: { timeout: "15s" },
+  defaults: { timeout: "15s", sending_queue: { merge_backlog: false } },
   schema: kafkaExporterSchema,
   create: (config) => new KafkaExporter(config),
 });

@@ -26,6 +26,7 @@ export const natsExporter = defineExporter<NatsExporterConfig>({
   type: "nats",
   summary: "Publishes to NATS JetStream, with message ids by which the stream recognises what it has.",
   signals: SIGNALS,
+  defaults: { sending_queue: { merge_backlog: false } },
   schema: natsExporterSchema,
   create: (config, context) => new NatsExporter(config, context),
 });

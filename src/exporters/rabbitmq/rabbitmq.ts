@@ -26,6 +26,7 @@ export const rabbitmqExporter = defineExporter<RabbitmqExporterConfig>({
   type: "rabbitmq",
   summary: "Publishes to exchanges of RabbitMQ, with confirms.",
   signals: SIGNALS,
+  defaults: { sending_queue: { merge_backlog: false } },
   schema: rabbitmqExporterSchema,
   refusesSignal: ({ encoding }, signal) =>
     signal === "logs" || encoding.startsWith("otlp_") ? undefined : `encoding ${encoding} is for logs alone`,

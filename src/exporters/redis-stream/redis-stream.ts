@@ -26,6 +26,7 @@ export const redisStreamExporter = defineExporter<RedisStreamExporterConfig>({
   type: "redis_stream",
   summary: "Adds entries to Redis streams, each once within dedup_window.",
   signals: SIGNALS,
+  defaults: { sending_queue: { merge_backlog: false } },
   schema: redisStreamExporterSchema,
   create: (config, context) => new RedisStreamExporter(config, context),
 });

@@ -18,6 +18,7 @@ import type { DamageReporter } from "./operate/damage-reporter.js";
 import type { QueueMetrics } from "./operate/queue-metrics.js";
 import type { ReplayTracker } from "./records/replay-tracker.js";
 import { Backlog } from "./schedule/backlog.js";
+import { createSendBatchingOf, MergeLimit } from "./schedule/backlog-merging.js";
 import { maxDelay } from "./schedule/backoff.js";
 import { DEFAULT_HEAD_LIMITS, type HeadLimits } from "./schedule/queue-head.js";
 import { Scheduler, type Turns } from "./schedule/scheduler.js";
@@ -37,7 +38,7 @@ export interface EntryLifecycleServices {
   readonly id: string;
   readonly exporter: Exporter;
   readonly settings: CompleteSettings;
-  /** How entries are merged when they are sent. */
+  /** How entries are merged when they are sent, as the config asks for it. */
   readonly batchingOf: BatchingOf;
   /** Names the config the agent runs with. */
   readonly generation: string;
@@ -82,6 +83,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
   private readonly memory: BackendMemory;
   private readonly services: EntryLifecycleServices;
   private readonly bisections = new Bisections();
+  private readonly mergeLimit = new MergeLimit();
   /** Entries that are being sent, by the calls they are sent with. */
   private readonly sending = new Set<readonly QueueItem[]>();
   private readonly backlog: Backlog;
@@ -98,7 +100,8 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     const limits: HeadLimits = {
       maxWaitMs: maxDelay(settings.retry_on_failure),
       maxRetries: settings.retry_on_failure.max_retries,
-      batchingOf: services.batchingOf,
+      batchingOf: createSendBatchingOf(settings, services.batchingOf),
+      mergeLimit: this.mergeLimit,
       ...(services.limits ?? DEFAULT_HEAD_LIMITS),
     };
     const backlog = new Backlog(store, clock, limits, bisections, (error) => this.onLoaded(error));
@@ -128,7 +131,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
   /** The store has been opened: turns are given from now on. */
   async start(): Promise<void> {
     await this.memory.load();
-    this.policy.onOpened(this.services.store.stats.pending.entries);
+    this.policy.onOpened();
     this.scheduler.start();
   }
 
@@ -151,6 +154,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     this.sending.add(items);
     this.sender.attempt(items, (result) => {
       this.sending.delete(items);
+      this.mergeLimit.onResult(group, result);
       this.finish(items, this.policy.decide(group, permit, result));
     });
   }

@@ -147,7 +147,10 @@ export type ExporterContext = ComponentContext;
 
 /** What an exporter may pass on with a batch. */
 export interface SendOptions {
-  /** The same for every attempt to send the same batch, also after restarts and replays. */
+  /**
+   * The same for every attempt to send the same batch, also after restarts and replays. A batch that was merged from several
+   * entries of the queue has a key that names them all, and they may be merged differently the next time.
+   */
   readonly idempotencyKey?: string;
   /** Of what was a dead letter: its id, and how often it was replayed. */
   readonly replayed?: { readonly id: string; readonly attempt: number };

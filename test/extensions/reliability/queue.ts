@@ -32,6 +32,8 @@ export interface Queue {
   send(...bodies: string[]): Outcome[];
   /** The same for a client with this metadata. */
   sendFrom(tenant: string, ...bodies: string[]): Outcome[];
+  /** The same through this pipeline. */
+  sendThrough(pipeline: string, ...bodies: string[]): Outcome[];
   /** Lets everything happen that can without time passing. */
   settle(): Promise<void>;
   /** Moves time on in steps, letting everything happen after each. */
@@ -54,6 +56,8 @@ export interface QueueOptions {
   readonly random?: () => number;
   readonly limits?: HeadLimits;
   readonly check?: () => Promise<void>;
+  /** Client metadata that the exporter sends on. */
+  readonly metadataKeys?: readonly string[];
   readonly signals?: readonly Signal[];
   /** What the pipeline wants merged. */
   readonly batching?: Partial<Batching>;
@@ -105,6 +109,7 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
         return partial;
       },
       ...(options.check && { check: options.check }),
+      ...(options.metadataKeys && { metadataKeys: options.metadataKeys }),
     },
     settings: completeSettings(written),
     isBatching: written.sending_queue?.batch !== undefined,
@@ -122,9 +127,9 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
   });
   const backend: Backend = options.backend ?? (async () => undefined);
   const { store } = outlet;
-  const sendFrom = (tenant: string, ...texts: string[]) => {
+  const accept = (tenant: string, pipeline: string, texts: string[]) => {
     const { delivery, outcomes } = owed(logs(...texts), { metadata: new Map([["tenant", [tenant]]]) });
-    outlet.accept(delivery, "logs");
+    outlet.accept(delivery, pipeline);
     return outcomes;
   };
   await outlet.start();
@@ -145,8 +150,9 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
     keys,
     lines,
     settle,
-    send: (...texts) => sendFrom("any", ...texts),
-    sendFrom,
+    send: (...texts) => accept("any", "logs", texts),
+    sendFrom: (tenant, ...texts) => accept(tenant, "logs", texts),
+    sendThrough: (pipeline, ...texts) => accept("any", pipeline, texts),
     async pass(ms, step = ms) {
       await settle();
       for (let gone = 0; gone < ms; gone += step) {

@@ -17,7 +17,7 @@ export const sentryExporter = defineExporter<SentryConfig>({
   type: "sentry",
   summary: "Sends errors, exceptions and forwarded dead letters to Sentry, as events.",
   signals: SIGNALS,
-  defaults: { timeout: "30s" },
+  defaults: { timeout: "30s", sending_queue: { merge_backlog: false } },
   schema: sentrySchema,
   create: (config, context) => new SentryExporter(config, context),
 });

@@ -17,7 +17,7 @@ export const webhookExporter = defineExporter<WebhookConfig>({
   type: "webhook",
   summary: "POSTs JSON made by a template for each record or batch, signed if wanted.",
   signals: SIGNALS,
-  defaults: { timeout: "30s" },
+  defaults: { timeout: "30s", sending_queue: { merge_backlog: false } },
   schema: webhookSchema,
   create: (config, context) => new WebhookExporter(config, context),
 });

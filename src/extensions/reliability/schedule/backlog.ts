@@ -23,7 +23,7 @@ export class Backlog {
   private readonly clock: Clock;
   private readonly waiting = new DelayQueue();
   private readonly maxWaiting: number;
-  private readonly maxRetries: number;
+  private readonly limits: HeadLimits;
   /** These are sent before all others; the last one first. */
   private readonly urgent: SendGroup[] = [];
   /** Items that exceeded sending_queue.max_age while they waited for a retry. */
@@ -47,7 +47,7 @@ export class Backlog {
     this.head = new QueueHead(store, clock, limits, this.waiting, onLoaded);
     // More than that wait only when dead letters cannot be written.
     this.maxWaiting = limits.waiting + 2 * limits.entries;
-    this.maxRetries = limits.maxRetries ?? Number.POSITIVE_INFINITY;
+    this.limits = limits;
   }
 
   /** Reads the clock; all other methods use that time until the next call. */
@@ -89,16 +89,19 @@ export class Backlog {
     return dueIn !== undefined && dueIn <= 0;
   }
 
-  /** A probe prefers an entry that has not failed: a bad one must not keep the breaker open. */
-  next(probe: boolean): SendGroup | undefined {
+  /**
+   * What is to be sent next, so many entries at most. A probe prefers an entry that has not failed: a bad one must not keep the
+   * breaker open.
+   */
+  next(probe: boolean, maxEntries?: number): SendGroup | undefined {
     const isRetryFirst = !probe && !this.lastWasRetry;
-    const first = isRetryFirst ? this.nextRetry() : this.nextFresh();
+    const first = isRetryFirst ? this.nextRetry(maxEntries) : this.nextFresh(maxEntries);
     if (first !== undefined) {
       this.lastWasRetry = isRetryFirst;
       return first;
     }
     this.lastWasRetry = !isRetryFirst;
-    return isRetryFirst ? this.nextFresh() : this.nextRetry();
+    return isRetryFirst ? this.nextFresh(maxEntries) : this.nextRetry(maxEntries);
   }
 
   /** Takes out the one that came first of those in memory, whether its turn has come or not. */
@@ -204,10 +207,10 @@ export class Backlog {
   }
 
   /** The next retry, with those that are due too and may be sent with it. */
-  private nextRetry(): SendGroup | undefined {
+  private nextRetry(maxEntries: number | undefined): SendGroup | undefined {
     const first = this.waiting.take(this.now);
     if (first === undefined) return undefined;
-    const group = new GroupBuilder(first, this.maxRetries);
+    const group = new GroupBuilder(first, this.limits, maxEntries);
     const others: QueueItem[] = [];
     while (!group.isFull && others.length < MAX_PASSED_OVER) {
       const next = this.waiting.take(this.now);
@@ -218,16 +221,16 @@ export class Backlog {
     return { items: group.items };
   }
 
-  private nextFresh(): SendGroup | undefined {
+  private nextFresh(maxEntries: number | undefined): SendGroup | undefined {
     for (;;) {
-      const group = this.takeUrgent() ?? this.takeReady();
+      const group = this.takeUrgent() ?? this.takeReady(maxEntries);
       const part = group?.items[0]?.entry.parent === undefined ? undefined : group.items[0];
       if (part === undefined || this.bisections.tryAcquire(part)) return group;
     }
   }
 
-  private takeReady(): SendGroup | undefined {
-    const items = this.hasFresh ? this.head.takeGroup(this.mergeTime) : undefined;
+  private takeReady(maxEntries: number | undefined): SendGroup | undefined {
+    const items = this.hasFresh ? this.head.takeGroup(this.mergeTime, maxEntries) : undefined;
     return items === undefined ? undefined : { items };
   }
 

@@ -5,8 +5,9 @@ import type { DelayQueue } from "./delay-queue.js";
 import { LoadedItems } from "./loaded-items.js";
 import { ParkedEntries, restAfter } from "./parked-entries.js";
 import { ReadyEntries } from "./ready-entries.js";
+import type { GroupLimits } from "./send-group.js";
 
-export interface HeadLimits {
+export interface HeadLimits extends GroupLimits {
   /** Entries in memory that wait for their turn. */
   readonly entries: number;
   /** Entries in memory that wait for the time of their retry. */
@@ -15,7 +16,6 @@ export interface HeadLimits {
   readonly bytes: number;
   /** Milliseconds that an entry waits for its retry; what was written under other settings is held to it too. */
   readonly maxWaitMs?: number;
-  readonly maxRetries?: number;
   readonly batchingOf?: BatchingOf;
 }
 
@@ -64,7 +64,7 @@ export class QueueHead {
     this.waiting = waiting;
     this.onLoaded = onLoaded;
     this.maxHeld = Math.max(1, Math.floor(limits.waiting / 4));
-    this.ready = new ReadyEntries(limits.maxRetries ?? Number.POSITIVE_INFINITY);
+    this.ready = new ReadyEntries(limits);
     this.loaded = new LoadedItems(clock, limits.bytes, limits.maxWaitMs, limits.batchingOf);
   }
 
@@ -127,9 +127,9 @@ export class QueueHead {
     return this.ready.dueAt;
   }
 
-  /** Takes out entries that are to be sent together. */
-  takeGroup(now: number): readonly QueueItem[] | undefined {
-    return this.ready.takeGroup(this.isCrowded ? Number.POSITIVE_INFINITY : now);
+  /** Takes out entries that are to be sent together, so many at most. */
+  takeGroup(now: number, maxEntries?: number): readonly QueueItem[] | undefined {
+    return this.ready.takeGroup(this.isCrowded ? Number.POSITIVE_INFINITY : now, maxEntries);
   }
 
   /** More is in the store than there is room for here: what is here waits for nobody. */

@@ -1,6 +1,6 @@
 import { type Batching, MAX_MERGED_BYTES } from "../../../runtime/kit.js";
 import type { QueueItem } from "../entry/queue-item.js";
-import { GroupBuilder, isRetry, sizeIn } from "./send-group.js";
+import { GroupBuilder, type GroupLimits, isRetry, sizeIn } from "./send-group.js";
 
 /** Lines that are empty are kept up to this number: making them anew for every entry costs. */
 const MAX_IDLE_LINES = 16;
@@ -8,17 +8,18 @@ const MAX_IDLE_LINES = 16;
 /**
  * Entries whose turn may come, in the order they came. Those that may be merged wait in lines of their own, one for each
  * pipeline and what it keeps apart, until there are enough of them or the first has waited long enough. The others never wait.
- * Retries have their own lines: they are not sent with first attempts.
+ * Retries are not sent with first attempts. Where entries wait for others they have lines of their own; where nothing waits
+ * they stay in order with the others.
  */
 export class ReadyEntries {
-  private readonly maxRetries: number;
+  private readonly limits: GroupLimits;
   private readonly lines = new Map<string, Line>();
   private count = 0;
   /** No line is due before this monotonic time. */
   private earliestDue = Number.POSITIVE_INFINITY;
 
-  constructor(maxRetries: number) {
-    this.maxRetries = maxRetries;
+  constructor(limits: GroupLimits) {
+    this.limits = limits;
   }
 
   get size(): number {
@@ -52,11 +53,11 @@ export class ReadyEntries {
     return this.dueLine(now) !== undefined;
   }
 
-  /** Takes out what is to be sent together next; lines take turns. Nothing when no line is due. */
-  takeGroup(now: number): readonly QueueItem[] | undefined {
+  /** Takes out what is to be sent together next, so many at most; lines take turns. Nothing when no line is due. */
+  takeGroup(now: number, maxEntries?: number): readonly QueueItem[] | undefined {
     const line = this.dueLine(now);
     if (line === undefined) return undefined;
-    const items = line.takeGroup(this.maxRetries);
+    const items = line.takeGroup(this.limits, maxEntries);
     this.count -= items.length;
     this.moveToBack(line);
     return items;
@@ -102,7 +103,7 @@ export class ReadyEntries {
 
 function lineKeyOf(item: QueueItem): string {
   if (item.batching === undefined) return "";
-  return isRetry(item) ? `retry ${item.batchKey}` : item.batchKey;
+  return isRetry(item) && item.batching.minSize > 0 ? `retry ${item.batchKey}` : item.batchKey;
 }
 
 /** Entries that may be merged with each other, first in, first out. The first one is at `start`. */
@@ -156,10 +157,10 @@ class Line {
     return item;
   }
 
-  takeGroup(maxRetries: number): readonly QueueItem[] {
+  takeGroup(limits: GroupLimits, maxEntries?: number): readonly QueueItem[] {
     const first = this.take()!;
-    if (this.batching === undefined) return [first];
-    const group = new GroupBuilder(first, maxRetries);
+    if (this.batching === undefined || this.size === 0) return [first];
+    const group = new GroupBuilder(first, limits, maxEntries);
     while (this.first !== undefined && group.add(this.first)) this.take();
     return group.items;
   }

@@ -1,6 +1,7 @@
 import { type Batching, GroupKey, MAX_MERGED_BYTES } from "../../../runtime/kit.js";
 import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
 import { Bisection } from "../send/bisection.js";
+import type { MergeLimit } from "./backlog-merging.js";
 
 /** Entries that are sent together, as one request; mostly it is one. */
 export interface SendGroup {
@@ -39,6 +40,14 @@ export function isRetry({ entry }: QueueItem): boolean {
   return entry.calls > 0;
 }
 
+const NO_LIMIT = Number.POSITIVE_INFINITY;
+
+/** What limits all requests of a queue. */
+export interface GroupLimits {
+  readonly maxRetries?: number;
+  readonly mergeLimit?: MergeLimit;
+}
+
 /** Puts entries together as long as they may be sent in one request. */
 export class GroupBuilder {
   readonly items: QueueItem[];
@@ -50,13 +59,15 @@ export class GroupBuilder {
   private maxEntries: number;
   private isClosed = false;
 
-  constructor(first: QueueItem, maxRetries: number) {
+  /** `maxEntries`: no more than that, whatever the batching says. */
+  constructor(first: QueueItem, { maxRetries = NO_LIMIT, mergeLimit }: GroupLimits, maxEntries = NO_LIMIT) {
     this.items = [first];
     this.batching = first.batching;
     this.maxRetries = maxRetries;
     this.size = first.batching === undefined ? 0 : sizeIn(first.batching, first);
     this.bytes = first.entry.bytes;
-    this.maxEntries = maxEntriesWith(first, maxRetries);
+    const mergedEntries = mergeLimit?.maxEntriesWith(first) ?? NO_LIMIT;
+    this.maxEntries = Math.min(maxEntries, mergedEntries, maxEntriesWith(first, maxRetries));
     if (first.batching !== undefined) this.key.add(first.entry);
   }
 
@@ -100,7 +111,7 @@ export function sizeIn({ sizer }: Batching, { entry }: QueueItem): number {
  * the smaller the groups are, and the last attempt is made for each alone: none is given up for the company it was in.
  */
 function maxEntriesWith({ entry: { attempts }, mustBeAlone }: QueueItem, maxRetries: number): number {
-  if (attempts === 0) return Number.POSITIVE_INFINITY;
+  if (attempts === 0) return NO_LIMIT;
   if (mustBeAlone || attempts >= maxRetries) return 1;
   return Math.max(1, Math.floor(MAX_RETRIED_TOGETHER / 8 ** (attempts - 1)));
 }

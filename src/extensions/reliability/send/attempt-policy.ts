@@ -102,12 +102,6 @@ export class AttemptPolicy {
     });
   }
 
-  /** The queue has been opened; so many entries are left from before. Goes on with what an earlier run knew of the backend. */
-  onOpened(entries: number): void {
-    this.ramp.startWithBacklog(entries);
-    this.restore();
-  }
-
   /** The queue is about to be closed. */
   onClosing(): void {
     const { memory } = this.services;
@@ -116,8 +110,11 @@ export class AttemptPolicy {
     memory.flush();
   }
 
-  /** With another config the backend may be another one, or mended: it is tried at once. */
-  private restore(): void {
+  /**
+   * The queue has been opened: goes on with what an earlier run knew of the backend. With another config the backend may be
+   * another one, or mended: it is tried at once.
+   */
+  onOpened(): void {
     const { memory, clock, logger } = this.services;
     const { breaker, error, failingSince, failures = 0 } = memory.known;
     const probeInMs = memory.hasConfigChanged ? 0 : (breaker?.probeAt ?? 0) - clock.now();
@@ -137,6 +134,11 @@ export class AttemptPolicy {
     if (permit !== undefined) return permit;
     const rejects = this.services.settings.circuit_breaker.on_open === "dead_letter" && this.breaker.state === "open";
     return { waitMs: this.breaker.waitMs, rejects };
+  }
+
+  /** How many entries may be sent with a permit. */
+  get maxEntries(): number {
+    return this.ramp.maxEntries;
   }
 
   /** No call was made. */
@@ -181,15 +183,13 @@ export class AttemptPolicy {
   /** A call is made for these. */
   countAttempt({ items, bisection }: SendGroup): void {
     if (bisection !== undefined) bisection.isBusy = true;
-    let newest = Number.NEGATIVE_INFINITY;
     this.holds.onCall(items[0]!);
     for (const item of items) {
-      newest = Math.max(newest, item.entry.enqueuedAt);
       item.hasRetryTurn = false;
       item.isHeld = false;
       if (item.entry.calls > 0) this.services.metrics.retried(item.entry.calls);
     }
-    this.ramp.countRequest(newest);
+    this.ramp.countRequest(items.length);
   }
 
   /** What follows from the result of a call; the breaker is told, and the attempt is noted on the entries. */
@@ -224,6 +224,7 @@ export class AttemptPolicy {
     this.breaker.report(permit, "success");
     this.poison.succeeded();
     this.recent.sent();
+    this.ramp.succeeded(items.length);
     this.noteSuccess();
     this.holds.onSuccess(items[0]!);
     bisection?.taken(items.length);
@@ -303,6 +304,7 @@ export class AttemptPolicy {
       this.breaker.report(permit, "answered");
       return this.refused(group, batches, error, wasProbe);
     }
+    this.ramp.failed();
     const counts = this.breaker.report(permit, "failure");
     this.noteFailure(error);
     const isPoison = this.isPoison(group, error) && counts;
@@ -379,13 +381,15 @@ export class AttemptPolicy {
 
   private noteFailure(error: AttemptError): void {
     const { memory, clock } = this.services;
-    if (memory.known.failingSince === undefined) memory.update({ failingSince: clock.now(), error });
+    const { failingSince, successRate = this.ramp.successRate } = memory.known;
+    if (failingSince === undefined) memory.update({ failingSince: clock.now(), error, successRate });
   }
 
   private noteSuccess(): void {
     const { memory } = this.services;
     if (memory.known.failingSince === undefined) return;
-    memory.update({ failingSince: undefined, error: undefined, failures: 0 });
+    const successRate = this.breaker.state === "closed" ? undefined : memory.known.successRate;
+    memory.update({ failingSince: undefined, error: undefined, failures: 0, successRate });
   }
 
   /** A breaker that an operator holds is not remembered: after a restart the config decides. */
@@ -395,17 +399,20 @@ export class AttemptPolicy {
     if (to === "half_open") return;
     const isOpen = to === "open" && !forced;
     const error = this.recent.lastError?.error;
-    const changes = isOpen ? { breaker: { openSince, probeAt: clock.now() + waitMs }, error } : { breaker: undefined };
+    const changes = isOpen
+      ? { breaker: { openSince, probeAt: clock.now() + waitMs }, error }
+      : { breaker: undefined, ...(to === "closed" && { successRate: undefined }) };
     memory.update({ ...changes, failures: 0 }, { isUrgent: true });
   }
 
   private onBreakerChange(to: BreakerState, from: BreakerState): void {
-    const { metrics, logger } = this.services;
+    const { metrics, logger, memory } = this.services;
+    const { successRate } = memory.known;
     this.rememberBreaker(to);
     if (to === "open") metrics.opened.add(1);
     if (to === "closed") {
       metrics.closed.add(1);
-      this.ramp.start();
+      this.ramp.start(successRate);
     }
     const error = this.recent.lastError?.error;
     const why = to === "open" && error !== undefined ? { error: error.class, message: error.message } : {};

@@ -12,7 +12,7 @@ export interface BackendState {
   readonly failures?: number | undefined;
   /** Set while the circuit breaker is not closed. */
   readonly breaker?: { readonly openSince: number; readonly probeAt: number } | undefined;
-  /** Requests per second that the backend took when it last worked; undefined: not known, or not needed. */
+  /** Entries per second that the backend took before it failed; undefined while it works. */
   readonly successRate?: number | undefined;
 }
 

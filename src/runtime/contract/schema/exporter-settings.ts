@@ -60,6 +60,9 @@ const sendingQueue = section(
       .meta({
         description: "Merge entries of the queue into larger requests, when they are sent. Off unless written.",
       }),
+    merge_backlog: z.boolean().optional().meta({
+      description: "Merge small entries that wait into larger requests, also without batch. Nothing waits for it.",
+    }),
     blocking: ignored("use block_on_overflow"),
     storage: ignored("every sending queue is kept on disk, under extensions.reliability.directory"),
     persistent_storage_enabled: ignored("every sending queue is kept on disk"),
@@ -310,9 +313,9 @@ const replay = section(
       )
       .optional()
       .meta({ description: "Dead letters that are replayed only with approval: those that one of these finds." }),
-    ramp: duration()
-      .optional()
-      .meta({ description: "Time in which draining after an outage, or a restart, reaches full speed; 0s: at once." }),
+    ramp: duration().optional().meta({
+      description: "Time in which draining after an outage reaches full speed, if all goes well; 0s: at once.",
+    }),
   }),
 );
 
@@ -359,6 +362,7 @@ export const DEFAULT_SETTINGS = {
     block_on_overflow: false,
     wait_for_result: false,
     batch: { flush_timeout: "200ms", min_size: 8192, max_size: 0, sizer: "items" },
+    merge_backlog: true,
   },
   retry_on_failure: {
     enabled: true,
@@ -410,7 +414,7 @@ export const DEFAULT_SETTINGS = {
   },
   durability: "fsync",
   durability_interval: "100ms",
-  replay: { rate: 50, batch_size: 50, max_replays: 10, require_approval: [], ramp: "30s" },
+  replay: { rate: 50, batch_size: 50, max_replays: 10, require_approval: [], ramp: "10s" },
   health: { max_dead_letters: 100, max_failure_rate: 1, max_queue_age: "0s" },
 } as const satisfies z.input<typeof uncheckedExporterSettingsSchema>;
 

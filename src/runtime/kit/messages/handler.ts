@@ -54,7 +54,7 @@ export function defineHandler({ type, summary = "", defaults = {}, handle }: Han
   return defineExporter({
     type,
     summary,
-    defaults,
+    defaults: { ...defaults, sending_queue: { ...ONE_BY_ONE, ...(defaults["sending_queue"] as object | undefined) } },
     signals: ["logs"],
     create: () => {
       const handled = new RecentKeys();
@@ -71,6 +71,9 @@ export function defineHandler({ type, summary = "", defaults = {}, handle }: Han
     },
   });
 }
+
+/** A message that waits is handled by itself, however many wait with it: the timeout is for one. */
+const ONE_BY_ONE = { merge_backlog: false };
 
 function messagesOf(batch: Batch, options: SendOptions | undefined): HandlerMessage[] {
   return writeMessages(batch, "raw", options).map((written) => toMessage(written, options));

@@ -3,7 +3,7 @@ import { http, numbers, startQueue } from "../queue.js";
 
 describe("a queue", () => {
   it("sends in order, forgets what was delivered, and counts it", async () => {
-    const queue = await startQueue({ settings: { sending_queue: { num_consumers: 1 } } });
+    const queue = await startQueue({ settings: { sending_queue: { num_consumers: 1, merge_backlog: false } } });
     for (const body of numbers(50)) queue.send(body);
     await queue.settle();
     expect(queue.taken).toEqual(numbers(50));

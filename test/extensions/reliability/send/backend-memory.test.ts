@@ -147,7 +147,8 @@ describe("what a queue remembers about its backend", () => {
       if (failing) throw http(503);
       return undefined;
     };
-    const settings = { circuit_breaker: { enabled: false }, retry_on_failure: { max_retries: 1000 } };
+    const policies = { circuit_breaker: { enabled: false }, retry_on_failure: { max_retries: 1000 } };
+    const settings = { ...policies, sending_queue: { merge_backlog: false } };
     const queue = await startQueue({ clock, store, backend, settings });
     for (const body of numbers(200)) queue.send(body);
     await queue.pass(1000, 100);

@@ -13,6 +13,7 @@ const sendingQueue = fc.record({
   max_age: fc.constantFrom("0s", "0s", "6s"),
   on_full: fc.constantFrom("refuse", "drop_oldest", "drop_newest"),
   queue_size: fc.constantFrom(0, 0, 5, 30),
+  merge_backlog: fc.boolean(),
 });
 const retries = fc.record({
   enabled: fc.constantFrom(true, true, false),
@@ -35,13 +36,17 @@ const settings = fc.record({
   retry_on_failure: retries,
   circuit_breaker: breaker,
 });
-const batching = fc.record({
-  timeoutMs: fc.constantFrom(0, 500, 3000),
-  minSize: fc.constantFrom(0, 1, 6, 8192),
-  maxSize: fc.constantFrom(0, 1, 7, 8192),
-  sizer: fc.constantFrom<Batching["sizer"]>("items", "requests", "bytes"),
-  metadataKeys: fc.constantFrom([], ["tenant"]),
-});
+/** Without one, only what waits for a slot is merged. */
+const batching = fc.option(
+  fc.record({
+    timeoutMs: fc.constantFrom(0, 500, 3000),
+    minSize: fc.constantFrom(0, 1, 6, 8192),
+    maxSize: fc.constantFrom(0, 1, 7, 8192),
+    sizer: fc.constantFrom<Batching["sizer"]>("items", "requests", "bytes"),
+    metadataKeys: fc.constantFrom([], ["tenant"]),
+  }),
+  { nil: undefined },
+);
 
 const kinds = fc.array(fc.constantFrom("good", "good", "good", "bad", "flaky"), { minLength: 1, maxLength: 9 });
 const doing = <T extends string>(...names: T[]) => fc.constantFrom(...names);
@@ -75,11 +80,11 @@ class World {
   readonly delivered: string[] = [];
   readonly sent: { readonly bodies: string[]; readonly outcomes: Outcome[] }[] = [];
   queue!: Queue;
-  private readonly options: { readonly settings: Record<string, unknown>; readonly batching: Batching };
+  private readonly options: { readonly settings: Record<string, unknown>; readonly batching?: Batching };
   private count = 0;
 
-  constructor(settings: Record<string, unknown>, wanted: Batching) {
-    this.options = { settings, batching: wanted };
+  constructor(settings: Record<string, unknown>, wanted: Batching | undefined) {
+    this.options = { settings, ...(wanted && { batching: wanted }) };
   }
 
   async open(): Promise<void> {

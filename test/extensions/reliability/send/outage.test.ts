@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { allowedRequests } from "../../../../src/extensions/reliability/schedule/ramp.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { down, http, numbers, startQueue } from "../queue.js";
 
@@ -24,34 +23,55 @@ describe("an outage", () => {
     expect(queue.lines.map(({ message }) => message)).toContain("circuit breaker: open");
   });
 
-  it("is followed by a ramp: a thousand waiting entries are no stampede", async () => {
-    let isDown = true;
-    const times: number[] = [];
+  /** A queue whose backend took 50 entries a second, then failed until its breaker was open. 1000 entries wait. */
+  async function afterOutage(settings: Record<string, unknown>, perSecond: number) {
+    let isDown = false;
     const clock = new FakeClock();
+    const sent: { readonly at: number; readonly entries: number }[] = [];
     const queue = await startQueue({
       clock,
-      settings: { replay: { ramp: "30s" } },
-      backend: async () => {
+      settings,
+      backend: async (bodies) => {
         if (isDown) throw http(503);
-        times.push(clock.now());
+        sent.push({ at: clock.monotonic(), entries: bodies.length });
         return undefined;
       },
     });
+    for (const body of numbers(perSecond)) queue.send(`before ${body}`);
+    await queue.pass(1000);
+    isDown = true;
     for (const body of numbers(1000)) queue.send(body);
-    await queue.pass(30_000, 10_000);
+    await queue.pass(5000, 1000);
+    expect(queue.outlet.status().breaker.state).toBe("open");
     isDown = false;
-    for (let i = 0; i < 6000 && queue.taken.length < 1000; i++) {
-      clock.advance(10);
-      await new Promise(setImmediate);
-      await new Promise(setImmediate);
-    }
-    expect(queue.taken).toHaveLength(1000);
-    const closedAt = queue.outlet.status().breaker.since;
-    const ramped = times.filter((time) => time >= closedAt);
-    expect(ramped.length).toBeGreaterThan(990);
-    ramped.forEach((time, i) => {
-      expect(i - 2).toBeLessThanOrEqual(allowedRequests(time - closedAt, 30_000) + 1);
-    });
+    for (let i = 0; i < 6000 && queue.outlet.status().breaker.state !== "closed"; i++) await queue.pass(10);
+    const closedAt = clock.monotonic();
+    sent.length = 0;
+    for (let i = 0; i < 6000 && queue.taken.length < 1000 + perSecond; i++) await queue.pass(10);
+    expect(queue.taken.toSorted()).toEqual(
+      [...numbers(perSecond).map((b) => `before ${b}`), ...numbers(1000)].toSorted(),
+    );
+    const takenWithin = (ms: number) =>
+      sent.filter(({ at }) => at - closedAt < ms).reduce((sum, { entries }) => sum + entries, 0);
+    return { takenWithin, sent };
+  }
+
+  it.each([true, false])(
+    "is followed by a ramp, with merged requests (%s): no stampede, twice as fast with every second",
+    async (merge_backlog) => {
+      const { takenWithin } = await afterOutage({ sending_queue: { merge_backlog } }, 3);
+      for (let second = 1; second <= 6; second++) {
+        const allowed = 10 * (2 ** second - 1);
+        expect(takenWithin(second * 1000)).toBeLessThanOrEqual(allowed + 10);
+      }
+      expect(takenWithin(10_000)).toBe(takenWithin(Number.POSITIVE_INFINITY));
+    },
+  );
+
+  it("is followed by a ramp that starts where the backend was", async () => {
+    const { takenWithin } = await afterOutage({}, 300);
+    expect(takenWithin(1000)).toBeGreaterThan(250);
+    expect(takenWithin(1000)).toBeLessThanOrEqual(330);
   });
 
   it("tells when the backend is tried next, unless an operator holds the breaker", async () => {

@@ -120,7 +120,7 @@ describe("poison", () => {
 describe("poison in a queue", () => {
   it("is given up early while others go through, and blocks none of them", async () => {
     const queue = await startQueue({
-      settings: { sending_queue: { num_consumers: 1 } },
+      settings: { sending_queue: { num_consumers: 1, merge_backlog: false } },
       backend: async ([body]) => {
         if (body === "poison") throw http(500);
         return undefined;
