@@ -61,11 +61,11 @@ async function deadIds(pipeline: TestPipeline): Promise<string[]> {
   return letters.flatMap(({ records }) => records.map(({ attributes }) => String(attributes[SAMPLE_ID])));
 }
 
-/** Everything is tried again at once, and never given up. */
+/** Every entry is a call, everything is tried again at once, and nothing is given up. */
 function configOf({ factory, signal, backend }: ExporterHarness): string {
   const exporter = {
     ...(backend.config as object | undefined),
-    sending_queue: { enabled: true, num_consumers: 4 },
+    sending_queue: { enabled: true, num_consumers: 4, merge_backlog: false },
     retry_on_failure: {
       enabled: true,
       initial_interval: "1ms",
