@@ -51,7 +51,8 @@ export class RefusalPolicy {
     if (items.length === 1 && group.bisection === undefined) return undefined;
     if (items.length > 1 && !isWorthBisecting(error)) return undefined;
     const bisection = group.bisection ?? new GroupBisection();
-    bisection.refused(items.length);
+    // An entry of several records that was refused alone says little: the others in it may be good.
+    bisection.refused(items.length === 1 ? items[0]!.entry.items : items.length);
     if (bisection.isFutile) bisection.endCause ??= deadLetter("permanent", error).cause;
     return bisection;
   }

@@ -20,6 +20,14 @@ export function refusalOfHttp(status: number, detail: string, retryAfterMs: numb
   return new Refusal("permanent", message, { ...options, category: categoryOfHttp(status) });
 }
 
+/** Codes with which a server refuses the data of a request; a handler that throws answers UNKNOWN or INTERNAL. */
+const DATA_STATUSES: ReadonlySet<number> = new Set([
+  GRPC_STATUS.INVALID_ARGUMENT,
+  GRPC_STATUS.FAILED_PRECONDITION,
+  GRPC_STATUS.UNKNOWN,
+  GRPC_STATUS.INTERNAL,
+]);
+
 /** The refusal behind a gRPC status that is not OK, by OTLP's table. */
 export function refusalOfGrpc({ code, message: detail, retryAfterMs }: RpcStatus): Refusal {
   const name = grpcStatusName(code);
@@ -33,7 +41,7 @@ export function refusalOfGrpc({ code, message: detail, retryAfterMs }: RpcStatus
   if (code === GRPC_STATUS.RESOURCE_EXHAUSTED && /larger than max/i.test(detail)) {
     return new Refusal("permanent", message, { status: name, code: ERROR_CODES.SLUICE_TOO_LARGE, category: "schema" });
   }
-  const category = code === GRPC_STATUS.INVALID_ARGUMENT ? "schema" : "integration";
+  const category = DATA_STATUSES.has(code) ? "schema" : "integration";
   return new Refusal("permanent", message, { status: name, category });
 }
 

@@ -190,6 +190,15 @@ describe("a merged request that is refused for good", () => {
     expect(await deadBodies(queue)).toEqual(["r5"]);
   });
 
+  it("is taken apart inside every entry when each of them has a bad record", async () => {
+    const bad = (body: string) => Number(body.slice(1)) % 5 === 2;
+    const queue = await startQueue({ batching: {}, backend: refusing(bad) });
+    for (let first = 0; first < 200; first += 5) queue.send(...numbers(200).slice(first, first + 5));
+    for (let i = 0; i < 20; i++) await queue.pass(200);
+    expect((await deadBodies(queue)).toSorted()).toEqual(numbers(200).filter(bad).toSorted());
+    expect(queue.taken.length).toBe(160);
+  });
+
   it("is given up after some refusals by a backend that takes nothing", async () => {
     const queue = await startQueue({ batching: {}, backend: refusing(() => true) });
     await sendEach(queue, numbers(500));
