@@ -70,6 +70,7 @@ export type {
   EndingPipeline,
   EntrySettlement,
   Journal,
+  JournalExchange,
   JournalFactory,
   JournalNotes,
   JournalSettings,

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Batch, type ConnectorFactory, type Delivery, Refusal, type Signal } from "../../src/plugin.js";
-import { ACCEPTED } from "../../src/runtime/contract/debt.js";
+import { type Batch, type ConnectorFactory, Delivery, type Outcome, Refusal, type Signal } from "../../src/plugin.js";
+import { ACCEPTED, Debt } from "../../src/runtime/contract/debt.js";
+import type { JournalExchange } from "../../src/runtime/contract/outlet.js";
 import { decodeTree } from "../../src/runtime/telemetry/json/tree.js";
 import { flushPromises } from "../../src/runtime/testing/fake-clock.js";
 import { sampleBatch, sampleIds } from "../../src/runtime/testing/samples.js";
@@ -98,6 +99,7 @@ it("tries every connector that comes with Sluice", () => {
 
 interface Fed {
   readonly records: number;
+  /** Of what comes from a journal, how what took its place there was settled. */
   readonly outcomes: readonly { readonly ok: boolean }[];
   readonly batch: Batch;
   readonly before: Buffer;
@@ -107,7 +109,9 @@ function start(trial: Trial, { from, to }: { readonly from: Signal; readonly to:
   const factory = factoryOf(trial.type);
   const config = factory.schema.parse(trial.config);
   const clock = new FakeClock();
-  const context = connectorContext(from, { to, clock, targets: TARGETS, random: () => random.next() });
+  const fromJournal = new Map<number, Outcome[]>();
+  const journal = factory.wantsJournal?.(config) === true ? journalOf(fromJournal) : undefined;
+  const context = connectorContext(from, { to, clock, targets: TARGETS, random: () => random.next(), journal });
   const { source, out, ...stream } = feed(factory.create(config, context));
   const fed: Fed[] = [];
   const taken: Batch[] = [];
@@ -118,10 +122,12 @@ function start(trial: Trial, { from, to }: { readonly from: Signal; readonly to:
     const some = Array.from({ length: records }, (_, at) => `r${numbers + at}`);
     const batch = trial.batch?.(from, random, numbers, records) ?? sampleBatch(from, random, { ids: some });
     numbers += records;
-    const position = factory.wantsJournal?.(config) === true ? { position: fed.length } : {};
-    const { delivery, outcomes } = owed(batch, position);
+    const isFromJournal = journal !== undefined;
+    const { delivery, outcomes: own } = owed(batch, isFromJournal ? { position: fed.length } : {});
+    const outcomes = isFromJournal ? [] : own;
+    if (isFromJournal) fromJournal.set(fed.length, outcomes);
     fed.push({ records, outcomes, batch, before: Buffer.from(batch.bytes) });
-    source.next(delivery);
+    source.next(isFromJournal ? delivery.observe((outcome) => outcome.ok || outcomes.push(outcome)) : delivery);
   };
   const take = (delivery: Delivery) => {
     taken.push(delivery.batch);
@@ -148,6 +154,21 @@ function start(trial: Trial, { from, to }: { readonly from: Signal; readonly to:
   };
   const acceptedRecords = () => sum(fed.map(({ records, outcomes }) => (outcomes[0]?.ok ? records : 0)));
   return { ...stream, clock, fed, taken, out, give, take, settle, end, acceptedRecords };
+}
+
+/** Keeps what was made in the place of deliveries: they end as it does. */
+function journalOf(outcomes: ReadonlyMap<number, Outcome[]>): JournalExchange {
+  return {
+    onOpened: () => {},
+    async exchange({ positions, made }) {
+      const end = (outcome: Outcome) => {
+        for (const position of positions) outcomes.get(position)!.push(outcome);
+      };
+      if (made.length === 0) end(ACCEPTED);
+      const debts = made.length === 0 ? [] : new Debt(end).divide(made.length);
+      return made.map((batch, i) => new Delivery(batch, { receiver: "journal", transport: "test" }, debts[i]!));
+    },
+  };
 }
 
 const refuse = (kind: "transient" | "permanent") => (delivery: Delivery) =>

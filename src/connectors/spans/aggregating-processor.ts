@@ -4,35 +4,33 @@ import {
   Delivery,
   type DeliveryOutput,
   limitedLog,
+  type Origin,
   type Outcome,
   type Processor,
-  type Refusal,
+  Refusal,
   statefulProcessor,
 } from "../../plugin.js";
-import { Debt } from "../../runtime/kit.js";
+import { Debt, ERROR_CODES, type JournalExchange } from "../../runtime/kit.js";
 
 /** What is made of batches, and handed on from time to time. Times are milliseconds of the wall clock. */
 export interface MetricAggregation {
-  /** Takes a batch in, or throws with nothing taken in. Each has a higher number than those before. */
-  add(batch: Batch, now: number, number: number): void;
-  /** What is in this batch and those behind it may be in no pieces yet; left out: all that was added is in the next ones. */
-  readonly firstPending?: number;
-  /**
-   * What there is to hand on, cut into batches. Each is asked for when the one before was taken; batches may be added in
-   * between. All that was added before the first is asked for is in these, or in those of an earlier call, but for what is
-   * pending.
-   */
+  /** Takes a batch in, or throws with nothing taken in. */
+  add(batch: Batch, now: number): void;
+  /** What there is to hand on, cut into batches: all that was added, but for what `state` keeps. Nothing is added until the last was asked for. */
   pieces(now: number): Iterable<Batch>;
   /** Something was added that `pieces` has not given yet. */
   readonly isChanged: boolean;
-  /** All pieces were handed on. */
+  /** All pieces are safe. */
   flushed(now: number): void;
+  /** What was added and is in no piece yet, for one that keeps such: what `restore` makes it again from. Asked for behind the last piece. */
+  state?(): Uint8Array;
+  restore?(state: Uint8Array): void;
 }
 
 export interface AggregatingSettings {
   /** 0: after every batch. */
   readonly flushIntervalMs: number;
-  readonly context: ComponentContext;
+  readonly context: ComponentContext & { readonly journal?: JournalExchange | undefined };
 }
 
 /** So much of a journal may be owed before what was counted is handed on, whatever the interval says. */
@@ -43,10 +41,12 @@ const MAX_RETRY_MS = 30_000;
 /**
  * A connector that turns many batches into few others.
  *
- * What comes from a journal is owed until what was made of it is taken by everyone behind: after a crash it comes again.
- * What does not is settled when it was taken in: it is then in memory only, and lost if the process is killed before the
- * next flush. What the pipelines behind refuse for now is handed to them again; meanwhile nothing else is, and what comes
- * is taken in. Every run begins with nothing.
+ * What comes from a journal is owed until what was made of it takes its place there, in one write; that is then owed until
+ * everyone behind has taken it. So a crash at any moment counts each batch once: what is in the journal is either the batch
+ * or what it was counted in.
+ * What comes from none is settled when it was taken in: it is then in memory only, and lost if the process is killed before
+ * the next flush. What the pipelines behind refuse for now is handed to them again; meanwhile nothing else is, and what comes
+ * is taken in. Every run begins with nothing but the state of the last exchange.
  */
 export function aggregatingProcessor(create: () => MetricAggregation, settings: AggregatingSettings): Processor {
   return statefulProcessor((out) => {
@@ -63,10 +63,14 @@ class Flushing {
   private readonly aggregation: MetricAggregation;
   private readonly settings: AggregatingSettings;
   private readonly out: DeliveryOutput;
-  /** Deliveries of a journal, without their bytes. */
-  private owed: { readonly delivery: Delivery; readonly number: number }[] = [];
-  private taken = 0;
+  /** Deliveries of a journal that were taken in, without their bytes. */
+  private owed: Delivery[] = [];
   private owedBytes = 0;
+  /** Deliveries that came while pieces were made, which are of one moment. */
+  private late: Delivery[] | undefined;
+  /** What was made of deliveries, and is not taken by everyone behind. */
+  private readonly made = new Set<Delivery>();
+  private handing: Promise<void> = Promise.resolve();
   private current: Promise<void> | undefined;
   private isStopped = false;
   private cancelTimer: (() => void) | undefined;
@@ -77,21 +81,23 @@ class Flushing {
     this.aggregation = aggregation;
     this.settings = settings;
     this.out = out;
-    const { clock, logger } = settings.context;
+    const { clock, logger, journal } = settings.context;
     this.logRefusal = limitedLog(clock, ({ kind, message }, suppressed) => {
       const next = kind === "permanent" ? "they are not tried again" : "they are handed on again";
       logger.warn({ message, suppressed }, `the metrics were refused; ${next}`);
     });
+    journal?.onOpened((state) => this.restore(state));
   }
 
   take(delivery: Delivery): void {
+    if (delivery.batch.signal === "metrics") return void this.handOnMade(delivery);
+    if (this.late !== undefined) return void this.late.push(delivery);
     const { batch, origin } = delivery;
-    const number = ++this.taken;
-    this.aggregation.add(batch, this.settings.context.clock.now(), number);
-    if (origin.position === undefined) {
+    this.aggregation.add(batch, this.settings.context.clock.now());
+    if (origin.position === undefined || this.settings.context.journal === undefined) {
       delivery.accept();
     } else {
-      this.owed.push({ delivery: delivery.with(NOTHING), number });
+      this.owed.push(delivery.with(NOTHING));
       this.owedBytes += batch.byteLength;
     }
     if (this.owedBytes >= MAX_OWED_BYTES) void this.flush();
@@ -102,6 +108,7 @@ class Flushing {
     this.cancelTimer?.();
     await this.current;
     if (this.aggregation.isChanged || this.owed.length > 0) await this.flush();
+    await this.handing;
     this.stop();
   }
 
@@ -109,6 +116,15 @@ class Flushing {
     this.isStopped = true;
     this.cancelTimer?.();
     this.cancelRetry();
+    for (const delivery of this.made) delivery.refuse(STOPPED);
+    this.made.clear();
+  }
+
+  /** What it had taken in before is handed on in time, also when nothing more comes. */
+  private restore(state: Uint8Array | undefined): void {
+    if (state === undefined || this.isStopped) return;
+    this.aggregation.restore?.(state);
+    this.setTimer();
   }
 
   private setTimer(): void {
@@ -123,39 +139,88 @@ class Flushing {
 
   /** One at a time: who asks for another meanwhile waits for this one. */
   private flush(): Promise<void> {
-    this.current ??= this.handOnAll()
-      .catch((error: unknown) => this.out.error(error))
+    this.current ??= this.flushNow()
+      .catch((error: unknown) => {
+        if (!this.isStopped) this.out.error(error);
+      })
       .finally(() => {
         this.current = undefined;
       });
     return this.current;
   }
 
-  private async handOnAll(): Promise<void> {
-    const { clock } = this.settings.context;
+  private async flushNow(): Promise<void> {
+    const { clock, journal } = this.settings.context;
     const now = clock.now();
-    const pieces = this.aggregation.pieces(now)[Symbol.iterator]();
-    let piece = pieces.next(); // what waits no longer is not pending from here on
-    const firstPending = this.aggregation.firstPending ?? Number.POSITIVE_INFINITY;
-    const owed = this.owed.filter(({ number }) => number < firstPending);
-    this.owed = this.owed.filter(({ number }) => number >= firstPending);
-    this.owedBytes = 0;
-    let refusal: Refusal | undefined;
-    for (; piece.done !== true; piece = pieces.next()) {
-      refusal = (await this.handOn(piece.value)) ?? refusal;
-      if (this.isStopped) return; // what is owed stays with the runtime, which refuses it
+    if (journal === undefined) {
+      for (const piece of this.aggregation.pieces(now)) {
+        await this.handOn(piece, this.ownOrigin());
+        if (this.isStopped) return;
+      }
+      return this.aggregation.flushed(now);
     }
+    const pieces = await this.piecesOfOneMoment(now);
+    if (this.isStopped) return; // what is owed stays with the runtime, which refuses it
+    const { owed } = this;
+    this.owed = [];
+    this.owedBytes = 0;
+    const state = this.aggregation.state?.();
+    this.takeLate();
+    if (pieces.length === 0 && owed.length === 0) return this.aggregation.flushed(now);
+    const positions = owed.map(({ origin }) => origin.position!);
+    const made = await journal.exchange({ positions, made: pieces, state });
     this.aggregation.flushed(now);
-    for (const { delivery } of owed) {
-      if (refusal === undefined) delivery.accept();
-      else delivery.refuse(refusal);
+    for (const delivery of owed) delivery.accept();
+    await Promise.all(made.map((delivery) => this.handOnMade(delivery)));
+  }
+
+  /** Others have a turn between two pieces; what they bring is not in these. */
+  private async piecesOfOneMoment(now: number): Promise<Batch[]> {
+    this.late = [];
+    const pieces: Batch[] = [];
+    for (const piece of this.aggregation.pieces(now)) {
+      if (pieces.length > 0) await new Promise(setImmediate);
+      if (this.isStopped) break;
+      pieces.push(piece);
+    }
+    return pieces;
+  }
+
+  private takeLate(): void {
+    const late = this.late ?? [];
+    this.late = undefined;
+    for (const delivery of late) {
+      try {
+        this.take(delivery);
+      } catch (error) {
+        delivery.refuse(error);
+      }
     }
   }
 
+  /** In the order they were made, one after the other. */
+  private handOnMade(delivery: Delivery): Promise<void> {
+    const { position: _, ...identity } = delivery.origin;
+    if (this.isStopped) delivery.refuse(STOPPED);
+    else this.made.add(delivery);
+    this.handing = this.handing.then(async () => {
+      if (!this.made.has(delivery)) return;
+      const refusal = await this.handOn(delivery.batch, { ...identity, ...this.ownOrigin() });
+      if (!this.made.delete(delivery)) return;
+      if (refusal === undefined) delivery.accept();
+      else delivery.refuse(refusal);
+    });
+    return this.handing;
+  }
+
+  private ownOrigin(): Origin {
+    return { receiver: this.settings.context.id, transport: "internal" };
+  }
+
   /** Ends when everyone behind has taken the batch; gives the refusal when they never will. */
-  private async handOn(batch: Batch): Promise<Refusal | undefined> {
+  private async handOn(batch: Batch, origin: Origin): Promise<Refusal | undefined> {
     for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
-      const outcome = await this.outcomeOf(batch);
+      const outcome = await this.outcomeOf(batch, origin);
       if (outcome.ok || this.isStopped) return undefined;
       this.logRefusal(outcome.refusal);
       if (outcome.refusal.kind === "permanent") return outcome.refusal;
@@ -164,8 +229,7 @@ class Flushing {
     }
   }
 
-  private outcomeOf(batch: Batch): Promise<Outcome> {
-    const origin = { receiver: this.settings.context.id, transport: "internal" };
+  private outcomeOf(batch: Batch, origin: Origin): Promise<Outcome> {
     return new Promise((resolve) => this.out.next(new Delivery(batch, origin, new Debt(resolve))));
   }
 
@@ -181,3 +245,7 @@ class Flushing {
 }
 
 const NOTHING = Batch.empty("traces");
+
+const STOPPED = new Refusal("transient", "the connector was stopped before the metrics were taken", {
+  code: ERROR_CODES.SLUICE_SHUTTING_DOWN,
+});

@@ -15,7 +15,7 @@ import type { Delivery, Origin, PartialRejection } from "./delivery.js";
 import type { AgentInspection } from "./inspect/inspection.js";
 import type { Logger, Metrics } from "./observability.js";
 import type { BatcherSettings } from "./operators/batcher.js";
-import type { JournalFactory, JournalNotes, OutletFactory } from "./outlet.js";
+import type { JournalExchange, JournalFactory, JournalNotes, OutletFactory } from "./outlet.js";
 
 /**
  * The number of the contract that a component is built for. It is raised when the interfaces of components change; a
@@ -140,6 +140,8 @@ export interface ConnectorContext extends ComponentContext {
   readonly targets: readonly string[];
   /** False while data for this target would only wait: an exporter of it is paused, or its breaker is open. */
   readonly isAvailable: (target: string) => boolean;
+  /** @internal Set for one with a journal of its own: see `wantsJournal`. */
+  readonly journal?: JournalExchange | undefined;
 }
 
 /** What an exporter is given: what every component is. */

@@ -108,9 +108,9 @@ export class Delivery {
 
   /** All of it goes this way too; by the number the ways are told apart, which may meet again in one queue. */
   private createCopy(debt: Debt, number: number): Delivery {
-    const { key } = this.origin;
+    const { key, isOnce } = this.origin;
     const origin = withoutIdentity(this.origin);
-    const own = key === undefined ? origin : { ...origin, key: `${key}/${number}` };
+    const own = key === undefined ? origin : { ...origin, key: `${key}/${number}`, ...(isOnce && { isOnce }) };
     return new Delivery(this.batch, own, debt, this.route, this.setback);
   }
 
@@ -154,6 +154,8 @@ export interface Origin {
    * or merged has none. A queue keeps one entry of it, whose id is made of it, also when it comes again after a crash.
    */
   readonly key?: string;
+  /** @internal It may be handed in again when the queue has delivered it already: the queue remembers that it took this key. */
+  readonly isOnce?: boolean;
   /** @internal Whoever sent it hears of no refusal and has not kept it: it is lost unless somebody on its way keeps it. */
   readonly isUnattended?: boolean;
   /** @internal It has come from outside and is in no store of the agent yet. */
@@ -179,7 +181,7 @@ function isSameList(one: readonly string[] | undefined, other: readonly string[]
 
 function withoutIdentity(origin: Origin): Origin {
   if (origin.position === undefined && origin.key === undefined) return origin;
-  const { position: _, key: __, ...rest } = origin;
+  const { position: _, key: __, isOnce: ___, ...rest } = origin;
   return rest;
 }
 

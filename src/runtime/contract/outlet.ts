@@ -88,6 +88,27 @@ export interface Journal {
   /** Closes the store. Called once, when all that was handed on is settled, or will not be. */
   stop(): Promise<void>;
   notesOf(processor: string): JournalNotes;
+  /** For the connector behind it; left out by a journal that cannot exchange. */
+  exchange?: JournalExchange;
+}
+
+/**
+ * Lets a connector put what it made of deliveries in their place, in one step: after a crash either the deliveries come
+ * again, or what was made of them does, and never both.
+ */
+export interface JournalExchange {
+  /** `restore` is given the state of the last exchange when the journal has been opened, before the first delivery. */
+  onOpened(restore: (state: Uint8Array | undefined) => void): void;
+  /**
+   * Puts what was made in the place of the entries at these positions, and keeps the state. Gives a delivery for each batch that was made, to
+   * be handed on and settled; after a crash they come as deliveries of the other signal. The deliveries at these positions are to be accepted then.
+   * Waits while the store cannot be written; rejects when the journal is stopped.
+   */
+  exchange(exchange: {
+    readonly positions: readonly number[];
+    readonly made: readonly Batch[];
+    readonly state?: Uint8Array | undefined;
+  }): Promise<readonly Delivery[]>;
 }
 
 /**

@@ -160,14 +160,16 @@ class GraphBuilder {
     const fed = pipelinesFedBy(this.plan, spec.id, to);
     const targets = fed.map(({ id }) => id);
     const isAvailable = (target: string) => fed.some((each) => each.id === target && this.isAvailable(each));
-    const context = { ...this.components.contextOf(spec.id, "connector"), from, to, targets, isAvailable };
+    const owner = { id: spec.id, path: ["connectors", spec.id] };
+    const running = this.journals.createOfConnector("connector", owner, spec.factory.wantsJournal?.(spec.config), from);
+    const journal = running?.journal.exchange;
+    const services = this.components.contextOf(spec.id, "connector");
+    const context = { ...services, from, to, targets, isAvailable, journal };
     const create = () => spec.factory.create(spec.config, context);
     const tally = this.flows.tally(nodeId("connector", spec.id));
     const operator = this.components.isolate(spec, "connector", from, create, { to, targets, tally });
-    const owner = { id: spec.id, path: ["connectors", spec.id] };
-    const journal = this.journals.createOfConnector("connector", owner, spec.factory.wantsJournal?.(spec.config), from);
     const input = this.join(this.connectorFeeds.get(`${spec.id} ${from}>${to}`) ?? []);
-    return routeToTargets(through(input, withJournal([operator], journal, 0)), targets, this.createMemory());
+    return routeToTargets(through(input, withJournal([operator], running, 0)), targets, this.createMemory());
   }
 
   /** Adds a stream to where a pipeline's exporter id leads: to the exporter, or to a connector for each signal it makes. */
@@ -236,12 +238,13 @@ class GraphBuilder {
       throw new ComponentCreateError(spec, new StartError(message, exporter.path));
     }
     const services = this.components.contextOf(spec.id, "processor");
-    const context = { ...services, from, to, targets: [], isAvailable: () => true };
+    const owner = { id: spec.id, path: ["processors", spec.id] };
+    const running = this.journals.createOfConnector("processor", owner, connector.wantsJournal?.(spec.config), from);
+    const journal = running?.journal.exchange;
+    const context = { ...services, from, to, targets: [], isAvailable: () => true, journal };
     const create = () => connector.create(spec.config, context);
     const operator = this.components.isolate(spec, "processor", from, create, { to });
-    const owner = { id: spec.id, path: ["processors", spec.id] };
-    const journal = this.journals.createOfConnector("processor", owner, connector.wantsJournal?.(spec.config), from);
-    const deliveries = through(this.join(feeds), withJournal([operator], journal, 0));
+    const deliveries = through(this.join(feeds), withJournal([operator], running, 0));
     listOf(this.exporterFeeds, exporter.id).push({ pipeline: pipeline.id, deliveries });
   }
 

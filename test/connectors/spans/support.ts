@@ -1,4 +1,5 @@
-import type { Batch, ConnectorFactory, Delivery, Outcome } from "../../../src/plugin.js";
+import { type Batch, type ConnectorFactory, Delivery, type Outcome } from "../../../src/plugin.js";
+import { Debt, type JournalExchange } from "../../../src/runtime/kit.js";
 import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
 import { feed, owed } from "../../support/deliveries.js";
 import { FakeClock } from "../../support/fake-clock.js";
@@ -25,12 +26,42 @@ export function spansOfService(service: string | undefined, spans: readonly Tree
   });
 }
 
+/** A journal that notes what is exchanged, and what becomes of what was made. */
+export class NotedExchange implements JournalExchange {
+  readonly exchanges: { readonly positions: readonly number[]; readonly made: number }[] = [];
+  readonly outcomes: Outcome[] = [];
+  state: Uint8Array | undefined;
+  private restore: (state: Uint8Array | undefined) => void = () => {};
+
+  constructor(state?: Uint8Array) {
+    this.state = state;
+  }
+
+  onOpened(restore: (state: Uint8Array | undefined) => void): void {
+    this.restore = restore;
+  }
+
+  open(): void {
+    this.restore(this.state);
+  }
+
+  async exchange({ positions, made, state }: Parameters<JournalExchange["exchange"]>[0]): Promise<Delivery[]> {
+    this.exchanges.push({ positions, made: made.length });
+    this.state = state;
+    return made.map((batch, i) => {
+      const key = `${this.exchanges.length}.${i}`;
+      const origin = { receiver: "r", transport: "t", position: 1000 + i, key, isOnce: true };
+      return new Delivery(batch, origin, new Debt((outcome) => this.outcomes.push(outcome)));
+    });
+  }
+}
+
 /** A connector by hand, with a clock. */
-export function running(connector: ConnectorFactory, config: object) {
+export function running(connector: ConnectorFactory, config: object, journal = new NotedExchange()) {
   const clock = new FakeClock();
   const created = connector.create(
     connector.schema.parse(config),
-    connectorContext("traces", { to: "metrics", clock }),
+    connectorContext("traces", { to: "metrics", clock, journal }),
   );
   const { source, out, isComplete, unsubscribe, errors } = feed(created);
   const give = (batch: Batch, position?: number): Outcome[] => {
@@ -52,7 +83,22 @@ export function running(connector: ConnectorFactory, config: object) {
     }
     return taken;
   };
-  return { clock, give, flush, out, isComplete, unsubscribe, errors, complete: () => source.complete() };
+  const counted = async (batch: Batch): Promise<Batch[]> => {
+    give(batch);
+    return flush();
+  };
+  return {
+    counted,
+    clock,
+    journal,
+    give,
+    flush,
+    out,
+    isComplete,
+    unsubscribe,
+    errors,
+    complete: () => source.complete(),
+  };
 }
 
 /** Every point: `name{key=value} what`, in order. */

@@ -19,8 +19,6 @@ import { EdgeSeriesSet } from "./edge-series.js";
 
 /** A request of which one side is known at least. */
 interface Edge {
-  /** The number of the batch that it came with first. */
-  readonly number: number;
   readonly expiresAt: number;
   /** The server's span is a root: whoever called it sends no spans. */
   readonly hasNoParent: boolean;
@@ -34,6 +32,9 @@ interface Edge {
   peer: string | undefined;
   readonly dimensions: Map<string, string>;
 }
+
+/** An edge as JSON. */
+type SavedEdge = Omit<Edge, "dimensions"> & { readonly dimensions: [string, string][] };
 
 /** That of every edge where there are none: nothing is ever put into it. */
 const NO_DIMENSIONS = new Map<string, string>();
@@ -53,7 +54,7 @@ const CONSUMER = SPAN_KINDS.indexOf("consumer");
 /**
  * Pairs the span of a client with that of the server it has called, by the trace and the client's span id, and counts the
  * pair. A span whose other side does not come in time is a request to or from something that sends no spans, where that is
- * wanted. While a span waits, so does the batch it came with, and those behind that: after a crash they come again.
+ * wanted. What waits is the state that is kept beside what was counted, so that a crash neither loses nor repeats it.
  */
 export class GraphAggregation implements MetricAggregation, RecordVisitor {
   isChanged = false;
@@ -71,7 +72,6 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
   // The place in the batch that is being read.
   private buffer: Buffer = NO_BUFFER;
   private now = 0;
-  private number = 0;
   private resourceSerial = 0;
   private service = "";
 
@@ -89,14 +89,8 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
     this.expired = counter("expired_edges", "Requests of which the other side did not come in time.");
   }
 
-  get firstPending(): number {
-    for (const { number } of this.waiting.values()) return number;
-    return Number.POSITIVE_INFINITY;
-  }
-
-  add(batch: Batch, now: number, number: number): void {
+  add(batch: Batch, now: number): void {
     this.now = now;
-    this.number = number;
     this.resourceSerial = 0;
     this.isChanged = true;
     this.expire(now);
@@ -126,6 +120,17 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
 
   flushed(now: number): void {
     this.series.expire(now);
+  }
+
+  state(): Uint8Array {
+    const edges = [...this.waiting].map(([key, edge]) => [key, { ...edge, dimensions: [...edge.dimensions] }]);
+    return Buffer.from(JSON.stringify(edges));
+  }
+
+  restore(state: Uint8Array): void {
+    const edges = JSON.parse(Buffer.from(state).toString()) as [string, SavedEdge][];
+    for (const [key, edge] of edges) this.waiting.set(key, { ...edge, dimensions: new Map(edge.dimensions) });
+    if (edges.length > 0) this.isChanged = true;
   }
 
   private enterResource({ bytes, frames, serials }: RecordWalk): void {
@@ -180,7 +185,6 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
     if (known !== undefined) return known;
     this.total.add(1);
     return {
-      number: this.number,
       expiresAt: this.now + this.config.ttlMs,
       hasNoParent: isZero(b, idStart, idEnd),
       client: "",

@@ -29,6 +29,7 @@ import type { NewEntry, QueueStore, StoredEntry } from "../store/store.js";
 import { Capacity, type Size } from "./capacity.js";
 import { type Incoming, Overflow } from "./overflow.js";
 import { QUEUE_FULL, stoppingRefusal, writeFailedRefusal } from "./refusals.js";
+import { TakenKeys } from "./taken-keys.js";
 
 export interface AdmissionServices {
   readonly id: string;
@@ -67,6 +68,7 @@ export class Admission {
   private readonly capacity: Capacity;
   private readonly overflow: Overflow;
   private readonly pickMetadata: PickMetadata;
+  private readonly takenKeys: TakenKeys;
   private readonly logWriteFailure: (error: unknown) => void;
   private readonly logFull: (refusal: Refusal) => void;
   /** Deliveries whose put is under way, and those of them that are put into the queue, not beside it as dead letters. */
@@ -80,6 +82,7 @@ export class Admission {
     this.services = services;
     const { settings, clock, logger } = services;
     this.capacity = new Capacity(settings.sending_queue);
+    this.takenKeys = new TakenKeys(services.store);
     this.pickMetadata = createMetadataPicker(settings.dead_letter.keep_metadata);
     this.overflow = new Overflow({
       settings: settings.sending_queue,
@@ -151,7 +154,9 @@ export class Admission {
     if (batches instanceof Refusal) return this.refuseAll([delivery], batches);
     if (isTooLong(metadataFor(this.services.exporter ?? {}, delivery.origin.metadata)))
       return this.refuseAll([delivery], METADATA_TOO_LONG);
-    const incoming: Incoming = { pieces: delivery.split(batches), pipeline };
+    const { key, isOnce } = delivery.origin;
+    const onceKey = isOnce === true && key !== undefined ? JSON.stringify([pipeline, key]) : undefined;
+    const incoming: Incoming = { pieces: delivery.split(batches), pipeline, onceKey };
     if (this.overflow.isEmpty && this.fits(incoming)) this.putAll(incoming);
     else this.overflow.add(incoming);
   }
@@ -160,16 +165,32 @@ export class Admission {
     return this.capacity.fits(pieces.map(sizeOf));
   }
 
-  private putAll({ pieces, pipeline }: Incoming): void {
+  private putAll({ pieces, pipeline, onceKey }: Incoming): void {
+    if (onceKey !== undefined) return this.putOnce(pieces, pipeline, onceKey);
     for (const piece of pieces) this.put(piece, pipeline);
   }
 
+  /** All pieces in one step, unless the queue has taken this key before. */
+  private putOnce(pieces: readonly Delivery[], pipeline: string, key: string): void {
+    for (const piece of pieces) this.beginPut(piece);
+    const entries = pieces.map((piece) => this.newEntry(piece, pipeline, undefined));
+    this.takenKeys.put(key, entries).then(
+      (stored) => {
+        for (const [i, piece] of pieces.entries()) {
+          this.putDone(piece);
+          if (stored === undefined) this.takenBefore(piece, undefined);
+          else this.queued(stored[i]!, piece);
+        }
+      },
+      (error: unknown) => {
+        for (const piece of pieces) this.putFailed(piece, error);
+      },
+    );
+  }
+
   private put(delivery: Delivery, pipeline: string, deadLetterCause?: DeadLetterCause): void {
-    this.pendingPuts.add(delivery);
-    if (deadLetterCause === undefined) {
-      this.pendingQueuePuts.add(delivery);
-      this.capacity.add(sizeOf(delivery));
-    }
+    if (deadLetterCause === undefined) this.beginPut(delivery);
+    else this.pendingPuts.add(delivery);
     this.store(this.newEntry(delivery, pipeline, deadLetterCause)).then(
       (stored) => {
         this.putDone(delivery);
@@ -177,15 +198,23 @@ export class Admission {
         else if (deadLetterCause === undefined) this.queued(stored, delivery);
         else this.savedAsDeadLetter(delivery, stored.entry, deadLetterCause);
       },
-      (error: unknown) => {
-        this.putDone(delivery);
-        if (deadLetterCause === undefined) this.capacity.remove(sizeOf(delivery));
-        this.onPut?.();
-        this.logWriteFailure(error);
-        this.refuseAll([delivery], writeFailedRefusal(error));
-        this.overflow.putThoseThatFit();
-      },
+      (error: unknown) => this.putFailed(delivery, error, deadLetterCause),
     );
+  }
+
+  private beginPut(delivery: Delivery): void {
+    this.pendingPuts.add(delivery);
+    this.pendingQueuePuts.add(delivery);
+    this.capacity.add(sizeOf(delivery));
+  }
+
+  private putFailed(delivery: Delivery, error: unknown, deadLetterCause?: DeadLetterCause): void {
+    this.putDone(delivery);
+    if (deadLetterCause === undefined) this.capacity.remove(sizeOf(delivery));
+    this.onPut?.();
+    this.logWriteFailure(error);
+    this.refuseAll([delivery], writeFailedRefusal(error));
+    this.overflow.putThoseThatFit();
   }
 
   /** Undefined when the store has it already: it was taken, and whoever handed it in died before they could note it. */

@@ -6,6 +6,8 @@ import { queueFullRefusal } from "./refusals.js";
 export interface Incoming {
   readonly pieces: readonly Delivery[];
   readonly pipeline: string;
+  /** What the queue remembers it by, so that it takes it once. */
+  readonly onceKey?: string | undefined;
 }
 
 export interface AdmissionActions {

@@ -7,6 +7,7 @@ import {
   type Outcome,
   type PartialRejection,
   type Refusal,
+  type Signal,
 } from "../../../plugin.js";
 import {
   type AttemptError,
@@ -41,6 +42,8 @@ export interface JournalFeedServices {
   /** Bytes that may be inside the pipeline. */
   readonly windowBytes: number;
   readonly letsGoOfPayloads?: boolean;
+  /** What comes into the journal; entries of another signal are what a connector made of these. */
+  readonly signal: Signal;
   readonly consumer: (delivery: Delivery) => void;
   /** Names the config the agent runs with. */
   readonly generation: string;
@@ -163,6 +166,17 @@ export class JournalFeed implements AdmittedEntries {
     this.pump();
   }
 
+  /** Takes in entries that were put in the place of others, as handed on. One that was read meanwhile comes by itself. */
+  addMade(made: readonly { readonly stored: StoredEntry; readonly batch: Batch }[]): Delivery[] {
+    return made.flatMap(({ stored, batch }) => {
+      if (this.head.has(stored)) return [];
+      const item = this.head.addPart(stored, batch, undefined);
+      this.lastRef = Math.max(this.lastRef, item.ref);
+      this.window.add(item.ref, item.entry.bytes);
+      return [this.deliveryOf(item, batch)];
+    });
+  }
+
   /** A full journal refuses; it never makes room this way. */
   async dropOldest(): Promise<boolean> {
     return false;
@@ -212,20 +226,31 @@ export class JournalFeed implements AdmittedEntries {
   private deliver(item: QueueItem, stored: Batch): void {
     if (!this.isStarted) return;
     const { generation, prepare } = this.services;
-    const { batch, error } = item.entry.generation === generation ? { batch: stored } : prepare(item.entry, stored);
+    const isCurrent = item.entry.generation === generation || this.isMade(item);
+    const { batch, error } = isCurrent ? { batch: stored } : prepare(item.entry, stored);
     if (error !== undefined)
       return void this.deadLetter(item, { reason: "permanent", category: errorCategory(error), error });
-    const { source } = item.entry;
+    const delivery = this.deliveryOf(item, batch);
+    if (this.services.letsGoOfPayloads) this.head.releasePayload(item);
+    this.services.consumer(delivery);
+  }
+
+  /** What was made of other entries carries a key by which a queue knows it again. */
+  private deliveryOf(item: QueueItem, batch: Batch): Delivery {
+    const { id, source, enqueuedAt } = item.entry;
     const origin = {
       receiver: source.receiver,
       transport: source.transport,
       position: item.ref,
-      ...(isKeyedEntryId(item.entry.id) && { key: item.entry.id }),
+      ...(isKeyedEntryId(id) && { key: id }),
+      ...(this.isMade(item) && { key: `${id}/${enqueuedAt}`, isOnce: true }),
       ...clientOfEntry(item.entry),
     };
-    const debt = new Debt((outcome) => this.settled(item, outcome));
-    if (this.services.letsGoOfPayloads) this.head.releasePayload(item);
-    this.services.consumer(new Delivery(batch, origin, debt));
+    return new Delivery(batch, origin, new Debt((outcome) => this.settled(item, outcome)));
+  }
+
+  private isMade({ entry }: QueueItem): boolean {
+    return entry.signal !== this.services.signal;
   }
 
   private settled(item: QueueItem, outcome: Outcome): void {

@@ -1,4 +1,4 @@
-import { type Delivery, StartError } from "../../../plugin.js";
+import { type Delivery, limitedLog, StartError } from "../../../plugin.js";
 import type {
   CompleteSettings,
   Entry,
@@ -19,6 +19,7 @@ import type { PlacedStoreOptions } from "../operate/queue-place.js";
 import { createQueueServices } from "../operate/queue-services.js";
 import { createReplayPreparation, type PrepareReplayed } from "../send/replay-preparation.js";
 import type { OpenReport, QueueStore } from "../store/store.js";
+import { EntryExchange } from "./entry-exchange.js";
 import { JournalFeed } from "./journal-feed.js";
 import { PipelineNotes } from "./pipeline-notes.js";
 
@@ -57,6 +58,7 @@ export class PipelineJournal implements Journal, ExporterControl {
   private readonly metrics: QueueMetrics;
   private readonly deadLetters: DeadLetterWriter;
   private readonly damageReporter: DamageReporter;
+  readonly exchange: EntryExchange;
   private readonly admission: Admission;
   private readonly feed: JournalFeed;
   private readonly notes: PipelineNotes;
@@ -84,6 +86,7 @@ export class PipelineJournal implements Journal, ExporterControl {
     this.damageReporter = damageReporter;
     this.deadLetters = deadLetters;
     this.notes = new PipelineNotes(store, () => this.feed.lastRef);
+    this.exchange = this.createExchange();
     this.feed = new JournalFeed({
       ...journalSettings,
       ...{ store, metrics, deadLetters, damageReporter, prepare: this.prepare, settlement: this.notes },
@@ -100,7 +103,7 @@ export class PipelineJournal implements Journal, ExporterControl {
 
   async start(): Promise<void> {
     this.damageReporter.reportOpening(await this.openStore());
-    await this.notes.load();
+    this.exchange.opened(await this.notes.load());
     this.admission.recount();
     this.registerGauges();
     this.stopMaintenance = this.journalSettings.startMaintenance(this);
@@ -136,12 +139,14 @@ export class PipelineJournal implements Journal, ExporterControl {
 
   abort(): void {
     this.isOpen = false;
+    this.exchange.stop();
     this.admission.abort();
     this.feed.stop();
   }
 
   async stop(): Promise<void> {
     this.stopMaintenance();
+    this.exchange.stop();
     await this.deadLetters.stop();
     this.metrics.stop();
     await this.store.close();
@@ -175,6 +180,25 @@ export class PipelineJournal implements Journal, ExporterControl {
       ...{ id, stats: this.store.stats, paused, inFlight, recent, breaker, replayRate, isStuck },
       health: this.settings.health,
       now: this.journalSettings.clock.now(),
+    });
+  }
+
+  private createExchange(): EntryExchange {
+    const { pipeline, generation, clock, logger } = this.journalSettings;
+    return new EntryExchange({
+      ...{ store: this.store, clock },
+      newEntry: (batch) => ({
+        ...{ batch, pipeline, generation, enqueuedAt: clock.now() },
+        source: { receiver: pipeline, transport: "internal" },
+      }),
+      onMade: (made) => {
+        this.admission.entriesAdded(made.map(({ stored }) => stored.entry));
+        return this.feed.addMade(made);
+      },
+      onUnknown: () => this.feed.rescan(),
+      logStoreError: limitedLog(clock, (error, suppressed) =>
+        logger.error({ err: error, suppressed }, "the journal cannot be written; will try again"),
+      ),
     });
   }
 

@@ -1,6 +1,6 @@
 import type { Batch } from "../../../plugin.js";
 import type { EntrySettlement, JournalNotes } from "../../../runtime/kit.js";
-import type { EntryRef, Note, QueueStore } from "../store/store.js";
+import { type EntryRef, isQueueNote, type Note, type QueueStore } from "../store/store.js";
 
 /** Notes are kept for a while when no entry needs them any more: what comes late may still ask for them. */
 const KEPT_BYTES = 8 * 1024 * 1024;
@@ -29,12 +29,14 @@ export class PipelineNotes implements EntrySettlement {
     this.lastRef = lastRef;
   }
 
-  /** Reads what earlier runs have written. The store is open, and nothing has been read from it. */
-  async load(): Promise<void> {
-    this.kept = (await this.store.notes?.load()) ?? [];
+  /** Reads what earlier runs have written, and gives all notes of the store. It is open, and nothing has been read from it. */
+  async load(): Promise<readonly Note[]> {
+    const notes = (await this.store.notes?.load()) ?? [];
+    this.kept = notes.filter(({ owner }) => !isQueueNote(owner));
     this.keptBytes = this.kept.reduce((sum, note) => sum + sizeOf(note), 0);
     const newest = this.kept.reduce((max, { after }) => Math.max(max, after), 0);
     this.firstRef = (await this.oldestPending()) ?? newest + 1;
+    return notes;
   }
 
   notesOf(owner: string): JournalNotes {

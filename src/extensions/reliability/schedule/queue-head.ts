@@ -88,7 +88,7 @@ export class QueueHead {
   }
 
   /** The entry is pending, and in memory. */
-  has({ ref }: QueueItem): boolean {
+  has({ ref }: Pick<QueueItem, "ref">): boolean {
     return this.loaded.has(ref);
   }
 

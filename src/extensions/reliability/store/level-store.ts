@@ -29,13 +29,16 @@ import {
   alreadyOpenError,
   closedError,
   type EntryRef,
+  type ExchangedEntries,
   type FailedWatcher,
   type LevelStoreSettings,
   type NewEntry,
+  noSuchEntry,
   type OpenReport,
   type QueueStore,
   type StoredEntry,
   type StoredFacts,
+  type StoreExchange,
   type StoreStats,
   type WantedPayload,
 } from "./store.js";
@@ -244,6 +247,25 @@ export class LevelStore implements QueueStore {
       (ids) => this.commitChange([ref], bytes, (transaction) => transaction.replace(ref, replacements, ids)),
       ref,
     );
+  }
+
+  async exchange({ removed, added, note, mustExist = false }: StoreExchange): Promise<ExchangedEntries> {
+    const bytes = added.reduce((sum, { batch }) => sum + batch.byteLength, 0);
+    const isNew = added.some((fresh) => fresh.isNew === true);
+    const spaceCheck = this.guard.claim(bytes, isNew);
+    if (spaceCheck !== undefined) await spaceCheck;
+    try {
+      return await this.idReservations.withReservedIds(added, (ids) =>
+        this.commitChange([...removed], bytes + 100 * removed.length, (transaction) => {
+          if (mustExist && removed.every((ref) => transaction.info(ref) === undefined)) throw noSuchEntry(removed[0]!);
+          for (const ref of removed) transaction.remove(ref);
+          const stored = added.map((fresh, i) => transaction.put(fresh, ids[i]));
+          return { stored, note: note && this.notes.put(transaction, note) };
+        }),
+      );
+    } finally {
+      this.disk.written(bytes);
+    }
   }
 
   async replay(changes: readonly { readonly ref: EntryRef; readonly entry: Entry }[]): Promise<StoredEntry[]> {

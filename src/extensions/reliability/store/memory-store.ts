@@ -6,6 +6,7 @@ import {
   alreadyOpenError,
   closedError,
   type EntryRef,
+  type ExchangedEntries,
   type FailedWatcher,
   type NewEntry,
   type Note,
@@ -16,6 +17,7 @@ import {
   type QueueStore,
   type StoredEntry,
   StoreError,
+  type StoreExchange,
   type StoreStats,
 } from "./store.js";
 
@@ -76,6 +78,17 @@ export class MemoryStore implements QueueStore {
     this.get(ref);
     this.remove(ref);
     return replacements.map((replacement) => this.add(replacement));
+  }
+
+  async exchange({ removed, added, note, mustExist = false }: StoreExchange): Promise<ExchangedEntries> {
+    this.checkOpen();
+    if (mustExist && removed.every((ref) => !this.entries.has(ref))) throw noSuchEntry(removed[0]!);
+    for (const ref of removed) this.remove(ref);
+    const stored = added.map((fresh) => this.add(fresh));
+    if (note === undefined) return { stored, note };
+    const { replaces, ...fresh } = note;
+    this.notes.remove(replaces);
+    return { stored, note: this.notes.add(fresh) };
   }
 
   async replay(changes: readonly { readonly ref: EntryRef; readonly entry: Entry }[]): Promise<StoredEntry[]> {

@@ -3,11 +3,13 @@ import { ZERO_AMOUNT } from "./amounts.js";
 import { createEntry, entryId, newIdTag } from "./new-entry.js";
 import {
   type EntryRef,
+  type ExchangedEntries,
   type NewEntry,
   type OpenReport,
   type QueueStore,
   type StoredEntry,
   StoreError,
+  type StoreExchange,
   type StoreStats,
 } from "./store.js";
 
@@ -46,6 +48,10 @@ export class NoopStore implements QueueStore {
 
   async replace(_ref: EntryRef, replacements: readonly NewEntry[]): Promise<StoredEntry[]> {
     return Promise.all(replacements.map((replacement) => this.put(replacement)));
+  }
+
+  async exchange({ added }: StoreExchange): Promise<ExchangedEntries> {
+    return { stored: await Promise.all(added.map((fresh) => this.put(fresh))), note: undefined };
   }
 
   async replay(): Promise<StoredEntry[]> {

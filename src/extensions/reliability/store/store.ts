@@ -25,6 +25,11 @@ export interface QueueStore {
   fail(ref: EntryRef, entry: Entry): Promise<void>;
   /** Puts new pending (or failed) entries in the place of one, in one step. One of them may have the id of the one that goes. */
   replace(ref: EntryRef, replacements: readonly NewEntry[]): Promise<StoredEntry[]>;
+  /**
+   * @internal Removes entries, puts new ones and keeps a note, all in one step: after a crash there is all of it or nothing.
+   * Entries that are gone already do not matter, unless `mustExist` is set.
+   */
+  exchange(exchange: StoreExchange): Promise<ExchangedEntries>;
   /** Turns dead letters into pending entries, at the end of the queue: their ids stay, their refs are new. */
   replay(changes: readonly { readonly ref: EntryRef; readonly entry: Entry }[]): Promise<StoredEntry[]>;
   /** Removes entries for good, whatever their state. Those that are gone already do not matter. */
@@ -58,10 +63,27 @@ export interface QueueStore {
  * them: when an acknowledgement is on disk, so is every note that was added before it.
  */
 export interface NoteStore {
-  /** All notes that can be read, oldest first. To be called once after the store was opened, before anything is added. */
+  /** All notes that can be read, oldest first. To be called after the store was opened, before anything is added. */
   load(): Promise<Note[]>;
   add(note: Omit<Note, "number">): NoteNumber;
   remove(numbers: readonly NoteNumber[]): void;
+}
+
+/** What `exchange` changes. */
+export interface StoreExchange {
+  readonly removed: readonly EntryRef[];
+  readonly added: readonly NewEntry[];
+  /** A note to keep, and the older ones that it replaces. */
+  readonly note?: Omit<Note, "number"> & { readonly replaces: readonly NoteNumber[] };
+  /** Rejects with "not_found" when none of the entries to remove is there: then an earlier try has removed them. */
+  readonly mustExist?: boolean;
+}
+
+/** What `exchange` has put. */
+export interface ExchangedEntries {
+  readonly stored: readonly StoredEntry[];
+  /** The number of the note, if there was one. */
+  readonly note: NoteNumber | undefined;
 }
 
 /** Grows with every note of a store. */
@@ -74,6 +96,13 @@ export interface Note {
   /** The last entry that had been handed on when the note was added. */
   readonly after: EntryRef;
   readonly bytes: Uint8Array;
+}
+
+/** Owners of notes that are the queue's own begin with this; the others are processors. */
+export const QUEUE_NOTE_PREFIX = "queue:";
+
+export function isQueueNote(owner: string): boolean {
+  return owner.startsWith(QUEUE_NOTE_PREFIX);
 }
 
 /** Names an entry inside its store, and its place in the queue. Cheap to keep in memory by the hundred thousand. */

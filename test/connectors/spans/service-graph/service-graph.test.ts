@@ -4,7 +4,7 @@ import { ACCEPTED } from "../../../../src/runtime/contract/debt.js";
 import { decodeTree, type Tree } from "../../../../src/runtime/telemetry/json/tree.js";
 import { attributes, text } from "../../../support/telemetry/ottl.js";
 import { recordsOf } from "../../../support/telemetry/trees.js";
-import { pointsOf, running, span, spansOfService } from "../support.js";
+import { NotedExchange, pointsOf, running, span, spansOfService } from "../support.js";
 
 const [SERVER, CLIENT, PRODUCER, CONSUMER] = [2, 3, 4, 5];
 const id = (byte: number) => Buffer.alloc(8, byte);
@@ -91,14 +91,29 @@ describe("service_graph", () => {
     expect(await flush()).toEqual([]);
   });
 
-  it("owes a batch until the spans in it were paired or given up, and those behind it", async () => {
-    const { give, flush } = running(serviceGraph, { store: { ttl: "90s" } });
-    const paired = give(web(client(1, 1)), 1);
-    const waiting = give(shop(server(1, 1), server(2, 1)), 2);
-    const behind = give(web(client(3, 1)), 3);
+  it("keeps what waits for its other side beside what it has counted, and goes on with it after a crash", async () => {
+    const config = { store: { ttl: "90s" } };
+    const { give, flush, journal } = running(serviceGraph, config);
+    const first = give(web(client(1, 1)), 1);
+    const second = give(shop(server(1, 1), server(2, 1)), 2);
+    expect(totals(pointsOf(await flush()))).toEqual([`${TOTAL}{${EDGE}} 1`]);
+    expect([first, second]).toEqual([[ACCEPTED], [ACCEPTED]]);
+    const next = running(serviceGraph, config, new NotedExchange(journal.state));
+    next.journal.open();
+    next.give(web(client(2, 1)), 3);
+    expect(totals(pointsOf(await next.flush()))).toEqual([`${TOTAL}{${EDGE}} 1`]);
+  });
+
+  it("gives up after a crash what waited before it, also when nothing more comes", async () => {
+    const config = { store: { ttl: "90s" } };
+    const { give, flush, journal } = running(serviceGraph, config);
+    give(web(client(1, 1)), 1);
     await flush();
-    expect([paired, waiting, behind]).toEqual([[ACCEPTED], [], []]);
-    await flush();
-    expect([waiting, behind]).toEqual([[ACCEPTED], [ACCEPTED]]);
+    const next = running(serviceGraph, config, new NotedExchange(journal.state));
+    next.clock.advance(60_000);
+    next.journal.open();
+    expect(totals(pointsOf(await next.flush()))).toEqual([
+      `${TOTAL}{client=web,connection_type=virtual_node,failed=false,server=unknown} 1`,
+    ]);
   });
 });

@@ -251,21 +251,53 @@ describe("span_metrics", () => {
 describe("what span_metrics owes", () => {
   const batch = spansOfService("shop", [span("a", 1)]);
 
-  it("settles at once what comes from no journal, and what does when its metrics were taken", async () => {
-    const { give, flush } = running(spanMetrics, {});
+  it("settles at once what comes from no journal, and what does when its metrics took its place there", async () => {
+    const { give, flush, journal } = running(spanMetrics, {});
     expect(give(batch)).toEqual([ACCEPTED]);
     const outcomes = give(batch, 7);
     expect(outcomes).toEqual([]);
-    await flush();
+    await flush(60_000, () => {});
+    expect(journal.exchanges).toEqual([{ positions: [7], made: 1 }]);
     expect(outcomes).toEqual([ACCEPTED]);
+    expect(journal.outcomes).toEqual([]);
+  });
+
+  it("owes the metrics until everyone behind has taken them, and names them by a key", async () => {
+    const { give, clock, out, journal } = running(spanMetrics, {});
+    give(batch, 1);
+    clock.advance(60_000);
+    await expect.poll(() => out).toHaveLength(1);
+    expect(out[0]!.origin).toMatchObject({ key: "1.0", isOnce: true });
+    expect(out[0]!.origin.position).toBeUndefined();
+    expect(journal.outcomes).toEqual([]);
+    out[0]!.accept();
+    await expect.poll(() => journal.outcomes).toEqual([ACCEPTED]);
+  });
+
+  it("hands on metrics that an earlier run has left in the journal, without counting them", async () => {
+    const { give, flush } = running(spanMetrics, {});
+    const [metrics] = await running(spanMetrics, {}).counted(batch);
+    const outcomes = give(metrics!, 1);
+    expect(await flush(0)).toEqual([metrics]);
+    expect(outcomes).toEqual([ACCEPTED]);
+    expect(await flush()).toEqual([]);
+  });
+
+  it("gives back what was made and not taken when it is stopped", async () => {
+    const { give, flush, unsubscribe, journal } = running(spanMetrics, {});
+    give(batch, 1);
+    await flush(60_000, () => {});
+    unsubscribe();
+    expect(journal.outcomes).toMatchObject([{ ok: false, refusal: { kind: "transient" } }]);
   });
 
   it("hands refused metrics on again, counts nothing twice, and settles then", async () => {
-    const { give, flush } = running(spanMetrics, {
+    const { give, flush, journal } = running(spanMetrics, {
       aggregation_temporality: "AGGREGATION_TEMPORALITY_DELTA",
       histogram: { disable: true },
     });
-    const outcomes = give(batch, 1);
+    give(batch, 1);
+    const { outcomes } = journal;
     const busy = new Refusal("transient", "busy");
     const refused = await flush(60_000, (delivery) => delivery.refuse(busy));
     expect(pointsOf(refused)).toEqual([`${CALLS}{${usual("a")}} 1`]);
@@ -276,11 +308,12 @@ describe("what span_metrics owes", () => {
     expect(pointsOf(await flush())).toEqual([`${CALLS}{${usual("a")}} 1`]);
   });
 
-  it("refuses what was counted when its metrics are refused for good", async () => {
-    const { give, flush } = running(spanMetrics, {});
+  it("refuses the metrics, and not the spans, when they are refused for good", async () => {
+    const { give, flush, journal } = running(spanMetrics, {});
     const outcomes = give(batch, 1);
     await flush(60_000, (delivery) => delivery.refuse(new Refusal("permanent", "no")));
-    expect(outcomes).toMatchObject([{ ok: false, refusal: { kind: "permanent" } }]);
+    expect(outcomes).toEqual([ACCEPTED]);
+    expect(journal.outcomes).toMatchObject([{ ok: false, refusal: { kind: "permanent" } }]);
   });
 
   it("hands on what it has counted when its input ends", async () => {

@@ -4,7 +4,7 @@ import { type StoredEntry, StoreError } from "../../../../src/extensions/reliabi
 import { batchFromJson } from "../../../../src/plugin.js";
 import { owed } from "../../../support/deliveries.js";
 import { logs } from "../../../support/telemetry/batches.js";
-import { hangs, startQueue } from "../queue.js";
+import { hangs, type Queue, startQueue } from "../queue.js";
 
 describe("a queue", () => {
   it("says that it refuses for want of room, once in a while and how often", async () => {
@@ -48,6 +48,52 @@ describe("a queue", () => {
     send("k", "a");
     await queue.settle();
     expect(await queue.store.find(entry.id)).toMatchObject({ entry: { id: entry.id, state: "pending" } });
+  });
+
+  it("takes once what comes again after it was delivered, also after a restart, all pieces of it", async () => {
+    const store = new MemoryStore({ exporter: "otlp_http/test" });
+    const sendTo = async (queue: Queue, key: string, ...texts: string[]) => {
+      const { delivery, outcomes } = owed(logs(...texts), { key, isOnce: true });
+      queue.outlet.accept(delivery, "logs");
+      await queue.settle();
+      expect(outcomes).toMatchObject([{ ok: true }]);
+    };
+    const shape = { store, batching: { minSize: 1, maxSize: 1 } };
+    const queue = await startQueue(shape);
+    await sendTo(queue, "k", "a", "b");
+    await sendTo(queue, "k", "a", "b");
+    await sendTo(queue, "l", "c");
+    expect(queue.taken.toSorted()).toEqual(["a", "b", "c"]);
+    await queue.outlet.drain();
+    await queue.outlet.stop();
+    const next = await startQueue(shape);
+    await sendTo(next, "k", "a", "b");
+    await sendTo(next, "l", "c");
+    await sendTo(next, "m", "d");
+    expect(next.taken).toEqual(["d"]);
+  });
+
+  it("takes all pieces of what comes once or none, and again what it could not write", async () => {
+    const store = new MemoryStore({ exporter: "otlp_http/test" });
+    const queue = await startQueue({ store, batching: { minSize: 1, maxSize: 1 } });
+    const exchange = store.exchange.bind(store);
+    store.exchange = () => Promise.reject(new StoreError("io", "no"));
+    const send = async () => {
+      const { delivery, outcomes } = owed(logs("a", "b"), { key: "k", isOnce: true });
+      queue.outlet.accept(delivery, "logs");
+      await queue.settle();
+      return outcomes;
+    };
+    expect(await send()).toMatchObject([{ ok: false, refusal: { kind: "transient" } }]);
+    // The write was done, and its answer lost.
+    store.exchange = async (change) => {
+      await exchange(change);
+      throw new StoreError("io", "no");
+    };
+    expect(await send()).toMatchObject([{ ok: false }]);
+    store.exchange = exchange;
+    expect(await send()).toMatchObject([{ ok: true }]);
+    expect(store.stats.pending.entries).toBe(2);
   });
 
   it("does not take the parts of a delivery, or two pipelines, for one another", async () => {

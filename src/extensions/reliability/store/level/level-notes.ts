@@ -1,6 +1,6 @@
 import { unframe } from "../format/frame.js";
 import { RANGES, refOf } from "../format/keys.js";
-import type { Note, NoteNumber, NoteStore } from "../store.js";
+import type { Note, NoteNumber, NoteStore, StoreExchange } from "../store.js";
 import type { StoreChange } from "./group-commit.js";
 import type { LevelDb } from "./level-db.js";
 import { scanRows } from "./scan.js";
@@ -38,6 +38,14 @@ export class LevelNotes implements NoteStore {
   add(note: Omit<Note, "number">): NoteNumber {
     const number = ++this.last;
     this.change(100 + note.bytes.length, (transaction) => transaction.putNote(number, note));
+    return number;
+  }
+
+  /** Keeps a note with the other changes of a transaction. */
+  put(transaction: Transaction, { replaces, ...note }: NonNullable<StoreExchange["note"]>): NoteNumber {
+    const number = ++this.last;
+    transaction.putNote(number, note);
+    for (const old of replaces) transaction.removeNote(old);
     return number;
   }
 

@@ -1,27 +1,41 @@
-import type { Note, NoteNumber, NoteStore } from "../store.js";
+import type { Note, NoteNumber, NoteStore, StoreExchange } from "../store.js";
 import type { TableWriter } from "./table-writer.js";
+
+interface StoredNotes {
+  readonly notes: Note[];
+  readonly damaged: readonly NoteNumber[];
+}
 
 /** The notes of a queue on a server. One that cannot be read is left out, and removed. */
 export class RemoteNotes implements NoteStore {
   private readonly writer: TableWriter;
-  private kept: Note[] = [];
+  private readonly read: () => Promise<StoredNotes>;
+  /** What was read when the queue was opened, until somebody asks for it. */
+  private kept: Note[] | undefined;
   private last: NoteNumber = 0;
 
-  constructor(writer: TableWriter) {
+  constructor(writer: TableWriter, read: () => Promise<StoredNotes>) {
     this.writer = writer;
+    this.read = read;
   }
 
   /** They were read when the queue was opened: a key that is missing for them is missing for the queue. */
-  found({ notes, damaged }: { readonly notes: Note[]; readonly damaged: readonly NoteNumber[] }): void {
+  found({ notes, damaged }: StoredNotes): void {
     this.kept = notes;
     for (const number of [...notes.map((note) => note.number), ...damaged]) this.last = Math.max(this.last, number);
     this.writer.removeNotes(damaged);
   }
 
   async load(): Promise<Note[]> {
-    const notes = this.kept;
-    this.kept = [];
+    if (this.kept === undefined) this.found(await this.read());
+    const notes = this.kept!;
+    this.kept = undefined;
     return notes;
+  }
+
+  /** A note to be written with other changes. */
+  create({ replaces: _, ...note }: NonNullable<StoreExchange["note"]>): Note {
+    return { ...note, number: ++this.last };
   }
 
   add(note: Omit<Note, "number">): NoteNumber {

@@ -7,6 +7,7 @@ import {
   alreadyOpenError,
   closedError,
   type EntryRef,
+  type ExchangedEntries,
   type FailedWatcher,
   isStoreError,
   type NewEntry,
@@ -15,6 +16,7 @@ import {
   type QueueStore,
   type StoredEntry,
   StoreError,
+  type StoreExchange,
   type StoreStats,
   type WantedPayload,
 } from "../store.js";
@@ -72,7 +74,7 @@ export class RemoteStore implements QueueStore {
     this.table = new EntryTable(rows, options.keyring ?? new Keyring());
     this.options = options;
     this.writer = new TableWriter(this.table, () => this.lastRef);
-    this.notes = new RemoteNotes(this.writer);
+    this.notes = new RemoteNotes(this.writer, () => this.table.notes());
   }
 
   async open(): Promise<OpenReport> {
@@ -140,7 +142,15 @@ export class RemoteStore implements QueueStore {
 
   async replace(ref: EntryRef, replacements: readonly NewEntry[]): Promise<StoredEntry[]> {
     this.get(ref);
-    return this.insert(replacements, ref);
+    return this.insert(replacements, [ref]);
+  }
+
+  async exchange({ removed, added, note, mustExist = false }: StoreExchange): Promise<ExchangedEntries> {
+    const there = removed.filter((ref) => this.index.get(ref) !== undefined);
+    if (mustExist && there.length === 0) throw noSuchEntry(removed[0]!);
+    const written = note && this.notes.create(note);
+    const stored = await this.insert(added, there, written && { notes: [written], removedNotes: note.replaces });
+    return { stored, note: written?.number };
   }
 
   async replay(changes: readonly { readonly ref: EntryRef; readonly entry: Entry }[]): Promise<StoredEntry[]> {
@@ -217,7 +227,11 @@ export class RemoteStore implements QueueStore {
     return { pending, failed, oldestPendingAt, oldestFailedAt, corrupt, writeFailure };
   }
 
-  private insert(fresh: readonly NewEntry[], replaced?: EntryRef): Promise<StoredEntry[]> {
+  private insert(
+    fresh: readonly NewEntry[],
+    deletes: readonly EntryRef[] = [],
+    others: Pick<WantedChange, "notes" | "removedNotes"> = {},
+  ): Promise<StoredEntry[]> {
     return this.ids.withReservedIds(
       fresh,
       async (ids) => {
@@ -227,9 +241,9 @@ export class RemoteStore implements QueueStore {
           return { ref, entry: createEntry(each, ids[i] ?? entryId(this.tag, ref), this.exporter) };
         });
         const inserts = stored.map(({ ref, entry }, i) => ({ ref, entry, payload: fresh[i]!.batch.bytes }));
-        const deletes = replaced === undefined ? [] : [replaced];
-        if (replaced !== undefined) this.writer.forgetUpdate(replaced);
+        for (const ref of deletes) this.writer.forgetUpdate(ref);
         const change: WantedChange = {
+          ...others,
           inserts,
           deletes,
           apply: () => {
@@ -240,7 +254,7 @@ export class RemoteStore implements QueueStore {
         await this.writer.write(change);
         return stored;
       },
-      replaced,
+      deletes.length === 1 ? deletes[0] : undefined,
     );
   }
 

@@ -3,7 +3,8 @@ import type { EntryRef, Note, NoteNumber, StoreError } from "../store.js";
 import type { EntryTable, TableChange } from "./entry-table.js";
 
 /** A change that somebody waits for, and what it does here once the server has it. */
-export interface WantedChange extends Partial<Pick<TableChange, "inserts" | "moves" | "deletes">> {
+export interface WantedChange
+  extends Partial<Pick<TableChange, "inserts" | "moves" | "deletes" | "notes" | "removedNotes">> {
   readonly apply: () => void;
 }
 
@@ -169,6 +170,8 @@ export class TableWriter {
     const inserts: TableChange["inserts"][number][] = [];
     const moves: TableChange["moves"][number][] = [];
     const deletes: EntryRef[] = [];
+    const wantedNotes: Note[] = [];
+    const removedNotes: NoteNumber[] = [];
     let bytes = 0;
     let count = 0;
     for (const { wanted } of this.waiting) {
@@ -188,6 +191,8 @@ export class TableWriter {
         touched.add(ref);
         deletes.push(ref);
       }
+      wantedNotes.push(...(wanted.notes ?? []));
+      removedNotes.push(...(wanted.removedNotes ?? []));
       count++;
     }
     const taken = this.waiting.splice(0, count);
@@ -196,10 +201,11 @@ export class TableWriter {
       touched.add(ref);
       moves.push({ from: ref, to: ref, entry });
     }
-    const notes = this.nextNotes();
-    const mayAcknowledge = notes.length === this.newNotes.size;
+    const lazyNotes = this.nextNotes();
+    const mayAcknowledge = lazyNotes.length === this.newNotes.size;
     if (mayAcknowledge) for (const ref of takeUntouched(this.acknowledged, touched)) deletes.push(ref);
-    const removedNotes = [...this.removedNotes].slice(0, MAX_ROWS);
+    removedNotes.push(...[...this.removedNotes].slice(0, MAX_ROWS));
+    const notes = [...lazyNotes, ...wantedNotes];
     const change: TableChange = { lastRef: this.lastRef(), inserts, moves, deletes, notes, removedNotes };
     return { taken, change, updates };
   }

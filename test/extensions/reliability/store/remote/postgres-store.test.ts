@@ -10,6 +10,7 @@ import { runs } from "../../../../support/runs.js";
 import { type Postgres, postgresProgram, startPostgres } from "../../../../support/servers/postgres.js";
 import { until } from "../../../../support/until.js";
 import { failedEntry, newEntry } from "../entries.js";
+import { EXCHANGE_CASES } from "../exchange/exchange-cases.js";
 import { storeIn } from "./postgres-harness.js";
 
 let postgres: Postgres;
@@ -34,6 +35,19 @@ describe.skipIf(postgresProgram === undefined)("a queue in postgres", () => {
     return { create, reopen: create };
   };
   for (const { name, run } of storageConformance(storage)) it(name, run);
+
+  it.each(Object.entries(EXCHANGE_CASES))("exchanged: %s", async (_name, run) => {
+    const queue = randomUUID();
+    let store = storeOf(queue);
+    await store.open();
+    await run(store, async () => {
+      await store.close();
+      store = storeOf(queue);
+      await store.open();
+      return store;
+    });
+    await store.close();
+  });
 
   it("keeps the queues of agents and exporters apart, in tables that all of them may make", async () => {
     const own = { table: "public.another" };
