@@ -3,6 +3,7 @@ import { Dice } from "../support/telemetry/wire-forms.js";
 import { type Clients, startClients } from "./client.js";
 import { BAD_MOODS, type FaultySink } from "./faulty-sink.js";
 import type { Ledger, Verdict } from "./ledger.js";
+import { maxCampaignMs } from "./long-form.js";
 import type { Victim } from "./victim.js";
 
 /**
@@ -15,7 +16,7 @@ export interface CampaignSettings {
   readonly seed: number;
   readonly kills: number;
   readonly victim: Victim;
-  readonly ledger: Ledger;
+  readonly ledger: CampaignLedger;
   readonly sink: FaultySink;
   readonly resendUnanswered?: boolean;
   /** The clients; without, those that send log records. */
@@ -31,7 +32,13 @@ export interface CampaignSettings {
   readonly say?: (line: string) => void;
 }
 
-export interface CampaignReport extends Verdict {
+/** What a campaign asks of those who keep account. */
+export interface CampaignLedger {
+  readonly acknowledgedCount: number;
+  missing(): readonly number[];
+}
+
+export interface CampaignReport {
   readonly seed: number;
   readonly kills: number;
   readonly stops: number;
@@ -118,16 +125,25 @@ const MAX_WAITS = 2400;
 /** Twenty seconds: the backend or the server may not let it have its load. */
 const LIFE_WAITS = 400;
 
-export async function runCampaign(settings: CampaignSettings): Promise<CampaignReport> {
-  const { victim, ledger, sink, seed, say = () => {} } = settings;
+/** A campaign with clients that send log records. */
+export async function runCampaign(
+  settings: CampaignSettings & { readonly ledger: Ledger },
+): Promise<CampaignReport & Verdict> {
+  const { ledger, seed, resendUnanswered = true } = settings;
+  const startLogClients = (port: () => number | undefined) =>
+    startClients({ ledger, dice: new Dice(seed + 1), port, clients: 8, maxRecords: 20, resendUnanswered });
+  const report = await runCampaignOf({ startLoad: startLogClients, ...settings });
+  return { ...report, ...ledger.verdict() };
+}
+
+export async function runCampaignOf(
+  settings: CampaignSettings & Required<Pick<CampaignSettings, "startLoad">>,
+): Promise<CampaignReport> {
+  const { victim, ledger, sink, seed, startLoad, say = () => {} } = settings;
   const started = performance.now();
   const dice = new CampaignDice(seed);
   dice.stretch = settings.stretch ?? 1;
-  const { resendUnanswered = true, startLoad = startLogClients } = settings;
   const clients = startLoad(() => victim.port);
-  function startLogClients(port: () => number | undefined): Clients {
-    return startClients({ ledger, dice: new Dice(seed + 1), port, clients: 8, maxRecords: 20, resendUnanswered });
-  }
   /** Resolves when so many more are acknowledged, or after so many waits. */
   async function acknowledged(more: number, maxWaits: number): Promise<void> {
     const wanted = ledger.acknowledgedCount + more;
@@ -136,7 +152,7 @@ export async function runCampaign(settings: CampaignSettings): Promise<CampaignR
   const moments: Record<string, number> = {};
   let kills = 0;
   try {
-    while (kills < settings.kills) {
+    while (kills < settings.kills && performance.now() - started < maxCampaignMs) {
       const name = Object.keys(MOMENTS)[dice.upTo(Object.keys(MOMENTS).length - 1)]!;
       await MOMENTS[name]!({ victim, sink, dice, loaded: () => acknowledged(settings.load ?? 0, LIFE_WAITS) });
       moments[name] = (moments[name] ?? 0) + 1;
@@ -155,7 +171,7 @@ export async function runCampaign(settings: CampaignSettings): Promise<CampaignR
   await everythingArrived(settings);
   const stops = moments[STOP] ?? 0;
   const seconds = Math.round((performance.now() - started) / 100) / 10;
-  return { seed, kills, stops, refusals: clients.refusals, moments, seconds, ...ledger.verdict() };
+  return { seed, kills, stops, refusals: clients.refusals, moments, seconds };
 }
 
 /** Until nothing acknowledged is missing (or it takes too long), and until the backend hears no more. */

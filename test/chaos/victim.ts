@@ -38,6 +38,12 @@ export class Victim {
     return this.listening;
   }
 
+  /** The port of its OTLP/gRPC receiver, while it runs and has one. */
+  get grpcPort(): number | undefined {
+    const port = this.listening === undefined ? undefined : /"grpc":"[^"]*:(\d+)"/.exec(this.log)?.[1];
+    return port === undefined ? undefined : Number(port);
+  }
+
   get running(): boolean {
     return this.child !== undefined;
   }
