@@ -19,13 +19,15 @@ export class DamageReporter {
   }
 
   /** What was found when the store was opened, or opened again. */
-  reportOpening({ lostEntries, corruptEntries, setAside }: OpenReport): void {
+  reportOpening({ lostEntries, lostBounds, corruptEntries, setAside }: OpenReport): void {
     const { logger, metrics, store } = this.services;
     this.reportedCorrupt = store.stats.corrupt;
     if (lostEntries + corruptEntries === 0 && setAside === undefined) return;
     metrics.unreadable.add(corruptEntries);
     metrics.lost.add(lostEntries);
-    logger.error({ lostEntries, corruptEntries, setAside }, "the queue was damaged; what can be read goes on");
+    const found = { lostEntries, ...lostBounds, corruptEntries, setAside };
+    const message = `the queue was damaged; what can be read goes on: ${lossInWords({ lostEntries, lostBounds })}`;
+    logger.error(found, message);
   }
 
   /** One entry could not be read when its turn came. */
@@ -47,4 +49,17 @@ export class DamageReporter {
     logger.error({ entries }, "entries of the queue were damaged and have been set aside; the others go on");
     return true;
   }
+}
+
+/** How many entries are lost, as exactly as that is known. */
+export function lossInWords({ lostEntries, lostBounds }: Pick<OpenReport, "lostEntries" | "lostBounds">): string {
+  if (lostBounds === undefined) return `${entries(lostEntries)} lost`;
+  const { atLeast, atMost } = lostBounds;
+  if (atMost === undefined)
+    return atLeast === 0 ? "an unknown number of entries is lost" : `at least ${entries(atLeast)} lost`;
+  return atLeast === 0 ? `at most ${entries(atMost)} lost` : `at least ${atLeast} and at most ${entries(atMost)} lost`;
+}
+
+function entries(count: number): string {
+  return count === 1 ? "1 entry is" : `${count === 0 ? "no" : count} entries are`;
 }

@@ -13,6 +13,7 @@ import { PostgresTable } from "../store/remote/postgres-table.js";
 import { RemoteStore } from "../store/remote/remote-store.js";
 import { isStoreError, type LevelStoreSettings, type OpenReport, type QueueStore } from "../store/store.js";
 import { type AdminServices, asAdminError, createAdmin } from "./admin.js";
+import { lossInWords } from "./damage-reporter.js";
 import { directoryNameOf, exporterOfDirectory } from "./directory-name.js";
 import type { ExporterControl } from "./exporter-control.js";
 
@@ -139,11 +140,12 @@ async function queuesIn(directory: string): Promise<{ exporter: string; path: st
   return found;
 }
 
-function damageMessages(exporter: string, { lostEntries, corruptEntries, setAside }: OpenReport): string[] {
+function damageMessages(exporter: string, report: OpenReport): string[] {
+  const { lostEntries, corruptEntries, setAside } = report;
   if (lostEntries + corruptEntries === 0 && setAside === undefined) return [];
   const kept = setAside === undefined ? "" : `; the files as they were are in ${setAside}`;
   return [
-    `the queue of ${exporter} was damaged and has been repaired: ${lostEntries} entries are lost, ${corruptEntries} could not be read${kept}`,
+    `the queue of ${exporter} was damaged and has been repaired: ${lossInWords(report)}, ${corruptEntries} could not be read${kept}`,
   ];
 }
 

@@ -3,6 +3,7 @@ import { basename, join } from "node:path";
 import type { Logger } from "../../../plugin.js";
 import { JOURNAL_PREFIX } from "../intake/pipeline-journal.js";
 import { isRecordsId } from "../records/operator-records.js";
+import { isNewerFormat } from "../store/format/meta.js";
 import { isStoreDirectory, type StoreSummary, storesUnder } from "../store/level/open/summary-file.js";
 import { directoryNameOf, exporterOfDirectory } from "./directory-name.js";
 
@@ -11,10 +12,14 @@ import { directoryNameOf, exporterOfDirectory } from "./directory-name.js";
  * removed, or whose queue was turned off, leaves what it had not delivered behind. `used` are the directories of the
  * queues that are in use: a queue that was moved still says whose it was, and only its place tells who has it now. Never
  * rejects.
+ *
+ * Where a newer version has written, nobody here knows what its other directories are for: it gets no other advice then.
  */
 export async function warnOfOrphanedQueues(root: string, used: ReadonlySet<string>, logger: Logger): Promise<void> {
   try {
     const stores = await storesUnder(root);
+    const newer = stores.filter(({ summary }) => isNewerFormat(summary.format));
+    if (newer.length > 0) return warnOfNewerVersion(root, newer, logger);
     for (const { directory, summary } of stores) {
       if (isQueueLeft(directory, summary, used)) warnOf(directory, summary, logger);
     }
@@ -23,6 +28,12 @@ export async function warnOfOrphanedQueues(root: string, used: ReadonlySet<strin
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") logger.warn({ err: error }, "cannot look for other queues");
   }
+}
+
+function warnOfNewerVersion(root: string, newer: readonly { directory: string }[], logger: Logger): void {
+  const directories = newer.map(({ directory }) => directory);
+  const advice = "run that version, or move the whole directory aside and keep it; nothing was changed";
+  logger.warn({ directories }, `a newer version has written queues in ${root}: ${advice}`);
 }
 
 /** What operators did waits for nobody. */
@@ -56,7 +67,7 @@ async function storesWithoutSummary(root: string, known: ReadonlySet<string>): P
 }
 
 function adviceOn(queue: string): string {
-  return `${orphanAdvice(queue)}, or remove the directory if it is not needed`;
+  return `${orphanAdvice(queue)}, or move the directory and its .witness file elsewhere if it is not needed`;
 }
 
 /** What sends the entries of such a queue again. */

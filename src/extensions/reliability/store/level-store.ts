@@ -131,6 +131,7 @@ export class LevelStore implements QueueStore {
     const { onRoom = () => {} } = options;
     this.diskUser = { compactNow: () => this.compactor.compactNow(), onRoom };
     const hooks = {
+      beforeWrite: (next: Meta) => this.summaryFile.allow(next),
       afterWrite: () => this.guard.afterWrite(),
       onWritten: (transaction: Transaction) => this.onCommitted(transaction),
     };
@@ -205,7 +206,7 @@ export class LevelStore implements QueueStore {
     this.storeState.oldest?.stop();
     this.guard.onClosing();
     this.summaryFile.write(this.storeState.meta);
-    await this.summaryFile.stop();
+    await this.summaryFile.stop(true);
     await this.database.close();
     this.lifecycle = "closed";
     this.storeState.clearCaches();

@@ -175,12 +175,19 @@ export interface StoreStats {
 /** What was found on opening. Anything but zeros and false is worth an error in the log. */
 export interface OpenReport {
   readonly isNew: boolean;
-  /** The store was there before and its content is gone, wholly or in part. */
+  /** Entries that were there before and are gone: exactly so many, unless `lostBounds` is there. */
   readonly lostEntries: number;
+  /**
+   * Set when the exact number cannot be known: `atMost` is undefined when there is no upper bound either. `lostEntries` is then the
+   * upper bound, or the lower one, but at least 1.
+   */
+  readonly lostBounds?: { readonly atLeast: number; readonly atMost: number | undefined } | undefined;
   readonly corruptEntries: number;
   /** Where the damaged files were put, when the store had to be repaired. */
   readonly setAside: string | undefined;
 }
+
+export type LostBounds = NonNullable<OpenReport["lostBounds"]>;
 
 export type StoreErrorCode =
   | "closed"

@@ -1,7 +1,22 @@
 import { describe, expect, it } from "vitest";
+import { lossInWords } from "../../../../src/extensions/reliability/operate/damage-reporter.js";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
 import { StoreError } from "../../../../src/extensions/reliability/store/store.js";
 import { numbers, startQueue } from "../queue.js";
+
+describe("what a queue has lost", () => {
+  it.each([
+    [{ lostEntries: 0 }, "no entries are lost"],
+    [{ lostEntries: 1 }, "1 entry is lost"],
+    [{ lostEntries: 3 }, "3 entries are lost"],
+    [{ lostEntries: 3, lostBounds: { atLeast: 3, atMost: undefined } }, "at least 3 entries are lost"],
+    [{ lostEntries: 9, lostBounds: { atLeast: 0, atMost: 9 } }, "at most 9 entries are lost"],
+    [{ lostEntries: 9, lostBounds: { atLeast: 3, atMost: 9 } }, "at least 3 and at most 9 entries are lost"],
+    [{ lostEntries: 1, lostBounds: { atLeast: 0, atMost: undefined } }, "an unknown number of entries is lost"],
+  ])("is said as exactly as it is known: %o", (report, words) => {
+    expect(lossInWords(report)).toBe(words);
+  });
+});
 
 describe("a store that fails", () => {
   it("to read one entry loses that one only, loudly", async () => {

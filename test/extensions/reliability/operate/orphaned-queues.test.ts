@@ -1,6 +1,8 @@
-import { readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { directoryNameOf } from "../../../../src/extensions/reliability/operate/directory-name.js";
+import { crc32c } from "../../../../src/extensions/reliability/store/format/crc32c.js";
 import type { Logger } from "../../../../src/plugin.js";
 import { silentLogger } from "../../../../src/runtime/kit.js";
 import { type OtlpSink, startSink } from "../../../support/otlp-sink.js";
@@ -28,6 +30,15 @@ afterEach(async () => {
   await sink.close();
 });
 
+/** Says in a summary file that another version has written it. */
+function writeFormat(path: string, format: number): void {
+  const text = readFileSync(path, "utf8")
+    .slice(0, 502)
+    .replace(/"format":\d/, `"format":${format}`);
+  const checksum = crc32c(Buffer.from(text)).toString(16).padStart(8, "0");
+  writeFileSync(path, `${text} ${checksum}\n`);
+}
+
 const exporter = (id: string, more = "") => `
   ${id}:
     endpoint: ${sink.url}
@@ -46,6 +57,18 @@ describe("queues that no exporter uses", () => {
     const after = await startWrapped(exporter(id, more), { directory: before.directory, logger });
     await after.agent.stop(0);
     expect(warnings).toContainEqual(expect.objectContaining({ exporter: "otlp_http/old", pending: 1, deadLetters: 0 }));
+  });
+
+  it("get no advice but to run the newer version that has written them, which may need what is not known here", async () => {
+    sink.respond((_request, response) => response.writeHead(503).end());
+    const before = await startWrapped(exporter("otlp_http/old"), { logger });
+    await before.send("a");
+    await before.agent.stop(0);
+    writeFormat(`${join(before.directory, directoryNameOf("otlp_http/old"))}.witness`, 9);
+    messages.length = 0;
+    const after = await startWrapped(exporter("otlp_http/new"), { directory: before.directory, logger });
+    await after.agent.stop(0);
+    expect(messages).toEqual([expect.stringMatching(/newer version.*run that version, or move.*aside/)]);
   });
 
   it("are warned of also when there are other files in the directory", async () => {

@@ -13,7 +13,7 @@ for (const damages of JSON.parse(cases)) {
   const copy = mkdtempSync(join(tmpdir(), "sluice-damage-"));
   try {
     cpSync(root, copy, { recursive: true });
-    for (const { file, ...how } of damages) damage(join(copy, file), how, copy);
+    for (const { file, ...how } of damages) damage(join(copy, file), how);
     const directory = join(copy, "queue");
     const first = await lookInto(directory);
     const db = new ClassicLevel(directory, { compression: false });
@@ -26,14 +26,9 @@ for (const damages of JSON.parse(cases)) {
   }
 }
 
-function damage(path, { remove, cut, zero, flip, swapWith }, copy) {
+function damage(path, { remove, cut, zero, flip }) {
   if (remove) return rmSync(path, { force: true });
   const bytes = readFileSync(path);
-  if (swapWith !== undefined) {
-    const other = join(copy, swapWith);
-    writeFileSync(path, readFileSync(other));
-    writeFileSync(other, bytes);
-  }
   if (cut !== undefined) writeFileSync(path, bytes.subarray(0, cut));
   if (zero !== undefined)
     writeFileSync(path, bytes.fill(0, Math.min(zero[0], bytes.length), Math.min(zero[1], bytes.length)));

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { PRIVATE_FILE_MODE } from "../../../../runtime/kit.js";
+import { textChecksum } from "../format/crc32c.js";
 import { StoreError } from "../store.js";
 import { QUEUE_ID_BYTES } from "./value-cipher.js";
 
@@ -22,8 +23,13 @@ export async function queueIdIn(directory: string, found: () => Promise<readonly
 
 async function readId(directory: string): Promise<Buffer | undefined> {
   try {
-    const text = (await readFile(pathIn(directory), "utf8")).trim();
-    return /^[\da-f]{16}$/.test(text) ? Buffer.from(text, "hex") : undefined;
+    const [id, checksum] = (await readFile(pathIn(directory), "utf8")).trim().split("\n") as [
+      string,
+      string | undefined,
+    ];
+    // Files of older versions have no checksum.
+    if (!/^[\da-f]{16}$/.test(id) || (checksum !== undefined && checksum !== textChecksum(id))) return undefined;
+    return Buffer.from(id, "hex");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw error;
@@ -34,7 +40,8 @@ async function writeId(directory: string, id: Buffer): Promise<void> {
   const temporary = `${pathIn(directory)}.new`;
   const file = await open(temporary, "w", PRIVATE_FILE_MODE);
   try {
-    await file.writeFile(id.toString("hex"));
+    const text = id.toString("hex");
+    await file.writeFile(`${text}\n${textChecksum(text)}`);
     await file.sync();
   } finally {
     await file.close();

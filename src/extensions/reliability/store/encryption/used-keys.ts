@@ -1,6 +1,7 @@
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { PRIVATE_FILE_MODE } from "../../../../runtime/kit.js";
+import { textChecksum } from "../format/crc32c.js";
 import type { EntryRef } from "../store.js";
 import { type Keyring, missingKeyError } from "./keyring.js";
 
@@ -48,14 +49,27 @@ export async function retireKeys(
   if (JSON.stringify(left) !== JSON.stringify(used)) await writeUsedKeys(directory, left);
 }
 
+/** Without it, and when it is damaged, the first value whose key is not there tells. */
 async function readUsedKeys(directory: string): Promise<readonly UsedKey[]> {
   try {
-    return JSON.parse(await readFile(pathIn(directory), "utf8")) as UsedKey[];
+    return parseUsedKeys(await readFile(pathIn(directory), "utf8"));
   } catch (error) {
-    // Without it the first value whose key is not there tells.
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === "ENOENT") return [];
     throw error;
   }
+}
+
+/** Files of older versions have no checksum. */
+function parseUsedKeys(text: string): readonly UsedKey[] {
+  const [json, checksum] = text.split("\n") as [string, string | undefined];
+  if (checksum !== undefined && checksum !== textChecksum(json)) return [];
+  const keys: unknown = JSON.parse(json);
+  return Array.isArray(keys) && keys.every(isUsedKey) ? keys : [];
+}
+
+function isUsedKey(key: unknown): key is UsedKey {
+  const { id, check } = (key ?? {}) as Partial<UsedKey>;
+  return typeof id === "string" && typeof check === "string";
 }
 
 async function writeUsedKeys(directory: string, keys: readonly UsedKey[]): Promise<void> {
@@ -63,7 +77,8 @@ async function writeUsedKeys(directory: string, keys: readonly UsedKey[]): Promi
   const temporary = `${pathIn(directory)}.new`;
   const file = await open(temporary, "w", PRIVATE_FILE_MODE);
   try {
-    await file.writeFile(JSON.stringify(keys));
+    const text = JSON.stringify(keys);
+    await file.writeFile(`${text}\n${textChecksum(text)}`);
     await file.sync();
   } finally {
     await file.close();

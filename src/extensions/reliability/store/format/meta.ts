@@ -26,6 +26,28 @@ export interface Meta {
   /** Payloads that belong to a replayed entry. */
   readonly moved: number;
   readonly corrupt: number;
+  /** Of all entries; a store that an older version has written has none until it is empty. */
+  readonly refSum?: RefSum | undefined;
+}
+
+/** A sum of refs by which two sets of entries are told from each other. */
+export type RefSum = number;
+
+export const NO_REFS: RefSum = 0;
+
+export function addRef(sum: RefSum, ref: EntryRef): RefSum {
+  return (sum + mixRef(ref)) >>> 0;
+}
+
+export function subtractRef(sum: RefSum, ref: EntryRef): RefSum {
+  return (sum - mixRef(ref)) >>> 0;
+}
+
+/** So that sums of different refs are different ones. */
+function mixRef(ref: EntryRef): number {
+  let mixed = Math.imul(ref ^ (ref >>> 16) ^ (ref / 2 ** 32), 0x85ebca6b);
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+  return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
 export function newMeta(exporter: string): Meta {
@@ -43,6 +65,7 @@ export function newMeta(exporter: string): Meta {
     failed: ZERO_AMOUNT,
     moved: 0,
     corrupt: 0,
+    refSum: NO_REFS,
   };
 }
 
@@ -55,11 +78,16 @@ export function decodeMeta(value: Uint8Array | undefined): Meta | undefined {
   return value === undefined ? undefined : (unframe(RANGES.meta, 0, 0, value)?.head as Meta | undefined);
 }
 
+/** Whether a newer version has written it. */
+export function isNewerFormat(format: number): boolean {
+  return format > BOUND_UNSEALED_FORMAT;
+}
+
 /** Rejects what a newer version has written. */
 export function checkFormat(format: number, directory: string): void {
-  if (format <= BOUND_UNSEALED_FORMAT) return;
+  if (!isNewerFormat(format)) return;
   throw new StoreError(
     "newer_version",
-    `the queue in ${directory} was written by a newer version (format ${format}, this one reads up to ${BOUND_UNSEALED_FORMAT}): run that version, or set another directory; nothing was changed`,
+    `the queue in ${directory} was written by a newer version (format ${format}, this one reads up to ${BOUND_UNSEALED_FORMAT}): run that version, or move the directory aside and keep it; nothing was changed`,
   );
 }

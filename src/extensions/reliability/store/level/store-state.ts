@@ -19,6 +19,8 @@ const MAX_UNCOUNTED_BYTES = 128 * 1024 * 1024;
 const NOTHING_LOADED: ReadonlyMap<EntryRef, EntryInfo> = new Map();
 
 export interface WriteHooks {
+  /** Called before LevelDB writes, with the counters as they will be; what it gives is waited for. */
+  readonly beforeWrite: (next: Meta) => Promise<void> | undefined;
   /** Called when LevelDB says that it has written. Throws if that does not count, and then nothing changes in memory. */
   readonly afterWrite: () => void;
   /** Called when a transaction is written and known. */
@@ -95,6 +97,8 @@ export class StoreState {
     }
     const { wroteMeta } = transaction.finish(this.uncountedBytes < MAX_UNCOUNTED_BYTES);
     const isEmpty = batch.length === 0;
+    const preparation = this.hooks.beforeWrite(transaction.meta);
+    if (preparation !== undefined) await preparation;
     await batch.write({ sync });
     if (!isEmpty) this.hooks.afterWrite();
     this.hasUnsyncedWrites = !sync;

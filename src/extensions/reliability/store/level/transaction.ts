@@ -5,7 +5,7 @@ import { chunksOf, type EntryHead, type EntryInfo, headOf, infoOf, isIndexed } f
 import { encodeFacts } from "../format/failure-facts.js";
 import { frame } from "../format/frame.js";
 import { chunkKey, idKey, META_KEY, quarantineKey, RANGES, refKey } from "../format/keys.js";
-import { encodeMeta, type Meta } from "../format/meta.js";
+import { addRef, encodeMeta, type Meta, NO_REFS, subtractRef } from "../format/meta.js";
 import { createEntry, entryId } from "../new-entry.js";
 import {
   type Amount,
@@ -236,9 +236,17 @@ export class Transaction {
     const before = this.info(ref);
     if (before !== undefined) this.count(before, -1);
     if (info !== null) this.count(info, 1);
+    this.sumRef(ref, Number(info !== null) - Number(before !== undefined));
     this.infos.set(ref, info);
     if (info?.state === "failed" && entry !== undefined) this.failed.set(ref, entry);
     else this.failed.delete(ref);
+  }
+
+  private sumRef(ref: EntryRef, change: number): void {
+    const { refSum, pending, failed } = this.meta;
+    if (pending.entries + failed.entries === 0) this.meta.refSum = NO_REFS;
+    else if (refSum !== undefined && change !== 0)
+      this.meta.refSum = change > 0 ? addRef(refSum, ref) : subtractRef(refSum, ref);
   }
 
   private count(info: EntryInfo, sign: 1 | -1): void {

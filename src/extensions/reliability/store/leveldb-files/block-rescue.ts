@@ -11,10 +11,19 @@ import {
 } from "./block.js";
 import { ifIntact, VarintReader } from "./varint-reader.js";
 
-/** A damaged block of data without what is damaged in it, with its trailer; undefined when nothing is left. */
-export function rescueBlock(damaged: Buffer): Buffer | undefined {
-  const kept = rescueEntries(damaged);
-  return kept.length === 0 ? undefined : makeBlock(kept, RESTART_INTERVAL);
+/** Keys that a block may hold: LevelDB ends the process over one that is out of order. */
+export interface KeyLimits {
+  /** Behind this one, if there is a block before. */
+  readonly after: Buffer | undefined;
+  readonly upTo: Buffer;
+}
+
+/** A damaged block of data without what is damaged in it, and its last key; undefined when nothing is left. */
+export function rescueBlock(damaged: Buffer, { after, upTo }: KeyLimits): { bytes: Buffer; key: Buffer } | undefined {
+  const kept = rescueEntries(damaged).filter(
+    ([key]) => (after === undefined || isKeyAfter(key, after)) && !isKeyAfter(key, upTo),
+  );
+  return kept.length === 0 ? undefined : { bytes: makeBlock(kept, RESTART_INTERVAL), key: kept.at(-1)![0] };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { HEAD_OFFSET } from "../format/frame.js";
 import {
   type BlockEntry,
+  type BlockHandle,
   isBlockIntact,
   isKeyAfter,
   KEY_SUFFIX_BYTES,
@@ -14,29 +15,41 @@ import { ifIntact, VarintReader } from "./varint-reader.js";
 
 /**
  * The blocks of data in a table whose index cannot be used. They lie one behind the other from the beginning, and each
- * tells by its form and its checksum where it ends; behind a damaged one the next is looked for byte by byte.
+ * tells by its form and its checksum where it ends; behind a damaged one the next is looked for byte by byte. Their keys need
+ * not be in order, when a stretch of the table stands where it does not belong.
  */
 export function findBlocks(table: Buffer): IndexEntry[] {
   const found: IndexEntry[] = [];
   for (let at = 0; at < table.length; ) {
-    const block = table[at] === 0 ? blockAt(table, at, found.at(-1)?.key) : undefined;
+    const block = table[at] === 0 ? blockAt(table, at) : undefined;
     if (block !== undefined) found.push(block);
     at = block === undefined ? at + 1 : at + block.size + TRAILER_BYTES;
   }
   return found;
 }
 
+/** Stretches of a table between blocks that were found: a damaged block begins with each. */
+export function gapsBetween(blocks: readonly IndexEntry[], end: number): BlockHandle[] {
+  const gaps: BlockHandle[] = [];
+  let from = 0;
+  for (const { offset, size } of [...blocks, { offset: end, size: 0 }]) {
+    if (offset - from > TRAILER_BYTES) gaps.push({ offset: from, size: offset - from - TRAILER_BYTES });
+    from = offset + size + TRAILER_BYTES;
+  }
+  return gaps;
+}
+
 /** A key that sorts before all others. */
 const MIN_KEY = Buffer.alloc(KEY_SUFFIX_BYTES);
 
-function blockAt(table: Buffer, offset: number, previousKey: Buffer | undefined): IndexEntry | undefined {
+function blockAt(table: Buffer, offset: number): IndexEntry | undefined {
   return ifIntact(() => {
     const reader = new VarintReader(table, offset);
     for (let key: Buffer | undefined, entries = 0; ; entries++) {
       const size = blockSizeIfEnd(table, offset, reader.position, entries);
       if (size !== undefined) return key === undefined ? undefined : { key, offset, size };
       const entry = readBlockEntry(reader, key);
-      if (!isDataEntry(entry) || !isKeyAfter(entry[0], key ?? previousKey ?? MIN_KEY)) return undefined;
+      if (!isDataEntry(entry) || !isKeyAfter(entry[0], key ?? MIN_KEY)) return undefined;
       key = entry[0];
     }
   });

@@ -1,8 +1,9 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { readLog } from "./log.js";
-import { type Manifest, readManifest } from "./manifest.js";
-import { checkTable, type TableDamage } from "./table-check.js";
+import { META_KEY } from "../format/keys.js";
+import { areInOrder, type CheckedLog, checkLogs } from "./log-check.js";
+import { type Manifest, type ManifestTable, readManifest } from "./manifest.js";
+import { checkTable, damagedKeys, holdsOwnKeys, sequenceOfKey, type TableDamage } from "./table-check.js";
 
 /**
  * LevelDB opens a store whose CURRENT file is gone as a new one, drops what it cannot read of a log without a word, and
@@ -14,11 +15,13 @@ export interface Inspection {
   readonly hasData: boolean;
   /**
    * Whether LevelDB could not find its way, or would take a wrong one: CURRENT or the MANIFEST is gone, damaged or older
-   * than other files, or a table that it names is gone. The rest has not been looked at then.
+   * than other files, a table that it names is gone or has another's content, or the logs are in the wrong order.
    */
   readonly mustRebuild: boolean;
-  /** Logs and tables that are damaged. LevelDB must not see them as they are. */
-  readonly damagedLogs: readonly string[];
+  /** The logs in use, or all when it is not known which are. LevelDB must not see damaged ones as they are. */
+  readonly logs: readonly CheckedLog[];
+  /** A number that the tables have, and no change in a log must. */
+  readonly tableSequence: number;
   readonly damagedTables: readonly DamagedTable[];
   /** The log that everything was written to since the store was opened is gone. */
   readonly isLogMissing: boolean;
@@ -27,8 +30,10 @@ export interface Inspection {
 export interface DamagedTable {
   readonly name: string;
   readonly damage: TableDamage;
-  /** How long LevelDB expects the file to be. */
-  readonly size: number | undefined;
+  /** What the MANIFEST says of it. */
+  readonly expected: ManifestTable;
+  /** Where something was hit: stretches of keys, both ends included. */
+  readonly keys: readonly { readonly from: Buffer; readonly to: Buffer }[];
 }
 
 /** With `checkEveryByte` all of it is compared with its checksums. */
@@ -36,17 +41,45 @@ export async function inspectDirectory(directory: string, checkEveryByte = false
   const names = await dataFiles(directory);
   const manifest = await findManifest(directory, names);
   const isLogMissing = manifest !== undefined && lacksLog(manifest, names);
-  if (manifest === undefined || !namesAllInUse(manifest, names, isLogMissing))
+  if (
+    manifest === undefined ||
+    !namesAllInUse(manifest, names, isLogMissing) ||
+    !holdAllOwnKeys(directory, names, manifest)
+  )
     return {
       hasData: names.length > 0,
       mustRebuild: names.length > 0,
-      damagedLogs: [],
+      logs: checkLogs(directory, logsFrom(names, 0)),
+      tableSequence: 0,
       damagedTables: [],
       isLogMissing,
     };
-  const damagedLogs = await findDamagedLogs(directory, names, manifest);
   const damagedTables = await findDamagedTables(directory, names, manifest, checkEveryByte);
-  return { hasData: true, mustRebuild: false, damagedLogs, damagedTables, isLogMissing };
+  const tableSequence = greatestMetaSequence(directory, names, manifest);
+  // LevelDB removes other logs unseen.
+  const logs = checkLogs(directory, logsFrom(names, manifest.logNumber), tableSequence);
+  return { hasData: true, mustRebuild: !areInOrder(logs), logs, tableSequence, damagedTables, isLogMissing };
+}
+
+function logsFrom(names: readonly string[], first: number): string[] {
+  return names.filter((name) => numberIn(LOG_FILE, name).some((number) => number >= first));
+}
+
+/** Whether every table that can be read has keys that the MANIFEST says it has. */
+function holdAllOwnKeys(directory: string, names: readonly string[], { tables }: Manifest): boolean {
+  return names.every((name) => {
+    const table = numberIn(TABLE_FILE, name).map((number) => tables.get(number))[0];
+    return table === undefined || holdsOwnKeys(join(directory, name), table);
+  });
+}
+
+/** The counters are written again and again, so what is newest of them in the tables is older than all in the logs. */
+function greatestMetaSequence(directory: string, names: readonly string[], { tables }: Manifest): number {
+  const found = names.map((name) => {
+    const table = numberIn(TABLE_FILE, name).map((number) => tables.get(number))[0];
+    return table === undefined ? 0 : sequenceOfKey(join(directory, name), table, META_KEY);
+  });
+  return Math.max(0, ...found);
 }
 
 /** The manifest that is in use; undefined when it is not known which that is, or it cannot be read. */
@@ -65,11 +98,15 @@ export function lacksLog({ logNumber }: Manifest, names: readonly string[]): boo
  * Whether all tables that a manifest names are there and, if the log it names is not, nothing that it does not name: with
  * its end missing it would be one from before those files were made, and LevelDB would remove them.
  */
-function namesAllInUse({ sizes, logNumber }: Manifest, names: readonly string[], isLogMissing: boolean): boolean {
+function namesAllInUse(
+  { tables: named, logNumber }: Manifest,
+  names: readonly string[],
+  isLogMissing: boolean,
+): boolean {
   const tables = new Set(names.flatMap((name) => numberIn(TABLE_FILE, name)));
   const hasNewerLog = names.some((name) => numberIn(LOG_FILE, name).some((number) => number > logNumber));
-  const hasOtherTables = [...tables].some((number) => !sizes.has(number));
-  return [...sizes.keys()].every((number) => tables.has(number)) && !(isLogMissing && (hasNewerLog || hasOtherTables));
+  const hasOtherTables = [...tables].some((number) => !named.has(number));
+  return [...named.keys()].every((number) => tables.has(number)) && !(isLogMissing && (hasNewerLog || hasOtherTables));
 }
 
 function numberIn(pattern: RegExp, name: string): number[] {
@@ -77,28 +114,19 @@ function numberIn(pattern: RegExp, name: string): number[] {
   return digits === undefined ? [] : [Number(digits)];
 }
 
-/** Of the logs in use: LevelDB removes others unseen. */
-async function findDamagedLogs(directory: string, names: readonly string[], manifest: Manifest): Promise<string[]> {
-  const damaged: string[] = [];
-  for (const name of names)
-    if (numberIn(LOG_FILE, name).some((number) => number >= manifest.logNumber))
-      if (!readLog(await readFile(join(directory, name))).isIntact) damaged.push(name);
-  return damaged;
-}
-
 /** Of the tables in use. */
 async function findDamagedTables(
   directory: string,
   names: readonly string[],
-  { sizes, lastSequence }: Manifest,
+  { tables, lastSequence }: Manifest,
   checkEveryByte: boolean,
 ): Promise<DamagedTable[]> {
   const found: DamagedTable[] = [];
   for (const name of names) {
-    const size = numberIn(TABLE_FILE, name).map((number) => sizes.get(number))[0];
-    if (size === undefined) continue;
-    const damage = checkTable(join(directory, name), { size, lastSequence }, checkEveryByte);
-    if (damage !== undefined) found.push({ name, damage, size });
+    const table = numberIn(TABLE_FILE, name).map((number) => tables.get(number))[0];
+    if (table === undefined) continue;
+    const damage = checkTable(join(directory, name), { size: table.size, lastSequence }, checkEveryByte);
+    if (damage !== undefined) found.push({ name, damage, expected: table, keys: damagedKeys(damage, table) });
     // Others have their turn between two tables.
     await new Promise((resolve) => setImmediate(resolve));
   }

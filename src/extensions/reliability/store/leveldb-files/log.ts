@@ -8,6 +8,8 @@ import { crc32c, maskCrc } from "../format/crc32c.js";
 export interface LogContent {
   readonly records: readonly LogRecord[];
   readonly isIntact: boolean;
+  /** It ends in the middle of a record, as a crash leaves it. */
+  readonly isTorn: boolean;
 }
 
 /** What was written with one call, as far as it is there: the beginning or the end may be missing when it is damaged. */
@@ -23,6 +25,7 @@ export interface LogFragment {
 export function readLog(bytes: Buffer): LogContent {
   const records: LogRecord[] = [];
   let isIntact = true;
+  let isTorn = false;
   let open: LogFragment[] | undefined;
   const end = () => {
     if (open !== undefined) records.push(open);
@@ -30,6 +33,8 @@ export function readLog(bytes: Buffer): LogContent {
     open = undefined;
   };
   for (const { type, fragment } of fragmentsOf(bytes)) {
+    isTorn = type === TORN;
+    if (isTorn) break;
     if (type === FULL || type === FIRST) end();
     else if (open === undefined || !fragment.isIntact) isIntact = false;
     open ??= type === MIDDLE || type === LAST ? [LOST_BEGINNING] : [];
@@ -39,8 +44,9 @@ export function readLog(bytes: Buffer): LogContent {
       open = undefined;
     }
   }
+  isTorn ||= open !== undefined;
   if (open?.some((fragment) => !fragment.isIntact)) end();
-  return { records, isIntact };
+  return { records, isIntact, isTorn };
 }
 
 /** The bytes of a record that is whole. */
@@ -87,31 +93,52 @@ function makeFragment(type: number, bytes: Buffer): Buffer {
   return fragment;
 }
 
-/** All fragments up to where a crash cut the log. The type of a damaged one is not known. */
+/**
+ * All fragments up to where a crash cut the log, which is the last one then. The type of a damaged one is not known. Behind
+ * damage the next whole fragment is looked for byte by byte; it need not lie in a block as LevelDB's do, since bytes may have
+ * been put in or taken out before it.
+ */
 function* fragmentsOf(bytes: Buffer): Generator<{ type: number | undefined; fragment: LogFragment }> {
+  /** Where blocks begin; undefined when that is not known. */
+  let phase: number | undefined = 0;
   for (let at = 0; at < bytes.length; ) {
-    const left = BLOCK_BYTES - (at % BLOCK_BYTES);
+    const left: number = phase === undefined ? BLOCK_BYTES : leftInBlock(at - phase);
     if (left < HEADER_BYTES) {
       at += left;
       continue;
     }
     const length = fragmentLengthAt(bytes, at, left);
-    if (length === EMPTY) return;
-    const next = length > 0 ? at + length : nextFragment(bytes, at, Math.min(at + left, bytes.length));
-    if (length === TORN && next === bytes.length) return;
-    const fragment = { bytes: bytes.subarray(Math.min(at + HEADER_BYTES, next), next), isIntact: length > 0 };
-    yield { type: length > 0 ? bytes[at + 6]! : undefined, fragment };
+    if (length === EMPTY) return yield { type: TORN, fragment: LOST_BEGINNING };
+    const next = length > 0 ? at + length : nextFragment(bytes, at);
+    const type = length > 0 ? bytes[at + 6]! : length === TORN && next === bytes.length ? TORN : undefined;
+    yield { type, fragment: { bytes: bytes.subarray(Math.min(at + HEADER_BYTES, next), next), isIntact: length > 0 } };
+    // A record that goes on in the next block fills its own.
+    if (type === FIRST || type === MIDDLE) phase = next % BLOCK_BYTES;
+    else if (length <= 0 && phase !== undefined && !fitsBlocks(bytes, next, phase)) phase = undefined;
     at = next;
   }
 }
 
-/** Where the next whole fragment of the block begins, or the block ends. */
-function nextFragment(bytes: Buffer, damagedAt: number, end: number): number {
-  for (let at = damagedAt + 1; at + HEADER_BYTES <= end; at++) {
+function leftInBlock(offset: number): number {
+  return BLOCK_BYTES - (((offset % BLOCK_BYTES) + BLOCK_BYTES) % BLOCK_BYTES);
+}
+
+/** Whether the whole fragment there lies in one block, if blocks begin there. */
+function fitsBlocks(bytes: Buffer, at: number, phase: number): boolean {
+  if (at === bytes.length) return true;
+  const length = HEADER_BYTES + bytes.readUInt16LE(at + 4);
+  const type = bytes[at + 6]!;
+  const left = leftInBlock(at - phase);
+  return type === FIRST || type === MIDDLE ? length === left : length <= left;
+}
+
+/** Where the next whole fragment begins, or the log ends. */
+function nextFragment(bytes: Buffer, damagedAt: number): number {
+  for (let at = damagedAt + 1; at + HEADER_BYTES <= bytes.length; at++) {
     const type = bytes[at + 6]!;
-    if (type >= FULL && type <= LAST && fragmentLengthAt(bytes, at, end - at) > 0) return at;
+    if (type >= FULL && type <= LAST && fragmentLengthAt(bytes, at, BLOCK_BYTES) > 0) return at;
   }
-  return end;
+  return bytes.length;
 }
 
 /** The length of the fragment there, header included. */
@@ -120,9 +147,14 @@ function fragmentLengthAt(bytes: Buffer, at: number, left: number): number {
   const length = HEADER_BYTES + bytes.readUInt16LE(at + 4);
   const type = bytes[at + 6]!;
   if (length > left) return DAMAGED;
-  if (at + length > bytes.length) return TORN;
+  if (at + length > bytes.length) return isLengthDamaged(bytes, at) ? DAMAGED : TORN;
   if (type < FULL || type > LAST) return isAllZero(bytes.subarray(at)) ? EMPTY : DAMAGED;
   return maskCrc(crc32c(bytes.subarray(at + 6, at + length))) === bytes.readUInt32LE(at) ? length : DAMAGED;
+}
+
+/** Whether what is there to the end of the log is a whole fragment but for its length. */
+function isLengthDamaged(bytes: Buffer, at: number): boolean {
+  return maskCrc(crc32c(bytes.subarray(at + 6))) === bytes.readUInt32LE(at);
 }
 
 /** A crash of the machine may leave a file longer than what was written to it. */

@@ -1,57 +1,110 @@
+import { isKeyAfter, KEY_SUFFIX_BYTES } from "./block.js";
 import { readLog, wholeRecord } from "./log.js";
 import { VarintReader } from "./varint-reader.js";
 
 /** Numbers of the fields of an edit, as LevelDB's version_edit.cc has them. */
 const FIELD = { comparator: 1, log: 2, next: 3, last: 4, pointer: 5, deleted: 6, added: 7, previousLog: 9 };
+const COMPARATOR = "leveldb.BytewiseComparator";
+const LEVELS = 7;
 
 /** What a MANIFEST says of the files in use; others are what a crash left of a compaction. */
 export interface Manifest {
-  /** The size of each table by its number. */
-  readonly sizes: ReadonlyMap<number, number>;
+  /** Tables by their numbers. */
+  readonly tables: ReadonlyMap<number, ManifestTable>;
   /** Logs from this number on hold what is in no table yet; there is none in a store that was never opened. */
   readonly logNumber: number;
   /** Nothing in the tables was written later. */
   readonly lastSequence: number;
 }
 
-/** Undefined when it is damaged or cut to nothing, or says something that is not known here. */
+export interface ManifestTable {
+  readonly level: number;
+  readonly size: number;
+  /** Its first and last keys, with LevelDB's suffix. */
+  readonly smallest: Buffer;
+  readonly largest: Buffer;
+}
+
+/**
+ * Undefined when it is damaged or cut to nothing, says something that is not known here, or what LevelDB would never write: edits
+ * that stand twice name files twice or take numbers back, over which LevelDB ends the process or writes over files.
+ */
 export function readManifest(bytes: Buffer): Manifest | undefined {
   const { records, isIntact } = readLog(bytes);
-  const found: Edits = { sizes: new Map(), logNumber: undefined, lastSequence: undefined };
+  const edits = new Edits();
   if (!isIntact) return undefined;
   try {
-    for (const record of records) applyEdit(new VarintReader(wholeRecord(record)!), found);
-  } catch {
+    for (const record of records) edits.apply(wholeRecord(record)!);
+    return edits.finish();
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
     return undefined;
   }
-  const { sizes, logNumber, lastSequence } = found;
-  return logNumber === undefined || lastSequence === undefined ? undefined : { sizes, logNumber, lastSequence };
 }
 
-interface Edits {
-  readonly sizes: Map<number, number>;
-  logNumber: number | undefined;
-  lastSequence: number | undefined;
-}
+/** Throws a RangeError over what LevelDB would not write. */
+class Edits {
+  private readonly tables = new Map<number, ManifestTable>();
+  private readonly numbers = new Map<number, number>();
 
-function applyEdit(edit: VarintReader, found: Edits): void {
-  while (!edit.isAtEnd) {
-    const field = edit.next();
-    if (field === FIELD.comparator) edit.skip(edit.next());
-    else if (field === FIELD.pointer) {
-      edit.next();
-      edit.skip(edit.next());
-    } else if (field === FIELD.deleted) {
-      edit.next();
-      found.sizes.delete(edit.next());
-    } else if (field === FIELD.added) {
-      edit.next();
-      found.sizes.set(edit.next(), edit.next());
-      edit.skip(edit.next());
-      edit.skip(edit.next());
-    } else if (field === FIELD.last) found.lastSequence = edit.next();
-    else if (field === FIELD.log) found.logNumber = edit.next();
-    else if (field === FIELD.next || field === FIELD.previousLog) edit.next();
-    else throw new RangeError(`field ${field}`);
+  apply(bytes: Buffer): void {
+    const edit = new VarintReader(bytes);
+    while (!edit.isAtEnd) {
+      const field = edit.next();
+      if (field === FIELD.comparator) check(takeBytes(edit).toString() === COMPARATOR, "comparator");
+      else if (field === FIELD.pointer) {
+        edit.next();
+        takeBytes(edit);
+      } else if (field === FIELD.deleted) this.remove(edit.next(), edit.next());
+      else if (field === FIELD.added) this.add(edit);
+      else if (field === FIELD.last || field === FIELD.log || field === FIELD.next) this.raise(field, edit.next());
+      else if (field === FIELD.previousLog) edit.next();
+      else throw new RangeError(`field ${field}`);
+    }
   }
+
+  finish(): Manifest | undefined {
+    const [logNumber, lastSequence, next] = [FIELD.log, FIELD.last, FIELD.next].map((field) => this.numbers.get(field));
+    if (logNumber === undefined || lastSequence === undefined || next === undefined) return undefined;
+    check(
+      [...this.tables.keys()].every((number) => number < next),
+      "number of a file",
+    );
+    for (let level = 1; level < LEVELS; level++) this.checkLevel(level);
+    return { tables: this.tables, logNumber, lastSequence };
+  }
+
+  private add(edit: VarintReader): void {
+    const [level, number, size] = [edit.next(), edit.next(), edit.next()];
+    const [smallest, largest] = [takeBytes(edit), takeBytes(edit)];
+    check(level < LEVELS && !this.tables.has(number), "a file twice");
+    check(smallest.length >= KEY_SUFFIX_BYTES && largest.length >= KEY_SUFFIX_BYTES, "a key");
+    this.tables.set(number, { level, size, smallest, largest });
+  }
+
+  private remove(level: number, number: number): void {
+    check(this.tables.get(number)?.level === level, "no such file");
+    this.tables.delete(number);
+  }
+
+  private raise(field: number, value: number): void {
+    check(value >= (this.numbers.get(field) ?? 0), "a number that falls");
+    this.numbers.set(field, value);
+  }
+
+  /** But for those of the first level, tables have no keys in common. */
+  private checkLevel(level: number): void {
+    const tables = [...this.tables.values()].filter((table) => table.level === level);
+    tables.sort((a, b) => (isKeyAfter(a.smallest, b.smallest) ? 1 : -1));
+    for (const [i, { smallest }] of tables.entries())
+      check(i === 0 || isKeyAfter(smallest, tables[i - 1]!.largest), "tables with common keys");
+  }
+}
+
+function takeBytes(reader: VarintReader): Buffer {
+  return Buffer.from(reader.take(reader.next()));
+}
+
+function check(isTrue: boolean, what: string): void {
+  if (!isTrue) throw new RangeError(what);
 }

@@ -2,13 +2,14 @@ import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type BlockEntry, decodeBlock, KEY_SUFFIX_BYTES, TRAILER_BYTES, VALUE_TYPE } from "./block.js";
 import { rescueEntries } from "./block-rescue.js";
-import { findBlocks } from "./find-blocks.js";
+import { findBlocks, gapsBetween } from "./find-blocks.js";
 import { dataFiles, LOG_FILE, TABLE_FILE } from "./inspect-directory.js";
-import { readLog } from "./log.js";
+import { checkLogs } from "./log-check.js";
+import { inOrder } from "./log-mend.js";
 import { readBytes, readTableLayout, type TableLayout } from "./table.js";
 import { checkTable, type TableDamage } from "./table-check.js";
 import { ifIntact } from "./varint-reader.js";
-import { type LogChange, readChanges } from "./write-batch.js";
+import type { LogChange } from "./write-batch.js";
 
 /**
  * All that is in LevelDB's files, whether a MANIFEST names them or not: every key once, in order, with the value that was
@@ -28,13 +29,12 @@ function* newestOf(changes: Iterable<LogChange>): Generator<LogChange> {
   }
 }
 
-/** What all logs say, in the order in which it was written. */
-export function changesInLogs(directory: string, names: readonly string[]): LogChange[] {
-  const changes: LogChange[] = [];
-  for (const name of names.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10)))
-    for (const record of readLog(readFileSync(join(directory, name))).records)
-      for (const change of readChanges(record, (changes.at(-1)?.sequence ?? 0) + 1)) changes.push(change);
-  return changes;
+/** What all logs say, each change once, in the order in which it was written. */
+function changesInLogs(directory: string, names: readonly string[]): LogChange[] {
+  return inOrder(
+    checkLogs(directory, names).flatMap(({ changes }) => changes),
+    0,
+  );
 }
 
 /** Changes in LevelDB's order, which can be begun when their turn has come. */
@@ -84,11 +84,14 @@ function* tableChanges(path: string): Generator<LogChange> {
 
 function rescueTable(bytes: Buffer, { layout, blocks: damaged }: TableDamage): LogChange[] {
   const blocks: TableLayout["blocks"] = layout?.blocks ?? findBlocks(bytes);
-  return blocks.flatMap((block) => {
+  const gaps = layout === undefined ? gapsBetween(blocks, bytes.length) : [];
+  const named = blocks.flatMap((block) => {
     const content = bytes.subarray(block.offset, block.offset + block.size + TRAILER_BYTES);
     const entries = damaged.has(block) ? undefined : ifIntact(() => decodeBlock(content));
-    return (entries ?? rescueEntries(content.subarray(0, block.size))).map(changeOf);
+    return entries ?? rescueEntries(content.subarray(0, block.size));
   });
+  const between = gaps.flatMap(({ offset, size }) => rescueEntries(bytes.subarray(offset, offset + size)));
+  return [...named, ...between].map(changeOf);
 }
 
 function changeOf([key, value]: BlockEntry): LogChange {

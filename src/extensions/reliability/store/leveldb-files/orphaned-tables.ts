@@ -13,7 +13,7 @@ async function orphanedTables(directory: string): Promise<string[]> {
   if (manifest === undefined || lacksLog(manifest, names)) return [];
   return names.filter((name) => {
     const number = TABLE_FILE.exec(name)?.[1];
-    return number !== undefined && !manifest.sizes.has(Number(number));
+    return number !== undefined && !manifest.tables.has(Number(number));
   });
 }
 

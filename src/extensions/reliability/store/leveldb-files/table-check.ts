@@ -1,6 +1,16 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { keyOfValue } from "../format/frame.js";
-import { asBuffer, isBlockIntact, KEY_SUFFIX_BYTES, TRAILER_BYTES, VALUE_TYPE } from "./block.js";
+import {
+  asBuffer,
+  type BlockEntry,
+  decodeBlock,
+  isBlockIntact,
+  isKeyAfter,
+  KEY_SUFFIX_BYTES,
+  TRAILER_BYTES,
+  VALUE_TYPE,
+} from "./block.js";
+import type { ManifestTable } from "./manifest.js";
 import { type IndexEntry, readBytes, readTableLayout, type TableLayout } from "./table.js";
 import { ifIntact, VarintReader } from "./varint-reader.js";
 
@@ -32,11 +42,73 @@ export function checkTable(path: string, expected: TableExpectation, checkEveryB
   }
 }
 
+/** The keys that may be in damaged blocks: those behind the last key of the block before. */
+export function damagedKeys(
+  { layout, blocks: damaged }: TableDamage,
+  { smallest, largest }: ManifestTable,
+): { from: Buffer; to: Buffer }[] {
+  if (layout === undefined) return [{ from: userKey(smallest), to: userKey(largest) }];
+  return layout.blocks.flatMap((block, i) => {
+    const from = layout.blocks[i - 1]?.key ?? smallest;
+    return damaged.has(block) ? [{ from: userKey(from), to: userKey(block.key) }] : [];
+  });
+}
+
 /** What the MANIFEST says; undefined what is not known. */
 export interface TableExpectation {
   readonly size: number | undefined;
   /** Nothing in the table was written later. */
   readonly lastSequence: number | undefined;
+}
+
+/**
+ * Whether the first and last keys of a table are such as it should have: it may have been mended, but is no other one. True
+ * also of one that is damaged: that is found elsewhere.
+ */
+export function holdsOwnKeys(path: string, { size, smallest, largest }: ManifestTable): boolean {
+  const isBetween = (key: Buffer | undefined) =>
+    key === undefined || (!isKeyAfter(smallest, key) && !isKeyAfter(key, largest));
+  const ends = withBlocks(path, size, ({ blocks }, read) => [
+    read(blocks[0]!)[0]?.[0],
+    read(blocks.at(-1)!).at(-1)?.[0],
+  ]);
+  return ends === undefined || ends.every(isBetween);
+}
+
+/** When the newest value of a key in a table was written; 0 when there is none, or it cannot be told. */
+export function sequenceOfKey(path: string, { size, smallest, largest }: ManifestTable, key: Buffer): number {
+  if (userKey(smallest).compare(key) > 0 || userKey(largest).compare(key) < 0) return 0;
+  const found = withBlocks(path, size, ({ blocks }, read) => {
+    const block = blocks.find((each) => userKey(each.key).compare(key) >= 0);
+    return block === undefined ? [] : read(block).filter(([each]) => userKey(each).equals(key));
+  });
+  return Math.max(0, ...(found ?? []).map(([each]) => each.readUIntLE(each.length - KEY_SUFFIX_BYTES + 1, 6)));
+}
+
+/** What is read of a table; undefined when it is damaged there. */
+function withBlocks<T>(
+  path: string,
+  size: number,
+  work: (layout: TableLayout, read: (block: IndexEntry) => BlockEntry[]) => T,
+): T | undefined {
+  const file = openSync(path, "r");
+  try {
+    const layout = readTableLayout(file, size);
+    if (layout === undefined || layout.blocks.length === 0) return undefined;
+    return ifIntact(() =>
+      work(layout, ({ offset, size: length }) => {
+        const bytes = readBytes(file, offset, length + TRAILER_BYTES);
+        if (!isBlockIntact(bytes)) throw new RangeError("checksum");
+        return decodeBlock(bytes).filter(([key]) => key.length >= KEY_SUFFIX_BYTES);
+      }),
+    );
+  } finally {
+    closeSync(file);
+  }
+}
+
+function userKey(key: Buffer): Buffer {
+  return key.subarray(0, -KEY_SUFFIX_BYTES);
 }
 
 const SMALL_BLOCK_BYTES = 8 * 1024;

@@ -1,42 +1,79 @@
 import { open, readFile, rename, rm } from "node:fs/promises";
-import { TRAILER_BYTES } from "./block.js";
-import { rescueBlock } from "./block-rescue.js";
-import { findBlocks } from "./find-blocks.js";
-import { type IndexEntry, makeTableEnd } from "./table.js";
+import { type BlockHandle, decodeBlock, isKeyAfter, TRAILER_BYTES } from "./block.js";
+import { type KeyLimits, rescueBlock } from "./block-rescue.js";
+import { findBlocks, gapsBetween } from "./find-blocks.js";
+import type { ManifestTable } from "./manifest.js";
+import { type IndexEntry, makeTableEnd, type TableLayout } from "./table.js";
 import type { TableDamage } from "./table-check.js";
 
 /**
  * Makes a table such that LevelDB finds all that is whole in it, and nothing else: the blocks stay where they are,
  * those that are damaged without what is damaged in them, and a new index names them. Whoever had the file by another
- * name still has it as it was. The file is as long as LevelDB expects it to be. False when nothing is left to name: LevelDB
- * ends the process over a table without blocks.
+ * name still has it as it was. The file is as long as LevelDB expects it to be. False when nothing is left to name, or it has keys
+ * that it should not have: LevelDB ends the process over both.
  */
-export async function mendTable(path: string, damage: TableDamage, expectedSize?: number): Promise<boolean> {
-  const bytes = await readFile(path);
-  const size = expectedSize ?? bytes.length;
-  const mended = mendBytes(bytes, size, damage);
+export async function mendTable(path: string, damage: TableDamage, expected: ManifestTable): Promise<boolean> {
+  const mended = mendBytes(await readFile(path), expected, damage);
   if (mended === undefined) return false;
   await replaceFile(path, mended);
   return true;
 }
 
-function mendBytes(bytes: Buffer, size: number, { layout, blocks: damaged }: TableDamage): Buffer | undefined {
-  const blocks = layout?.blocks.flatMap((block) => (damaged.has(block) ? rescueInPlace(bytes, block) : block));
-  const found = blocks ?? findBlocks(bytes);
-  if (found.length === 0) return undefined;
+function mendBytes(
+  bytes: Buffer,
+  expected: ManifestTable,
+  { layout, blocks: damaged }: TableDamage,
+): Buffer | undefined {
+  const { size, smallest, largest } = expected;
+  const found = layout === undefined ? rescueBlocks(bytes, largest) : rescueNamed(bytes, layout, damaged);
+  const isOwn =
+    found.every(({ key }) => !isKeyAfter(smallest, key)) && (layout !== undefined || areInOrder(bytes, found));
+  if (found.length === 0 || !isOwn || (layout === undefined && isKeyAfter(found.at(-1)!.key, largest)))
+    return undefined;
   const keepsFilter = layout?.hasIntactFilter === true;
   const from = keepsFilter ? layout.index.offset : endOfData(found);
   const end = makeTableEnd(found, from, size, keepsFilter ? layout.metaIndex : undefined);
   return end === undefined ? undefined : Buffer.concat([bytes.subarray(0, from), end]);
 }
 
+/** The blocks that the index names. */
+function rescueNamed(bytes: Buffer, { blocks }: TableLayout, damaged: TableDamage["blocks"]): IndexEntry[] {
+  return blocks.flatMap((block, i) =>
+    damaged.has(block) ? rescueInPlace(bytes, block, { after: blocks[i - 1]?.key, upTo: block.key }) : block,
+  );
+}
+
+/** All blocks that can be found, and what is whole between them. */
+function rescueBlocks(bytes: Buffer, largest: Buffer): IndexEntry[] {
+  const found = findBlocks(bytes);
+  for (const gap of gapsBetween(found, bytes.length)) {
+    const next = found.findIndex(({ offset }) => offset > gap.offset);
+    const at = next < 0 ? found.length : next;
+    // The key of the block behind it is its last one: what is rescued must be before its first.
+    const limits = {
+      after: found[at - 1]?.key,
+      upTo: found[at] === undefined ? largest : firstKeyAt(bytes, found[at]),
+    };
+    const rescued = rescueInPlace(bytes, gap, limits).filter(({ key }) => !key.equals(limits.upTo));
+    found.splice(at, 0, ...rescued);
+  }
+  return found;
+}
+
+function areInOrder(bytes: Buffer, blocks: readonly IndexEntry[]): boolean {
+  return blocks.every((block, i) => i === 0 || isKeyAfter(firstKeyAt(bytes, block), blocks[i - 1]!.key));
+}
+
+function firstKeyAt(bytes: Buffer, { offset, size }: BlockHandle): Buffer {
+  return decodeBlock(bytes.subarray(offset, offset + size + TRAILER_BYTES))[0]![0];
+}
+
 /** Puts what is whole of a block in its place. */
-function rescueInPlace(bytes: Buffer, block: IndexEntry): IndexEntry[] {
-  const { offset, size } = block;
-  const rescued = rescueBlock(bytes.subarray(offset, offset + size));
-  if (rescued === undefined || rescued.length > size + TRAILER_BYTES) return [];
-  rescued.copy(bytes, offset);
-  return [{ ...block, size: rescued.length - TRAILER_BYTES }];
+function rescueInPlace(bytes: Buffer, { offset, size }: BlockHandle, limits: KeyLimits): IndexEntry[] {
+  const rescued = rescueBlock(bytes.subarray(offset, offset + size), limits);
+  if (rescued === undefined || rescued.bytes.length > size + TRAILER_BYTES) return [];
+  rescued.bytes.copy(bytes, offset);
+  return [{ key: rescued.key, offset, size: rescued.bytes.length - TRAILER_BYTES }];
 }
 
 function endOfData(blocks: readonly IndexEntry[]): number {

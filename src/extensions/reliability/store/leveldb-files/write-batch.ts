@@ -9,18 +9,26 @@ export interface LogChange {
   readonly key: Buffer;
   readonly value: Buffer | undefined;
   readonly sequence: number;
+  /** Where the number was lost, it is one that fits. */
+  readonly isSequenceLost?: boolean;
 }
 
 /**
  * A record of a log is what one commit has changed: number of the first change (8 bytes), how many there are (4), and
  * for each a tag (1: value, 0: deletion), key and value, both behind their lengths.
  *
- * Of a damaged record all is read that can be trusted: what lies in whole fragments, and values that are whole by their
- * own checksum. A deletion in a damaged fragment is left out: to send something again is better than to lose it.
+ * Of a damaged record all is read that can be trusted: what lies in one whole fragment, and values that are whole by their
+ * own checksum. A deletion in a damaged fragment is left out: to send something again is better than to lose it. Whole
+ * fragments may come from two records, when a stretch of the log stands where another was.
  */
 export function readChanges(record: LogRecord, sequenceIfLost: number): LogChange[] {
+  return readWholeChanges(record) ?? salvageChanges(record, sequenceIfLost);
+}
+
+/** The changes of a record that is as it was written; undefined otherwise. */
+export function readWholeChanges(record: LogRecord): LogChange[] | undefined {
   const whole = wholeRecord(record);
-  return (whole && ifIntact(() => readWhole(whole))) ?? salvageChanges(record, sequenceIfLost);
+  return whole && ifIntact(() => readWhole(whole));
 }
 
 /** A record of these changes. */
@@ -54,10 +62,17 @@ function readWhole(bytes: Buffer): LogChange[] {
   const changes: LogChange[] = [];
   for (let at = HEADER_BYTES; at < bytes.length; ) {
     const { key, value, end } = readChangeAt(bytes, at);
+    if (!isOurKey(key)) throw new RangeError("no key of ours");
     changes.push({ key, value, sequence: first + changes.length });
     at = end;
   }
+  if (changes.length !== bytes.readUInt32LE(8) || !Number.isSafeInteger(first + changes.length))
+    throw new RangeError("not all of a commit");
   return changes;
+}
+
+function isOurKey(key: Buffer): boolean {
+  return KEY_LENGTHS.get(key[0]!)?.(key.length) === true;
 }
 
 interface ChangeAt {
@@ -83,29 +98,33 @@ function readChangeAt(bytes: Buffer, at: number): ChangeAt {
 function salvageChanges(record: LogRecord, sequenceIfLost: number): LogChange[] {
   const bytes = Buffer.concat(record.map((fragment) => fragment.bytes));
   const isTrusted = trustedRanges(record);
-  const hasHeader = bytes.length >= HEADER_BYTES && isTrusted(0, HEADER_BYTES);
-  let sequence = hasHeader ? Number(bytes.readBigUInt64LE(0)) : sequenceIfLost;
+  const hasHeader = record[0]?.isIntact === true && isTrusted(0, HEADER_BYTES);
+  const isSequenceLost = !hasHeader || !Number.isSafeInteger(Number(bytes.readBigUInt64LE(0)));
+  let sequence = isSequenceLost ? sequenceIfLost : Number(bytes.readBigUInt64LE(0));
   const changes: LogChange[] = [];
   let isAligned = hasHeader;
   for (let at = hasHeader ? HEADER_BYTES : 0; at < bytes.length; ) {
     const found = mayBeginAt(bytes, at) ? ifIntact(() => readChangeAt(bytes, at)) : undefined;
-    const key = found && (isAligned && isTrusted(at, found.end) ? found.key : provenKey(found));
-    if (found !== undefined && key !== undefined) changes.push({ key, value: found.value, sequence: sequence++ });
+    const isKept = isAligned && found !== undefined && isTrusted(at, found.end) && isOurKey(found.key);
+    const key = found && (isKept ? found.key : provenKey(found));
+    if (found !== undefined && key !== undefined)
+      changes.push({ key, value: found.value, sequence: sequence++, isSequenceLost });
+    else if (isAligned) sequence++;
     isAligned = key !== undefined || (isAligned && found !== undefined && mayBeginAt(bytes, found.end));
     at = isAligned ? found!.end : at + 1;
   }
   return changes;
 }
 
-/** Whether all bytes between two places are in whole fragments. */
+/** Whether all bytes between two places are in one whole fragment. */
 function trustedRanges(record: LogRecord): (from: number, to: number) => boolean {
   let at = 0;
-  const damaged: [number, number][] = [];
+  const whole: [number, number][] = [];
   for (const { bytes, isIntact } of record) {
-    if (!isIntact) damaged.push([at, at + bytes.length]);
+    if (isIntact) whole.push([at, at + bytes.length]);
     at += bytes.length;
   }
-  return (from, to) => damaged.every(([start, end]) => to <= start || (from >= end && from > start));
+  return (from, to) => whole.some(([start, end]) => from >= start && to <= end);
 }
 
 /** The key of a value that is whole, which is what it says itself. */

@@ -1,5 +1,6 @@
 import { open, readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
+import type { LostBounds, OpenReport } from "../../store.js";
 
 /**
  * Small files in a store's directory that say what is under way, for whoever comes after a crash.
@@ -36,16 +37,34 @@ export async function clearMark(directory: string, mark: Mark): Promise<void> {
 }
 
 /** What was found missing, and what was found and could not be read. */
-export interface Loss {
-  readonly lostEntries: number;
-  readonly corruptEntries: number;
-}
+export type Loss = Pick<OpenReport, "lostEntries" | "lostBounds" | "corruptEntries">;
 
 export const NO_LOSS: Loss = { lostEntries: 0, corruptEntries: 0 };
 
+/** In the words of a report: where nobody knows the greatest number, what is lost counts as one at least. */
+export function lossOf({ atLeast, atMost }: LostBounds, corruptEntries: number): Loss {
+  if (atLeast === atMost) return { lostEntries: atLeast, corruptEntries };
+  return { lostEntries: atMost ?? Math.max(1, atLeast), lostBounds: { atLeast, atMost }, corruptEntries };
+}
+
+/** A repair that was interrupted has counted before, and may have made the counters fit what is left. */
+export function greaterLoss(loss: Loss, before: Loss = NO_LOSS): Loss {
+  const [one, other] = [boundsOf(loss), boundsOf(before)];
+  const atMost = Math.max(one.atMost ?? Number.POSITIVE_INFINITY, other.atMost ?? Number.POSITIVE_INFINITY);
+  const bounds = {
+    atLeast: Math.max(one.atLeast, other.atLeast),
+    atMost: Number.isFinite(atMost) ? atMost : undefined,
+  };
+  return lossOf(bounds, Math.max(loss.corruptEntries, before.corruptEntries));
+}
+
+function boundsOf({ lostEntries, lostBounds }: Loss): LostBounds {
+  return lostBounds ?? { atLeast: lostEntries, atMost: lostEntries };
+}
+
 /** How far a repair has come. What it has counted is told by whoever gets to the end. */
 export interface Repair extends Loss {
-  /** Where files are set aside, if any are. */
+  /** The name of the folder where files are set aside, if any are. */
   readonly folder: string | undefined;
 }
 
@@ -53,12 +72,22 @@ export async function setRepair(directory: string, repair: Repair): Promise<void
   await setMark(directory, "REPAIRING", JSON.stringify(repair));
 }
 
-/** Undefined when none is unfinished. */
-export async function readRepair(directory: string): Promise<Partial<Repair> | undefined> {
+/** Undefined when none is unfinished. Of one that is damaged nothing is believed but that it is there. */
+export async function readRepair(directory: string): Promise<Repair | undefined> {
   const text = await readMark(directory, "REPAIRING");
+  return text === undefined ? undefined : (parseRepair(text) ?? { folder: undefined, ...NO_LOSS });
+}
+
+function parseRepair(text: string): Repair | undefined {
   try {
-    return text === undefined ? undefined : (JSON.parse(text) as Repair);
+    const { folder, lostEntries, lostBounds, corruptEntries } = JSON.parse(text) as Repair;
+    if (folder !== undefined && basename(dirname(folder)) !== SET_ASIDE_FOLDER) return undefined;
+    const counts = [lostEntries, corruptEntries, lostBounds?.atLeast ?? 0, lostBounds?.atMost ?? 0];
+    return counts.every(Number.isSafeInteger) ? { folder, lostEntries, lostBounds, corruptEntries } : undefined;
   } catch {
-    return {};
+    return undefined;
   }
 }
+
+/** Beside the queues: holds a folder for each repair. */
+export const SET_ASIDE_FOLDER = ".set-aside";

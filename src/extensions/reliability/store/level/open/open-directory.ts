@@ -1,24 +1,22 @@
-import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { makePrivate, makePrivateDirectory } from "../../../../../runtime/kit.js";
 import { queueIdIn } from "../../encryption/queue-id.js";
 import { checkUsedKeys, noteActiveKey, retireKeys } from "../../encryption/used-keys.js";
 import { ENCRYPTED_RANGES, keyCheckOf, queueIdOf, type ValueCipher } from "../../encryption/value-cipher.js";
-import { RANGES, rangeOf, refOf } from "../../format/keys.js";
+import { RANGES, refOf } from "../../format/keys.js";
 import { checkFormat, type Meta } from "../../format/meta.js";
-import { dataFiles, type Inspection, inspectDirectory, LOG_FILE } from "../../leveldb-files/inspect-directory.js";
-import { makeLog, readLog } from "../../leveldb-files/log.js";
-import { changesInLogs } from "../../leveldb-files/newest-records.js";
+import { type Inspection, inspectDirectory } from "../../leveldb-files/inspect-directory.js";
+import { mendLogs } from "../../leveldb-files/log-mend.js";
 import { mendTable } from "../../leveldb-files/table-mend.js";
-import { makeWriteBatch, readChanges } from "../../leveldb-files/write-batch.js";
 import type { EntryRef, OpenReport } from "../../store.js";
 import { isDamageError } from "../errors.js";
 import { checkUnlocked, type LevelDb, type MakeLevelDb } from "../level-db.js";
 import { scanKeys, scanRows } from "../scan.js";
 import { encryptedDb } from "./encrypted-db.js";
-import { clearMark, type Loss, NO_LOSS, readMark, readRepair, setMark, setRepair } from "./marks.js";
+import { evidenceOf } from "./log-evidence.js";
+import { clearMark, greaterLoss, NO_LOSS, readMark, readRepair, setMark, setRepair } from "./marks.js";
 import { finishSwap, rebuildDatabase } from "./rebuild.js";
-import { type LogEvidence, type ReconciledStore, reconcileStore, type StoreEvidence } from "./reconcile-store.js";
+import { type ReconciledStore, reconcileStore, type StoreEvidence } from "./reconcile-store.js";
 import { SetAsideFolder } from "./set-aside-folder.js";
 import { readSummaries } from "./summary-file.js";
 
@@ -86,74 +84,51 @@ async function openMistrusted(options: OpenDirectoryOptions, error: unknown): Pr
   return openDirectory({ ...options, suspectDamage: true });
 }
 
-/** A repair that was interrupted has counted before, and may have made the counters fit what is left. */
-function greaterLoss(loss: Loss, before: Partial<Loss> = {}): Loss {
-  return {
-    lostEntries: Math.max(loss.lostEntries, before.lostEntries ?? 0),
-    corruptEntries: Math.max(loss.corruptEntries, before.corruptEntries ?? 0),
-  };
-}
-
 /** Gives what of a store's evidence is known then. */
 async function inspectAndRepair(
   options: OpenDirectoryOptions,
   failedOpenings: number,
   setAside: SetAsideFolder,
-): Promise<Pick<StoreEvidence, "hadData" | "isDamaged" | "isLogMissing" | "logs">> {
+): Promise<Pick<StoreEvidence, "hadData" | "isDamaged" | "logs" | "damagedKeys">> {
   const { directory, suspectDamage = false } = options;
-  const inspection = await inspectDirectory(directory, suspectDamage || failedOpenings > 0);
-  const { hasData, isLogMissing, damagedLogs } = inspection;
-  const logs = inspection.mustRebuild || damagedLogs.length > 0 ? await readLogs(directory) : undefined;
-  const mustRebuild = inspection.mustRebuild || failedOpenings >= MAX_FAILED_OPENINGS;
-  const isRepaired = await repair(options, { ...inspection, mustRebuild }, setAside);
-  return { hadData: hasData, isDamaged: isRepaired || isLogMissing, isLogMissing, logs };
+  const found = await inspectDirectory(directory, suspectDamage || failedOpenings > 0);
+  const inspection = { ...found, mustRebuild: found.mustRebuild || failedOpenings >= MAX_FAILED_OPENINGS };
+  const { hasData, isLogMissing, damagedTables } = inspection;
+  const logs = evidenceOf(inspection.logs, isLogMissing);
+  const repaired = await repair(options, inspection, setAside);
+  return {
+    hadData: hasData,
+    isDamaged: repaired !== "nothing" || isLogMissing || logs.hasGaps,
+    logs,
+    damagedKeys: repaired === "rebuilt" ? undefined : damagedTables.flatMap(({ keys }) => keys),
+  };
 }
 
 /** A process may be killed while it opens a store that is well. Twice in a row, though, it is more likely LevelDB's doing. */
 const MAX_FAILED_OPENINGS = 2;
 
-/** Makes the files such that LevelDB can open them; false when there was nothing to do. */
+/** Makes the files such that LevelDB can open them. */
 async function repair(
   { directory, makeDb, suspectDamage = false }: OpenDirectoryOptions,
-  { hasData, mustRebuild, damagedLogs, damagedTables }: Inspection,
+  { hasData, mustRebuild, logs, tableSequence, damagedTables }: Inspection,
   setAside: SetAsideFolder,
-): Promise<boolean> {
-  const damaged = [...damagedLogs, ...damagedTables.map(({ name }) => name)];
-  if (!hasData || (damaged.length === 0 && !mustRebuild && !suspectDamage)) return false;
+): Promise<"nothing" | "mended" | "rebuilt"> {
+  const damagedLogs = logs.filter(({ isIntact }) => !isIntact);
+  const damaged = [...damagedLogs, ...damagedTables].map(({ name }) => name);
+  if (!hasData || (damaged.length === 0 && !mustRebuild && !suspectDamage)) return "nothing";
   const begun = await readRepair(directory);
   await setRepair(directory, { folder: await setAside.reservePath(), ...greaterLoss(NO_LOSS, begun) });
-  await setAside.save(damaged);
-  for (const name of damagedLogs) await mendLog(join(directory, name));
   let isMended = damaged.length > 0 && !mustRebuild;
-  for (const { name, damage, size } of damagedTables)
-    isMended = (await mendTable(join(directory, name), damage, size)) && isMended;
-  if (!isMended) await rebuildDatabase(directory, makeDb, setAside);
-  return true;
-}
-
-/** Leaves in a log what can be read of it, under the same sequence numbers. */
-async function mendLog(path: string): Promise<void> {
-  let next = 1;
-  const batches: Buffer[] = [];
-  for (const record of readLog(await readFile(path)).records) {
-    const changes = readChanges(record, next);
-    next = (changes.at(-1)?.sequence ?? next - 1) + 1;
-    if (changes.length > 0) batches.push(makeWriteBatch(changes));
+  if (isMended) {
+    // All of them: numbers that are needed twice move to the next log.
+    await setAside.save([...(damagedLogs.length > 0 ? logs : []), ...damagedTables].map(({ name }) => name));
+    await mendLogs(directory, logs, tableSequence);
   }
-  await writeFile(`${path}.new`, makeLog(batches), { flush: true });
-  await rename(`${path}.new`, path);
-}
-
-async function readLogs(directory: string): Promise<LogEvidence | undefined> {
-  let firstPut = Number.POSITIVE_INFINITY;
-  const deleted = new Set<EntryRef>();
-  const names = (await dataFiles(directory)).filter((name) => LOG_FILE.test(name));
-  for (const { key, value } of changesInLogs(directory, names)) {
-    if (rangeOf(key) !== RANGES.entry) continue;
-    if (value === undefined) deleted.add(refOf(key));
-    else firstPut = Math.min(firstPut, refOf(key));
-  }
-  return Number.isFinite(firstPut) ? { firstPut, deleted } : undefined;
+  for (const { name, damage, expected } of isMended ? damagedTables : [])
+    isMended = (await mendTable(join(directory, name), damage, expected)) && isMended;
+  if (isMended) return "mended";
+  await rebuildDatabase(directory, makeDb, setAside);
+  return "rebuilt";
 }
 
 async function openAndReconcile(
@@ -211,9 +186,9 @@ async function noteKeys(stored: LevelDb): Promise<ReadonlySet<string>> {
 }
 
 /** The first and last of numbers that follow each other. */
-function stretchesOf(refs: readonly EntryRef[]): [EntryRef, EntryRef][] {
+function stretchesOf(refs: Iterable<EntryRef>): [EntryRef, EntryRef][] {
   const stretches: [EntryRef, EntryRef][] = [];
-  for (const ref of refs.toSorted((a, b) => a - b)) {
+  for (const ref of [...refs].sort((a, b) => a - b)) {
     const last = stretches.at(-1);
     if (last !== undefined && last[1] === ref - 1) last[1] = ref;
     else stretches.push([ref, ref]);

@@ -25,9 +25,13 @@ export async function rebuildDatabase(directory: string, makeDb: MakeLevelDb, se
   await finishSwap(directory, setAside);
 }
 
-/** Goes on where a rebuilding was interrupted whose new database is whole; does nothing otherwise. */
+/**
+ * Goes on where a rebuilding was interrupted whose new database is whole; does nothing otherwise. A mark without a new database
+ * is one that somebody has put there.
+ */
 export async function finishSwap(directory: string, setAside: SetAsideFolder): Promise<void> {
   if ((await readMark(directory, "REBUILT")) !== undefined) {
+    if (!(await hasNewDatabase(directory))) return clearMark(directory, "REBUILT");
     await setAside.moveDataFiles();
     await rename(join(directory, "REBUILT"), join(directory, "SWAPPING"));
   }
@@ -37,6 +41,11 @@ export async function finishSwap(directory: string, setAside: SetAsideFolder): P
 }
 
 const NEW_FOLDER = "rebuilt";
+
+async function hasNewDatabase(directory: string): Promise<boolean> {
+  return (await readdir(join(directory, NEW_FOLDER)).catch((): string[] => [])).includes("CURRENT");
+}
+
 const WRITE_BYTES = 4 * 1024 * 1024;
 
 /** Writes all that can be read in the files of a directory into a new database; without any record that is an empty one. */

@@ -1,13 +1,15 @@
 import { adjustAmount } from "../../amounts.js";
 import type { EntryHead } from "../../format/entry-value.js";
 import { type KeyRange, META_KEY, RANGES, refOf } from "../../format/keys.js";
-import { checkFormat, decodeMeta, encodeMeta, type Meta, newMeta } from "../../format/meta.js";
+import { addRef, checkFormat, decodeMeta, encodeMeta, type Meta, newMeta } from "../../format/meta.js";
 import { newIdTag } from "../../new-entry.js";
-import type { EntryRef, OpenReport } from "../../store.js";
+import type { EntryRef, LostBounds, OpenReport } from "../../store.js";
 import type { LevelDb } from "../level-db.js";
 import { firstPending } from "../reader.js";
 import { decodeHead, scanKeys, scanRows } from "../scan.js";
-import type { Loss } from "./marks.js";
+import type { LogEvidence } from "./log-evidence.js";
+import { countLost, entriesIn, isNewer, type KeyStretch, removedBy } from "./lost-entries.js";
+import { type Loss, lossOf, NO_LOSS } from "./marks.js";
 import { recount } from "./recount.js";
 import type { StoreSummary } from "./summary-file.js";
 
@@ -16,7 +18,7 @@ export interface ReconciledStore {
   readonly meta: Meta;
   readonly report: Omit<OpenReport, "setAside">;
   /** The entries that are there; known only when all were counted. */
-  readonly refs?: readonly EntryRef[];
+  readonly refs?: Iterable<EntryRef>;
 }
 
 /** What is known of a store before it is opened. */
@@ -28,18 +30,11 @@ export interface StoreEvidence {
   readonly hadData: boolean;
   /** Something was damaged or missing: the counters cannot be trusted. */
   readonly isDamaged: boolean;
-  readonly isLogMissing: boolean;
-  /** What the logs say, if one of them was damaged. */
-  readonly logs: LogEvidence | undefined;
+  readonly logs: LogEvidence;
+  /** What was hit in the tables; undefined when the database was made anew. */
+  readonly damagedKeys: readonly KeyStretch[] | undefined;
   /** Keeps what was found before the counters are made to fit, and nobody could find it again. */
   readonly noteLoss: (loss: Loss) => Promise<void>;
-}
-
-/** Entries of which logs know. */
-export interface LogEvidence {
-  /** The first that was put; entries are put in the order of their refs, so those behind it must be there as well. */
-  readonly firstPut: EntryRef;
-  readonly deleted: ReadonlySet<EntryRef>;
 }
 
 /** Compares what is there with what should be there, and makes the counters true. */
@@ -73,29 +68,27 @@ async function hasKeys(db: LevelDb, range: KeyRange, from: number): Promise<bool
 
 /** The counters with the entries that came after they were written; undefined when one of those is damaged or gone. */
 async function countAdded(db: LevelDb, meta: Meta): Promise<Meta | undefined> {
-  let { last, pending } = meta;
+  let { last, pending, refSum } = meta;
   for await (const page of scanRows(db, RANGES.entry, meta.last + 1))
     for (const [key, value] of page) {
       const head = decodeHead<EntryHead>(RANGES.entry, refOf(key), value);
       if (head === undefined || refOf(key) !== last + 1) return undefined;
       last = refOf(key);
       pending = adjustAmount(pending, head.entry, 1);
+      refSum = refSum === undefined ? undefined : addRef(refSum, last);
     }
-  return { ...meta, last, pending };
+  return { ...meta, last, pending, refSum };
 }
 
-async function startEmpty(
-  db: LevelDb,
-  exporter: string,
-  { summary, isNew, noteLoss }: StoreEvidence,
-): Promise<ReconciledStore> {
+async function startEmpty(db: LevelDb, exporter: string, evidence: StoreEvidence): Promise<ReconciledStore> {
+  const { summary, isNew, noteLoss } = evidence;
   const meta = {
     ...newMeta(exporter),
     last: summary?.last ?? 0,
     head: (summary?.last ?? 0) + 1,
     commits: summary?.commits ?? 0,
   };
-  const loss = { lostEntries: entriesInSummary(summary), corruptEntries: 0 };
+  const loss = isNew ? NO_LOSS : lossOf(lostOfAll(summary), 0);
   if (loss.lostEntries > 0) await noteLoss(loss);
   await db.put(META_KEY, encodeMeta(meta), { sync: true });
   return { meta, report: { isNew, ...loss } };
@@ -107,7 +100,7 @@ async function recountStore(
   written: Meta | undefined,
   evidence: StoreEvidence,
 ): Promise<ReconciledStore> {
-  const { last, corrupt, refs, seen, ...amounts } = await recount(db);
+  const { last, corrupt, refs, setAside, ...amounts } = await recount(db);
   const summary = written === undefined || evidence.summary?.store === written.store ? evidence.summary : undefined;
   const meta: Meta = {
     ...(written ?? newMeta(exporter)),
@@ -119,35 +112,19 @@ async function recountStore(
     failedHead: 1,
     corrupt: (written?.corrupt ?? 0) + corrupt,
   };
-  const missing = expectedEntries(written, summary, meta.last) - entriesInMeta(meta) - corrupt;
-  const least = evidence.isLogMissing && summary === undefined ? 1 : 0;
-  const lostEntries = Math.max(least, missing, missingInLogs(evidence.logs, meta.last, seen));
-  const loss = { lostEntries, corruptEntries: corrupt };
+  const loss = lossOf(countLost({ ...evidence, written, summary }, { refs, setAside, last: meta.last }), corrupt);
   await evidence.noteLoss(loss);
   await db.put(META_KEY, encodeMeta(meta), { sync: true });
   return { meta, refs, report: { isNew: false, ...loss } };
 }
 
-/**
- * How many entries there should be: so many as the later of counters and summary says, and all that were put since. Whatever
- * removes an entry writes the counters, so those behind them must all be there.
- */
-function expectedEntries(written: Meta | undefined, summary: StoreSummary | undefined, last: EntryRef): number {
-  const before = isNewer(summary, written)
-    ? { entries: entriesInSummary(summary), last: summary!.last }
-    : { entries: entriesInMeta(written), last: written?.last ?? last };
-  return before.entries + Math.max(0, last - before.last);
-}
-
-/**
- * Entries that were put while the logs were written, and of which neither the logs nor the store know anything any more.
- * The counters do not tell them when as many others came back, whose deletions were lost as well.
- */
-function missingInLogs(logs: LogEvidence | undefined, last: EntryRef, seen: ReadonlySet<EntryRef>): number {
-  let missing = 0;
-  for (let ref = logs?.firstPut ?? last + 1; ref <= last; ref++)
-    if (!seen.has(ref) && !logs!.deleted.has(ref)) missing++;
-  return missing;
+/** When nothing is there any more. */
+function lostOfAll(summary: StoreSummary | undefined): LostBounds {
+  if (summary === undefined) return { atLeast: 0, atMost: undefined };
+  const { isClosed, last, maxLast = last, maxRemoved = 0 } = summary;
+  if (isClosed === true || summary.maxLast === undefined)
+    return { atLeast: entriesIn(summary), atMost: entriesIn(summary) };
+  return { atLeast: Math.max(0, last - maxRemoved), atMost: maxLast - removedBy(summary) };
 }
 
 /**
@@ -159,21 +136,18 @@ async function detectLostTail(db: LevelDb, meta: Meta, { summary, noteLoss }: St
   const commits = Math.max(meta.commits, ownSummary?.commits ?? 0);
   const last = Math.max(meta.last, ownSummary?.last ?? 0);
   const next = { ...meta, tag: newIdTag(), commits, last };
-  const lostEntries = Math.min(last - meta.last, entriesInSummary(ownSummary));
-  if (lostEntries > 0) await noteLoss({ lostEntries, corruptEntries: 0 });
+  const loss = isNewer(ownSummary, meta) ? lossOf(lostTail(meta, ownSummary!), 0) : NO_LOSS;
+  if (loss.lostEntries > 0) await noteLoss(loss);
   await db.put(META_KEY, encodeMeta(next), { sync: true });
-  return { meta: next, report: { isNew: false, lostEntries, corruptEntries: 0 } };
+  return { meta: next, report: { isNew: false, ...loss } };
 }
 
-function isNewer(summary: StoreSummary | undefined, meta: Meta | undefined): boolean {
-  if (summary === undefined || meta === undefined) return summary !== undefined;
-  return summary.commits > meta.commits || (summary.commits === meta.commits && summary.last > meta.last);
-}
-
-function entriesInSummary(summary: StoreSummary | undefined): number {
-  return summary === undefined ? 0 : summary.pending + summary.failed;
-}
-
-function entriesInMeta(meta: Meta | undefined): number {
-  return meta === undefined ? 0 : meta.pending.entries + meta.failed.entries;
+/** What was put behind the last that is there. Deletions are lost with it, so entries are there that were delivered. */
+function lostTail(meta: Meta, summary: StoreSummary): LostBounds {
+  const isClosed = summary.isClosed === true || summary.maxLast === undefined;
+  const mostLast = isClosed ? summary.last : Math.max(summary.last, summary.maxLast!);
+  const mostRemoved = isClosed ? removedBy(summary) : Math.max(removedBy(summary), summary.maxRemoved ?? 0);
+  const atLeast = Math.max(0, summary.last - mostRemoved - entriesIn(meta));
+  const entries = isClosed ? entriesIn(summary) : mostLast - removedBy(summary);
+  return { atLeast, atMost: Math.max(atLeast, Math.min(entries, mostLast - meta.last)) };
 }

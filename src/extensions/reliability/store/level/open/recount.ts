@@ -11,6 +11,7 @@ import {
   refKey,
   refOf,
 } from "../../format/keys.js";
+import { addRef, NO_REFS, type RefSum } from "../../format/meta.js";
 import type { Amount, EntryRef } from "../../store.js";
 import type { LevelDb } from "../level-db.js";
 import { decodeHead, scanKeys, scanRows } from "../scan.js";
@@ -23,9 +24,10 @@ export interface RecountResult {
   /** The greatest ref found, and entries that had to be set aside. */
   readonly last: EntryRef;
   readonly corrupt: number;
-  /** The entries that are there now, and all of which there was at least something. */
-  readonly refs: readonly EntryRef[];
-  readonly seen: ReadonlySet<EntryRef>;
+  /** The entries that are there now, and those that are not since they could not be read. */
+  readonly refs: ReadonlySet<EntryRef>;
+  readonly setAside: ReadonlySet<EntryRef>;
+  readonly refSum: RefSum;
 }
 
 /**
@@ -39,44 +41,49 @@ export async function recount(db: LevelDb): Promise<RecountResult> {
   const ownerMarks = await loadHeads<{ owner: EntryRef }>(db, RANGES.moved, writer);
   const failed = await loadHeads<EntryHead>(db, RANGES.failed, writer);
   const entries = new Map<EntryRef, EntryHead>();
-  const seen = new Set<EntryRef>();
+  const setAside = new Set<EntryRef>();
   let last = 0;
   let corrupt = failed.damaged;
   for await (const page of scanRows(db, RANGES.entry, 0)) {
     for (const [key, value] of page) {
       const ref = refOf(key);
       last = Math.max(last, ref);
-      seen.add(ref);
       const head = decodeHead<EntryHead>(RANGES.entry, ref, value);
       if (head !== undefined && (head.origin !== undefined || (chunks.get(ref) ?? 0) >= head.chunks)) {
         entries.set(ref, head);
         continue;
       }
       corrupt++;
+      setAside.add(ref);
       writer.put(quarantineKey(ref, key), value);
       writer.del(key);
     }
     await writer.flush();
   }
-  corrupt += dropWithoutPayload(entries, writer);
+  const withoutPayload = dropWithoutPayload(entries, writer);
   const moved = fixOwnerMarks(entries, ownerMarks.heads, writer);
   dropReplayed(moved, failed.heads, writer);
-  corrupt += dropOrphans(entries, failed.heads, writer);
+  const orphans = dropOrphans(entries, failed.heads, writer);
+  corrupt += withoutPayload.length + orphans.length;
+  for (const ref of [...withoutPayload, ...orphans]) setAside.add(ref);
   for (const ref of chunks.keys()) if (!entries.has(ref)) dropChunks(writer, ref, chunks.get(ref)!);
   for await (const page of scanKeys(db, RANGES.update, 0))
     for (const key of page) if (!entries.has(refOf(key))) writer.del(key);
   indexIds(entries, moved, writer);
   await writer.flush();
-  return { ...count(entries, moved, failed.heads), last, corrupt, refs: [...entries.keys()], seen };
+  const refs = new Set([...entries.keys()].filter((ref) => !moved.has(ref)));
+  let refSum = NO_REFS;
+  for (const ref of refs) refSum = addRef(refSum, ref);
+  return { ...count(entries, moved, failed.heads), last, corrupt, refs, setAside, refSum };
 }
 
 /** Replayed entries whose payload is gone. */
-function dropWithoutPayload(entries: Map<EntryRef, EntryHead>, writer: KeyValueWriter): number {
-  let dropped = 0;
+function dropWithoutPayload(entries: Map<EntryRef, EntryHead>, writer: KeyValueWriter): EntryRef[] {
+  const dropped: EntryRef[] = [];
   for (const [ref, head] of entries) {
     if (head.origin === undefined || entries.has(head.origin)) continue;
     entries.delete(ref);
-    dropped++;
+    dropped.push(ref);
     writer.put(quarantineKey(ref, refKey(RANGES.entry, ref)), frame(RANGES.entry, ref, 0, head, []));
     writer.del(refKey(RANGES.entry, ref));
   }
@@ -108,12 +115,12 @@ function dropOrphans(
   entries: ReadonlyMap<EntryRef, EntryHead>,
   failed: Map<EntryRef, EntryHead>,
   writer: KeyValueWriter,
-): number {
-  let dropped = 0;
+): EntryRef[] {
+  const dropped: EntryRef[] = [];
   for (const [ref, head] of failed) {
     if (entries.has(ref)) continue;
     failed.delete(ref);
-    dropped++;
+    dropped.push(ref);
     writer.put(quarantineKey(ref, refKey(RANGES.failed, ref)), frame(RANGES.failed, ref, 0, head, []));
     writer.del(refKey(RANGES.failed, ref));
   }

@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { makePrivateDirectory } from "../../../../../runtime/kit.js";
 import { dataFiles, TABLE_FILE } from "../../leveldb-files/inspect-directory.js";
 import type { EntryRef } from "../../store.js";
-import { readRepair } from "./marks.js";
+import { readRepair, SET_ASIDE_FOLDER } from "./marks.js";
 
 /**
  * Keeps files that must not be lost by repairing a store, in a folder next to it that is made when it is first needed.
@@ -76,7 +76,7 @@ export const RECOVERED_FILE = "recovered.json";
 /** A path that nothing has yet. Nobody else makes such folders: the store's directory is held. */
 async function freePath(directory: string, now: number): Promise<string> {
   const stamp = new Date(now).toISOString().replace(/[:.]/g, "-");
-  const path = join(dirname(directory), ".set-aside", `${basename(directory)}-${stamp}`);
+  const path = join(dirname(directory), SET_ASIDE_FOLDER, `${basename(directory)}-${stamp}`);
   for (let n = 0; ; n++) {
     const next = n === 0 ? path : `${path}-${n}`;
     if (!(await stat(next).catch(() => undefined))) return next;

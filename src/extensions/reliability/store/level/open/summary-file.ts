@@ -1,9 +1,10 @@
 import { type FileHandle, open, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { PRIVATE_FILE_MODE } from "../../../../../runtime/kit.js";
-import { crc32c } from "../../format/crc32c.js";
-import type { Meta } from "../../format/meta.js";
+import { textChecksum } from "../../format/crc32c.js";
+import type { Meta, RefSum } from "../../format/meta.js";
 import { dataFiles } from "../../leveldb-files/inspect-directory.js";
+import { removedBy } from "./lost-entries.js";
 
 /**
  * A small file that says what was in a store at the last commit it saw. It tells a new store from an emptied one, and
@@ -19,6 +20,12 @@ export interface StoreSummary {
   readonly last: number;
   readonly pending: number;
   readonly failed: number;
+  readonly refSum?: RefSum | undefined;
+  /** No greater ref was given out, and no more entries were removed, before a newer summary was written. */
+  readonly maxLast?: number;
+  readonly maxRemoved?: number;
+  /** The store was closed then: nothing came after it. */
+  readonly isClosed?: boolean;
 }
 
 export function summaryPath(directory: string): string {
@@ -91,15 +98,22 @@ export async function storesUnder(root: string): Promise<{ directory: string; su
 }
 
 /** A write of the files costs about as much as one of the store, so that not every commit has one of its own. */
-const WRITE_DELAY_MS = 20;
+const WRITE_INTERVAL_MS = 5;
 
-/** Writes summaries, one at a time; of several that come during a write, or within a few milliseconds, only the newest. */
+/**
+ * Writes summaries, one at a time; of several that come during a write, or within a few milliseconds, only the newest. Each says
+ * how much may be put and removed before the next: when a crash and damage take the end of the log, that is how exact
+ * anybody can be.
+ */
 export class SummaryFile {
   private readonly paths: readonly string[];
   private files: FileHandle[] = [];
   private newest: Meta | undefined;
+  private isWritten = true;
   private writing: Promise<void> | undefined;
   private timer: NodeJS.Timeout | undefined;
+  private readonly puts = new GrowthLimit();
+  private readonly removals = new GrowthLimit();
 
   constructor(directory: string) {
     this.paths = [innerPath(directory), summaryPath(directory)];
@@ -108,10 +122,11 @@ export class SummaryFile {
   /** Makes the files anew, so that a damaged one is replaced in one step. On a full disk those that are there must do. */
   async start(meta: Meta): Promise<void> {
     await this.stop();
+    this.newest = meta;
     for (const path of this.paths) {
       try {
         const temporaryPath = join(dirname(path), `.${basename(path)}.new`);
-        await writeFile(temporaryPath, renderSummary(meta), { flush: true, mode: PRIVATE_FILE_MODE });
+        await writeFile(temporaryPath, this.render(meta), { flush: true, mode: PRIVATE_FILE_MODE });
         await rename(temporaryPath, path);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== "ENOSPC") throw error;
@@ -124,12 +139,24 @@ export class SummaryFile {
   /** Never fails: a summary that cannot be written is only older. */
   write(meta: Meta): void {
     this.newest = meta;
-    this.timer ??= setTimeout(() => this.writeNow(), WRITE_DELAY_MS).unref();
+    this.isWritten = false;
+    this.timer ??= this.writeAndWait();
   }
 
-  async stop(): Promise<void> {
-    this.writeNow();
+  /** To be called before a commit. Resolves when the files allow for what it puts and removes; undefined when they do already. */
+  allow(next: Meta): Promise<void> | undefined {
+    if (this.newest === undefined || this.files.length === 0) return undefined;
+    const allowsPuts = this.puts.allows(next.last);
+    const allowsRemovals = this.removals.allows(removedBy(next));
+    return allowsPuts && allowsRemovals ? undefined : this.writeAllowance(next);
+  }
+
+  /** With the last summary; the store is closed then, or opened again. */
+  async stop(isClosed = false): Promise<void> {
+    clearTimeout(this.timer);
+    this.timer = undefined;
     await this.writing;
+    if (this.newest !== undefined && (isClosed || !this.isWritten)) await this.writeNow(isClosed);
     const files = this.files;
     this.files = [];
     for (const file of files) {
@@ -138,20 +165,66 @@ export class SummaryFile {
     }
   }
 
-  private writeNow(): void {
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    this.writing ??= this.writeNewest().finally(() => {
+  /** Now, and again after a while if something has come until then. */
+  private writeAndWait(): NodeJS.Timeout {
+    this.writing ??= this.writeNow();
+    return setTimeout(() => {
+      this.timer = this.isWritten ? undefined : this.writeAndWait();
+    }, WRITE_INTERVAL_MS).unref();
+  }
+
+  private async writeAllowance(next: Meta): Promise<void> {
+    await this.writing;
+    this.puts.raise(next.last);
+    this.removals.raise(removedBy(next));
+    this.writing = this.writeNow();
+    await this.writing;
+  }
+
+  private writeNow(isClosed = false): Promise<void> {
+    const text = this.render(this.newest!, isClosed);
+    this.isWritten = true;
+    const writes = this.files.map((file) => file.write(text, 0).catch(() => {}));
+    return Promise.all(writes).then(() => {
       this.writing = undefined;
     });
   }
 
-  private async writeNewest(): Promise<void> {
-    while (this.newest !== undefined && this.files.length > 0) {
-      const text = renderSummary(this.newest);
-      this.newest = undefined;
-      for (const file of this.files) await file.write(text, 0).catch(() => {});
-    }
+  /** Always of the same length, so that it can be written over in place. */
+  private render(meta: Meta, isClosed = false): string {
+    const { format, store, exporter, commits, last, refSum } = meta;
+    const summary: StoreSummary = {
+      ...{ format, store, exporter, commits, last, refSum },
+      pending: meta.pending.entries,
+      failed: meta.failed.entries,
+      ...(isClosed ? { isClosed } : { maxLast: this.puts.next(last), maxRemoved: this.removals.next(removedBy(meta)) }),
+    };
+    const text = JSON.stringify(summary).padEnd(502);
+    return `${text} ${textChecksum(text)}\n`;
+  }
+}
+
+/** How far a number may grow before it is written again: about twice as far as it has grown between two writes of late. */
+class GrowthLimit {
+  private written = Number.NaN;
+  private max = 0;
+  private growth = 0;
+
+  allows(value: number): boolean {
+    return value <= this.max;
+  }
+
+  /** The next that is written must allow for this. */
+  raise(value: number): void {
+    if (value > this.max) this.growth = Math.max(this.growth, value - this.written);
+  }
+
+  next(value: number): number {
+    const grown = Number.isNaN(this.written) ? 0 : value - this.written;
+    this.growth = Math.max(grown, this.growth * 0.9);
+    this.written = value;
+    this.max = value + (this.growth < 0.1 ? 0 : Math.ceil(2 * this.growth));
+    return this.max;
   }
 }
 
@@ -164,29 +237,9 @@ async function openIfThere(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-/** Always of the same length, so that it can be written over in place. */
-function renderSummary(meta: Meta): string {
-  const { format, store, exporter, commits, last } = meta;
-  const summary = {
-    format,
-    store,
-    exporter,
-    commits,
-    last,
-    pending: meta.pending.entries,
-    failed: meta.failed.entries,
-  };
-  const text = JSON.stringify(summary).padEnd(502);
-  return `${text} ${checksum(text)}\n`;
-}
-
 function parseSummary(text: string): StoreSummary | undefined {
   const line = text.split("\n")[0]!;
   const cut = line.lastIndexOf(" ");
   const json = line.slice(0, cut);
-  return cut > 0 && checksum(json) === line.slice(cut + 1) ? (JSON.parse(json) as StoreSummary) : undefined;
-}
-
-function checksum(text: string): string {
-  return crc32c(Buffer.from(text)).toString(16).padStart(8, "0");
+  return cut > 0 && textChecksum(json) === line.slice(cut + 1) ? (JSON.parse(json) as StoreSummary) : undefined;
 }

@@ -1,0 +1,51 @@
+import { META_KEY, RANGES, rangeOf, refOf } from "../../format/keys.js";
+import { decodeMeta } from "../../format/meta.js";
+import type { CheckedLog } from "../../leveldb-files/log-check.js";
+import type { LogChange } from "../../leveldb-files/write-batch.js";
+import type { EntryRef } from "../../store.js";
+
+/** What the logs of a store tell about what should be in it. */
+export interface LogEvidence {
+  /** Something is missing in them, or may be. */
+  readonly isDamaged: boolean;
+  /** Nothing is missing behind the last counters that are in them. */
+  readonly isEndKnown: boolean;
+  /** Changes are missing in the middle. */
+  readonly hasGaps: boolean;
+  /** The number of the newest counters in them. */
+  readonly commits: number | undefined;
+  /** Entries that were put while they were written, and that were deleted. */
+  readonly put: ReadonlySet<EntryRef>;
+  readonly deleted: ReadonlySet<EntryRef>;
+}
+
+export function evidenceOf(logs: readonly CheckedLog[], isLogMissing: boolean): LogEvidence {
+  const put = new Set<EntryRef>();
+  const deleted = new Set<EntryRef>();
+  let count = 0;
+  let damagedUpTo = 0;
+  let countersAt = -1;
+  let counters: LogChange | undefined;
+  for (const [i, log] of logs.entries()) {
+    if (log.damagedUpTo > 0) damagedUpTo = count + log.damagedUpTo;
+    for (const change of log.changes) {
+      const { key, value } = change;
+      if (key.equals(META_KEY)) countersAt = count;
+      if (key.equals(META_KEY) && change.sequence >= (counters?.sequence ?? 0)) counters = change;
+      else if (rangeOf(key) === RANGES.entry) (value === undefined ? deleted : put).add(refOf(key));
+      count++;
+    }
+    // Only the last one may end like that by a crash.
+    if (log.isTorn && i < logs.length - 1) damagedUpTo = count + 1;
+  }
+  const isEnd = logs.length > 0 && !isLogMissing && logs.at(-1)?.isTorn === false;
+  const isEndKnown = isEnd && (damagedUpTo === 0 || countersAt >= damagedUpTo);
+  return {
+    isDamaged: !isEnd || damagedUpTo > 0,
+    isEndKnown,
+    hasGaps: damagedUpTo > 0,
+    commits: decodeMeta(counters?.value)?.commits,
+    put,
+    deleted,
+  };
+}

@@ -1,0 +1,150 @@
+import { RANGES, rangeOf, refOf } from "../../format/keys.js";
+import { addRef, type Meta, NO_REFS, type RefSum } from "../../format/meta.js";
+import type { EntryRef, LostBounds } from "../../store.js";
+import type { LogEvidence } from "./log-evidence.js";
+import type { StoreSummary } from "./summary-file.js";
+
+/**
+ * How many entries a damaged store has lost. It should hold so many as its counters say, as they were when it was written to last.
+ * Two things stand between that and an exact number. After a crash nobody may know how it was at the end: the counters in
+ * what is left of the log and the summary are older. But the summary says how much could be put and removed before the next
+ * one is written. And entries come back whose deletion was lost, which make up for others in the count: then only those can
+ * be lost that lay where something was damaged.
+ */
+export interface LossEvidence {
+  /** The counters that were found. */
+  readonly written: Meta | undefined;
+  readonly summary: StoreSummary | undefined;
+  readonly logs: LogEvidence;
+  /** What was hit in the tables; undefined when the database was made anew, and some table may be missing. */
+  readonly damagedKeys: readonly KeyStretch[] | undefined;
+}
+
+/** Keys from one to another, both included. */
+export interface KeyStretch {
+  readonly from: Uint8Array;
+  readonly to: Uint8Array;
+}
+
+/** What is there after the repair. */
+export interface FoundEntries {
+  readonly refs: ReadonlySet<EntryRef>;
+  /** Entries that were found and could not be read. */
+  readonly setAside: ReadonlySet<EntryRef>;
+  /** The greatest ref of all that is known to have been given out. */
+  readonly last: EntryRef;
+}
+
+export function countLost(evidence: LossEvidence, found: FoundEntries): LostBounds {
+  const expected = expectedEntries(evidence, found.last);
+  const there = found.refs.size + found.setAside.size;
+  if (expected.refSum !== undefined && expected.refSum === sumOf(found)) return { atLeast: 0, atMost: 0 };
+  const atLeast = Math.max(0, expected.least - there);
+  const candidates = countCandidates(evidence, found) + expected.mostLast - found.last;
+  const atMost = Math.max(atLeast, Math.min(expected.most, candidates));
+  return { atLeast, atMost: Number.isFinite(atMost) ? atMost : undefined };
+}
+
+/** Entries that the store held at the end, and refs that it had given out. */
+interface Expected {
+  readonly least: number;
+  readonly most: number;
+  readonly mostLast: EntryRef;
+  /** Of their refs, if all are known. */
+  readonly refSum?: RefSum | undefined;
+}
+
+function expectedEntries({ written, summary, logs, damagedKeys }: LossEvidence, last: EntryRef): Expected {
+  const isSummaryLast = isNewer(summary, written) || (summary !== undefined && summary.last > (written?.last ?? 0));
+  if (summary?.isClosed === true && !isNewer(written, summary) && last === summary.last)
+    return exactly(entriesIn(summary), summary.last, summary.refSum);
+  // Logs that have older ones are not those that were written last.
+  const isNewest = logs.commits === undefined ? damagedKeys?.length === 0 : logs.commits === written?.commits;
+  const hasNewestCounters = logs.isEndKnown && isNewest;
+  if (written !== undefined && hasNewestCounters && !(isSummaryLast && isAhead(summary!, written, last))) {
+    let { refSum } = written;
+    for (let ref = written.last + 1; ref <= last && refSum !== undefined; ref++) refSum = addRef(refSum, ref);
+    return exactly(entriesIn(written) + last - written.last, last, refSum);
+  }
+  if (summary === undefined) return { least: 0, most: Number.POSITIVE_INFINITY, mostLast: Number.POSITIVE_INFINITY };
+  const removed = Math.max(removedBy(summary), written === undefined ? 0 : removedBy(written));
+  const mostRemoved = Math.max(removed, summary.maxRemoved ?? removed);
+  const mostLast = Math.max(last, summary.maxLast ?? last);
+  return { least: Math.max(0, last - mostRemoved), most: mostLast - removed, mostLast };
+}
+
+function exactly(entries: number, last: EntryRef, refSum: RefSum | undefined): Expected {
+  return { least: entries, most: entries, mostLast: last, refSum };
+}
+
+/** Whether a summary knows of what the store does not. */
+function isAhead(summary: StoreSummary, written: Meta, last: EntryRef): boolean {
+  return summary.commits > written.commits || summary.last > last;
+}
+
+/**
+ * Entries that may be lost: those whose place was damaged, and that are neither there nor known to be deleted. What was put
+ * while the logs were written comes behind all that only the tables know.
+ */
+function countCandidates({ logs, damagedKeys }: LossEvidence, { refs, setAside, last }: FoundEntries): number {
+  if (damagedKeys === undefined) return Number.POSITIVE_INFINITY;
+  const stretches: RefStretch[] = damagedKeys.flatMap((keys) => entryRefs(keys, last));
+  if (logs.isDamaged) {
+    let top = 0;
+    for (const ref of refs) if (!logs.put.has(ref)) top = Math.max(top, ref);
+    stretches.push([top + 1, last]);
+  }
+  const merged = mergeStretches(stretches);
+  const known = new Set([...refs, ...setAside, ...logs.deleted]);
+  let candidates = merged.reduce((sum, [from, to]) => sum + to - from + 1, 0);
+  for (const ref of known) if (merged.some(([from, to]) => ref >= from && ref <= to)) candidates--;
+  return candidates;
+}
+
+/** Without those that overlap. */
+function mergeStretches(stretches: readonly RefStretch[]): RefStretch[] {
+  const merged: RefStretch[] = [];
+  for (const [from, to] of stretches.toSorted((a, b) => a[0] - b[0])) {
+    const last = merged.at(-1);
+    if (to < from) continue;
+    if (last !== undefined && from <= last[1] + 1) merged[merged.length - 1] = [last[0], Math.max(last[1], to)];
+    else merged.push([from, to]);
+  }
+  return merged;
+}
+
+type RefStretch = readonly [from: EntryRef, to: EntryRef];
+
+/** The refs of entries between two keys. */
+function entryRefs({ from, to }: KeyStretch, last: EntryRef): RefStretch[] {
+  const [first, end] = [rangeOf(from), rangeOf(to)];
+  if (first > RANGES.entry || end < RANGES.entry) return [];
+  const fromRef = first === RANGES.entry && from.length >= 9 ? refOf(from) : 1;
+  return [[fromRef, end === RANGES.entry && to.length >= 9 ? Math.min(refOf(to), last) : last]];
+}
+
+function sumOf({ refs, setAside }: FoundEntries): RefSum {
+  let sum = NO_REFS;
+  for (const ref of refs) sum = addRef(sum, ref);
+  for (const ref of setAside) sum = addRef(sum, ref);
+  return sum;
+}
+
+type Counters = Pick<Meta, "commits" | "last" | "pending" | "failed"> | StoreSummary;
+
+/** Refs that were given out and belong to no entry any more. It never falls. */
+export function removedBy(counters: Counters): number {
+  return counters.last - entriesIn(counters);
+}
+
+export function entriesIn({ pending, failed }: Counters): number {
+  const count = (amount: number | { readonly entries: number }) =>
+    typeof amount === "number" ? amount : amount.entries;
+  return count(pending) + count(failed);
+}
+
+/** Whether the one was written after the other. */
+export function isNewer(one: Counters | undefined, other: Counters | undefined): boolean {
+  if (one === undefined || other === undefined) return one !== undefined;
+  return one.commits > other.commits || (one.commits === other.commits && one.last > other.last);
+}

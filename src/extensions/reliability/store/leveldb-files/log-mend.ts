@@ -1,0 +1,89 @@
+import { rename, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { META_KEY } from "../format/keys.js";
+import { decodeMeta } from "../format/meta.js";
+import { makeLog } from "./log.js";
+import type { CheckedLog } from "./log-check.js";
+import { type LogChange, makeWriteBatch } from "./write-batch.js";
+
+/**
+ * Leaves in logs what can be read of them, each change once and in the order in which it was made. `after` is a number that
+ * the tables have: what has no greater one is in them. A log that is intact stays as it is, if its numbers are not needed
+ * for what was found before it.
+ */
+export async function mendLogs(directory: string, logs: readonly CheckedLog[], after: number): Promise<void> {
+  let last = after;
+  for (const { name, isIntact, changes } of logs) {
+    const first = changes[0]?.sequence ?? last + 1;
+    const kept = isIntact && first > last ? changes : inOrder(changes, after, last);
+    if (kept !== changes) await writeLog(join(directory, name), kept);
+    last = kept.at(-1)?.sequence ?? last;
+  }
+}
+
+/**
+ * Each change once, under numbers that grow from that of the last log on; those that are known stay the same if they can.
+ * What is not after `after` is left out.
+ */
+export function inOrder(changes: readonly LogChange[], after: number, lastOfLogs = after): LogChange[] {
+  const isTwice = repeats(changes);
+  const sorted = changes.filter((change) => change.sequence > after || change.isSequenceLost === true);
+  const kept: LogChange[] = [];
+  let last = lastOfLogs;
+  let commits = 0;
+  for (const change of sorted.toSorted((a, b) => a.sequence - b.sequence)) {
+    if (isTwice(change)) continue;
+    const written = isMeta(change) ? (decodeMeta(change.value)?.commits ?? commits) : commits;
+    // Where their order was lost, the counters tell it.
+    if (written < commits) continue;
+    commits = written;
+    last = Math.max(change.sequence, last + 1);
+    kept.push(last === change.sequence ? change : { ...change, sequence: last });
+  }
+  return kept;
+}
+
+/**
+ * Whether a change was there before. What has lost its number is, when another says the same of the key: values are
+ * not written twice but when they are read twice.
+ */
+function repeats(changes: readonly LogChange[]): (change: LogChange) => boolean {
+  const numbered = new Set(changes.filter(({ isSequenceLost }) => isSequenceLost !== true).map(identityOf));
+  const seen = new Set<string>();
+  return (change) => {
+    const identity = identityOf(change);
+    const place = change.isSequenceLost === true ? identity : `${identity} ${change.sequence}`;
+    if (seen.has(place) || (change.isSequenceLost === true && numbered.has(identity))) return true;
+    seen.add(place);
+    return false;
+  };
+}
+
+/** Our values begin with a checksum. */
+function identityOf({ key, value }: LogChange): string {
+  return `${key.toString("latin1")} ${value === undefined ? "deleted" : `${value.length} ${value.toString("latin1", 0, 4)}`}`;
+}
+
+function isMeta({ key, value }: LogChange): boolean {
+  return value !== undefined && key.equals(META_KEY);
+}
+
+const MAX_CHANGES_PER_BATCH = 1000;
+
+/** It has its name only when it is whole. */
+async function writeLog(path: string, changes: readonly LogChange[]): Promise<void> {
+  await writeFile(`${path}.new`, makeLog(runs(changes).map(makeWriteBatch)), { flush: true });
+  await rename(`${path}.new`, path);
+}
+
+/** Changes whose numbers follow each other: the number of the first is all that a batch has. */
+function runs(changes: readonly LogChange[]): LogChange[][] {
+  const found: LogChange[][] = [];
+  for (const change of changes) {
+    const run = found.at(-1);
+    const follows = run !== undefined && run.at(-1)!.sequence + 1 === change.sequence;
+    if (follows && run.length < MAX_CHANGES_PER_BATCH) run.push(change);
+    else found.push([change]);
+  }
+  return found;
+}
