@@ -206,7 +206,7 @@ describe("exporters of which one has a full queue", () => {
   otlp_http/slow:
     endpoint: ${slow.url}
     sending_queue: {queue_size: 1, sizer: requests}
-    retry_on_failure: {initial_interval: 1h}`);
+    retry_on_failure: {initial_interval: 1h, max_interval: 1h}`);
     expect(await send("first")).toMatchObject({ ok: true });
     for (let i = 0; i < 3; i++) expect(await send("second")).toMatchObject({ ok: false });
     expect(metrics.value("sluice_fan_out_duplicates")).toBe(2);

@@ -9,6 +9,7 @@ import type { Findings } from "../text/findings.js";
 import { locatePath, type MapNode, mapNode, type Node, withMeantKeys } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
 import { askedFirst, checkAuthenticators } from "./check-authenticators.js";
+import { checkIntervals } from "./check-intervals.js";
 import {
   type ConfiguredListener,
   checkListeners,
@@ -78,6 +79,7 @@ export function resolveConfig(written: MapNode, options: ResolveOptions): Resolv
   checkHolding(pipelines, configOf, { intakeLimit, keepsJournals, findings });
   checkConfiguredSignals(pipelines, configOf, findings);
   warnOfIgnoredKeys(definitions, used, configOf, findings);
+  checkIntervals(definitions, parsed, used, findings);
   checkForwards(forwards, pipelines, configOf, findings);
   const asked = checkAuthenticators({ root, definitions, used, configOf, findings });
   // Where a name is wrong, what it meant is not used for that reason alone.

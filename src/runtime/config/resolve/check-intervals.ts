@@ -1,0 +1,43 @@
+import { completeSettings, type ExporterSettings } from "../../contract/schema/exporter-settings.js";
+import { durationText } from "../../contract/schema/units.js";
+import type { Findings } from "../text/findings.js";
+import { nodeAt } from "../text/node.js";
+import type { ComponentDefinition, ComponentDefinitions } from "./component-definitions.js";
+import type { ParsedComponent } from "./parse-component.js";
+
+const SECTION = "retry_on_failure";
+const KEYS = ["initial_interval", "max_interval"] as const;
+
+/**
+ * Refuses an `initial_interval` above `max_interval`, as they hold for an exporter together with the defaults of the extension
+ * `reliability`: every wait would be `max_interval`, and the other key would say something that is not so.
+ */
+export function checkIntervals(
+  { extensions, exporters }: ComponentDefinitions,
+  parsed: ReadonlyMap<ComponentDefinition, ParsedComponent>,
+  used: ReadonlySet<ComponentDefinition>,
+  findings: Findings,
+): void {
+  const extension = [...extensions.values()].find((each) => used.has(each) && each.type === "reliability");
+  const defaults = extension && (parsed.get(extension)?.config as ExporterSettings | undefined);
+  if (extension !== undefined) check(extension, [defaults], findings);
+  for (const exporter of exporters.values())
+    if (used.has(exporter)) check(exporter, [parsed.get(exporter)?.settings, defaults], findings);
+}
+
+/** One that writes neither key is right, or another one is told. A `max_interval` alone bounds the default of the other. */
+function check(
+  { section, name, node }: ComponentDefinition,
+  layers: readonly (ExporterSettings | undefined)[],
+  findings: Findings,
+): void {
+  const { initial_interval, max_interval } = completeSettings(...layers).retry_on_failure;
+  const key = KEYS.find((each) => nodeAt(node, [SECTION, each]) !== undefined);
+  const hasInitial = layers.some((layer) => layer?.retry_on_failure?.initial_interval !== undefined);
+  if (key === undefined || !hasInitial || initial_interval <= max_interval) return;
+  const path = [section, name, SECTION, key];
+  const message = `initial_interval (${durationText(initial_interval)}) is above max_interval (${durationText(max_interval)})`;
+  findings.error("wrong_value", nodeAt(node, [SECTION, key]), path, message, {
+    suggestion: "raise max_interval, or lower initial_interval",
+  });
+}
