@@ -33,6 +33,7 @@ export {
   type ServerAuthenticator,
   type ServerAuthRequest,
 } from "./contract/auth.js";
+export { type Blame, blameOf, FAILURE_KINDS, type FailureKind } from "./contract/blame.js";
 export { validateRejection } from "./contract/border/read-answers.js";
 export { metadataFor } from "./contract/calls/sent-metadata.js";
 export type { NamedPipeline } from "./contract/component.js";
@@ -60,7 +61,7 @@ export {
   type Operator,
 } from "./contract/operations/audit.js";
 export type { DeadLetterGroup, DeadLetterGroups } from "./contract/operations/dead-letter-groups.js";
-export { FAILURE_REASONS } from "./contract/operations/failure-reasons.js";
+export { FAILURE_REASONS, FAILURE_RULES, type FailureRule, ruleOf } from "./contract/operations/failure-reasons.js";
 export { withIsoTimes } from "./contract/operations/iso-times.js";
 export type { ReplayEnd, ReplayJob, ReplayOutcome, ReplaySample } from "./contract/operations/replay-job.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./contract/operators/batcher.js";

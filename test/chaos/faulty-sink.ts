@@ -28,14 +28,19 @@ const SLOW_MS = 40;
 /** What becomes of a request that the backend does not spoil: the status to answer with. */
 type Keep = (body: Buffer, request: IncomingMessage) => Promise<number>;
 
-/** The far end: what it keeps has arrived. Requests with a record that it cannot stand it refuses as a whole. */
-export function startFaultySink(ledger: Ledger, isBad: (number: number) => boolean = () => false): Promise<FaultySink> {
+/** The far end: what it keeps has arrived. Requests with a record that it cannot stand it refuses as a whole, with this status. */
+export function startFaultySink(
+  ledger: Ledger,
+  isBad: (number: number) => boolean = () => false,
+  status = 400,
+  port = 0,
+): Promise<FaultySink> {
   return startFaulty(async (body) => {
     const numbers = decodeNumbers(body);
-    if (numbers.some(isBad)) return 400;
+    if (numbers.some(isBad)) return status;
     ledger.arrive(numbers);
     return 200;
-  });
+  }, port);
 }
 
 /** A network with moods in front of an agent: what it keeps, it hands on, headers and all. */
@@ -54,7 +59,7 @@ export function startFaultyRelay(port: () => number | undefined): Promise<Faulty
   );
 }
 
-async function startFaulty(keep: Keep): Promise<FaultySink> {
+async function startFaulty(keep: Keep, wantedPort = 0): Promise<FaultySink> {
   const state: { mood: Mood; requests: number } = { mood: "ok", requests: 0 };
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -65,7 +70,7 @@ async function startFaulty(keep: Keep): Promise<FaultySink> {
     request.on("end", () => react(state.mood, keep, Buffer.concat(chunks), request, response));
   });
   server.keepAliveTimeout = 0;
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(wantedPort, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,

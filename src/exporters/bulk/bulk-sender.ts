@@ -196,8 +196,11 @@ function noteItem({ status, error }: BulkItem, { records }: BulkDocument, outcom
   if ((status >= 200 && status < 300) || status === CONFLICT) return;
   const type = error?.type ?? "";
   const message = `${status} ${type}: ${error?.reason ?? ""}`;
-  if (status >= 500 || MENDABLE.has(status))
-    return outcome.refused(records, "retry", new Refusal("transient", message, { status: `HTTP ${status}` }));
+  if (status >= 500 || MENDABLE.has(status)) {
+    const blame = MENDABLE.has(status) ? ({ blame: "backend" } as const) : {};
+    const refusal = new Refusal("transient", message, { status: `HTTP ${status}`, ...blame });
+    return outcome.refused(records, "retry", refusal);
+  }
   outcome.refused(
     records,
     `${status} ${type}`,

@@ -173,13 +173,18 @@ class KafkaExporter implements Exporter {
     const isUnknown = ids.includes("UNKNOWN_TOPIC_OR_PARTITION") || /Unknown topic/.test(message);
     if (isUnknown && this.config.unknown_topic === "dead_letter")
       return new Refusal("permanent", message, { ...options, category: "integration" });
-    return new Refusal("transient", message, options);
+    const blame = ids.some((id) => ABOUT_RECORDS.has(id)) ? "entry" : "backend";
+    return new Refusal("transient", message, { ...options, blame });
   }
 }
 
 const IDEMPOTENT_RETRIES = 20;
 /** What a broker counts beside the body: header of the set of records, key, headers of the message. */
 const MESSAGE_OVERHEAD = 1024;
+/** What a broker says of the records that were sent, or of a failure that it cannot name. */
+const ABOUT_RECORDS: ReadonlySet<string> = new Set([
+  ...["CORRUPT_MESSAGE", "INVALID_TIMESTAMP", "INVALID_REQUEST", "UNKNOWN_SERVER_ERROR"],
+]);
 const TOO_LARGE: ReadonlySet<string> = new Set(["MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"]);
 
 function tooLarge(bytes: number, limit: number): Refusal {

@@ -71,7 +71,7 @@ class NatsExporter implements Exporter {
   private usableSession(): NatsSession {
     const session = this.link.current;
     if (session !== undefined) return session;
-    throw new Refusal("transient", `${this.peer}: ${this.link.reason}`, { status: "DISCONNECTED" });
+    throw new Refusal("transient", `${this.peer}: ${this.link.reason}`, { status: "DISCONNECTED", blame: "backend" });
   }
 
   private async publish(session: NatsSession, subject: string, message: WrittenMessage): Promise<void> {

@@ -17,7 +17,8 @@ export function refusalOfPublish(error: unknown, subject: string, peer: string):
   if (hasNatsCode(error, NATS_CODES.messageTooLarge)) return tooLarge(message, error);
   const { name, code } = (error ?? {}) as { readonly name?: string; readonly code?: unknown };
   const status = typeof code === "number" || typeof code === "string" ? String(code) : name;
-  return new Refusal("transient", message, { ...(status !== undefined && { status }), cause: error });
+  const blame = name === "TimeoutError" ? {} : ({ blame: "backend" } as const);
+  return new Refusal("transient", message, { ...(status !== undefined && { status }), ...blame, cause: error });
 }
 
 function tooLarge(message: string, cause?: unknown): Refusal {

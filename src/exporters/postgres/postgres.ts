@@ -157,7 +157,7 @@ class PostgresExporter implements Exporter {
 
   private async connect(abort: AbortSignal): Promise<PoolClient> {
     const { endpoint } = this.config;
-    if (this.pool === undefined) throw new Refusal("transient", `${endpoint}: not started`);
+    if (this.pool === undefined) throw new Refusal("transient", `${endpoint}: not started`, { blame: "backend" });
     const connecting = this.pool.connect();
     try {
       return await rejectOnAbort(endpoint, abort, connecting);
@@ -196,7 +196,11 @@ class PostgresExporter implements Exporter {
     const refusal = refusalOfPostgres(error, endpoint, columns);
     if (drift === undefined) return refusal;
     const { status } = refusal;
-    return new Refusal("transient", `${endpoint}: ${drift}`, { ...(status && { status }), cause: error });
+    return new Refusal("transient", `${endpoint}: ${drift}`, {
+      ...(status && { status }),
+      blame: "backend",
+      cause: error,
+    });
   }
 }
 

@@ -16,7 +16,7 @@ const DATA_CLASSES: ReadonlySet<string> = new Set(["22", "23", "54"]);
 export function refusalOfPostgres(error: unknown, peer: string, ownColumns: ReadonlySet<string>): Refusal {
   const state = sqlState(error);
   const message = `${peer}: ${postgresErrorMessage(error)}`;
-  if (state === undefined) return new Refusal("transient", message, { cause: error });
+  if (state === undefined) return new Refusal("transient", message, { blame: "backend", cause: error });
   const isData = DATA_CLASSES.has(state.slice(0, 2)) && !isAboutTable(state, error as ServerError, ownColumns);
   if (!isData) return new Refusal("transient", message, { status: state, cause: error });
   const category = state.startsWith("23") ? "business" : "schema";

@@ -1,6 +1,12 @@
 import type { ChannelModel, ConfirmChannel, Options } from "amqplib";
 import { Refusal } from "../../plugin.js";
-import { closeConnection, type RabbitClient, ReturnedMessages, refusalOfConnection } from "../../runtime/kit.js";
+import {
+  closeConnection,
+  copyRefusal,
+  type RabbitClient,
+  ReturnedMessages,
+  refusalOfConnection,
+} from "../../runtime/kit.js";
 
 /** One message on its way out. */
 export interface Publication {
@@ -112,14 +118,23 @@ export class ConfirmedChannel {
 
   /** What was said when the channel was closed tells more than that it was. */
   private refusalOf(error: unknown): Refusal {
-    return refusalOfConnection(this.client.peer, this.lastProblem ?? error);
+    const why = this.lastProblem ?? error;
+    const refusal = refusalOfConnection(this.client.peer, why);
+    return isAboutMessage(why) ? copyRefusal(refusal, { blame: "entry" }) : refusal;
   }
 }
+
+/** RabbitMQ closed the channel because of what was published on it, such as an expiration that is no number. */
+function isAboutMessage(error: unknown): boolean {
+  return (error as { readonly code?: unknown } | undefined)?.code === PRECONDITION_FAILED;
+}
+
+const PRECONDITION_FAILED = 406;
 
 function unroutable(kind: "transient" | "permanent", peer: string, exchange: string, routingKey: string): Refusal {
   const where =
     exchange === "" ? `no queue is called "${routingKey}"` : `exchange "${exchange}" has no queue for "${routingKey}"`;
-  return new Refusal(kind, `${peer}: ${where}`, { status: "NO_ROUTE", category: "integration" });
+  return new Refusal(kind, `${peer}: ${where}`, { status: "NO_ROUTE", category: "integration", blame: "backend" });
 }
 
 /** amqplib takes nothing but a Buffer. Copies nothing. */

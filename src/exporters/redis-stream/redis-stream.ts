@@ -114,6 +114,8 @@ class RedisStreamExporter implements Exporter {
     const [, word] = /^([A-Z]{3,}) /.exec(message) ?? [];
     return new Refusal("transient", [this.config.endpoint, stream, message].filter(Boolean).join(": "), {
       ...(word !== undefined && { status: word }),
+      // ERR is what the server says of a command that it could not carry out; all other words are about the server.
+      blame: word === "ERR" ? "entry" : "backend",
       cause: error,
     });
   }

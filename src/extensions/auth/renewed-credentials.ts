@@ -111,5 +111,5 @@ export class RenewedCredentials<T extends object> {
 /** A try before the next fetch would fail just so: whoever sends is told to wait for that. */
 function untilRetry({ refusal, retryAt }: FailedFetch, now: number): Refusal {
   if (refusal.kind === "permanent") return refusal;
-  return new Refusal("throttled", refusal.message, { retryAfterMs: retryAt - now, cause: refusal });
+  return new Refusal("throttled", refusal.message, { blame: "backend", retryAfterMs: retryAt - now, cause: refusal });
 }

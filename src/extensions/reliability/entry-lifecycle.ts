@@ -111,6 +111,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
       canCheckHealth: exporter.check !== undefined,
       isEmpty: () => backlog.head.isEmpty,
       onHoldEnd: (key) => backlog.endHold(key),
+      onBlamed: (items, error) => backlog.settleRefused(items, error),
       hasHeld: (key) => backlog.head.hasHeld(key),
     });
     const classify = createClassifier({
@@ -150,9 +151,9 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
   /** 3. Send. The turn of these has come. */
   attempt(group: SendGroup, permit: Permit): void {
     const { items } = group;
-    this.policy.countAttempt(group);
+    if (group.refusal === undefined) this.policy.countAttempt(group);
     this.sending.add(items);
-    this.sender.attempt(items, (result) => {
+    this.sender.attempt(group, (result) => {
       this.sending.delete(items);
       this.mergeLimit.onResult(group, result);
       this.finish(items, this.policy.decide(group, permit, result));

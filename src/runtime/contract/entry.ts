@@ -1,5 +1,6 @@
 import type { Signal } from "../telemetry/bytes/signal.js";
-import type { FailureReason } from "./operations/failure-reasons.js";
+import type { Blame } from "./blame.js";
+import type { FailureReason, FailureRule } from "./operations/failure-reasons.js";
 import type { RefusalCategory, RefusalKind } from "./refusal.js";
 
 /**
@@ -37,8 +38,6 @@ export interface Entry {
   readonly attempts: number;
   readonly calls: number;
   readonly firstFailedAt?: number;
-  /** @internal When it first failed in the present cycle; `firstFailedAt` is the first time of all. */
-  readonly failingSince?: number;
   readonly lastAttemptAt?: number;
   readonly deletedAt?: number;
   /** @internal When it was delivered, if it was a dead letter before and its history is still kept. */
@@ -99,6 +98,7 @@ export interface AttemptError {
   readonly status?: string;
   readonly category?: RefusalCategory;
   readonly retryAfterMs?: number;
+  readonly blame?: Blame;
   readonly stack?: string;
 }
 
@@ -107,6 +107,7 @@ export interface Attempt {
   readonly at: number;
   readonly error: string;
   readonly message?: string;
+  readonly blame?: Blame;
   /** Records in the request, when it had more than this entry's own. */
   readonly requestItems?: number;
   /** Wait before the next attempt. */
@@ -117,6 +118,7 @@ export interface Attempt {
 export interface Failure {
   readonly at: number;
   readonly reason: FailureReason;
+  readonly rule?: FailureRule;
   /** schema, business, integration for permanent ones; else downstream_timeout and so on. */
   readonly category: string;
   readonly error: AttemptError;

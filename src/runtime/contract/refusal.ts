@@ -23,6 +23,8 @@ export interface RefusalOptions {
   /** The peer's own word for it, such as "HTTP 503" or "UNAVAILABLE". */
   readonly status?: string;
   readonly cause?: unknown;
+  /** Whose failure it is, where status and code do not tell: the backend's spends no attempt of what was sent. */
+  readonly blame?: "backend" | "entry";
   /** Nobody meant to refuse: a component threw, or did not answer. It is reported with the component's name. */
   readonly unexpected?: boolean;
   /** @internal The component that failed on this very batch. Nothing says so when a batch was refused with others. */
@@ -81,6 +83,7 @@ export class Refusal extends Error {
   readonly retryAfterMs: number | undefined;
   readonly category: RefusalCategory | undefined;
   readonly status: string | undefined;
+  readonly blame: "backend" | "entry" | undefined;
   readonly unexpected: boolean;
   /** @internal */
   readonly failedIn: string | undefined;
@@ -94,6 +97,7 @@ export class Refusal extends Error {
     this.retryAfterMs = validDelay(options.retryAfterMs);
     this.category = options.category;
     this.status = optionalText(options.status);
+    this.blame = BLAMES.has(options.blame) ? options.blame : undefined;
     this.unexpected = options.unexpected ?? false;
     this.failedIn = optionalText(options.failedIn);
     this.undelivered = options.undelivered;
@@ -143,6 +147,7 @@ function asKnownRefusal(error: unknown): Refusal | undefined {
   }
 }
 
+const BLAMES: ReadonlySet<unknown> = new Set(["backend", "entry"]);
 const KINDS: ReadonlySet<unknown> = new Set(["transient", "throttled", "permanent"]);
 
 /** Of several refusals of one delivery the one to answer with: a retry loses nothing, so a retryable one wins. */

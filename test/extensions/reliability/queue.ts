@@ -70,6 +70,11 @@ export const down: Backend = async () => {
   throw http(503);
 };
 
+/** Answers, but fails on everything that it gets. */
+export const failing: Backend = async () => {
+  throw http(500);
+};
+
 export const hangs: Backend = (_bodies, _batch, abort) =>
   new Promise((_resolve, reject) => abort.addEventListener("abort", () => reject(new Error("aborted"))));
 

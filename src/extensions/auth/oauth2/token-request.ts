@@ -91,7 +91,7 @@ export class TokenRequest {
     }
     const { access_token: token, token_type: type, expires_in: seconds } = json;
     if (typeof token !== "string" || !/^[\x21-\x7e]+$/.test(token))
-      throw new Refusal("transient", `${endpoint} answered without a token`);
+      throw new Refusal("transient", `${endpoint} answered without a token`, { blame: "backend" });
     const lifetime = Number(seconds);
     const value = { authorization: `${schemeOf(type)} ${token}` };
     return lifetime > 0 ? { value, lifetimeMs: lifetime * 1000 } : { value };
@@ -101,7 +101,7 @@ export class TokenRequest {
 async function textOf(file: string | undefined, text: string | undefined): Promise<string> {
   if (file === undefined) return text ?? "";
   const read = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-    throw new Refusal("transient", `cannot read ${file}: ${error.code}`, { cause: error });
+    throw new Refusal("transient", `cannot read ${file}: ${error.code}`, { blame: "backend", cause: error });
   });
   return read.trim();
 }
@@ -115,8 +115,8 @@ function basicHeader(id: string, secret: string): string {
 /** The credentials are wrong, or the address is: that is mended by people, and until then the data waits. */
 function refusalOfEndpoint(status: number, message: string, retryAfterMs: number | undefined): Refusal {
   if (status === 408 || status === 429 || status >= 500) {
-    if (retryAfterMs === undefined) return new Refusal("transient", message);
-    return new Refusal("throttled", message, { retryAfterMs });
+    if (retryAfterMs === undefined) return new Refusal("transient", message, { blame: "backend" });
+    return new Refusal("throttled", message, { blame: "backend", retryAfterMs });
   }
   return new Refusal("permanent", message, { status: "HTTP 401", category: "integration" });
 }

@@ -53,7 +53,7 @@ async function askForKeys(
   if (found !== undefined) return found;
   const code = elementOf(answer.text, "Code")?.slice(0, 100) ?? "no keys";
   const message = `${url.origin} does not give the keys of ${arn}: HTTP ${answer.status}, ${code}`;
-  throw code === "Throttling" ? new Refusal("transient", message) : noCredentials(message);
+  throw code === "Throttling" ? new Refusal("transient", message, { blame: "backend" }) : noCredentials(message);
 }
 
 function serviceUrl(region: string): URL {

@@ -29,7 +29,8 @@ export function lifetimeUntil(end: string | undefined, clock: Clock): number {
 
 /** Throws a `Refusal` for an answer that gets better by itself. */
 export function throwIfTransient({ status }: SmallAnswer, origin: string): void {
-  if (status >= 500 || status === 429) throw new Refusal("transient", `${origin} answered HTTP ${status}`);
+  if (status >= 500 || status === 429)
+    throw new Refusal("transient", `${origin} answered HTTP ${status}`, { blame: "backend" });
 }
 
 /** The queue is held until somebody has seen to it. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Batch, Clock, Logger } from "../../../plugin.js";
-import type { AttemptError, Entry, Failure } from "../../../runtime/kit.js";
+import { type AttemptError, type Entry, type Failure, ruleOf } from "../../../runtime/kit.js";
 import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { isEntryGone, type QueueStore, type StoreError } from "../store/store.js";
@@ -77,21 +77,24 @@ export class DeadLetterWriter {
   failureOf(
     exporter: string,
     batch: Batch,
-    { reason, category, error, rejected }: DeadLetterCause,
+    cause: DeadLetterCause,
     requestItems?: number,
   ): { readonly failure: Failure } {
+    const { reason, category, error, rejected } = cause;
     const signature = signatureOf(exporter, error);
     const at = this.services.clock.now();
     const request = {
       ...(requestItems !== undefined && { requestItems }),
       ...(rejected !== undefined && { rejected }),
     };
-    return { failure: { at, reason, category, error, ...request, signature, ...excerptOf(batch) } };
+    return {
+      failure: { at, reason, rule: ruleOf(cause), category, error, ...request, signature, ...excerptOf(batch) },
+    };
   }
 
   /** Counts and logs a dead letter that has been written. */
   countAndLog(entry: Entry, cause: DeadLetterCause): void {
-    this.services.metrics.deadLettered(cause.reason, cause.error.class, entry.calls);
+    this.services.metrics.deadLettered(cause.reason, ruleOf(cause), cause.error.class, entry.calls);
     const what = "could not be delivered: kept as a dead letter";
     this.log.write(entry, cause, entry.failure?.names ?? [], what);
     this.services.notifier.add(entry);

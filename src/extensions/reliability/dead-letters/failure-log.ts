@@ -1,5 +1,5 @@
 import type { Clock, Logger } from "../../../plugin.js";
-import type { Entry } from "../../../runtime/kit.js";
+import { type Entry, ruleOf } from "../../../runtime/kit.js";
 import type { DeadLetterCause } from "../entry/queue-item.js";
 
 const WINDOW_MS = 10_000;
@@ -25,7 +25,7 @@ export class FailureLog {
     this.maxLines = maxLines;
   }
 
-  write(entry: Entry, { reason, category, error }: DeadLetterCause, names: readonly string[], message: string): void {
+  write(entry: Entry, cause: DeadLetterCause, names: readonly string[], message: string): void {
     const now = this.clock.monotonic();
     if (now >= this.windowEnd) {
       this.flush();
@@ -39,7 +39,9 @@ export class FailureLog {
     }
     this.lines += 1;
     const { id, exporter, pipeline, items, attempts, calls } = entry;
-    const details = { reason, category, error: error.class, message: error.message, events: names };
+    const { reason, category, error } = cause;
+    const why = { reason, rule: ruleOf(cause), category, ...(error.blame !== undefined && { blame: error.blame }) };
+    const details = { ...why, error: error.class, message: error.message, events: names };
     this.logger.warn({ id, exporter, pipeline, ...details, items, attempts, calls }, message);
   }
 

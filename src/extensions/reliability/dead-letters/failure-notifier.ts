@@ -98,7 +98,7 @@ export class FailureNotifier {
 /** In words for chats (`text`), and with the fields of a Sentry event: alike failures are one issue there. */
 function notificationOf({ first, count, entries }: AlikeFailures): object {
   const { exporter, failure } = first;
-  const { at, reason, category, error, signature } = failure!;
+  const { at, reason, rule, category, error, signature } = failure!;
   const many = count === 1 ? "1 entry" : `${count} entries`;
   const text = `${many} of ${exporter} could not be delivered (${reason}): ${errorText(error)}`;
   return {
@@ -107,7 +107,7 @@ function notificationOf({ first, count, entries }: AlikeFailures): object {
     level: "error",
     logger: "sluice",
     timestamp: new Date(at).toISOString(),
-    tags: { exporter, reason, category, error_class: error.class },
+    tags: { exporter, reason, rule, category, error_class: error.class },
     fingerprint: ["sluice", signature],
     extra: { failed: count, entries },
   };

@@ -1,5 +1,5 @@
-import type { Batch, FailureReason, PartialRejection } from "../../../plugin.js";
-import type { AttemptError } from "../../../runtime/kit.js";
+import type { Batch, PartialRejection } from "../../../plugin.js";
+import { type AttemptError, FAILURE_RULES, type FailureRule, ruleOf } from "../../../runtime/kit.js";
 import type { SendGroup } from "../schedule/send-group.js";
 import { errorCategory } from "../send/classify.js";
 import type { StoredEntry } from "../store/store.js";
@@ -67,11 +67,12 @@ export type EntryEnd =
 /** An entry is given up because others were refused: what it shows is the refusal of the last request that it was part of. */
 export function givenUpWith(item: QueueItem, cause: DeadLetterCause): DeadLetterOutcome {
   const { lastError } = item.entry;
-  return lastError === undefined ? { kind: "dead_letter", cause } : deadLetter(cause.reason, lastError);
+  return lastError === undefined ? { kind: "dead_letter", cause } : deadLetter(ruleOf(cause), lastError);
 }
 
-export function deadLetter(reason: FailureReason, error: AttemptError): DeadLetterOutcome {
-  return { kind: "dead_letter", cause: { reason, category: errorCategory(error), error } };
+export function deadLetter(rule: FailureRule, error: AttemptError): DeadLetterOutcome {
+  const { reason } = FAILURE_RULES[rule];
+  return { kind: "dead_letter", cause: { reason, rule, category: errorCategory(error), error } };
 }
 
 /** Every entry has an outcome of its own, and none is sent again with others. */

@@ -1,5 +1,5 @@
 import type { Batch, Delivery, FailureReason } from "../../../plugin.js";
-import type { Attempt, AttemptError, Batching, Entry } from "../../../runtime/kit.js";
+import type { Attempt, AttemptError, Batching, Entry, FailureRule } from "../../../runtime/kit.js";
 import type { FailureStreak } from "../send/poison-detector.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
 
@@ -25,6 +25,8 @@ export interface QueueItem {
   dueAt: number;
   /** The retry limiter has given the item its turn. */
   hasRetryTurn: boolean;
+  /** Requests with others that got no answer in time: it is sent with fewer and fewer. */
+  timeoutsInCompany: number;
   /** Its time for retries ended in company that may have been to blame: its last attempt is to be made alone. */
   mustBeAlone: boolean;
   failureStreak: FailureStreak | undefined;
@@ -44,6 +46,8 @@ export interface QueueItem {
 /** Why an entry is given up. */
 export interface DeadLetterCause {
   readonly reason: FailureReason;
+  /** The rule that gives it up, where the reason does not say which one. */
+  readonly rule?: FailureRule;
   readonly category: string;
   readonly error: AttemptError;
   /** The number of its records that nobody has; all of them unless it is given. */
@@ -64,7 +68,9 @@ export function createQueueItem(
 ): QueueItem {
   const toMonotonic = (time: number) => monotonic - Math.max(0, now - time);
   const bornAt = toMonotonic(entry.cycles.at(-1)?.replayedAt ?? entry.enqueuedAt);
-  const failingSince = entry.failingSince === undefined ? undefined : toMonotonic(entry.failingSince);
+  // An older version kept the time of the first cycle for all of them.
+  const failingSince =
+    entry.firstFailedAt === undefined ? undefined : Math.max(bornAt, toMonotonic(entry.firstFailedAt));
   const lastDelay = entry.history.at(-1)?.delayMs;
   const isWaiting = entry.lastAttemptAt !== undefined && lastDelay !== undefined;
   const triedAt = entry.lastAttemptAt === undefined ? Number.NEGATIVE_INFINITY : toMonotonic(entry.lastAttemptAt);
@@ -83,6 +89,7 @@ export function createQueueItem(
     lastTriedAt: triedAt,
     dueAt,
     hasRetryTurn: false,
+    timeoutsInCompany: 0,
     mustBeAlone: false,
     ...nothing,
     ...notRefused,
@@ -101,8 +108,8 @@ const MAX_HISTORY = 16;
 const MAX_ATTEMPT_MESSAGE = 200;
 
 /**
- * The entry after a failed call of so many records, its own and those of others. `counts`: it was the entry's own failure, not
- * part of an outage.
+ * The entry after a failed call of so many records, its own and those of others. `counts`: it was the entry's own failure, and
+ * spends an attempt.
  */
 export function withFailure(
   entry: Entry,
@@ -117,7 +124,6 @@ export function withFailure(
     attempts: entry.attempts + (counts ? 1 : 0),
     calls: entry.calls + 1,
     firstFailedAt: entry.firstFailedAt ?? at,
-    failingSince: entry.failingSince ?? at,
     lastAttemptAt: at,
     lastError: error,
     history,
@@ -130,8 +136,14 @@ function attemptOf({ items }: Entry, error: AttemptError, at: number, requestIte
     at,
     error: error.class,
     message: error.message.slice(0, MAX_ATTEMPT_MESSAGE),
+    ...(error.blame !== undefined && { blame: error.blame }),
     ...(isInCompany && { requestItems }),
   };
+}
+
+/** The entry whose last call failed, and which turned out to be to blame for that. */
+export function withBlame(entry: Entry, error: AttemptError, counts: boolean): Entry {
+  return { ...entry, attempts: entry.attempts + (counts ? 1 : 0), lastError: error };
 }
 
 /** The entry after it was found unfit to be sent: no call was made. */

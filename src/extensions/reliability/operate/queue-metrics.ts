@@ -1,5 +1,5 @@
 import { type Counter, type FailureReason, type Metrics, SIGNALS, type Signal } from "../../../plugin.js";
-import { SHAPES } from "../../../runtime/kit.js";
+import { type Blame, type FailureRule, SHAPES } from "../../../runtime/kit.js";
 import type { BreakerState } from "../send/breaker.js";
 import type { StoreStats } from "../store/store.js";
 
@@ -46,6 +46,7 @@ export class QueueMetrics {
   readonly partialSuccess: Counter;
   readonly unreadable: Counter;
   readonly lost: Counter;
+  private readonly failedCalls: Readonly<Record<Blame, Counter>>;
   private readonly notifications: Readonly<Record<"sent" | "failed", Counter>>;
   private readonly healthChecks: Readonly<Record<"well" | "ill", Counter>>;
   private readonly id: string;
@@ -71,6 +72,11 @@ export class QueueMetrics {
       const attempt = i + 1 === MAX_ATTEMPT_LABEL ? `${MAX_ATTEMPT_LABEL}+` : String(i + 1);
       return count("sluice_exporter_retries", "Entries that were sent again, alone or with others.", { attempt });
     });
+    const failed = "Calls that failed and may succeed later, by whose failure it was.";
+    this.failedCalls = {
+      backend: count("sluice_exporter_failed_calls", failed, { blame: "backend" }),
+      entry: count("sluice_exporter_failed_calls", failed, { blame: "entry" }),
+    };
     this.exhausted = count("sluice_exporter_retries_exhausted", "Entries given up after their last retry.");
     this.permanent = count("sluice_exporter_permanent_failures", "Calls that were refused for good.");
     this.opened = count("sluice_breaker_opened", "Times the circuit breaker opened.");
@@ -155,9 +161,14 @@ export class QueueMetrics {
     this.notifications[isSent ? "sent" : "failed"].add(1);
   }
 
-  deadLettered(reason: FailureReason, errorClass: string, calls: number): void {
+  /** A call failed; `blame` says whose failure it was. */
+  callFailed(blame: Blame): void {
+    this.failedCalls[blame].add(1);
+  }
+
+  deadLettered(reason: FailureReason, rule: FailureRule, errorClass: string, calls: number): void {
     const description = "Entries that became dead letters.";
-    const attributes = { exporter: this.id, reason, error_class: boundedClass(errorClass) };
+    const attributes = { exporter: this.id, reason, rule, error_class: boundedClass(errorClass) };
     this.metrics.counter("sluice_dead_letters", { description }, attributes).add(1);
     this.attempts.record(calls);
   }

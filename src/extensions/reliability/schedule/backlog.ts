@@ -1,4 +1,5 @@
 import type { Batch, Clock, Delivery } from "../../../plugin.js";
+import type { AttemptError } from "../../../runtime/kit.js";
 import type { QueueItem } from "../entry/queue-item.js";
 import type { Bisections } from "../send/bisect.js";
 import type { QueueStore, StoredEntry } from "../store/store.js";
@@ -90,10 +91,10 @@ export class Backlog {
   }
 
   /**
-   * What is to be sent next, so many entries at most. A probe prefers an entry that has not failed: a bad one must not keep the
-   * breaker open.
+   * What is to be sent next, so many entries at most. A probe prefers an entry that has not failed, and of those that have one
+   * that is not `avoided`: a bad one must not keep the breaker open.
    */
-  next(probe: boolean, maxEntries?: number): SendGroup | undefined {
+  next(probe: boolean, maxEntries?: number, avoided?: QueueItem): SendGroup | undefined {
     const isRetryFirst = !probe && !this.lastWasRetry;
     const first = isRetryFirst ? this.nextRetry(maxEntries) : this.nextFresh(maxEntries);
     if (first !== undefined) {
@@ -101,7 +102,7 @@ export class Backlog {
       return first;
     }
     this.lastWasRetry = !isRetryFirst;
-    return isRetryFirst ? this.nextFresh(maxEntries) : this.nextRetry(maxEntries);
+    return isRetryFirst ? this.nextFresh(maxEntries) : this.nextRetry(maxEntries, probe ? avoided : undefined);
   }
 
   /** Takes out the one that came first of those in memory, whether its turn has come or not. */
@@ -198,6 +199,18 @@ export class Backlog {
     for (const group of [...groups].reverse()) this.urgent.push(group);
   }
 
+  /** Entries that wait for a retry are settled together as refused for good, before all others. Those that are not in memory are left. */
+  settleRefused(items: readonly QueueItem[], refusal: AttemptError): void {
+    const waiting = items.filter((item) => this.waiting.has(item));
+    if (waiting.length === 0) return;
+    for (const item of waiting) {
+      this.waiting.remove(item);
+      item.isHeld = false;
+      item.hasRetryTurn = true;
+    }
+    this.addUrgent([{ items: waiting, refusal }]);
+  }
+
   private get hasFresh(): boolean {
     return this.waiting.size < this.maxWaiting && this.head.isDue(this.mergeTime);
   }
@@ -206,19 +219,27 @@ export class Backlog {
     return this.isFlushing ? Number.POSITIVE_INFINITY : this.now;
   }
 
-  /** The next retry, with those that are due too and may be sent with it. */
-  private nextRetry(maxEntries: number | undefined): SendGroup | undefined {
-    const first = this.waiting.take(this.now);
+  /** The next retry, with those that are due too and may be sent with it. `avoided` is taken if no other is due. */
+  private nextRetry(maxEntries: number | undefined, avoided?: QueueItem): SendGroup | undefined {
+    const first = this.takeDue(avoided);
     if (first === undefined) return undefined;
     const group = new GroupBuilder(first, this.limits, maxEntries);
     const others: QueueItem[] = [];
     while (!group.isFull && others.length < MAX_PASSED_OVER) {
       const next = this.waiting.take(this.now);
       if (next === undefined) break;
-      if (!group.add(next)) others.push(next);
+      if (next === avoided || !group.add(next)) others.push(next);
     }
     for (const other of others) this.waiting.add(other);
     return { items: group.items };
+  }
+
+  private takeDue(avoided: QueueItem | undefined): QueueItem | undefined {
+    const first = this.waiting.take(this.now);
+    if (first === undefined || first !== avoided) return first;
+    const other = this.waiting.take(this.now);
+    if (other !== undefined) this.waiting.add(first);
+    return other ?? first;
   }
 
   private nextFresh(maxEntries: number | undefined): SendGroup | undefined {

@@ -56,6 +56,10 @@ export class DelayQueue {
     return oldest;
   }
 
+  has(item: QueueItem): boolean {
+    return this.heap.includes(item);
+  }
+
   /** Takes it out, whenever it is due. */
   remove(item: QueueItem): void {
     const at = this.heap.indexOf(item);

@@ -1,10 +1,9 @@
 import type { Clock } from "../../../plugin.js";
 import type { CompleteSettings } from "../../../runtime/kit.js";
-import type { DeadLetterOutcome, DropOutcome } from "../entry/outcome.js";
+import { type DeadLetterOutcome, type DropOutcome, deadLetter } from "../entry/outcome.js";
 import { EXPIRED, RETRY_LIMITED } from "../entry/queue-errors.js";
 import type { QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
-import { errorCategory } from "../send/classify.js";
 import { isRetry } from "./send-group.js";
 
 /** What is to be done with entries whose turn has come together: send them, let them wait, or end them without a call. */
@@ -55,7 +54,7 @@ export class Gate {
   excessOutcome({ entry }: QueueItem): DeadLetterOutcome | DropOutcome {
     if (this.settings.retry_on_failure.rate_limit.on_excess === "drop") return DROP;
     const error = entry.lastError ?? RETRY_LIMITED;
-    return { kind: "dead_letter", cause: { reason: "rate_limited", category: errorCategory(error), error } };
+    return deadLetter("retry_rate_limit", error);
   }
 
   private takeRetryTurn(items: readonly QueueItem[]): GateDecision {

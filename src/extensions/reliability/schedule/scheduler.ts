@@ -185,7 +185,7 @@ export class Scheduler {
   private takeSendable(probe: boolean): SendGroup | undefined {
     const { backlog, policy } = this.services;
     while (this.hasFreeSlot()) {
-      const next = backlog.next(probe, probe ? 1 : policy.maxEntries);
+      const next = backlog.next(probe, probe ? 1 : policy.maxEntries, policy.probeAvoids);
       if (next === undefined) return undefined;
       const group = this.endThoseNotToSend(next);
       if (group.items.length === 0) continue;

@@ -1,4 +1,4 @@
-import { type Batching, GroupKey, MAX_MERGED_BYTES } from "../../../runtime/kit.js";
+import { type AttemptError, type Batching, GroupKey, MAX_MERGED_BYTES } from "../../../runtime/kit.js";
 import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
 import { Bisection } from "../send/bisection.js";
 import type { MergeLimit } from "./backlog-merging.js";
@@ -8,6 +8,8 @@ export interface SendGroup {
   readonly items: readonly QueueItem[];
   /** Set on the parts of a group that was refused as a whole. */
   readonly bisection?: GroupBisection | undefined;
+  /** Set when the group is known to be refused for good, with this: it is settled without another call. */
+  readonly refusal?: AttemptError | undefined;
 }
 
 /** What is known of a group that was refused and is sent again in parts, to find the entries that are to blame. */
@@ -110,10 +112,14 @@ export function sizeIn({ sizer }: Batching, { entry }: QueueItem): number {
  * How many entries may be in a group with this one. One bad entry makes a whole request fail; the more often that happened,
  * the smaller the groups are, and the last attempt is made for each alone: none is given up for the company it was in.
  */
-function maxEntriesWith({ entry: { attempts }, mustBeAlone }: QueueItem, maxRetries: number): number {
-  if (attempts === 0) return NO_LIMIT;
-  if (mustBeAlone || attempts >= maxRetries) return 1;
-  return Math.max(1, Math.floor(MAX_RETRIED_TOGETHER / 8 ** (attempts - 1)));
+function maxEntriesWith(
+  { entry: { attempts }, timeoutsInCompany, mustBeAlone }: QueueItem,
+  maxRetries: number,
+): number {
+  const failures = attempts + timeoutsInCompany;
+  if (failures === 0) return NO_LIMIT;
+  if (mustBeAlone || failures >= maxRetries) return 1;
+  return Math.max(1, Math.floor(MAX_RETRIED_TOGETHER / 8 ** (failures - 1)));
 }
 
 /** The idempotency key of a request. */

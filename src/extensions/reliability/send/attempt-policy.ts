@@ -17,6 +17,7 @@ import { recordsOf, type SendGroup } from "../schedule/send-group.js";
 import type { AttemptResult } from "./attempt-sender.js";
 import type { BackendMemory } from "./backend-memory.js";
 import type { Bisections } from "./bisect.js";
+import { BlameJudge } from "./blame-judge.js";
 import { Breaker, type BreakerState, type Permit } from "./breaker.js";
 import { Holds } from "./holds.js";
 import { PoisonDetector } from "./poison-detector.js";
@@ -38,6 +39,8 @@ export interface AttemptPolicyServices {
   readonly isEmpty: () => boolean;
   /** What is held under this key need not wait any longer. */
   readonly onHoldEnd: (key: string) => void;
+  /** These are refused for good with this error, which is known without another call. */
+  readonly onBlamed: (items: readonly QueueItem[], error: AttemptError) => void;
   /** Something waits because it is refused as a whole, under this key. */
   readonly hasHeld: (key: string) => boolean;
 }
@@ -45,7 +48,7 @@ export interface AttemptPolicyServices {
 /** A call that failed, and may be made again. */
 interface CallFailure {
   readonly error: AttemptError;
-  /** It was not part of an outage. */
+  /** It spends an attempt of each entry. */
   readonly counts: boolean;
   readonly isPoison: boolean;
   /** It was made for one entry. */
@@ -78,6 +81,8 @@ export class AttemptPolicy {
   private readonly ramp: Ramp;
   private readonly backoff: Backoff;
   private readonly poison: PoisonDetector;
+  private readonly judge = new BlameJudge();
+  private lastFailed: QueueItem | undefined;
   private readonly refusals: RefusalPolicy;
   private readonly logPartial: (partial: PartialRejection) => void;
   private readonly logRetry: (what: { readonly error: AttemptError; readonly delayMs: number }) => void;
@@ -97,7 +102,8 @@ export class AttemptPolicy {
       logger.warn({ ...partial, suppressed }, "the other side rejected some records"),
     );
     this.logRetry = limitedLog(clock, ({ error, delayMs }, suppressed) => {
-      const details = { error: error.class, message: error.message, retryInMs: Math.round(delayMs), suppressed };
+      const why = { error: error.class, blame: error.blame, message: error.message };
+      const details = { ...why, retryInMs: Math.round(delayMs), suppressed };
       logger.warn(details, "sending failed; it stays in the queue and is tried again");
     });
   }
@@ -141,6 +147,11 @@ export class AttemptPolicy {
     return this.ramp.maxEntries;
   }
 
+  /** An entry that a probe should not be made with, if there is another one: the last call that failed was made for it. */
+  get probeAvoids(): QueueItem | undefined {
+    return this.lastFailed;
+  }
+
   /** No call was made. */
   giveBack(permit: Permit): void {
     this.breaker.report(permit, "cancelled");
@@ -158,14 +169,19 @@ export class AttemptPolicy {
     return currentEpoch !== this.healthyEpoch || this.services.isEmpty();
   }
 
-  /** One that answers may still not take data: what waits has the last word, and the check has it only when nothing does. */
+  /**
+   * One that answers may still not take data: what waits has the last word, and the check has it only when nothing does. So an
+   * answer such as 500 does not keep entries from being tried.
+   */
   reportHealth(permit: Permit, error: AttemptError | undefined, isCancelled: boolean): void {
     const isHealthy = error === undefined;
     if (!isHealthy && !isCancelled) this.recent.found(error);
     this.services.metrics.healthChecked(isHealthy);
-    if (isHealthy) this.healthyEpoch = permit.epoch;
-    const success = this.services.isEmpty() ? "success" : "cancelled";
-    this.breaker.report(permit, isCancelled ? "cancelled" : isHealthy ? success : "failure");
+    const hasAnswered = isHealthy || (error.status !== undefined && error.blame === "entry");
+    if (hasAnswered) this.healthyEpoch = permit.epoch;
+    const hasLastWord = this.services.isEmpty();
+    const result = isHealthy ? "success" : "failure";
+    this.breaker.report(permit, isCancelled || (hasAnswered && !hasLastWord) ? "cancelled" : result);
   }
 
   /** An entry comes into the queue. One that must not wait for the breaker is counted when it is given up. */
@@ -177,7 +193,7 @@ export class AttemptPolicy {
   /** What becomes of an entry that met an open breaker and must not wait for it. */
   rejection(): DeadLetterOutcome {
     this.services.metrics.rejected.add(1);
-    return deadLetter("circuit_open", breakerOpenError(this.recent.lastError?.error));
+    return deadLetter("breaker_open", breakerOpenError(this.recent.lastError?.error));
   }
 
   /** A call is made for these. */
@@ -204,6 +220,10 @@ export class AttemptPolicy {
         if (result.undelivered !== undefined && !isRefusedForGood(result.error, result.undelivered))
           return this.partlySent(group, permit, result, result.undelivered);
         return this.failed(group, permit, result.batches, result.error, wasProbe);
+      case "refused_before":
+        this.giveBack(permit);
+        this.services.metrics.permanent.add(1);
+        return this.refusals.refused(group, result.batches, result.error, true);
       case "unfit":
         this.giveBack(permit);
         return this.refusals.unfit(group.items[0]!, result.batch, result.error);
@@ -223,6 +243,7 @@ export class AttemptPolicy {
   ): GroupOutcome {
     this.breaker.report(permit, "success");
     this.poison.succeeded();
+    this.judge.succeeded();
     this.recent.sent();
     this.ramp.succeeded(items.length);
     this.noteSuccess();
@@ -266,11 +287,11 @@ export class AttemptPolicy {
   ): GroupOutcome {
     const wasTaken = marks.includes(0);
     this.breaker.report(permit, wasTaken ? "success" : "answered");
-    this.recent.failed(error);
+    const blamed = this.judged(items[0]!, isOutage ? { ...error, blame: "backend" } : error);
     if (wasTaken) bisection?.taken(1);
     const delays = new Map<number, number>();
     const failure = {
-      ...{ error, counts: !isOutage, isPoison: false },
+      ...{ error: blamed, counts: blamed.blame === "entry", isPoison: false },
       ...{ isAlone: items.length === 1, requestItems: recordsOf(items) },
     };
     let from = 0;
@@ -288,32 +309,44 @@ export class AttemptPolicy {
       return { kind: "divide", batch, marks: own, delayMs: outcome.delayMs };
     });
     const [delayMs] = delays.values();
-    if (delayMs !== undefined) this.logRetry({ error, delayMs });
+    if (delayMs !== undefined) this.logRetry({ error: blamed, delayMs });
     return outcomes;
+  }
+
+  /** The failed call is counted, and its error says whose failure it was. */
+  private judged(item: QueueItem, error: AttemptError): AttemptError {
+    const blame = this.judge.decide(item, error, this.recent.lastSentAt);
+    const blamed = error.blame === blame ? error : { ...error, blame };
+    this.services.metrics.callFailed(blame);
+    this.recent.failed(blamed);
+    return blamed;
   }
 
   private failed(
     group: SendGroup,
     permit: Permit,
     batches: readonly Batch[],
-    error: AttemptError,
+    cause: AttemptError,
     wasProbe: boolean,
   ): GroupOutcome {
-    this.recent.failed(error);
-    if (error.kind === "permanent") {
+    if (cause.kind === "permanent") {
+      this.recent.failed(cause);
       this.breaker.report(permit, "answered");
-      return this.refused(group, batches, error, wasProbe);
+      return this.refused(group, batches, cause, wasProbe);
     }
     this.ramp.failed();
-    const counts = this.breaker.report(permit, "failure");
-    this.noteFailure(error);
-    const isPoison = this.isPoison(group, error) && counts;
+    const { items } = group;
+    const error = this.judged(items[0]!, cause);
+    const counts = error.blame === "entry";
+    this.lastFailed = items[0]!;
+    this.breaker.report(permit, "failure");
+    if (!counts) this.noteFailure(error);
+    if (cause.blame === undefined && !counts) noteTimeout(items);
+    const isPoison = this.isPoison(group, error);
     const delays = new Map<number, number>();
-    const isAlone = group.items.length === 1;
-    const requestItems = recordsOf(group.items);
-    const failure = { error, counts, isPoison, isAlone, requestItems };
+    const failure = { error, counts, isPoison, isAlone: items.length === 1, requestItems: recordsOf(items) };
     const decide = (item: QueueItem) => this.failedEntry(item, failure, delays);
-    const outcomes = outcomeOfEach(group.items, decide);
+    const outcomes = outcomeOfEach(items, decide);
     // Of a breaker that is open, or was opened by this, the log has been told.
     const [delayMs] = delays.values();
     if (this.breaker.state === "closed" && delayMs !== undefined) this.logRetry({ error, delayMs });
@@ -342,12 +375,17 @@ export class AttemptPolicy {
   }
 
   private isPoison({ items }: SendGroup, error: AttemptError): boolean {
-    if (items.length === 1) return this.poison.failed(items[0]!, error);
+    const [item] = items as [QueueItem];
+    if (items.length === 1 && error.blame === "entry") return this.poison.failed(item, error);
     this.poison.failedTogether();
+    item.failureStreak = undefined;
     return false;
   }
 
-  /** Entries that have failed equally often wait equally long, so that they can be sent together again. */
+  /**
+   * Entries that have failed equally often wait equally long, so that they can be sent together again. The wait grows with every
+   * call, whoever was to blame, so that nobody hammers a backend that is down.
+   */
   private failedEntry(
     item: QueueItem,
     { error, counts, isPoison, isAlone, requestItems }: CallFailure,
@@ -356,22 +394,19 @@ export class AttemptPolicy {
     const { clock } = this.services;
     item.failingSince ??= clock.monotonic();
     item.entry = withFailure(item.entry, error, clock.now(), counts, requestItems);
-    if (counts && this.isExhausted(item)) return deadLetter("retry_exhausted", error);
-    if (counts && this.isOutOfTime(item)) {
-      if (isAlone) return deadLetter("retry_exhausted", error);
+    const { enabled, max_retries } = this.services.settings.retry_on_failure;
+    if (!enabled) return deadLetter("retry_disabled", error);
+    if (item.entry.attempts > max_retries && counts) return deadLetter("max_retries", error);
+    if (this.isOutOfTime(item)) {
+      if (isAlone || !counts) return deadLetter("max_elapsed_time", error);
       item.mustBeAlone = true;
     }
     if (isPoison) return deadLetter("poison", error);
-    const failures = Math.max(1, item.entry.attempts);
-    const delayMs = delays.get(failures) ?? this.backoff(failures, error.retryAfterMs);
-    delays.set(failures, delayMs);
+    const { calls } = item.entry;
+    const delayMs = delays.get(calls) ?? this.backoff(calls, error.retryAfterMs);
+    delays.set(calls, delayMs);
     item.entry = withDelay(item.entry, delayMs);
     return { kind: "retry", delayMs };
-  }
-
-  private isExhausted({ entry }: QueueItem): boolean {
-    const { enabled, max_retries } = this.services.settings.retry_on_failure;
-    return !enabled || entry.attempts > max_retries;
   }
 
   private isOutOfTime({ failingSince }: QueueItem): boolean {
@@ -419,6 +454,11 @@ export class AttemptPolicy {
     const level = to === "open" ? "warn" : "info";
     logger[level]({ from, to, forced: this.breaker.forced, ...why }, `circuit breaker: ${to.replace("_", " ")}`);
   }
+}
+
+/** A large request may be what takes too long: those that were in it are sent in smaller ones. */
+function noteTimeout(items: readonly QueueItem[]): void {
+  if (items.length > 1) for (const item of items) item.timeoutsInCompany += 1;
 }
 
 /** Those that can be read are sent without the others, in the turn they have. */

@@ -8,7 +8,7 @@ import {
 } from "../../../plugin.js";
 import { type AttemptError, type Undelivered, validateRejection } from "../../../runtime/kit.js";
 import type { QueueItem } from "../entry/queue-item.js";
-import { keyOfGroup } from "../schedule/send-group.js";
+import { keyOfGroup, type SendGroup } from "../schedule/send-group.js";
 import type { QueueStore } from "../store/store.js";
 import type { CallTimeout } from "./call-timeout.js";
 import type { Classify } from "./classify.js";
@@ -27,6 +27,8 @@ export type AttemptResult =
       /** One of several servers has not taken its share. The marks are those of all records of `batches`. */
       readonly undelivered?: Undelivered | undefined;
     }
+  /** Nothing was sent: an earlier refusal of these is known to be about them. */
+  | { readonly kind: "refused_before"; readonly batches: readonly Batch[]; readonly error: AttemptError }
   /** The replay steps of its pipeline refuse the only one; the other side has no part in it. */
   | { readonly kind: "unfit"; readonly batch: Batch; readonly error: AttemptError }
   /** Nothing was sent: what kept each of them from being read, if anything. */
@@ -59,17 +61,17 @@ export class AttemptSender {
   }
 
   /** `done` is called exactly once. */
-  attempt(items: readonly QueueItem[], done: (result: AttemptResult) => void): void {
+  attempt({ items, refusal }: SendGroup, done: (result: AttemptResult) => void): void {
+    const send = (batches: readonly Batch[]) =>
+      refusal === undefined
+        ? this.send(items, batches, done)
+        : done({ kind: "refused_before", batches, error: refusal });
     const batches = inMemory(items);
-    if (batches !== undefined) return this.send(items, batches, done);
+    if (batches !== undefined) return send(batches);
     void Promise.all(items.map((item) => this.read(item))).then((read) => {
       const causes = read.map(({ cause }) => cause);
       if (causes.some((cause) => cause !== undefined)) return done({ kind: "unreadable", causes });
-      this.send(
-        items,
-        read.map(({ batch }) => batch!),
-        done,
-      );
+      send(read.map(({ batch }) => batch!));
     });
   }
 

@@ -99,20 +99,15 @@ export class Breaker {
     return Math.max(0, this.openUntil - this.clock.monotonic());
   }
 
-  /** Says how a call went. True when a failure is the entry's own: not part of an outage that this breaker sees. */
-  report(permit: Permit, outcome: BreakerOutcome): boolean {
-    if (permit.epoch !== this.epoch) return false;
-    if (permit.probe) {
-      this.reportProbe(outcome);
-      return false;
-    }
+  /** Says how a call went. */
+  report(permit: Permit, outcome: BreakerOutcome): void {
+    if (permit.epoch !== this.epoch) return;
+    if (permit.probe) return this.reportProbe(outcome);
     if (outcome === "success") this.consecutiveFailures = 0;
     if (outcome === "success" || outcome === "failure") this.failureRate.add(outcome === "failure");
-    if (outcome !== "failure") return false;
+    if (outcome !== "failure") return;
     this.consecutiveFailures += 1;
-    if (!this.settings.enabled || this.isForced || !this.isOverThreshold()) return true;
-    this.changeState("open");
-    return false;
+    if (this.settings.enabled && !this.isForced && this.isOverThreshold()) this.changeState("open");
   }
 
   /** Failures in a row, while it is closed. */

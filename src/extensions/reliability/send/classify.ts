@@ -1,18 +1,21 @@
 import type { Refusal, RefusalCategory, RefusalKind } from "../../../plugin.js";
-import { type AttemptError, isGenericCode, toRefusal } from "../../../runtime/kit.js";
+import { type AttemptError, blameOf, type FailureKind, isGenericCode, toRefusal } from "../../../runtime/kit.js";
 import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
 import { maskSecrets } from "./mask-secrets.js";
 
 export interface ClassifyRules {
   readonly retry_on: readonly string[];
   readonly permanent_on: readonly string[];
+  /** Whose failure it is, whatever the table says. When both match, it is the backend's: that loses nothing. */
+  readonly blame_backend_on?: readonly string[];
+  readonly blame_entry_on?: readonly string[];
   /** The category of permanent errors, by rules of the same form. */
   readonly categories?: Readonly<Record<RefusalCategory, readonly string[]>>;
   /** Errors keep where they were thrown. */
   readonly keepStack?: boolean;
 }
 
-/** What an attempt failed with, as it is kept with the entry. */
+/** What an attempt failed with, as it is kept with the entry. Without `blame` it is permanent, or a timeout. */
 export type Classify = (error: unknown) => AttemptError;
 
 export interface HoldRules extends Pick<ClassifyRules, "permanent_on"> {
@@ -27,6 +30,8 @@ export interface HoldRules extends Pick<ClassifyRules, "permanent_on"> {
 export function createClassifier(rules: ClassifyRules): Classify {
   const retry = rules.retry_on.map(ruleMatcher);
   const permanent = rules.permanent_on.map(ruleMatcher);
+  const backend = (rules.blame_backend_on ?? []).map(ruleMatcher);
+  const entry = (rules.blame_entry_on ?? []).map(ruleMatcher);
   const categories = Object.entries(rules.categories ?? {}) as [RefusalCategory, readonly string[]][];
   const categoryRules = categories.map(([category, texts]) => ({ category, matchers: texts.map(ruleMatcher) }));
   const toAttemptError = rules.keepStack === true ? describeWithStack : describe;
@@ -35,10 +40,15 @@ export function createClassifier(rules: ClassifyRules): Classify {
     const name = classOf(refusal);
     const matches = (match: RuleMatcher) => match(name, refusal);
     const kind = kindOf(refusal.kind, retry.some(matches), permanent.some(matches));
-    const attemptError = toAttemptError(refusal, name, kind);
+    const blame = backend.some(matches) ? "backend" : entry.some(matches) ? "entry" : blameOf(refusal);
+    const attemptError = withBlame(toAttemptError(refusal, name, kind), blame);
     const rule = kind === "permanent" && categoryRules.find(({ matchers }) => matchers.some(matches));
     return rule ? { ...attemptError, category: rule.category } : attemptError;
   };
+}
+
+function withBlame(error: AttemptError, blame: FailureKind["blame"]): AttemptError {
+  return error.kind === "permanent" || blame === "timeout" ? error : { ...error, blame };
 }
 
 /**

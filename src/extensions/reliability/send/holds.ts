@@ -12,6 +12,8 @@ export interface HoldsServices {
   readonly metrics: QueueMetrics;
   /** A lane is not held any more: those under its key need not wait. `wasTold`: it was long enough to be told. */
   readonly onHoldEnd: (key: string, wasTold: boolean) => void;
+  /** These were refused together, with this error, and are to blame themselves: they need not be sent to know that. */
+  readonly onBlamed: (items: readonly QueueItem[], error: AttemptError) => void;
   /** Something waits that is of the lane with this key. */
   readonly hasHeld: (key: string) => boolean;
 }
@@ -25,10 +27,10 @@ export type RefusalVerdict =
 const MIN_PROBE_INTERVAL_MS = 1000;
 /** How long others wait for the result of the call that tries their lane. */
 const PROBE_WAIT_MS = 1000;
+/** What was refused first is not tried again before that: until then others may show that they are taken. */
+const FIRST_RETRY_MS = 10_000;
 /** After so many refusals in a row it is the backend, and not one entry. */
 const REFUSALS_TO_TELL = 2;
-/** An entry that was refused so often since others overtook it is to blame itself: one bad replica of a backend is not enough. */
-const REFUSALS_TO_BLAME = 3;
 /** Lanes that are remembered while nothing of them is held. */
 const MAX_LANES = 1000;
 
@@ -45,6 +47,8 @@ interface Lane {
   nextProbeAt: number;
   probe: QueueItem | undefined;
   error: AttemptError | undefined;
+  /** What was refused, while that is the only refusal. */
+  suspects: readonly QueueItem[];
   /** The number of the last call that was taken. */
   lastTaken: number;
 }
@@ -53,14 +57,16 @@ interface Lane {
  * Holds what a backend refuses as a whole: a token that has expired, or a wrong address, is no fault of the data, so entries
  * wait in the queue as they do behind an open breaker, and lose no attempts.
  *
- * The first refusal is followed at once by another entry of the lane. If that is taken, the lane goes on, and what was
- * overtaken so and is still refused is to blame itself. If it is refused too, the lane is held, the log and the status say
- * so, and single entries try it, each later than the one before.
+ * The first refusal is followed at once by another entry of the lane. If that is taken, the lane goes on, and what was refused
+ * is to blame itself: one call was enough, unless `hold_retries` wants more. If it is refused too, the lane is held, the log and
+ * the status say so, and single entries try it, each later than the one before. What was refused meanwhile is sent again when the
+ * hold has ended, and is to blame if it is refused then.
  */
 export class Holds {
   private readonly services: HoldsServices;
   private readonly isHoldError: (error: AttemptError) => boolean;
   private readonly backoff: Backoff;
+  private readonly holdRetries: number;
   private readonly lanes = new Map<string, Lane>();
   /** Calls since the first refusal. */
   private calls = 0;
@@ -71,6 +77,7 @@ export class Holds {
     this.services = services;
     const { retry_on_failure } = services.settings;
     this.isHoldError = createHoldRule(retry_on_failure);
+    this.holdRetries = retry_on_failure.hold_retries;
     this.backoff = createBackoff({ ...retry_on_failure, jitter: "none" }, () => 0);
   }
 
@@ -104,7 +111,12 @@ export class Holds {
     const lane = this.lanes.get(holdKeyOf(item));
     if (lane === undefined) return;
     lane.lastTaken = Math.max(lane.lastTaken, item.callNumber ?? 0);
-    if (lane.refusals > 0) this.end(lane);
+    if (lane.refusals === 0) return;
+    const { suspects, error } = lane;
+    // A call that began before the refusal says nothing about what came after it.
+    if (suspects.some(({ refused }) => refused!.firstAt >= lane.lastTaken)) return;
+    this.end(lane);
+    if (suspects.length > 0 && this.holdRetries === 0) this.services.onBlamed(suspects, asFaultOfData(error!));
   }
 
   /** These, which were sent together, are refused. */
@@ -117,11 +129,13 @@ export class Holds {
     // What was refused comes behind the others of its lane, so that one that has not been tries it.
     const ownDelayMs = this.backoff(Math.max(1, sinceOvertaken), error.retryAfterMs);
     if (lane.refusals === 0 && sinceOvertaken > 0) {
-      const isToBlame = sinceOvertaken >= REFUSALS_TO_BLAME;
+      const isToBlame = sinceOvertaken >= this.holdRetries;
       return isToBlame ? { kind: "final", error: asFaultOfData(error) } : { kind: "hold", delayMs: ownDelayMs };
     }
     for (const item of items) item.isHeld = true;
     if (wasProbe || lane.refusals < REFUSALS_TO_TELL) this.countRefusal(lane, error);
+    lane.suspects = lane.refusals === 1 ? items : [];
+    if (lane.refusals === 1) return { kind: "hold", delayMs: Math.max(ownDelayMs, FIRST_RETRY_MS) };
     return { kind: "hold", delayMs: Math.max(ownDelayMs, lane.nextProbeAt + 1 - this.services.clock.monotonic()) };
   }
 
@@ -189,6 +203,7 @@ export class Holds {
     if (wasTold) logger.info({ signal: lane.signal }, "the backend takes again what it refused; the queue is sent");
     lane.refusals = 0;
     lane.probe = undefined;
+    lane.suspects = [];
     onHoldEnd(lane.key, wasTold);
   }
 
@@ -203,7 +218,7 @@ export class Holds {
     let lane = this.lanes.get(key);
     if (lane === undefined) {
       const idle = { refusals: 0, since: 0, startedAt: 0, nextProbeAt: 0, probe: undefined, error: undefined };
-      lane = { key, signal: item.entry.signal, ...idle, lastTaken: 0 };
+      lane = { key, signal: item.entry.signal, ...idle, suspects: [], lastTaken: 0 };
       this.forgetLanes();
       this.lanes.set(key, lane);
     }

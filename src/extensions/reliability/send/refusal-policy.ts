@@ -1,7 +1,7 @@
 import type { Batch, Clock } from "../../../plugin.js";
 import type { AttemptError } from "../../../runtime/kit.js";
 import { deadLetter, type EntryOutcome, type GroupOutcome, outcomeOfEach } from "../entry/outcome.js";
-import { type QueueItem, withFailure, withRefusal } from "../entry/queue-item.js";
+import { type QueueItem, withBlame, withFailure, withRefusal } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { GroupBisection, partsOfGroup, recordsOf, type SendGroup } from "../schedule/send-group.js";
 import { type Bisections, canBisect, isWorthBisecting } from "./bisect.js";
@@ -29,17 +29,23 @@ export class RefusalPolicy {
     return outcomeOfEach([item], () => this.entryRefused(item, batch, error));
   }
 
-  /** The other side refused all of it: it is sent again in parts, until the entries that are to blame are alone. */
-  refused(group: SendGroup, batches: readonly Batch[], error: AttemptError): GroupOutcome {
+  /**
+   * The other side refused all of it: it is sent again in parts, until the entries that are to blame are alone. `isKnown`: the
+   * call was noted on the entries when it was made.
+   */
+  refused(group: SendGroup, batches: readonly Batch[], error: AttemptError, isKnown = false): GroupOutcome {
     const { items } = group;
     const at = this.services.clock.now();
     const bisection = this.countRefusal(group, error);
     const isAlone = items.length === 1;
     const isFutile = bisection?.endCause !== undefined;
     const counts = isAlone || isFutile || bisection === undefined;
-    for (const item of items) item.entry = withFailure(item.entry, error, at, counts, recordsOf(items));
+    for (const item of items)
+      item.entry = isKnown
+        ? withBlame(item.entry, error, counts)
+        : withFailure(item.entry, error, at, counts, recordsOf(items));
     if (isAlone && !isFutile) return outcomeOfEach(items, (item) => this.entryRefused(item, batches[0]!, error));
-    if (bisection === undefined || isFutile) return outcomeOfEach(items, () => deadLetter("permanent", error));
+    if (bisection === undefined || isFutile) return outcomeOfEach(items, () => deadLetter("permanent_refusal", error));
     for (const item of items) item.hasRetryTurn = true;
     this.services.metrics.bisections.add(1);
     return { outcomes: items.map(() => undefined), regrouped: partsOfGroup(group, bisection) };
@@ -53,7 +59,7 @@ export class RefusalPolicy {
     const bisection = group.bisection ?? new GroupBisection();
     // An entry of several records that was refused alone says little: the others in it may be good.
     bisection.refused(items.length === 1 ? items[0]!.entry.items : items.length);
-    if (bisection.isFutile) bisection.endCause ??= deadLetter("permanent", error).cause;
+    if (bisection.isFutile) bisection.endCause ??= deadLetter("permanent_refusal", error).cause;
     return bisection;
   }
 
@@ -61,7 +67,7 @@ export class RefusalPolicy {
   private entryRefused(item: QueueItem, batch: Batch, error: AttemptError): EntryOutcome {
     const { bisections } = this.services;
     const isDivisible = canBisect(item.entry, error);
-    const outcome = deadLetter("permanent", error);
+    const outcome = deadLetter("permanent_refusal", error);
     if (item.entry.parent === undefined && !isDivisible) return outcome;
     if (bisections.refused(item)) return { kind: "end_bisection", cause: outcome.cause };
     if (!isDivisible) return outcome;

@@ -1,5 +1,6 @@
 import { AdminError } from "../../contract/admin.js";
 import type { Attempt, AttemptError, Cycle, Entry, EntryEdit, Failure } from "../../contract/entry.js";
+import { FAILURE_RULES, type FailureRule } from "../../contract/operations/failure-reasons.js";
 import { printable, printableJson } from "../../kit/text/terminal.js";
 import { operatorOf, revealOptions } from "../agent/operator.js";
 import { positionalArguments, printJson } from "../agent/report.js";
@@ -76,9 +77,10 @@ function describeEntry(entry: Entry, now: number): string[] {
 }
 
 function failureFields(failure: Failure, items: number): [string, string | undefined][] {
-  const { reason, category, error, requestItems, rejected, signature, names, traceIds, schemaUrls } = failure;
+  const { reason, rule, category, error, requestItems, rejected, signature, names, traceIds, schemaUrls } = failure;
   return [
     ["Reason", `${reason} (${category})`],
+    ["Rule", rule && ruleText(rule)],
     ["Error", `${errorText(error)}${detailText(error)}`],
     ["Failed in", requestItems === undefined ? undefined : companyText(requestItems)],
     ["Rejected", rejected === undefined ? undefined : rejectedText(rejected, requestItems ?? items)],
@@ -88,6 +90,12 @@ function failureFields(failure: Failure, items: number): [string, string | undef
     ["Schemas", schemaUrls.join(", ") || undefined],
     ["Versions", failure.eventVersions?.join(", ") || undefined],
   ];
+}
+
+/** A newer version may have written a rule that this one does not know. */
+function ruleText(rule: FailureRule): string {
+  const text: string | undefined = FAILURE_RULES[rule]?.rule;
+  return text === undefined ? printable(rule) : `${rule}: ${text.replaceAll("`", "")}`;
 }
 
 function stackLines(stack: string): string[] {
@@ -122,15 +130,17 @@ function detailText({ class: kind, status, code }: AttemptError): string {
   return details.length === 0 ? "" : ` [${details.join(", ")}]`;
 }
 
-function attemptLine({ at, error, message = "", requestItems, delayMs }: Attempt): string {
+function attemptLine({ at, error, message = "", blame, requestItems, delayMs }: Attempt): string {
+  const whose = blame === undefined ? "" : `, a failure of the ${blame}`;
   const wait = delayMs === undefined ? "" : `, next after ${roughDuration(delayMs)}`;
   const company = requestItems === undefined ? "" : `, in a request of ${requestItems} records`;
-  return `  ${timeText(at)}  ${errorText({ class: error, message })}${company}${wait}`;
+  return `  ${timeText(at)}  ${errorText({ class: error, message })}${whose}${company}${wait}`;
 }
 
-function cycleLine({ failure, calls, generation, replayedAt, replayedBy }: Cycle): string {
+function cycleLine({ failure, calls, firstFailedAt, generation, replayedAt, replayedBy }: Cycle): string {
+  const since = firstFailedAt === undefined ? "" : ` since ${timeText(firstFailedAt)}`;
   const end = `replayed ${timeText(replayedAt)} by ${printable(replayedBy)}`;
-  return `  ${timeText(failure.at)}  ${failure.reason} after ${pluralize(calls, "attempt")} with config ${printable(generation)}: ${errorText(failure.error)}; ${end}`;
+  return `  ${timeText(failure.at)}  ${failure.reason} after ${pluralize(calls, "attempt")}${since} with config ${printable(generation)}: ${errorText(failure.error)}; ${end}`;
 }
 
 function editLine({ revision, at, by, reason, transform }: EntryEdit): string {

@@ -12,6 +12,36 @@ export const FAILURE_REASONS = [
   "imported",
 ] as const;
 
+/** Every rule that makes a dead letter, with its reason, and what it says. docs/dead-letters.md has them all. */
+export const FAILURE_RULES = {
+  permanent_refusal: { reason: "permanent", rule: "the backend, or a replay step, refused it for good" },
+  max_retries: { reason: "retry_exhausted", rule: "more failures of its own than `max_retries`" },
+  max_elapsed_time: {
+    reason: "retry_exhausted",
+    rule: "it failed for longer than `max_elapsed_time`, whoever was to blame",
+  },
+  retry_disabled: { reason: "retry_exhausted", rule: "it failed, and `retry_on_failure.enabled` is false" },
+  poison: { reason: "poison", rule: "it failed the same way again and again while others got through" },
+  rate_limit: { reason: "rate_limited", rule: "it was over the limit of the processor `rate_limit`" },
+  retry_rate_limit: { reason: "rate_limited", rule: "a retry over `rate_limit` with `on_excess: dead_letter`" },
+  breaker_open: { reason: "circuit_open", rule: "it met an open breaker with `on_open: dead_letter`" },
+  queue_full: { reason: "queue_full", rule: "it made room in a full queue, as `on_full` says" },
+  max_age: { reason: "expired", rule: "it waited longer than `sending_queue.max_age`" },
+  partial_success: { reason: "partial_success", rule: "the backend took the request and rejected some of its records" },
+  processor: { reason: "rejected", rule: "a processor or receiver took it out of its pipeline" },
+  import: { reason: "imported", rule: "it was imported, or came from a dead-letter queue of a broker" },
+} as const satisfies Readonly<Record<string, { readonly reason: FailureReason; readonly rule: string }>>;
+
+/** The rule that made a dead letter. */
+export type FailureRule = keyof typeof FAILURE_RULES;
+
+/** The rule that a cause names, or the one that makes dead letters with its reason. */
+export function ruleOf(cause: { readonly reason: FailureReason; readonly rule?: FailureRule }): FailureRule {
+  if (cause.rule !== undefined) return cause.rule;
+  const [rule] = Object.entries(FAILURE_RULES).find(([, { reason }]) => reason === cause.reason)!;
+  return rule as FailureRule;
+}
+
 /** The categories of dead letters that Sluice gives. Processors and exporters of others may have more. */
 export const FAILURE_CATEGORIES = [
   "schema",

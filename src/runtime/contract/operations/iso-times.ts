@@ -1,5 +1,5 @@
 /** Keys of what operators are told whose numbers are moments, in milliseconds since the epoch inside the agent. */
-const TIME_KEYS = /^(?:at|since|until|.*At|failingSince)$/;
+const TIME_KEYS = /^(?:at|since|until|.*At)$/;
 
 /** For `JSON.stringify`: moments are ISO 8601 outside, in the API as on the command line. */
 export function withIsoTimes(key: string, value: unknown): unknown {

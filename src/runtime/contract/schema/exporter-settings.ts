@@ -91,11 +91,13 @@ const retryOnFailure = section(
       .int()
       .nonnegative()
       .optional()
-      .meta({ description: "Retries before an entry is dead-lettered." }),
+      .meta({ description: "Retries after failures of the entry's own before it is dead-lettered." }),
     max_retry_after: duration()
       .optional()
       .meta({ description: "Longest wait that the other side may ask for with Retry-After." }),
-    max_elapsed_time: duration().optional().meta({ description: "Give up after this long; 0 (default): never." }),
+    max_elapsed_time: duration().optional().meta({
+      description: "Give up an entry that has failed for this long, whoever is to blame; 0 (default): never.",
+    }),
     jitter: z
       .enum(["full", "proportional", "none"])
       .optional()
@@ -135,9 +137,19 @@ const retryOnFailure = section(
       .meta({ description: "When an entry that fails alone counts as poison, and is dead-lettered." }),
     retry_on: z.array(z.string()).optional().meta({ description: "Statuses or codes to treat as transient." }),
     permanent_on: z.array(z.string()).optional().meta({ description: "Statuses or codes to treat as permanent." }),
+    blame_backend_on: z.array(z.string()).optional().meta({
+      description: "Statuses or codes that are failures of the backend: they spend no attempt of an entry.",
+    }),
+    blame_entry_on: z.array(z.string()).optional().meta({
+      description: "Statuses or codes that are failures of the entry: each spends one of max_retries.",
+    }),
     hold_on: z.array(z.string()).optional().meta({
       description:
         "Statuses or codes of a backend that refuses everything: its entries wait in the queue until it takes them. Empty: they become dead letters.",
+    }),
+    hold_retries: z.number().int().nonnegative().optional().meta({
+      description:
+        "Times that an entry is tried again which was refused with a status of hold_on while others were taken.",
     }),
   }),
 );
@@ -380,10 +392,13 @@ export const DEFAULT_SETTINGS = {
     poison: { enabled: true, failures: 3, window: "60s", max_chance: 0.000001 },
     retry_on: [],
     permanent_on: [],
+    blame_backend_on: [],
+    blame_entry_on: [],
     hold_on: [
       ...["3xx", "401", "402", "403", "404", "405", "407", "410", "415"],
       ...["UNAUTHENTICATED", "PERMISSION_DENIED", "UNIMPLEMENTED"],
     ],
+    hold_retries: 0,
   },
   circuit_breaker: {
     enabled: true,

@@ -144,12 +144,13 @@ function withoutCredentials(error: unknown, headers: AuthHeaders): unknown {
   if (!isRefusal(error)) return error;
   const message = withoutSecrets(error.message, headers);
   if (message === error.message) return error;
-  const { kind, code, status, category, retryAfterMs } = error;
+  const { kind, code, status, category, retryAfterMs, blame } = error;
   return new Refusal(kind, message, {
     code,
     ...(status !== undefined && { status }),
     ...(category !== undefined && { category }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(blame !== undefined && { blame }),
   });
 }
 

@@ -48,7 +48,13 @@ export function refusalOfGrpc({ code, message: detail, retryAfterMs }: RpcStatus
 /** Whatever went wrong on the way: refused, reset, no such host, timed out, bad certificate. Always worth a retry. */
 export function refusalOfConnection(peer: string, error: unknown): Refusal {
   const { code, message } = describeConnectionError(error);
-  return new Refusal("transient", `${peer}: ${message}`, { ...(code && { status: code }), cause: error });
+  const blame = isProgrammingError(error) ? "entry" : "backend";
+  return new Refusal("transient", `${peer}: ${message}`, { ...(code && { status: code }), blame, cause: error });
+}
+
+/** Thrown before anything was sent, such as for a header that cannot be written: another entry may pass. */
+function isProgrammingError(error: unknown): boolean {
+  return error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
 }
 
 /**

@@ -10,7 +10,7 @@ describe("an entry that becomes a dead letter", () => {
     const queue = await startQueue({
       settings: { circuit_breaker: { enabled: false }, retry_on_failure: { max_retries: 2 } },
       backend: async () => {
-        throw http(503);
+        throw http(500);
       },
     });
     const logRecords = [{ eventName: "order.paid", body: { stringValue: "private" } }];
@@ -28,9 +28,11 @@ describe("an entry that becomes a dead letter", () => {
           exporter: "out",
           pipeline: "logs/orders",
           reason: "retry_exhausted",
+          rule: "max_retries",
           category: "downstream_error",
-          error: "HTTP 503",
-          message: "HTTP 503: no",
+          blame: "entry",
+          error: "HTTP 500",
+          message: "HTTP 500: no",
           events: ["order.paid"],
           items: 1,
           attempts: 3,
@@ -91,7 +93,7 @@ describe("the category of what is refused for good", () => {
 });
 
 describe("a replay that fails again", () => {
-  it("leaves the time when it first failed as it was", async () => {
+  it("has the time when it first failed in this cycle; that of the one before is in the history", async () => {
     const queue = await startQueue({ backend: refusing(() => true, 409) });
     const firstFailed = async () => (await queue.deadLetters()).map(({ firstFailedAt }) => firstFailedAt);
     const began = queue.clock.now();
@@ -102,7 +104,8 @@ describe("a replay that fails again", () => {
     await queue.replayAll();
     await queue.settle();
     expect((await queue.deadLetters())[0]).toMatchObject({ replays: 1, failure: { at: began + 60_000 } });
-    expect(await firstFailed()).toEqual([began]);
+    expect(await firstFailed()).toEqual([began + 60_000]);
+    expect((await queue.deadLetters())[0]?.cycles).toMatchObject([{ firstFailedAt: began }]);
   });
 
   it("is counted, and is a dead letter with one more cycle", async () => {

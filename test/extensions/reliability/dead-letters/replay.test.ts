@@ -36,7 +36,7 @@ describe("a replay", () => {
     const report = await replay({ ids: [entry.id] });
     expect(report).toEqual({ selected: 1, replayed: 1, skipped: {}, examples: [] });
     const [pending] = await a.store.pending(undefined, 10);
-    const { failure, failingSince, lastAttemptAt, lastError, ...rest } = entry;
+    const { failure, firstFailedAt, lastAttemptAt, lastError, ...rest } = entry;
     expect(pending!.entry).toEqual({
       ...rest,
       state: "pending",
@@ -50,7 +50,7 @@ describe("a replay", () => {
           failure,
           attempts: 6,
           calls: 7,
-          firstFailedAt: failingSince,
+          firstFailedAt,
           lastError,
           generation: "1",
           replayedAt: clock.now(),

@@ -10,7 +10,7 @@ describe("an entry that becomes a dead letter", () => {
         retry_on_failure: { max_retries: 29, initial_interval: "1s", max_interval: "2s", jitter: "none" },
       },
       backend: async () => {
-        throw http(503);
+        throw http(500);
       },
     });
     queue.send("a");
@@ -18,7 +18,7 @@ describe("an entry that becomes a dead letter", () => {
     const [entry] = await queue.deadLetters();
     expect(entry).toMatchObject({ attempts: 30, calls: 30 });
     expect(entry?.history).toHaveLength(16);
-    expect(entry?.history[0]).toMatchObject({ error: "HTTP 503", delayMs: 2000 });
+    expect(entry?.history[0]).toMatchObject({ error: "HTTP 500", delayMs: 2000 });
     const times = entry!.history.map(({ at }) => at);
     expect(times.slice(1).map((at, i) => at - times[i]!)).toEqual(Array(15).fill(2000));
   });

@@ -104,7 +104,6 @@ export async function deadLetter(
     attempts: 6,
     calls: 7,
     firstFailedAt: 1_700_000_000_100,
-    failingSince: 1_700_000_000_100,
     lastAttemptAt: 1_700_000_000_400,
     lastError,
     history: history ?? [{ at: 1_700_000_000_100, error: lastError.class, delayMs: 1000 }],

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
 import { FakeClock } from "../../../support/fake-clock.js";
-import { down, http, numbers, startQueue } from "../queue.js";
+import { down, failing, http, numbers, startQueue } from "../queue.js";
 
 describe("retries", () => {
   it("come after the backoff, do not block those behind, and are recorded on the entry", async () => {
     const queue = await startQueue({
       settings: { sending_queue: { num_consumers: 1 } },
       backend: async ([body]) => {
-        if (body === "slow" && queue.calls.length < 4) throw http(503);
+        if (body === "slow" && queue.calls.length < 4) throw http(500);
         return undefined;
       },
     });
@@ -20,8 +20,8 @@ describe("retries", () => {
     expect(stored?.entry).toMatchObject({
       attempts: 1,
       calls: 1,
-      lastError: { class: "HTTP 503" },
-      history: [{ error: "HTTP 503", delayMs: 500 }],
+      lastError: { class: "HTTP 500" },
+      history: [{ error: "HTTP 500", delayMs: 500 }],
     });
     await queue.pass(499);
     expect(queue.calls).toHaveLength(2);
@@ -48,7 +48,7 @@ describe("retries", () => {
   });
 
   it("end in a dead letter with the true number of attempts", async () => {
-    const queue = await startQueue({ settings: { circuit_breaker: { enabled: false } }, backend: down });
+    const queue = await startQueue({ settings: { circuit_breaker: { enabled: false } }, backend: failing });
     queue.send("a");
     await queue.pass(120_000, 1000);
     expect(queue.calls).toHaveLength(6);
@@ -56,15 +56,15 @@ describe("retries", () => {
       {
         attempts: 6,
         calls: 6,
-        failure: { reason: "retry_exhausted", category: "downstream_error", error: { class: "HTTP 503" } },
+        failure: { reason: "retry_exhausted", category: "downstream_error", error: { class: "HTTP 500" } },
       },
     ]);
     expect(await queue.pending()).toEqual([]);
     expect(queue.metrics.value("sluice_exporter_retries_exhausted")).toBe(1);
-    expect(queue.metrics.value("sluice_dead_letters", { reason: "retry_exhausted", error_class: "HTTP 503" })).toBe(1);
+    expect(queue.metrics.value("sluice_dead_letters", { reason: "retry_exhausted", error_class: "HTTP 500" })).toBe(1);
     expect(queue.metrics.value("sluice_dead_letters_entries")).toBe(1);
     const told = queue.lines.filter(({ message }) => message.includes("dead letter"));
-    expect(told).toMatchObject([{ fields: { reason: "retry_exhausted", attempts: 6, error: "HTTP 503" } }]);
+    expect(told).toMatchObject([{ fields: { reason: "retry_exhausted", attempts: 6, error: "HTTP 500" } }]);
     expect(JSON.stringify(queue.lines)).not.toContain('"a"');
   });
 
@@ -78,7 +78,7 @@ describe("retries", () => {
       [off, 1],
       [timed, 6],
     ] as const) {
-      const queue = await startQueue({ settings, backend: down });
+      const queue = await startQueue({ settings, backend: failing });
       queue.send("a");
       await queue.pass(60_000, 500);
       expect(queue.calls.length).toBe(calls);
@@ -90,12 +90,12 @@ describe("retries", () => {
     const store = new MemoryStore({ exporter: "out" });
     const clock = new FakeClock();
     const settings = { circuit_breaker: { enabled: false } };
-    const first = await startQueue({ store, clock, settings, backend: down });
+    const first = await startQueue({ store, clock, settings, backend: failing });
     first.send("a");
     await first.pass(2000, 500);
     await first.outlet.drain();
     await first.outlet.stop();
-    const second = await startQueue({ store, clock, settings, backend: down });
+    const second = await startQueue({ store, clock, settings, backend: failing });
     await second.pass(120_000, 1000);
     expect(first.calls.length + second.calls.length).toBe(6);
     expect(await second.deadLetters()).toMatchObject([{ attempts: 6, calls: 6 }]);

@@ -41,7 +41,7 @@ describe("a call that fails", () => {
     });
     queue.send("private");
     await queue.settle();
-    const first = { error: "HTTP 503", message: "HTTP 503: no", retryInMs: 4000, suppressed: 0 };
+    const first = { error: "HTTP 503", blame: "backend", message: "HTTP 503: no", retryInMs: 4000, suppressed: 0 };
     const message = "sending failed; it stays in the queue and is tried again";
     expect(queue.lines).toEqual([{ level: "warn", message, fields: first }]);
     await queue.pass(12_000, 500);

@@ -17,21 +17,20 @@ function breaker(own: Partial<typeof defaults> = {}) {
   const it = new Breaker({ ...defaults, ...own }, clock, (to, from) => changes.push(`${from}>${to}`));
   const call = (result: BreakerOutcome) => {
     const permit = it.acquire();
-    return permit === undefined ? undefined : it.report(permit, result);
+    if (permit !== undefined) it.report(permit, result);
+    return permit;
   };
   return { it, clock, changes, call };
 }
 
 describe("the circuit breaker", () => {
-  it("opens after five failures in a row; the one that opens it is not the entry's own", () => {
+  it("opens after five failures in a row", () => {
     const { it, call } = breaker();
-    expect(["failure", "failure", "failure", "failure"].map((f) => call(f as BreakerOutcome))).toEqual(
-      Array(4).fill(true),
-    );
+    for (let i = 0; i < 4; i++) call("failure");
     call("success");
     for (let i = 0; i < 4; i++) call("failure");
     expect(it.state).toBe("closed");
-    expect(call("failure")).toBe(false);
+    call("failure");
     expect(it.state).toBe("open");
     expect(it.acquire()).toBeUndefined();
     expect(it.waitMs).toBe(30_000);
@@ -58,16 +57,16 @@ describe("the circuit breaker", () => {
     expect(it.acquire()).toBeUndefined();
     it.report(probe, "success");
     expect(it.state).toBe("half_open");
-    expect(call("answered")).toBe(false);
+    call("answered");
     expect(it.state).toBe("closed");
     expect(changes).toEqual(["closed>open", "open>half_open", "half_open>closed"]);
   });
 
-  it("opens again when a probe fails, and counts that against nobody", () => {
+  it("opens again when a probe fails", () => {
     const { it, clock, call } = breaker();
     for (let i = 0; i < 5; i++) call("failure");
     clock.advance(30_000);
-    expect(call("failure")).toBe(false);
+    call("failure");
     expect(it.state).toBe("open");
     expect(it.waitMs).toBe(30_000);
   });
@@ -76,7 +75,7 @@ describe("the circuit breaker", () => {
     const { it, clock, call } = breaker();
     const old = it.acquire()!;
     for (let i = 0; i < 5; i++) call("failure");
-    expect(it.report(old, "failure")).toBe(false);
+    it.report(old, "failure");
     clock.advance(30_000);
     const probe = it.acquire()!;
     it.report(old, "failure");
@@ -108,14 +107,14 @@ describe("the circuit breaker", () => {
     it.force("auto");
     expect(it.acquire()?.probe).toBe(true);
     it.force("closed");
-    for (let i = 0; i < 20; i++) expect(call("failure")).toBe(true);
+    for (let i = 0; i < 20; i++) call("failure");
     expect(it.state).toBe("closed");
     expect(changes).toEqual(["closed>open", "open>half_open", "half_open>closed"]);
   });
 
   it("never opens when it is off", () => {
     const { it, call } = breaker({ enabled: false });
-    for (let i = 0; i < 50; i++) expect(call("failure")).toBe(true);
+    for (let i = 0; i < 50; i++) call("failure");
     expect(it.state).toBe("closed");
   });
 

@@ -141,9 +141,10 @@ describe("a backend that refuses", () => {
     },
   );
 
-  it("some of what it is sent, by one of its replicas, gets it all", async () => {
+  it("some of what it is sent, by one of its replicas, gets it all where hold_retries says so", async () => {
     let calls = 0;
     const queue = await startQueue({
+      settings: { retry_on_failure: { hold_retries: 3 } },
       backend: async () => {
         calls += 1;
         if (calls % 3 === 0) throw http(401);

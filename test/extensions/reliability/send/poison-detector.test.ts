@@ -147,7 +147,7 @@ describe("poison in a queue", () => {
     const queue = await startQueue({
       settings: { sending_queue: { num_consumers: 1 }, retry_on_failure: { poison } },
       backend: async ([body]) => {
-        if (body === "poison") throw http(504);
+        if (body === "poison") throw http(500);
         return undefined;
       },
     });
@@ -156,7 +156,7 @@ describe("poison in a queue", () => {
       queue.send(`r${i}`);
       await queue.pass(300);
     }
-    expect(await queue.deadLetters()).toMatchObject([{ calls, failure: { reason, category: "downstream_timeout" } }]);
+    expect(await queue.deadLetters()).toMatchObject([{ calls, failure: { reason, category: "downstream_error" } }]);
     expect(queue.taken).toEqual(numbers(200));
   });
 

@@ -12,16 +12,16 @@ interface ReplayMark {
 
 /**
  * A dead letter as it goes back into the queue: its cycle moves into the history, its counters begin anew, and it stays
- * the same entry, with the same id and so the same idempotency key. When it first failed at all is not forgotten.
+ * the same entry, with the same id and so the same idempotency key.
  */
 export function withReplay(entry: Entry, { at, by, generation, replayId }: ReplayMark): Entry {
-  const { failure, failingSince, lastAttemptAt, lastError, forwarded: _, ...rest } = entry;
+  const { failure, firstFailedAt, lastAttemptAt, lastError, forwarded: _, ...rest } = entry;
   if (failure === undefined) throw new RangeError(`${entry.id} is no dead letter`);
   const cycle: Cycle = {
     failure,
     attempts: entry.attempts,
     calls: entry.calls,
-    ...(failingSince !== undefined && { firstFailedAt: failingSince }),
+    ...(firstFailedAt !== undefined && { firstFailedAt }),
     ...(lastError !== undefined && { lastError }),
     generation: entry.generation,
     replayedAt: at,
@@ -31,7 +31,6 @@ export function withReplay(entry: Entry, { at, by, generation, replayId }: Repla
   return {
     ...rest,
     state: "pending",
-    firstFailedAt: entry.firstFailedAt ?? failure.at,
     attempts: 0,
     calls: 0,
     history: [],

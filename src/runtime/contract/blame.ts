@@ -1,0 +1,142 @@
+import { ERROR_CODES } from "./error-codes.js";
+import type { Refusal, RefusalOptions } from "./refusal.js";
+
+/**
+ * Whose failure a call is that may succeed later. One of the backend spends no attempt of the entry that was sent, however
+ * often it happens; one of the entry spends one, and after `max_retries` the entry is a dead letter.
+ */
+export type Blame = NonNullable<RefusalOptions["blame"]>;
+
+/** A kind of failure. `timeout`: the entry's if other entries get through meanwhile, otherwise the backend's. */
+export interface FailureKind {
+  /** As docs/reliability.md describes it. */
+  readonly failure: string;
+  readonly blame: Blame | "timeout";
+  /** Statuses, codes and names of errors that tell it; none where only the exporter can tell. */
+  readonly names: readonly (string | RegExp)[];
+}
+
+/**
+ * The one table of whose failure it is. The queue, its metrics and docs/reliability.md follow it. The first name of an error
+ * that is in the table decides, and of several rows with it the first. What no row names is the entry's.
+ */
+export const FAILURE_KINDS: readonly FailureKind[] = [
+  {
+    failure: "connection refused, reset or closed; host or network unreachable",
+    blame: "backend",
+    names: [
+      ...["ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "EPIPE", "ENOTCONN", "ESHUTDOWN"],
+      ...["EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH", "ENETDOWN", "ENETRESET", "EADDRNOTAVAIL", "EADDRINUSE"],
+      ...[
+        "UND_ERR_SOCKET",
+        "ERR_SOCKET_CLOSED",
+        "ERR_STREAM_PREMATURE_CLOSE",
+        /^ERR_HTTP2_/,
+        "DISCONNECTED",
+        "BLOCKED",
+      ],
+    ],
+  },
+  {
+    failure: "the name of the host cannot be resolved",
+    blame: "backend",
+    names: ["ENOTFOUND", /^EAI_/, "ESERVFAIL", "ENODATA", ERROR_CODES.SLUICE_NO_ENDPOINTS],
+  },
+  {
+    failure: "TLS fails: a certificate that is not trusted or has expired, another protocol",
+    blame: "backend",
+    names: ["EPROTO", /^(CERT|CRL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|ERR_TLS|ERR_SSL|HOSTNAME_MISMATCH|INVALID_CA)/],
+  },
+  {
+    failure: "no connection in time",
+    blame: "backend",
+    names: ["ETIMEDOUT", "ESOCKETTIMEDOUT", "UND_ERR_CONNECT_TIMEOUT", "ERR_SOCKET_CONNECTION_TIMEOUT"],
+  },
+  {
+    failure:
+      "HTTP 408, 429, 502, 503, 504, 507, and 521 to 523, 525, 526, 530 of a proxy that cannot reach the backend",
+    blame: "backend",
+    names: [/^HTTP (408|429|502|503|504|507|521|522|523|525|526|530)$/],
+  },
+  {
+    failure: "gRPC `UNAVAILABLE`, `RESOURCE_EXHAUSTED` with RetryInfo, `CANCELLED`",
+    blame: "backend",
+    names: ["UNAVAILABLE", "RESOURCE_EXHAUSTED", "CANCELLED"],
+  },
+  {
+    failure:
+      "PostgreSQL and ClickHouse: connections, rights, tables that are missing, no room, shutting down, read-only",
+    blame: "backend",
+    names: [
+      /^(08|25|28|3D|40|42|53|55|58)[0-9A-Z]{3}$/,
+      /^57(?!014)[0-9A-Z]{3}$/,
+      /^ClickHouse (16|60|81|164|198|202|203|209|210|225|242|243|252|279|285|286|319|425|497|516|999)$/,
+    ],
+  },
+  {
+    failure: "`kafka`, `nats`, `rabbitmq`, `redis_stream`: the broker is away, or takes nothing at the moment",
+    blame: "backend",
+    names: [],
+  },
+  {
+    failure: "no credentials can be had: the token endpoint or key service fails",
+    blame: "backend",
+    names: [],
+  },
+  {
+    failure: "a success whose answer cannot be read to the end; a file, pipe or disk that cannot be written",
+    blame: "backend",
+    names: [ERROR_CODES.SLUICE_UNREADABLE_ANSWER, ERROR_CODES.SLUICE_FILE_WRITE, ERROR_CODES.SLUICE_PRINT],
+  },
+  {
+    failure: "no answer within `timeout`; gRPC `DEADLINE_EXCEEDED`; a statement that was cancelled for its time",
+    blame: "timeout",
+    names: [
+      ERROR_CODES.SLUICE_TIMEOUT,
+      "DEADLINE_EXCEEDED",
+      "TimeoutError",
+      "57014",
+      "ClickHouse 159",
+      "ClickHouse 160",
+    ],
+  },
+  { failure: "HTTP 500 and every other 5xx that is answered", blame: "entry", names: [/^HTTP 5\d\d$/] },
+  {
+    failure: "gRPC `ABORTED`, `OUT_OF_RANGE`, `DATA_LOSS`; `INTERNAL` and `UNKNOWN` where `retry_on` names them",
+    blame: "entry",
+    names: ["ABORTED", "OUT_OF_RANGE", "DATA_LOSS", "INTERNAL", "UNKNOWN"],
+  },
+  { failure: "a handler or an exporter throws; any error that is not in this table", blame: "entry", names: [] },
+];
+
+/** Whose failure it is, if the refusal is not permanent. An exporter that says it has the last word. */
+export function blameOf(refusal: Refusal): FailureKind["blame"] {
+  if (refusal.blame !== undefined) return refusal.blame;
+  for (const name of namesOf(refusal)) {
+    const kind = kindNamed(name);
+    if (kind !== undefined) return kind.blame;
+  }
+  // Who asks to wait has answered, and not about the entry.
+  return refusal.kind === "throttled" ? "backend" : "entry";
+}
+
+function kindNamed(name: string): FailureKind | undefined {
+  const status = /^\d{3}$/.test(name) ? `HTTP ${name}` : name;
+  const matches = (own: string | RegExp) => (typeof own === "string" ? own === status : own.test(status));
+  return FAILURE_KINDS.find(({ names }) => names.some(matches));
+}
+
+/** How deep the causes of an error are looked at: `fetch` has the code of the socket one level below its own error. */
+const MAX_DEPTH = 5;
+
+function namesOf({ status, code, cause }: Refusal): string[] {
+  return [...(status === undefined ? [] : [status]), code, ...namesInCause(cause, 0)];
+}
+
+function namesInCause(error: unknown, depth: number): string[] {
+  if (!(error instanceof Error) || depth >= MAX_DEPTH) return [];
+  const { code, name, cause } = error as Error & { readonly code?: unknown };
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : undefined;
+  const own = typeof code === "string" ? [code, name] : [name];
+  return [...own, ...namesInCause(first, depth + 1), ...namesInCause(cause, depth + 1)];
+}

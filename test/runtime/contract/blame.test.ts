@@ -1,0 +1,62 @@
+import { describe, expect, it } from "vitest";
+import { blameOf, FAILURE_KINDS } from "../../../src/runtime/contract/blame.js";
+import { Refusal, toRefusal } from "../../../src/runtime/contract/refusal.js";
+import { refusalOfConnection, refusalOfGrpc, refusalOfHttp } from "../../../src/runtime/kit/otlp/refusals.js";
+
+const withCode = (code: string) => Object.assign(new Error(code), { code });
+const ofStatus = (status: number) => blameOf(refusalOfHttp(status, "", undefined));
+
+describe("whose failure a call is", () => {
+  it("is the backend's when it could not be reached", () => {
+    for (const code of [
+      "ECONNREFUSED",
+      "ECONNRESET",
+      "EPIPE",
+      "ENOTFOUND",
+      "EAI_AGAIN",
+      "ETIMEDOUT",
+      "CERT_HAS_EXPIRED",
+    ]) {
+      expect([code, blameOf(refusalOfConnection("peer", withCode(code)))]).toEqual([code, "backend"]);
+      expect([code, blameOf(toRefusal(withCode(code)))]).toEqual([code, "backend"]);
+    }
+    const fetchFailed = new TypeError("fetch failed", { cause: withCode("ECONNREFUSED") });
+    expect(blameOf(toRefusal(fetchFailed))).toBe("backend");
+    expect(blameOf(toRefusal(new AggregateError([withCode("ECONNREFUSED")])))).toBe("backend");
+  });
+
+  it("is the backend's when it says that it takes nothing now", () => {
+    expect([408, 429, 502, 503, 504, 507].map(ofStatus)).toEqual(Array(6).fill("backend"));
+    expect(blameOf(refusalOfGrpc({ code: 14, message: "" }))).toBe("backend");
+    expect(blameOf(refusalOfGrpc({ code: 8, message: "", retryAfterMs: 10 }))).toBe("backend");
+    expect(blameOf(new Refusal("throttled", "wait", { retryAfterMs: 10 }))).toBe("backend");
+  });
+
+  it("is the entry's when it was answered, or somebody threw", () => {
+    expect([500, 501, 505, 520, 599].map(ofStatus)).toEqual(Array(5).fill("entry"));
+    expect(blameOf(refusalOfHttp(500, "", 1000))).toBe("entry");
+    expect([10, 11, 15].map((code) => blameOf(refusalOfGrpc({ code, message: "" })))).toEqual(Array(3).fill("entry"));
+    expect(blameOf(toRefusal(new Error("no such order")))).toBe("entry");
+    expect(blameOf(toRefusal("a text"))).toBe("entry");
+    expect(blameOf(refusalOfConnection("peer", new TypeError("Invalid header value")))).toBe("entry");
+  });
+
+  it("depends on others when there was no answer in time", () => {
+    expect(blameOf(new Refusal("transient", "late", { code: "SLUICE_TIMEOUT" }))).toBe("timeout");
+    expect(blameOf(refusalOfGrpc({ code: 4, message: "" }))).toBe("timeout");
+    expect(blameOf(toRefusal(new DOMException("late", "TimeoutError")))).toBe("timeout");
+  });
+
+  it("is what the exporter says, if it says it", () => {
+    expect(blameOf(refusalOfHttp(503, "", undefined))).toBe("backend");
+    expect(blameOf(new Refusal("transient", "no", { status: "HTTP 503", blame: "entry" }))).toBe("entry");
+    expect(blameOf(new Refusal("transient", "no", { blame: "backend" }))).toBe("backend");
+    const odd = { blame: "the moon" } as unknown as { blame: "entry" };
+    expect(blameOf(new Refusal("transient", "no", { status: "HTTP 503", ...odd }))).toBe("backend");
+  });
+
+  it("is decided by names that stand in one row only", () => {
+    const names = FAILURE_KINDS.flatMap((kind) => kind.names.filter((name) => typeof name === "string"));
+    expect(new Set(names).size).toBe(names.length);
+  });
+});
