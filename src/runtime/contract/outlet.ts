@@ -124,6 +124,8 @@ export interface JournalNotes {
   readonly firstPosition: number;
   /** Names who knows what of an entry that is given up is still owed. */
   answerFor(settlement: EntrySettlement): void;
+  /** So many of its bytes are enough once no entry needs them. A processor that does not say it has as many as the journal keeps. */
+  keepAtMost(bytes: number): void;
 }
 
 export interface JournalNote {

@@ -123,4 +123,10 @@ function createLogUnkept({ clock, logger }: { clock: RefusedJournalSettings["clo
 }
 
 /** Nothing in front of which this journal stands holds deliveries, so nothing has notes. */
-const NO_NOTES: JournalNotes = { read: () => [], write: () => {}, firstPosition: 0, answerFor: () => {} };
+const NO_NOTES: JournalNotes = {
+  read: () => [],
+  write: () => {},
+  firstPosition: 0,
+  answerFor: () => {},
+  keepAtMost: () => {},
+};

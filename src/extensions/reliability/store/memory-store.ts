@@ -229,7 +229,8 @@ class MemoryNotes implements NoteStore {
 
   add(note: Omit<Note, "number">): NoteNumber {
     const number = ++this.last;
-    this.kept.set(number, { ...note, number });
+    // A copy: the bytes may be a small part of a large buffer.
+    this.kept.set(number, { ...note, number, bytes: Uint8Array.from(note.bytes) });
     return number;
   }
 

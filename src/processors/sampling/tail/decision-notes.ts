@@ -43,8 +43,10 @@ export class DecisionNotes {
   private readonly fates = new Map<number, Map<string, TraceFate>>();
   private earlier: EarlierDecisions | undefined;
 
-  constructor(journal: JournalNotes) {
+  /** `remembered`: so many decisions are of use after a restart. */
+  constructor(journal: JournalNotes, remembered: number) {
     this.journal = journal;
+    journal.keepAtMost(remembered * MAX_BYTES_PER_DECISION);
   }
 
   /** Tells every decision that was noted, oldest first. */
@@ -145,6 +147,8 @@ export class DecisionNotes {
 const DECIDED = 1;
 const DELIVERED = 2;
 const ID_BYTES = 16;
+/** With what a journal counts for a note of a single decision, and for another that the trace was delivered. */
+const MAX_BYTES_PER_DECISION = 500;
 
 function encodeDecisions(decisions: readonly NotedDecision[]): Uint8Array {
   const sampled = decisions.filter(({ isSampled }) => isSampled);

@@ -62,7 +62,8 @@ export class TailSampler {
     this.metrics = new TailMetrics(context.metrics);
     this.decider = new Decider(config, context, this.metrics);
     this.decisions = new DecisionCache(config.sampledCacheSize, config.nonSampledCacheSize);
-    this.notes = context.journal && new DecisionNotes(context.journal);
+    const remembered = config.sampledCacheSize + config.nonSampledCacheSize;
+    this.notes = context.journal && new DecisionNotes(context.journal, remembered);
     this.notes?.restore((id, isSampled) => this.decisions.remember(id, isSampled));
     context.journal?.answerFor({
       remaining: (position, spans) => this.remaining(position, spans),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { PipelineNotes } from "../../../../src/extensions/reliability/intake/pipeline-notes.js";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
+import { liveArrayBuffers } from "../../../support/live-heap.js";
 import { newEntry } from "../store/entries.js";
 
 const MIB = 1024 * 1024;
@@ -48,6 +49,14 @@ describe("the notes of a pipeline", () => {
     expect(await kept()).toBeLessThan(9);
   });
 
+  it("are kept up to what their processor needs, where it says so", async () => {
+    const { write, kept, mine } = await notesBeside(0);
+    mine.keepAtMost(MIB);
+    await write(7);
+    expect(await kept()).toBeGreaterThan(0.9);
+    expect(await kept()).toBeLessThan(2);
+  });
+
   it("are kept for as long as an entry is there that came before them, within limits", async () => {
     const { write, kept, store, refs } = await notesBeside(1);
     await write(20);
@@ -57,5 +66,16 @@ describe("the notes of a pipeline", () => {
     store.ack(refs[0]!);
     await write(1);
     expect(await kept()).toBeLessThan(9);
+  });
+
+  it("take no more memory than they have bytes, whatever buffers these were cut from", async () => {
+    const { mine } = await notesBeside(1);
+    const before = liveArrayBuffers();
+    for (let i = 0; i < 2000; i++) {
+      mine.write(Buffer.allocUnsafe(21)); // of Node's pool, which has 8 KiB
+      Buffer.allocUnsafe(4000); // as requests that pass by do
+    }
+    expect(liveArrayBuffers() - before).toBeLessThan(MIB);
+    expect(mine.read()).toHaveLength(2000);
   });
 });

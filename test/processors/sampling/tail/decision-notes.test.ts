@@ -85,6 +85,7 @@ class JournalledSampler {
       write: (note: Uint8Array) => void log.push({ note, after: this.entries.length - 1 }),
       firstPosition: 0,
       answerFor: (settlement: EntrySettlement) => void (this.settlement = settlement),
+      keepAtMost: () => {},
     };
     const config = { decision_wait: `${WAIT}ms`, policies: POLICIES, decision_cache: this.cache || {} };
     this.sampler = processing(tailSampling, config, "traces", { journal, clock: this.clock });
