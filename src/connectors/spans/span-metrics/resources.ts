@@ -27,25 +27,39 @@ export interface ResourceState {
   /** By the number of the group. */
   readonly series: SpanSeries[][];
   readonly overflow: (SpanSeries | undefined)[];
+  /** It stands for all that have no room: its spans are counted together. */
+  readonly isRest: boolean;
   lastSeen: number;
   isForgotten: boolean;
 }
 
-/** Resources by their attributes, or by some of them. */
+/** Attributes of all resources together. */
+const MAX_BYTES = 128 * 1024 * 1024;
+/** No attributes give this key: they are written with a character for each byte. */
+const REST_KEY = "\u0100";
+const NO_ATTRIBUTES = new Uint8Array(0);
+
+/**
+ * Resources by their attributes, or by some of them. Bounded in number and bytes: where every pod or process is a resource of its
+ * own there is no end of them, and what comes when there is no more room is counted under one without attributes.
+ */
 export class Resources {
   readonly active = new Map<string, ResourceState>();
+  private bytes = 0;
   private readonly owners = new OwnerTable<{ readonly id: number; resource: ResourceState }>();
   private readonly attributes = new AttributeKey();
   private readonly defaults: readonly (Uint8Array | undefined)[];
   private readonly wanted: WantedAttributes;
   private readonly keyNames: ReadonlySet<string>;
   private readonly groups: number;
+  private readonly maxResources: number;
 
-  constructor(dimensions: readonly Dimension[], keyNames: ReadonlySet<string>, groups: number) {
+  constructor(dimensions: readonly Dimension[], keyNames: ReadonlySet<string>, groups: number, maxResources: number) {
     this.defaults = dimensions.map(({ fallback }) => (fallback === undefined ? undefined : textValue(fallback)));
     this.wanted = new WantedAttributes([...dimensions.map(({ name }) => name), "service.name"]);
     this.keyNames = keyNames;
     this.groups = groups;
+    this.maxResources = maxResources;
   }
 
   /** That of the Resource message [start, end). */
@@ -54,8 +68,8 @@ export class Resources {
     let resource = known?.resource;
     if (resource === undefined || resource.isForgotten) {
       resource = this.read(b, start, end);
-      if (known === undefined) this.owners.add(0, b, start, end, { id: resource.id, resource });
-      else known.resource = resource;
+      if (known !== undefined) known.resource = resource;
+      else if (!resource.isRest) this.owners.add(0, b, start, end, { id: resource.id, resource });
     }
     resource.lastSeen = now;
     return resource;
@@ -64,10 +78,11 @@ export class Resources {
   forget(resource: ResourceState): void {
     resource.isForgotten = true;
     this.active.delete(resource.key);
+    this.bytes -= sizeOf(resource);
   }
 
   private read(b: Uint8Array, start: number, end: number): ResourceState {
-    const { attributes, wanted } = this;
+    const { attributes } = this;
     attributes.begin(b);
     for (let p = start; p < end; ) {
       const at = p;
@@ -79,10 +94,18 @@ export class Resources {
       attributes.add(at, after, p);
     }
     attributes.finish();
-    const body = attributes.bytes.slice(attributes.start, attributes.end);
-    const key = this.keyOf(body);
+    const key = this.keyOf(attributes.bytes.subarray(attributes.start, attributes.end));
     const known = this.active.get(key);
     if (known !== undefined) return known;
+    // A copy: as a part of the request it would keep all of that in memory.
+    const body = new Uint8Array(attributes.bytes.subarray(attributes.start, attributes.end));
+    if (this.active.size >= this.maxResources || this.bytes + body.length + key.length > MAX_BYTES)
+      return this.active.get(REST_KEY) ?? this.add(REST_KEY, NO_ATTRIBUTES);
+    return this.add(key, body);
+  }
+
+  private add(key: string, body: Uint8Array): ResourceState {
+    const { wanted } = this;
     wanted.clear();
     wanted.offerAll(body, 0, body.length, RESOURCE_ATTRIBUTES_TAG);
     const valueAt = (i: number) =>
@@ -95,10 +118,12 @@ export class Resources {
       fallbacks: this.defaults.map((fallback, i) => valueAt(i) ?? fallback),
       series: Array.from({ length: this.groups }, () => []),
       overflow: [],
+      isRest: key === REST_KEY,
       lastSeen: 0,
       isForgotten: false,
     };
     this.active.set(key, resource);
+    this.bytes += sizeOf(resource);
     return resource;
   }
 
@@ -113,4 +138,8 @@ export class Resources {
     });
     return key;
   }
+}
+
+function sizeOf({ key, body }: ResourceState): number {
+  return key.length + body.length;
 }

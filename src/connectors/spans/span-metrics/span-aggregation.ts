@@ -90,7 +90,7 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
         ? undefined
         : new SeriesGroup(this.spanGroups.length, places, events, config.seriesExpirationMs);
     this.groups = this.eventGroup === undefined ? this.spanGroups : [...this.spanGroups, this.eventGroup];
-    this.resources = new Resources(this.dimensions, config.resourceKeys, this.groups.length);
+    this.resources = new Resources(this.dimensions, config.resourceKeys, this.groups.length, config.maxSeries);
     this.nanosPerUnit = config.unit === "s" ? 1e9 : 1e6;
     this.hasName = !config.excluded.has(config.nameAttribute);
     this.hasKind = !config.excluded.has("span.kind");
@@ -239,7 +239,7 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
     const resource = this.resource!;
     const { maxSeriesPerResource, maxSeries } = this.config;
     const total = this.groups.reduce((sum, { table }) => sum + table.size, 0);
-    const hasRoom = total < maxSeries && group.table.byteLength < MAX_KEY_BYTES;
+    const hasRoom = total < maxSeries && group.table.byteLength < MAX_KEY_BYTES && !resource.isRest;
     if (resource.series[group.index]!.length >= maxSeriesPerResource || !hasRoom) {
       const attributes = () => new PointAttributes(new Map([["otel.metric.overflow", TRUE]]));
       return (resource.overflow[group.index] ??= group.createSeries(attributes(), this.start));

@@ -1,6 +1,8 @@
 import { ByteTable } from "./byte-table.js";
 
 const MAX_OWNERS = 100_000;
+/** Of their bytes: one may be as long as a request. */
+const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
  * What was found out about resources, scopes and metrics, by their bytes. Every one has a number that no other ever
@@ -23,7 +25,7 @@ export class OwnerTable<Owner extends { readonly id: number }> {
   }
 
   add(parent: number, b: Uint8Array, start: number, end: number, owner: Owner): Owner {
-    if (this.table.size >= this.maxOwners) {
+    if (this.table.size >= this.maxOwners || this.table.byteLength >= MAX_BYTES) {
       this.table = new ByteTable();
       this.owners = [];
     }

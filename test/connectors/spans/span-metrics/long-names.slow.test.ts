@@ -12,3 +12,12 @@ it("keeps no more than so many bytes of long names, and counts their spans all t
   expect(records.length).toBeLessThan(150);
   expect(records.reduce((sum, { record }) => sum + Number(record["asInt"]), 0)).toBe(200);
 });
+
+it("keeps no more than so many bytes of long resources, and counts their spans all the same", async () => {
+  const { give, flush } = running(spanMetrics, { histogram: { disable: true } });
+  const long = "x".repeat(1024 * 1024);
+  for (let i = 0; i < 200; i++) give(spansOfService(`${i} ${long}`, [span("a", 1)]));
+  const records = (await flush()).flatMap((batch) => recordsOf("metrics", decodeTree(batch)));
+  expect(records.length).toBeLessThan(150);
+  expect(records.reduce((sum, { record }) => sum + Number(record["asInt"]), 0)).toBe(200);
+});
