@@ -5,15 +5,23 @@ import { once } from "node:events";
  * The generator and the sink are processes of their own, asked things over IPC: `call(name, argument)` on this side,
  * `serve({ name: (argument) => answer })` on theirs. A role ends with its parent.
  *
- * @typedef {{ call(name: string, argument?: unknown): Promise<any>, stop(): Promise<void>, pid: number }} Role
+ * @typedef {{ call(name: string, argument?: unknown): Promise<any>, stop(): Promise<void>,
+ *   isRunning(): boolean, pid: number }} Role
  */
 
-/** @param {URL} file @returns {Role} */
-export function startRole(file) {
-  const child = fork(file, { serialization: "advanced", stdio: ["ignore", "inherit", "inherit", "ipc"] });
+/**
+ * Any program may be a role that loads a module which serves, by `execArgv`. Its output goes where that of this process
+ * goes, unless it is given the number of an open file.
+ *
+ * @param {URL} file @param {{ args?: string[], execArgv?: string[], output?: number }} [options] @returns {Role}
+ */
+export function startRole(file, { args = [], execArgv = [], output } = {}) {
+  const out = output ?? "inherit";
+  const child = fork(file, args, { execArgv, serialization: "advanced", stdio: ["ignore", out, out, "ipc"] });
   /** @type {Map<number, { resolve: (answer: any) => void, reject: (error: Error) => void }>} */
   const waiting = new Map();
   let last = 0;
+  const isRunning = () => child.exitCode === null && child.signalCode === null;
   child.on("message", (/** @type {any} */ { id, answer, error }) => {
     const call = waiting.get(id);
     waiting.delete(id);
@@ -32,8 +40,9 @@ export function startRole(file) {
         waiting.set(id, { resolve, reject });
         child.send({ id, name, argument }, (error) => error && reject(error));
       }),
+    isRunning,
     stop: async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return;
+      if (!isRunning()) return;
       child.disconnect();
       await once(child, "exit");
     },
