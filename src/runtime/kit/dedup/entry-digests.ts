@@ -74,7 +74,8 @@ class DigestVisitor implements RecordVisitor {
 
   private finishEntry(): void {
     this.flush();
-    this.digests.push(this.hash.digest("base64").slice(0, DIGEST_LENGTH));
+    // Not a part of the whole text, which would be kept with it.
+    this.digests.push(this.hash.digest().toString("base64", 0, DIGEST_BYTES));
   }
 
   /** The length of a piece comes before it, so that no two pieces can be taken for one. */
@@ -86,5 +87,5 @@ class DigestVisitor implements RecordVisitor {
 }
 
 const NOTHING = new Uint8Array(0);
-/** 144 bits. */
-const DIGEST_LENGTH = 24;
+/** As a text of 24 characters. */
+const DIGEST_BYTES = 18;
