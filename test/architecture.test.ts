@@ -23,6 +23,35 @@ const ROOMS_WITHOUT_CIRCLES = [
   "src/extensions/reliability/store/level/",
 ];
 const DOORS = ["src/plugin.ts", "src/runtime/kit.ts"];
+/** A shorter file that one other file imports belongs there, unless that would then be longer than the second number. */
+const SMALL_FILE_LINES = 40;
+const LONG_FILE_LINES = 300;
+/** Rooms whose files are held to that. */
+const ROOMS_WITHOUT_FRAGMENTS = [
+  "src/receivers/",
+  "src/processors/",
+  "src/exporters/",
+  "src/connectors/",
+  "src/extensions/admin-api/",
+  "src/extensions/auth/",
+  "src/runtime/config/",
+  "src/runtime/ottl/",
+  "src/runtime/host/",
+  "src/runtime/cli/",
+  "src/runtime/embed/",
+  "src/runtime/telemetry/",
+  "src/runtime/testing/",
+];
+/** Lists of parts that have a file each: components, commands, routes, detectors, shells. */
+const LISTS = /\/(builtins|commands|routes|completion|numbers)\.ts$/;
+/** Small files that stay, and why. */
+const KEPT_SMALL_FILES: Readonly<Record<string, string>> = {
+  "src/extensions/admin-api/console/built-file.ts": "the single executable has another in its place",
+  "src/runtime/cli/stream-errors.ts": "loaded when an agent starts, with RxJS",
+  "src/runtime/embed/pino/at-exit.ts": "the only file outside of the command line that touches the process",
+  "src/runtime/host/builtin-registry.ts": "belongs to the host, not to the command line that asks for it",
+  "src/runtime/testing/free-port.ts": "used by tests of the whole project",
+};
 
 const project = join(import.meta.dirname, "..");
 const table = new URL("../scripts/rooms.js", import.meta.url).href;
@@ -52,6 +81,16 @@ function targetOf(file: string, specifier: string): string | undefined {
 function namesIn(door: string): string[] {
   const text = readFileSync(join(project, door), "utf8");
   return [...text.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, names]) => listed(names!));
+}
+
+/** Whether a file only hands on what others export. */
+function isDoor(file: string): boolean {
+  const text = readFileSync(join(project, file), "utf8");
+  return text.replace(/\/\*.*?\*\/|\/\/.*|export [^;]* from "[^"]+";/gs, "").trim() === "";
+}
+
+function lineCount(file: string): number {
+  return readFileSync(join(project, file), "utf8").split("\n").length - 1;
 }
 
 /** What a component imports from the internal door. */
@@ -150,6 +189,22 @@ describe("the architecture", () => {
       counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
     }
     expect([...counts].filter(([, count]) => count > MAX_FILES)).toEqual([]);
+  });
+
+  it("has no file that is a fragment of the one file that imports it", () => {
+    const importers = new Map<string, Set<string>>();
+    for (const file of sources)
+      for (const target of importsOf(file).map((each) => targetOf(file, each)))
+        if (target !== undefined) importers.set(target, (importers.get(target) ?? new Set()).add(file));
+    const fragments = sources.filter((file) => {
+      const [importer, ...others] = importers.get(file) ?? [];
+      if (importer === undefined || others.length > 0 || !ROOMS_WITHOUT_FRAGMENTS.some((room) => file.startsWith(room)))
+        return false;
+      const isPart = LISTS.test(importer) || isDoor(importer) || file.endsWith("/config.ts");
+      const lines = lineCount(file);
+      return lines < SMALL_FILE_LINES && lines + lineCount(importer) <= LONG_FILE_LINES && !isPart;
+    });
+    expect(fragments.sort()).toEqual(Object.keys(KEPT_SMALL_FILES).sort());
   });
 
   it("has the map of CONTRIBUTING made from the table of rooms", () => {

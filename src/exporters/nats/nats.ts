@@ -8,10 +8,14 @@ import {
   SIGNALS,
 } from "../../plugin.js";
 import {
+  ERROR_CODES,
   ensureNatsStream,
+  hasNatsCode,
   MESSAGE_HEADERS,
+  NATS_CODES,
   NatsLink,
   type NatsSession,
+  natsErrorMessage,
   rejectOnAbort,
   sendAll,
   type WrittenMessage,
@@ -19,7 +23,6 @@ import {
   writeMessages,
 } from "../../runtime/kit.js";
 import { type NatsExporterConfig, natsExporterSchema } from "./config.js";
-import { refusalOfPublish, refuseTooLarge } from "./refusal-of-publish.js";
 
 /** Publishes to JetStream; a batch is delivered once the stream has confirmed each of its messages. */
 export const natsExporter = defineExporter<NatsExporterConfig>({
@@ -123,4 +126,28 @@ function headerName(name: string): string {
 function headerValue(value: WrittenMessage["headers"][string]): string {
   const text = value instanceof Uint8Array ? Buffer.from(value).toString("base64") : String(value);
   return text.replace(/[\r\n]+/g, " ");
+}
+
+/** Headers count in the server's limit: names, values and what is around them. */
+const HEADER_ROOM = 4096;
+
+/** Nothing of a batch is published if one of its messages never can be; the queue cuts the batch and sends the halves. */
+function refuseTooLarge(messages: readonly WrittenMessage[], maxPayload = Number.POSITIVE_INFINITY): void {
+  const largest = Math.max(...messages.map(({ body }) => body.length));
+  if (largest + HEADER_ROOM <= maxPayload) return;
+  throw tooLarge(`a message of ${largest} bytes, and the server takes ${maxPayload} with headers (max_payload)`);
+}
+
+/** Why the stream does not have a message. All but its size may be otherwise later: streams are made, and servers come back. */
+function refusalOfPublish(error: unknown, subject: string, peer: string): Refusal {
+  const message = `${peer}: ${subject}: ${natsErrorMessage(error)}`;
+  if (hasNatsCode(error, NATS_CODES.messageTooLarge)) return tooLarge(message, error);
+  const { name, code } = (error ?? {}) as { readonly name?: string; readonly code?: unknown };
+  const status = typeof code === "number" || typeof code === "string" ? String(code) : name;
+  const blame = name === "TimeoutError" ? {} : ({ blame: "backend" } as const);
+  return new Refusal("transient", message, { ...(status !== undefined && { status }), ...blame, cause: error });
+}
+
+function tooLarge(message: string, cause?: unknown): Refusal {
+  return new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_TOO_LARGE, category: "schema", cause });
 }

@@ -17,6 +17,7 @@ import {
   clientAuthenticator,
   clientSettings,
   compress,
+  contentTypeOf,
   decodeResponse,
   decodeStatus,
   encodingOf,
@@ -24,8 +25,10 @@ import {
   Http1Client,
   type HttpTarget,
   hostHeaderName,
+  httpTarget,
   isNearby,
   loadClientTls,
+  OTLP_SERVICES,
   type OtlpEncoding,
   OutgoingRequest,
   parseRetryAfter,
@@ -40,7 +43,6 @@ import {
   withHeaders,
 } from "../../runtime/kit.js";
 import { type OtlpHttpConfig, otlpHttpSchema } from "./config.js";
-import { hasTarget, httpTargets } from "./http-target.js";
 
 /** Sends OTLP over HTTP. */
 export const otlpHttpExporter = defineExporter<OtlpHttpConfig>({
@@ -194,5 +196,35 @@ function isWebPage(body: Uint8Array): boolean {
 function noEndpoint(signal: Signal): Refusal {
   return new Refusal("permanent", `no endpoint for ${signal}; set endpoint or ${signal}_endpoint`, {
     category: "integration",
+  });
+}
+
+/** The targets of the signals that have one. */
+function httpTargets(config: OtlpHttpConfig): ReadonlyMap<Signal, HttpTarget> {
+  const targets = new Map<Signal, HttpTarget>();
+  for (const signal of SIGNALS) {
+    const url = urlOf(config, signal);
+    if (url !== undefined) targets.set(signal, createTarget(url, config));
+  }
+  return targets;
+}
+
+function hasTarget(config: OtlpHttpConfig, signal: Signal): boolean {
+  return urlOf(config, signal) !== undefined;
+}
+
+/** The signal's own endpoint, or the common one with the signal's path behind it; undefined when there is neither. */
+function urlOf(config: OtlpHttpConfig, signal: Signal): URL | undefined {
+  const signalEndpoint = config[`${signal}_endpoint`];
+  if (signalEndpoint ?? !config.endpoint) return signalEndpoint;
+  const url = new URL(config.endpoint);
+  url.pathname = url.pathname.replace(/\/$/, "") + OTLP_SERVICES[signal].httpPath;
+  return url;
+}
+
+function createTarget(url: URL, config: OtlpHttpConfig): HttpTarget {
+  return httpTarget(url, config, {
+    "Content-Type": contentTypeOf(config.encoding),
+    ...(config.compression !== "none" && { "Content-Encoding": config.compression }),
   });
 }

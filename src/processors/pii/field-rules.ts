@@ -1,10 +1,15 @@
 import { glob, KeyCache } from "../../runtime/kit.js";
-import { hintsOfPeople } from "./detect/people/labels.js";
+import { ADDRESS_LABELS } from "./detect/people/address-words.js";
+import { NAME_LABELS, STRONG_LABEL } from "./detect/people/name-lists.js";
 import {
   HINT_ACCOUNT,
+  HINT_ADDRESS,
   HINT_BIRTH,
+  HINT_NAME,
   HINT_NATIONAL_ID,
+  HINT_NONE,
   HINT_PASSPORT,
+  HINT_PERSON,
   HINT_PHONE,
   HINT_SSN,
   HINT_VERSION,
@@ -142,4 +147,22 @@ function isSecretName(folded: string): boolean {
     SECRET_WORD_PAIRS.test(folded) ||
     SECRET_ENDINGS.test(folded)
   );
+}
+
+/** What the last words of a field's key say of a person: `user.first_name`, `shippingAddress`. */
+function hintsOfPeople(key: string): number {
+  const words = key
+    .replace(/([a-z\d])([A-Z])/g, "$1_$2")
+    .toLowerCase()
+    .split(/[^\p{L}]+/u)
+    .filter((word) => word !== "");
+  let hint = HINT_NONE;
+  for (let from = words.length - 1; from >= 0 && from >= words.length - 3; from--) {
+    const label = words.slice(from).join("");
+    if (ADDRESS_LABELS.has(label)) return HINT_ADDRESS;
+    const kind = NAME_LABELS.get(label);
+    if (kind === STRONG_LABEL) return HINT_NAME;
+    if (kind !== undefined) hint = HINT_PERSON;
+  }
+  return hint;
 }

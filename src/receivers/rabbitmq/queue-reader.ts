@@ -1,8 +1,9 @@
 import type { Channel, ChannelModel, ConsumeMessage } from "amqplib";
-import { limitedLog, type ReceiverContext, type Refusal } from "../../plugin.js";
+import { limitedLog, type ReceiverContext, type Refusal, type Setback } from "../../plugin.js";
 import {
   closeConnection,
   connectionErrorMessage,
+  ERROR_CODES,
   type IncomingMessage,
   MessageIntake,
   type MessageIntakeSettings,
@@ -10,7 +11,6 @@ import {
   waitAtMost,
 } from "../../runtime/kit.js";
 import type { RabbitmqReceiverConfig } from "./config.js";
-import { describeDeath } from "./death.js";
 import { RetryQueues } from "./retry-queues.js";
 import { declareTopology } from "./topology.js";
 
@@ -273,3 +273,22 @@ class QueueMessage implements IncomingMessage {
 }
 
 const YEAR_5138_S = 1e11;
+
+/** One line of the history that RabbitMQ keeps in a dead-lettered message. */
+interface Death {
+  readonly queue?: unknown;
+  readonly reason?: unknown;
+  readonly count?: unknown;
+}
+
+/** What a message of a dead-letter queue says of how it got there, as the reason of our dead letter. */
+function describeDeath({ properties }: ConsumeMessage): Setback {
+  const history: unknown = properties.headers?.["x-death"];
+  const deaths = Array.isArray(history) ? (history as Death[]) : [];
+  const lines = deaths.map(
+    ({ queue, reason, count }) => `${String(reason)} in ${String(queue)} (${String(count)} times)`,
+  );
+  const message =
+    lines.length === 0 ? "it was in a dead-letter queue" : `dead-lettered by RabbitMQ: ${lines.join(", ")}`;
+  return { reason: "imported", category: "integration", code: ERROR_CODES.SLUICE_BROKER_DEAD_LETTER, message };
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { parseCloudId } from "../../../src/exporters/bulk/elasticsearch/cloud-id.js";
+import { parseCloudId } from "../../../src/exporters/bulk/elasticsearch/config.js";
 import { elasticsearchExporter } from "../../../src/exporters/bulk/elasticsearch/elasticsearch.js";
 import { batchFromJson } from "../../../src/plugin.js";
 import { refusalOf, startExporter, startSink } from "../harness.js";

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { caseInsensitiveEnum, deprecated, ignored, secret, section } from "../../../plugin.js";
 import { httpClientKeys, httpUrl, wordOrNone } from "../../../runtime/kit.js";
-import { parseCloudId } from "./cloud-id.js";
 
 export const MAPPING_MODES = ["otel", "ecs", "none", "raw", "bodymap"] as const;
 export type MappingMode = (typeof MAPPING_MODES)[number];
@@ -96,4 +95,16 @@ export type ElasticsearchConfig = z.infer<typeof elasticsearchSchema>;
 export function serversOf({ endpoint, endpoints, cloudid }: ElasticsearchConfig): readonly URL[] {
   if (endpoint !== undefined) return [endpoint];
   return endpoints?.length ? endpoints : [parseCloudId(cloudid)!];
+}
+
+/** The URL behind an id of Elastic Cloud: `name:` and, in base64, `host[:port]$elasticsearch[:port]$...`. Undefined for any other text. */
+export function parseCloudId(id: string): URL | undefined {
+  const [host = "", own = ""] = Buffer.from(id.slice(id.lastIndexOf(":") + 1), "base64")
+    .toString("utf8")
+    .split("$");
+  const [domain = "", domainPort] = host.split(":");
+  const [name = "", ownPort] = own.split(":");
+  const text = `https://${name}.${domain}:${ownPort ?? domainPort ?? "443"}`;
+  const isHost = /^[\w.-]+$/.test(name) && /^[\w.-]+$/.test(domain);
+  return isHost && URL.canParse(text) ? new URL(text) : undefined;
 }

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineExtension, type Extension, type ExtensionContext, secret } from "../../../plugin.js";
+import type { AuthHeaders, ClientAuthenticator } from "../../../runtime/kit.js";
 import { WatchedFile } from "../watched-file.js";
-import { BearerClient } from "./bearer-client.js";
 import { BearerServer } from "./bearer-server.js";
 
 const schema = z
@@ -67,4 +67,26 @@ function tokensIn(text: string): string[] {
   const found = tokens.filter((line) => line !== "");
   if (found.length === 0) throw new Error("there is no token in it");
   return found;
+}
+
+/** Shows the first of its tokens: servers take any of them, so that they can be changed one after the other. */
+class BearerClient implements ClientAuthenticator {
+  readonly isConfidential = true;
+  private readonly header: string;
+  private readonly scheme: string;
+  private headers: AuthHeaders = {};
+
+  /** The header's name is in lower case. */
+  constructor({ header, scheme }: { readonly header: string; readonly scheme: string }) {
+    this.header = header;
+    this.scheme = scheme;
+  }
+
+  use([token = ""]: readonly string[]): void {
+    this.headers = { [this.header]: this.scheme === "" ? token : `${this.scheme} ${token}` };
+  }
+
+  authorize(): AuthHeaders {
+    return this.headers;
+  }
 }
