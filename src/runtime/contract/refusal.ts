@@ -23,7 +23,7 @@ export interface RefusalOptions {
   /** The peer's own word for it, such as "HTTP 503" or "UNAVAILABLE". */
   readonly status?: string;
   readonly cause?: unknown;
-  /** Whose failure it is, where status and code do not tell: the backend's spends no attempt of what was sent. */
+  // Whose failure it is, where status and code do not tell: the backend's spends no attempt of what was sent.
   readonly blame?: "backend" | "entry";
   /** Nobody meant to refuse: a component threw, or did not answer. It is reported with the component's name. */
   readonly unexpected?: boolean;
