@@ -20,13 +20,9 @@ const HASTY = {
   retry_on_failure: { initial_interval: "100ms", max_interval: "1s", max_retries: 1000 },
   circuit_breaker: { reset_timeout: "500ms" },
   replay: { ramp: "1s" },
-  timeout: "5s",
-};
-const FEW_RETRIES = {
-  ...HASTY,
-  retry_on_failure: { ...HASTY.retry_on_failure, max_retries: 1 },
   dead_letter: { max_entries: 200 },
 };
+const FEW_RETRIES = { ...HASTY, retry_on_failure: { ...HASTY.retry_on_failure, max_retries: 1 } };
 
 /** Processors in the order they have in a pipeline. @type {Readonly<Record<string, Part>>} */
 export const PARTS = {
@@ -74,15 +70,15 @@ function tailSampling() {
 
 function spanMetrics() {
   return {
-    metrics_flush_interval: "2s",
-    max_series: 1000,
+    metrics_flush_interval: "10s",
+    max_series: 300,
     dimensions: [{ name: "http.route" }],
     exemplars: { enabled: true },
   };
 }
 
 function serviceGraph() {
-  return { metrics_flush_interval: "2s", store: { ttl: "2s", max_items: 500 } };
+  return { metrics_flush_interval: "10s", store: { ttl: "2s", max_items: 500 } };
 }
 
 function grpcExporter(/** @type {Ports} */ { grpcBackend }) {
