@@ -52,6 +52,14 @@ describe("a commit of many entries with a flipped bit", () => {
     expect(found.at(-1)).toBe(texts.at(-1));
   });
 
+  it("loses nothing else of the last commit when its middle is damaged, which is not what a crash leaves", async () => {
+    await closeAndDamage((bytes) => bytes.fill(0xee, 32_768, 33_000));
+    const { lostEntries, setAside } = await store.open();
+    expect(setAside).toBeDefined();
+    expect(lostEntries).toBe(1);
+    expect(await textsIn(store)).toHaveLength(texts.length - 1);
+  });
+
   it("tells what is gone although as many others have come back", async () => {
     const later = ["later-1", "later-2", "later-3", "later-4", "later-5"];
     const first = await store.pending(undefined, 5);

@@ -147,8 +147,9 @@ function fragmentLengthAt(bytes: Buffer, at: number, left: number): number {
   const length = HEADER_BYTES + bytes.readUInt16LE(at + 4);
   const type = bytes[at + 6]!;
   if (length > left) return DAMAGED;
-  if (at + length > bytes.length) return isLengthDamaged(bytes, at) ? DAMAGED : TORN;
-  if (type < FULL || type > LAST) return isAllZero(bytes.subarray(at)) ? EMPTY : DAMAGED;
+  const isKnownType = type >= FULL && type <= LAST;
+  if (at + length > bytes.length) return isKnownType && !isLengthDamaged(bytes, at) ? TORN : DAMAGED;
+  if (!isKnownType) return isAllZero(bytes.subarray(at)) ? EMPTY : DAMAGED;
   return maskCrc(crc32c(bytes.subarray(at + 6, at + length))) === bytes.readUInt32LE(at) ? length : DAMAGED;
 }
 
