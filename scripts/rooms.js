@@ -71,7 +71,6 @@ export const ROOMS = [
   {
     path: "src/runtime/kit/log-operators/",
     purpose: "log records from texts: entries, the operators that parse and change them, and their bytes",
-    imports: [...CONTRACT, "src/runtime/kit/", "src/runtime/ottl/functions/text/", "src/runtime/ottl/functions/time/"],
   },
   { path: "src/runtime/kit/match/", purpose: "patterns in linear time" },
   { path: "src/runtime/kit/shared/", purpose: "state that several agents share through Redis" },
@@ -101,7 +100,11 @@ export const ROOMS = [
   { path: "src/runtime/kit/series/", purpose: "the state of series: identity, limits, expiry" },
   { path: "src/runtime/kit/scraping/", purpose: "receivers that measure at intervals: metrics, points, when" },
   { path: "src/runtime/kit/zipkin/", purpose: "spans of Zipkin from those of OTLP, and back" },
-  { path: "src/runtime/kit/text/", purpose: "text for terminals" },
+  {
+    path: "src/runtime/kit/text/",
+    purpose: "text for terminals; lines and delimited fields; what is said of a text that does not fit",
+  },
+  { path: "src/runtime/kit/time/", purpose: "times read by a layout, in places and languages" },
   {
     path: "src/runtime/ottl/",
     purpose: "the OTTL language over bytes",
@@ -114,7 +117,6 @@ export const ROOMS = [
   { path: "src/runtime/ottl/functions/metric/", purpose: "editors of whole metrics, histograms and summaries" },
   { path: "src/runtime/ottl/functions/xml/", purpose: "XML: reading, writing, XPath" },
   { path: "src/runtime/ottl/functions/text/", purpose: "what they are made of: grok, user agents, formats, encodings" },
-  { path: "src/runtime/ottl/functions/time/", purpose: "times read and written by a layout, in places and languages" },
   { path: "src/runtime/ottl/compile/", purpose: "conditions and statements, compiled and run on batches" },
   {
     path: "src/runtime/pipeline/",

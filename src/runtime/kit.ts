@@ -24,6 +24,7 @@ export {
   type Selection,
 } from "./contract/admin.js";
 export {
+  AUTH_PREFIX,
   AuthError,
   type AuthenticatedClient,
   type AuthHeaders,
@@ -106,7 +107,6 @@ export {
 
 export { adminTokenHash, createAdminToken } from "./kit/auth/admin-token.js";
 export {
-  AUTH_PREFIX,
   type AuthOutcome,
   answerOfAuthError,
   authenticate,
@@ -383,8 +383,8 @@ export {
   type RecordSink,
 } from "./kit/log-operators/record-cutter.js";
 export { textEncoding } from "./kit/log-operators/text-encoding.js";
-export { parseLayout } from "./ottl/functions/time/time-layout.js";
-export { parseTime } from "./ottl/functions/time/time-parse.js";
+export { parseLayout } from "./kit/time/time-layout.js";
+export { parseTime } from "./kit/time/time-parse.js";
 
 // Jaeger: what its spans call things.
 

@@ -10,6 +10,9 @@ import type { Origin } from "./delivery.js";
 /** The side of a connection that an authenticator works for. */
 export type AuthSide = "server" | "client";
 
+/** Names of metadata that only an authenticator may give; a header that is called so is not kept. */
+export const AUTH_PREFIX = "auth.";
+
 /** Who a request came from, as an authenticator of ours found out. It holds no credentials: it is kept with the data. */
 export interface AuthenticatedClient {
   /** The id of the extension that vouches for it. */

@@ -1,4 +1,5 @@
 import {
+  AUTH_PREFIX,
   AuthError,
   type AuthenticatedClient,
   isAuthError,
@@ -48,9 +49,6 @@ export function answerOfAuthError({ kind, message, retryAfterMs = RETRY_AFTER_MS
 }
 
 const RETRY_AFTER_MS = 1000;
-
-/** Names of metadata that only an authenticator may give; a header that is called so is not kept. */
-export const AUTH_PREFIX = "auth.";
 
 /** What is known of a client as metadata: `auth.subject`, `auth.tenant`, and `auth.` with the names of its attributes. */
 export function authMetadata(client: AuthenticatedClient): NonNullable<Origin["metadata"]> {

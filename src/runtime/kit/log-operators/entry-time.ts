@@ -1,7 +1,7 @@
-import { type LayoutPart, parseGoLayout, parseLayout } from "../../ottl/functions/time/time-layout.js";
-import { parseTime } from "../../ottl/functions/time/time-parse.js";
 import { LOG_TIME_TAG } from "../../telemetry/bytes/tags.js";
 import type { WireWriter } from "../../telemetry/bytes/writer.js";
+import { type LayoutPart, parseGoLayout, parseLayout } from "../time/time-layout.js";
+import { parseTime } from "../time/time-parse.js";
 import { IsoTime } from "./iso-time.js";
 import type { LogEntry } from "./log-entry.js";
 import type { LogField } from "./log-field.js";

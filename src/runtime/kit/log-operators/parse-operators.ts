@@ -1,5 +1,5 @@
-import { parseCsvRow, parseKeyValue } from "../../ottl/functions/text/parse-text.js";
 import { compilePattern, type Pattern } from "../match/pattern.js";
+import { parseCsvRow, parseKeyValue } from "../text/delimited-text.js";
 import type { EntrySeverity } from "./entry-severity.js";
 import type { EntryTime } from "./entry-time.js";
 import type { EntryTrace } from "./entry-trace.js";

@@ -1,5 +1,5 @@
-import { parseGoLayout } from "../../ottl/functions/time/time-layout.js";
-import { parseTime } from "../../ottl/functions/time/time-parse.js";
+import { parseGoLayout } from "../time/time-layout.js";
+import { parseTime } from "../time/time-parse.js";
 import { IsoTime } from "./iso-time.js";
 import type { LogEntry } from "./log-entry.js";
 import type { OperatorContext } from "./log-operator.js";

@@ -10,7 +10,7 @@ import { cachedPattern, compileGlob, compilePattern, type Pattern } from "../fun
 import type { Getter, PathAccess } from "../paths/path-access.js";
 import type { RecordContext } from "../paths/record-context.js";
 import type { Argument, AstNode, CallNode, LambdaNode } from "../syntax/ast.js";
-import { isOttlError, OttlError, OttlSyntaxError } from "../values/error.js";
+import { isValueError, OttlError, OttlSyntaxError } from "../values/error.js";
 import { isMap, OttlDuration, type OttlMap, OttlTime, type OttlValue, typeName } from "../values/value.js";
 
 /** What binding needs of the compiler. */
@@ -140,7 +140,7 @@ class BoundArguments implements CallArguments {
       const pattern = glob ? compileGlob(literal) : compilePattern(literal);
       return () => pattern;
     } catch (error) {
-      if (isOttlError(error)) this.reject(name, error.message);
+      if (isValueError(error)) this.reject(name, error.message);
       throw error;
     }
   }

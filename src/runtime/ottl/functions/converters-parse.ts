@@ -1,13 +1,14 @@
+import { parseCsvRow, parseKeyValue } from "../../kit/text/delimited-text.js";
 import { NameCache } from "../../telemetry/bytes/name-cache.js";
 import { compareText } from "../values/compare.js";
 import { plainText } from "../values/conversions.js";
-import { isOttlError, OttlError } from "../values/error.js";
+import { isValueError, OttlError } from "../values/error.js";
 import { joinTexts } from "../values/limits.js";
 import type { OttlMap, OttlValue } from "../values/value.js";
 import { type CallArguments, type FunctionSpec, parameters } from "./function-spec.js";
 import { grokPattern, parseDefinition } from "./text/grok.js";
 import { parseCef, parseClf, parseElf, parseLeef } from "./text/log-formats.js";
-import { parseCsvRow, parseJson, parseKeyValue } from "./text/parse-text.js";
+import { parseJson } from "./text/parse-json.js";
 import { parseUrl } from "./text/parse-url.js";
 import { PATTERN_CACHE_LIMITS } from "./text/pattern.js";
 import { parseUserAgent } from "./text/user-agent.js";
@@ -34,7 +35,7 @@ function grokDefinitions(args: CallArguments): readonly string[] {
     definitions.forEach(parseDefinition);
     return definitions;
   } catch (error) {
-    if (isOttlError(error)) args.reject("pattern_definitions", error.message);
+    if (isValueError(error)) args.reject("pattern_definitions", error.message);
     throw error;
   }
 }
@@ -221,7 +222,7 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
         const extract = grokPattern(args.literalText("pattern"), namedOnly, definitions);
         return (ctx) => extract(target(ctx));
       } catch (error) {
-        if (isOttlError(error)) args.reject("pattern", error.message);
+        if (isValueError(error)) args.reject("pattern", error.message);
         throw error;
       }
     },

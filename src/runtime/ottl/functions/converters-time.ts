@@ -1,11 +1,11 @@
-import { isOttlError, OttlError } from "../values/error.js";
+import { type LayoutPart, parseLayout } from "../../kit/time/time-layout.js";
+import { type TimeNames, timeNames } from "../../kit/time/time-names.js";
+import { parseTime } from "../../kit/time/time-parse.js";
+import { zoneAt } from "../../kit/time/time-zones.js";
+import { isValueError, OttlError } from "../values/error.js";
+import { type Calendar, calendarOf, formatTime } from "../values/time-format.js";
 import { OttlDuration, OttlTime, type OttlValue } from "../values/value.js";
 import { type CallArguments, type FunctionSpec, parameters } from "./function-spec.js";
-import { type Calendar, calendarOf, formatTime } from "./time/time-format.js";
-import { type LayoutPart, parseLayout } from "./time/time-layout.js";
-import { type TimeNames, timeNames } from "./time/time-names.js";
-import { parseTime } from "./time/time-parse.js";
-import { zoneAt } from "./time/time-zones.js";
 
 /** Converters of times and durations. */
 
@@ -69,7 +69,7 @@ function layoutArgument(args: CallArguments, name: string): LayoutPart[] {
   try {
     return parseLayout(format);
   } catch (error) {
-    if (isOttlError(error)) args.reject(name, error.message);
+    if (isValueError(error)) args.reject(name, error.message);
     throw error;
   }
 }
@@ -94,7 +94,7 @@ function localeArgument(args: CallArguments): TimeNames | undefined {
   try {
     return timeNames(locale);
   } catch (error) {
-    if (isOttlError(error)) args.reject("locale", error.message);
+    if (isValueError(error)) args.reject("locale", error.message);
     throw error;
   }
 }
@@ -156,7 +156,10 @@ export const TIME_CONVERTERS: readonly FunctionSpec[] = [
       const layout = layoutArgument(args, "format");
       const place = timeZoneArgument(args);
       const names = localeArgument(args);
-      return (ctx) => parseTime(layout, text(ctx), place, now(), names);
+      return (ctx) => {
+        const { nanos, zone } = parseTime(layout, text(ctx), place, now(), names);
+        return new OttlTime(nanos, zone);
+      };
     },
   },
   {

@@ -1,4 +1,6 @@
 import { ERROR_CODES, hasErrorCode } from "../../contract/error-codes.js";
+import { TextError } from "../../kit/text/text-error.js";
+
 /**
  * A condition or statement that cannot be compiled. `offset` and `length` say which part of its text is meant; whoever
  * knows where the text lies in the configuration makes line and column of it. With its text the message points at the
@@ -61,12 +63,18 @@ export function isOttlError(error: unknown): error is OttlError {
   return hasErrorCode(error, ERROR_CODES.SLUICE_OTTL);
 }
 
+/** Whether it says what is wrong with a value or a text: an `OttlError`, or a `TextError` of the formats underneath. */
+export function isValueError(error: unknown): error is OttlError | TextError {
+  return isOttlError(error) || error instanceof TextError;
+}
+
 /**
  * What a condition or statement threw, as an `OttlError`: what is too large or too deep for the machine is a failure
  * on that record like any other. Throws everything else on.
  */
 export function toOttlError(error: unknown): OttlError {
   if (isOttlError(error)) return error;
+  if (error instanceof TextError) return new OttlError(error.message);
   if (error instanceof RangeError) return new OttlError(`too large: ${error.message}`, { cause: error });
   throw error;
 }

@@ -1,3 +1,5 @@
+import { type TimeZone, UTC, type ZonedTime } from "../../kit/time/time-zones.js";
+
 /**
  * The values of the language. They are never changed in place: who changes a map or list makes a new one, so that any
  * number of places may hold the same. An integer is a bigint and a double is a number, so that the two never get mixed up:
@@ -20,7 +22,7 @@ export type OttlValue =
 export type OttlMap = Map<string, OttlValue>;
 
 /** A point in time, in nanoseconds since 1970, with the zone in which it is to be printed. */
-export class OttlTime {
+export class OttlTime implements ZonedTime {
   readonly nanos: bigint;
   readonly zone: TimeZone;
 
@@ -29,13 +31,6 @@ export class OttlTime {
     this.zone = zone;
   }
 }
-
-export interface TimeZone {
-  readonly name: string;
-  readonly offsetSeconds: number;
-}
-
-export const UTC: TimeZone = { name: "UTC", offsetSeconds: 0 };
 
 /** A duration in nanoseconds. */
 export class OttlDuration {

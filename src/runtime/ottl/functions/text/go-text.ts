@@ -1,8 +1,8 @@
+import { parseGoLayout } from "../../../kit/time/time-layout.js";
 import { compareText } from "../../values/compare.js";
 import { joinTexts } from "../../values/limits.js";
+import { formatDuration, formatTime } from "../../values/time-format.js";
 import { OttlDuration, OttlId, OttlMessages, OttlProfileId, OttlTime, type OttlValue } from "../../values/value.js";
-import { formatDuration, formatTime } from "../time/time-format.js";
-import { parseGoLayout } from "../time/time-layout.js";
 import { formatDouble } from "./double-text.js";
 
 /** What Go calls values and types, and how it quotes texts. */

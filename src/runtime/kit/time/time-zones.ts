@@ -1,4 +1,15 @@
-import type { TimeZone } from "../../values/value.js";
+export interface TimeZone {
+  readonly name: string;
+  readonly offsetSeconds: number;
+}
+
+export const UTC: TimeZone = { name: "UTC", offsetSeconds: 0 };
+
+/** A point in time, in nanoseconds since 1970, with the zone it was written in. */
+export interface ZonedTime {
+  readonly nanos: bigint;
+  readonly zone: TimeZone;
+}
 
 /** What clocks show at a place, by its IANA name. */
 

@@ -1,8 +1,7 @@
-import { OttlError } from "../../values/error.js";
-import { OttlTime, type TimeZone, UTC } from "../../values/value.js";
+import { TextError } from "../text/text-error.js";
 import { DAYS, type FieldName, type LayoutPart, MONTHS } from "./time-layout.js";
 import { nameAt, type TimeNames } from "./time-names.js";
-import { zoneAt } from "./time-zones.js";
+import { type TimeZone, UTC, type ZonedTime, zoneAt } from "./time-zones.js";
 
 const SECOND = 1_000_000_000n;
 
@@ -34,7 +33,7 @@ export function parseTime(
   location: string | undefined,
   now: bigint,
   names?: TimeNames,
-): OttlTime {
+): ZonedTime {
   const found: ParsedTime = {
     year: undefined,
     month: 1,
@@ -75,7 +74,7 @@ function readName(part: LayoutPart, rest: string, found: ParsedTime, names: Time
   return rest.slice(length);
 }
 
-function toTime(found: ParsedTime, year: number, location: string | undefined): OttlTime {
+function toTime(found: ParsedTime, year: number, location: string | undefined): ZonedTime {
   const date = new Date(0);
   date.setUTCFullYear(year, found.month - 1, found.day);
   date.setUTCHours(found.hour, found.minute, found.second);
@@ -84,10 +83,8 @@ function toTime(found: ParsedTime, year: number, location: string | undefined): 
     found.zone ??
     (found.zoneName === undefined ? undefined : namedZone(found.zoneName, location, local)) ??
     (location === undefined ? UTC : zoneAt(location, local));
-  return new OttlTime(
-    (BigInt(local) - BigInt(zone.offsetSeconds) * 1000n) * 1_000_000n + BigInt(found.nanosecond),
-    zone,
-  );
+  const nanos = (BigInt(local) - BigInt(zone.offsetSeconds) * 1000n) * 1_000_000n + BigInt(found.nanosecond);
+  return { nanos, zone };
 }
 
 function readPart(part: LayoutPart, rest: string, found: ParsedTime, text: string, fractionFollows: boolean): string {
@@ -182,7 +179,7 @@ const LOCAL_ZONES: Readonly<Record<string, readonly number[]>> = {
 function namedZone(name: string, location: string | undefined, localMs: number): TimeZone {
   const hours = location === undefined ? undefined : hoursIn(location, name, localMs);
   const known = hours ?? (Object.hasOwn(ZONES, name) ? ZONES[name] : undefined);
-  if (known === undefined) throw new OttlError(`no such time zone: ${name}`);
+  if (known === undefined) throw new TextError(`no such time zone: ${name}`);
   return known === 0 ? { ...UTC, name } : { name, offsetSeconds: known * 3600 };
 }
 
@@ -290,8 +287,8 @@ function checkRange(found: ParsedTime, text: string): void {
   if (!fits) throw outOfRange(text);
 }
 
-function outOfRange(text: string): OttlError {
-  return new OttlError(`${JSON.stringify(text.slice(0, 60))} has a part that is out of range`);
+function outOfRange(text: string): TextError {
+  return new TextError(`${JSON.stringify(text.slice(0, 60))} has a part that is out of range`);
 }
 
 /** A day of the year counts from January, and may be up to 366. */
@@ -301,9 +298,9 @@ function daysIn({ year, month, dayOfYear }: ParsedTime): number {
   return month === 2 ? (leap ? 29 : 28) : [4, 6, 9, 11].includes(month) ? 30 : 31;
 }
 
-function formatMismatch(text: string, rest: string): OttlError {
+function formatMismatch(text: string, rest: string): TextError {
   const shown = JSON.stringify(text.slice(0, 60));
-  return new OttlError(`the time ${shown} does not fit its format at ${JSON.stringify(rest.slice(0, 20))}`);
+  return new TextError(`the time ${shown} does not fit its format at ${JSON.stringify(rest.slice(0, 20))}`);
 }
 
 const month = new RegExp(`^(?:${MONTHS.join("|")})`, "i");

@@ -1,6 +1,6 @@
-import { dateOf } from "../../values/conversions.js";
-import type { OttlDuration, OttlTime } from "../../values/value.js";
-import { DAYS, type FieldName, type LayoutPart, MONTHS } from "./time-layout.js";
+import { DAYS, type FieldName, type LayoutPart, MONTHS } from "../../kit/time/time-layout.js";
+import { dateOf } from "./conversions.js";
+import type { OttlDuration, OttlTime } from "./value.js";
 
 const SECOND = 1_000_000_000n;
 

@@ -1,43 +1,13 @@
-import { OttlError } from "../../values/error.js";
-import { MAX_CHARACTERS } from "../../values/limits.js";
-import type { OttlMap, OttlValue } from "../../values/value.js";
-
-/** Text formats that conditions and statements take apart. */
-
-const MAX_DEPTH = 200;
-
-/** JSON as values of the language; every number is a double. */
-export function parseJson(text: string): OttlValue {
-  if (text.length > MAX_CHARACTERS) throw new OttlError(`the JSON is longer than ${MAX_CHARACTERS} characters`);
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch (error) {
-    throw new OttlError(`not valid JSON: ${error instanceof Error ? error.message.slice(0, 120) : ""}`);
-  }
-  if (typeof parsed !== "object" || parsed === null) throw new OttlError("ParseJSON needs an object or a list");
-  return jsonToValue(parsed, MAX_DEPTH);
-}
-
-function jsonToValue(value: unknown, depth: number): OttlValue {
-  if (depth === 0) throw new OttlError(`the JSON is nested more than ${MAX_DEPTH} deep`);
-  if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY)
-    throw new OttlError("a number in the JSON does not fit a double");
-  if (typeof value !== "object" || value === null) return value as OttlValue;
-  if (Array.isArray(value)) return value.map((item) => jsonToValue(item, depth - 1));
-  const map: OttlMap = new Map();
-  for (const [key, item] of Object.entries(value)) map.set(key, jsonToValue(item, depth - 1));
-  return map;
-}
+import { TextError } from "./text-error.js";
 
 /** Pairs of text; what stands in quotes of either kind is kept together. */
-export function parseKeyValue(text: string, delimiter: string, pairDelimiter: string): OttlMap {
-  if (text === "") throw new OttlError("ParseKeyValue: the text is empty");
-  const map: OttlMap = new Map();
+export function parseKeyValue(text: string, delimiter: string, pairDelimiter: string): Map<string, string> {
+  if (text === "") throw new TextError("ParseKeyValue: the text is empty");
+  const map = new Map<string, string>();
   for (const pair of splitQuoted(text, pairDelimiter)) {
     const at = pair.indexOf(delimiter);
     if (at < 0)
-      throw new OttlError(`ParseKeyValue: no ${JSON.stringify(delimiter)} in ${JSON.stringify(pair.slice(0, 40))}`);
+      throw new TextError(`ParseKeyValue: no ${JSON.stringify(delimiter)} in ${JSON.stringify(pair.slice(0, 40))}`);
     map.set(pair.slice(0, at).trim(), pair.slice(at + delimiter.length).trim());
   }
   return map;
@@ -67,7 +37,7 @@ function splitQuoted(text: string, delimiter: string): string[] {
     } else escaped = c === "\\";
     current += c;
   }
-  if (quote !== "") throw new OttlError("ParseKeyValue: a quoted value does not end");
+  if (quote !== "") throw new TextError("ParseKeyValue: a quoted value does not end");
   if (current !== "") parts.push(current);
   return parts;
 }
@@ -76,7 +46,7 @@ function splitQuoted(text: string, delimiter: string): string[] {
 export function parseCsvRow(row: string, delimiter: string, mode: "strict" | "lazyQuotes" | "ignoreQuotes"): string[] {
   const text = withoutLineEnds(row);
   if (mode === "ignoreQuotes") return row.split(delimiter);
-  if (text === "") throw new OttlError("ParseCSV: the row is empty");
+  if (text === "") throw new TextError("ParseCSV: the row is empty");
   const fields: string[] = [];
   let p = 0;
   while (true) {
@@ -100,7 +70,7 @@ function bareField(text: string, p: number, delimiter: string, mode: string): [f
   const at = text.indexOf(delimiter, p);
   const end = at < 0 ? text.length : at;
   const field = text.slice(p, end);
-  if (mode === "strict" && field.includes('"')) throw new OttlError("ParseCSV: a quote in a field without quotes");
+  if (mode === "strict" && field.includes('"')) throw new TextError("ParseCSV: a quote in a field without quotes");
   return [field, end];
 }
 
@@ -112,9 +82,9 @@ function quotedField(text: string, p: number, delimiter: string, mode: string): 
       field += '"';
       i++;
     } else if (i + 1 === text.length || text.startsWith(delimiter, i + 1)) return [field, i + 1];
-    else if (mode === "strict") throw new OttlError("ParseCSV: text behind a quoted field");
+    else if (mode === "strict") throw new TextError("ParseCSV: text behind a quoted field");
     else field += '"';
   }
-  if (mode === "strict") throw new OttlError("ParseCSV: a quoted field does not end");
+  if (mode === "strict") throw new TextError("ParseCSV: a quoted field does not end");
   return [field, text.length];
 }

@@ -1,4 +1,4 @@
-import { OttlError } from "../../values/error.js";
+import { TextError } from "../text/text-error.js";
 
 /**
  * How times are written: Go's layouts (`2006-01-02T15:04:05Z07:00`), and the directives of strptime (`%Y-%m-%d`), which
@@ -95,13 +95,13 @@ const DIRECTIVES: Readonly<Record<string, string>> = {
   c: "Mon Jan 02 15:04:05 2006",
 };
 
-/** Throws an `OttlError` when the layout says nothing that can be understood. */
+/** Throws an `TextError` when the layout says nothing that can be understood. */
 export function parseLayout(format: string): LayoutPart[] {
-  if (/(^|[^.,])%[Lfs]/.test(format)) throw new OttlError("%L, %f and %s stand behind a point or comma, as in %S.%L");
-  if (/\d/.test(format)) throw new OttlError("a format has directives such as %Y, and no digits");
+  if (/(^|[^.,])%[Lfs]/.test(format)) throw new TextError("%L, %f and %s stand behind a point or comma, as in %S.%L");
+  if (/\d/.test(format)) throw new TextError("a format has directives such as %Y, and no digits");
   const layout = format.replace(/%(.?)/gs, (whole, directive: string) => {
     const meaning = directive === "" ? "%" : DIRECTIVES[directive];
-    if (meaning === undefined) throw new OttlError(`no such directive: ${whole}`);
+    if (meaning === undefined) throw new TextError(`no such directive: ${whole}`);
     return meaning;
   });
   return parseGoLayout(layout);

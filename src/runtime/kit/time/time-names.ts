@@ -1,4 +1,4 @@
-import { OttlError } from "../../values/error.js";
+import { TextError } from "../text/text-error.js";
 
 /** The names of months, days and halves of a day in a language, in small letters; those that end a list are other forms. */
 export interface TimeNames {
@@ -11,7 +11,7 @@ export interface TimeNames {
 
 /** Those of a BCP 47 tag, such as `fr` or `pt-BR`, as the runtime knows them. Throws for a language that it does not. */
 export function timeNames(locale: string): TimeNames {
-  if (!isKnown(locale)) throw new OttlError(`no such language: ${locale}`);
+  if (!isKnown(locale)) throw new TextError(`no such language: ${locale}`);
   return {
     January: monthNames(locale, "long"),
     Jan: monthNames(locale, "short"),
