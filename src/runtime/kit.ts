@@ -473,7 +473,8 @@ export type { OttlValue } from "./ottl/values/value.js";
 
 // Wire bytes: fields, messages and texts.
 
-export { decodeMessage, decodeText, type TreeValue } from "./telemetry/bytes/decode.js";
+export { decodeMessage, type TreeValue } from "./telemetry/bytes/decode.js";
+export { decodeText } from "./telemetry/bytes/decode-text.js";
 export { encodeMessage } from "./telemetry/bytes/encode.js";
 export {
   SEVERITIES,

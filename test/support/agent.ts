@@ -3,6 +3,7 @@ import type { ResolvedConfig } from "../../src/runtime/config/resolve/spec.js";
 import type { ComponentFactory } from "../../src/runtime/contract/component.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
 import { Agent, type AgentOptions } from "../../src/runtime/host/agent.js";
+import { loadedMask } from "../../src/runtime/host/mask-batch.js";
 import { Registry } from "../../src/runtime/host/registry.js";
 import { silentLogger } from "../../src/runtime/kit.js";
 import { builtins } from "./builtins.js";
@@ -23,5 +24,5 @@ export function agentOf(
   yaml: string,
   { components = [], ...options }: Partial<AgentOptions> & { components?: readonly ComponentFactory[] } = {},
 ): Agent {
-  return new Agent(resolve(yaml, components), { logger: silentLogger, metrics: noMetrics, ...options });
+  return new Agent(resolve(yaml, components), { logger: silentLogger, metrics: noMetrics, ...options }, loadedMask);
 }

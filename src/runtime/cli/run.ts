@@ -10,6 +10,7 @@ import type { Logger } from "../contract/observability.js";
 import { parseDuration } from "../contract/schema/units.js";
 import { waitAtMost } from "../contract/wait-at-most.js";
 import type { ConfigFacts } from "../host/inspect-agent.js";
+import { loadedMask } from "../host/mask-batch.js";
 import { PluginFolders } from "../host/plugins/plugin-folders.js";
 import { Watchdog } from "../host/plugins/watchdog.js";
 import { useEnvironment } from "../kit/environment.js";
@@ -80,7 +81,8 @@ async function runConfig(
   const telemetry = createSelfTelemetry(config, { stderr: process.stderr, isTerminal: terminal.err.isTerminal });
   const { logger, metrics } = telemetry;
   logStreamErrors(logger);
-  const agent = new Agent(config, { logger, metrics, pluginTracker: watch, configFacts, collectGarbage });
+  const options = { logger, metrics, pluginTracker: watch, configFacts, collectGarbage };
+  const agent = new Agent(config, options, loadedMask);
   const supervised = {
     async start() {
       await telemetry.start();

@@ -8,6 +8,7 @@ import type { Refusal } from "../contract/refusal.js";
 import { waitAtMost } from "../contract/wait-at-most.js";
 import { Agent, AgentStartError } from "../host/agent.js";
 import { callerStack, thrownTo } from "../host/errors/problems-error.js";
+import { loadedMask } from "../host/mask-batch.js";
 import type { SelfTelemetry } from "../host/self-telemetry/self-telemetry.js";
 import type { Batch } from "../telemetry/batch.js";
 import type { Signal } from "../telemetry/bytes/signal.js";
@@ -74,7 +75,8 @@ export class Sluice {
     this.failOnError = new FailOnError(options.failOnError ?? false);
     this.logs = new LogEmitter({ intake, clock, failOnError: this.failOnError, resource: options.resource ?? {} });
     this.deadLetters = new DeadLetters(() => this.admin);
-    this.agent = new Agent(loaded.config, { logger, metrics, clock, keepsRefused: true, ...(random && { random }) });
+    const agentOptions = { logger, metrics, clock, keepsRefused: true, ...(random && { random }) };
+    this.agent = new Agent(loaded.config, agentOptions, loadedMask);
   }
 
   /**

@@ -60,6 +60,7 @@ export class Agent implements Host {
   private readonly config: ResolvedConfig;
   private readonly options: AgentOptions;
   private readonly clock: Clock;
+  readonly loadMask: NonNullable<Host["loadMask"]>;
   private currentState: Host["state"] = "starting";
   /** Receivers may hand in: from before the first one starts until the stop. */
   private isIntakeOpen = false;
@@ -80,9 +81,11 @@ export class Agent implements Host {
     this.extensions.find((each) => each.id === id),
   );
 
-  constructor(config: ResolvedConfig, options: AgentOptions) {
+  /** `loadMask` gives what masks a batch for people who may not see what is in it. */
+  constructor(config: ResolvedConfig, options: AgentOptions, loadMask: NonNullable<Host["loadMask"]>) {
     this.config = config;
     this.options = options;
+    this.loadMask = loadMask;
     this.clock = options.clock ?? systemClock;
   }
 
@@ -90,12 +93,8 @@ export class Agent implements Host {
     return this.currentState;
   }
 
-  async loadMask(): Promise<(batch: Batch) => Batch> {
-    return (await import("./mask-batch.js")).loadedMask();
-  }
-
   async mask(batch: Batch): Promise<Batch> {
-    return (await import("./mask-batch.js")).maskBatch(batch);
+    return (await this.loadMask())(batch);
   }
 
   get generation(): string {

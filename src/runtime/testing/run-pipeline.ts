@@ -9,6 +9,7 @@ import { SluiceConfigError } from "../embed/config-error.js";
 import { Agent, type AgentOptions } from "../host/agent.js";
 import { builtins } from "../host/builtins.js";
 import { callerStack, ProblemsError, thrownTo } from "../host/errors/problems-error.js";
+import { loadedMask } from "../host/mask-batch.js";
 import { loadConfigWithPlugins } from "../host/plugins/load-config-with-plugins.js";
 import { Registry } from "../host/registry.js";
 import type { Batch } from "../telemetry/batch.js";
@@ -70,7 +71,7 @@ export async function runPipeline(yaml: string, options: RunPipelineOptions = {}
   ];
   const { config, problems } = await loadConfigWithPlugins({ sources, registry, addDefaults: true });
   if (config === undefined) throw thrownTo(calledFrom, new SluiceConfigError(problems));
-  const agent = new Agent(config, { logger: silentLogger, metrics: noMetrics, ...agentOptions });
+  const agent = new Agent(config, { logger: silentLogger, metrics: noMetrics, ...agentOptions }, loadedMask);
   await agent.start().catch((error: unknown) => {
     throw error instanceof ProblemsError ? thrownTo(calledFrom, error) : error;
   });

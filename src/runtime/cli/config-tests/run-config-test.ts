@@ -4,6 +4,7 @@ import type { ExtensionFactory, Intake } from "../../contract/component.js";
 import type { Outcome } from "../../contract/debt.js";
 import { noMetrics, silentLogger } from "../../contract/observability.js";
 import { Agent } from "../../host/agent.js";
+import { loadedMask } from "../../host/mask-batch.js";
 import type { Batch } from "../../telemetry/batch.js";
 import type { Signal } from "../../telemetry/bytes/signal.js";
 import { expectRecords } from "../../testing/expect-records.js";
@@ -19,7 +20,7 @@ import type { ConfigTest, ExpectedRecords, TestInput } from "./test-file.js";
 export async function runConfigTest(config: ResolvedConfig, test: ConfigTest): Promise<string[]> {
   const ends = new TestEnds();
   const clock = new FakeClock();
-  const agent = new Agent(ends.replaceIn(config), { logger: silentLogger, metrics: noMetrics, clock });
+  const agent = new Agent(ends.replaceIn(config), { logger: silentLogger, metrics: noMetrics, clock }, loadedMask);
   await agent.start();
   const failures: string[] = [];
   let dead: readonly TestDeadLetter[] = [];

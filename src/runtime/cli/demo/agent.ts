@@ -6,6 +6,7 @@ import { stringify } from "yaml";
 import { redactedConfig } from "../../config/secrets/redacted-config.js";
 import type { ExporterStatus } from "../../contract/admin.js";
 import { Agent } from "../../host/agent.js";
+import { loadedMask } from "../../host/mask-batch.js";
 import { loadConfigWithPlugins } from "../../host/plugins/load-config-with-plugins.js";
 import { createSelfTelemetry } from "../../host/self-telemetry/self-telemetry.js";
 import type { CommandContext } from "../command.js";
@@ -53,7 +54,7 @@ export async function startAgent(
   const telemetry = createSelfTelemetry(config, { stderr: log, isTerminal: false });
   const shown = () => (tree === undefined ? {} : redactedConfig(tree, { registry: loaded.registry, defaults: true }));
   const { logger, metrics } = telemetry;
-  const agent = new Agent(config, { logger, metrics, configFacts: { warnings, shown } });
+  const agent = new Agent(config, { logger, metrics, configFacts: { warnings, shown } }, loadedMask);
   const stop = async () => {
     await agent.stop(STOP_MS);
     await telemetry.stop();

@@ -1,4 +1,4 @@
-import { decodeText } from "../../telemetry/bytes/decode.js";
+import { decodeText } from "../../telemetry/bytes/decode-text.js";
 import {
   ARRAY_VALUE_TAG,
   BOOL_VALUE_TAG,

@@ -1,6 +1,6 @@
-import { METRIC_DATA_TAGS } from "../../telemetry/bytes/signal.js";
 import {
   DATA_POINT_TAG,
+  METRIC_DATA_TAGS,
   OWNER_TAG,
   RESOURCE_CONTAINER_TAG,
   SCHEMA_URL_TAG,

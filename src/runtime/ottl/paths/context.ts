@@ -1,6 +1,7 @@
 import { dataPointMessage } from "../../telemetry/bytes/messages.js";
-import { METRIC_DATA_TAGS, SHAPES, SIGNALS, type Signal } from "../../telemetry/bytes/signal.js";
+import { SHAPES, SIGNALS, type Signal } from "../../telemetry/bytes/signal.js";
 import {
+  METRIC_DATA_TAGS,
   RESOURCE_CONTAINER_TAG,
   SCOPE_CONTAINER_TAG,
   SCOPE_ITEM_TAG,

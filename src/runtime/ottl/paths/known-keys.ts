@@ -1,5 +1,5 @@
 import type { Pattern } from "../../kit/match/pattern.js";
-import { decodeText } from "../../telemetry/bytes/decode.js";
+import { decodeText } from "../../telemetry/bytes/decode-text.js";
 import { KeyCache } from "../../telemetry/bytes/key-cache.js";
 import { encodedKey } from "../../telemetry/views/attributes.js";
 

@@ -1,6 +1,5 @@
 import { dataPointMessage, MESSAGES, metricDataMessage } from "../../telemetry/bytes/messages.js";
-import { METRIC_DATA_TAGS } from "../../telemetry/bytes/signal.js";
-import { OWNER_TAG } from "../../telemetry/bytes/tags.js";
+import { METRIC_DATA_TAGS, OWNER_TAG } from "../../telemetry/bytes/tags.js";
 import { after, fieldRange, LENGTH_DELIMITED, varint } from "../../telemetry/bytes/wire.js";
 import { WireWriter } from "../../telemetry/bytes/writer.js";
 import type { FrameEdit } from "../../telemetry/views/record-walk.js";

@@ -1,4 +1,4 @@
-import { decodeText } from "./decode.js";
+import { decodeText } from "./decode-text.js";
 import {
   ARRAY_VALUE_TAG,
   BOOL_VALUE_TAG,

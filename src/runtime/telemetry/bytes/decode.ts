@@ -1,3 +1,4 @@
+import { decodeText } from "./decode-text.js";
 import { type Field, isPackable, type Message } from "./messages.js";
 import { after, double, fixed32, fixed64, LENGTH_DELIMITED, skip, varint, varint64 } from "./wire.js";
 
@@ -100,22 +101,3 @@ function decodeVarint(field: Field, b: Uint8Array, p: number): TreeValue {
 function copyBytes(b: Uint8Array, start: number, end: number): Uint8Array {
   return new Uint8Array(b.subarray(start, end));
 }
-
-/** UTF-8 to text; what is not UTF-8 becomes U+FFFD. */
-export function decodeText(b: Uint8Array, start: number, end: number): string {
-  if (end - start > SHORT_TEXT) return utf8(b, start, end);
-  let text = "";
-  for (let i = start; i < end; i++) {
-    const code = b[i]!;
-    if (code > 127) return utf8(b, start, end);
-    text += String.fromCharCode(code);
-  }
-  return text;
-}
-
-function utf8(b: Uint8Array, start: number, end: number): string {
-  return Buffer.prototype.utf8Slice.call(b, start, end);
-}
-
-/** Below this a loop beats the call of a built-in. */
-const SHORT_TEXT = 24;

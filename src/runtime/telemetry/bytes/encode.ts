@@ -1,4 +1,4 @@
-import { MAX_DEPTH } from "./check/check-walk.js";
+import { MAX_DEPTH } from "./check/check-faults.js";
 import { UNKNOWN_FIELDS } from "./decode.js";
 import { MalformedError } from "./malformed.js";
 import { type Field, isPackable, type Message } from "./messages.js";

@@ -1,7 +1,7 @@
 import { SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS, STATUS_CODES, symbolsOf, TEMPORALITIES } from "./enum-names.js";
 import { type FixedText, fixedText } from "./fixed-text.js";
-import { METRIC_DATA_TAGS, type Signal } from "./signal.js";
-import { DATA_POINT_TAG } from "./tags.js";
+import type { Signal } from "./signal.js";
+import { DATA_POINT_TAG, METRIC_DATA_TAGS } from "./tags.js";
 import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "./wire.js";
 
 /**

@@ -1,13 +1,9 @@
 import {
   DATA_POINT_TAG,
-  EXPONENTIAL_HISTOGRAM_TAG,
-  GAUGE_TAG,
-  HISTOGRAM_TAG,
+  METRIC_DATA_TAGS,
   RESOURCE_CONTAINER_TAG,
   SCOPE_CONTAINER_TAG,
   SCOPE_ITEM_TAG,
-  SUM_TAG,
-  SUMMARY_TAG,
 } from "./tags.js";
 import { after, skip, varint } from "./wire.js";
 
@@ -33,15 +29,6 @@ export interface SignalShape {
   /** Suffix of the Collector's metric names: otelcol_receiver_accepted_<metricNoun>. */
   readonly metricNoun: string;
 }
-
-/** Tags of a Metric's data containers. */
-export const METRIC_DATA_TAGS: readonly number[] = [
-  GAUGE_TAG,
-  SUM_TAG,
-  HISTOGRAM_TAG,
-  EXPONENTIAL_HISTOGRAM_TAG,
-  SUMMARY_TAG,
-];
 
 /** The shape of each signal. */
 export const SHAPES: Readonly<Record<Signal, SignalShape>> = {

@@ -78,3 +78,12 @@ export const SUMMARY_TAG = 90;
 /** A data point in the data of any type of metric. */
 export const DATA_POINT_TAG = 10;
 export const DATA_POINT_TIME_TAG = 25;
+
+/** Tags of a Metric's data containers. */
+export const METRIC_DATA_TAGS: readonly number[] = [
+  GAUGE_TAG,
+  SUM_TAG,
+  HISTOGRAM_TAG,
+  EXPONENTIAL_HISTOGRAM_TAG,
+  SUMMARY_TAG,
+];

@@ -1,6 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { tooManyElements } from "../bytes/check/check-faults.js";
-import { MAX_DEPTH } from "../bytes/check/check-walk.js";
+import { MAX_DEPTH, tooManyElements } from "../bytes/check/check-faults.js";
 import { EncodeError, encodeScalar } from "../bytes/encode.js";
 import { MalformedError } from "../bytes/malformed.js";
 import type { Message } from "../bytes/messages.js";

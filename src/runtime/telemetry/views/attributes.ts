@@ -1,5 +1,5 @@
 import { anyValueAt, anyValueEnd } from "../bytes/any-value.js";
-import { decodeText } from "../bytes/decode.js";
+import { decodeText } from "../bytes/decode-text.js";
 import { NameCache } from "../bytes/name-cache.js";
 import { KEY_TAG, VALUE_TAG } from "../bytes/tags.js";
 import { after, findField, skip, varint } from "../bytes/wire.js";

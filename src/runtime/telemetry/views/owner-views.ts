@@ -1,4 +1,4 @@
-import { decodeText } from "../bytes/decode.js";
+import { decodeText } from "../bytes/decode-text.js";
 import { encodeField } from "../bytes/encode.js";
 import { MESSAGES, type Message } from "../bytes/messages.js";
 import { OWNER_TAG, SCHEMA_URL_TAG } from "../bytes/tags.js";

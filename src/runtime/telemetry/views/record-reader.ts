@@ -1,4 +1,4 @@
-import { decodeText } from "../bytes/decode.js";
+import { decodeText } from "../bytes/decode-text.js";
 import { POINT_ATTRIBUTES_TAGS } from "../bytes/messages.js";
 import {
   LOG_ATTRIBUTES_TAG,

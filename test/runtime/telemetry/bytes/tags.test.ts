@@ -5,6 +5,7 @@ import * as tags from "../../../../src/runtime/telemetry/bytes/tags.js";
 /** Which fields each tag is of. */
 const FIELDS: Readonly<Record<keyof typeof tags, readonly string[]>> = {
   TAG_LIMIT: [],
+  METRIC_DATA_TAGS: [],
   KEY_TAG: ["KeyValue.key"],
   VALUE_TAG: ["KeyValue.value"],
   STRING_VALUE_TAG: ["AnyValue.stringValue"],

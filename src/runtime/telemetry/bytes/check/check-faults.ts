@@ -1,6 +1,26 @@
 import { MalformedError } from "../malformed.js";
 import type { Message } from "../messages.js";
-import { FAULTS, MAX_DEPTH } from "./check-walk.js";
+
+/** How deep messages may be nested. */
+export const MAX_DEPTH = 200;
+
+/** What the walk over a request gives, instead of the number of records, when a singular field came again, or a second member of a choice. */
+export const HAS_DUPLICATES = -1;
+/** What it gives instead when the bytes are no request; where and what is at `FAULT_AT`: offset, message, tag or size. */
+export const FAULTS = {
+  unfinishedVarint: -2,
+  over32Bits: -3,
+  over64Bits: -4,
+  truncated: -5,
+  tooDeep: -6,
+  tooManyElements: -7,
+  traceId: -8,
+  spanId: -9,
+  wrongType: -10,
+  oddPacked: -11,
+  fieldZero: -12,
+  unusedType: -13,
+} as const;
 
 /** What a reader of either encoding says of a request that holds more than it may. */
 export function tooManyElements(at: number): MalformedError {

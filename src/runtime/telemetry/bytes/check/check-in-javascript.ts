@@ -1,8 +1,7 @@
 import { type Field, isPackable, type Message, REQUEST } from "../messages.js";
 import type { Signal } from "../signal.js";
 import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "../wire.js";
-import { malformed, tooManyElements } from "./check-faults.js";
-import { FAULTS, HAS_DUPLICATES, MAX_DEPTH } from "./check-walk.js";
+import { FAULTS, HAS_DUPLICATES, MAX_DEPTH, malformed, tooManyElements } from "./check-faults.js";
 
 /**
  * The check of check-walk.ts for processes without WebAssembly: `node --jitless`, or a limit on addresses (`ulimit -v`) below the 10 GB

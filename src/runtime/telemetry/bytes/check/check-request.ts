@@ -2,10 +2,10 @@ import type { MalformedError } from "../malformed.js";
 import { REQUEST } from "../messages.js";
 import type { Signal } from "../signal.js";
 import { type WasmFunction, WasmSource } from "../wasm/wasm-source.js";
-import { malformed, tooManyElements } from "./check-faults.js";
+import { FAULTS, HAS_DUPLICATES, malformed, tooManyElements } from "./check-faults.js";
 import { checkInJavaScript } from "./check-in-javascript.js";
 import { checkTable, messageOf, numberOf } from "./check-table.js";
-import { checkModule, FAULT_AT, FAULTS, HAS_DUPLICATES, INPUT_AT, MESSAGE_BYTES, TABLE_AT } from "./check-walk.js";
+import { checkModule, FAULT_AT, INPUT_AT, MESSAGE_BYTES, TABLE_AT } from "./check-walk.js";
 
 /**
  * Checks that bytes are the OTLP request they claim to be, down to the last attribute, and counts its records.

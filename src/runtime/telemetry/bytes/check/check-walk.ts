@@ -31,6 +31,7 @@ import {
   when,
 } from "../wasm/wasm-writer.js";
 import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "../wire.js";
+import { FAULTS, HAS_DUPLICATES, MAX_DEPTH } from "./check-faults.js";
 import {
   ACTION_MASK,
   DESCEND,
@@ -61,25 +62,6 @@ import {
  * this message's, and behind the last one not this request's. Attributes with a short plain value are by far the most frequent thing in
  * telemetry and have a short way of their own: their tags and lengths are compared four bytes at a time.
  */
-export const MAX_DEPTH = 200;
-
-/** What the walk gives, instead of the number of records, when a singular field came again, or a second member of a choice. */
-export const HAS_DUPLICATES = -1;
-/** What it gives instead when the bytes are no request; where and what is at `FAULT_AT`: offset, message, tag or size. */
-export const FAULTS = {
-  unfinishedVarint: -2,
-  over32Bits: -3,
-  over64Bits: -4,
-  truncated: -5,
-  tooDeep: -6,
-  tooManyElements: -7,
-  traceId: -8,
-  spanId: -9,
-  wrongType: -10,
-  oddPacked: -11,
-  fieldZero: -12,
-  unusedType: -13,
-} as const;
 
 /** The memory: a fault, the stack, the table of messages, the request. */
 export const FAULT_AT = 0;
