@@ -11,6 +11,7 @@ import { hasKafkaClient, kafkaClientModules } from "./test/support/servers/kafka
 const script = process.env["npm_lifecycle_event"];
 const isScript = script !== undefined && script !== "npx";
 const dist = fileURLToPath(new URL("dist/", import.meta.url));
+const runtime = fileURLToPath(new URL("src/runtime/", import.meta.url));
 
 /** The client of Kafka is no package of the project: tests and the agents they start look for it where it is. */
 if (hasKafkaClient)
@@ -25,8 +26,14 @@ const EXTENDED = [
   "test/**/{kafka,rabbitmq,nats,redis,postgres}*.test.ts",
 ];
 
+/** The doors of the rooms (`#net`), where tests import the source. */
+const DOORS = [
+  { find: "#otlp/tags", replacement: `${runtime}otlp/bytes/tags.ts` },
+  { find: /^#([a-z/]+)$/, replacement: `${runtime}$1/door.ts` },
+];
+
 export default defineConfig({
-  ...(isScript && { resolve: { alias: [{ find: /^(?:\.\.\/)+src\/(.+\.js)$/, replacement: `${dist}$1` }] } }),
+  resolve: { alias: isScript ? [{ find: /^(?:\.\.\/)+src\/(.+\.js)$/, replacement: `${dist}$1` }] : DOORS },
   test: {
     include: script === "test:extended" ? EXTENDED : ["test/**/*.test.ts"],
     exclude: script === "test" ? EXTENDED : [],

@@ -15,9 +15,9 @@ import { availableParallelism } from "node:os";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
+import { builtins } from "../dist/agent/builtins.js";
 import { loadConfig } from "../dist/runtime/config/load.js";
-import { builtins } from "../dist/runtime/host/builtins.js";
-import { Registry } from "../dist/runtime/host/registry.js";
+import { Registry } from "../dist/runtime/config/resolve/registry.js";
 import { hasOwnNetwork, tryStart } from "./lib/processes/try-start.js";
 
 const PLACEHOLDERS = [

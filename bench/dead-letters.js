@@ -133,7 +133,10 @@ async function openStore(/** @type {string} */ directory, /** @type {"fsync" | "
   return store;
 }
 
-function deadLetterOf(/** @type {import("../dist/runtime/contract/entry.js").Entry} */ entry, /** @type {number} */ n) {
+function deadLetterOf(
+  /** @type {import("../dist/runtime/contract/operations/entry.js").Entry} */ entry,
+  /** @type {number} */ n,
+) {
   const error = /** @type {const} */ ({
     kind: "permanent",
     class: "HTTP 400",

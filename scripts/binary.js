@@ -23,7 +23,7 @@ const FUSE = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 const REPLACED = new Map(
   Object.entries({
     "src/runtime/contract/package-info.ts": "version.ts",
-    "src/runtime/kit/match/re2.ts": "re2.ts",
+    "src/runtime/text/patterns/re2.ts": "re2.ts",
     "src/runtime/host/plugins/import-url.ts": "import-url.ts",
     "src/extensions/reliability/store/level/classic-level.ts": "classic-level.ts",
     "src/extensions/admin-api/console/built-file.ts": "built-file.ts",
@@ -50,7 +50,10 @@ async function bundle() {
     cwd: root,
     input: "packaging/binary/main.ts",
     platform: "node",
-    resolve: { extensionAlias: { ".js": [".ts", ".js"] } },
+    resolve: {
+      extensionAlias: { ".js": [".ts", ".js"] },
+      conditionNames: ["sluice-source", "node", "import", "default"],
+    },
     transform: { define: { SLUICE_VERSION: JSON.stringify(version) } },
     plugins: [replace],
   });

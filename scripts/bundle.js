@@ -21,16 +21,24 @@ const MINIFY = { compress: { sequences: false, joinVars: false }, mangle: false,
  * of plugins would be one file, read at every start. The first group that a module belongs to has it.
  */
 const ROOMS = [
-  file("room-net", ["runtime/kit/net"]),
-  file("room-otlp", ["runtime/kit/otlp"]),
+  file("room-net", ["runtime/net", "runtime/codecs"]),
+  file("room-brokers", ["runtime/brokers"]),
   file("room-ottl", ["runtime/ottl"]),
-  // Apart from what uses it: OTTL does, and so do the operators of logs, which use OTTL.
-  file("room-expr", ["runtime/kit/expr"]),
-  file("room-log-operators", ["runtime/kit/log-operators"]),
+  // Apart from the rest of its room, which every command uses: only OTTL and the operators of logs use it.
+  file("room-expressions", ["runtime/text/expressions"]),
+  file("room-logs", ["runtime/logs"]),
   file("room-pii", ["processors/pii"]),
   file("room-sampling", ["processors/sampling"]),
   file("room-versioning", ["processors/versioning"]),
-  file("room-core", ["runtime/contract", "runtime/telemetry", "runtime/kit"]),
+  file("room-core", [
+    "runtime/contract",
+    "runtime/otlp",
+    "runtime/text",
+    "runtime/system",
+    "runtime/metrics",
+    "runtime/traces",
+    "runtime/receiving",
+  ]),
 ];
 
 /** @param {string} name @param {string[]} rooms */
@@ -55,7 +63,7 @@ const bundle = await rolldown({
   cwd: root,
   plugins: [sourceMaps],
   input: {
-    main: "dist/runtime/cli/main.js",
+    main: "dist/agent/cli/main.js",
     index: "dist/index.js",
     ottl: "dist/ottl.js",
     pino: "dist/pino.js",

@@ -3,6 +3,8 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseSync } from "rolldown/utils";
 
+const root = dirname(import.meta.dirname);
+const { imports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const files = new Map();
 
 /** One file: its text, statements and comments, and `commentText`, which reads one of the comments. */
@@ -54,7 +56,7 @@ export function declared(name, source) {
       const imported = statement.specifiers.find(({ local }) => local.name === name);
       if (imported === undefined) continue;
       // What another package declares is not ours to show.
-      if (!statement.source.value.startsWith(".")) return undefined;
+      if (!/^[.#]/.test(statement.source.value)) return undefined;
       return exportsOf(target(source.file, statement)).get(imported.imported.name);
     }
     const node = statement.declaration ?? statement;
@@ -95,7 +97,14 @@ function namesOf(node) {
 }
 
 function target(file, { source }) {
+  if (source.value.startsWith("#")) return doorFile(source.value);
   return join(dirname(file), source.value.replace(/\.js$/, file.endsWith(".d.ts") ? ".d.ts" : ".ts"));
+}
+
+/** The source of an internal door such as `#net`; declarations in dist name none. */
+function doorFile(name) {
+  const found = imports[name] ?? imports["#*"];
+  return join(root, found["sluice-source"].replace("*", name.slice(1)));
 }
 
 /** Paragraphs, without the comment's marks; its lists stay lists. */

@@ -74,7 +74,7 @@ const inCell = (text) => text.replaceAll("|", "\\|");
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [{ ERRORS }, { PROBLEMS: problems }, { API_ERRORS }] = await Promise.all([
-    import("../dist/runtime/contract/error-codes.js"),
+    import("../dist/runtime/contract/errors/error-codes.js"),
     import("../dist/runtime/config/text/problem-codes.js"),
     import("../dist/extensions/admin-api/http-error.js"),
   ]);

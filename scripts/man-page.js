@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 export function manPage({ commands, version }) {
   const all = commands.flatMap((command) => [command, ...(command.commands ?? [])]);
   return `${[
-    '.\\" Made by scripts/man-page.js from the commands in src/runtime/cli/.',
+    '.\\" Made by scripts/man-page.js from the commands in src/agent/cli/.',
     `.TH SLUICE 1 "" "sluice ${version}" "User Commands"`,
     ".SH NAME",
     "sluice \\- receive, process and forward OpenTelemetry data",
@@ -92,7 +92,7 @@ function escaped(text) {
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { COMMANDS } = await import("../dist/runtime/cli/commands.js");
+  const { COMMANDS } = await import("../dist/agent/cli/commands.js");
   const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
   writeFileSync(new URL("../dist/sluice.1", import.meta.url), manPage({ commands: COMMANDS, version }));
 }

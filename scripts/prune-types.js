@@ -1,19 +1,16 @@
 /**
  * Keeps of the declarations in dist those that a door of the package leads to: of what nobody can import nobody needs the
- * types. Run by the build, after tsc.
+ * types. In those, names come from the files that declare them: the internal doors (`#net`) are not shipped. Run by the build,
+ * after tsc.
  */
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 
 const root = dirname(import.meta.dirname);
-const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const { exports, imports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-/** The internal door. Of what it hands on only what a door of the package leads to is kept. */
-const kit = join(root, "dist", "runtime", "kit.d.ts");
-const kitNames = new Set();
-const needed = new Set([kit]);
+const needed = new Set();
 for (const { types } of Object.values(exports)) if (types !== undefined) visit(join(root, types));
-pruneKit();
 for (const name of readdirSync(join(root, "dist"), { recursive: true })) {
   const file = join(root, "dist", name);
   if (file.endsWith(".d.ts") && !needed.has(file)) rmSync(file);
@@ -22,16 +19,45 @@ for (const name of readdirSync(join(root, "dist"), { recursive: true })) {
 function visit(file) {
   if (needed.has(file)) return;
   needed.add(file);
-  const text = readFileSync(file, "utf8");
-  for (const [, path] of text.matchAll(/\b(?:from|import)\s*\(?\s*"(\.[^"]*)\.js"/g)) {
-    const target = join(dirname(file), `${path}.d.ts`);
-    if (target === kit) for (const name of namesFromKit(text)) kitNames.add(name);
-    else visit(target);
-  }
+  const written = readFileSync(file, "utf8");
+  const text = withoutDoors(file, written);
+  if (text !== written) writeFileSync(file, text);
+  for (const [, path] of text.matchAll(/\b(?:from|import)\s*\(?\s*"(\.[^"]*)\.js"/g))
+    visit(join(dirname(file), `${path}.d.ts`));
 }
 
-function namesFromKit(text) {
-  return [...text.matchAll(/\{([^}]*)\} from "[^"]*\/kit\.js"/g)].flatMap(([, list]) => listed(list)).map(nameOf);
+function withoutDoors(file, text) {
+  return text
+    .replace(/^(import|export) (type )?\{([^}]*)\} from "(#[^"]+)";$/gm, (_, word, type = "", list, door) => {
+      const byFile = new Map();
+      for (const each of listed(list)) {
+        const at = declarationOf(door, nameOf(each));
+        byFile.set(at, [...(byFile.get(at) ?? []), each]);
+      }
+      return [...byFile]
+        .map(([at, names]) => `${word} ${type}{ ${names.join(", ")} } from "${path(file, at)}";`)
+        .join("\n");
+    })
+    .replace(/\bimport\("(#[^"]+)"\)\.(\w+)/g, (_, door, name) => {
+      return `import("${path(file, declarationOf(door, name))}").${name}`;
+    });
+}
+
+/** The file that declares what a door hands on. */
+function declarationOf(door, name) {
+  const exact = imports[door]?.default;
+  if (exact !== undefined) return join(root, exact.replace(/\.js$/, ".d.ts"));
+  const file = join(root, imports["#*"].default.replace("*", door.slice(1)).replace(/\.js$/, ".d.ts"));
+  for (const [, list, from] of readFileSync(file, "utf8").matchAll(/\{([^}]*)\} from "([^"]*)\.js"/g)) {
+    if (listed(list).some((each) => nameOf(each) === name)) return join(dirname(file), `${from}.d.ts`);
+  }
+  throw new Error(`${door} has no ${name}`);
+}
+
+function path(from, to) {
+  if (!existsSync(to)) throw new Error(`${from} needs ${to}`);
+  const found = relative(dirname(from), to).replace(/\.d\.ts$/, ".js");
+  return found.startsWith(".") ? found : `./${found}`;
 }
 
 function listed(list) {
@@ -43,17 +69,4 @@ function listed(list) {
 
 function nameOf(specifier) {
   return specifier.replace(/^type /, "").split(" as ")[0];
-}
-
-function pruneKit() {
-  const text = readFileSync(kit, "utf8").replace(
-    /^export (type )?(?:\{([^}]*)\}|\* as (\w+)) from "([^"]*)\.js";$/gm,
-    (_, type, list, whole, path) => {
-      const kept = listed(list ?? whole).filter((each) => kitNames.has(nameOf(each)));
-      if (kept.length === 0) return "";
-      visit(join(dirname(kit), `${path}.d.ts`));
-      return `export ${type ?? ""}${list === undefined ? `* as ${whole}` : `{ ${kept.join(", ")} }`} from "${path}.js";`;
-    },
-  );
-  writeFileSync(kit, text.replace(/\n{2,}/g, "\n"));
 }

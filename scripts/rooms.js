@@ -2,113 +2,151 @@
  * Every folder below src: what it is for, and what it may import beside itself and the folders in it. The architecture test
  * holds the code to this table, and CONTRIBUTING's map is made from it (`node scripts/room-map.js`).
  *
- * `imports` names folders (with all that is in them) and files. A folder without it is part of the one above: it has that
- * one's. `component: true` marks a family of components: it imports the two doors, and nothing else outside itself.
+ * The rooms of `src/runtime/` stand on floors: `imports` names the rooms whose doors one uses, all of them further up in this
+ * table. A door is a `door.ts` in the room, reached as `#net` or `#net/auth` (see "imports" in package.json). A folder without
+ * `imports` is part of the one above. `component: true` marks a family of components: it imports `src/plugin.ts` and the doors
+ * that COMPONENT_ROOMS names. `imports: ALL` is for what stands above the components.
  *
  * @typedef {{ path: string, purpose: string, imports?: readonly string[], component?: boolean }} Room
  */
 
-const CONTRACT = ["src/runtime/contract/", "src/runtime/telemetry/"];
-const CONFIG = [...CONTRACT, "src/runtime/host/registry.ts", "src/runtime/host/other-types.ts"];
+/** The rooms whose doors are open to the components that come with Sluice. */
+export const COMPONENT_ROOMS = [
+  "otlp",
+  "codecs",
+  "text",
+  "contract",
+  "system",
+  "net",
+  "metrics",
+  "logs",
+  "traces",
+  "receiving",
+  "brokers",
+  "ottl",
+];
+const ALL = [...COMPONENT_ROOMS, "config", "pipeline", "host"];
 
 /** @type {readonly Room[]} */
 export const ROOMS = [
   {
     path: "src/",
     purpose: "the doors of the package: embedding, plugins, OTTL, tests, the OpenTelemetry SDK, pino",
-    imports: ["src/runtime/", "src/processors/versioning/"],
+    imports: [],
   },
+  { path: "src/runtime/otlp/", purpose: "a batch: OTLP wire bytes of one signal", imports: [] },
+  { path: "src/runtime/otlp/signals/", purpose: "the signals, and what OTLP calls things; malformed input" },
+  { path: "src/runtime/otlp/bytes/", purpose: "the wire form: fields, values, decode and encode" },
   {
-    path: "src/runtime/",
-    purpose: "what runs components; `kit.ts` is the internal door to it for those that come with Sluice",
-  },
-  { path: "src/runtime/telemetry/", purpose: "a batch: OTLP wire bytes of one signal", imports: [] },
-  { path: "src/runtime/telemetry/bytes/", purpose: "the wire form: fields, values, decode and encode" },
-  {
-    path: "src/runtime/telemetry/bytes/check/",
+    path: "src/runtime/otlp/bytes/check/",
     purpose: "the check of what comes in, in WebAssembly that is written here",
   },
-  { path: "src/runtime/telemetry/bytes/wasm/", purpose: "writes WebAssembly modules, and makes functions of them" },
-  { path: "src/runtime/telemetry/views/", purpose: "walks over records, and the views of them that plugins see" },
-  { path: "src/runtime/telemetry/edit/", purpose: "edits of records, split and partition of batches" },
-  { path: "src/runtime/telemetry/json/", purpose: "OTLP/JSON and plain objects" },
+  { path: "src/runtime/otlp/bytes/wasm/", purpose: "writes WebAssembly modules, and makes functions of them" },
+  { path: "src/runtime/otlp/views/", purpose: "walks over records, and the views of them that plugins see" },
+  { path: "src/runtime/otlp/edit/", purpose: "edits of records and resources, split and partition of batches" },
+  { path: "src/runtime/otlp/json/", purpose: "OTLP/JSON and plain objects" },
+  { path: "src/runtime/otlp/json/plain/", purpose: "plain values and the JSON that other systems take" },
+  { path: "src/runtime/codecs/", purpose: "checksums and hashes", imports: [] },
+  {
+    path: "src/runtime/codecs/compression/",
+    purpose: "Content-Encodings: gzip, zstd, snappy, lz4; bounded when undone",
+  },
+  {
+    path: "src/runtime/text/",
+    purpose: "text for terminals; lines, delimited fields, differences; the error for a text that does not fit",
+    imports: ["otlp"],
+  },
+  { path: "src/runtime/text/patterns/", purpose: "patterns in linear time" },
+  {
+    path: "src/runtime/text/expressions/",
+    purpose: "expressions of expr-lang, as the Collector's operators have them",
+  },
+  { path: "src/runtime/text/time/", purpose: "times read by a layout, in places and languages" },
   {
     path: "src/runtime/contract/",
-    purpose: "what a component is; deliveries and debts; refusals; schema helpers",
-    imports: ["src/runtime/telemetry/"],
+    purpose: "what a component is and is given; deliveries, debts and dead letters",
+    imports: ["otlp"],
   },
+  { path: "src/runtime/contract/errors/", purpose: "refusals, errors at start, and the table of error codes" },
   {
     path: "src/runtime/contract/border/",
     purpose: "guards against careless plugins: what they make, hand on, answer, throw and let go of",
   },
-  { path: "src/runtime/contract/operations/", purpose: "what is kept and told of what operators do" },
+  {
+    path: "src/runtime/contract/operations/",
+    purpose: "what operators see and do: entries, dead letters, replays, the audit",
+  },
   { path: "src/runtime/contract/calls/", purpose: "calls of exporters: their signals and their time" },
   { path: "src/runtime/contract/inspect/", purpose: "what can be seen of a running agent's components" },
   {
     path: "src/runtime/contract/operators/",
-    purpose: "what processors are made with: eachBatch, eachRecord, statefulProcessor, batching",
+    purpose: "what processors are made with: eachBatch, eachRecord, statefulProcessor, batching; outlets",
   },
   {
     path: "src/runtime/contract/schema/",
     purpose: "what config schemas are made with, and the keys every exporter has",
   },
-  { path: "src/runtime/kit/", purpose: "what several components need and plugins do not get", imports: CONTRACT },
   {
-    path: "src/runtime/kit/auth/",
+    path: "src/runtime/system/",
+    purpose: "the machine underneath: environment, private files, optional packages",
+    imports: ["contract"],
+  },
+  {
+    path: "src/runtime/net/",
+    purpose: "addresses, listening, TLS, HTTP servers and requests",
+    imports: ["otlp", "codecs", "text", "contract", "system"],
+  },
+  { path: "src/runtime/net/proxy/", purpose: "proxies of the config and the environment, and tunnels through them" },
+  { path: "src/runtime/net/http1/", purpose: "an HTTP/1.1 client for one origin" },
+  { path: "src/runtime/net/otlp/", purpose: "the OTLP protocol over HTTP and gRPC" },
+  {
+    path: "src/runtime/net/auth/",
     purpose: "asking authenticators about requests; what all by credentials share: recognising, delays, counts",
   },
-  { path: "src/runtime/kit/kafka/", purpose: "reaching a Kafka cluster, and the names of its errors" },
+  { path: "src/runtime/net/grpc/", purpose: "a gRPC client for one server" },
   {
-    path: "src/runtime/kit/clients/",
-    purpose: "connections to brokers that a receiver and an exporter both make; loading their client libraries",
-  },
-  {
-    path: "src/runtime/kit/dedup/",
-    purpose: "recognising what a receiver has taken before, also over restarts and between agents",
-  },
-  { path: "src/runtime/kit/kubernetes/", purpose: "asking a Kubernetes API server: lists that are kept up to date" },
-  { path: "src/runtime/kit/expr/", purpose: "expressions of expr-lang, as the Collector's operators have them" },
-  {
-    path: "src/runtime/kit/log-operators/",
-    purpose: "log records from texts: entries, the operators that parse and change them, and their bytes",
-  },
-  { path: "src/runtime/kit/match/", purpose: "patterns in linear time" },
-  { path: "src/runtime/kit/shared/", purpose: "state that several agents share through Redis" },
-  {
-    path: "src/runtime/kit/messages/",
-    purpose: "what all brokers share: messages read, written and handed in",
-  },
-  { path: "src/runtime/kit/net/", purpose: "listening, TLS, endpoints, compression" },
-  {
-    path: "src/runtime/kit/net/compression/",
-    purpose: "Content-Encodings: gzip, zstd, snappy, lz4; bounded when undone",
-  },
-  {
-    path: "src/runtime/kit/net/proxy/",
-    purpose: "proxies of the config and the environment, and tunnels through them",
-  },
-  { path: "src/runtime/kit/net/http1/", purpose: "an HTTP/1.1 client for one origin" },
-  { path: "src/runtime/kit/rabbitmq/", purpose: "connections to RabbitMQ" },
-  { path: "src/runtime/kit/grpc/", purpose: "a gRPC client for one server" },
-  { path: "src/runtime/kit/otlp/", purpose: "the OTLP protocol over HTTP and gRPC" },
-  { path: "src/runtime/kit/metrics/", purpose: "data points where they lie in the bytes" },
-  { path: "src/runtime/kit/prometheus/", purpose: "names and units as Prometheus has them" },
-  {
-    path: "src/runtime/kit/sending/",
+    path: "src/runtime/net/sending/",
     purpose: "POST to one URL, with credentials, proxies and TLS; a batch in several requests",
   },
-  { path: "src/runtime/kit/series/", purpose: "the state of series: identity, limits, expiry" },
-  { path: "src/runtime/kit/scraping/", purpose: "receivers that measure at intervals: metrics, points, when" },
-  { path: "src/runtime/kit/zipkin/", purpose: "spans of Zipkin from those of OTLP, and back" },
+  { path: "src/runtime/net/kubernetes/", purpose: "asking a Kubernetes API server: lists that are kept up to date" },
+  { path: "src/runtime/metrics/", purpose: "names and units as Prometheus has them", imports: ["otlp"] },
+  { path: "src/runtime/metrics/points/", purpose: "data points where they lie in the bytes" },
+  { path: "src/runtime/metrics/series/", purpose: "the state of series: identity, limits, expiry" },
   {
-    path: "src/runtime/kit/text/",
-    purpose: "text for terminals; lines and delimited fields; what is said of a text that does not fit",
+    path: "src/runtime/logs/",
+    purpose: "the operators that parse and change log entries",
+    imports: ["otlp", "text", "contract", "system"],
   },
-  { path: "src/runtime/kit/time/", purpose: "times read by a layout, in places and languages" },
+  {
+    path: "src/runtime/logs/entries/",
+    purpose: "log records from bytes and texts: cut, decoded, kept as entries, and written as OTLP",
+  },
+  { path: "src/runtime/traces/", purpose: "what Zipkin and Jaeger call the parts of a span", imports: [] },
+  {
+    path: "src/runtime/receiving/",
+    purpose: "what receivers share: intake and counters",
+    imports: ["otlp", "contract"],
+  },
+  { path: "src/runtime/receiving/scraping/", purpose: "receivers that measure at intervals: metrics, points, when" },
+  {
+    path: "src/runtime/brokers/",
+    purpose: "what receivers and exporters of brokers share",
+    imports: ["otlp", "contract", "system", "net", "receiving"],
+  },
+  { path: "src/runtime/brokers/clients/", purpose: "connections to NATS and Redis" },
+  { path: "src/runtime/brokers/kafka/", purpose: "reaching a Kafka cluster, and the names of its errors" },
+  { path: "src/runtime/brokers/rabbitmq/", purpose: "connections to RabbitMQ" },
+  { path: "src/runtime/brokers/postgres/", purpose: "connections to PostgreSQL, its names and its errors" },
+  { path: "src/runtime/brokers/messages/", purpose: "what all brokers share: messages read, written and handed in" },
+  {
+    path: "src/runtime/brokers/dedup/",
+    purpose: "recognising what a receiver has taken before, also over restarts and between agents",
+  },
+  { path: "src/runtime/brokers/shared/", purpose: "state that several agents share through Redis" },
   {
     path: "src/runtime/ottl/",
     purpose: "the OTTL language over bytes",
-    imports: [...CONTRACT, "src/runtime/kit/"],
+    imports: ["otlp", "codecs", "text", "contract"],
   },
   { path: "src/runtime/ottl/syntax/", purpose: "from text to a syntax tree" },
   { path: "src/runtime/ottl/values/", purpose: "values: comparison, arithmetic, conversion, limits" },
@@ -121,111 +159,31 @@ export const ROOMS = [
   {
     path: "src/runtime/pipeline/",
     purpose: "intakes, isolation, fan-out, the graph as one composition of streams, and its one subscribe",
-    imports: CONTRACT,
+    imports: ["otlp", "contract"],
   },
   {
     path: "src/runtime/config/",
     purpose: "from sources to a resolved config; problems with their places",
-    imports: CONFIG,
+    imports: ["otlp", "contract", "net", "ottl"],
   },
-  {
-    path: "src/runtime/config/text/",
-    purpose: "YAML to nodes that know their place; merging and substitution",
-    imports: ["src/runtime/contract/"],
-  },
-  {
-    path: "src/runtime/config/schema/",
-    purpose: "what a schema says: of keys, warnings, JSON Schema",
-    imports: [
-      ...CONFIG,
-      "src/runtime/config/text/",
-      "src/runtime/kit/net/endpoint.ts",
-      "src/runtime/kit/net/tls-config.ts",
-    ],
-  },
-  {
-    path: "src/runtime/config/secrets/",
-    purpose: "what must not be shown, and showing the rest",
-    imports: [...CONFIG, "src/runtime/config/schema/", "src/runtime/config/text/"],
-  },
+  { path: "src/runtime/config/text/", purpose: "YAML to nodes that know their place; merging and substitution" },
+  { path: "src/runtime/config/schema/", purpose: "what a schema says: of keys, warnings, JSON Schema" },
+  { path: "src/runtime/config/secrets/", purpose: "what must not be shown, and showing the rest" },
   {
     path: "src/runtime/config/resolve/",
-    purpose: "components and pipelines: checked, linked, resolved",
-    imports: [
-      ...CONFIG,
-      "src/runtime/kit/net/endpoint.ts",
-      "src/runtime/ottl/",
-      "src/runtime/config/secrets/",
-      "src/runtime/config/schema/",
-      "src/runtime/config/text/",
-    ],
+    purpose: "components and pipelines: registered, checked, linked, resolved",
   },
   {
     path: "src/runtime/host/",
-    purpose: "the agent: starts and stops a config; the list of built-in components",
-    imports: [
-      ...CONTRACT,
-      "src/runtime/config/",
-      "src/runtime/pipeline/",
-      "src/runtime/kit/",
-      "src/receivers/",
-      "src/processors/",
-      "src/exporters/",
-      "src/connectors/",
-      "src/extensions/",
-    ],
+    purpose: "the agent: starts and stops a config",
+    imports: ["otlp", "text", "contract", "net", "pipeline", "config"],
   },
-  {
-    path: "src/runtime/host/plugins/",
-    purpose: "finds, loads and watches components of others",
-    imports: [...CONFIG, "src/runtime/config/", "src/runtime/host/errors/"],
-  },
+  { path: "src/runtime/host/plugins/", purpose: "finds, loads and watches components of others" },
   {
     path: "src/runtime/host/errors/",
     purpose: "what people are shown of errors: problems of a config, and places in the source",
-    imports: [...CONTRACT, "src/runtime/config/"],
   },
-  {
-    path: "src/runtime/host/self-telemetry/",
-    purpose: "the agent's own logs and metrics",
-    imports: [...CONTRACT, "src/runtime/config/", "src/runtime/kit/", "src/runtime/host/errors/"],
-  },
-  { path: "src/runtime/embed/", purpose: "Sluice inside a program", imports: ["src/runtime/"] },
-  { path: "src/runtime/embed/pino/", purpose: "pino's lines as log records" },
-  { path: "src/runtime/embed/sdk/", purpose: "exporters for the OpenTelemetry SDK in the same process" },
-  { path: "src/runtime/cli/", purpose: "one file a command", imports: ["src/runtime/"] },
-  {
-    path: "src/runtime/cli/agent/",
-    purpose: "`sluice status` and `sluice exporter`, and how commands ask a running agent",
-  },
-  { path: "src/runtime/cli/print/", purpose: "what commands print: tables, times, sizes" },
-  { path: "src/runtime/cli/completion/", purpose: "`sluice completion`: a file for each shell" },
-  { path: "src/runtime/cli/config-tests/", purpose: "`sluice test`: a config tried on records" },
-  {
-    path: "src/runtime/cli/demo/",
-    purpose: "`sluice demo`: a shop, an agent and a backend that fails, step by step",
-  },
-  { path: "src/runtime/cli/graph/", purpose: "`sluice graph`: pipelines as Mermaid and SVG" },
-  { path: "src/runtime/cli/init/", purpose: "`sluice init`: a config to start from" },
-  { path: "src/runtime/cli/migrate/", purpose: "`sluice migrate`: a config of old with today's names" },
-  { path: "src/runtime/cli/live/", purpose: "`sluice top`, `sluice tap` and `sluice ottl`" },
-  { path: "src/runtime/cli/create/", purpose: "`sluice create`: the package of a new component" },
-  {
-    path: "src/runtime/cli/dlq/",
-    purpose: "`sluice dlq`: over a running agent's API, or on the queues themselves when none runs",
-    imports: ["src/runtime/", "src/extensions/reliability/"],
-  },
-  {
-    path: "src/runtime/cli/outbox/",
-    purpose: "`sluice outbox`: what the receiver `outbox` needs of a database",
-    imports: ["src/runtime/", "src/receivers/outbox/"],
-  },
-  {
-    path: "src/runtime/testing/",
-    purpose: "what `sluice/testing` offers: pipelines in memory, a clock, exporters that fail as told",
-    imports: ["src/runtime/", "src/extensions/reliability/"],
-  },
-  { path: "src/runtime/testing/conformance/", purpose: "suites that hold a component to its contract" },
+  { path: "src/runtime/host/self-telemetry/", purpose: "the agent's own logs and metrics" },
   { path: "src/receivers/", purpose: "one component, one file or folder", component: true },
   {
     path: "src/receivers/file-log/",
@@ -308,7 +266,7 @@ export const ROOMS = [
     path: "src/processors/versioning/",
     purpose:
       "events and schemas brought up to date; `defineVersioning` is part of the public door, so this room is behind it",
-    imports: CONTRACT,
+    imports: ["otlp", "contract"],
   },
   { path: "src/exporters/", purpose: "one component, one file or folder", component: true },
   {
@@ -432,4 +390,42 @@ export const ROOMS = [
     purpose: "opening a store: disk space, repair, recount, what is set aside",
   },
   { path: "src/extensions/reliability/store/leveldb-files/", purpose: "LevelDB's own files: read, checked and mended" },
+  {
+    path: "src/agent/",
+    purpose: "the agent as people run it, above the components: the list of built-in components, and what needs them",
+    imports: ALL,
+  },
+  { path: "src/agent/embed/", purpose: "Sluice inside a program" },
+  { path: "src/agent/embed/pino/", purpose: "pino's lines as log records" },
+  { path: "src/agent/embed/sdk/", purpose: "exporters for the OpenTelemetry SDK in the same process" },
+  { path: "src/agent/cli/", purpose: "one file a command" },
+  {
+    path: "src/agent/cli/agent/",
+    purpose: "`sluice status` and `sluice exporter`, and how commands ask a running agent",
+  },
+  { path: "src/agent/cli/print/", purpose: "what commands print: tables, times, sizes" },
+  { path: "src/agent/cli/completion/", purpose: "`sluice completion`: a file for each shell" },
+  { path: "src/agent/cli/config-tests/", purpose: "`sluice test`: a config tried on records" },
+  {
+    path: "src/agent/cli/demo/",
+    purpose: "`sluice demo`: a shop, an agent and a backend that fails, step by step",
+  },
+  { path: "src/agent/cli/graph/", purpose: "`sluice graph`: pipelines as Mermaid and SVG" },
+  { path: "src/agent/cli/init/", purpose: "`sluice init`: a config to start from" },
+  { path: "src/agent/cli/migrate/", purpose: "`sluice migrate`: a config of old with today's names" },
+  { path: "src/agent/cli/live/", purpose: "`sluice top`, `sluice tap` and `sluice ottl`" },
+  { path: "src/agent/cli/create/", purpose: "`sluice create`: the package of a new component" },
+  {
+    path: "src/agent/cli/dlq/",
+    purpose: "`sluice dlq`: over a running agent's API, or on the queues themselves when none runs",
+  },
+  {
+    path: "src/agent/cli/outbox/",
+    purpose: "`sluice outbox`: what the receiver `outbox` needs of a database",
+  },
+  {
+    path: "src/agent/testing/",
+    purpose: "what `sluice/testing` offers: pipelines in memory, a clock, exporters that fail as told",
+  },
+  { path: "src/agent/testing/conformance/", purpose: "suites that hold a component to its contract" },
 ];

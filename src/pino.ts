@@ -3,5 +3,5 @@ export {
   type SupervisedOptions,
   type SupervisedTransport,
   sluiceTransport,
-} from "./runtime/embed/pino/supervised-transport.js";
-export { type PinoTransportOptions, transport as default } from "./runtime/embed/pino/worker.js";
+} from "./agent/embed/pino/supervised-transport.js";
+export { type PinoTransportOptions, transport as default } from "./agent/embed/pino/worker.js";

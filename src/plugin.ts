@@ -5,6 +5,7 @@
 
 // Components: one `define...` for each kind, and the types a plugin exports.
 
+export { defineHandler, type HandlerMessage } from "./runtime/brokers/messages/handler.js";
 export {
   CONTRACT_VERSION,
   type ComponentFactory,
@@ -23,8 +24,7 @@ export {
   defineProcessor,
   defineReceiver,
 } from "./runtime/contract/define.js";
-export { StartError } from "./runtime/contract/start-error.js";
-export { defineHandler, type HandlerMessage } from "./runtime/kit/messages/handler.js";
+export { StartError } from "./runtime/contract/errors/start-error.js";
 
 // What a `create` function is given, and what it returns.
 
@@ -69,37 +69,32 @@ export {
 export { type DeadLetter, deadLetter, type Setback } from "./runtime/contract/dead-letter.js";
 export type { Outcome } from "./runtime/contract/debt.js";
 export { Delivery, type Origin, type PartialRejection } from "./runtime/contract/delivery.js";
-export type { FailureReason } from "./runtime/contract/operations/failure-reasons.js";
 export {
   isRefusal,
   Refusal,
   type RefusalCategory,
   type RefusalKind,
   type RefusalOptions,
-} from "./runtime/contract/refusal.js";
+} from "./runtime/contract/errors/refusal.js";
+export type { FailureReason } from "./runtime/contract/operations/failure-reasons.js";
 
 // Batches: made, cut, and read as JSON or as plain objects.
 
-export { Batch } from "./runtime/telemetry/batch.js";
-export { isMalformed, MalformedError } from "./runtime/telemetry/bytes/malformed.js";
-export { SIGNALS, type Signal } from "./runtime/telemetry/bytes/signal.js";
-export { type SplitLimits, splitBatch } from "./runtime/telemetry/edit/split-batch.js";
-export { batchFromJson, batchToJson } from "./runtime/telemetry/json/batch-json.js";
-export { decodeTree, encodeTree, type Tree } from "./runtime/telemetry/json/tree.js";
+export { Batch } from "./runtime/otlp/batch.js";
+export { SIGNALS, type Signal } from "./runtime/otlp/bytes/signal.js";
+export { type SplitLimits, splitBatch } from "./runtime/otlp/edit/split-batch.js";
+export { batchFromJson, batchToJson } from "./runtime/otlp/json/batch-json.js";
+export { decodeTree, encodeTree, type Tree } from "./runtime/otlp/json/tree.js";
+export { isMalformed, MalformedError } from "./runtime/otlp/signals/malformed.js";
 
 // Records: views of log records, spans and data points.
 
-export {
-  type AnyRecordView,
-  editRecords,
-  type RecordVerdict,
-  readRecords,
-} from "./runtime/telemetry/edit/edit-records.js";
-export type { Attributes } from "./runtime/telemetry/views/attributes.js";
-export type { DataPointView } from "./runtime/telemetry/views/data-point-view.js";
-export type { LogRecordView } from "./runtime/telemetry/views/log-record-view.js";
-export type { SpanView } from "./runtime/telemetry/views/span-view.js";
-export { asDouble, type Value } from "./runtime/telemetry/views/value.js";
+export { type AnyRecordView, editRecords, type RecordVerdict, readRecords } from "./runtime/otlp/edit/edit-records.js";
+export type { Attributes } from "./runtime/otlp/views/attributes.js";
+export type { DataPointView } from "./runtime/otlp/views/data-point-view.js";
+export type { LogRecordView } from "./runtime/otlp/views/log-record-view.js";
+export type { SpanView } from "./runtime/otlp/views/span-view.js";
+export { asDouble, type Value } from "./runtime/otlp/views/value.js";
 
 // Schemas: what a component's config may say.
 

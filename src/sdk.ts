@@ -4,5 +4,5 @@ export {
   SluiceMetricExporter,
   type SluiceMetricExporterOptions,
   SluiceSpanExporter,
-} from "./runtime/embed/sdk/exporters.js";
-export type { BatchAcceptor } from "./runtime/embed/sdk/in-process-export.js";
+} from "./agent/embed/sdk/exporters.js";
+export type { BatchAcceptor } from "./agent/embed/sdk/in-process-export.js";

@@ -10,19 +10,50 @@ interface Room {
   readonly component?: boolean;
 }
 
+interface Import {
+  readonly specifier: string;
+  /** The file it leads to; undefined for packages. */
+  readonly target: string | undefined;
+  readonly names: readonly string[];
+  readonly isType: boolean;
+  readonly isDynamic: boolean;
+}
+
 const MAX_FILES = 20;
+const MAX_DOOR_NAMES = 80;
+/** Files from one that nothing imports to one that imports nothing. */
+const MAX_CHAIN = 36;
 /** Rooms that are read from one folder to the next: their folders have an order. */
 const ROOMS_WITHOUT_CIRCLES = [
-  "src/runtime/telemetry/",
+  "src/runtime/",
+  "src/runtime/otlp/",
   "src/runtime/ottl/",
-  "src/runtime/kit/",
+  "src/runtime/text/",
+  "src/runtime/brokers/",
   "src/processors/",
   "src/processors/pii/",
   "src/processors/sampling/",
   "src/extensions/reliability/store/",
   "src/extensions/reliability/store/level/",
 ];
-const DOORS = ["src/plugin.ts", "src/runtime/kit.ts"];
+/** Checksums, codecs and parsers: they work without OTTL, config and contract. */
+const CODECS = [
+  "src/runtime/otlp/",
+  "src/runtime/codecs/",
+  "src/runtime/text/",
+  "src/runtime/metrics/",
+  "src/runtime/traces/",
+  "src/extensions/reliability/store/format/",
+  "src/extensions/reliability/store/leveldb-files/",
+  "src/processors/pii/detect/",
+  "src/receivers/prometheus/exposition/",
+  "src/receivers/fluent-forward/message-pack.ts",
+  "src/receivers/otlp/jaeger/binary-protocol.ts",
+  "src/receivers/otlp/jaeger/compact-protocol.ts",
+  "src/receivers/otlp/jaeger/proto-reader.ts",
+  "src/receivers/zipkin/json-elements.ts",
+  "src/receivers/zipkin/read-zipkin.ts",
+];
 /** A shorter file that one other file imports belongs there, unless that would then be longer than the second number. */
 const SMALL_FILE_LINES = 40;
 const LONG_FILE_LINES = 300;
@@ -37,26 +68,32 @@ const ROOMS_WITHOUT_FRAGMENTS = [
   "src/runtime/config/",
   "src/runtime/ottl/",
   "src/runtime/host/",
-  "src/runtime/cli/",
-  "src/runtime/embed/",
-  "src/runtime/telemetry/",
-  "src/runtime/testing/",
+  "src/runtime/otlp/",
+  "src/agent/",
 ];
 /** Lists of parts that have a file each: components, commands, routes, detectors, shells. */
 const LISTS = /\/(builtins|commands|routes|completion|numbers)\.ts$/;
 /** Small files that stay, and why. */
 const KEPT_SMALL_FILES: Readonly<Record<string, string>> = {
   "src/extensions/admin-api/console/built-file.ts": "the single executable has another in its place",
-  "src/runtime/cli/stream-errors.ts": "loaded when an agent starts, with RxJS",
-  "src/runtime/embed/pino/at-exit.ts": "the only file outside of the command line that touches the process",
-  "src/runtime/host/builtin-registry.ts": "belongs to the host, not to the command line that asks for it",
-  "src/runtime/testing/free-port.ts": "used by tests of the whole project",
+  "src/agent/cli/stream-errors.ts": "loaded when an agent starts, with RxJS",
+  "src/agent/embed/pino/at-exit.ts": "the only file outside of the command line that touches the process",
+  "src/agent/builtin-registry.ts": "belongs to the list of built-ins, not to the command line that asks for it",
+  "src/agent/testing/free-port.ts": "used by tests of the whole project",
 };
 
 const project = join(import.meta.dirname, "..");
 const table = new URL("../scripts/rooms.js", import.meta.url).href;
-const { ROOMS } = (await import(table)) as { ROOMS: readonly Room[] };
+const { ROOMS, COMPONENT_ROOMS } = (await import(table)) as {
+  ROOMS: readonly Room[];
+  COMPONENT_ROOMS: readonly string[];
+};
+const { imports } = JSON.parse(readFileSync(join(project, "package.json"), "utf8")) as {
+  imports: Readonly<Record<string, { "sluice-source": string }>>;
+};
 const sources = filesBelow("src").filter((file) => file.endsWith(".ts"));
+const importsOf = new Map(sources.map((file) => [file, readImports(file)]));
+const doors = sources.filter((file) => file.endsWith("/door.ts"));
 
 function filesBelow(folder: string): string[] {
   return readdirSync(join(project, folder), { recursive: true, withFileTypes: true })
@@ -64,13 +101,41 @@ function filesBelow(folder: string): string[] {
     .map((each) => relative(project, join(each.parentPath, each.name)).replaceAll("\\", "/"));
 }
 
-function importsOf(file: string): string[] {
+function readImports(file: string): Import[] {
   const text = readFileSync(join(project, file), "utf8");
-  const found = text.matchAll(/(?:^|\n)\s*(?:import|export)\b[^;"']*?from\s*"([^"]+)"|import\("([^"]+)"\)/g);
-  return [...found].map((match) => match[1] ?? match[2]!);
+  const statements = text.matchAll(
+    /(?:^|\n)\s*(?:import|export)\b(?<clause>[^;"']*?)from\s*"(?<specifier>[^"]+)"|(?<type>typeof )?\bimport\("(?<lazy>[^"]+)"\)/g,
+  );
+  return [...statements].map(({ groups }) => {
+    const specifier = (groups!["specifier"] ?? groups!["lazy"])!;
+    const clause = groups!["clause"] ?? "";
+    const list = /\{([^}]*)\}/.exec(clause)?.[1];
+    const types = listed(list ?? "").filter(({ isType }) => isType);
+    const names = listed(list ?? "");
+    const isType = /^\s*type\b/.test(clause) || (names.length > 0 && types.length === names.length);
+    return {
+      specifier,
+      target: targetOf(file, specifier),
+      names: names.map(({ name }) => name),
+      isType: isType || groups!["type"] !== undefined,
+      isDynamic: groups!["lazy"] !== undefined,
+    };
+  });
+}
+
+function listed(names: string): { name: string; isType: boolean }[] {
+  return names
+    .split(",")
+    .map((each) => each.trim())
+    .filter((each) => each !== "")
+    .map((each) => ({ name: each.replace(/^type /, "").replace(/ as .*/, ""), isType: each.startsWith("type ") }));
 }
 
 function targetOf(file: string, specifier: string): string | undefined {
+  if (specifier.startsWith("#")) {
+    const found = (imports[specifier] ?? imports["#*"]!)["sluice-source"];
+    return found.replace("./", "").replace("*", specifier.slice(1));
+  }
   if (!specifier.startsWith(".")) return undefined;
   return relative(project, join(project, dirname(file), specifier))
     .replaceAll("\\", "/")
@@ -80,7 +145,9 @@ function targetOf(file: string, specifier: string): string | undefined {
 /** What a door exports. */
 function namesIn(door: string): string[] {
   const text = readFileSync(join(project, door), "utf8");
-  return [...text.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, names]) => listed(names!));
+  return [...text.matchAll(/^export (?:(?:type )?\{([^}]*)\}|\* as (\w+)|const (\w+))/gm)].flatMap(
+    ([, list, whole, constant]) => (list === undefined ? [(whole ?? constant)!] : listed(list).map(({ name }) => name)),
+  );
 }
 
 /** Whether a file only hands on what others export. */
@@ -91,25 +158,6 @@ function isDoor(file: string): boolean {
 
 function lineCount(file: string): number {
   return readFileSync(join(project, file), "utf8").split("\n").length - 1;
-}
-
-/** What a component imports from the internal door. */
-function namesFromDoor(file: string): string[] {
-  const text = readFileSync(join(project, file), "utf8");
-  const found = text.matchAll(/^import (?:type )?\{([^}]*)\} from "[./]*\/runtime\/kit\.js"/gm);
-  return [...found].flatMap(([, names]) => listed(names!));
-}
-
-function listed(names: string): string[] {
-  return names
-    .split(",")
-    .map((name) =>
-      name
-        .trim()
-        .replace(/^type /, "")
-        .replace(/ as .*/, ""),
-    )
-    .filter((name) => name !== "");
 }
 
 /** The nearest folder that says what it may import, on the way up from a file: the file's room with all its parts. */
@@ -123,27 +171,129 @@ function houseOf(file: string): Room | undefined {
     .find((room) => room?.imports !== undefined || room?.component === true);
 }
 
-function isAllowed(file: string, target: string): boolean {
-  if (file === "src/runtime/kit.ts") return target.startsWith("src/runtime/");
+function isAllowed(file: string, { specifier, target, isDynamic }: Import): boolean {
   const house = houseOf(file);
-  if (house === undefined) return false;
+  if (house === undefined || target === undefined) return target === undefined;
+  if (specifier.startsWith("#")) {
+    const rooms = house.component === true ? COMPONENT_ROOMS : house.imports!;
+    return existsSync(join(project, target)) && rooms.includes(specifier.slice(1).split("/")[0]!);
+  }
   if (house.component === true) {
     const isFamily = house.path.split("/").length > 3;
-    return DOORS.includes(target) || (isFamily && target.startsWith(house.path));
+    return target === "src/plugin.ts" || (isFamily && target.startsWith(house.path));
   }
-  return (
-    (house.path !== "src/" && target.startsWith(house.path)) ||
-    (house.imports ?? []).some((each) => target.startsWith(each))
-  );
+  // The doors of the package reach what they hand on where it is.
+  if (house.path === "src/") return /^src\/(runtime|agent|processors\/versioning)\//.test(target);
+  if (house.path !== "src/agent/") return target.startsWith(house.path);
+  // What is loaded only when it is needed is loaded without the rest of its room.
+  return target.startsWith("src/agent/") || !target.startsWith("src/runtime/") || isDynamic;
+}
+
+/** The files that are loaded with one. Texts of files that commands write have imports too, which lead nowhere here. */
+function loadedBy(file: string): string[] {
+  return importsOf
+    .get(file)!
+    .filter(({ target, isType, isDynamic }) => importsOf.has(target ?? "") && !isType && !isDynamic)
+    .map(({ target }) => target!);
+}
+
+/** The longest way down from each file. */
+const chains = new Map<string, readonly string[]>();
+function chainFrom(file: string): readonly string[] {
+  const known = chains.get(file);
+  if (known !== undefined) return known;
+  let longest: readonly string[] = [];
+  for (const target of loadedBy(file)) {
+    const chain = chainFrom(target);
+    if (chain.length > longest.length) longest = chain;
+  }
+  chains.set(file, [file, ...longest]);
+  return chains.get(file)!;
+}
+
+function reachedFrom(file: string, seen = new Set<string>()): Set<string> {
+  if (!seen.has(file)) {
+    seen.add(file);
+    for (const target of loadedBy(file)) reachedFrom(target, seen);
+  }
+  return seen;
 }
 
 describe("the architecture", () => {
-  it("has only arrows that point the right way", () => {
+  it("has only arrows that point the right way, from room to room through doors", () => {
     const wrong = sources.flatMap((file) =>
-      importsOf(file)
-        .map((specifier) => targetOf(file, specifier))
-        .filter((target) => target !== undefined && !isAllowed(file, target))
-        .map((target) => `${file} -> ${target}`),
+      importsOf
+        .get(file)!
+        .filter((each) => !isAllowed(file, each))
+        .map(({ specifier }) => `${file} -> ${specifier}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it("has rooms on floors: each imports only those above it in the table", () => {
+    const floors = ROOMS.flatMap(({ path }) => /^src\/runtime\/(\w+)\/$/.exec(path)?.[1] ?? []);
+    const wrong = ROOMS.filter(({ path }) => path.startsWith("src/runtime/")).flatMap(({ path, imports = [] }) => {
+      const floor = floors.indexOf(path.split("/")[2]!);
+      return imports.filter((each) => floors.indexOf(each) >= floor).map((each) => `${path} -> ${each}`);
+    });
+    expect(wrong).toEqual([]);
+    expect(floors).toEqual(
+      readdirSync(join(project, "src/runtime")).toSorted((a, b) => floors.indexOf(a) - floors.indexOf(b)),
+    );
+  });
+
+  it("lets no room of the runtime know a component", () => {
+    const arrows = sources
+      .filter((file) => file.startsWith("src/runtime/"))
+      .flatMap((file) => importsOf.get(file)!.map(({ target }) => `${file} -> ${target}`))
+      .filter((arrow) => !/ -> (src\/runtime\/.*|undefined)$/.test(arrow));
+    expect(arrows).toEqual([]);
+  });
+
+  it.each([...doors, "src/runtime/otlp/bytes/tags.ts"])(`hands on at most ${MAX_DOOR_NAMES} names in %s`, (door) => {
+    expect(namesIn(door).length).toBeGreaterThan(0);
+    expect(namesIn(door).length).toBeLessThanOrEqual(MAX_DOOR_NAMES);
+  });
+
+  it.each(doors)("has in %s only what its own room declares and another one uses", (door) => {
+    const room = houseOf(door)!.path;
+    expect(importsOf.get(door)!.filter(({ target }) => !target!.startsWith(room))).toEqual([]);
+    const used = new Set(
+      sources.flatMap((file) => importsOf.get(file)!.flatMap(({ target, names }) => (target === door ? names : []))),
+    );
+    expect(namesIn(door).filter((name) => !used.has(name))).toEqual([]);
+    expect(
+      readFileSync(join(project, door), "utf8")
+        .replace(/^export [^;]*;$/gm, "")
+        .trim(),
+    ).toMatch(/^\/\*\* [^*]*\*\/$/);
+  });
+
+  it("has a component take from the contract by the public door what the public door has", () => {
+    const publicNames = new Set(namesIn("src/plugin.ts"));
+    const wrong = sources
+      .filter((file) => houseOf(file)?.component === true)
+      .flatMap((file) =>
+        importsOf
+          .get(file)!
+          .filter(({ specifier }) => specifier.startsWith("#contract"))
+          .flatMap(({ names }) => names.filter((name) => publicNames.has(name)).map((name) => `${file}: ${name}`)),
+      );
+    expect(wrong).toEqual([]);
+  });
+
+  it(`has no chain of imports longer than ${MAX_CHAIN} files, and no circle`, () => {
+    const longest = sources.map(chainFrom).reduce((a, b) => (b.length > a.length ? b : a));
+    expect(longest.slice(MAX_CHAIN)).toEqual([]);
+  });
+
+  it.each(CODECS)("keeps %s free of OTTL, config and contract", (path) => {
+    const files = sources.filter((file) => file.startsWith(path));
+    expect(files).not.toEqual([]);
+    const wrong = files.flatMap((file) =>
+      [...reachedFrom(file)]
+        .filter((each) => /^src\/runtime\/(ottl|config|contract)\//.test(each))
+        .map((each) => `${file} -> ${each}`),
     );
     expect(wrong).toEqual([]);
   });
@@ -152,9 +302,9 @@ describe("the architecture", () => {
     const folderOf = (file: string) => /^([^/]+)\//.exec(file.slice(room.length))?.[1];
     const arrows = new Map<string, Set<string>>();
     for (const file of sources.filter((each) => each.startsWith(room))) {
-      const from = folderOf(file);
-      for (const specifier of importsOf(file)) {
-        const target = targetOf(file, specifier);
+      // A door is for those outside, and may hand on from any folder of its room.
+      const from = file.endsWith("/door.ts") ? undefined : folderOf(file);
+      for (const { target } of importsOf.get(file)!) {
         const to = target?.startsWith(room) ? folderOf(target) : undefined;
         if (from === undefined || to === undefined || from === to) continue;
         arrows.set(from, (arrows.get(from) ?? new Set()).add(to));
@@ -166,15 +316,6 @@ describe("the architecture", () => {
       for (const [from, targets] of arrows) if (![...targets].some((to) => arrows.has(to))) arrows.delete(from);
     }
     expect([...arrows].map(([from, targets]) => `${from} -> ${[...targets].join(", ")}`)).toEqual([]);
-  });
-
-  it("has nothing in the internal door that no component uses, or that the public one has", () => {
-    const internal = namesIn("src/runtime/kit.ts");
-    const components = sources.filter((file) => houseOf(file)?.component === true);
-    const used = new Set(components.flatMap(namesFromDoor));
-    expect(internal.filter((name) => !used.has(name))).toEqual([]);
-    const publicNames = namesIn("src/plugin.ts");
-    expect(internal.filter((name) => publicNames.includes(name))).toEqual([]);
   });
 
   it("has a purpose for each folder, and a folder for each purpose", () => {
@@ -194,7 +335,7 @@ describe("the architecture", () => {
   it("has no file that is a fragment of the one file that imports it", () => {
     const importers = new Map<string, Set<string>>();
     for (const file of sources)
-      for (const target of importsOf(file).map((each) => targetOf(file, each)))
+      for (const { target } of importsOf.get(file)!)
         if (target !== undefined) importers.set(target, (importers.get(target) ?? new Set()).add(file));
     const fragments = sources.filter((file) => {
       const [importer, ...others] = importers.get(file) ?? [];
@@ -227,12 +368,11 @@ describe("the architecture", () => {
     expect([...declared].filter(([, files]) => new Set(files).size > 1)).toEqual([]);
   });
 
-  it("keeps the telemetry room free of rxjs and of every other package", () => {
+  it("keeps the room of OTLP free of rxjs and of every other package", () => {
     const foreign = sources
-      .filter((file) => file.startsWith("src/runtime/telemetry/"))
-      .flatMap((file) =>
-        importsOf(file).filter((specifier) => !specifier.startsWith(".") && !specifier.startsWith("node:")),
-      );
+      .filter((file) => file.startsWith("src/runtime/otlp/"))
+      .flatMap((file) => importsOf.get(file)!.map(({ specifier }) => specifier))
+      .filter((specifier) => !specifier.startsWith(".") && !specifier.startsWith("node:"));
     expect(foreign).toEqual([]);
   });
 
@@ -243,7 +383,7 @@ describe("the architecture", () => {
 
   it("lets only the command line touch the process, and one file of the pino room hear of its end", () => {
     const touching = sources
-      .filter((file) => !file.startsWith("src/runtime/cli/") && file !== "src/runtime/embed/pino/at-exit.ts")
+      .filter((file) => !file.startsWith("src/agent/cli/") && file !== "src/agent/embed/pino/at-exit.ts")
       .filter((file) => /process\.(exit|on|once|env|argv)\b/.test(readFileSync(join(project, file), "utf8")));
     expect(touching).toEqual([]);
   });
@@ -252,8 +392,8 @@ describe("the architecture", () => {
     const setting = sources.filter((file) =>
       /\b(setFlagsFromString|runInNewContext|globalThis\.gc)\b/.test(readFileSync(join(project, file), "utf8")),
     );
-    expect(setting).toEqual(["src/runtime/cli/v8.ts"]);
-    const importing = sources.filter((file) => importsOf(file).some((each) => targetOf(file, each) === setting[0]));
-    expect(importing).toEqual(["src/runtime/cli/run.ts"]);
+    expect(setting).toEqual(["src/agent/cli/v8.ts"]);
+    const importing = sources.filter((file) => importsOf.get(file)!.some(({ target }) => target === setting[0]));
+    expect(importing).toEqual(["src/agent/cli/run.ts"]);
   });
 });

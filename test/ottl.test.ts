@@ -15,8 +15,8 @@ import {
 } from "../src/ottl.js";
 import { Batch, batchFromJson, defineProcessor, eachBatch } from "../src/plugin.js";
 import { loadConfig } from "../src/runtime/config/load.js";
+import { Registry } from "../src/runtime/config/resolve/registry.js";
 import { noMetrics, silentLogger } from "../src/runtime/contract/observability.js";
-import { Registry } from "../src/runtime/host/registry.js";
 import { FakeClock, logs, plainRecords, runPipeline } from "../src/testing.js";
 import { builtins } from "./support/builtins.js";
 import { installSluice } from "./support/installed.js";

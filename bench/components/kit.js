@@ -5,10 +5,10 @@ import http2 from "node:http2";
 import net from "node:net";
 import { setImmediate as turnOfLoop } from "node:timers/promises";
 import { Subject } from "rxjs";
+import { findBuiltin } from "../../dist/agent/builtins.js";
 import { Batch } from "../../dist/plugin.js";
 import { systemClock } from "../../dist/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../dist/runtime/contract/observability.js";
-import { findBuiltin } from "../../dist/runtime/host/builtins.js";
 import { Debt, Delivery } from "../../dist/testing.js";
 
 /**

@@ -17,8 +17,8 @@ export const CLIENTS = { own: ownClient, node: nodeClient, sockets: socketClient
 /** The client that the agent's exporter uses, so that ratios tell what the agent does beside sending. @param {number} port @param {number} connections */
 async function ownClient(port, connections) {
   const dist = "../../dist/runtime";
-  const { Http1Client } = await import(`${dist}/kit/net/http1/client.js`);
-  const { requestHead } = await import(`${dist}/kit/net/http1/request-head.js`);
+  const { Http1Client } = await import(`${dist}/net/http1/client.js`);
+  const { requestHead } = await import(`${dist}/net/http1/request-head.js`);
   const { systemClock } = await import(`${dist}/contract/clock.js`);
   const settings = { maxConnections: connections, maxIdle: connections, idleTimeoutMs: 90_000, maxAnswerBytes: 65_536 };
   const client = new Http1Client({ host: "127.0.0.1", port }, { clock: systemClock, ...settings });

@@ -1,5 +1,5 @@
 import { existsSync, openSync, readSync } from "node:fs";
-import { tuneV8 } from "../../dist/runtime/cli/v8.js";
+import { tuneV8 } from "../../dist/agent/cli/v8.js";
 import { CELLS } from "../components/cells.js";
 import { serve } from "../lib/processes/role.js";
 import { untilSeconds } from "../lib/until-seconds.js";

@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import { diffValues, withContext } from "../../src/runtime/kit/text/diff-lines.js";
+import { diffValues, withContext } from "../../src/runtime/text/diff-lines.js";
 import { Text } from "./text.js";
 
 const MAX_LINES = 400;

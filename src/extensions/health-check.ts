@@ -1,26 +1,24 @@
 import type { IncomingMessage } from "node:http";
 import type { Server as TlsServer } from "node:tls";
 import { z } from "zod";
-import { defineExtension, deprecated, type Extension, type ExtensionContext, ignored, section } from "../plugin.js";
+import type { ExporterStatus } from "#contract/operations";
+import { authReference, glob } from "#contract/schema";
 import {
-  authReference,
-  type ExporterStatus,
   formatAddress,
-  glob,
   type HostPort,
   hostPort,
   type ListeningServer,
   loadServerTls,
   parseHostPort,
   protectionOf,
-  refuseStrangers,
   reloadServerTls,
   type SimpleHttpResponse,
-  serverAuthenticator,
   startSimpleHttpServer,
   startUnlessPortTaken,
   tlsServer,
-} from "../runtime/kit.js";
+} from "#net";
+import { refuseStrangers, serverAuthenticator } from "#net/auth";
+import { defineExtension, deprecated, type Extension, type ExtensionContext, ignored, section } from "../plugin.js";
 
 const DEFAULT_ENDPOINT: HostPort = { host: "127.0.0.1", port: 13133 };
 /** How the exporters are; 503 when one is down. */

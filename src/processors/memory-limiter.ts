@@ -1,7 +1,7 @@
 import { totalmem } from "node:os";
 import { z } from "zod";
+import { ERROR_CODES } from "#contract/errors";
 import { type Clock, defineProcessor, duration, eachBatch, ignored, Refusal, SIGNALS } from "../plugin.js";
-import { ERROR_CODES } from "../runtime/kit.js";
 
 const MIB = 1024 * 1024;
 

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/runtime/config/load.js";
-import { Registry } from "../../src/runtime/host/registry.js";
+import { Registry } from "../../src/runtime/config/resolve/registry.js";
 import { builtins } from "../support/builtins.js";
 import { TEST_LIMIT_MS } from "../support/limits.js";
 

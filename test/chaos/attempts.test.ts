@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { freePort } from "../../src/runtime/testing/free-port.js";
+import { freePort } from "../../src/agent/testing/free-port.js";
 import { startSink } from "../support/otlp-sink.js";
 import { Dice } from "../support/telemetry/wire-forms.js";
 import { runCampaign } from "./campaign.js";

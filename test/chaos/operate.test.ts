@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { freePort } from "../../src/runtime/testing/free-port.js";
+import { freePort } from "../../src/agent/testing/free-port.js";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
 import { bodies } from "../support/telemetry/batches.js";

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { flushPromises } from "../../src/agent/testing/fake-clock.js";
+import { sampleBatch, sampleIds } from "../../src/agent/testing/samples.js";
 import { type Batch, type ConnectorFactory, Delivery, type Outcome, Refusal, type Signal } from "../../src/plugin.js";
 import { ACCEPTED, Debt } from "../../src/runtime/contract/debt.js";
-import type { JournalExchange } from "../../src/runtime/contract/outlet.js";
-import { decodeTree } from "../../src/runtime/telemetry/json/tree.js";
-import { flushPromises } from "../../src/runtime/testing/fake-clock.js";
-import { sampleBatch, sampleIds } from "../../src/runtime/testing/samples.js";
+import type { JournalExchange } from "../../src/runtime/contract/operators/outlet.js";
+import { decodeTree } from "../../src/runtime/otlp/json/tree.js";
 import { Random } from "../../src/testing.js";
 import { builtins } from "../support/builtins.js";
 import { feed, owed } from "../support/deliveries.js";

@@ -1,9 +1,8 @@
 import type { Batch, ConnectorContext, ConnectorFactory, Delivery, Origin, Outcome, Signal } from "../../src/plugin.js";
 import { loadConfig } from "../../src/runtime/config/load.js";
+import { Registry } from "../../src/runtime/config/resolve/registry.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
-import { noMetrics } from "../../src/runtime/contract/observability.js";
-import { Registry } from "../../src/runtime/host/registry.js";
-import { silentLogger } from "../../src/runtime/kit.js";
+import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
 import { builtins } from "../support/builtins.js";
 import { feed, owed } from "../support/deliveries.js";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { freePort } from "../../src/runtime/testing/free-port.js";
+import { freePort } from "../../src/agent/testing/free-port.js";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
 import { hasBrowser, pagesOfTests } from "./browser.js";
 import { CONSOLE_TOKEN } from "./console-agent.js";

@@ -26,7 +26,7 @@ export interface Row {
   readonly isSlow?: true;
 }
 
-/** Its SQL is run by test/runtime/cli/outbox/postgres-migration.test.ts, against a real server. */
+/** Its SQL is run by test/agent/cli/outbox/postgres-migration.test.ts, against a real server. */
 const postgres = namesKeys("outbox", "postgres");
 
 /**
@@ -39,7 +39,7 @@ export const TABLE: readonly Row[] = [
   { page: "docs/api.md", runs: ["ts"], by: api },
   { page: "docs/clickhouse.md", by: namesKeys("clickhouse") },
   { page: "docs/coming-from-the-collector.md", by: namesAllComponents },
-  { page: "docs/config-tests.md", runs: ["sh", "yaml"], by: "test/runtime/cli/config-tests/config-tests.test.ts" },
+  { page: "docs/config-tests.md", runs: ["sh", "yaml"], by: "test/agent/cli/config-tests/config-tests.test.ts" },
   { page: "docs/count.md", by: namesKeys("count") },
   { page: "docs/dead-letters.md", runs: ["sh"], by: deadLetters, isSlow: true },
   { page: "docs/fluent-forward.md", by: namesKeys("fluent_forward") },

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { TLS_FILES } from "../runtime/kit/net/tls/files.js";
+import { TLS_FILES } from "../runtime/net/tls/files.js";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
 import { temporaryFolder } from "../support/temporary-folder.js";
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { sluiceProcess } from "../runtime/cli/dlq/support.js";
+import { sluiceProcess } from "../agent/cli/dlq/support.js";
 import { startAgentProcess } from "../support/agent-process.js";
 import { startSink } from "../support/otlp-sink.js";
 import { bodies } from "../support/telemetry/batches.js";

@@ -4,7 +4,7 @@ import { request as httpsRequest } from "node:https";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { read, TLS_FILES } from "../runtime/kit/net/tls/files.js";
+import { read, TLS_FILES } from "../runtime/net/tls/files.js";
 import { startAgentProcess } from "../support/agent-process.js";
 import { temporaryFolder } from "../support/temporary-folder.js";
 

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { defineHandler, type ExporterContext, type ExporterFactory, Refusal } from "../../src/plugin.js";
-import { sluiceProcess } from "../runtime/cli/dlq/support.js";
+import { sluiceProcess } from "../agent/cli/dlq/support.js";
 import { startAgentProcess } from "../support/agent-process.js";
 import { rabbitmqProgram, startRabbitMq } from "../support/servers/rabbitmq.js";
 import { RabbitSession } from "../support/servers/rabbitmq-session.js";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { decodeTree } from "../../src/runtime/telemetry/json/tree.js";
+import { decodeTree } from "../../src/runtime/otlp/json/tree.js";
 import { span, spansOfService } from "../connectors/spans/support.js";
 import { startAgentProcess } from "../support/agent-process.js";
 import { startSink } from "../support/otlp-sink.js";

@@ -7,8 +7,8 @@ import type { AuthHeaders, ClientAuthenticator, ClientAuthRequest } from "../../
 import { silentLogger } from "../../src/runtime/contract/observability.js";
 import { startReceiver } from "../receivers/otlp/harness.js";
 import { wire } from "../receivers/otlp/requests.js";
-import { startProxy } from "../runtime/kit/net/proxy/connect-proxy.js";
-import { TLS_FILES } from "../runtime/kit/net/tls/files.js";
+import { startProxy } from "../runtime/net/proxy/connect-proxy.js";
+import { TLS_FILES } from "../runtime/net/tls/files.js";
 import { GrpcJsServer } from "./grpc-server.js";
 import { never, refusalOf, type Sink, startExporter, startSink } from "./harness.js";
 

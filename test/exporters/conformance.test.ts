@@ -24,7 +24,7 @@ import { prometheusExporter } from "../../src/exporters/prometheus/prometheus.js
 import { remoteWriteExporter } from "../../src/exporters/prometheus/remote-write/remote-write.js";
 import { zipkinExporter } from "../../src/exporters/zipkin/zipkin.js";
 import { Batch, batchFromJson, type ExporterFactory, type Signal } from "../../src/plugin.js";
-import { JAEGER_GRPC_PATH } from "../../src/runtime/kit.js";
+import { JAEGER_GRPC_PATH } from "../../src/runtime/traces/jaeger-tags.js";
 import { type BackendAnswer, exporterConformance, type TestBackend } from "../../src/testing.js";
 import { CONDITION_LIMIT_MS } from "../support/limits.js";
 import { startSink } from "../support/otlp-sink.js";

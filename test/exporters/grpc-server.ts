@@ -6,8 +6,8 @@ import {
   type ServiceDefinition,
   type sendUnaryData,
 } from "@grpc/grpc-js";
-import { OTLP_SERVICES } from "../../src/runtime/kit.js";
-import { SIGNALS, type Signal } from "../../src/runtime/telemetry/bytes/signal.js";
+import { OTLP_SERVICES } from "../../src/runtime/net/otlp/services.js";
+import { SIGNALS, type Signal } from "../../src/runtime/otlp/bytes/signal.js";
 
 export interface Received {
   readonly signal: Signal;

@@ -5,9 +5,9 @@ import { expect } from "vitest";
 import type { ClientAuthenticator } from "../../src/runtime/contract/auth.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import type { Exporter, ExporterContext, ExporterFactory } from "../../src/runtime/contract/component.js";
+import type { Refusal } from "../../src/runtime/contract/errors/refusal.js";
+import { isRefusal } from "../../src/runtime/contract/errors/refusal.js";
 import { type Logger, noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
-import type { Refusal } from "../../src/runtime/contract/refusal.js";
-import { isRefusal } from "../../src/runtime/contract/refusal.js";
 
 /** `client` is the authenticator that `auth` names, whatever its id. */
 export async function startExporter(

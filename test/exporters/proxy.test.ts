@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { otlpGrpcExporter } from "../../src/exporters/otlp-grpc/otlp-grpc.js";
 import { otlpHttpExporter } from "../../src/exporters/otlp-http/otlp-http.js";
 import { Batch } from "../../src/plugin.js";
-import { useProxyEnvironment } from "../../src/runtime/kit/net/proxy/proxy.js";
+import { useProxyEnvironment } from "../../src/runtime/net/proxy/proxy.js";
 import { type Running, startReceiver } from "../receivers/otlp/harness.js";
 import { wire } from "../receivers/otlp/requests.js";
-import { type ConnectProxy, startProxy } from "../runtime/kit/net/proxy/connect-proxy.js";
-import { TLS_FILES as TLS } from "../runtime/kit/net/tls/files.js";
+import { type ConnectProxy, startProxy } from "../runtime/net/proxy/connect-proxy.js";
+import { TLS_FILES as TLS } from "../runtime/net/tls/files.js";
 import { never, refusalOf, startExporter } from "./harness.js";
 
 describe("through a proxy", () => {

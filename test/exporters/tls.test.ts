@@ -6,7 +6,7 @@ import { otlpGrpcExporter } from "../../src/exporters/otlp-grpc/otlp-grpc.js";
 import { otlpHttpExporter } from "../../src/exporters/otlp-http/otlp-http.js";
 import { Batch, type ExporterFactory } from "../../src/plugin.js";
 import { wire } from "../receivers/otlp/requests.js";
-import { read, TLS_FILES } from "../runtime/kit/net/tls/files.js";
+import { read, TLS_FILES } from "../runtime/net/tls/files.js";
 import { GrpcJsServer } from "./grpc-server.js";
 import { never, refusalOf, startExporter } from "./harness.js";
 

@@ -5,13 +5,13 @@ import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { freePort } from "../../src/agent/testing/free-port.js";
 import { healthCheck } from "../../src/extensions/health-check.js";
 import type { Host } from "../../src/plugin.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
+import { isStartError } from "../../src/runtime/contract/errors/start-error.js";
 import { noMetrics } from "../../src/runtime/contract/observability.js";
-import { isStartError } from "../../src/runtime/contract/start-error.js";
-import type { Admin, ExporterStatus } from "../../src/runtime/kit.js";
-import { freePort } from "../../src/runtime/testing/free-port.js";
+import type { Admin, ExporterStatus } from "../../src/runtime/contract/operations/admin.js";
 
 function hasOpenssl(): boolean {
   return spawnSync("openssl", ["version"], { stdio: "ignore" }).status === 0;

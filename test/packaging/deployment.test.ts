@@ -143,8 +143,8 @@ describe("packaging/sluice.service", () => {
     const drain = serviceSchema.parse({}).shutdown_timeout / 1000;
     const most =
       drain +
-      seconds("src/runtime/cli/supervise.ts", "STOP_GRACE_MS") +
-      seconds("src/runtime/cli/run.ts", "TELEMETRY_STOP_MS");
+      seconds("src/agent/cli/supervise.ts", "STOP_GRACE_MS") +
+      seconds("src/agent/cli/run.ts", "TELEMETRY_STOP_MS");
     expect(parseDuration(setting("TimeoutStopSec")!)! / 1000).toBeGreaterThan(most);
   });
 

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parse, parseAllDocuments, stringify } from "yaml";
 import { loadConfig } from "../../src/runtime/config/load.js";
-import { Registry } from "../../src/runtime/host/registry.js";
+import { Registry } from "../../src/runtime/config/resolve/registry.js";
 import { builtins } from "../support/builtins.js";
 import { project } from "./packed.js";
 

@@ -119,7 +119,7 @@ describe("the package", () => {
   });
 
   it("has maps that are right to the line", () => {
-    const source = "src/runtime/embed/load-embedded.ts";
+    const source = "src/agent/embed/load-embedded.ts";
     const lines = readFileSync(join(project, source), "utf8").split("\n");
     const bundle = readFileSync(installed("dist/bundle/sluice.js"), "utf8").split("\n");
     const map = new SourceMap(JSON.parse(readFileSync(installed("dist/bundle/sluice.js.map"), "utf8")));

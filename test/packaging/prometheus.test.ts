@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { freePort } from "../../src/runtime/testing/free-port.js";
+import { freePort } from "../../src/agent/testing/free-port.js";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
 import { project } from "./packed.js";

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { sluiceHere } from "../runtime/cli/terminal.js";
+import { sluiceHere } from "../agent/cli/terminal.js";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
 import { installSluice } from "../support/installed.js";
 

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { type Batch, defineExporter, defineReceiver, type Intake, SIGNALS, type Signal } from "../../src/plugin.js";
 import type { Agent } from "../../src/runtime/host/agent.js";
-import { decodeTree, type Tree } from "../../src/runtime/telemetry/json/tree.js";
+import { decodeTree, type Tree } from "../../src/runtime/otlp/json/tree.js";
 import { agentOf } from "../support/agent.js";
 import { counting } from "../support/processors.js";
 import {

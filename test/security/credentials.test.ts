@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { sluiceProcess } from "../agent/cli/dlq/support.js";
 import { type Sink, startSink as startServer } from "../exporters/harness.js";
-import { sluiceProcess } from "../runtime/cli/dlq/support.js";
 import { type AgentProcess, startAgentProcess } from "../support/agent-process.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
 import { temporaryFolder } from "../support/temporary-folder.js";

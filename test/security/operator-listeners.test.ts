@@ -4,13 +4,13 @@ import { request } from "node:https";
 import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { freePort } from "../../src/agent/testing/free-port.js";
 import { healthCheck } from "../../src/extensions/health-check.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
-import { freePort } from "../../src/runtime/testing/free-port.js";
 import { startApi } from "../extensions/admin-api/harness.js";
 import { observe } from "../runtime/host/self-telemetry/support.js";
-import { read, TLS_FILES } from "../runtime/kit/net/tls/files.js";
+import { read, TLS_FILES } from "../runtime/net/tls/files.js";
 import { temporaryFolder } from "../support/temporary-folder.js";
 
 type Keys = Readonly<Record<string, unknown>>;

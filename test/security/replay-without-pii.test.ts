@@ -1,10 +1,11 @@
 import { afterEach, expect, it } from "vitest";
 import { writeTransferLine } from "../../src/extensions/reliability/dead-letters/transfer/transfer-line.js";
 import { openOfflineQueues } from "../../src/extensions/reliability/operate/offline-queues.js";
-import type { Admin, Entry } from "../../src/runtime/kit.js";
+import type { Admin } from "../../src/runtime/contract/operations/admin.js";
+import type { Entry } from "../../src/runtime/contract/operations/entry.js";
+import { openQueue, temporary } from "../agent/cli/dlq/support.js";
 import { cleanUp, startWrapped } from "../extensions/reliability/agent.js";
 import { failedEntry, newEntry } from "../extensions/reliability/store/entries.js";
-import { openQueue, temporary } from "../runtime/cli/dlq/support.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
 import { bodies, logs } from "../support/telemetry/batches.js";
 

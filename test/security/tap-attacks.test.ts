@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { tappedLine } from "../../src/agent/cli/live/tapped-line.js";
 import { Batch } from "../../src/plugin.js";
-import { tappedLine } from "../../src/runtime/cli/live/tapped-line.js";
 import { readEvents, startRunningApi } from "../extensions/admin-api/running-agent.js";
 import { logs } from "../support/telemetry/batches.js";
 

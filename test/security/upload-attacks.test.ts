@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, describe, expect, it } from "vitest";
-import { OTLP_SERVICES } from "../../src/runtime/kit.js";
+import { OTLP_SERVICES } from "../../src/runtime/net/otlp/services.js";
 import { wire } from "../receivers/otlp/requests.js";
 import { type AgentProcess, type AgentProcessOptions, startAgentProcess } from "../support/agent-process.js";
 

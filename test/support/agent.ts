@@ -1,11 +1,10 @@
+import { loadedMask } from "../../src/agent/mask-batch.js";
 import { loadConfig } from "../../src/runtime/config/load.js";
+import { Registry } from "../../src/runtime/config/resolve/registry.js";
 import type { ResolvedConfig } from "../../src/runtime/config/resolve/spec.js";
 import type { ComponentFactory } from "../../src/runtime/contract/component.js";
-import { noMetrics } from "../../src/runtime/contract/observability.js";
+import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
 import { Agent, type AgentOptions } from "../../src/runtime/host/agent.js";
-import { loadedMask } from "../../src/runtime/host/mask-batch.js";
-import { Registry } from "../../src/runtime/host/registry.js";
-import { silentLogger } from "../../src/runtime/kit.js";
 import { builtins } from "./builtins.js";
 
 /**

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { collectGarbage } from "../../src/agent/cli/v8.js";
 import {
   type Clock,
   defineConnector,
@@ -13,13 +14,11 @@ import {
   type Signal,
   type Zone,
 } from "../../src/plugin.js";
-import { collectGarbage } from "../../src/runtime/cli/v8.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
-import { directOutlet } from "../../src/runtime/contract/direct-outlet.js";
-import { noMetrics } from "../../src/runtime/contract/observability.js";
+import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
+import { directOutlet } from "../../src/runtime/contract/operators/direct-outlet.js";
 import type { GraphPlan, PlannedComponent } from "../../src/runtime/contract/plan.js";
 import { uncheckedExporterSettingsSchema } from "../../src/runtime/contract/schema/exporter-settings.js";
-import { silentLogger } from "../../src/runtime/kit.js";
 import { buildGraph, type Graph } from "../../src/runtime/pipeline/graph.js";
 
 /** A graph described by functions, for tests of the pipeline alone. */

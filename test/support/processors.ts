@@ -1,5 +1,5 @@
 import type { ComponentFactory, Metrics, ProcessorContext, ProcessorFactory, Signal } from "../../src/plugin.js";
-import { noMetrics, silentLogger } from "../../src/runtime/kit.js";
+import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
 import { feed } from "./deliveries.js";
 import { FakeClock } from "./fake-clock.js";
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { type AddOttlIssue, type ContextName, compileEach, compileIn } from "#ottl";
 import { ignored, type Signal, type Tree } from "../../plugin.js";
-import { type AddOttlIssue, type ContextName, compileEach, compileIn } from "../../runtime/kit.js";
 import type { CountSpec } from "./count-where.js";
 
 /** A metric to be made, and what it counts. */

@@ -1,36 +1,29 @@
-import type { Batch, Tree } from "../../plugin.js";
+import { encodedKey, findAttribute, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp";
 import {
   after,
   attributesTagOf,
-  CONTEXT_SHAPES,
-  type Condition,
-  ConditionSet,
-  type ContextName,
-  DATA_POINT_TIME_TAG,
   decodeMessage,
-  encodedKey,
-  findAttribute,
   findField,
   fixed32,
-  KEEP,
+  MESSAGES,
+  POINT_ATTRIBUTES_TAGS,
+  RecentTexts,
+  varint,
+} from "#otlp/bytes";
+import {
+  DATA_POINT_TIME_TAG,
   LOG_ATTRIBUTES_TAG,
   LOG_TIME_TAG,
-  MESSAGES,
-  type OnOttlError,
   OWNER_TAG,
-  POINT_ATTRIBUTES_TAGS,
   RESOURCE_ATTRIBUTES_TAG,
-  RecentTexts,
-  type RecordVisitor,
-  RecordWalk,
   SCOPE_ATTRIBUTES_TAG,
   SPAN_ATTRIBUTES_TAG,
   SPAN_END_TIME_TAG,
   SPAN_EVENT_TIME_TAG,
   SPAN_START_TIME_TAG,
-  type Verdict,
-  varint,
-} from "../../runtime/kit.js";
+} from "#otlp/tags";
+import { CONTEXT_SHAPES, type Condition, ConditionSet, type ContextName, type OnOttlError } from "#ottl";
+import type { Batch, Tree } from "../../plugin.js";
 
 /** What is counted: where any of the conditions holds, or everything; by the values of these attributes. */
 export interface CountSpec {

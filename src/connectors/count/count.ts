@@ -1,5 +1,5 @@
+import { errorHandler } from "#ottl";
 import { type Batch, defineConnector, eachBatch, encodeTree, SIGNALS, type Tree } from "../../plugin.js";
-import { errorHandler } from "../../runtime/kit.js";
 import { type CountConfig, type CountGroup, type CountMetric, countSchema } from "./config.js";
 import { countWhere, type ResourceCounts } from "./count-where.js";
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { chooseRefusal } from "#contract/errors";
 import {
   type ConnectorContext,
   type Counter,
@@ -12,7 +13,6 @@ import {
   StartError,
   statefulProcessor,
 } from "../../plugin.js";
-import { chooseRefusal } from "../../runtime/kit.js";
 import { LevelOrder } from "./level-order.js";
 
 const schema = z.strictObject({

@@ -1,4 +1,3 @@
-import { SIGNALS, type Signal } from "../../plugin.js";
 import {
   CONTEXT_SIGNALS,
   CONTEXTS_INSIDE_RECORDS,
@@ -10,7 +9,8 @@ import {
   type OttlIssue,
   ottlIssue,
   type Statement,
-} from "../../runtime/kit.js";
+} from "#ottl";
+import { SIGNALS, type Signal } from "../../plugin.js";
 
 /** What a route asks of records of one signal, and what it does to those that it takes. */
 export interface RecordTest {

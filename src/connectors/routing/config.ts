@@ -1,12 +1,7 @@
 import { z } from "zod";
+import type { NamedPipeline } from "#contract";
+import { type AddOttlIssue, type ContextName, ERROR_MODES, type ErrorMode } from "#ottl";
 import { caseInsensitiveEnum } from "../../plugin.js";
-import {
-  type AddOttlIssue,
-  type ContextName,
-  ERROR_MODES,
-  type ErrorMode,
-  type NamedPipeline,
-} from "../../runtime/kit.js";
 import { compileTest, type RecordTests, splitStatement } from "./compile-test.js";
 import {
   EXPECTED_CLIENT,

@@ -1,5 +1,5 @@
+import { dropWhere, keepWhere, type OnOttlError, partitionWhere, transformBatch } from "#ottl";
 import { Batch, type ConnectorContext, type Origin } from "../../plugin.js";
-import { dropWhere, keepWhere, type OnOttlError, partitionWhere, transformBatch } from "../../runtime/kit.js";
 import type { RecordTest } from "./compile-test.js";
 import type { RoutingConfig, RoutingRule } from "./config.js";
 import type { RequestTest } from "./request-test.js";

@@ -1,6 +1,6 @@
 import { concatMap } from "rxjs";
+import { errorHandler } from "#ottl";
 import { type Delivery, defineConnector, SIGNALS } from "../../plugin.js";
-import { errorHandler } from "../../runtime/kit.js";
 import { namedPipelines, type RoutingConfig, routingSchema } from "./config.js";
 import { Router } from "./router.js";
 

@@ -1,3 +1,6 @@
+import { Debt } from "#contract";
+import { ERROR_CODES } from "#contract/errors";
+import type { JournalExchange } from "#contract/operators";
 import {
   Batch,
   type ComponentContext,
@@ -10,7 +13,6 @@ import {
   Refusal,
   statefulProcessor,
 } from "../../plugin.js";
-import { Debt, ERROR_CODES, type JournalExchange } from "../../runtime/kit.js";
 
 /** What is made of batches, and handed on from time to time. Times are milliseconds of the wall clock. */
 export interface MetricAggregation {

@@ -1,4 +1,5 @@
-import { type BucketCounts, type WireWriter, writeExponentialCounts } from "../../runtime/kit.js";
+import { type BucketCounts, writeExponentialCounts } from "#metrics";
+import type { WireWriter } from "#otlp/bytes";
 
 /** The distribution of durations, as the data of a histogram's point. */
 export interface Durations {

@@ -1,5 +1,5 @@
+import { WireWriter } from "#otlp/bytes";
 import { Batch } from "../../plugin.js";
-import { WireWriter } from "../../runtime/kit.js";
 import type { Durations, DurationsKind } from "./durations.js";
 
 /** A time of a point, or the text of an attribute, in the form in which it is written. */

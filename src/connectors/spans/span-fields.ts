@@ -1,8 +1,7 @@
+import { message } from "#otlp";
+import { after, fixed32, skip, varint } from "#otlp/bytes";
 import {
-  after,
-  fixed32,
   KEY_TAG,
-  message,
   SPAN_ATTRIBUTES_TAG,
   SPAN_END_TIME_TAG,
   SPAN_EVENTS_TAG,
@@ -14,10 +13,8 @@ import {
   SPAN_STATUS_TAG,
   SPAN_TRACE_ID_TAG,
   STATUS_CODE_TAG,
-  skip,
   VALUE_TAG,
-  varint,
-} from "../../runtime/kit.js";
+} from "#otlp/tags";
 
 /**
  * Some attributes by name, found in one pass over all that a message has: positions of their AnyValues, -1 where there is

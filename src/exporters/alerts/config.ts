@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isPublicHost } from "../../runtime/kit.js";
+import { isPublicHost } from "./public-addresses.js";
 
 /** The key by which requests may go to what is near the agent. */
 export const allowPrivateAddresses = {

@@ -1,16 +1,8 @@
 import { createHash } from "node:crypto";
+import { deadLetterOf } from "#contract/operations";
+import { eachPoint, type KeyValueTree, type PlacedRecord, placedRecords, plainObject, plainValue } from "#otlp/json";
+import { SPAN_KINDS, STATUS_CODES } from "#otlp/signals";
 import { type Batch, batchToJson } from "../../plugin.js";
-import {
-  deadLetterOf,
-  eachPoint,
-  type KeyValueTree,
-  type PlacedRecord,
-  placedRecords,
-  plainObject,
-  plainValue,
-  SPAN_KINDS,
-  STATUS_CODES,
-} from "../../runtime/kit.js";
 
 /** What can be told of a record, as plain JSON. The names are those of templates. */
 export interface AlertFacts {

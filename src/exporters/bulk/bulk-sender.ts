@@ -1,18 +1,10 @@
+import { compress } from "#codecs";
+import { chooseRefusal, copyRefusal } from "#contract/errors";
+import type { Http1Answer, HttpClientConfig } from "#net";
+import { parseRetryAfter, refusalOfHttp, refusalOfUnreadable } from "#net/otlp";
+import { HttpPoster, PostersInTurn, plainText } from "#net/sending";
+import { jsonText } from "#otlp/json";
 import { type ExporterContext, isRefusal, Refusal, type SendOptions } from "../../plugin.js";
-import {
-  chooseRefusal,
-  compress,
-  copyRefusal,
-  type Http1Answer,
-  type HttpClientConfig,
-  HttpPoster,
-  jsonText,
-  PostersInTurn,
-  parseRetryAfter,
-  plainText,
-  refusalOfHttp,
-  refusalOfUnreadable,
-} from "../../runtime/kit.js";
 
 /** What is in a document, while it is made; what is undefined is left out. */
 export type DocumentSource = Record<string, unknown>;

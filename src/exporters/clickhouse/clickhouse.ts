@@ -1,4 +1,9 @@
 import { createHash } from "node:crypto";
+import { compress } from "#codecs";
+import { type Http1Answer, httpClientDefaults, tlsClient } from "#net";
+import { parseRetryAfter, refusalOfHttp } from "#net/otlp";
+import { HttpPoster, PostersInTurn, plainText, sendEach } from "#net/sending";
+import { cutByKey } from "#otlp/json";
 import {
   type Batch,
   defineExporter,
@@ -8,19 +13,6 @@ import {
   type SendOptions,
   SIGNALS,
 } from "../../plugin.js";
-import {
-  compress,
-  cutByKey,
-  type Http1Answer,
-  HttpPoster,
-  httpClientDefaults,
-  PostersInTurn,
-  parseRetryAfter,
-  plainText,
-  refusalOfHttp,
-  sendEach,
-  tlsClient,
-} from "../../runtime/kit.js";
 import { type ClickhouseConfig, clickhouseSchema } from "./config.js";
 import { createDatabaseText, createTableTexts, qualified, quoteString, type TableName } from "./create-tables.js";
 import { type ClickhouseEndpoint, parseEndpoint } from "./endpoint.js";

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { tlsClient } from "#net";
+import { wordOrNone } from "#net/otlp";
 import { caseInsensitiveEnum, deprecated, duration, ignored, secret, section } from "../../plugin.js";
-import { tlsClient, wordOrNone } from "../../runtime/kit.js";
 import { parseEndpoint } from "./endpoint.js";
 
 const DAY_MS = 24 * 3_600_000;

@@ -1,4 +1,3 @@
-import type { Tree } from "../../plugin.js";
 import {
   logTime,
   type MetricKindName,
@@ -6,13 +5,13 @@ import {
   type PlainAttributes,
   plainValue,
   plainValueText,
-  SPAN_KINDS,
-  STATUS_CODES,
   treeAttributes,
   treeHex,
   treesIn,
   treeText,
-} from "../../runtime/kit.js";
+} from "#otlp/json";
+import { SPAN_KINDS, STATUS_CODES } from "#otlp/signals";
+import type { Tree } from "../../plugin.js";
 
 /** The tables there are: one for each shape of row. */
 export type RowShape = "logs" | "traces" | MetricKindName;

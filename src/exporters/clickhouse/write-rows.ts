@@ -1,4 +1,5 @@
-import { jsonText, type OwnedTree, type PlainAttributes, plainValueText, WireWriter } from "../../runtime/kit.js";
+import { WireWriter } from "#otlp/bytes";
+import { jsonText, type OwnedTree, type PlainAttributes, plainValueText } from "#otlp/json";
 import type { ClickhouseColumn } from "./table-shapes.js";
 
 /** A column with the type that it really has. */

@@ -1,5 +1,7 @@
+import { after, LENGTH_DELIMITED, skip, varint } from "#otlp/bytes";
+import { SHAPES } from "#otlp/signals";
+import type { Paint } from "#text";
 import type { Batch } from "../../plugin.js";
-import { after, LENGTH_DELIMITED, type Paint, SHAPES, skip, varint } from "../../runtime/kit.js";
 import { withThousandsSeparators } from "./values.js";
 
 const RESOURCES = [1];

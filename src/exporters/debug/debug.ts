@@ -2,6 +2,8 @@ import type { WriteStream } from "node:fs";
 import { open } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
+import { PRIVATE_FILE_MODE } from "#system";
+import { type Paint, painterFor } from "#text";
 import {
   type Batch,
   caseInsensitiveEnum,
@@ -14,7 +16,6 @@ import {
   type Signal,
   StartError,
 } from "../../plugin.js";
-import { type Paint, PRIVATE_FILE_MODE, painterFor } from "../../runtime/kit.js";
 import { basicLine } from "./basic.js";
 import { detailedLines } from "./detailed.js";
 import { normalLines } from "./normal.js";

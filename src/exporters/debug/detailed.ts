@@ -1,13 +1,7 @@
+import type { TreeValue } from "#otlp/bytes";
+import { SEVERITY_NUMBER_NAMES, SPAN_KINDS, STATUS_CODES, TEMPORALITIES } from "#otlp/signals";
+import { type Paint, printable } from "#text";
 import type { Batch, Tree } from "../../plugin.js";
-import {
-  type Paint,
-  printable,
-  SEVERITY_NUMBER_NAMES,
-  SPAN_KINDS,
-  STATUS_CODES,
-  TEMPORALITIES,
-  type TreeValue,
-} from "../../runtime/kit.js";
 import { basicLine } from "./basic.js";
 import { resourceGroups } from "./records.js";
 import { attributeEntries, hex, isTree, timeText, truncated, valueText, withThousandsSeparators } from "./values.js";

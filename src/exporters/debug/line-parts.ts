@@ -1,4 +1,5 @@
-import type { Paint, TreeValue } from "../../runtime/kit.js";
+import type { TreeValue } from "#otlp/bytes";
+import type { Paint } from "#text";
 import { attributeEntries, plainText, timeText, valueText } from "./values.js";
 
 /** Parts that the one-line forms of all signals have in common. */

@@ -1,5 +1,6 @@
+import type { TreeValue } from "#otlp/bytes";
+import type { Paint } from "#text";
 import type { Tree } from "../../plugin.js";
-import type { Paint, TreeValue } from "../../runtime/kit.js";
 import { attributesPart, joinParts, timePart } from "./line-parts.js";
 import { isTree, messages, plainText } from "./values.js";
 

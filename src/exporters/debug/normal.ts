@@ -1,5 +1,7 @@
+import type { TreeValue } from "#otlp/bytes";
+import { SEVERITIES, type Severity, SPAN_KINDS } from "#otlp/signals";
+import type { Paint, Style } from "#text";
 import type { Batch, Tree } from "../../plugin.js";
-import { type Paint, SEVERITIES, type Severity, SPAN_KINDS, type Style, type TreeValue } from "../../runtime/kit.js";
 import { attributesPart, joinParts, MAX_VALUE_LENGTH, timePart } from "./line-parts.js";
 import { pointLines } from "./normal-metrics.js";
 import { resourceGroups, serviceName } from "./records.js";

@@ -1,5 +1,5 @@
+import { ERROR_CODES } from "#contract/errors";
 import { Refusal } from "../../plugin.js";
-import { ERROR_CODES } from "../../runtime/kit.js";
 
 /** Characters written at once; a batch of any size needs no more memory than this. */
 const CHUNK_LENGTH = 64 * 1024;

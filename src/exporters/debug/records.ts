@@ -1,5 +1,5 @@
+import { after, decodeMessage, LENGTH_DELIMITED, REQUEST, skip, varint } from "#otlp/bytes";
 import type { Batch, Tree } from "../../plugin.js";
-import { after, decodeMessage, LENGTH_DELIMITED, REQUEST, skip, varint } from "../../runtime/kit.js";
 import { attributeEntries, isTree, messages, plainText } from "./values.js";
 
 const CONTAINERS = {

@@ -1,5 +1,6 @@
+import type { TreeValue } from "#otlp/bytes";
+import { printable } from "#text";
 import type { Tree } from "../../plugin.js";
-import { printable, type TreeValue } from "../../runtime/kit.js";
 
 /** Values of telemetry as text for a person: safe to print, bounded in length, exact in every digit. */
 

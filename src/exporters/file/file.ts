@@ -1,5 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
 import { resolve } from "node:path";
+import { ERROR_CODES } from "#contract/errors";
 import {
   type Batch,
   defineExporter,
@@ -10,7 +11,6 @@ import {
   SIGNALS,
   StartError,
 } from "../../plugin.js";
-import { ERROR_CODES } from "../../runtime/kit.js";
 import { AppendFile } from "./append-file.js";
 import { createBackups } from "./backups.js";
 import { type FileConfig, fileSchema, maxBytesOf } from "./config.js";

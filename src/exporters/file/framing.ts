@@ -1,6 +1,6 @@
 import type { FileHandle } from "node:fs/promises";
+import { batchToJsonBytes } from "#otlp/json";
 import type { Batch } from "../../plugin.js";
-import { batchToJsonBytes } from "../../runtime/kit.js";
 
 /**
  * How batches lie in a file one behind the other, and how to find where the complete ones end. A crash in the middle of a

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { grpcClientKeys } from "#net/sending";
 import { deprecated } from "../../plugin.js";
-import { grpcClientKeys } from "../../runtime/kit.js";
 
 const { compression, ...keys } = grpcClientKeys();
 

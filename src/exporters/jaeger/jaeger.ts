@@ -1,3 +1,6 @@
+import { copyRefusal, ERROR_CODES, toRefusal } from "#contract/errors";
+import { GrpcClient, type RecordRequest, sendEach } from "#net/sending";
+import { JAEGER_GRPC_PATH } from "#traces";
 import {
   type Batch,
   batchFromJson,
@@ -7,15 +10,6 @@ import {
   Refusal,
   type SendOptions,
 } from "../../plugin.js";
-import {
-  copyRefusal,
-  ERROR_CODES,
-  GrpcClient,
-  JAEGER_GRPC_PATH,
-  type RecordRequest,
-  sendEach,
-  toRefusal,
-} from "../../runtime/kit.js";
 import { clientConfig, type JaegerExporterConfig, jaegerExporterSchema } from "./config.js";
 import { PostSpans, postSpansOf } from "./post-spans.js";
 

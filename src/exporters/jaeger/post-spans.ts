@@ -1,18 +1,14 @@
+import { attributeValue, encodedKey, findAttribute, hasKey, message } from "#otlp";
+import { WireWriter } from "#otlp/bytes";
+import { plainValueText } from "#otlp/json";
 import {
-  attributeValue,
-  encodedKey,
-  findAttribute,
-  hasKey,
-  message,
-  NO_JAEGER_SERVICE,
   OWNER_TAG,
-  plainValueText,
   RESOURCE_ATTRIBUTES_TAG,
   RESOURCE_CONTAINER_TAG,
   SCOPE_CONTAINER_TAG,
   SCOPE_ITEM_TAG,
-  WireWriter,
-} from "../../runtime/kit.js";
+} from "#otlp/tags";
+import { NO_JAEGER_SERVICE } from "#traces";
 import { writeAttributeTag } from "./tag-writer.js";
 import { eachMessage, hasIds, scopeTagsOf, writeSpan } from "./write-span.js";
 

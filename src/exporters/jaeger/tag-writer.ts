@@ -1,19 +1,16 @@
+import { readValue } from "#otlp";
+import { after, skip, varint, type WireWriter } from "#otlp/bytes";
+import { plainValueText } from "#otlp/json";
 import {
-  after,
   BOOL_VALUE_TAG,
   BYTES_VALUE_TAG,
   DOUBLE_VALUE_TAG,
   INT_VALUE_TAG,
-  JAEGER_TAG_TYPES,
   KEY_TAG,
-  plainValueText,
-  readValue,
   STRING_VALUE_TAG,
-  skip,
   VALUE_TAG,
-  varint,
-  type WireWriter,
-} from "../../runtime/kit.js";
+} from "#otlp/tags";
+import { JAEGER_TAG_TYPES } from "#traces";
 
 // Tags of jaeger.api_v2.KeyValue.
 const TYPE_TAG = 16;

@@ -1,16 +1,7 @@
+import { attributeValue, encodedKey, findAttribute, message } from "#otlp";
+import { after, decodeText, findField, fixed32, skip, varint, WireWriter } from "#otlp/bytes";
+import { nanos, seconds, splitNanos } from "#otlp/signals";
 import {
-  after,
-  attributeValue,
-  decodeText,
-  encodedKey,
-  findAttribute,
-  findField,
-  fixed32,
-  JAEGER_KINDS,
-  JAEGER_REF_TYPES,
-  JAEGER_TAGS,
-  message,
-  nanos,
   SCOPE_ATTRIBUTES_TAG,
   SCOPE_NAME_TAG,
   SCOPE_VERSION_TAG,
@@ -35,12 +26,8 @@ import {
   SPAN_TRACE_STATE_TAG,
   STATUS_CODE_TAG,
   STATUS_MESSAGE_TAG,
-  seconds,
-  skip,
-  splitNanos,
-  varint,
-  WireWriter,
-} from "../../runtime/kit.js";
+} from "#otlp/tags";
+import { JAEGER_KINDS, JAEGER_REF_TYPES, JAEGER_TAGS } from "#traces";
 import { writeAttributeTag, writeTextTag, writeTrueTag } from "./tag-writer.js";
 
 const SAMPLED = 1;

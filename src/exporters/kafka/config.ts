@@ -1,4 +1,7 @@
 import { z } from "zod";
+import { KAFKA_CLIENT, kafkaConnectionKeys, MESSAGE_ENCODINGS } from "#brokers";
+import { wordOrNone } from "#net/otlp";
+import { withClient } from "#system";
 import {
   byteSize,
   caseInsensitiveEnum,
@@ -9,7 +12,6 @@ import {
   section,
   unsupported,
 } from "../../plugin.js";
-import { KAFKA_CLIENT, kafkaConnectionKeys, MESSAGE_ENCODINGS, withClient, wordOrNone } from "../../runtime/kit.js";
 
 /** The section of a signal. */
 function target(topic: string, what: string) {

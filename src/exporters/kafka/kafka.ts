@@ -1,14 +1,4 @@
 import {
-  type Batch,
-  defineExporter,
-  type Exporter,
-  Refusal,
-  type SendOptions,
-  SIGNALS,
-  splitBatch,
-} from "../../plugin.js";
-import {
-  ERROR_CODES,
   type HeaderValue,
   KAFKA_CLIENT,
   type KafkaClient,
@@ -18,11 +8,21 @@ import {
   kafkaConnection,
   kafkaErrorIds,
   kafkaErrorMessage,
-  loadClient,
   rejectOnAbort,
   renewKafkaTls,
   writeMessages,
-} from "../../runtime/kit.js";
+} from "#brokers";
+import { ERROR_CODES } from "#contract/errors";
+import { loadClient } from "#system";
+import {
+  type Batch,
+  defineExporter,
+  type Exporter,
+  Refusal,
+  type SendOptions,
+  SIGNALS,
+  splitBatch,
+} from "../../plugin.js";
 import { type KafkaExporterConfig, kafkaExporterSchema, keyingOf, targetOf } from "./config.js";
 import { keyedBatches } from "./keyed-batches.js";
 

@@ -1,19 +1,9 @@
 import { createHash } from "node:crypto";
+import { type Frame, partition, type RecordWalk } from "#otlp";
+import { after, findField, skip, varint } from "#otlp/bytes";
+import { SHAPES } from "#otlp/signals";
+import { LOG_TRACE_ID_TAG, OWNER_TAG, RESOURCE_ATTRIBUTES_TAG, SPAN_TRACE_ID_TAG } from "#otlp/tags";
 import type { Batch } from "../../plugin.js";
-import {
-  after,
-  type Frame,
-  findField,
-  LOG_TRACE_ID_TAG,
-  OWNER_TAG,
-  partition,
-  RESOURCE_ATTRIBUTES_TAG,
-  type RecordWalk,
-  SHAPES,
-  SPAN_TRACE_ID_TAG,
-  skip,
-  varint,
-} from "../../runtime/kit.js";
 
 /** Records that belong into one partition. */
 export interface KeyedBatch {

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { httpClientKeys, httpUrl } from "#net";
+import { wordOrNone } from "#net/otlp";
 import { caseInsensitiveEnum, deprecated, ignored, secret, section, unsupported } from "../../plugin.js";
-import { httpClientKeys, httpUrl, wordOrNone } from "../../runtime/kit.js";
 import { LINE_FORMATS } from "./stream-labels.js";
 
 const flag = (label: string, meaning: string) =>

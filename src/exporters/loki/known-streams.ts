@@ -1,23 +1,18 @@
+import { ByteTable } from "#metrics";
+import { isHeader } from "#net";
+import { encodedKey } from "#otlp";
+import { after, skip, varint, WireWriter } from "#otlp/bytes";
 import {
-  after,
-  ByteTable,
-  encodedKey,
   findKeyAndValue,
-  isHeader,
   jsonText,
   KeySet,
   keyEnd,
   keyStart,
-  LOG_ATTRIBUTES_TAG,
-  LOG_SEVERITY_NUMBER_TAG,
   type PlainAttributes,
   plainAttributes,
   plainValueText,
-  RESOURCE_ATTRIBUTES_TAG,
-  skip,
-  varint,
-  WireWriter,
-} from "../../runtime/kit.js";
+} from "#otlp/json";
+import { LOG_ATTRIBUTES_TAG, LOG_SEVERITY_NUMBER_TAG, RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import { MAX_RESTS, type ResourceRest, restOf } from "./resource-rest.js";
 import { HINT_NAMES, HINT_PREFIX, HINTS, LINE_FORMATS, type LokiFormat, type StreamLabels } from "./stream-labels.js";
 

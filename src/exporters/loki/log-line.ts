@@ -1,8 +1,7 @@
-import type { Tree } from "../../plugin.js";
+import { message } from "#otlp";
+import { after, decodeMessage, fixed32, MESSAGES, skip, varint, type WireWriter } from "#otlp/bytes";
+import { PlainJsonWriter, plainAttributes, plainValue, treeHex, treeText, writeAscii, writeHex } from "#otlp/json";
 import {
-  after,
-  decodeMessage,
-  fixed32,
   LOG_ATTRIBUTES_TAG,
   LOG_BODY_TAG,
   LOG_EVENT_NAME_TAG,
@@ -10,23 +9,12 @@ import {
   LOG_SEVERITY_TEXT_TAG,
   LOG_SPAN_ID_TAG,
   LOG_TRACE_ID_TAG,
-  MESSAGES,
-  message,
-  PlainJsonWriter,
-  plainAttributes,
-  plainValue,
   SCOPE_ATTRIBUTES_TAG,
   SCOPE_NAME_TAG,
   SCOPE_VERSION_TAG,
   STRING_VALUE_TAG,
-  skip,
-  treeHex,
-  treeText,
-  varint,
-  type WireWriter,
-  writeAscii,
-  writeHex,
-} from "../../runtime/kit.js";
+} from "#otlp/tags";
+import type { Tree } from "../../plugin.js";
 import type { Stream } from "./known-streams.js";
 import { logfmtOf } from "./logfmt-line.js";
 import { without } from "./stream-labels.js";

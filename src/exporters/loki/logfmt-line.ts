@@ -1,4 +1,4 @@
-import { type PlainAttributes, plainValueText } from "../../runtime/kit.js";
+import { type PlainAttributes, plainValueText } from "#otlp/json";
 import { logfmtLine, logfmtPairs } from "./logfmt.js";
 
 /** What goes into a line: a record without the attributes that are labels. */

@@ -1,3 +1,5 @@
+import type { Http1Answer } from "#net";
+import { answerReader, HttpPoster, type RecordRequest, sendEach } from "#net/sending";
 import {
   type Batch,
   defineExporter,
@@ -7,7 +9,6 @@ import {
   Refusal,
   type SendOptions,
 } from "../../plugin.js";
-import { answerReader, type Http1Answer, HttpPoster, type RecordRequest, sendEach } from "../../runtime/kit.js";
 import { type LokiConfig, lokiSchema } from "./config.js";
 import { KnownStreams, TENANT_HEADER } from "./known-streams.js";
 import { type Push, type PushSettings, pushesOf, refusalOfRecords } from "./push-requests.js";

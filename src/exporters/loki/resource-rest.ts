@@ -1,4 +1,4 @@
-import { jsonText, type PlainAttributes } from "../../runtime/kit.js";
+import { jsonText, type PlainAttributes } from "#otlp/json";
 import { without } from "./stream-labels.js";
 
 /** So many different rests of a resource are kept as JSON. */

@@ -1,4 +1,6 @@
-import { labelName, type PlainAttributes, plainValueText, SEVERITY_NUMBER_NAMES } from "../../runtime/kit.js";
+import { labelName } from "#metrics";
+import { type PlainAttributes, plainValueText } from "#otlp/json";
+import { SEVERITY_NUMBER_NAMES } from "#otlp/signals";
 
 /** What a line of Loki can look like. */
 export const LINE_FORMATS = ["json", "logfmt", "raw"] as const;

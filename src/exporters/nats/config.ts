@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { MESSAGE_ENCODINGS, NATS_CLIENTS, natsConnectionKeys, natsStreamKeys } from "#brokers";
+import { withClient } from "#system";
 import { type Signal, section } from "../../plugin.js";
-import { MESSAGE_ENCODINGS, NATS_CLIENTS, natsConnectionKeys, natsStreamKeys, withClient } from "../../runtime/kit.js";
 
 function destination(signal: Signal) {
   return section(

@@ -1,14 +1,4 @@
 import {
-  type Batch,
-  defineExporter,
-  type Exporter,
-  type ExporterContext,
-  Refusal,
-  type SendOptions,
-  SIGNALS,
-} from "../../plugin.js";
-import {
-  ERROR_CODES,
   ensureNatsStream,
   hasNatsCode,
   MESSAGE_HEADERS,
@@ -21,7 +11,17 @@ import {
   type WrittenMessage,
   withoutCredentials,
   writeMessages,
-} from "../../runtime/kit.js";
+} from "#brokers";
+import { ERROR_CODES } from "#contract/errors";
+import {
+  type Batch,
+  defineExporter,
+  type Exporter,
+  type ExporterContext,
+  Refusal,
+  type SendOptions,
+  SIGNALS,
+} from "../../plugin.js";
 import { type NatsExporterConfig, natsExporterSchema } from "./config.js";
 
 /** Publishes to JetStream; a batch is delivered once the stream has confirmed each of its messages. */

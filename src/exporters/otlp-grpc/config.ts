@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { grpcClientKeys } from "../../runtime/kit.js";
+import { grpcClientKeys } from "#net/sending";
 
 export const otlpGrpcSchema = z.strictObject(grpcClientKeys());
 

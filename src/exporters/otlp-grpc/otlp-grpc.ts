@@ -1,3 +1,5 @@
+import { checkByEmptyExport, decodeResponse, OTLP_SERVICES, refusalOfUnreadable } from "#net/otlp";
+import { GrpcClient } from "#net/sending";
 import {
   type Batch,
   defineExporter,
@@ -8,13 +10,6 @@ import {
   SIGNALS,
   type Signal,
 } from "../../plugin.js";
-import {
-  checkByEmptyExport,
-  decodeResponse,
-  GrpcClient,
-  OTLP_SERVICES,
-  refusalOfUnreadable,
-} from "../../runtime/kit.js";
 import { type OtlpGrpcConfig, otlpGrpcSchema } from "./config.js";
 
 /** Sends OTLP over gRPC. */

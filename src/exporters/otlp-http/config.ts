@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { COMPRESSIONS } from "#codecs";
+import { httpClientKeys, httpUrl } from "#net";
+import { wordOrNone } from "#net/otlp";
 import { caseInsensitiveEnum, ignored, section } from "../../plugin.js";
-import { COMPRESSIONS, httpClientKeys, httpUrl, wordOrNone } from "../../runtime/kit.js";
 
 export const otlpHttpSchema = z
   .strictObject({

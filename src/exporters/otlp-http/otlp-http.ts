@@ -1,3 +1,32 @@
+import { compress } from "#codecs";
+import type { AuthHeaders, ClientAuthenticator } from "#contract";
+import {
+  type Http1Answer,
+  Http1Client,
+  type HttpTarget,
+  hostHeaderName,
+  httpTarget,
+  loadClientTls,
+  type RequestHead,
+} from "#net";
+import { clientAuthenticator, isNearby, OutgoingRequest, sendAuthorized } from "#net/auth";
+import {
+  checkByEmptyExport,
+  contentTypeOf,
+  decodeResponse,
+  decodeStatus,
+  encodingOf,
+  OTLP_SERVICES,
+  type OtlpEncoding,
+  parseRetryAfter,
+  refusalOfHttp,
+  refusalOfUnreadable,
+  SendKeys,
+  sendHeaders,
+  sendTwiceIfStale,
+} from "#net/otlp";
+import { clientSettings, plainText, withHeaders } from "#net/sending";
+import { batchToJsonBytes } from "#otlp/json";
 import {
   type Batch,
   defineExporter,
@@ -9,39 +38,6 @@ import {
   SIGNALS,
   type Signal,
 } from "../../plugin.js";
-import {
-  type AuthHeaders,
-  batchToJsonBytes,
-  type ClientAuthenticator,
-  checkByEmptyExport,
-  clientAuthenticator,
-  clientSettings,
-  compress,
-  contentTypeOf,
-  decodeResponse,
-  decodeStatus,
-  encodingOf,
-  type Http1Answer,
-  Http1Client,
-  type HttpTarget,
-  hostHeaderName,
-  httpTarget,
-  isNearby,
-  loadClientTls,
-  OTLP_SERVICES,
-  type OtlpEncoding,
-  OutgoingRequest,
-  parseRetryAfter,
-  plainText,
-  type RequestHead,
-  refusalOfHttp,
-  refusalOfUnreadable,
-  SendKeys,
-  sendAuthorized,
-  sendHeaders,
-  sendTwiceIfStale,
-  withHeaders,
-} from "../../runtime/kit.js";
 import { type OtlpHttpConfig, otlpHttpSchema } from "./config.js";
 
 /** Sends OTLP over HTTP. */

@@ -1,15 +1,8 @@
 import { createHash } from "node:crypto";
+import { MESSAGE_HEADERS } from "#brokers";
+import { jsonText, type KeyValueTree, plainObject, plainValue } from "#otlp/json";
+import { SPAN_KINDS, STATUS_CODES, TEMPORALITIES } from "#otlp/signals";
 import { type Batch, decodeTree, type Tree } from "../../plugin.js";
-import {
-  jsonText,
-  type KeyValueTree,
-  MESSAGE_HEADERS,
-  plainObject,
-  plainValue,
-  SPAN_KINDS,
-  STATUS_CODES,
-  TEMPORALITIES,
-} from "../../runtime/kit.js";
 
 /** A value of a row as the server reads it; null is SQL's. */
 export type Cell = string | null;

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { POSTGRES_CLIENT, postgresConnectionKeys, tableName } from "#brokers/postgres";
+import { withClient } from "#system";
 import { duration, type Signal, section } from "../../plugin.js";
-import { POSTGRES_CLIENT, postgresConnectionKeys, tableName, withClient } from "../../runtime/kit.js";
 
 function destination(signal: Signal, rows: string) {
   return section(

@@ -1,5 +1,5 @@
 import type { Client } from "pg";
-import type { PostgresClients } from "../../runtime/kit.js";
+import type { PostgresClients } from "#brokers/postgres";
 import type { Row } from "./batch-rows.js";
 
 /** Rows in the text form of COPY. */

@@ -1,4 +1,5 @@
-import { entriesOfKey, quoteTable, quoteText } from "../../runtime/kit.js";
+import { entriesOfKey } from "#brokers";
+import { quoteTable, quoteText } from "#brokers/postgres";
 import type { Row } from "./batch-rows.js";
 
 /** What rows are remembered by. */

@@ -1,4 +1,17 @@
 import type { Client, ClientConfig, Pool, PoolClient, QueryResult } from "pg";
+import { rejectOnAbort } from "#brokers";
+import {
+  FORGET_INTERVAL_MS,
+  forgetHandledText,
+  hangUp,
+  loadPostgres,
+  type PostgresClients,
+  postgresErrorMessage,
+  postgresOptions,
+  renewPostgresTls,
+  sqlState,
+} from "#brokers/postgres";
+import { waitAtMost } from "#contract";
 import {
   type Batch,
   type Counter,
@@ -11,19 +24,6 @@ import {
   SIGNALS,
   type Signal,
 } from "../../plugin.js";
-import {
-  FORGET_INTERVAL_MS,
-  forgetHandledText,
-  hangUp,
-  loadPostgres,
-  type PostgresClients,
-  postgresErrorMessage,
-  postgresOptions,
-  rejectOnAbort,
-  renewPostgresTls,
-  sqlState,
-  waitAtMost,
-} from "../../runtime/kit.js";
 import { batchRows, type Row } from "./batch-rows.js";
 import { type PostgresExporterConfig, postgresExporterSchema } from "./config.js";
 import { copyData, copyIn } from "./copy-in.js";

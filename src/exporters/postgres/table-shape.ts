@@ -1,5 +1,5 @@
+import { quoteName, quoteTable } from "#brokers/postgres";
 import type { Signal } from "../../plugin.js";
-import { quoteName, quoteTable } from "../../runtime/kit.js";
 
 /** A column that the exporter fills, and its type as the server writes it. */
 export interface TableColumn {

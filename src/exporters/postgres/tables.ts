@@ -1,6 +1,6 @@
 import type { Client } from "pg";
+import { handledTableText, quoteTable } from "#brokers/postgres";
 import type { Signal } from "../../plugin.js";
-import { handledTableText, quoteTable } from "../../runtime/kit.js";
 import type { PostgresExporterConfig } from "./config.js";
 import { COLUMNS, createTableText } from "./table-shape.js";
 

@@ -1,14 +1,13 @@
 import { z } from "zod";
-import { caseInsensitiveEnum, deprecated, duration, section } from "../../plugin.js";
-import {
-  labelName,
-  listenEndpoint,
-  nameRules,
-  readOnlyHttpServerKeys,
-  TRANSLATION_STRATEGIES,
-} from "../../runtime/kit.js";
+import { authReference } from "#contract/schema";
+import { labelName, nameRules, TRANSLATION_STRATEGIES } from "#metrics";
+import { httpHeaders, listenEndpoint, tlsServer } from "#net";
+import { caseInsensitiveEnum, deprecated, duration, ignored, section, unsupported } from "../../plugin.js";
 import type { Label } from "./labels.js";
 import type { OwnerSettings } from "./owners.js";
+
+const BUFFERS = "Node.js sizes its own socket buffers";
+const NO_BODIES = "requests have no bodies here";
 
 /** Keys that both exporters to Prometheus have. */
 export function translationKeys() {
@@ -94,5 +93,34 @@ export function ownerSettings(
     excludeServiceAttributes: conversion?.exclude_service_attributes ?? false,
     withScope,
     constLabels,
+  };
+}
+
+/** The Collector's keys of an HTTP server whose clients only read: all but where it listens. */
+function readOnlyHttpServerKeys() {
+  return {
+    tls: section(tlsServer())
+      .optional()
+      .meta({ description: "Answer over https; with client_ca_file, only to known clients." }),
+    auth: authReference("server")
+      .nullish()
+      .meta({ description: "Answers only clients that an extension knows; without it, everyone." }),
+    response_headers: httpHeaders().nullish().meta({ description: "Headers that every answer gets." }),
+    read_timeout: duration()
+      .default(60_000)
+      .meta({ description: "How long a client may take to send a whole request." }),
+    read_header_timeout: duration()
+      .default(60_000)
+      .meta({ description: "How long it may take to send the head of one." }),
+    write_timeout: duration().default(30_000).meta({ description: "How long a client may leave its answer unread." }),
+    idle_timeout: duration().default(60_000).meta({ description: "How long a silent connection is kept." }),
+    keep_alives_enabled: z.boolean().default(true).meta({ description: "Keep connections open for the next request." }),
+    cors: ignored("nothing is sent from browsers here"),
+    max_request_body_size: ignored(NO_BODIES),
+    compression_algorithms: ignored(NO_BODIES),
+    include_metadata: ignored(NO_BODIES),
+    read_buffer_size: ignored(BUFFERS),
+    write_buffer_size: ignored(BUFFERS),
+    middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
   };
 }

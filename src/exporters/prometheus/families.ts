@@ -1,4 +1,4 @@
-import type { PointReader } from "../../runtime/kit.js";
+import type { PointReader } from "#metrics";
 import type { FamilyType, MetricOwner, ResourceOwner } from "./owners.js";
 
 /** All series of a name. */

@@ -1,4 +1,5 @@
-import { eachAttribute, labelName, type PrometheusNameRules, readValue, valueText } from "../../runtime/kit.js";
+import { eachAttribute, labelName, type PrometheusNameRules } from "#metrics";
+import { readValue, valueText } from "#otlp";
 
 /** A label of Prometheus. Sets of them are sorted by name, and have no two of one name and none without a value. */
 export type Label = readonly [name: string, value: string];

@@ -1,5 +1,6 @@
+import { PointReader, SeriesTable } from "#metrics";
+import { type MetricData, type MetricVisitor, walkMetrics } from "#otlp";
 import type { PartialRejection } from "../../plugin.js";
-import { type MetricData, type MetricVisitor, PointReader, SeriesTable, walkMetrics } from "../../runtime/kit.js";
 import { labelText } from "./exposition-text.js";
 import { ExposedFamily, ExposedSeries } from "./families.js";
 import { type MetricOwner, OwnerReader, type OwnerSettings, type ResourceOwner } from "./owners.js";

@@ -1,3 +1,4 @@
+import { formatAddress, listenAddress } from "#net";
 import {
   type Batch,
   defineExporter,
@@ -5,7 +6,6 @@ import {
   type ExporterContext,
   type PartialRejection,
 } from "../../plugin.js";
-import { formatAddress, listenAddress } from "../../runtime/kit.js";
 import { ownerSettings, type PrometheusConfig, prometheusSchema } from "./config.js";
 import type { ExpositionFormat } from "./exposition-text.js";
 import { LastValues } from "./last-values.js";

@@ -1,4 +1,4 @@
-import { decodeMessage, MESSAGES } from "../../runtime/kit.js";
+import { decodeMessage, MESSAGES } from "#otlp/bytes";
 import { type ExpositionFormat, escapeHelp, escapeLabel, goNumber, labelText, sampleHead } from "./exposition-text.js";
 import type { ExposedFamily, ExposedSeries } from "./families.js";
 import type { Label } from "./labels.js";

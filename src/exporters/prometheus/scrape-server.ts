@@ -4,19 +4,10 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Server as TlsServer } from "node:tls";
 import { promisify } from "node:util";
 import { createGzip, type Gzip } from "node:zlib";
+import { isAuthError, type ServerAuthenticator } from "#contract";
+import { listen, listenAddress, loadServerTls, reloadServerTls } from "#net";
+import { answerOfAuthError, authenticate, httpAuthRequest, serverAuthenticator } from "#net/auth";
 import type { ExporterContext } from "../../plugin.js";
-import {
-  answerOfAuthError,
-  authenticate,
-  httpAuthRequest,
-  isAuthError,
-  listen,
-  listenAddress,
-  loadServerTls,
-  reloadServerTls,
-  type ServerAuthenticator,
-  serverAuthenticator,
-} from "../../runtime/kit.js";
 import type { PrometheusConfig } from "./config.js";
 import { CONTENT_TYPES, type ExpositionFormat } from "./exposition-text.js";
 

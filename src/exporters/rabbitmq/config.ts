@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { MESSAGE_ENCODINGS, RABBITMQ_CLIENT, rabbitConnection } from "#brokers";
+import { withClient } from "#system";
 import { byteSize, caseInsensitiveEnum, section } from "../../plugin.js";
-import { MESSAGE_ENCODINGS, RABBITMQ_CLIENT, rabbitConnection, withClient } from "../../runtime/kit.js";
 
 const exporterSchema = z.strictObject({
   connection: section(rabbitConnection()).prefault({}).meta({ description: "How RabbitMQ is reached." }),

@@ -1,12 +1,8 @@
 import type { ChannelModel, ConfirmChannel, Options } from "amqplib";
+import { closeConnection, type RabbitClient, ReturnedMessages } from "#brokers";
+import { copyRefusal } from "#contract/errors";
+import { refusalOfConnection } from "#net/otlp";
 import { Refusal } from "../../plugin.js";
-import {
-  closeConnection,
-  copyRefusal,
-  type RabbitClient,
-  ReturnedMessages,
-  refusalOfConnection,
-} from "../../runtime/kit.js";
 
 /** One message on its way out. */
 export interface Publication {

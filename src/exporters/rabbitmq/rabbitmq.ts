@@ -1,5 +1,14 @@
 import { createHash, randomUUID } from "node:crypto";
 import {
+  type MessageEncoding,
+  RabbitClient,
+  rejectOnAbort,
+  sendAll,
+  type WrittenMessage,
+  writeMessages,
+} from "#brokers";
+import { ERROR_CODES } from "#contract/errors";
+import {
   type Batch,
   defineExporter,
   type Exporter,
@@ -9,15 +18,6 @@ import {
   SIGNALS,
   type Signal,
 } from "../../plugin.js";
-import {
-  ERROR_CODES,
-  type MessageEncoding,
-  RabbitClient,
-  rejectOnAbort,
-  sendAll,
-  type WrittenMessage,
-  writeMessages,
-} from "../../runtime/kit.js";
 import { type RabbitmqExporterConfig, rabbitmqExporterSchema } from "./config.js";
 import { ConfirmedChannel, type Publication } from "./confirmed-channel.js";
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { MESSAGE_ENCODINGS, REDIS_CLIENT, redisConnectionKeys } from "#brokers";
+import { withClient } from "#system";
 import { duration, type Signal, section } from "../../plugin.js";
-import { MESSAGE_ENCODINGS, REDIS_CLIENT, redisConnectionKeys, withClient } from "../../runtime/kit.js";
 
 function destination(signal: Signal) {
   return section(

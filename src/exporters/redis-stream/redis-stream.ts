@@ -1,14 +1,5 @@
 import type { Redis } from "ioredis";
 import {
-  type Batch,
-  defineExporter,
-  type Exporter,
-  type ExporterContext,
-  Refusal,
-  type SendOptions,
-  SIGNALS,
-} from "../../plugin.js";
-import {
   connectRedis,
   isRedisReady,
   MESSAGE_HEADERS,
@@ -18,7 +9,16 @@ import {
   sendAll,
   type WrittenMessage,
   writeMessages,
-} from "../../runtime/kit.js";
+} from "#brokers";
+import {
+  type Batch,
+  defineExporter,
+  type Exporter,
+  type ExporterContext,
+  Refusal,
+  type SendOptions,
+  SIGNALS,
+} from "../../plugin.js";
 import { type RedisStreamExporterConfig, redisStreamExporterSchema } from "./config.js";
 
 /** Adds entries to Redis streams; a batch is delivered once the server has answered with the id of each of its entries. */

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { COMPRESSIONS } from "#codecs";
+import { httpClientKeys, httpUrl } from "#net";
+import { wordOrNone } from "#net/otlp";
 import { caseInsensitiveEnum, ignored } from "../../plugin.js";
-import { COMPRESSIONS, httpClientKeys, httpUrl, wordOrNone } from "../../runtime/kit.js";
 
 export const zipkinExporterSchema = z.strictObject({
   endpoint: httpUrl().meta({ description: "The URL that takes spans, such as http://zipkin:9411/api/v2/spans." }),

@@ -1,23 +1,25 @@
 import { isUtf8 } from "node:buffer";
 import { isIP } from "node:net";
+import { message } from "#otlp";
 import {
   after,
   decodeMessage,
   decodeText,
   findField,
   fixed32,
-  linkText,
   MESSAGES,
-  message,
-  micros,
-  NO_SERVICE_NAME,
-  PlainJsonWriter,
-  putDecimal64,
+  skip,
+  varint,
+  viewOf,
+  WireWriter,
+} from "#otlp/bytes";
+import { PlainJsonWriter, putDecimal64, writeAscii, writeEscaped, writeHex, writeText } from "#otlp/json";
+import { micros, toMicros } from "#otlp/signals";
+import {
   RESOURCE_ATTRIBUTES_TAG,
   SCOPE_ATTRIBUTES_TAG,
   SCOPE_NAME_TAG,
   SCOPE_VERSION_TAG,
-  SERVICE_NAME_KEYS,
   SPAN_ATTRIBUTES_TAG,
   SPAN_END_TIME_TAG,
   SPAN_EVENT_ATTRIBUTES_TAG,
@@ -36,19 +38,10 @@ import {
   SPAN_TRACE_STATE_TAG,
   STATUS_CODE_TAG,
   STATUS_MESSAGE_TAG,
-  skip,
-  toMicros,
-  varint,
-  viewOf,
-  WireWriter,
-  writeAscii,
-  writeEscaped,
-  writeHex,
-  writeText,
-  ZIPKIN_KINDS,
-  ZIPKIN_TAGS,
-} from "../../runtime/kit.js";
+} from "#otlp/tags";
+import { NO_SERVICE_NAME, SERVICE_NAME_KEYS, ZIPKIN_KINDS, ZIPKIN_TAGS } from "#traces";
 import { SPECIAL_TAGS, SpanTags } from "./span-tags.js";
+import { linkText } from "./to-zipkin.js";
 
 /** A resource and a scope in the bytes of a batch: what spans share. */
 export interface SpanOwner {

@@ -1,4 +1,5 @@
-import { WireWriter, type ZipkinEndpoint, type ZipkinSpan } from "../../runtime/kit.js";
+import { WireWriter } from "#otlp/bytes";
+import type { ZipkinEndpoint, ZipkinSpan } from "#traces";
 
 /** Spans as zipkin.proto3.ListOfSpans. */
 export function protoSpans(spans: Iterable<ZipkinSpan>): Uint8Array {

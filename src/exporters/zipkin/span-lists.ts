@@ -1,7 +1,8 @@
+import { type OwnedRecordVisitor, walkOwnedRecords } from "#otlp/json";
 import type { Batch } from "../../plugin.js";
-import { type ConvertibleSpan, type OwnedRecordVisitor, walkOwnedRecords, zipkinSpansOf } from "../../runtime/kit.js";
 import { hasIds, JsonSpanWriter, type SpanOwner } from "./json-spans.js";
 import { protoSpans } from "./proto-spans.js";
+import { type ConvertibleSpan, zipkinSpansOf } from "./to-zipkin.js";
 
 /** Every span repeats the tags of its resource: a list is cut about here, and written only when it is sent. */
 const MAX_LIST_LENGTH = 2 * 1024 * 1024;

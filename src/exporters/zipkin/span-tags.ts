@@ -1,30 +1,29 @@
 import {
   after,
-  BOOL_VALUE_TAG,
   decodeMessage,
   decodeText,
-  ENDPOINT_KEYS,
-  findKeyAndValue,
-  INT_VALUE_TAG,
   KeyCache,
-  keyEnd,
-  keyStart,
   MESSAGES,
-  plainValue,
-  plainValueText,
-  putDecimal,
-  STRING_VALUE_TAG,
   skip,
-  valueEnd,
-  valueStart,
   varint,
   varint64,
   viewOf,
   WireWriter,
+} from "#otlp/bytes";
+import {
+  findKeyAndValue,
+  keyEnd,
+  keyStart,
+  plainValue,
+  plainValueText,
+  putDecimal,
+  valueEnd,
+  valueStart,
   writeAscii,
   writeText,
-  ZIPKIN_TAGS,
-} from "../../runtime/kit.js";
+} from "#otlp/json";
+import { BOOL_VALUE_TAG, INT_VALUE_TAG, STRING_VALUE_TAG } from "#otlp/tags";
+import { ENDPOINT_KEYS, ZIPKIN_TAGS } from "#traces";
 
 /** Keys of tags that are more than tags; each has a place of its own in a list. */
 const SPECIAL_KEYS: readonly string[] = [

@@ -1,3 +1,5 @@
+import { compress } from "#codecs";
+import { answerReader, HttpPoster, type RecordRequest, sendEach } from "#net/sending";
 import {
   type Batch,
   defineExporter,
@@ -6,7 +8,6 @@ import {
   Refusal,
   type SendOptions,
 } from "../../plugin.js";
-import { answerReader, compress, HttpPoster, type RecordRequest, sendEach } from "../../runtime/kit.js";
 import { type ZipkinExporterConfig, zipkinExporterSchema } from "./config.js";
 import { jsonListsOf, protoListsOf, type SpanList } from "./span-lists.js";
 

@@ -1,19 +1,15 @@
 import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import type { ComponentContext } from "../../plugin.js";
 import {
   AuthError,
   type AuthenticatedClient,
-  adminTokenHash,
-  authenticate,
-  CredentialGate,
-  glob,
-  httpAuthRequest,
   isAuthError,
   type ServerAuthenticator,
   type ServerAuthRequest,
-  serverAuthenticator,
-} from "../../runtime/kit.js";
+} from "#contract";
+import { glob } from "#contract/schema";
+import { adminTokenHash, authenticate, CredentialGate, httpAuthRequest, serverAuthenticator } from "#net/auth";
+import type { ComponentContext } from "../../plugin.js";
 import type { AdminApiConfig } from "./config.js";
 import { HttpError } from "./http-error.js";
 import { type Actor, ADMIN_ROLES, type AdminRole } from "./roles.js";

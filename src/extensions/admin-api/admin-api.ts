@@ -2,9 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import type { Server as TlsServer } from "node:tls";
-import { defineExtension, type Extension, type ExtensionContext, StartError } from "../../plugin.js";
 import {
-  createAdminToken,
   formatAddress,
   type HostPort,
   isLoopbackHost,
@@ -13,7 +11,9 @@ import {
   parseHostPort,
   reloadServerTls,
   startUnlessPortTaken,
-} from "../../runtime/kit.js";
+} from "#net";
+import { createAdminToken } from "#net/auth";
+import { defineExtension, type Extension, type ExtensionContext, StartError } from "../../plugin.js";
 import { AdminAccess } from "./access.js";
 import { type AdminApiConfig, adminApiSchema, DEFAULT_ENDPOINT, DEFAULT_TOKEN_FILE } from "./config.js";
 import { startAdminServer } from "./server.js";

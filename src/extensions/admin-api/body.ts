@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
-import { splitLines } from "../../runtime/kit.js";
+import { splitLines } from "#text";
 import { badRequest, HttpError } from "./http-error.js";
 
 const MAX_BODY_BYTES = 1024 * 1024;

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { authReference } from "#contract/schema";
+import { hostPort, tlsServer } from "#net";
 import { secret, section } from "../../plugin.js";
-import { authReference, hostPort, tlsServer } from "../../runtime/kit.js";
 import { ADMIN_ROLES } from "./roles.js";
 
 export const DEFAULT_ENDPOINT = "127.0.0.1:55679";

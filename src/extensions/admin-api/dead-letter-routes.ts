@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Admin, AdminError, type Entry, type RevealOptions, withIsoTimes } from "../../runtime/kit.js";
+import { type Admin, AdminError, type Entry, type RevealOptions, withIsoTimes } from "#contract/operations";
 import { requireRole } from "./access.js";
 import { readBody, readLines } from "./body.js";
 import { actorName, operatorFields, operatorOf, requiredReason } from "./operator.js";

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
+import { withIsoTimes } from "#contract/operations";
 import type { Clock } from "../../plugin.js";
-import { withIsoTimes } from "../../runtime/kit.js";
 import { HttpError } from "./http-error.js";
 
 /**

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Admin, AdminError, type ExporterStatus } from "../../runtime/kit.js";
+import { type Admin, AdminError, type ExporterStatus } from "#contract/operations";
 import { readBody } from "./body.js";
 import { operatorFields, operatorOf, type SaidOperator } from "./operator.js";
 import { readParameters } from "./parameters.js";

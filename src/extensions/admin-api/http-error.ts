@@ -1,4 +1,4 @@
-import type { AdminError } from "../../runtime/kit.js";
+import type { AdminError } from "#contract/operations";
 
 /** What the API answers with when it does not do what was asked, by code. `docs/errors.md` is made from this table too. */
 export const API_ERRORS = {

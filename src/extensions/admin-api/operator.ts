@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { z } from "zod";
-import type { Operator } from "../../runtime/kit.js";
+import type { Operator } from "#contract/operations";
 import type { Actor } from "./roles.js";
 
 const MAX_REASON_LENGTH = 1000;

@@ -1,4 +1,4 @@
-import { DEAD_LETTER_QUERY, type DeadLetterQuery, RECORD_FILTERS } from "../../runtime/kit.js";
+import { DEAD_LETTER_QUERY, type DeadLetterQuery, RECORD_FILTERS } from "#contract/operations";
 import { badRequest, HttpError } from "./http-error.js";
 import type { Actor } from "./roles.js";
 

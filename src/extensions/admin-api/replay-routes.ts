@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Admin, AdminError, type Operator, type ReplayJob } from "../../runtime/kit.js";
+import { type Admin, AdminError, type Operator, type ReplayJob } from "#contract/operations";
 import { readBody } from "./body.js";
 import { badRequest } from "./http-error.js";
 import { actorName, operatorFields, operatorOf } from "./operator.js";

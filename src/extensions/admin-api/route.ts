@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
+import type { Admin, AgentInspection } from "#contract/operations";
 import type { Clock, Host } from "../../plugin.js";
-import type { Admin, AgentInspection } from "../../runtime/kit.js";
 import type { ConsoleFile } from "./console/console-files.js";
 import type { EventSource } from "./events.js";
 import type { History } from "./live/history.js";

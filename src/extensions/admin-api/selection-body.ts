@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { DeadLetterQuery, Selection } from "../../runtime/kit.js";
+import type { DeadLetterQuery, Selection } from "#contract/operations";
 import { badRequest } from "./http-error.js";
 import { FILTERS, readDeadLetterQuery } from "./parameters.js";
 import type { Actor } from "./roles.js";

@@ -1,15 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { withIsoTimes } from "#contract/operations";
+import { type HttpServerPlace, isLoopbackHost, type ListeningServer, startHttpServer } from "#net";
+import { plainAddress } from "#net/auth";
 import type { Clock, Host, Logger } from "../../plugin.js";
-import {
-  type HttpServerPlace,
-  isLoopbackHost,
-  type ListeningServer,
-  plainAddress,
-  startHttpServer,
-  withIsoTimes,
-} from "../../runtime/kit.js";
 import { type AdminAccess, requireRole } from "./access.js";
 import { type ConsoleFile, findConsoleFile, isConsolePage } from "./console/console-files.js";
 import { EventReaders } from "./events.js";

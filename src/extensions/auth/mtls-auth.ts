@@ -1,13 +1,9 @@
 import type { PeerCertificate } from "node:tls";
 import { z } from "zod";
+import type { AuthenticatedClient, ServerAuthenticator, ServerAuthRequest } from "#contract";
+import { glob } from "#contract/schema";
+import { CredentialGate } from "#net/auth";
 import { type ComponentContext, defineExtension, type Extension } from "../../plugin.js";
-import {
-  type AuthenticatedClient,
-  CredentialGate,
-  glob,
-  type ServerAuthenticator,
-  type ServerAuthRequest,
-} from "../../runtime/kit.js";
 
 const pattern = () => z.string().min(1).optional();
 

@@ -1,5 +1,5 @@
+import { toRefusal } from "#contract/errors";
 import { type Clock, type Logger, limitedLog, Refusal } from "../../plugin.js";
-import { toRefusal } from "../../runtime/kit.js";
 
 /** What was fetched; without `lifetimeMs` it is good until it is refused. */
 export interface FetchedCredentials<T extends object> {

@@ -1,5 +1,6 @@
+import { directOutlet, type Outlet, type OutletSettings } from "#contract/operators";
+import type { CompleteSettings } from "#contract/schema";
 import type { Batch, Exporter, PartialRejection, SendOptions } from "../../plugin.js";
-import { type CompleteSettings, directOutlet, type Outlet, type OutletSettings } from "../../runtime/kit.js";
 import type { ExporterControl } from "./operate/exporter-control.js";
 import { exporterStatus } from "./operate/exporter-status.js";
 import { createClassifier } from "./send/classify.js";

@@ -1,3 +1,5 @@
+import { ERROR_CODES } from "#contract/errors";
+import type { CompleteSettings } from "#contract/schema";
 import {
   type Batch,
   type Clock,
@@ -7,7 +9,6 @@ import {
   limitedLog,
   Refusal,
 } from "../../plugin.js";
-import { type CompleteSettings, ERROR_CODES } from "../../runtime/kit.js";
 import { Admission, type AdmittedEntries } from "./admit/admission.js";
 import type { DeadLetterFilter } from "./dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";

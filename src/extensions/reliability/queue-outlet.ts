@@ -1,5 +1,7 @@
+import type { Entry, ExporterStatus } from "#contract/operations";
+import type { Batching, Outlet, OutletSettings } from "#contract/operators";
+import type { CompleteSettings } from "#contract/schema";
 import { type Delivery, StartError } from "../../plugin.js";
-import type { Batching, CompleteSettings, Entry, ExporterStatus, Outlet, OutletSettings } from "../../runtime/kit.js";
 import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
 import type { ForwardMarks } from "./dead-letters/forward-marks.js";
 import type { DeadLetterForwarder } from "./dead-letters/forwarder.js";

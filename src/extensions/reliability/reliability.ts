@@ -1,4 +1,17 @@
 import { z } from "zod";
+import { POSTGRES_CLIENT } from "#brokers/postgres";
+import type { Admin } from "#contract/operations";
+import type {
+  Journal,
+  JournalFactory,
+  JournalSettings,
+  Outlet,
+  OutletFactory,
+  OutletSettings,
+} from "#contract/operators";
+import { type CompleteSettings, completeSettings, type ExporterSettings } from "#contract/schema";
+import { exporterSettingsSchema } from "#ottl";
+import { hasClient, missingClient } from "#system";
 import {
   type Batch,
   defineExtension,
@@ -8,22 +21,6 @@ import {
   type ExtensionFactory,
   section,
 } from "../../plugin.js";
-import {
-  type Admin,
-  type CompleteSettings,
-  completeSettings,
-  type ExporterSettings,
-  exporterSettingsSchema,
-  hasClient,
-  type Journal,
-  type JournalFactory,
-  type JournalSettings,
-  missingClient,
-  type Outlet,
-  type OutletFactory,
-  type OutletSettings,
-  POSTGRES_CLIENT,
-} from "../../runtime/kit.js";
 import { startDeadLetterMaintenance } from "./dead-letters/dead-letter-maintenance.js";
 import { ForwardMarks } from "./dead-letters/forward-marks.js";
 import { DeadLetterForwarder } from "./dead-letters/forwarder.js";

@@ -1,7 +1,8 @@
 import { hash } from "node:crypto";
 import { z } from "zod";
+import { valueText } from "#otlp";
+import { compilePattern } from "#text";
 import { type Attributes, asDouble, type Origin, type Value } from "../../plugin.js";
-import { compilePattern, valueText } from "../../runtime/kit.js";
 
 const value = z.union([z.string(), z.number(), z.boolean(), z.array(z.union([z.string(), z.number(), z.boolean()]))]);
 

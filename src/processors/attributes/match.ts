@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { valueText } from "#otlp";
+import { SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS } from "#otlp/signals";
+import { compilePattern } from "#text";
 import { type AnyRecordView, type Attributes, ignored, type Value } from "../../plugin.js";
-import { compilePattern, SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS, valueText } from "../../runtime/kit.js";
 
 /**
  * The Collector's `include` and `exclude`: properties of records, by equality (`strict`) or by pattern (`regexp`). Of

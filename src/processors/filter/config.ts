@@ -1,9 +1,8 @@
 import { z } from "zod";
-import { caseInsensitiveEnum, ignored, SIGNALS, type Signal } from "../../plugin.js";
+import type { ConfigPath } from "#contract/schema";
 import {
   type AddOttlIssue,
   type Condition,
-  type ConfigPath,
   type ContextName,
   compileEach,
   compileIn,
@@ -13,7 +12,8 @@ import {
   type ErrorMode,
   ottlIssue,
   SIGNAL_CONTEXTS,
-} from "../../runtime/kit.js";
+} from "#ottl";
+import { caseInsensitiveEnum, ignored, SIGNALS, type Signal } from "../../plugin.js";
 import { expressionConditions, legacyConditions, legacyMetricConditions } from "./legacy-conditions.js";
 import { hasCriteria, logProperties, metricProperties, propertyIssues, spanProperties } from "./legacy-properties.js";
 

@@ -1,5 +1,5 @@
+import { dropWhere, errorHandler } from "#ottl";
 import { defineProcessor, eachBatch, SIGNALS } from "../../plugin.js";
-import { dropWhere, errorHandler } from "../../runtime/kit.js";
 import { type FilterConfig, filterSchema } from "./config.js";
 
 /**

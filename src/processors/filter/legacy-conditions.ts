@@ -3,13 +3,13 @@ import {
   type ContextName,
   compileCondition,
   compileMetricExpressions,
-  compilePattern,
   composed,
   type OttlValue,
   textFits,
   textIsOneOf,
   valueIs,
-} from "../../runtime/kit.js";
+} from "#ottl";
+import { compilePattern } from "#text";
 import {
   type LegacyAttribute,
   type LegacyMetricProperties,

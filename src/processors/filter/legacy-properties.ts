@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { compilePattern, SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS } from "../../runtime/kit.js";
+import { SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS } from "#otlp/signals";
+import { compilePattern } from "#text";
 
 /**
  * The older way to say what to drop: `include` and `exclude` with a match_type, as the Collector reads and refuses them.

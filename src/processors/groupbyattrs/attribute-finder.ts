@@ -1,15 +1,7 @@
+import { encodedKey, hasKey } from "#otlp";
+import { after, POINT_ATTRIBUTES_TAGS, RecentTexts, skip, varint } from "#otlp/bytes";
+import { LOG_ATTRIBUTES_TAG, SPAN_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { Batch } from "../../plugin.js";
-import {
-  after,
-  encodedKey,
-  hasKey,
-  LOG_ATTRIBUTES_TAG,
-  POINT_ATTRIBUTES_TAGS,
-  RecentTexts,
-  SPAN_ATTRIBUTES_TAG,
-  skip,
-  varint,
-} from "../../runtime/kit.js";
 
 /** Attributes of a record: their keys, and where their KeyValues are. */
 export interface FoundAttributes {

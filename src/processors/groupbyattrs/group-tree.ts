@@ -1,20 +1,9 @@
+import { ERROR_CODES, hasErrorCode } from "#contract/errors";
+import { type Frame, hasKey } from "#otlp";
+import { after, skip, varint, WireWriter } from "#otlp/bytes";
+import { type FieldRange, fieldsBesideRecords, SHAPES, type SignalShape } from "#otlp/signals";
+import { OWNER_TAG, RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { Batch } from "../../plugin.js";
-import {
-  after,
-  ERROR_CODES,
-  type FieldRange,
-  type Frame,
-  fieldsBesideRecords,
-  hasErrorCode,
-  hasKey,
-  OWNER_TAG,
-  RESOURCE_ATTRIBUTES_TAG,
-  SHAPES,
-  type SignalShape,
-  skip,
-  varint,
-  WireWriter,
-} from "../../runtime/kit.js";
 import type { AttributeFinder, FoundAttributes } from "./attribute-finder.js";
 
 /** Putting the records under resources of their own would multiply the batch. */

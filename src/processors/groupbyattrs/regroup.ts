@@ -1,5 +1,7 @@
+import type { Frame } from "#otlp";
+import { after, skip, varint } from "#otlp/bytes";
+import { leadsToRecord, SHAPES, type SignalShape } from "#otlp/signals";
 import { Batch } from "../../plugin.js";
-import { after, type Frame, leadsToRecord, SHAPES, type SignalShape, skip, varint } from "../../runtime/kit.js";
 import { AttributeFinder } from "./attribute-finder.js";
 import { GroupTree, type RecordGroup } from "./group-tree.js";
 

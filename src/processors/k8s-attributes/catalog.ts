@@ -1,13 +1,8 @@
+import { KubernetesApi, type KubernetesObject, WatchedList } from "#net/kubernetes";
+import { ResourceStamp } from "#otlp";
+import { environmentVariable } from "#system";
+import { compilePattern, type Pattern } from "#text";
 import { type ComponentContext, limitedLog, type Value } from "../../plugin.js";
-import {
-  compilePattern,
-  environmentVariable,
-  KubernetesApi,
-  type KubernetesObject,
-  type Pattern,
-  ResourceStamp,
-  WatchedList,
-} from "../../runtime/kit.js";
 import type { K8sAttributesConfig, PodAssociation } from "./config.js";
 import { type MetadataObject, type Pod, type PodContainer, readMetadata, readPod } from "./pod.js";
 import { PodAttributes } from "./pod-attributes.js";

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { httpUrl } from "#net";
+import { compilePattern } from "#text";
 import { duration, ignored, section, unsupported } from "../../plugin.js";
-import { compilePattern, httpUrl } from "../../runtime/kit.js";
 
 /** What can be added, by the names of the attributes. */
 export const METADATA_FIELDS = [

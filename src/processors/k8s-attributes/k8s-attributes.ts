@@ -1,14 +1,8 @@
 import { isIP } from "node:net";
+import { withResource } from "#contract/operators";
+import { attributeValue, encodedKey, findAttribute, ResourceStamp, stampResources } from "#otlp";
+import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import { type Batch, type ComponentContext, defineProcessor, eachBatch, Refusal, SIGNALS } from "../../plugin.js";
-import {
-  attributeValue,
-  encodedKey,
-  findAttribute,
-  RESOURCE_ATTRIBUTES_TAG,
-  ResourceStamp,
-  stampResources,
-  withResource,
-} from "../../runtime/kit.js";
 import { type CatalogEntry, PodCatalog } from "./catalog.js";
 import { type K8sAttributesConfig, k8sAttributesSchema, type PodAssociation } from "./config.js";
 import type { PodContainer } from "./pod.js";

@@ -1,5 +1,5 @@
+import { compilePattern, type Pattern } from "#text";
 import type { Value } from "../../plugin.js";
-import { compilePattern, type Pattern } from "../../runtime/kit.js";
 import type { ExtractRule, K8sAttributesConfig } from "./config.js";
 import type { MetadataObject, Pod, PodContainer } from "./pod.js";
 

@@ -1,4 +1,4 @@
-import { fieldsOf, type KubernetesObject, listOf, type ObjectFields, textOf, textsOf } from "../../runtime/kit.js";
+import { fieldsOf, type KubernetesObject, listOf, type ObjectFields, textOf, textsOf } from "#net/kubernetes";
 
 /** What is read of an object of the API: nothing of it is certain but its name. */
 export interface MetadataObject extends KubernetesObject {

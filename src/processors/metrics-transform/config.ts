@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { AGGREGATIONS, type Aggregation, compilePattern, type Pattern } from "../../runtime/kit.js";
+import { AGGREGATIONS, type Aggregation } from "#ottl";
+import { compilePattern, type Pattern } from "#text";
 
 /** Which metrics, and which of their points, something is done to. */
 export interface MetricFilter {

@@ -1,14 +1,6 @@
+import { message } from "#otlp";
+import { after, decodeMessage, encodeMessage, MESSAGES, skip, varint, type WireWriter } from "#otlp/bytes";
 import type { Tree } from "../../plugin.js";
-import {
-  after,
-  decodeMessage,
-  encodeMessage,
-  MESSAGES,
-  message,
-  skip,
-  varint,
-  type WireWriter,
-} from "../../runtime/kit.js";
 
 const METRIC = MESSAGES["Metric"]!;
 const NAME_TAG = 10;

@@ -1,5 +1,5 @@
+import { aggregatePoints, kindOf, pointsOf } from "#ottl";
 import type { Tree } from "../../plugin.js";
-import { aggregatePoints, kindOf, pointsOf } from "../../runtime/kit.js";
 import type { MetricFilter, MetricOperation, MetricTransform } from "./config.js";
 
 /** Whether the points of a metric, or one of them at least, are meant. */

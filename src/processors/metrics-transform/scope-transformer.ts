@@ -1,5 +1,5 @@
+import { aggregatePoints, kindOf, pointsOf } from "#ottl";
 import type { Tree } from "../../plugin.js";
-import { aggregatePoints, kindOf, pointsOf } from "../../runtime/kit.js";
 import type { MetricFilter, MetricTransform } from "./config.js";
 import { ListedMetric } from "./listed-metric.js";
 import { expandName, mapPoints, matchesPoint, nameOf, setLabel, submatches, transformMetric } from "./operations.js";

@@ -1,20 +1,8 @@
+import { message } from "#otlp";
+import { after, decodeMessage, encodeMessage, MESSAGES, skip, varint, WireWriter } from "#otlp/bytes";
+import { countRecords, SHAPES } from "#otlp/signals";
+import { OWNER_TAG, RESOURCE_CONTAINER_TAG, SCOPE_CONTAINER_TAG, SCOPE_ITEM_TAG } from "#otlp/tags";
 import { Batch, type Tree } from "../../plugin.js";
-import {
-  after,
-  countRecords,
-  decodeMessage,
-  encodeMessage,
-  MESSAGES,
-  message,
-  OWNER_TAG,
-  RESOURCE_CONTAINER_TAG,
-  SCOPE_CONTAINER_TAG,
-  SCOPE_ITEM_TAG,
-  SHAPES,
-  skip,
-  varint,
-  WireWriter,
-} from "../../runtime/kit.js";
 import type { MetricTransform } from "./config.js";
 import { ListedMetric } from "./listed-metric.js";
 import { setLabel } from "./operations.js";

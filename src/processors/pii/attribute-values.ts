@@ -1,16 +1,5 @@
-import {
-  after,
-  BOOL_VALUE_TAG,
-  BYTES_VALUE_TAG,
-  DOUBLE_VALUE_TAG,
-  decodeText,
-  double,
-  findField,
-  INT_VALUE_TAG,
-  KEY_TAG,
-  varint,
-  varint64,
-} from "../../runtime/kit.js";
+import { after, decodeText, double, findField, varint, varint64 } from "#otlp/bytes";
+import { BOOL_VALUE_TAG, BYTES_VALUE_TAG, DOUBLE_VALUE_TAG, INT_VALUE_TAG, KEY_TAG } from "#otlp/tags";
 
 /**
  * A number, a boolean or bytes of an AnyValue as text; undefined for what is none, and for booleans where only a secret

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
+import { type ConfigPath, configPath } from "#contract/schema";
+import { compilePattern } from "#text";
 import { secret, section } from "../../plugin.js";
-import { type ConfigPath, compilePattern, configPath } from "../../runtime/kit.js";
 import { COUNTRIES, type Country, DETECTORS, type DetectorName, OPTIONAL_DETECTORS } from "./detect/text/detectors.js";
 import { EXTRA_PLACES } from "./fields/rewrite-plans.js";
 import type { PiiTreatmentSettings } from "./pii-treatment.js";

@@ -1,4 +1,5 @@
-import { glob, KeyCache } from "../../runtime/kit.js";
+import { glob } from "#contract/schema";
+import { KeyCache } from "#otlp/bytes";
 import { ADDRESS_LABELS } from "./detect/people/address-words.js";
 import { NAME_LABELS, STRONG_LABEL } from "./detect/people/name-lists.js";
 import {

@@ -1,14 +1,6 @@
+import { after, decodeText, findField, type Rewriter, varint } from "#otlp/bytes";
+import { KEY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
 import type { Batch } from "../../plugin.js";
-import {
-  after,
-  decodeText,
-  findField,
-  KEY_TAG,
-  type Rewriter,
-  STRING_VALUE_TAG,
-  VALUE_TAG,
-  varint,
-} from "../../runtime/kit.js";
 import { HOLDS_NO_TEXT, keyOf } from "./attribute-values.js";
 import { OPEN_BRACE, OPEN_BRACKET } from "./detect/text/ascii.js";
 import { HASH_COST, PATTERN_COST, work } from "./detect/text/work.js";

@@ -1,5 +1,5 @@
+import { ERROR_CODES } from "#contract/errors";
 import { type Batch, defineProcessor, eachBatch, type ProcessorContext, SIGNALS } from "../../plugin.js";
-import { ERROR_CODES } from "../../runtime/kit.js";
 import { type PiiConfig, piiSchema } from "./config.js";
 import { failClosed } from "./fail-closed.js";
 import { PiiTreatment } from "./pii-treatment.js";

@@ -1,5 +1,6 @@
+import { attributeValue, writeKeyValue } from "#otlp";
+import type { Rewriter } from "#otlp/bytes";
 import type { Value } from "../../plugin.js";
-import { attributeValue, type Rewriter, writeKeyValue } from "../../runtime/kit.js";
 
 interface SeenAttribute {
   /** Where it stands in the output. */

@@ -1,4 +1,6 @@
-import { type Pattern, type Rewriter, STRING_VALUE_TAG, varintSize } from "../../runtime/kit.js";
+import { type Rewriter, varintSize } from "#otlp/bytes";
+import { STRING_VALUE_TAG } from "#otlp/tags";
+import type { Pattern } from "#text";
 import { type FindPeople, PEOPLE_DETECTORS } from "./detect/people/people.js";
 import { Tokens } from "./detect/people/tokens.js";
 import { MAX_MATCHES, scan, TOO_COSTLY } from "./detect/scan.js";

@@ -1,18 +1,13 @@
+import { after, decodeText, findField, type Rewriter, skip, varint } from "#otlp/bytes";
 import {
   ARRAY_VALUE_TAG,
-  after,
   BYTES_VALUE_TAG,
-  decodeText,
   ELEMENT_TAG,
-  findField,
   KEY_TAG,
   KVLIST_VALUE_TAG,
-  type Rewriter,
   STRING_VALUE_TAG,
-  skip,
   VALUE_TAG,
-  varint,
-} from "../../runtime/kit.js";
+} from "#otlp/tags";
 import { isConfidential, keyOf, leafText } from "./attribute-values.js";
 import { TOO_COSTLY } from "./detect/scan.js";
 import { matches } from "./detect/text/matches.js";

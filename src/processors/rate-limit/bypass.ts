@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import { RecordViews, type RecordWalk } from "#otlp";
+import { ConditionSet, type OnOttlError } from "#ottl";
 import type { Origin } from "../../plugin.js";
-import { ConditionSet, type OnOttlError, RecordViews, type RecordWalk } from "../../runtime/kit.js";
 import type { BypassRule } from "./config.js";
 
 /**

@@ -1,18 +1,8 @@
 import { z } from "zod";
+import { checkSharedState, type SharedRedisConfig, sharedRedisOf, sharedStateKeys } from "#brokers";
+import { parseRecordPattern, type RecordPattern, recordPattern } from "#contract/schema";
+import { type Condition, compileIn, ottlIssue, RECORD_CONTEXTS } from "#ottl";
 import { duration, SIGNALS, type Signal, secret, section } from "../../plugin.js";
-import {
-  type Condition,
-  checkSharedState,
-  compileIn,
-  ottlIssue,
-  parseRecordPattern,
-  RECORD_CONTEXTS,
-  type RecordPattern,
-  recordPattern,
-  type SharedRedisConfig,
-  sharedRedisOf,
-  sharedStateKeys,
-} from "../../runtime/kit.js";
 import type { Limit } from "./allowance.js";
 import { type KeyPart, parseKeyPart } from "./record-key.js";
 

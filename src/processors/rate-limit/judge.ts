@@ -1,4 +1,4 @@
-import { KEEP, type RecordReader, type RecordVisitor, type RecordWalk, type Verdict } from "../../runtime/kit.js";
+import { KEEP, type RecordReader, type RecordVisitor, type RecordWalk, type Verdict } from "#otlp";
 import type { Allowance } from "./allowance.js";
 import type { RecordKeys } from "./record-key.js";
 

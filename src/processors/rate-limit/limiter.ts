@@ -1,5 +1,6 @@
+import { RecordReader, RecordWalk } from "#otlp";
+import type { OnOttlError } from "#ottl";
 import type { Batch, Clock, Origin } from "../../plugin.js";
-import { type OnOttlError, RecordReader, RecordWalk } from "../../runtime/kit.js";
 import { Allowance } from "./allowance.js";
 import { AllowanceTable } from "./allowance-table.js";
 import { bypassFor } from "./bypass.js";

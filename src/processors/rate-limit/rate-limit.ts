@@ -1,3 +1,8 @@
+import { SharedRedis } from "#brokers";
+import { ERROR_CODES } from "#contract/errors";
+import { withResource } from "#contract/operators";
+import { partitionByMarks } from "#otlp";
+import { errorHandler } from "#ottl";
 import {
   type Batch,
   type BatchResult,
@@ -10,7 +15,6 @@ import {
   type Setback,
   SIGNALS,
 } from "../../plugin.js";
-import { ERROR_CODES, errorHandler, partitionByMarks, SharedRedis, withResource } from "../../runtime/kit.js";
 import type { Limit } from "./allowance.js";
 import { type RateLimitConfig, rateLimitSchema } from "./config.js";
 import type { Judgement } from "./judge.js";

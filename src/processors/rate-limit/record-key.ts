@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import { type RecordReader, type RecordWalk, valueText } from "#otlp";
 import type { Origin, Value } from "../../plugin.js";
-import { type RecordReader, type RecordWalk, valueText } from "../../runtime/kit.js";
 
 /** What a record is counted by. */
 export interface KeyPart {

@@ -1,5 +1,5 @@
+import type { SharedRedis } from "#brokers";
 import type { Clock } from "../../plugin.js";
-import type { SharedRedis } from "../../runtime/kit.js";
 import type { Limit } from "./allowance.js";
 import { Lease } from "./lease.js";
 

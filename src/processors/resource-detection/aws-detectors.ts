@@ -1,4 +1,5 @@
-import { environmentVariable, KubernetesApi } from "../../runtime/kit.js";
+import { KubernetesApi } from "#net/kubernetes";
+import { environmentVariable } from "#system";
 import { askMetadata, type Detector, type Found, type Inquiry, textOf, wordOf } from "./detector.js";
 
 /** An EC2 instance, by version 2 of its metadata service. */

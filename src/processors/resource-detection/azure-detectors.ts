@@ -1,4 +1,4 @@
-import { environmentVariable } from "../../runtime/kit.js";
+import { environmentVariable } from "#system";
 import { askMetadata, type Detector, type Found, type Inquiry, textOf, wordOf } from "./detector.js";
 
 /** A virtual machine of Azure. */

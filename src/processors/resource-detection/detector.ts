@@ -1,5 +1,5 @@
+import { type SmallAnswer, sendSmallRequest } from "#net/sending";
 import type { Clock, Logger, Value } from "../../plugin.js";
-import { type SmallAnswer, sendSmallRequest } from "../../runtime/kit.js";
 import type { ResourceDetectionConfig } from "./config.js";
 
 /** Attributes of a resource, as far as they are known. */

@@ -1,4 +1,4 @@
-import { environmentVariable } from "../../runtime/kit.js";
+import { environmentVariable } from "#system";
 import type { Detector, Found } from "./detector.js";
 
 /** OTEL_RESOURCE_ATTRIBUTES, or OTEL_RESOURCE of old: `key=value` pairs with commas between them, values percent-encoded. */

@@ -1,4 +1,4 @@
-import { environmentVariable } from "../../runtime/kit.js";
+import { environmentVariable } from "#system";
 import { askMetadata, type Detector, type Found, type Inquiry, wordOf } from "./detector.js";
 
 /** Google Cloud: machines, GKE, Cloud Run, Cloud Functions and App Engine. */

@@ -1,5 +1,6 @@
 import { request } from "node:http";
-import { environmentVariable, KubernetesApi } from "../../runtime/kit.js";
+import { KubernetesApi } from "#net/kubernetes";
+import { environmentVariable } from "#system";
 import { type Detector, type Inquiry, wordOf } from "./detector.js";
 
 const MAX_ANSWER = 1024 * 1024;

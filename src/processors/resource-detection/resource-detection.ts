@@ -1,6 +1,7 @@
 import { Observable, type Subscription, shareReplay } from "rxjs";
+import { withResource } from "#contract/operators";
+import { ResourceStamp } from "#otlp";
 import { type Batch, type ComponentContext, defineProcessor, eachBatch, SIGNALS, type Value } from "../../plugin.js";
-import { ResourceStamp, withResource } from "../../runtime/kit.js";
 import { type ResourceDetectionConfig, schema } from "./config.js";
 import { detectAttributes } from "./detect.js";
 import { SITES, type Sites } from "./detector.js";

@@ -1,8 +1,7 @@
+import { encodedKey } from "#otlp";
+import { after, LENGTH_DELIMITED, skip, varint } from "#otlp/bytes";
 import {
-  after,
-  encodedKey,
   KEY_TAG,
-  LENGTH_DELIMITED,
   LOG_ATTRIBUTES_TAG,
   LOG_EVENT_NAME_TAG,
   LOG_SEVERITY_NUMBER_TAG,
@@ -13,10 +12,8 @@ import {
   SPAN_TRACE_ID_TAG,
   SPAN_TRACE_STATE_TAG,
   STRING_VALUE_TAG,
-  skip,
   VALUE_TAG,
-  varint,
-} from "../../runtime/kit.js";
+} from "#otlp/tags";
 
 /** Where in a record its ids and attributes are: the tags of these fields; 0 for one that the record has not. */
 export interface ScanShape {

@@ -1,12 +1,5 @@
-import {
-  DOUBLE_VALUE_TAG,
-  KEY_TAG,
-  putVarint,
-  STRING_VALUE_TAG,
-  VALUE_TAG,
-  varintSize,
-  type WireWriter,
-} from "../../runtime/kit.js";
+import { putVarint, varintSize, type WireWriter } from "#otlp/bytes";
+import { DOUBLE_VALUE_TAG, KEY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
 import type { Bits56 } from "./bits56.js";
 
 /** What a decision about the present record of a walk is written with; a `RecordWalk` is one. */

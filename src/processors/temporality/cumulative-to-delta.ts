@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { compilePattern } from "#text";
 import { defineProcessor, duration, limitedLog } from "../../plugin.js";
-import { compilePattern } from "../../runtime/kit.js";
 import { type ConvertedMetric, type TemporalityRules, temporalityProcessor } from "./temporality-walk.js";
 
 interface CumulativeToDeltaConfig {

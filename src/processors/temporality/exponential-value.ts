@@ -1,10 +1,5 @@
-import {
-  type BucketCounts,
-  type ExponentialCounts,
-  type PointReader,
-  type WireWriter,
-  writeExponentialCounts,
-} from "../../runtime/kit.js";
+import { type BucketCounts, type ExponentialCounts, type PointReader, writeExponentialCounts } from "#metrics";
+import type { WireWriter } from "#otlp/bytes";
 import { combine, type PointValue } from "./point-value.js";
 
 /** As many as OpenTelemetry's SDKs have. */

@@ -1,4 +1,5 @@
-import type { PointReader, WireWriter } from "../../runtime/kit.js";
+import type { PointReader } from "#metrics";
+import type { WireWriter } from "#otlp/bytes";
 
 /** What a point has counted. Values never change: arithmetic gives new ones. */
 export interface PointValue {

@@ -1,24 +1,8 @@
+import { nextOwnerId, OwnerTable, PointReader, SeriesTable } from "#metrics";
+import { DROP, KEEP, message, type RecordVisitor, RecordWalk, type Verdict } from "#otlp";
+import { after, decodeText, findField, fixed32, skip, varint, type WireWriter } from "#otlp/bytes";
+import { OWNER_TAG } from "#otlp/tags";
 import { type Batch, type Delivery, type Processor, statefulProcessor } from "../../plugin.js";
-import {
-  after,
-  DROP,
-  decodeText,
-  findField,
-  fixed32,
-  KEEP,
-  message,
-  nextOwnerId,
-  OWNER_TAG,
-  OwnerTable,
-  PointReader,
-  type RecordVisitor,
-  RecordWalk,
-  SeriesTable,
-  skip,
-  type Verdict,
-  varint,
-  type WireWriter,
-} from "../../runtime/kit.js";
 import { ExponentialValue } from "./exponential-value.js";
 import {
   type ConvertedKind,

@@ -1,9 +1,8 @@
 import { z } from "zod";
-import { caseInsensitiveEnum, ignored, SIGNALS, type Signal } from "../../plugin.js";
+import type { ConfigPath } from "#contract/schema";
 import {
   type AddOttlIssue,
   type CompiledGroup,
-  type ConfigPath,
   compileEach,
   compileIn,
   compileInferred,
@@ -11,7 +10,8 @@ import {
   ERROR_MODES,
   type ErrorMode,
   ottlIssue,
-} from "../../runtime/kit.js";
+} from "#ottl";
+import { caseInsensitiveEnum, ignored, SIGNALS, type Signal } from "../../plugin.js";
 
 const errorMode = () => caseInsensitiveEnum(ERROR_MODES);
 const group = z.strictObject({

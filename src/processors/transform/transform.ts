@@ -1,5 +1,5 @@
+import { errorHandler, transformBatch } from "#ottl";
 import { defineProcessor, eachBatch, SIGNALS } from "../../plugin.js";
-import { errorHandler, transformBatch } from "../../runtime/kit.js";
 import { type TransformConfig, transformSchema } from "./config.js";
 
 /** Edits telemetry with statements of OTTL. A batch that no statement changes passes as the same bytes. */

@@ -1,8 +1,7 @@
 import { z } from "zod";
-import type { ConfigPath } from "../../runtime/contract/schema/schema.js";
-import { configPath } from "../../runtime/contract/schema/schema.js";
-import { didYouMean } from "../../runtime/contract/schema/suggest.js";
-import type { Value } from "../../runtime/telemetry/views/value.js";
+import type { ConfigPath } from "#contract/schema";
+import { configPath, didYouMean } from "#contract/schema";
+import type { Value } from "#otlp";
 import { parseEventName, VERSION_ATTRIBUTE } from "./event-name.js";
 import { readSchemaFile, type SchemaFamily } from "./schema-file.js";
 import { CONVERTED_TYPES, createUpcaster, type Upcaster } from "./upcast.js";

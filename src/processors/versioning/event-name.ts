@@ -1,4 +1,4 @@
-import type { Value } from "../../runtime/telemetry/views/value.js";
+import type { Value } from "#otlp";
 
 /** An event's name without the version that some write into it, and that version. */
 export interface EventName {

@@ -1,11 +1,16 @@
-import type { Setback } from "../../runtime/contract/dead-letter.js";
-import { ERROR_CODES } from "../../runtime/contract/error-codes.js";
-import type { Batch } from "../../runtime/telemetry/batch.js";
-import { NameCache } from "../../runtime/telemetry/bytes/name-cache.js";
-import { type AnyRecordView, RecordViews } from "../../runtime/telemetry/edit/edit-records.js";
-import { RecordReader } from "../../runtime/telemetry/views/record-reader.js";
-import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../../runtime/telemetry/views/record-walk.js";
-import type { SpanView } from "../../runtime/telemetry/views/span-view.js";
+import type { Setback } from "#contract";
+import { ERROR_CODES } from "#contract/errors";
+import type { Batch, SpanView } from "#otlp";
+import {
+  type AnyRecordView,
+  KEEP,
+  RecordReader,
+  RecordViews,
+  type RecordVisitor,
+  RecordWalk,
+  type Verdict,
+} from "#otlp";
+import { NameCache } from "#otlp/signals";
 import type { EventVersions, VersioningConfig } from "./config.js";
 import { type EventName, parseEventName, parseVersion, VERSION_ATTRIBUTE } from "./event-name.js";
 import type { VersionedEvent } from "./upcast.js";

@@ -1,5 +1,4 @@
-import type { ProcessorContext } from "../../runtime/contract/component.js";
-import type { Counter } from "../../runtime/contract/observability.js";
+import type { Counter, ProcessorContext } from "#contract";
 import type { VersioningConfig } from "./config.js";
 import type { VersionObserver } from "./event-upcaster.js";
 import type { SchemaCounts } from "./schema-translator.js";

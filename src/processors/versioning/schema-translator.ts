@@ -1,10 +1,6 @@
-import type { Batch } from "../../runtime/telemetry/batch.js";
-import { NameCache } from "../../runtime/telemetry/bytes/name-cache.js";
-import { type AnyRecordView, RecordViews } from "../../runtime/telemetry/edit/edit-records.js";
-import type { Attributes } from "../../runtime/telemetry/views/attributes.js";
-import type { MetricView, ResourceView } from "../../runtime/telemetry/views/owner-views.js";
-import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../../runtime/telemetry/views/record-walk.js";
-import type { SpanView } from "../../runtime/telemetry/views/span-view.js";
+import type { Attributes, Batch, MetricView, ResourceView, SpanView } from "#otlp";
+import { type AnyRecordView, KEEP, RecordViews, type RecordVisitor, RecordWalk, type Verdict } from "#otlp";
+import { NameCache } from "#otlp/signals";
 import type { VersioningConfig } from "./config.js";
 import { type Renaming, Translation } from "./translation.js";
 

@@ -1,7 +1,5 @@
-import type { Attributes } from "../../runtime/telemetry/views/attributes.js";
-import type { LogRecordView } from "../../runtime/telemetry/views/log-record-view.js";
-import type { SpanEventView, SpanView } from "../../runtime/telemetry/views/span-view.js";
-import { asDouble, type Value, valueText } from "../../runtime/telemetry/views/value.js";
+import type { Attributes, LogRecordView, SpanEventView, SpanView } from "#otlp";
+import { asDouble, type Value, valueText } from "#otlp";
 
 /** What has a version: a log record with an event name, a span, or an event of a span. */
 export type VersionedEvent = LogRecordView | SpanView | SpanEventView;

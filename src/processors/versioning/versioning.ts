@@ -1,11 +1,10 @@
-import type { ProcessorContext, ProcessorFactory } from "../../runtime/contract/component.js";
-import { deadLetter } from "../../runtime/contract/dead-letter.js";
-import { defineProcessor } from "../../runtime/contract/define.js";
-import { type BatchResult, eachBatch } from "../../runtime/contract/operators/each-batch.js";
-import { Refusal } from "../../runtime/contract/refusal.js";
-import type { Batch } from "../../runtime/telemetry/batch.js";
-import { SIGNALS } from "../../runtime/telemetry/bytes/signal.js";
-import { partitionByMarks } from "../../runtime/telemetry/edit/partition.js";
+import type { ProcessorContext, ProcessorFactory } from "#contract";
+import { deadLetter, defineProcessor } from "#contract";
+import { Refusal } from "#contract/errors";
+import { type BatchResult, eachBatch } from "#contract/operators";
+import type { Batch } from "#otlp";
+import { partitionByMarks } from "#otlp";
+import { SIGNALS } from "#otlp/signals";
 import { type VersioningConfig, versioningSchema } from "./config.js";
 import { EventUpcaster, type UpcastResult } from "./event-upcaster.js";
 import { versioningMetrics } from "./metrics.js";

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { tlsClient } from "#net";
+import { metricKeys, resourceAttributeKey, scrapingKeys } from "#receiving";
 import { duration, ignored, section } from "../../plugin.js";
-import { metricKeys, resourceAttributeKey, scrapingKeys, tlsClient } from "../../runtime/kit.js";
 import { parseDockerEndpoint } from "./docker-api.js";
 import { imageFilter } from "./image-filter.js";
 import { DOCKER_METRICS } from "./metrics.js";

@@ -1,11 +1,5 @@
-import {
-  fieldsOf,
-  listOf,
-  type MetricOutput,
-  type ObjectFields,
-  type PointCollector,
-  textOf,
-} from "../../runtime/kit.js";
+import { fieldsOf, listOf, type ObjectFields, textOf } from "#net/kubernetes";
+import type { MetricOutput, PointCollector } from "#receiving";
 import { BLOCK_IO, type DOCKER_METRICS, MEMORY_BYTES, MEMORY_COUNTS, NETWORK_IO } from "./metrics.js";
 
 export type DockerOutput = MetricOutput<typeof DOCKER_METRICS>;

@@ -1,6 +1,6 @@
 import { request as httpRequest, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
-import { readAnswer, type TlsClientOptions } from "../../runtime/kit.js";
+import { readAnswer, type TlsClientOptions } from "#net";
 
 /** Where Docker listens: a Unix socket, or a host. */
 export type DockerEndpoint = { readonly socketPath: string } | { readonly url: URL };

@@ -1,15 +1,7 @@
+import { loadClientTls } from "#net";
+import { fieldsOf, listOf, type ObjectFields, textOf } from "#net/kubernetes";
+import { MetricOutput, PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
 import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
-import {
-  fieldsOf,
-  listOf,
-  loadClientTls,
-  MetricOutput,
-  type ObjectFields,
-  PointCollector,
-  type ScrapeMoment,
-  ScrapingReceiver,
-  textOf,
-} from "../../runtime/kit.js";
 import { type DockerStatsConfig, dockerStatsSchema } from "./config.js";
 import { addInspection, addStats } from "./container-points.js";
 import { DockerApi, parseDockerEndpoint } from "./docker-api.js";

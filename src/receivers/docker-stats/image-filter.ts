@@ -1,4 +1,4 @@
-import { compilePattern } from "../../runtime/kit.js";
+import { compilePattern } from "#text";
 
 /**
  * Whether an image is meant by a list of filters: a name, a glob with * and ?, or a pattern between slashes. One with ! in front

@@ -1,4 +1,4 @@
-import { counter, gauge, type MetricTable, optional, upDown } from "../../runtime/kit.js";
+import { counter, gauge, type MetricTable, optional, upDown } from "#receiving";
 
 /** What the kernel counts of a group's memory, under the kernel's names: bytes, and counts of pages. */
 export const MEMORY_BYTES = words(

@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { operatorsSchema } from "#logs";
+import { textEncoding } from "#logs/entries";
+import { compilePattern } from "#text";
 import { byteSize, duration, ignored, section, unsupported } from "../../plugin.js";
-import { compilePattern, operatorsSchema, textEncoding } from "../../runtime/kit.js";
 import { globProblem } from "./find-files.js";
 
 const glob = z.string().superRefine((pattern, context) => {

@@ -1,6 +1,6 @@
 import { readFile, realpath, stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
-import type { LogValue } from "../../runtime/kit.js";
+import type { LogValue } from "#logs/entries";
 import type { FileLogConfig } from "./config.js";
 
 /** All that it may say. */

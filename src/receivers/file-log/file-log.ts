@@ -1,13 +1,8 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
+import { type CutterSettings, createCutter, encodeAttributes, textEncoding } from "#logs/entries";
+import { compilePattern } from "#text";
 import { defineReceiver, limitedLog, type Receiver, type ReceiverContext, StartError } from "../../plugin.js";
-import {
-  type CutterSettings,
-  compilePattern,
-  createCutter,
-  encodeAttributes,
-  textEncoding,
-} from "../../runtime/kit.js";
 import { type FileLogConfig, fileLogSchema } from "./config.js";
 import { FileAttributes } from "./file-attributes.js";
 import { FileReader, type RecordOutput } from "./file-reader.js";

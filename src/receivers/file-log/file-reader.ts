@@ -1,5 +1,5 @@
+import type { CutState, RecordCutter, RecordSink } from "#logs/entries";
 import type { ReceiverContext } from "../../plugin.js";
-import type { CutState, RecordCutter, RecordSink } from "../../runtime/kit.js";
 import { type FileContent, GzipContent, PlainContent } from "./content.js";
 import type { FileTable } from "./file-table.js";
 import type { Outbox } from "./outbox.js";

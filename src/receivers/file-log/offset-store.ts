@@ -1,7 +1,8 @@
 import { type FileHandle, mkdir, open, readFile, rename } from "node:fs/promises";
 import { dirname } from "node:path";
+import { crc32c } from "#codecs";
+import { makePrivateDirectory, PRIVATE_FILE_MODE } from "#system";
 import { limitedLog, type ReceiverContext } from "../../plugin.js";
-import { crc32c, makePrivateDirectory, PRIVATE_FILE_MODE } from "../../runtime/kit.js";
 
 /** How far a file was read: everything in front of it is safe, or was never wanted. */
 export interface FileMark {

@@ -1,23 +1,12 @@
+import { type EntrySeverity, EntryTemplate, type EntryTime, isPlainJsonParser, OperatorChain } from "#logs";
+import { encodeAttributes, encodeScopeName, LogBatchWriter, LogEntry, type LogMap, writeEntry } from "#logs/entries";
+import type { WireWriter } from "#otlp/bytes";
+import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { ReceiverContext } from "../../plugin.js";
-import {
-  type EntrySeverity,
-  EntryTemplate,
-  type EntryTime,
-  encodeAttributes,
-  encodeScopeName,
-  isPlainJsonParser,
-  JsonAttributes,
-  LogBatchWriter,
-  LogEntry,
-  type LogMap,
-  OperatorChain,
-  RESOURCE_ATTRIBUTES_TAG,
-  type WireWriter,
-  writeEntry,
-} from "../../runtime/kit.js";
 import type { FileLogConfig } from "./config.js";
 import { FILE_ATTRIBUTES } from "./file-attributes.js";
 import type { RecordOutput } from "./file-reader.js";
+import { JsonAttributes } from "./json-attributes.js";
 import type { FileMark } from "./offset-store.js";
 import type { Outbox } from "./outbox.js";
 import type { TrackedFile } from "./tracked-file.js";

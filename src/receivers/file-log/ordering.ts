@@ -1,4 +1,4 @@
-import { compilePattern, parseLayout, parseTime } from "../../runtime/kit.js";
+import { compilePattern, parseLayout, parseTime } from "#text";
 import type { FileLogConfig } from "./config.js";
 import type { FoundFile } from "./file-table.js";
 

@@ -1,5 +1,6 @@
+import type { LogBatchWriter } from "#logs/entries";
+import { BatchIntake } from "#receiving";
 import { limitedLog, type ReceiverContext } from "../../plugin.js";
-import { BatchIntake, type LogBatchWriter } from "../../runtime/kit.js";
 import type { OffsetStore } from "./offset-store.js";
 import type { FileSegment, TrackedFile } from "./tracked-file.js";
 

@@ -1,4 +1,5 @@
-import { encodeAttributes, LogBatchWriter, type LogMap, RESOURCE_ATTRIBUTES_TAG } from "../../runtime/kit.js";
+import { encodeAttributes, LogBatchWriter, type LogMap } from "#logs/entries";
+import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { FileLogConfig } from "./config.js";
 import type { RecordOutput } from "./file-reader.js";
 import type { Outbox } from "./outbox.js";

@@ -1,5 +1,5 @@
 import type { FileHandle } from "node:fs/promises";
-import type { LogMap } from "../../runtime/kit.js";
+import type { LogMap } from "#logs/entries";
 import type { FileMark, KeptFile } from "./offset-store.js";
 
 /** A stretch of a file whose records are on their way and not safe yet. */

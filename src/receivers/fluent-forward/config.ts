@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseHostPort } from "../../runtime/kit.js";
+import { parseHostPort } from "#net";
 
 const UNIX = "unix://";
 

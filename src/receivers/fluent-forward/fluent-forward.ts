@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:net";
+import { limitConnections, listen, listenAddress } from "#net";
+import { BatchIntake } from "#receiving";
 import { defineReceiver, limitedLog, type Receiver, type ReceiverContext } from "../../plugin.js";
-import { BatchIntake, limitConnections, listen, listenAddress } from "../../runtime/kit.js";
 import { type FluentForwardConfig, fluentForwardSchema, listenTarget } from "./config.js";
 import { ForwardConnection } from "./forward-connection.js";
 import { WaitingRoom } from "./waiting-room.js";

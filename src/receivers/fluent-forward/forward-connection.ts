@@ -1,6 +1,8 @@
 import type { Socket } from "node:net";
+import { encodeAttributes, LogBatchWriter } from "#logs/entries";
+import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
+import type { BatchIntake } from "#receiving";
 import type { Batch, Intake, ReceiverContext } from "../../plugin.js";
-import { type BatchIntake, encodeAttributes, LogBatchWriter, RESOURCE_ATTRIBUTES_TAG } from "../../runtime/kit.js";
 import { countRecords, type ForwardEvent, readEvent } from "./forward-event.js";
 import { ValueScanner } from "./message-pack.js";
 import type { WaitingRoom } from "./waiting-room.js";

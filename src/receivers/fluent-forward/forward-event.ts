@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { decompress } from "#codecs";
 import {
-  decompress,
   encodeAttributes,
   type LogBatchWriter,
   LogEntry,
@@ -8,7 +8,7 @@ import {
   newLogMap,
   setValue,
   writeEntry,
-} from "../../runtime/kit.js";
+} from "#logs/entries";
 import { MAX_VALUES, MessagePackError, MessagePackReader, packText, ValueScanner } from "./message-pack.js";
 import { PlainEntry } from "./plain-entry.js";
 

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { type LogMap, type LogValue, newLogMap, setValue } from "../../runtime/kit.js";
+import { type LogMap, type LogValue, newLogMap, setValue } from "#logs/entries";
 import type { PlainEntry } from "./plain-entry.js";
 
 /** The bytes are no MessagePack, or none that is taken here. */

@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { varintSize, type WireWriter } from "#otlp/bytes";
 import {
   BOOL_VALUE_TAG,
   DOUBLE_VALUE_TAG,
@@ -9,9 +10,7 @@ import {
   LOG_TIME_TAG,
   STRING_VALUE_TAG,
   VALUE_TAG,
-  varintSize,
-  type WireWriter,
-} from "../../runtime/kit.js";
+} from "#otlp/tags";
 
 const MAX_FIELDS = 64;
 const NONE = -1;

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { metricKeys, scrapingKeys } from "#receiving";
+import { compilePattern } from "#text";
 import { duration, ignored, section } from "../../plugin.js";
-import { compilePattern, metricKeys, scrapingKeys } from "../../runtime/kit.js";
 import { HOST_METRICS, SCRAPER_NAMES, type ScraperName } from "./metrics.js";
 
 /** Names to take or to leave out: whole names, or patterns. */

@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { compilePattern, MetricOutput } from "../../runtime/kit.js";
+import { MetricOutput } from "#receiving";
+import { compilePattern } from "#text";
 import type { ScraperConfigs } from "./config.js";
 import type { HostFiles, Wanted } from "./host-files.js";
 import { HOST_METRICS } from "./metrics.js";

@@ -1,5 +1,5 @@
+import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
 import { defineReceiver, type Receiver, type ReceiverContext, StartError } from "../../plugin.js";
-import { PointCollector, type ScrapeMoment, ScrapingReceiver } from "../../runtime/kit.js";
 import { type HostMetricsConfig, hostMetricsSchema } from "./config.js";
 import { diskScraper, filesystemScraper, networkScraper } from "./device-scrapers.js";
 import { HostFiles } from "./host-files.js";

@@ -1,4 +1,4 @@
-import { counter, gauge, type MetricTable, optional, upDown } from "../../runtime/kit.js";
+import { counter, gauge, type MetricTable, optional, upDown } from "#receiving";
 
 /** The metrics of the Collector's hostmetrics receiver, by scraper. */
 export const HOST_METRICS = {

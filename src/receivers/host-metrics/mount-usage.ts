@@ -1,7 +1,7 @@
 import type { StatsFs } from "node:fs";
 import { statfs } from "node:fs/promises";
+import { waitAtMost } from "#contract";
 import type { Clock } from "../../plugin.js";
-import { waitAtMost } from "../../runtime/kit.js";
 
 const ANSWER_LIMIT_MS = 5000;
 /** Each holds one of the few threads that all of the agent's files are read with. */

@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { basename } from "node:path";
-import { MetricOutput, PointCollector } from "../../runtime/kit.js";
+import { MetricOutput, PointCollector } from "#receiving";
 import type { ScraperConfigs } from "./config.js";
 import { wantedBy } from "./device-scrapers.js";
 import { type HostFiles, numbersIn, TICKS_PER_SECOND } from "./host-files.js";

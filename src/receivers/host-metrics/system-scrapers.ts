@@ -1,4 +1,4 @@
-import { MetricOutput, type PointCollector } from "../../runtime/kit.js";
+import { MetricOutput, type PointCollector } from "#receiving";
 import type { ScraperConfigs } from "./config.js";
 import { type HostFiles, TICKS_PER_SECOND } from "./host-files.js";
 import { HOST_METRICS } from "./metrics.js";

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { httpClientKeys, httpUrl } from "#net";
+import { metricKeys, scrapingKeys } from "#receiving";
 import { duration, ignored, section } from "../../plugin.js";
-import { httpClientKeys, httpUrl, metricKeys, scrapingKeys } from "../../runtime/kit.js";
 import { HTTP_CHECK_METRICS } from "./metrics.js";
 import { validationSchema } from "./validations.js";
 

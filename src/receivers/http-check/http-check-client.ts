@@ -2,18 +2,11 @@ import type { X509Certificate } from "node:crypto";
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
+import type { AuthHeaders, ClientAuthenticator } from "#contract";
+import type { Semaphore } from "#contract/operators";
+import { addressOfUrl, openRequest, proxyFromEnvironment, proxyOfUrl, type TlsClientOptions } from "#net";
+import { sendAuthorized } from "#net/auth";
 import { isRefusal, Refusal } from "../../plugin.js";
-import {
-  type AuthHeaders,
-  addressOfUrl,
-  type ClientAuthenticator,
-  openRequest,
-  proxyFromEnvironment,
-  proxyOfUrl,
-  type Semaphore,
-  sendAuthorized,
-  type TlsClientOptions,
-} from "../../runtime/kit.js";
 
 /** What one endpoint is asked. */
 export interface CheckSettings {

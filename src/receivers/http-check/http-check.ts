@@ -1,16 +1,9 @@
+import { Semaphore } from "#contract/operators";
+import { withoutUrlSecrets } from "#contract/schema";
+import { connectionErrorMessage, loadClientTls } from "#net";
+import { clientAuthenticator, isNearby } from "#net/auth";
+import { MetricOutput, PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
 import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
-import {
-  clientAuthenticator,
-  connectionErrorMessage,
-  isNearby,
-  loadClientTls,
-  MetricOutput,
-  PointCollector,
-  type ScrapeMoment,
-  ScrapingReceiver,
-  Semaphore,
-  withoutUrlSecrets,
-} from "../../runtime/kit.js";
 import { certificateAttributes, secondsLeft } from "./certificate.js";
 import { type CheckTargetConfig, type HttpCheckConfig, httpCheckSchema } from "./config.js";
 import { bareUrl, type CheckAnswer, type CheckPhases, HttpCheckClient, urlCredentials } from "./http-check-client.js";

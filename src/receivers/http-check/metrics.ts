@@ -1,4 +1,4 @@
-import { gauge, type MetricTable, optional, upDown } from "../../runtime/kit.js";
+import { gauge, type MetricTable, optional, upDown } from "#receiving";
 
 /** The metrics of the Collector's receiver. */
 export const HTTP_CHECK_METRICS = {

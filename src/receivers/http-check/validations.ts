@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { compilePattern } from "#text";
 import { section } from "../../plugin.js";
-import { compilePattern } from "../../runtime/kit.js";
 
 const text = () => z.string().min(1).optional();
 const size = () => z.number().int().nonnegative().optional();

@@ -1,4 +1,4 @@
-import type { KafkaGroupMember, KafkaMemberShare, KafkaTopicMetadata } from "../../runtime/kit.js";
+import type { KafkaGroupMember, KafkaMemberShare, KafkaTopicMetadata } from "#brokers";
 
 /**
  * Shares the partitions of every topic evenly among those members of the group that read it. Agents of one group may read

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { dedupSection, KAFKA_CLIENT, kafkaConnectionKeys, MESSAGE_ENCODINGS, type MessageEncoding } from "#brokers";
+import { withClient } from "#system";
 import {
   byteSize,
   caseInsensitiveEnum,
@@ -10,14 +12,6 @@ import {
   section,
   unsupported,
 } from "../../plugin.js";
-import {
-  dedupSection,
-  KAFKA_CLIENT,
-  kafkaConnectionKeys,
-  MESSAGE_ENCODINGS,
-  type MessageEncoding,
-  withClient,
-} from "../../runtime/kit.js";
 
 const MIB = 1024 * 1024;
 

@@ -1,4 +1,3 @@
-import { type ComponentContext, limitedLog } from "../../plugin.js";
 import {
   type KafkaAssignment,
   type KafkaClient,
@@ -7,8 +6,9 @@ import {
   type KafkaRecordSet,
   kafkaErrorIds,
   kafkaErrorMessage,
-  waitAtMost,
-} from "../../runtime/kit.js";
+} from "#brokers";
+import { waitAtMost } from "#contract";
+import { type ComponentContext, limitedLog } from "../../plugin.js";
 import { assignPartitions } from "./assign-partitions.js";
 import type { KafkaReceiverConfig } from "./config.js";
 import { Partition, partitionKey } from "./partition.js";

@@ -1,15 +1,5 @@
 import { isUtf8 } from "node:buffer";
 import {
-  type Batch,
-  defineReceiver,
-  editRecords,
-  limitedLog,
-  type Receiver,
-  type ReceiverContext,
-  SIGNALS,
-  StartError,
-} from "../../plugin.js";
-import {
   createDedup,
   type Dedup,
   type IncomingMessage,
@@ -20,10 +10,20 @@ import {
   type KafkaRecordSet,
   kafkaConnection,
   kafkaErrorMessage,
-  loadClient,
   MessageIntake,
   renewKafkaTls,
-} from "../../runtime/kit.js";
+} from "#brokers";
+import { loadClient } from "#system";
+import {
+  type Batch,
+  defineReceiver,
+  editRecords,
+  limitedLog,
+  type Receiver,
+  type ReceiverContext,
+  SIGNALS,
+  StartError,
+} from "../../plugin.js";
 import {
   encodingOf,
   fitsSignal,

@@ -1,11 +1,11 @@
-import { type ComponentContext, limitedLog } from "../../plugin.js";
 import {
   type KafkaConsumer,
   type KafkaFetchResponse,
   type KafkaPartitionAnswer,
   type KafkaRecordSet,
   kafkaErrorMessage,
-} from "../../runtime/kit.js";
+} from "#brokers";
+import { type ComponentContext, limitedLog } from "../../plugin.js";
 import type { KafkaReceiverConfig } from "./config.js";
 import type { Partition } from "./partition.js";
 import { pause } from "./pause.js";

@@ -1,4 +1,4 @@
-import { fieldsOf, KubernetesApi, type ObjectFields, textOf } from "../../runtime/kit.js";
+import { fieldsOf, KubernetesApi, type ObjectFields, textOf } from "#net/kubernetes";
 import type { KubeletStatsConfig } from "./config.js";
 import { quantityOf } from "./quantity.js";
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { httpUrl } from "#net";
+import { metricKeys, resourceAttributeKey, scrapingKeys } from "#receiving";
 import { section, unsupported } from "../../plugin.js";
-import { httpUrl, metricKeys, resourceAttributeKey, scrapingKeys } from "../../runtime/kit.js";
 import { kubeletUrl } from "./kubelet-api.js";
 import { KUBELET_METRICS } from "./metrics.js";
 

@@ -1,13 +1,7 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
-import {
-  KubernetesApi,
-  loadClientTls,
-  renewClientTls,
-  SERVICE_ACCOUNT,
-  type TlsClientOptions,
-  tlsClient,
-} from "../../runtime/kit.js";
+import { loadClientTls, renewClientTls, type TlsClientOptions, tlsClient } from "#net";
+import { KubernetesApi, SERVICE_ACCOUNT } from "#net/kubernetes";
 import type { KubeletStatsConfig } from "./config.js";
 
 /** A summary of 500 pods has about 5 MB. */

@@ -1,14 +1,6 @@
+import { fieldsOf, listOf, type ObjectFields, textOf } from "#net/kubernetes";
+import { MetricOutput, PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
 import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
-import {
-  fieldsOf,
-  listOf,
-  MetricOutput,
-  type ObjectFields,
-  PointCollector,
-  type ScrapeMoment,
-  ScrapingReceiver,
-  textOf,
-} from "../../runtime/kit.js";
 import { Cluster, type NodeCapacity } from "./cluster.js";
 import { type KubeletAttributes, type KubeletStatsConfig, kubeletStatsSchema } from "./config.js";
 import { KubeletApi } from "./kubelet-api.js";

@@ -1,4 +1,4 @@
-import { counter, gauge, type MetricTable, optional, upDown } from "../../runtime/kit.js";
+import { counter, gauge, type MetricTable, optional, upDown } from "#receiving";
 
 /** What is measured, and how its metrics begin. */
 export type MeasuredThing = "container" | "k8s.pod" | "k8s.node" | "k8s.node.system_container";

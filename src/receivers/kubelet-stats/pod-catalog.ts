@@ -1,4 +1,4 @@
-import { fieldsOf, listOf, type ObjectFields, textOf } from "../../runtime/kit.js";
+import { fieldsOf, listOf, type ObjectFields, textOf } from "#net/kubernetes";
 import { AMOUNTS } from "./metrics.js";
 import { quantityOf } from "./quantity.js";
 

@@ -1,4 +1,4 @@
-import { fieldsOf, type ObjectFields, textOf } from "../../runtime/kit.js";
+import { fieldsOf, type ObjectFields, textOf } from "#net/kubernetes";
 import type { KubeletAttributes } from "./config.js";
 
 /** Types of volumes that say nothing else of themselves. */

@@ -1,13 +1,7 @@
 import { z } from "zod";
+import { dedupSection, MESSAGE_ENCODINGS, NATS_CLIENTS, natsConnectionKeys, natsStreamKeys } from "#brokers";
+import { withClient } from "#system";
 import { byteSize, duration, SIGNALS, type Signal, section } from "../../plugin.js";
-import {
-  dedupSection,
-  MESSAGE_ENCODINGS,
-  NATS_CLIENTS,
-  natsConnectionKeys,
-  natsStreamKeys,
-  withClient,
-} from "../../runtime/kit.js";
 
 function source(signal: Signal) {
   return section(

@@ -1,7 +1,7 @@
 import type { Consumer, JetStreamManager } from "@nats-io/jetstream";
+import { ensureNatsStream, hasNatsCode, NATS_CODES, type NatsSession } from "#brokers";
 import type { Signal } from "../../plugin.js";
 import { SIGNALS } from "../../plugin.js";
-import { ensureNatsStream, hasNatsCode, NATS_CODES, type NatsSession } from "../../runtime/kit.js";
 import type { NatsReceiverConfig } from "./config.js";
 
 const NS_PER_MS = 1e6;

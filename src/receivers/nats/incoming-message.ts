@@ -1,5 +1,5 @@
 import type { JsMsg } from "@nats-io/jetstream";
-import type { IncomingMessage } from "../../runtime/kit.js";
+import type { IncomingMessage } from "#brokers";
 
 const NS_PER_MS = 1e6;
 

@@ -1,15 +1,8 @@
 import type { ConsumerMessages, JsMsg } from "@nats-io/jetstream";
+import { type Dedup, MessageIntake, type NatsLink, type NatsSession, natsErrorMessage, OldestFirstMap } from "#brokers";
+import { reasonLog } from "#contract/operations";
+import type { MessageOutcome } from "#receiving";
 import { limitedLog, type ReceiverContext, type Signal } from "../../plugin.js";
-import {
-  type Dedup,
-  MessageIntake,
-  type MessageOutcome,
-  type NatsLink,
-  type NatsSession,
-  natsErrorMessage,
-  OldestFirstMap,
-  reasonLog,
-} from "../../runtime/kit.js";
 import type { NatsReceiverConfig } from "./config.js";
 import { ensureConsumer } from "./ensure-consumer.js";
 import { NatsMessage } from "./incoming-message.js";

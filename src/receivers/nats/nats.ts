@@ -1,5 +1,5 @@
+import { createDedup, type Dedup, NatsLink } from "#brokers";
 import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "../../plugin.js";
-import { createDedup, type Dedup, NatsLink } from "../../runtime/kit.js";
 import { type NatsReceiverConfig, natsReceiverSchema, usedSignals } from "./config.js";
 import { NatsSource } from "./nats-source.js";
 

@@ -1,6 +1,9 @@
 import { z } from "zod";
+import { operatorsSchema } from "#logs";
+import { textEncoding } from "#logs/entries";
+import { hostPort, tlsServer } from "#net";
+import { compilePattern } from "#text";
 import { byteSize, deprecated, duration, ignored, section } from "../../plugin.js";
-import { compilePattern, hostPort, operatorsSchema, textEncoding, tlsServer } from "../../runtime/kit.js";
 
 function pattern() {
   return z.string().superRefine((source, context) => {

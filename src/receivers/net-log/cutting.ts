@@ -1,11 +1,5 @@
-import {
-  type CutState,
-  type CutterSettings,
-  compilePattern,
-  createCutter,
-  type RecordSink,
-  textEncoding,
-} from "../../runtime/kit.js";
+import { type CutState, type CutterSettings, createCutter, type RecordSink, textEncoding } from "#logs/entries";
+import { compilePattern } from "#text";
 import type { TcpConfig, UdpConfig } from "./config.js";
 
 /** How what comes on a connection is cut into records: gives how much of the window is done with. */

@@ -1,17 +1,8 @@
+import { EntryTemplate, OperatorChain, type OperatorConfig } from "#logs";
+import { encodeAttributes, encodeScopeName, LogBatchWriter, LogEntry, type LogMap, writeEntry } from "#logs/entries";
+import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
+import { BatchIntake } from "#receiving";
 import type { ReceiverContext } from "../../plugin.js";
-import {
-  BatchIntake,
-  EntryTemplate,
-  encodeAttributes,
-  encodeScopeName,
-  LogBatchWriter,
-  LogEntry,
-  type LogMap,
-  OperatorChain,
-  type OperatorConfig,
-  RESOURCE_ATTRIBUTES_TAG,
-  writeEntry,
-} from "../../runtime/kit.js";
 
 export interface EntryOutputSettings {
   readonly operators: readonly OperatorConfig[];

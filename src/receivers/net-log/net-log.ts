@@ -1,5 +1,6 @@
+import { type OperatorConfig, operatorsSchema } from "#logs";
+import { listenAddress } from "#net";
 import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
-import { listenAddress, type OperatorConfig, operatorsSchema } from "../../runtime/kit.js";
 import {
   type SyslogConfig,
   syslogSchema,

@@ -1,14 +1,8 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
+import type { CutState, LogMap } from "#logs/entries";
+import { limitConnections, listen, listenAddress, loadServerTls } from "#net";
 import type { ReceiverContext } from "../../plugin.js";
-import {
-  type CutState,
-  type LogMap,
-  limitConnections,
-  listen,
-  listenAddress,
-  loadServerTls,
-} from "../../runtime/kit.js";
 import type { TcpConfig } from "./config.js";
 import type { Cut } from "./cutting.js";
 import type { EntryOutput } from "./entry-output.js";

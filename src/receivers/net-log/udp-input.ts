@@ -1,6 +1,7 @@
 import { createSocket, type RemoteInfo, type Socket } from "node:dgram";
+import type { LogMap } from "#logs/entries";
+import { listenAddress } from "#net";
 import { type Counter, limitedLog, type ReceiverContext, StartError } from "../../plugin.js";
-import { type LogMap, listenAddress } from "../../runtime/kit.js";
 import type { UdpConfig } from "./config.js";
 import type { Cut } from "./cutting.js";
 import type { EntryOutput } from "./entry-output.js";

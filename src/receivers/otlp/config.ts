@@ -1,6 +1,8 @@
 import { z } from "zod";
+import { dedupSection } from "#brokers";
+import { authReference } from "#contract/schema";
+import { httpHeaders, listenEndpoint, tlsServer } from "#net";
 import { byteSize, duration, ignored, section, unsupported } from "../../plugin.js";
-import { authReference, dedupSection, httpHeaders, listenEndpoint, tlsServer } from "../../runtime/kit.js";
 
 const BUFFERS = "Node.js sizes its own socket buffers";
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { glob } from "../../runtime/kit.js";
+import { glob } from "#contract/schema";
 import type { HttpConfig } from "./config.js";
 
 type CorsConfig = NonNullable<HttpConfig["cors"]>;

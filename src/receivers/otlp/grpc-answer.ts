@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import { encodeGrpcMessage, encodeStatus, GRPC_STATUS, grpcFrame, type RpcStatus } from "#net/otlp";
 import type { Clock } from "../../plugin.js";
-import { encodeGrpcMessage, encodeStatus, GRPC_STATUS, grpcFrame, type RpcStatus } from "../../runtime/kit.js";
 
 const ERROR_HEADERS: OutgoingHttpHeaders = { ":status": 200, "content-type": "application/grpc" };
 const OK_HEADERS: OutgoingHttpHeaders = { ":status": 200, "content-type": "application/grpc" };

@@ -1,8 +1,7 @@
 import type { IncomingHttpHeaders, ServerHttp2Session, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
-import type { Outcome } from "../../plugin.js";
+import type { AuthenticatedClient } from "#contract";
 import {
-  type AuthenticatedClient,
   answerOfRefusal,
   claimedLength,
   type ErrorAnswer,
@@ -12,7 +11,8 @@ import {
   GRPC_STATUS,
   parseGrpcTimeout,
   singleFrame,
-} from "../../runtime/kit.js";
+} from "#net/otlp";
+import type { Outcome } from "../../plugin.js";
 import { answerError, answerOk } from "./grpc-answer.js";
 import type { GrpcEndpoint } from "./grpc-endpoint.js";
 import { IncomingRequest } from "./incoming-request.js";

@@ -1,29 +1,12 @@
 import type { Http2SecureServer, Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import process from "node:process";
+import type { Dedup } from "#brokers";
+import { type AuthenticatedClient, isAuthError, type ServerAuthenticator, waitAtMost } from "#contract";
+import { isLoopbackHost, limitConnections, listen, listenAddress, loadServerTls, reloadServerTls } from "#net";
+import { type AuthOutcome, answerOfAuthError, authenticate, http2AuthRequest, serverAuthenticator } from "#net/auth";
+import { GRPC_STATUS, grpcStatusName, type RpcStatus } from "#net/otlp";
 import type { Clock, Counter, ReceiverContext, Signal } from "../../plugin.js";
-import {
-  type AuthenticatedClient,
-  type AuthOutcome,
-  answerOfAuthError,
-  authenticate,
-  type Dedup,
-  GRPC_STATUS,
-  grpcStatusName,
-  http2AuthRequest,
-  http2Warning,
-  isAuthError,
-  isLoopbackHost,
-  limitConnections,
-  listen,
-  listenAddress,
-  loadServerTls,
-  type RpcStatus,
-  reloadServerTls,
-  type ServerAuthenticator,
-  serverAuthenticator,
-  waitAtMost,
-} from "../../runtime/kit.js";
 import type { GrpcConfig, ReceiverLimits } from "./config.js";
 import { answerError, answerNotGrpc } from "./grpc-answer.js";
 import { GrpcCall } from "./grpc-call.js";
@@ -210,4 +193,25 @@ function isGrpc(contentType: string | undefined): boolean {
 
 function unimplementedStatus(message: string): RpcStatus {
   return { code: GRPC_STATUS.UNIMPLEMENTED, message };
+}
+
+/**
+ * The first release of each line that has all fixes of holes by which a client harms an HTTP/2 server, as the database of Node.js's
+ * security working group has them. Lines that are not here, and not newer than these, get no fixes any more.
+ */
+const HTTP2_FIXED: Readonly<Record<number, readonly [minor: number, patch: number]>> = {
+  22: [23, 2],
+  24: [18, 1],
+  26: [5, 1],
+};
+const NEWEST_HTTP2_LINE = 26;
+
+/** What to say to whoever lets others speak HTTP/2 to this Node.js; undefined if it has no known holes. */
+export function http2Warning(version: string = process.versions.node): string | undefined {
+  const [major = 0, minor = 0, patch = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
+  if (major > NEWEST_HTTP2_LINE) return undefined;
+  const fixed = HTTP2_FIXED[major];
+  if (fixed !== undefined && (minor > fixed[0] || (minor === fixed[0] && patch >= fixed[1]))) return undefined;
+  const releases = Object.entries(HTTP2_FIXED).map(([line, rest]) => [line, ...rest].join("."));
+  return `Node.js ${version} has known holes in its HTTP/2, by which clients of a public port can harm it; use ${releases.join(", ")} or newer`;
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { contentTypeOf, type ErrorAnswer, encodeStatus, retryAfterSeconds } from "#net/otlp";
 import type { Clock } from "../../plugin.js";
-import { contentTypeOf, type ErrorAnswer, encodeStatus, retryAfterSeconds } from "../../runtime/kit.js";
 import type { BodyEncoding } from "./request-intake.js";
 
 /** Writing answers so that clients get to see them, whatever they are doing at the time. */

@@ -1,27 +1,13 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { Server as TlsServer } from "node:https";
 import process from "node:process";
+import type { Dedup } from "#brokers";
+import { SUPPORTED_ENCODINGS } from "#codecs";
+import { type AuthenticatedClient, isAuthError, type ServerAuthenticator, waitAtMost } from "#contract";
+import { limitConnections, listen, listenAddress, loadServerTls, reloadServerTls } from "#net";
+import { type AuthOutcome, answerOfAuthError, authenticate, httpAuthRequest, serverAuthenticator } from "#net/auth";
+import { type ErrorAnswer, GRPC_STATUS } from "#net/otlp";
 import { type Clock, type Counter, type ReceiverContext, SIGNALS, type Signal } from "../../plugin.js";
-import {
-  type AuthenticatedClient,
-  type AuthOutcome,
-  answerOfAuthError,
-  authenticate,
-  type Dedup,
-  type ErrorAnswer,
-  GRPC_STATUS,
-  httpAuthRequest,
-  isAuthError,
-  limitConnections,
-  listen,
-  listenAddress,
-  loadServerTls,
-  reloadServerTls,
-  type ServerAuthenticator,
-  SUPPORTED_ENCODINGS,
-  serverAuthenticator,
-  waitAtMost,
-} from "../../runtime/kit.js";
 import type { HttpConfig, HttpServerConfig, ReceiverLimits } from "./config.js";
 import { Cors } from "./cors.js";
 import { answerEarly, errorAnswer, type HeaderList } from "./http-answer.js";

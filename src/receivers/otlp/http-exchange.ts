@@ -1,13 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { AuthenticatedClient } from "#contract";
+import { answerOfRefusal, contentTypeOf, type ErrorAnswer, encodeResponse, type OtlpEncoding } from "#net/otlp";
 import type { Outcome } from "../../plugin.js";
-import {
-  type AuthenticatedClient,
-  answerOfRefusal,
-  contentTypeOf,
-  type ErrorAnswer,
-  encodeResponse,
-  type OtlpEncoding,
-} from "../../runtime/kit.js";
 import { answerComplete, answerEarly, errorAnswer, type HeaderList, type HttpAnswer } from "./http-answer.js";
 import type { HttpEndpoint } from "./http-endpoint.js";
 import { IncomingRequest } from "./incoming-request.js";

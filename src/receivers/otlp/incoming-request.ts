@@ -1,14 +1,10 @@
 import type { Socket } from "node:net";
 import type { Readable } from "node:stream";
+import { AUTH_PREFIX, type AuthenticatedClient } from "#contract";
+import { clientOf } from "#net";
+import { authMetadata, plainAddress } from "#net/auth";
+import type { ErrorAnswer } from "#net/otlp";
 import { type Clock, IDEMPOTENCY_HEADER, type Origin, type Outcome } from "../../plugin.js";
-import {
-  AUTH_PREFIX,
-  type AuthenticatedClient,
-  authMetadata,
-  clientOf,
-  type ErrorAnswer,
-  plainAddress,
-} from "../../runtime/kit.js";
 import type { InFlightCounter } from "./in-flight-counter.js";
 import type { BodyEncoding, RequestIntake } from "./request-intake.js";
 import { answerOfBadUpload, CRUMBLED, GAVE_WAY, OVERLOADED, Upload } from "./upload.js";

@@ -1,5 +1,6 @@
+import { createDedup, type Dedup } from "#brokers";
+import { formatAddress, listenAddress, protectionOf } from "#net";
 import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "../../plugin.js";
-import { createDedup, type Dedup, formatAddress, listenAddress, protectionOf } from "../../runtime/kit.js";
 import { type OtlpReceiverConfig, otlpReceiverSchema } from "./config.js";
 import { GrpcEndpoint } from "./grpc-endpoint.js";
 import { HttpEndpoint, otlpOverHttp } from "./http-endpoint.js";

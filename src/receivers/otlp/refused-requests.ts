@@ -1,5 +1,5 @@
+import type { ConnectionRefusal } from "#net";
 import type { Counter, ReceiverContext } from "../../plugin.js";
-import type { ConnectionRefusal } from "../../runtime/kit.js";
 import type { Transport } from "./request-intake.js";
 
 /** Counts requests that were turned away before anyone knew how many records they hold, by the status of the answer. */

@@ -1,3 +1,7 @@
+import { authenticatedClient, type Dedup } from "#brokers";
+import { ACCEPTED } from "#contract";
+import { encodingOf, type OtlpEncoding, serviceOfGrpcPath } from "#net/otlp";
+import { receiverCounters } from "#receiving";
 import {
   Batch,
   batchFromJson,
@@ -9,15 +13,6 @@ import {
   SIGNALS,
   type Signal,
 } from "../../plugin.js";
-import {
-  ACCEPTED,
-  authenticatedClient,
-  type Dedup,
-  encodingOf,
-  type OtlpEncoding,
-  receiverCounters,
-  serviceOfGrpcPath,
-} from "../../runtime/kit.js";
 import { joined } from "./body-chunks.js";
 
 export type Transport = "http" | "grpc";

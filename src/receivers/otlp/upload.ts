@@ -1,5 +1,7 @@
+import { DecompressError, decompress } from "#codecs";
+import { BUSY_RETRY_AFTER_MS } from "#contract/errors";
+import { type ErrorAnswer, GRPC_STATUS } from "#net/otlp";
 import { type Batch, isMalformed } from "../../plugin.js";
-import { BUSY_RETRY_AFTER_MS, DecompressError, decompress, type ErrorAnswer, GRPC_STATUS } from "../../runtime/kit.js";
 import { BodyChunks } from "./body-chunks.js";
 import type { BodyEncoding, RequestIntake } from "./request-intake.js";
 import type { UnfinishedUpload, UploadRoom } from "./upload-room.js";

@@ -1,13 +1,8 @@
 import { z } from "zod";
+import { MESSAGE_ENCODINGS } from "#brokers";
+import { columnName, POSTGRES_CLIENT, postgresConnectionKeys, tableName } from "#brokers/postgres";
+import { withClient } from "#system";
 import { byteSize, duration, section } from "../../plugin.js";
-import {
-  columnName,
-  MESSAGE_ENCODINGS,
-  POSTGRES_CLIENT,
-  postgresConnectionKeys,
-  tableName,
-  withClient,
-} from "../../runtime/kit.js";
 
 function column(name: string, description: string) {
   return columnName().min(1).default(name).meta({ description });

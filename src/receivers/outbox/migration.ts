@@ -1,4 +1,4 @@
-import { handledTableText, quoteName, quoteTable, quoteText } from "../../runtime/kit.js";
+import { handledTableText, quoteName, quoteTable, quoteText } from "#brokers/postgres";
 import type { OutboxReceiverConfig } from "./config.js";
 
 type MigrationConfig = Pick<OutboxReceiverConfig, "table" | "columns" | "notify_channel" | "handled_table">;

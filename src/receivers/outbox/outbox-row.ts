@@ -1,5 +1,7 @@
+import { type IncomingMessage, MESSAGE_HEADERS } from "#brokers";
+import type { TextRow } from "#brokers/postgres";
+import { ERROR_CODES } from "#contract/errors";
 import type { Setback } from "../../plugin.js";
-import { ERROR_CODES, type IncomingMessage, MESSAGE_HEADERS, type TextRow } from "../../runtime/kit.js";
 
 /** A row that was taken, as text; the payload is bytes. */
 export interface OutboxRow {

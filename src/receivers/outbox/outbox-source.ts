@@ -1,24 +1,23 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { Client, ClientConfig } from "pg";
-import { type Counter, limitedLog, type ReceiverContext, Refusal } from "../../plugin.js";
+import { MessageIntake } from "#brokers";
 import {
-  duplicatesCounter,
   FORGET_INTERVAL_MS,
   hangUp,
   loadPostgres,
-  MessageIntake,
-  type MessageOutcome,
   openPostgres,
   type PostgresClients,
   postgresErrorMessage,
   postgresOptions,
   quoteName,
-  reasonLog,
   renewPostgresTls,
   sqlState,
-  waitAtMost,
-} from "../../runtime/kit.js";
+} from "#brokers/postgres";
+import { waitAtMost } from "#contract";
+import { reasonLog } from "#contract/operations";
+import { duplicatesCounter, type MessageOutcome } from "#receiving";
+import { type Counter, limitedLog, type ReceiverContext, Refusal } from "../../plugin.js";
 import type { OutboxReceiverConfig } from "./config.js";
 import { type OutboxRow, poisonSetback, rowMessage } from "./outbox-row.js";
 import { OutboxTable } from "./outbox-table.js";

@@ -8,7 +8,7 @@ import {
   quoteTable,
   quoteText,
   type TextRow,
-} from "../../runtime/kit.js";
+} from "#brokers/postgres";
 import type { OutboxReceiverConfig } from "./config.js";
 import { type OutboxRow, readRow } from "./outbox-row.js";
 

@@ -1,13 +1,9 @@
 import { z } from "zod";
+import { POSTGRES_CLIENT } from "#brokers/postgres";
+import { tlsClient } from "#net";
+import { metricKeys, resourceAttributeKey, scrapingKeys } from "#receiving";
+import { withClient } from "#system";
 import { ignored, secret, section } from "../../plugin.js";
-import {
-  metricKeys,
-  POSTGRES_CLIENT,
-  resourceAttributeKey,
-  scrapingKeys,
-  tlsClient,
-  withClient,
-} from "../../runtime/kit.js";
 import { POSTGRESQL_METRICS } from "./metrics.js";
 
 const databases = (description: string) =>

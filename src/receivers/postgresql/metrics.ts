@@ -1,4 +1,4 @@
-import { counter, gauge, type MetricTable, optional, upDown } from "../../runtime/kit.js";
+import { counter, gauge, type MetricTable, optional, upDown } from "#receiving";
 
 /** What is measured of a server, its databases, their tables and indexes, with the Collector's names. */
 export const POSTGRESQL_METRICS = {

@@ -1,21 +1,18 @@
 import { hostname } from "node:os";
 import type { Client, ClientConfig } from "pg";
-import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
 import {
   AS_TEXT,
   hangUp,
   loadPostgres,
-  MetricOutput,
   openPostgres,
-  PointCollector,
   type PostgresClients,
   postgresErrorMessage,
   postgresOptions,
   renewPostgresTls,
-  type ScrapeMoment,
-  ScrapingReceiver,
   type TextRow,
-} from "../../runtime/kit.js";
+} from "#brokers/postgres";
+import { MetricOutput, PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
+import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
 import { type PostgresqlConfig, postgresqlSchema } from "./config.js";
 import { POSTGRESQL_METRICS } from "./metrics.js";
 import {

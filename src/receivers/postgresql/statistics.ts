@@ -1,4 +1,4 @@
-import type { TextRow } from "../../runtime/kit.js";
+import type { TextRow } from "#brokers/postgres";
 import type { PostgresqlMetric } from "./metrics.js";
 
 /**

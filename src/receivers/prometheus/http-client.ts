@@ -8,7 +8,7 @@ import {
   proxyFromEnvironment,
   proxyOfUrl,
   type TlsClientOptions,
-} from "../../runtime/kit.js";
+} from "#net";
 import type { ScrapeClientConfig } from "./http-config.js";
 
 const MAX_REDIRECTS = 10;

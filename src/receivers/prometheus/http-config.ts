@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { httpUrl } from "#net";
 import { ignored, secret, section, unsupported } from "../../plugin.js";
-import { httpUrl } from "../../runtime/kit.js";
 import { text } from "./schema.js";
 
 const TLS_VERSIONS = ["TLS10", "TLS11", "TLS12", "TLS13"] as const;

@@ -1,5 +1,5 @@
+import { BatchIntake } from "#receiving";
 import { defineReceiver, limitedLog, type Receiver, type ReceiverContext } from "../../plugin.js";
-import { BatchIntake } from "../../runtime/kit.js";
 import { type PrometheusReceiverConfig, prometheusReceiverSchema } from "./config.js";
 import { createDiscoveries } from "./discovery/create.js";
 import { ScrapeHttpClient } from "./http-client.js";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Pattern } from "../../runtime/kit.js";
+import type { Pattern } from "#text";
 
 /** Labels by name. No value is empty: an empty label is none. */
 export type Labels = Map<string, string>;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { compilePattern } from "../../runtime/kit.js";
+import { compilePattern } from "#text";
 
 /** Building blocks for what Prometheus has in its config. */
 

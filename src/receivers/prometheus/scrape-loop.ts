@@ -1,5 +1,6 @@
+import { FNV32_START, fnv32 } from "#codecs";
+import type { BatchIntake } from "#receiving";
 import type { Clock } from "../../plugin.js";
-import { type BatchIntake, FNV32_START, fnv32 } from "../../runtime/kit.js";
 import { type ScrapeSettings, scrapeTarget } from "./scrape.js";
 import { ScrapeReports } from "./scrape-reports.js";
 import { ScrapeSeries, type ScrapeSeriesSettings } from "./series/scrape-series.js";

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { dedupSection, MESSAGE_ENCODINGS, RABBITMQ_CLIENT, rabbitConnection } from "#brokers";
+import { withClient } from "#system";
 import { byteSize, caseInsensitiveEnum, duration, SIGNALS, section } from "../../plugin.js";
-import { dedupSection, MESSAGE_ENCODINGS, RABBITMQ_CLIENT, rabbitConnection, withClient } from "../../runtime/kit.js";
 
 const encoding = () => caseInsensitiveEnum(MESSAGE_ENCODINGS);
 

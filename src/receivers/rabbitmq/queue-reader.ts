@@ -1,15 +1,15 @@
 import type { Channel, ChannelModel, ConsumeMessage } from "amqplib";
-import { limitedLog, type ReceiverContext, type Refusal, type Setback } from "../../plugin.js";
 import {
   closeConnection,
-  connectionErrorMessage,
-  ERROR_CODES,
   type IncomingMessage,
   MessageIntake,
   type MessageIntakeSettings,
   type RabbitClient,
-  waitAtMost,
-} from "../../runtime/kit.js";
+} from "#brokers";
+import { waitAtMost } from "#contract";
+import { ERROR_CODES } from "#contract/errors";
+import { connectionErrorMessage } from "#net";
+import { limitedLog, type ReceiverContext, type Refusal, type Setback } from "../../plugin.js";
 import type { RabbitmqReceiverConfig } from "./config.js";
 import { RetryQueues } from "./retry-queues.js";
 import { declareTopology } from "./topology.js";

@@ -1,5 +1,5 @@
+import { createDedup, type Dedup, RabbitClient } from "#brokers";
 import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS, StartError } from "../../plugin.js";
-import { createDedup, type Dedup, RabbitClient } from "../../runtime/kit.js";
 import { type RabbitmqReceiverConfig, rabbitmqReceiverSchema } from "./config.js";
 import { QueueReader } from "./queue-reader.js";
 

@@ -1,5 +1,5 @@
 import type { ConfirmChannel, ConsumeMessage } from "amqplib";
-import { ReturnedMessages } from "../../runtime/kit.js";
+import { ReturnedMessages } from "#brokers";
 import { type Declared, declareTopology, retryQueue } from "./topology.js";
 
 /** How often a message has been in a retry queue. */

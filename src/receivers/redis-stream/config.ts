@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { dedupSection, MESSAGE_ENCODINGS, REDIS_CLIENT, redisConnectionKeys } from "#brokers";
+import { withClient } from "#system";
 import { byteSize, duration, type Signal, section } from "../../plugin.js";
-import { dedupSection, MESSAGE_ENCODINGS, REDIS_CLIENT, redisConnectionKeys, withClient } from "../../runtime/kit.js";
 
 function source(signal: Signal) {
   return section(

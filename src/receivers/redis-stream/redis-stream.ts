@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
+import { createDedup, type Dedup } from "#brokers";
 import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "../../plugin.js";
-import { createDedup, type Dedup } from "../../runtime/kit.js";
 import { type RedisStreamReceiverConfig, redisStreamReceiverSchema } from "./config.js";
 import { StreamSource } from "./stream-source.js";
 

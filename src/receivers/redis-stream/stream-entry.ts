@@ -1,4 +1,4 @@
-import type { IncomingMessage } from "../../runtime/kit.js";
+import type { IncomingMessage } from "#brokers";
 
 /** An entry of a stream as the client gives it: its id, and its fields and values in turn. */
 export interface StreamEntry {

@@ -1,14 +1,8 @@
 import type { Redis } from "ioredis";
+import { connectRedis, type Dedup, isRedisError, MessageIntake, redisErrorMessage } from "#brokers";
+import { waitAtMost } from "#contract";
+import { reasonLog } from "#contract/operations";
 import { limitedLog, type ReceiverContext, type Refusal, type Signal } from "../../plugin.js";
-import {
-  connectRedis,
-  type Dedup,
-  isRedisError,
-  MessageIntake,
-  reasonLog,
-  redisErrorMessage,
-  waitAtMost,
-} from "../../runtime/kit.js";
 import type { RedisStreamReceiverConfig } from "./config.js";
 import { entryMessage, readEntries, type StreamEntry } from "./stream-entry.js";
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { authReference } from "#contract/schema";
+import { httpHeaders, listenEndpoint, tlsServer } from "#net";
 import { byteSize, duration, ignored, section, unsupported } from "../../plugin.js";
-import { authReference, httpHeaders, listenEndpoint, tlsServer } from "../../runtime/kit.js";
 
 const BUFFERS = "Node.js sizes its own socket buffers";
 

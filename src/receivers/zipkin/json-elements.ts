@@ -1,4 +1,4 @@
-import { MalformedError } from "../../plugin.js";
+import { MalformedError } from "#otlp/signals";
 
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT, QUOTE, BACKSLASH, COMMA] = Buffer.from('[]{}"\\,');
 

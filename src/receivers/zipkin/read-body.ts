@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
+import { DecompressError, decompress, SUPPORTED_ENCODINGS } from "#codecs";
 import type { Intake } from "../../plugin.js";
-import { DecompressError, decompress, SUPPORTED_ENCODINGS } from "../../runtime/kit.js";
 
 /** Why a body cannot be taken, as the status of an answer. */
 export class BodyError extends Error {

@@ -2,6 +2,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Server as TlsServer } from "node:https";
 import process from "node:process";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { isAuthError, type ServerAuthenticator } from "#contract";
+import { limitConnections, listen, listenAddress, loadServerTls, protectionOf, reloadServerTls } from "#net";
+import { answerOfAuthError, authenticate, httpAuthRequest, plainAddress, serverAuthenticator } from "#net/auth";
+import { answerOfRefusal, retryAfterSeconds } from "#net/otlp";
+import { type ReceiverCounters, receiverCounters } from "#receiving";
 import {
   type Batch,
   defineReceiver,
@@ -12,27 +17,8 @@ import {
   type Receiver,
   type ReceiverContext,
 } from "../../plugin.js";
-import {
-  answerOfAuthError,
-  answerOfRefusal,
-  authenticate,
-  httpAuthRequest,
-  isAuthError,
-  limitConnections,
-  listen,
-  listenAddress,
-  loadServerTls,
-  plainAddress,
-  protectionOf,
-  type ReceiverCounters,
-  receiverCounters,
-  reloadServerTls,
-  retryAfterSeconds,
-  type ServerAuthenticator,
-  serverAuthenticator,
-  ZipkinBatchWriter,
-} from "../../runtime/kit.js";
 import { type ZipkinReceiverConfig, zipkinReceiverSchema } from "./config.js";
+import { ZipkinBatchWriter } from "./from-zipkin.js";
 import { jsonElements } from "./json-elements.js";
 import { BodyError, readBody } from "./read-body.js";
 

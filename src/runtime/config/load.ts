@@ -1,4 +1,4 @@
-import type { Registry } from "../host/registry.js";
+import type { Registry } from "./resolve/registry.js";
 import { resolveConfig } from "./resolve/resolve-config.js";
 import type { ResolvedConfig } from "./resolve/spec.js";
 import { maskedLines } from "./secrets/masked-lines.js";

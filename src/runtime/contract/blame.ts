@@ -1,5 +1,5 @@
-import { ERROR_CODES } from "./error-codes.js";
-import type { Refusal, RefusalOptions } from "./refusal.js";
+import { ERROR_CODES } from "./errors/error-codes.js";
+import type { Refusal, RefusalOptions } from "./errors/refusal.js";
 
 /**
  * Whose failure a call is that may succeed later. One of the backend spends no attempt of the entry that was sent, however

@@ -1,12 +1,7 @@
 import type { OperatorFunction } from "rxjs";
 import type { ZodType } from "zod";
-import type { Batch } from "../telemetry/batch.js";
-import type { Signal } from "../telemetry/bytes/signal.js";
-import type { AnyRecordView } from "../telemetry/edit/edit-records.js";
-import type { DataPointView } from "../telemetry/views/data-point-view.js";
-import type { LogRecordView } from "../telemetry/views/log-record-view.js";
-import type { SpanView } from "../telemetry/views/span-view.js";
-import type { Admin } from "./admin.js";
+import type { AnyRecordView, Batch, DataPointView, LogRecordView, SpanView } from "#otlp";
+import type { Signal } from "#otlp/signals";
 import type { Authenticators, AuthSide, ClientAuthenticator, ServerAuthenticator } from "./auth.js";
 import type { Clock } from "./clock.js";
 import type { Setback } from "./dead-letter.js";
@@ -14,8 +9,9 @@ import type { Outcome } from "./debt.js";
 import type { Delivery, Origin, PartialRejection } from "./delivery.js";
 import type { AgentInspection } from "./inspect/inspection.js";
 import type { Logger, Metrics } from "./observability.js";
+import type { Admin } from "./operations/admin.js";
 import type { BatcherSettings } from "./operators/batcher.js";
-import type { JournalExchange, JournalFactory, JournalNotes, OutletFactory } from "./outlet.js";
+import type { JournalExchange, JournalFactory, JournalNotes, OutletFactory } from "./operators/outlet.js";
 
 /**
  * The number of the contract that a component is built for. It is raised when the interfaces of components change; a

@@ -1,6 +1,6 @@
-import type { Batch } from "../telemetry/batch.js";
+import type { Batch } from "#otlp";
+import { Refusal } from "./errors/refusal.js";
 import type { FailureReason } from "./operations/failure-reasons.js";
-import { Refusal } from "./refusal.js";
 
 /** Why a processor takes records out of its pipeline. */
 export interface Setback {

@@ -1,5 +1,5 @@
 import type { Setback } from "./dead-letter.js";
-import { chooseRefusal, expectedRefusal, type Refusal, toRefusal } from "./refusal.js";
+import { chooseRefusal, expectedRefusal, type Refusal, toRefusal } from "./errors/refusal.js";
 
 /** How a debt was settled: taken, perhaps without the `rejected` records that a backend will not have, or refused. */
 export type Outcome =

@@ -1,4 +1,4 @@
-import { SIGNALS, type Signal } from "../telemetry/bytes/signal.js";
+import { SIGNALS, type Signal } from "#otlp/signals";
 import {
   CONTRACT_VERSION,
   type ComponentKind,

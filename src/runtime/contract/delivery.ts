@@ -1,8 +1,8 @@
-import type { Batch } from "../telemetry/batch.js";
+import type { Batch } from "#otlp";
 import { validateSetback } from "./border/read-answers.js";
 import { type DeadLetter, isDeadLetter, type Setback } from "./dead-letter.js";
 import { Debt, type Outcome } from "./debt.js";
-import { type Refusal, toRefusal } from "./refusal.js";
+import { type Refusal, toRefusal } from "./errors/refusal.js";
 
 /**
  * A delivery is a batch and the debt to whoever handed it in.

@@ -1,4 +1,4 @@
-import type { Signal } from "../telemetry/bytes/signal.js";
+import type { Signal } from "#otlp/signals";
 import type { ConnectorFactory, ExporterFactory, ProcessorFactory, ReceiverFactory } from "./component.js";
 import type { ExporterSettings } from "./schema/exporter-settings.js";
 

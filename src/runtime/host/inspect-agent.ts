@@ -1,12 +1,10 @@
-import type { ResolvedConfig } from "../config/resolve/spec.js";
-import { type Problem, placeText, problemMessage } from "../config/text/problem.js";
-import type { GraphEdge, GraphNode } from "../contract/inspect/graph.js";
-import type { AgentInspection, EdgeWatcher } from "../contract/inspect/inspection.js";
-import type { Metrics } from "../contract/observability.js";
-import { packageVersion } from "../contract/package-info.js";
-import { describeGraph } from "../pipeline/describe-graph.js";
-import type { Flow, Flows } from "../pipeline/flows.js";
-import { trafficReader } from "../pipeline/read-traffic.js";
+import type { ResolvedConfig } from "#config";
+import { type Problem, placeText, problemMessage } from "#config";
+import type { Metrics } from "#contract";
+import { packageVersion } from "#contract";
+import type { AgentInspection, EdgeWatcher, GraphEdge, GraphNode } from "#contract/operations";
+import type { Flow, Flows } from "#pipeline";
+import { describeGraph, trafficReader } from "#pipeline";
 import { resourceAttributes } from "./self-telemetry/resource-attributes.js";
 
 /** What is known of a config beside what it resolves to. */

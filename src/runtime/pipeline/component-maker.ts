@@ -1,14 +1,19 @@
-import type { Authenticators } from "../contract/auth.js";
-import { checkComponent } from "../contract/border/check-component.js";
-import { GarbageCollection } from "../contract/border/garbage-collection.js";
-import { guardExporter } from "../contract/border/guard-exporter.js";
-import type { PluginTracker } from "../contract/border/plugin-tracker.js";
-import type { Clock } from "../contract/clock.js";
-import type { ComponentContext, ComponentKind, Exporter, Processor } from "../contract/component.js";
-import { errorMessage } from "../contract/error-message.js";
-import type { Logger, Metrics } from "../contract/observability.js";
-import type { PlannedComponent, PlannedExporter } from "../contract/plan.js";
-import type { Signal } from "../telemetry/bytes/signal.js";
+import type {
+  Authenticators,
+  Clock,
+  ComponentContext,
+  ComponentKind,
+  Exporter,
+  Logger,
+  Metrics,
+  PlannedComponent,
+  PlannedExporter,
+  Processor,
+} from "#contract";
+import { errorMessage } from "#contract/errors";
+import type { PluginTracker } from "#contract/operators";
+import { checkComponent, GarbageCollection, guardExporter } from "#contract/operators";
+import type { Signal } from "#otlp/signals";
 import type { Flow, Tally } from "./flows.js";
 import { isolate } from "./isolate.js";
 

@@ -1,7 +1,6 @@
-import type { ComponentContext, Exporter } from "../contract/component.js";
-import type { Batching, Outlet, OutletFactory, OutletSettings } from "../contract/outlet.js";
-import type { GraphPlan, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
-import { uncheckedExporterSettingsSchema } from "../contract/schema/exporter-settings.js";
+import type { ComponentContext, Exporter, GraphPlan, PlannedExporter, PlannedPipeline } from "#contract";
+import type { Batching, Outlet, OutletFactory, OutletSettings } from "#contract/operators";
+import { uncheckedExporterSettingsSchema } from "#contract/schema";
 
 interface OutletServices extends Required<Pick<OutletSettings, "prepareReplay" | "hasPipeline">> {
   readonly plan: GraphPlan;

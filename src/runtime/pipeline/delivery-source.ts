@@ -1,6 +1,6 @@
 import { type Observable, Subject } from "rxjs";
-import type { Delivery } from "../contract/delivery.js";
-import { shutdownRefusal } from "../contract/refusal.js";
+import type { Delivery } from "#contract";
+import { shutdownRefusal } from "#contract/errors";
 
 /** A stream of deliveries: a pipeline from its receivers to its exporters is made of these. */
 export type Deliveries = Observable<Delivery>;

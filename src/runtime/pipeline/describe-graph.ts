@@ -1,5 +1,5 @@
-import type { GraphDescription, GraphEdge, GraphNode } from "../contract/inspect/graph.js";
-import type { GraphPlan, PlannedComponent, PlannedPipeline } from "../contract/plan.js";
+import type { GraphPlan, PlannedComponent, PlannedPipeline } from "#contract";
+import type { GraphDescription, GraphEdge, GraphNode } from "#contract/operations";
 
 /** A plan as nodes and edges, receivers first and exporters last. */
 export function describeGraph(plan: GraphPlan): GraphDescription {

@@ -1,7 +1,6 @@
 import { ignoreElements, merge, share, tap } from "rxjs";
-import type { Outcome } from "../contract/debt.js";
-import type { Delivery } from "../contract/delivery.js";
-import { ERROR_CODES } from "../contract/error-codes.js";
+import type { Delivery, Outcome } from "#contract";
+import { ERROR_CODES } from "#contract/errors";
 import { type Deliveries, DeliverySource } from "./delivery-source.js";
 import type { PartialAcceptance } from "./partial-acceptance.js";
 

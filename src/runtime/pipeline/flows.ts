@@ -1,5 +1,5 @@
-import type { BatchWatcher } from "../contract/inspect/inspection.js";
-import type { Batch } from "../telemetry/batch.js";
+import type { BatchWatcher } from "#contract/operations";
+import type { Batch } from "#otlp";
 
 /**
  * A place between two components of a pipeline: counts the records that pass, and shows batches to whoever looks. Nobody who

@@ -1,7 +1,6 @@
-import type { Processor } from "../contract/component.js";
-import type { Journal, JournalFactory, JournalSettings, OutletSettings } from "../contract/outlet.js";
-import type { GraphPlan, PlannedPipeline } from "../contract/plan.js";
-import type { Signal } from "../telemetry/bytes/signal.js";
+import type { GraphPlan, PlannedPipeline, Processor } from "#contract";
+import type { Journal, JournalFactory, JournalSettings, OutletSettings } from "#contract/operators";
+import type { Signal } from "#otlp/signals";
 import type { ComponentServices } from "./component-maker.js";
 import { DeliverySource } from "./delivery-source.js";
 import { holdsDeliveries } from "./journal-place.js";

@@ -1,19 +1,22 @@
 import { merge, tap } from "rxjs";
-import { checkComponent } from "../contract/border/check-component.js";
 import type {
   ConnectorFactory,
   Exporter,
+  GraphPlan,
   Intake,
+  PlannedComponent,
+  PlannedExporter,
+  PlannedPipeline,
   Processor,
   ProcessorContext,
   ProcessorFactory,
   Receiver,
   ReceiverFactory,
-} from "../contract/component.js";
-import type { JournalFactory, Outlet, OutletFactory, OutletSettings } from "../contract/outlet.js";
-import type { GraphPlan, PlannedComponent, PlannedExporter, PlannedPipeline } from "../contract/plan.js";
-import { StartError } from "../contract/start-error.js";
-import type { Signal } from "../telemetry/bytes/signal.js";
+} from "#contract";
+import { StartError } from "#contract/errors";
+import type { JournalFactory, Outlet, OutletFactory, OutletSettings } from "#contract/operators";
+import { checkComponent } from "#contract/operators";
+import type { Signal } from "#otlp/signals";
 import { ComponentCreateError, ComponentMaker, type ComponentServices, createComponent } from "./component-maker.js";
 import { createOutlet } from "./create-outlet.js";
 import { type Deliveries, DeliverySource } from "./delivery-source.js";

@@ -1,30 +1,21 @@
 import { Subject, type Subscription } from "rxjs";
+import type { Clock, Counter, Delivery, Logger, Processor, Setback } from "#contract";
+import { type Debt, type FailureHandler, HeldDebts, limitedLog } from "#contract";
+import { ERROR_CODES, errorMessage, isGenericCode, Refusal, toRefusal } from "#contract/errors";
+import type { GarbageCollection, PluginTracker } from "#contract/operators";
 import {
   assertObservable,
   assertSubscription,
   checkOutput,
-  type OutputRules,
-} from "../contract/border/check-output.js";
-import type { GarbageCollection } from "../contract/border/garbage-collection.js";
-import { guardStream } from "../contract/border/guard-stream.js";
-import { DELIVERY_LOST, LostDeliveries } from "../contract/border/lost-deliveries.js";
-import type { PluginTracker } from "../contract/border/plugin-tracker.js";
-import type { Clock } from "../contract/clock.js";
-import type { Processor } from "../contract/component.js";
-import type { Setback } from "../contract/dead-letter.js";
-import { type Debt, type FailureHandler, HeldDebts } from "../contract/debt.js";
-import type { Delivery } from "../contract/delivery.js";
-import { ERROR_CODES } from "../contract/error-codes.js";
-import { errorMessage } from "../contract/error-message.js";
-import { limitedLog } from "../contract/limited-log.js";
-import type { Counter, Logger } from "../contract/observability.js";
-import { holdingOf } from "../contract/operators/holding.js";
-import {
+  DELIVERY_LOST,
   type DeliveryHandlers,
   type DeliveryOutput,
+  guardStream,
+  holdingOf,
+  LostDeliveries,
+  type OutputRules,
   statefulProcessor,
-} from "../contract/operators/stateful-processor.js";
-import { isGenericCode, Refusal, toRefusal } from "../contract/refusal.js";
+} from "#contract/operators";
 import type { Flow, Tally } from "./flows.js";
 
 /** How to look for what a plugin let go of. */

@@ -1,4 +1,4 @@
-import type { GraphPlan, PlannedPipeline } from "../contract/plan.js";
+import type { GraphPlan, PlannedPipeline } from "#contract";
 
 /** Whether a processor of the pipeline says that it holds deliveries: then its clients would wait without a journal. */
 export function holdsDeliveries(plan: GraphPlan, pipeline: PlannedPipeline): boolean {

@@ -1,8 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Clock } from "../contract/clock.js";
-import type { Outcome } from "../contract/debt.js";
-import type { Delivery } from "../contract/delivery.js";
-import type { Counter } from "../contract/observability.js";
+import type { Clock, Counter, Delivery, Outcome } from "#contract";
 
 /** The consumers that took a delivery which others refused, and what each said of it. */
 export type TakenBefore<Consumer> = ReadonlyMap<Consumer, Outcome>;

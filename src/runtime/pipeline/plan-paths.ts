@@ -1,5 +1,5 @@
-import type { GraphPlan, PlannedPipeline } from "../contract/plan.js";
-import type { Signal } from "../telemetry/bytes/signal.js";
+import type { GraphPlan, PlannedPipeline } from "#contract";
+import type { Signal } from "#otlp/signals";
 
 /** The pipelines of a signal that a receiver or connector feeds. */
 export function pipelinesFedBy(plan: GraphPlan, id: string, signal: Signal): PlannedPipeline[] {

@@ -1,8 +1,6 @@
-import type { GraphDescription, GraphNode } from "../contract/inspect/graph.js";
-import type { NodeCounts, Traffic } from "../contract/inspect/inspection.js";
-import type { Metrics } from "../contract/observability.js";
-import type { GraphPlan } from "../contract/plan.js";
-import { SHAPES } from "../telemetry/bytes/signal.js";
+import type { GraphPlan, Metrics } from "#contract";
+import type { GraphDescription, GraphNode, NodeCounts, Traffic } from "#contract/operations";
+import { SHAPES } from "#otlp/signals";
 import type { Flows } from "./flows.js";
 
 /** Reads what has passed each edge and node of a graph so far. */

@@ -1,9 +1,7 @@
-import type { ProcessorContext, ReplayStep } from "../contract/component.js";
-import { ERROR_CODES } from "../contract/error-codes.js";
-import { noMetrics } from "../contract/observability.js";
-import type { GraphPlan, PlannedPipeline } from "../contract/plan.js";
-import { Refusal } from "../contract/refusal.js";
-import type { Batch } from "../telemetry/batch.js";
+import type { GraphPlan, PlannedPipeline, ProcessorContext, ReplayStep } from "#contract";
+import { noMetrics } from "#contract";
+import { ERROR_CODES, Refusal } from "#contract/errors";
+import type { Batch } from "#otlp";
 
 /**
  * What is done to dead letters before they are sent again: the replay steps of the pipeline they came from, and before

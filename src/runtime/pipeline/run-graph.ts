@@ -1,5 +1,5 @@
 import { finalize, merge } from "rxjs";
-import type { Logger } from "../contract/observability.js";
+import type { Logger } from "#contract";
 import type { DeliverySource } from "./delivery-source.js";
 import type { EndedStream } from "./stream-ends.js";
 

@@ -1,8 +1,7 @@
 import { catchError, concat, defer, EMPTY, filter, finalize, ignoreElements, merge, type Observable, tap } from "rxjs";
-import { refusalOfSetback } from "../contract/dead-letter.js";
-import type { Delivery } from "../contract/delivery.js";
-import type { Logger } from "../contract/observability.js";
-import type { Journal, Outlet } from "../contract/outlet.js";
+import type { Delivery, Logger } from "#contract";
+import { refusalOfSetback } from "#contract";
+import type { Journal, Outlet } from "#contract/operators";
 import type { Deliveries, DeliverySource } from "./delivery-source.js";
 
 /** A stream with its end: it emits nothing, and completes when all that came has been taken care of. */

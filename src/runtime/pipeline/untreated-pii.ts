@@ -1,5 +1,4 @@
-import type { Logger } from "../contract/observability.js";
-import type { GraphPlan, PlannedPipeline } from "../contract/plan.js";
+import type { GraphPlan, Logger, PlannedPipeline } from "#contract";
 
 /**
  * Warns, once, of dead letters that a processor makes of records which are treated only behind it; undefined where none

@@ -1,7 +1,8 @@
 import { type ClientHttp2Session, connect, createServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { GRPC_STATUS } from "../../../src/runtime/kit/otlp/grpc-status.js";
-import { encodeResponse, grpcFrame } from "../../../src/runtime/kit.js";
+import { grpcFrame } from "../../../src/runtime/net/otlp/grpc-frame.js";
+import { GRPC_STATUS } from "../../../src/runtime/net/otlp/grpc-status.js";
+import { encodeResponse } from "../../../src/runtime/net/otlp/response.js";
 import type { Answer } from "../client.js";
 
 const PATHS = {

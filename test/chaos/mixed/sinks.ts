@@ -2,8 +2,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { Batch } from "../../../src/plugin.js";
-import { GRPC_STATUS } from "../../../src/runtime/kit/otlp/grpc-status.js";
-import { decodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
+import { GRPC_STATUS } from "../../../src/runtime/net/otlp/grpc-status.js";
+import { decodeTree, type Tree } from "../../../src/runtime/otlp/json/tree.js";
 import { listOf, recordsOf } from "../../support/telemetry/trees.js";
 import type { FaultySink, Mood } from "../faulty-sink.js";
 import { decodeNumbers } from "../numbered.js";

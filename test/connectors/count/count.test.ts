@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { count } from "../../../src/connectors/count/count.js";
 import { Batch, deadLetter, type Signal } from "../../../src/plugin.js";
 import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
-import { decodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
+import { decodeTree, type Tree } from "../../../src/runtime/otlp/json/tree.js";
 import { feed, owed } from "../../support/deliveries.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { type OtlpSink, startSink } from "../../support/otlp-sink.js";

@@ -1,6 +1,7 @@
 import { type Batch, type ConnectorFactory, Delivery, type Outcome } from "../../../src/plugin.js";
-import { Debt, type JournalExchange } from "../../../src/runtime/kit.js";
-import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
+import { Debt } from "../../../src/runtime/contract/debt.js";
+import type { JournalExchange } from "../../../src/runtime/contract/operators/outlet.js";
+import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/otlp/json/tree.js";
 import { feed, owed } from "../../support/deliveries.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { attributes, text } from "../../support/telemetry/ottl.js";

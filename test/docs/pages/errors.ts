@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { API_ERRORS } from "../../../src/extensions/admin-api/http-error.js";
 import { PROBLEMS } from "../../../src/runtime/config/text/problem-codes.js";
-import { ERRORS } from "../../../src/runtime/contract/error-codes.js";
+import { ERRORS } from "../../../src/runtime/contract/errors/error-codes.js";
 import type { Page } from "../pages.js";
 
 const script = new URL("../../../scripts/error-reference.js", import.meta.url).href;

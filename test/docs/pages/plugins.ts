@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeAll, expect, it } from "vitest";
-import { sluiceHere } from "../../runtime/cli/terminal.js";
+import { sluiceHere } from "../../agent/cli/terminal.js";
 import { blocksIn, type Page, project } from "../pages.js";
 import { folderOf } from "../project.js";
 

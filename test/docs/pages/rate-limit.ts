@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { parse } from "yaml";
 import { batchFromJson } from "../../../src/plugin.js";
 import { rateLimit as rateLimitProcessor } from "../../../src/processors/rate-limit/rate-limit.js";
-import { silentLogger } from "../../../src/runtime/kit.js";
+import { silentLogger } from "../../../src/runtime/contract/observability.js";
 import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
 import { feed, owed } from "../../support/deliveries.js";
 import { FakeClock } from "../../support/fake-clock.js";

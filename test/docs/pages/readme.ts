@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, it } from "vitest";
-import { sluiceHere } from "../../runtime/cli/terminal.js";
+import { sluiceHere } from "../../agent/cli/terminal.js";
 import { withPlugins } from "../../runtime/host/plugins/load-cases.js";
 import { blocksIn, type Page, project } from "../pages.js";
 import { folderOf } from "../project.js";

@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, expect, it } from "vitest";
 import type { Batch, Logger } from "../../../src/plugin.js";
-import { silentLogger } from "../../../src/runtime/kit.js";
+import { silentLogger } from "../../../src/runtime/contract/observability.js";
 import { FakeClock, logs, runPipeline, type TestPipeline } from "../../../src/testing.js";
 import type { Page } from "../pages.js";
 import { folderOf } from "../project.js";

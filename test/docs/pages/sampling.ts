@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from "vitest";
+import { freePort } from "../../../src/agent/testing/free-port.js";
 import { type Batch, readRecords } from "../../../src/plugin.js";
-import { freePort } from "../../../src/runtime/testing/free-port.js";
 import { agentOf, resolve } from "../../support/agent.js";
 import { type OtlpSink, startSink } from "../../support/otlp-sink.js";
 import { logBatch, spanBatch, traceId } from "../../support/sampled.js";

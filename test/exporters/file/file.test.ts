@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { FileExporter, fileExporter } from "../../../src/exporters/file/file.js";
 import { Batch, batchFromJson, batchToJson, type Refusal } from "../../../src/plugin.js";
-import { isStartError } from "../../../src/runtime/contract/start-error.js";
+import { isStartError } from "../../../src/runtime/contract/errors/start-error.js";
 import { bundled } from "../../support/bundled.js";
 import { runs } from "../../support/runs.js";
 import { exporterContext, listeningLogger, never, temporaryDirectory } from "../support.js";

@@ -5,7 +5,7 @@ import { clientConfig, jaegerExporterSchema } from "../../../src/exporters/jaege
 import { jaegerExporter } from "../../../src/exporters/jaeger/jaeger.js";
 import { postSpansOf } from "../../../src/exporters/jaeger/post-spans.js";
 import { batchFromJson } from "../../../src/plugin.js";
-import { JAEGER_GRPC_PATH } from "../../../src/runtime/kit.js";
+import { JAEGER_GRPC_PATH } from "../../../src/runtime/traces/jaeger-tags.js";
 import { runs } from "../../support/runs.js";
 import { decodeJaeger } from "../../support/telemetry/jaeger-proto.js";
 import { GrpcJsServer } from "../grpc-server.js";

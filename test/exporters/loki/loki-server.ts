@@ -3,7 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
-import { decompress } from "../../../src/runtime/kit.js";
+import { decompress } from "../../../src/runtime/codecs/compression/decompress.js";
 import { all, numberOf, textOf } from "../../support/telemetry/proto-fields.js";
 
 export interface PushedStream {

@@ -1,18 +1,16 @@
 import { logfmtOf } from "../../../src/exporters/loki/logfmt-line.js";
 import { HINTS, type StreamLabels, without } from "../../../src/exporters/loki/stream-labels.js";
 import type { Batch, Tree } from "../../../src/plugin.js";
+import { isHeader } from "../../../src/runtime/net/http1/request-head.js";
 import {
-  isHeader,
-  jsonText,
   logTime,
   type OwnedTree,
   ownedTrees,
-  plainValue,
-  plainValueText,
   treeAttributes,
   treeHex,
   treeText,
-} from "../../../src/runtime/kit.js";
+} from "../../../src/runtime/otlp/json/plain/owned-trees.js";
+import { jsonText, plainValue, plainValueText } from "../../../src/runtime/otlp/json/plain/plain-value.js";
 
 /** What the exporter pushes of a batch, by the way of plain objects: by tenant and labels, time and line of each record. */
 export function plainPushes(batch: Batch, labels: StreamLabels, format: string, nowMs: number) {

@@ -4,7 +4,7 @@ import { KnownStreams } from "../../../src/exporters/loki/known-streams.js";
 import { pushesOf } from "../../../src/exporters/loki/push-requests.js";
 import { StreamLabels } from "../../../src/exporters/loki/stream-labels.js";
 import { Batch, encodeTree, type Tree } from "../../../src/plugin.js";
-import { decompress } from "../../../src/runtime/kit.js";
+import { decompress } from "../../../src/runtime/codecs/compression/decompress.js";
 import { liveHeap } from "../../support/live-heap.js";
 import { runs } from "../../support/runs.js";
 import { request } from "../../support/telemetry/telemetry-arbitraries.js";

@@ -1,7 +1,7 @@
 import { onTestFinished } from "vitest";
+import { freePort } from "../../../src/agent/testing/free-port.js";
 import { prometheusExporter } from "../../../src/exporters/prometheus/prometheus.js";
 import type { Exporter } from "../../../src/plugin.js";
-import { freePort } from "../../../src/runtime/testing/free-port.js";
 import { exporterContext, never } from "../support.js";
 import { metricsBatch, type ResourceMetrics } from "./metrics.js";
 

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { jsonListsOf } from "../../../src/exporters/zipkin/span-lists.js";
+import { zipkinSpansOf } from "../../../src/exporters/zipkin/to-zipkin.js";
 import { Batch, encodeTree, type Tree } from "../../../src/plugin.js";
-import { zipkinSpansOf } from "../../../src/runtime/kit.js";
 import { runs } from "../../support/runs.js";
 import { request } from "../../support/telemetry/telemetry-arbitraries.js";
 import { Dice, rewritten } from "../../support/telemetry/wire-forms.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { batchToJson } from "../../../src/plugin.js";
-import { createAdminToken } from "../../../src/runtime/kit/auth/admin-token.js";
+import { createAdminToken } from "../../../src/runtime/net/auth/admin-token.js";
 import { logs } from "../../support/telemetry/batches.js";
 import { deadLetter } from "../reliability/operate/controls.js";
 import { startApi } from "./harness.js";

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import { maskBatch } from "../../../src/agent/mask-batch.js";
 import { adminApi } from "../../../src/extensions/admin-api/admin-api.js";
 import { createAdmin } from "../../../src/extensions/reliability/operate/admin.js";
 import type { OperatorRecords } from "../../../src/extensions/reliability/records/operator-records.js";
@@ -9,8 +10,7 @@ import type { Host } from "../../../src/plugin.js";
 import type { ServerAuthenticator } from "../../../src/runtime/contract/auth.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../../src/runtime/contract/observability.js";
-import { maskBatch } from "../../../src/runtime/host/mask-batch.js";
-import type { Admin } from "../../../src/runtime/kit.js";
+import type { Admin } from "../../../src/runtime/contract/operations/admin.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
 import { control, type FakeControl, memoryRecords } from "../reliability/operate/controls.js";
 

@@ -6,7 +6,7 @@ import { adminApi, TokenFile } from "../../../src/extensions/admin-api/admin-api
 import { ADMIN_ROLES, type AdminRole } from "../../../src/extensions/admin-api/roles.js";
 import { ROUTES } from "../../../src/extensions/admin-api/routes.js";
 import { AuthError, type ServerAuthenticator } from "../../../src/runtime/contract/auth.js";
-import { adminTokenHash, createAdminToken } from "../../../src/runtime/kit/auth/admin-token.js";
+import { adminTokenHash, createAdminToken } from "../../../src/runtime/net/auth/admin-token.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
 import { deadLetter } from "../reliability/operate/controls.js";
 import { startApi } from "./harness.js";

@@ -4,11 +4,11 @@ import { credentials } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { mtlsAuth } from "../../../src/extensions/auth/mtls-auth.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
-import { SIGNALS } from "../../../src/runtime/telemetry/bytes/signal.js";
+import { SIGNALS } from "../../../src/runtime/otlp/bytes/signal.js";
 import { GrpcJsClient } from "../../receivers/otlp/grpc-client.js";
 import { PROTO, startReceiver } from "../../receivers/otlp/harness.js";
 import { wire } from "../../receivers/otlp/requests.js";
-import { read, TLS_FILES } from "../../runtime/kit/net/tls/files.js";
+import { read, TLS_FILES } from "../../runtime/net/tls/files.js";
 import { contextOf, head, refusalOf } from "./requests.js";
 
 function created(...allowed: object[]) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { FakeClock, flushPromises } from "../../../src/agent/testing/fake-clock.js";
 import { RenewedCredentials } from "../../../src/extensions/auth/renewed-credentials.js";
 import { Refusal } from "../../../src/plugin.js";
-import { FakeClock, flushPromises } from "../../../src/runtime/testing/fake-clock.js";
 import { contextOf } from "./requests.js";
 
 /** Credentials that the test answers for. */

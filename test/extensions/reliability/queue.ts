@@ -4,13 +4,11 @@ import type { HeadLimits } from "../../../src/extensions/reliability/schedule/qu
 import { MemoryStore } from "../../../src/extensions/reliability/store/memory-store.js";
 import type { QueueStore } from "../../../src/extensions/reliability/store/store.js";
 import type { Batch, Logger, Outcome, PartialRejection, Signal } from "../../../src/plugin.js";
-import {
-  type Batching,
-  completeSettings,
-  type Entry,
-  exporterSettingsSchema,
-  refusalOfHttp,
-} from "../../../src/runtime/kit.js";
+import type { Entry } from "../../../src/runtime/contract/operations/entry.js";
+import type { Batching } from "../../../src/runtime/contract/operators/outlet.js";
+import { completeSettings } from "../../../src/runtime/contract/schema/exporter-settings.js";
+import { refusalOfHttp } from "../../../src/runtime/net/otlp/refusals.js";
+import { exporterSettingsSchema } from "../../../src/runtime/ottl/compile/record-condition.js";
 import { owed } from "../../support/deliveries.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";

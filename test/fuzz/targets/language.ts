@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../../../src/runtime/config/load.js";
-import { Registry } from "../../../src/runtime/host/registry.js";
+import { Registry } from "../../../src/runtime/config/resolve/registry.js";
+import { Batch } from "../../../src/runtime/otlp/batch.js";
+import { batchFromJson } from "../../../src/runtime/otlp/json/batch-json.js";
 import { compileConditions, compileStatements } from "../../../src/runtime/ottl/compile/plugin-ottl.js";
 import { isOttlError, isOttlSyntaxError } from "../../../src/runtime/ottl/values/error.js";
-import { Batch } from "../../../src/runtime/telemetry/batch.js";
-import { batchFromJson } from "../../../src/runtime/telemetry/json/batch-json.js";
 import { builtins } from "../../support/builtins.js";
 import { assert, type FuzzTarget, magnitude, shapeOf } from "../fuzz.js";
 import { textMutator } from "../mutate-text.js";

@@ -1,12 +1,12 @@
 import { octetCounting } from "../../../src/receivers/net-log/cutting.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { silentLogger } from "../../../src/runtime/contract/observability.js";
-import { LogBatchWriter } from "../../../src/runtime/kit/log-operators/log-batch-writer.js";
-import { LogEntry, writeEntry } from "../../../src/runtime/kit/log-operators/log-entry.js";
-import { OperatorChain } from "../../../src/runtime/kit/log-operators/operator-chain.js";
-import { operatorsSchema } from "../../../src/runtime/kit/log-operators/operator-schema.js";
-import { createCutter } from "../../../src/runtime/kit/log-operators/record-cutter.js";
-import { textEncoding } from "../../../src/runtime/kit/log-operators/text-encoding.js";
+import { LogBatchWriter } from "../../../src/runtime/logs/entries/log-batch-writer.js";
+import { LogEntry, writeEntry } from "../../../src/runtime/logs/entries/log-entry.js";
+import { createCutter } from "../../../src/runtime/logs/entries/record-cutter.js";
+import { textEncoding } from "../../../src/runtime/logs/entries/text-encoding.js";
+import { OperatorChain } from "../../../src/runtime/logs/operator-chain.js";
+import { operatorsSchema } from "../../../src/runtime/logs/operator-schema.js";
 import { assert, type FuzzTarget, magnitude } from "../fuzz.js";
 import { holdToOtlp } from "../hold-to-otlp.js";
 import { textMutator } from "../mutate-text.js";

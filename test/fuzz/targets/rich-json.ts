@@ -1,4 +1,4 @@
-import type { Signal } from "../../../src/runtime/telemetry/bytes/signal.js";
+import type { Signal } from "../../../src/runtime/otlp/bytes/signal.js";
 
 const attributes = [
   { key: "text", value: { stringValue: 'a \u{1f600} "quoted" text' } },

@@ -1,9 +1,9 @@
-import { DecompressError } from "../../../src/runtime/kit/net/compression/bounded-output.js";
-import { compress } from "../../../src/runtime/kit/net/compression/compress.js";
-import { decompress } from "../../../src/runtime/kit/net/compression/decompress.js";
-import { AnswerFormatError } from "../../../src/runtime/kit/net/http1/answer-head.js";
-import { AnswerReader } from "../../../src/runtime/kit/net/http1/answer-reader.js";
-import { grpcFrame, singleFrame } from "../../../src/runtime/kit/otlp/grpc-frame.js";
+import { DecompressError } from "../../../src/runtime/codecs/compression/bounded-output.js";
+import { compress } from "../../../src/runtime/codecs/compression/compress.js";
+import { decompress } from "../../../src/runtime/codecs/compression/decompress.js";
+import { AnswerFormatError } from "../../../src/runtime/net/http1/answer-head.js";
+import { AnswerReader } from "../../../src/runtime/net/http1/answer-reader.js";
+import { grpcFrame, singleFrame } from "../../../src/runtime/net/otlp/grpc-frame.js";
 import { assert, type FuzzTarget, magnitude, pieces, shapeOf } from "../fuzz.js";
 import { mutateBytes } from "../mutate-bytes.js";
 import { textMutator } from "../mutate-text.js";

@@ -9,8 +9,7 @@ import {
 } from "../../../src/plugin.js";
 import { attributesProcessor, resourceProcessor } from "../../../src/processors/attributes/attributes.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
-import { noMetrics } from "../../../src/runtime/contract/observability.js";
-import { silentLogger } from "../../../src/runtime/kit.js";
+import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { feed, owed } from "../../support/deliveries.js";
 
 const context: ProcessorContext = {

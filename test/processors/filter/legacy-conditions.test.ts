@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { Batch } from "../../../src/plugin.js";
 import { filter } from "../../../src/processors/filter/filter.js";
-import { batchFromJson } from "../../../src/runtime/telemetry/json/batch-json.js";
-import { decodeTree } from "../../../src/runtime/telemetry/json/tree.js";
+import { batchFromJson } from "../../../src/runtime/otlp/json/batch-json.js";
+import { decodeTree } from "../../../src/runtime/otlp/json/tree.js";
 import { owed } from "../../support/deliveries.js";
 import { processing } from "../../support/processors.js";
 import { attributes, int, list, logsOf, METRICS, metricsOf, text } from "../../support/telemetry/ottl.js";

@@ -4,9 +4,8 @@ import { Batch, type ProcessorContext, SIGNALS, type Signal } from "../../../src
 import { groupByAttrs } from "../../../src/processors/groupbyattrs/groupbyattrs.js";
 import { regroup } from "../../../src/processors/groupbyattrs/regroup.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
-import { noMetrics } from "../../../src/runtime/contract/observability.js";
-import { silentLogger } from "../../../src/runtime/kit.js";
-import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
+import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
+import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/otlp/json/tree.js";
 import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
 import { feed, owed } from "../../support/deliveries.js";
 import { runs } from "../../support/runs.js";

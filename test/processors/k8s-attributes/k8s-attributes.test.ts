@@ -3,9 +3,8 @@ import { type Batch, batchFromJson, batchToJson, type Logger } from "../../../sr
 import { k8sAttributesSchema } from "../../../src/processors/k8s-attributes/config.js";
 import { k8sAttributes } from "../../../src/processors/k8s-attributes/k8s-attributes.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
-import { noMetrics } from "../../../src/runtime/contract/observability.js";
-import { useEnvironment } from "../../../src/runtime/kit/environment.js";
-import { silentLogger } from "../../../src/runtime/kit.js";
+import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
+import { useEnvironment } from "../../../src/runtime/system/environment.js";
 import { feed, owed } from "../../support/deliveries.js";
 import { CONDITION_LIMIT_MS as timeout } from "../../support/limits.js";
 import { type KubernetesApiServer, startKubernetesApi } from "../../support/servers/kubernetes-api.js";

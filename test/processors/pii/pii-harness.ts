@@ -7,7 +7,7 @@ import {
   type Signal,
 } from "../../../src/plugin.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
-import { silentLogger } from "../../../src/runtime/kit.js";
+import { silentLogger } from "../../../src/runtime/contract/observability.js";
 import { type CountedMetrics, countedMetrics } from "../../extensions/reliability/counted-metrics.js";
 import { feed, owed } from "../../support/deliveries.js";
 

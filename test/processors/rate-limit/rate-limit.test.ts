@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Batch, batchFromJson, type ProcessorContext, readRecords } from "../../../src/plugin.js";
 import { rateLimit } from "../../../src/processors/rate-limit/rate-limit.js";
-import { silentLogger } from "../../../src/runtime/kit.js";
+import { silentLogger } from "../../../src/runtime/contract/observability.js";
 import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
 import { feed, owed } from "../../support/deliveries.js";
 import { FakeClock } from "../../support/fake-clock.js";

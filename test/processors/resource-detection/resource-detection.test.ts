@@ -8,9 +8,8 @@ import { detectAttributes } from "../../../src/processors/resource-detection/det
 import type { Sites } from "../../../src/processors/resource-detection/detector.js";
 import { createResourceDetection } from "../../../src/processors/resource-detection/resource-detection.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
-import { noMetrics } from "../../../src/runtime/contract/observability.js";
-import { useEnvironment } from "../../../src/runtime/kit/environment.js";
-import { silentLogger } from "../../../src/runtime/kit.js";
+import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
+import { useEnvironment } from "../../../src/runtime/system/environment.js";
 import { feed, owed } from "../../support/deliveries.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
 import { until } from "../../support/until.js";

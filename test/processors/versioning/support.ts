@@ -9,7 +9,7 @@ import {
 } from "../../../src/plugin.js";
 import { versioning } from "../../../src/processors/versioning/versioning.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
-import { noMetrics, silentLogger } from "../../../src/runtime/kit.js";
+import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { feed, owed } from "../../support/deliveries.js";
 
 export type Plain = Readonly<Record<string, unknown>>;

@@ -13,7 +13,7 @@ import {
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { Batch, batchToJson, Refusal } from "../../../src/plugin.js";
-import { ACCEPTED } from "../../../src/runtime/kit.js";
+import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
 import { until } from "../../support/until.js";
 import { keepingLogger, LogFiles } from "./harness.js";
 

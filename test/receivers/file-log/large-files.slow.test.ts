@@ -1,6 +1,6 @@
 import { appendFileSync, truncateSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { ACCEPTED } from "../../../src/runtime/kit.js";
+import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
 import { bodies } from "../../support/telemetry/batches.js";
 import { until } from "../../support/until.js";
 import { LogFiles } from "./harness.js";

@@ -1,13 +1,9 @@
 import { appendFileSync, copyFileSync, renameSync, truncateSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  type CutState,
-  type CutterSettings,
-  compilePattern,
-  createCutter,
-  textEncoding,
-} from "../../../src/runtime/kit.js";
+import { type CutState, type CutterSettings, createCutter } from "../../../src/runtime/logs/entries/record-cutter.js";
+import { textEncoding } from "../../../src/runtime/logs/entries/text-encoding.js";
+import { compilePattern } from "../../../src/runtime/text/patterns/pattern.js";
 import { until } from "../../support/until.js";
 import { LogFiles } from "./harness.js";
 

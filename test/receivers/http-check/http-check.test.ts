@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { httpCheckReceiver } from "../../../src/receivers/http-check/http-check.js";
 import { TestIntake } from "../../../src/testing.js";
 import { listeningLogger } from "../../exporters/support.js";
-import { read, TLS_FILES } from "../../runtime/kit/net/tls/files.js";
+import { read, TLS_FILES } from "../../runtime/net/tls/files.js";
 import { agentOf } from "../../support/agent.js";
 import { collectingExporter } from "../../support/collecting-exporter.js";
 import { until } from "../../support/until.js";

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { onTestFinished } from "vitest";
+import type { KafkaMessage } from "../../../src/runtime/brokers/kafka/client.js";
 import type { Agent } from "../../../src/runtime/host/agent.js";
-import type { KafkaMessage } from "../../../src/runtime/kit/kafka/client.js";
 import { agentOf } from "../../support/agent.js";
 import { type CollectingExporter, collectingExporter } from "../../support/collecting-exporter.js";
 import type { Kafka } from "../../support/servers/kafka.js";

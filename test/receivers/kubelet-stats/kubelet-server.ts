@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { createServer as createSecureServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
-import { read, TLS_FILES } from "../../runtime/kit/net/tls/files.js";
+import { read, TLS_FILES } from "../../runtime/net/tls/files.js";
 
 /** What a path is answered with: JSON, or whatever a test does with the response. */
 type KubeletAnswer = object | ((response: ServerResponse) => void);

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { kubeletStatsReceiver } from "../../../src/receivers/kubelet-stats/kubelet-stats.js";
 import { TestIntake } from "../../../src/testing.js";
 import { listeningLogger } from "../../exporters/support.js";
-import { TLS_FILES } from "../../runtime/kit/net/tls/files.js";
+import { TLS_FILES } from "../../runtime/net/tls/files.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
 import { until } from "../../support/until.js";
 import { type Point, pointsOf } from "../prometheus/harness.js";

@@ -6,8 +6,8 @@ import {
   type ServiceError,
   type StatusObject,
 } from "@grpc/grpc-js";
-import { OTLP_SERVICES } from "../../../src/runtime/kit.js";
-import type { Signal } from "../../../src/runtime/telemetry/bytes/signal.js";
+import { OTLP_SERVICES } from "../../../src/runtime/net/otlp/services.js";
+import type { Signal } from "../../../src/runtime/otlp/bytes/signal.js";
 
 export interface GrpcAnswer {
   readonly code: number;

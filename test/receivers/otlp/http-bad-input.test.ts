@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Clock, SIGNALS } from "../../../src/plugin.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
-import { decodeStatus } from "../../../src/runtime/kit.js";
+import { decodeStatus } from "../../../src/runtime/net/otlp/rpc-status.js";
 import { JSON_HEADERS, PROTO, post, type Running, raw, rawHead, startReceiver, until } from "./harness.js";
 import { json, wire } from "./requests.js";
 

@@ -2,8 +2,10 @@ import { Agent } from "node:http";
 import { deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Refusal } from "../../../src/plugin.js";
-import { COMPRESSIONS, compress, decodeResponse, decodeStatus } from "../../../src/runtime/kit.js";
-import { SIGNALS } from "../../../src/runtime/telemetry/bytes/signal.js";
+import { COMPRESSIONS, compress } from "../../../src/runtime/codecs/compression/compress.js";
+import { decodeResponse } from "../../../src/runtime/net/otlp/response.js";
+import { decodeStatus } from "../../../src/runtime/net/otlp/rpc-status.js";
+import { SIGNALS } from "../../../src/runtime/otlp/bytes/signal.js";
 import { JSON_HEADERS, PROTO, post, type Running, startReceiver } from "./harness.js";
 import { json, wire } from "./requests.js";
 

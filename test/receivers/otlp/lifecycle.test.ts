@@ -4,7 +4,7 @@ import { credentials } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Outcome, Refusal } from "../../../src/plugin.js";
 import { otlpReceiverSchema } from "../../../src/receivers/otlp/config.js";
-import { OTLP_SERVICES } from "../../../src/runtime/kit.js";
+import { OTLP_SERVICES } from "../../../src/runtime/net/otlp/services.js";
 import { GrpcJsClient } from "./grpc-client.js";
 import { JSON_HEADERS, post, type Running, raw, startReceiver, until } from "./harness.js";
 import { json, wire } from "./requests.js";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { credentials } from "@grpc/grpc-js";
 import { afterEach, describe, expect, it } from "vitest";
-import { read, TLS_FILES } from "../../runtime/kit/net/tls/files.js";
+import { read, TLS_FILES } from "../../runtime/net/tls/files.js";
 import { GrpcJsClient } from "./grpc-client.js";
 import { PROTO, type Running, startReceiver } from "./harness.js";
 import { wire } from "./requests.js";

@@ -1,7 +1,7 @@
 import type { Client } from "pg";
 import { outboxKeys } from "../../../src/receivers/outbox/config.js";
 import { outboxMigration } from "../../../src/receivers/outbox/migration.js";
-import { ACCEPTED } from "../../../src/runtime/kit.js";
+import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
 import { SetbackIntake } from "../started-receiver.js";
 
 interface State {

@@ -4,7 +4,7 @@ import { Refusal } from "../../../src/plugin.js";
 import { outboxReceiver } from "../../../src/receivers/outbox/outbox.js";
 import type { Receiver } from "../../../src/runtime/contract/component.js";
 import type { Outcome } from "../../../src/runtime/contract/debt.js";
-import { ACCEPTED } from "../../../src/runtime/kit.js";
+import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
 import { type Postgres, postgresProgram, startPostgres } from "../../support/servers/postgres.js";
 import { type Relay, startRelay } from "../../support/servers/relay.js";
 import { until } from "../../support/until.js";

@@ -7,9 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { useProxyEnvironment } from "../../../src/runtime/kit/net/proxy/proxy.js";
-import { startProxy } from "../../runtime/kit/net/proxy/connect-proxy.js";
-import { read, TLS_FILES } from "../../runtime/kit/net/tls/files.js";
+import { useProxyEnvironment } from "../../../src/runtime/net/proxy/proxy.js";
+import { startProxy } from "../../runtime/net/proxy/connect-proxy.js";
+import { read, TLS_FILES } from "../../runtime/net/tls/files.js";
 import { until } from "../../support/until.js";
 import { type Answer, startScraping, startTarget, valueIn } from "./harness.js";
 

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Refusal } from "../../../src/plugin.js";
 import { prometheusReceiver } from "../../../src/receivers/prometheus/prometheus.js";
 import { ScrapeSeries } from "../../../src/receivers/prometheus/series/scrape-series.js";
-import { ACCEPTED } from "../../../src/runtime/kit.js";
+import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
 import { TestIntake } from "../../../src/testing.js";
 import { until } from "../../support/until.js";
 import { type Answer, type Scraping, startScraping, startTarget, valueIn, values } from "./harness.js";

@@ -1,9 +1,9 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { freePort } from "../../../src/agent/testing/free-port.js";
 import { remoteWriteExporter } from "../../../src/exporters/prometheus/remote-write/remote-write.js";
-import { ACCEPTED } from "../../../src/runtime/kit.js";
-import { freePort } from "../../../src/runtime/testing/free-port.js";
+import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
 import { TestIntake } from "../../../src/testing.js";
 import { exporterContext, never } from "../../exporters/support.js";
 import { hasPrometheus, TestPrometheus } from "../../support/servers/prometheus.js";

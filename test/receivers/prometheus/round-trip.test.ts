@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { freePort } from "../../../src/agent/testing/free-port.js";
 import { prometheusExporter } from "../../../src/exporters/prometheus/prometheus.js";
 import { ExpositionReader } from "../../../src/receivers/prometheus/exposition/exposition-reader.js";
 import { ScrapeSeries } from "../../../src/receivers/prometheus/series/scrape-series.js";
 import { writeBatches } from "../../../src/receivers/prometheus/series/write-batches.js";
-import { freePort } from "../../../src/runtime/testing/free-port.js";
 import { at, attributes, metricsBatch } from "../../exporters/prometheus/metrics.js";
 import { exporterContext, never } from "../../exporters/support.js";
 import { pointsOf, SCRAPE_SETTINGS } from "./harness.js";

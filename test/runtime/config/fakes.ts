@@ -1,5 +1,6 @@
 import { EMPTY } from "rxjs";
 import { z } from "zod";
+import { Registry } from "../../../src/runtime/config/resolve/registry.js";
 import type { ComponentFactory } from "../../../src/runtime/contract/component.js";
 import {
   defineConnector,
@@ -17,8 +18,7 @@ import {
   secret,
   section,
 } from "../../../src/runtime/contract/schema/schema.js";
-import { Registry } from "../../../src/runtime/host/registry.js";
-import { SIGNALS } from "../../../src/runtime/telemetry/bytes/signal.js";
+import { SIGNALS } from "../../../src/runtime/otlp/bytes/signal.js";
 
 const nothing = async () => {};
 

@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { loadConfig } from "../../../src/runtime/config/load.js";
+import { Registry } from "../../../src/runtime/config/resolve/registry.js";
 import { defineExtension } from "../../../src/runtime/contract/define.js";
-import { Registry } from "../../../src/runtime/host/registry.js";
 import { fakes } from "./fakes.js";
 import { GOOD, loadText, problemsIn, withExporter } from "./load-text.js";
 

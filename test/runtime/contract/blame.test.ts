@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { blameOf, FAILURE_KINDS } from "../../../src/runtime/contract/blame.js";
-import { Refusal, toRefusal } from "../../../src/runtime/contract/refusal.js";
-import { refusalOfConnection, refusalOfGrpc, refusalOfHttp } from "../../../src/runtime/kit/otlp/refusals.js";
+import { Refusal, toRefusal } from "../../../src/runtime/contract/errors/refusal.js";
+import { refusalOfConnection, refusalOfGrpc, refusalOfHttp } from "../../../src/runtime/net/otlp/refusals.js";
 
 const withCode = (code: string) => Object.assign(new Error(code), { code });
 const ofStatus = (status: number) => blameOf(refusalOfHttp(status, "", undefined));

@@ -13,7 +13,7 @@ import {
   SIGNALS,
   splitBatch,
 } from "../../../src/plugin.js";
-import { silentLogger } from "../../../src/runtime/kit.js";
+import { silentLogger } from "../../../src/runtime/contract/observability.js";
 import { cleanUp, startWrapped } from "../../extensions/reliability/agent.js";
 import { type Sketch, sketch } from "../../support/plan.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { filter, map, Observable, type OperatorFunction } from "rxjs";
 import { describe, expect, it } from "vitest";
+import { collectGarbage } from "../../../src/agent/cli/v8.js";
 import {
   Batch,
   Batcher,
@@ -13,7 +14,6 @@ import {
   splitBatch,
   statefulProcessor,
 } from "../../../src/plugin.js";
-import { collectGarbage } from "../../../src/runtime/cli/v8.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { TEST_LIMIT_MS } from "../../support/limits.js";
 import { sketch } from "../../support/plan.js";

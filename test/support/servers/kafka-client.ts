@@ -9,7 +9,7 @@ import type {
   KafkaConnectionOptions,
   KafkaConsumer,
   KafkaConsumerOptions,
-} from "../../../src/runtime/kit/kafka/client.js";
+} from "../../../src/runtime/brokers/kafka/client.js";
 
 const folder = process.env["SLUICE_KAFKA_CLIENT"] ?? join(homedir(), ".cache/sluice-test/kafka-client-1.35.0");
 

@@ -4,8 +4,8 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect } from "vitest";
-import type { KafkaConnectionOptions } from "../../../src/runtime/kit/kafka/client.js";
-import { freePort } from "../../../src/runtime/testing/free-port.js";
+import { freePort } from "../../../src/agent/testing/free-port.js";
+import type { KafkaConnectionOptions } from "../../../src/runtime/brokers/kafka/client.js";
 import { hasKafkaClient, kafkaTestClient } from "./kafka-client.js";
 import { ServerProcess, serverFolder } from "./server-process.js";
 

@@ -1,5 +1,5 @@
 import { connect, type NodeConnectionOptions } from "@nats-io/transport-node";
-import { freePort } from "../../../src/runtime/testing/free-port.js";
+import { freePort } from "../../../src/agent/testing/free-port.js";
 import { installedProgram, ServerProcess, serverFolder } from "./server-process.js";
 
 export const natsProgram = installedProgram("nats", ["/usr/sbin/nats-server", "/usr/bin/nats-server"]);

@@ -3,7 +3,7 @@ import { chmodSync, chownSync, copyFileSync, existsSync, readdirSync, readFileSy
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Client } from "pg";
-import { freePort } from "../../../src/runtime/testing/free-port.js";
+import { freePort } from "../../../src/agent/testing/free-port.js";
 import { CONDITION_LIMIT_MS } from "../limits.js";
 import { installedProgram, ServerProcess, type ServerSettings, serverFolder } from "./server-process.js";
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { freePort } from "../../../src/runtime/testing/free-port.js";
+import { freePort } from "../../../src/agent/testing/free-port.js";
 import { until } from "../until.js";
 
 const isInstalled = (command: string) => spawnSync(command, ["--version"]).error === undefined;

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import amqp from "amqplib";
-import { freePort } from "../../../src/runtime/testing/free-port.js";
+import { freePort } from "../../../src/agent/testing/free-port.js";
 import { canConnect, installedProgram, ServerProcess, serverFolder } from "./server-process.js";
 
 const BIN = "/usr/lib/rabbitmq/bin";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect } from "node:net";
-import { freePort } from "../../../src/runtime/testing/free-port.js";
+import { freePort } from "../../../src/agent/testing/free-port.js";
 import { installedProgram, ServerProcess, serverFolder } from "./server-process.js";
 
 export const redisProgram = installedProgram("redis", ["/usr/bin/redis-server"]);

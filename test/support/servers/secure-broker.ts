@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest";
 import { listeningLogger } from "../../exporters/support.js";
-import { TLS_FILES } from "../../runtime/kit/net/tls/files.js";
+import { TLS_FILES } from "../../runtime/net/tls/files.js";
 import { collectingExporter } from "../collecting-exporter.js";
 import { cleanUp, startFed } from "../fed-agent.js";
 import { TEST_LIMIT_MS } from "../limits.js";

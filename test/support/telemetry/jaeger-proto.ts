@@ -7,8 +7,8 @@ import {
   VARINT,
   varint,
   varint64,
-} from "../../../src/runtime/telemetry/bytes/wire.js";
-import { WireWriter } from "../../../src/runtime/telemetry/bytes/writer.js";
+} from "../../../src/runtime/otlp/bytes/wire.js";
+import { WireWriter } from "../../../src/runtime/otlp/bytes/writer.js";
 
 /** Jaeger's protobuf (api_v2) by its own table: messages from and to plain objects. Ids and binary values are hex, integers bigint. */
 

@@ -1,4 +1,4 @@
-import type { Tree, TreeValue } from "../../../src/runtime/telemetry/json/tree.js";
+import type { Tree, TreeValue } from "../../../src/runtime/otlp/json/tree.js";
 
 /**
  * A second opinion on conditions: the rules of comparison once more, over the decoded tree of a log record, written

@@ -1,5 +1,5 @@
+import type { Tree } from "../../../src/runtime/otlp/json/tree.js";
 import type { ContextName } from "../../../src/runtime/ottl/paths/context.js";
-import type { Tree } from "../../../src/runtime/telemetry/json/tree.js";
 import { DATA_KINDS, listOf } from "./trees.js";
 
 /**

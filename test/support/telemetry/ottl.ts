@@ -1,3 +1,6 @@
+import { Batch } from "../../../src/runtime/otlp/batch.js";
+import { encodeTree, type Tree } from "../../../src/runtime/otlp/json/tree.js";
+import { KEEP, RecordWalk } from "../../../src/runtime/otlp/views/record-walk.js";
 import { AstCompiler } from "../../../src/runtime/ottl/compile/ast-compiler.js";
 import { compileCondition, compileStatement } from "../../../src/runtime/ottl/compile/compile.js";
 import { transformBatch } from "../../../src/runtime/ottl/compile/run.js";
@@ -6,9 +9,6 @@ import { CONTEXT_SHAPES, type ContextName } from "../../../src/runtime/ottl/path
 import { RecordContext } from "../../../src/runtime/ottl/paths/record-context.js";
 import { parseValue } from "../../../src/runtime/ottl/syntax/parser.js";
 import type { OttlMap, OttlValue } from "../../../src/runtime/ottl/values/value.js";
-import { Batch } from "../../../src/runtime/telemetry/batch.js";
-import { encodeTree, type Tree } from "../../../src/runtime/telemetry/json/tree.js";
-import { KEEP, RecordWalk } from "../../../src/runtime/telemetry/views/record-walk.js";
 
 /** Small batches with something in every field, and short ways to ask conditions and statements about them. */
 

@@ -1,4 +1,4 @@
-import { after, double, skip, varint, varint64 } from "../../../src/runtime/telemetry/bytes/wire.js";
+import { after, double, skip, varint, varint64 } from "../../../src/runtime/otlp/bytes/wire.js";
 
 interface ProtoField {
   readonly number: number;

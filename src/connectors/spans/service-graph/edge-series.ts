@@ -1,5 +1,6 @@
+import { SeriesTable } from "#metrics";
+import { WireWriter } from "#otlp/bytes";
 import type { Batch } from "../../../plugin.js";
-import { SeriesTable, WireWriter } from "../../../runtime/kit.js";
 import type { Durations, DurationsKind } from "../durations.js";
 import { MetricWriter, type Nanos, nanosOf, PointAttributes, writeAttributes } from "../metric-writer.js";
 

@@ -1,16 +1,7 @@
+import { KEEP, message, type RecordVisitor, RecordWalk, readValue, type Verdict, valueText } from "#otlp";
+import { SPAN_KINDS } from "#otlp/signals";
+import { OWNER_TAG, RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { Batch, ComponentContext, Counter } from "../../../plugin.js";
-import {
-  KEEP,
-  message,
-  OWNER_TAG,
-  RESOURCE_ATTRIBUTES_TAG,
-  type RecordVisitor,
-  RecordWalk,
-  readValue,
-  SPAN_KINDS,
-  type Verdict,
-  valueText,
-} from "../../../runtime/kit.js";
 import type { MetricAggregation } from "../aggregating-processor.js";
 import { nanosOf, textValue } from "../metric-writer.js";
 import { SpanFields, WantedAttributes } from "../span-fields.js";

@@ -1,13 +1,6 @@
-import {
-  AttributeKey,
-  after,
-  eachAttribute,
-  nextOwnerId,
-  OwnerTable,
-  RESOURCE_ATTRIBUTES_TAG,
-  skip,
-  varint,
-} from "../../../runtime/kit.js";
+import { AttributeKey, eachAttribute, nextOwnerId, OwnerTable } from "#metrics";
+import { after, skip, varint } from "#otlp/bytes";
+import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import { textValue } from "../metric-writer.js";
 import { WantedAttributes } from "../span-fields.js";
 import type { Dimension } from "./config.js";

@@ -1,4 +1,5 @@
-import { SeriesTable, type WireWriter } from "../../../runtime/kit.js";
+import { SeriesTable } from "#metrics";
+import type { WireWriter } from "#otlp/bytes";
 import type { Durations, DurationsKind } from "../durations.js";
 import type { Exemplar, MetricHead, MetricWriter, Nanos, PointAttributes } from "../metric-writer.js";
 import type { ResourceState } from "./resources.js";

@@ -1,18 +1,9 @@
+import { nextOwnerId, OwnerTable } from "#metrics";
+import { KEEP, message, type RecordVisitor, RecordWalk, type Verdict } from "#otlp";
+import { WireWriter } from "#otlp/bytes";
+import { SPAN_KIND_SYMBOLS, STATUS_CODES } from "#otlp/signals";
+import { OWNER_TAG, SPAN_EVENT_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { Batch } from "../../../plugin.js";
-import {
-  KEEP,
-  message,
-  nextOwnerId,
-  OWNER_TAG,
-  OwnerTable,
-  type RecordVisitor,
-  RecordWalk,
-  SPAN_EVENT_ATTRIBUTES_TAG,
-  SPAN_KIND_SYMBOLS,
-  STATUS_CODES,
-  type Verdict,
-  WireWriter,
-} from "../../../runtime/kit.js";
 import type { MetricAggregation } from "../aggregating-processor.js";
 import { MetricWriter, type Nanos, nanosOf, PointAttributes, textValue } from "../metric-writer.js";
 import { SpanFields, WantedAttributes } from "../span-fields.js";

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { httpClientKeys } from "#net";
 import { caseInsensitiveEnum, secret } from "../../../plugin.js";
-import { httpClientKeys } from "../../../runtime/kit.js";
 import { allowPrivateAddresses, mayReach, PRIVATE_ADDRESS } from "../config.js";
 
 /** Severities by name, and the lowest number of each. */

@@ -1,3 +1,4 @@
+import { answerReader, HttpPoster, type RecordRequest, sendEach } from "#net/sending";
 import {
   type Batch,
   type Counter,
@@ -7,7 +8,7 @@ import {
   type SendOptions,
   SIGNALS,
 } from "../../../plugin.js";
-import { answerReader, HttpPoster, publicLookup, type RecordRequest, sendEach } from "../../../runtime/kit.js";
+import { publicLookup } from "../public-addresses.js";
 import { factsOf, RequestIds } from "../record-facts.js";
 import { parseDsn, type SentryConfig, sentrySchema } from "./config.js";
 import { eventsOf, type SentryEvent } from "./event.js";

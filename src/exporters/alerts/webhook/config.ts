@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { httpClientKeys } from "#net";
 import { secret, section } from "../../../plugin.js";
-import { httpClientKeys } from "../../../runtime/kit.js";
 import { allowPrivateAddresses, mayReach, PRIVATE_ADDRESS } from "../config.js";
 import { compileTemplate, type RenderTemplate } from "./template.js";
 

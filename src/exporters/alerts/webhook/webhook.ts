@@ -1,4 +1,5 @@
 import { createHmac } from "node:crypto";
+import { answerReader, HttpPoster, type RecordRequest, sendEach } from "#net/sending";
 import {
   type Batch,
   defineExporter,
@@ -7,7 +8,7 @@ import {
   type SendOptions,
   SIGNALS,
 } from "../../../plugin.js";
-import { answerReader, HttpPoster, publicLookup, type RecordRequest, sendEach } from "../../../runtime/kit.js";
+import { publicLookup } from "../public-addresses.js";
 import { factsOf, RequestIds } from "../record-facts.js";
 import { bodyTemplate, type WebhookConfig, webhookSchema } from "./config.js";
 import type { RenderTemplate, TemplateFacts } from "./template.js";

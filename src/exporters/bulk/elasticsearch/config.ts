@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { httpClientKeys, httpUrl } from "#net";
+import { wordOrNone } from "#net/otlp";
 import { caseInsensitiveEnum, deprecated, ignored, secret, section } from "../../../plugin.js";
-import { httpClientKeys, httpUrl, wordOrNone } from "../../../runtime/kit.js";
 
 export const MAPPING_MODES = ["otel", "ecs", "none", "raw", "bodymap"] as const;
 export type MappingMode = (typeof MAPPING_MODES)[number];

@@ -1,7 +1,5 @@
-import type { Batch, Tree } from "../../../plugin.js";
+import { FNV64_START, fnv64 } from "#codecs";
 import {
-  FNV64_START,
-  fnv64,
   jsonText,
   type OwnedTree,
   ownedTrees,
@@ -11,7 +9,8 @@ import {
   treeAttributes,
   treesIn,
   treeText,
-} from "../../../runtime/kit.js";
+} from "#otlp/json";
+import type { Batch, Tree } from "../../../plugin.js";
 import type { BulkDocument, UnfitRecords } from "../bulk-sender.js";
 import { epochMillis, isoTime } from "../times.js";
 import type { ElasticsearchConfig } from "./config.js";

@@ -1,17 +1,16 @@
-import type { Tree } from "../../../plugin.js";
 import {
   logTime,
   type OwnedTree,
   type PlainAttributes,
   plainValue,
-  SPAN_KIND_SYMBOLS,
-  SPAN_KINDS,
   type TreeOwner,
   treeAttributes,
   treeHex,
   treesIn,
   treeText,
-} from "../../../runtime/kit.js";
+} from "#otlp/json";
+import { SPAN_KIND_SYMBOLS, SPAN_KINDS } from "#otlp/signals";
+import type { Tree } from "../../../plugin.js";
 import type { DocumentSource } from "../bulk-sender.js";
 import { isoTime } from "../times.js";
 import { durationOf, isMap } from "./otel-documents.js";

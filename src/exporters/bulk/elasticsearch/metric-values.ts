@@ -1,5 +1,5 @@
+import type { OwnedTree } from "#otlp/json";
 import type { Tree } from "../../../plugin.js";
-import type { OwnedTree } from "../../../runtime/kit.js";
 
 /** The value of a data point as a document has it, and the name of the template that Elasticsearch maps it by. */
 export interface MetricValue {

@@ -1,17 +1,16 @@
-import type { Tree } from "../../../plugin.js";
 import {
   logTime,
   type OwnedTree,
   type PlainAttributes,
   plainValue,
-  SPAN_KINDS,
-  STATUS_CODES,
   type TreeOwner,
   treeAttributes,
   treeHex,
   treesIn,
   treeText,
-} from "../../../runtime/kit.js";
+} from "#otlp/json";
+import { SPAN_KINDS, STATUS_CODES } from "#otlp/signals";
+import type { Tree } from "../../../plugin.js";
 import type { DocumentSource } from "../bulk-sender.js";
 import { epochMillis } from "../times.js";
 import { type DocumentRoute, withoutRouting } from "./route.js";

@@ -1,5 +1,5 @@
+import { type PlainAttributes, plainValueText, type TreeOwner } from "#otlp/json";
 import type { Signal } from "../../../plugin.js";
-import { type PlainAttributes, plainValueText, type TreeOwner } from "../../../runtime/kit.js";
 import { strftime } from "../times.js";
 import type { ElasticsearchConfig } from "./config.js";
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { httpClientKeys, httpUrl } from "#net";
+import { wordOrNone } from "#net/otlp";
 import { caseInsensitiveEnum, ignored, section } from "../../../plugin.js";
-import { httpClientKeys, httpUrl, wordOrNone } from "../../../runtime/kit.js";
 
 const DATE_FORMAT = /^(yyyy|yy|MM|dd|HH|mm|ss|[-._+])*$/;
 

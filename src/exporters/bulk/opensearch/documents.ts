@@ -1,4 +1,3 @@
-import type { Batch, Tree } from "../../../plugin.js";
 import {
   logTime,
   type OwnedTree,
@@ -6,14 +5,14 @@ import {
   type PlainAttributes,
   plainValue,
   plainValueText,
-  SPAN_KINDS,
-  STATUS_CODES,
   type TreeOwner,
   treeAttributes,
   treeHex,
   treesIn,
   treeText,
-} from "../../../runtime/kit.js";
+} from "#otlp/json";
+import { SPAN_KINDS, STATUS_CODES } from "#otlp/signals";
+import type { Batch, Tree } from "../../../plugin.js";
 import type { BulkDocument, DocumentSource, UnfitRecords } from "../bulk-sender.js";
 import { addFlat, withoutClashes } from "../elasticsearch/flat-documents.js";
 import { isMap, titled } from "../elasticsearch/otel-documents.js";

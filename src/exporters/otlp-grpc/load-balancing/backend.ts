@@ -1,5 +1,5 @@
+import { copyRefusal, toRefusal } from "#contract/errors";
 import type { Batch, Clock, Exporter, PartialRejection, Refusal, SendOptions } from "../../../plugin.js";
-import { copyRefusal, toRefusal } from "../../../runtime/kit.js";
 
 /** After so many failures in a row an endpoint is down, and is left alone for a while. */
 const DOWN_AFTER = 3;

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { parseGrpcTarget, parseHostPort } from "#net";
 import { duration, ignored, section, unsupported } from "../../../plugin.js";
-import { parseGrpcTarget, parseHostPort } from "../../../runtime/kit.js";
 import { otlpGrpcSchema } from "../config.js";
 import { ROUTING_KEYS } from "./routing-key.js";
 

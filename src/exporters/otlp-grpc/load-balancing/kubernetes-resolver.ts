@@ -1,6 +1,7 @@
 import { isIPv6 } from "node:net";
+import { waitAtMost } from "#contract";
+import { KubernetesApi, type KubernetesObject, WatchedList } from "#net/kubernetes";
 import { type ExporterContext, limitedLog } from "../../../plugin.js";
-import { KubernetesApi, type KubernetesObject, WatchedList, waitAtMost } from "../../../runtime/kit.js";
 import type { K8sResolverConfig } from "./config.js";
 import type { EndpointResolver, NoteResolution } from "./resolvers.js";
 

@@ -1,3 +1,9 @@
+import type { ClientAuthenticator } from "#contract";
+import { chooseRefusal, copyRefusal, ERROR_CODES, toRefusal } from "#contract/errors";
+import { parseGrpcTarget } from "#net";
+import { clientAuthenticator } from "#net/auth";
+import { partition } from "#otlp";
+import { SHAPES } from "#otlp/signals";
 import {
   type Batch,
   defineExporter,
@@ -8,17 +14,6 @@ import {
   type SendOptions,
   SIGNALS,
 } from "../../../plugin.js";
-import {
-  type ClientAuthenticator,
-  chooseRefusal,
-  clientAuthenticator,
-  copyRefusal,
-  ERROR_CODES,
-  parseGrpcTarget,
-  partition,
-  SHAPES,
-  toRefusal,
-} from "../../../runtime/kit.js";
 import { otlpGrpcExporter } from "../otlp-grpc.js";
 import type { Backend } from "./backend.js";
 import { Backends, type Placement } from "./backends.js";

@@ -1,26 +1,25 @@
-import type { Batch, Signal, Value } from "../../../plugin.js";
+import { AttributeKey } from "#metrics";
 import {
-  AttributeKey,
-  after,
   attributeValue,
   encodedKey,
   type Frame,
   findAttribute,
-  findField,
-  LOG_TRACE_ID_TAG,
-  OWNER_TAG,
-  RESOURCE_ATTRIBUTES_TAG,
   RecordReader,
   type RecordWalk,
   recordAttributesTag,
+  valueText,
+} from "#otlp";
+import { after, findField, skip, varint } from "#otlp/bytes";
+import { SPAN_KINDS } from "#otlp/signals";
+import {
+  LOG_TRACE_ID_TAG,
+  OWNER_TAG,
+  RESOURCE_ATTRIBUTES_TAG,
   SCOPE_ATTRIBUTES_TAG,
   SPAN_KIND_TAG,
-  SPAN_KINDS,
   SPAN_TRACE_ID_TAG,
-  skip,
-  valueText,
-  varint,
-} from "../../../runtime/kit.js";
+} from "#otlp/tags";
+import type { Batch, Signal, Value } from "../../../plugin.js";
 import { crc32 } from "./hash-ring.js";
 
 /** By what records are kept together, with the Collector's words. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { httpClientKeys, httpUrl } from "#net";
+import { wordOrNone } from "#net/otlp";
 import { caseInsensitiveEnum, ignored, section } from "../../../plugin.js";
-import { httpClientKeys, httpUrl, wordOrNone } from "../../../runtime/kit.js";
 import { labels, translationKeys } from "../config.js";
 
 /** The messages of remote write 1.0 and 2.0, by the names that Prometheus gives them. */

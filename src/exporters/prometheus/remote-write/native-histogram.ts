@@ -1,4 +1,5 @@
-import { type PointReader, WireWriter } from "../../../runtime/kit.js";
+import type { PointReader } from "#metrics";
+import { WireWriter } from "#otlp/bytes";
 
 const MIN_SCALE = -4;
 const MAX_SCALE = 8;

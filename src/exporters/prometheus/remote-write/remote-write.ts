@@ -1,3 +1,6 @@
+import type { Http1Answer } from "#net";
+import { parseRetryAfter, refusalOfHttp } from "#net/otlp";
+import { HttpPoster, plainText } from "#net/sending";
 import {
   type Batch,
   defineExporter,
@@ -7,7 +10,6 @@ import {
   Refusal,
   type SendOptions,
 } from "../../../plugin.js";
-import { type Http1Answer, HttpPoster, parseRetryAfter, plainText, refusalOfHttp } from "../../../runtime/kit.js";
 import { ownerSettings } from "../config.js";
 import { MESSAGE_TYPES, type RemoteWriteConfig, remoteWriteSchema } from "./config.js";
 import { Translator } from "./translate.js";

@@ -1,6 +1,8 @@
-import { after, MAX_SNAPPY_OFFSET, SnappyBlockWriter, varint, viewOf, WireWriter } from "../../../runtime/kit.js";
+import { MAX_SNAPPY_OFFSET } from "#codecs";
+import { after, varint, viewOf, WireWriter } from "#otlp/bytes";
 import type { Label } from "../labels.js";
 import type { SampleLabels } from "./remote-series.js";
+import { SnappyBlockWriter } from "./snappy-block-writer.js";
 
 /** Times from 1971 to 2109 take six bytes. */
 const MIN_TIME_MS = 2 ** 35;

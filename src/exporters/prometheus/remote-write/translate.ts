@@ -1,14 +1,7 @@
+import { type AttributeKey, PointReader, SeriesTable } from "#metrics";
+import { type MetricData, type MetricVisitor, walkMetrics } from "#otlp";
+import { decodeMessage, MESSAGES } from "#otlp/bytes";
 import type { PartialRejection } from "../../../plugin.js";
-import {
-  type AttributeKey,
-  decodeMessage,
-  MESSAGES,
-  type MetricData,
-  type MetricVisitor,
-  PointReader,
-  SeriesTable,
-  walkMetrics,
-} from "../../../runtime/kit.js";
 import { decimal } from "../exposition-text.js";
 import type { Label } from "../labels.js";
 import { type MetricOwner, OwnerReader, type OwnerSettings, type ResourceOwner } from "../owners.js";

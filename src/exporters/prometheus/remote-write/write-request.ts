@@ -1,4 +1,5 @@
-import { encodeSnappyBlock, WireWriter } from "../../../runtime/kit.js";
+import { encodeSnappyBlock } from "#codecs";
+import { WireWriter } from "#otlp/bytes";
 import type { Label } from "../labels.js";
 import type { MetricOwner } from "../owners.js";
 import type { SampleLabels } from "./remote-series.js";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { packageFolder } from "../../../runtime/kit.js";
+import { packageFolder } from "#contract";
 
 /** A file of the console as the build left it in dist/console; undefined where there is none. */
 export function readBuiltFile(name: string): Buffer | undefined {

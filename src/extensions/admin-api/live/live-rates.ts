@@ -1,5 +1,5 @@
+import type { Admin, AgentInspection, ExporterStatus, Traffic } from "#contract/operations";
 import type { Clock } from "../../../plugin.js";
-import type { Admin, AgentInspection, ExporterStatus, Traffic } from "../../../runtime/kit.js";
 
 /** Records per second of a node, over one step. */
 export type NodeRates = Readonly<Record<RateName, number>>;

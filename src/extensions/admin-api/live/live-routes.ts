@@ -1,4 +1,4 @@
-import { AdminError } from "../../../runtime/kit.js";
+import { AdminError } from "#contract/operations";
 import { badRequest } from "../http-error.js";
 import { readParameters } from "../parameters.js";
 import type { ApiRoute } from "../route.js";

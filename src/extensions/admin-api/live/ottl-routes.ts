@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { type ContextName, isOttlError, tryOttl } from "#ottl";
 import { isMalformed, SIGNALS } from "../../../plugin.js";
-import { type ContextName, isOttlError, tryOttl } from "../../../runtime/kit.js";
 import { readBody } from "../body.js";
 import { badRequest } from "../http-error.js";
 import type { ApiRoute } from "../route.js";

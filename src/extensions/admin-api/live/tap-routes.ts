@@ -1,10 +1,5 @@
-import {
-  AdminError,
-  type AgentInspection,
-  type GraphEdge,
-  isOttlSyntaxError,
-  parseRecordCondition,
-} from "../../../runtime/kit.js";
+import { AdminError, type AgentInspection, type GraphEdge } from "#contract/operations";
+import { isOttlSyntaxError, parseRecordCondition } from "#ottl";
 import { badRequest } from "../http-error.js";
 import { readParameters } from "../parameters.js";
 import type { ApiRoute, RouteRequest } from "../route.js";

@@ -1,15 +1,8 @@
+import type { AgentInspection, GraphEdge } from "#contract/operations";
+import { DROP, KEEP, RecordWalk } from "#otlp";
+import { eachPoint, type PlacedRecord, placedRecords } from "#otlp/json";
+import type { RecordCondition } from "#ottl";
 import { type Batch, batchToJson, type Clock } from "../../../plugin.js";
-import {
-  type AgentInspection,
-  DROP,
-  eachPoint,
-  type GraphEdge,
-  KEEP,
-  type PlacedRecord,
-  placedRecords,
-  type RecordCondition,
-  RecordWalk,
-} from "../../../runtime/kit.js";
 import type { EventSource, EventStream } from "../events.js";
 
 /** What somebody wants to see of what passes. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import type { AuthHeaders, ClientAuthenticator } from "#contract";
 import { type ExtensionContext, secret } from "../../../plugin.js";
-import type { AuthHeaders, ClientAuthenticator } from "../../../runtime/kit.js";
 import { WatchedFile } from "../watched-file.js";
 
 /** `client_auth:` of `basicauth`. */

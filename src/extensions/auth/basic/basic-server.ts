@@ -1,13 +1,7 @@
 import { createHmac, randomBytes } from "node:crypto";
+import { AuthError, type AuthenticatedClient, type ServerAuthenticator, type ServerAuthRequest } from "#contract";
+import { CredentialGate, type VerifiedCredentials } from "#net/auth";
 import type { ComponentContext } from "../../../plugin.js";
-import {
-  AuthError,
-  type AuthenticatedClient,
-  CredentialGate,
-  type ServerAuthenticator,
-  type ServerAuthRequest,
-  type VerifiedCredentials,
-} from "../../../runtime/kit.js";
 import { WatchedFile } from "../watched-file.js";
 import { type Htpasswd, parseHtpasswd } from "./htpasswd.js";
 import type { PasswordCheck } from "./password-check.js";

@@ -1,5 +1,5 @@
+import { AuthError } from "#contract";
 import type { Clock } from "../../../plugin.js";
-import { AuthError } from "../../../runtime/kit.js";
 
 /** So many may wait for their turn; whoever comes then is asked to come back. */
 const MAX_WAITING = 64;

@@ -1,13 +1,7 @@
 import { hash, timingSafeEqual } from "node:crypto";
+import { AuthError, type AuthenticatedClient, type ServerAuthenticator, type ServerAuthRequest } from "#contract";
+import { CredentialGate, type VerifiedCredentials } from "#net/auth";
 import type { ComponentContext } from "../../../plugin.js";
-import {
-  AuthError,
-  type AuthenticatedClient,
-  CredentialGate,
-  type ServerAuthenticator,
-  type ServerAuthRequest,
-  type VerifiedCredentials,
-} from "../../../runtime/kit.js";
 
 export interface BearerServerSettings {
   /** Lower-case. */

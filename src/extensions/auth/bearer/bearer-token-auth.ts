@@ -1,6 +1,6 @@
 import { z } from "zod";
+import type { AuthHeaders, ClientAuthenticator } from "#contract";
 import { defineExtension, type Extension, type ExtensionContext, secret } from "../../../plugin.js";
-import type { AuthHeaders, ClientAuthenticator } from "../../../runtime/kit.js";
 import { WatchedFile } from "../watched-file.js";
 import { BearerServer } from "./bearer-server.js";
 

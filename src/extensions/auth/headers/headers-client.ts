@@ -1,5 +1,6 @@
+import type { AuthHeaders, ClientAuthenticator, ClientAuthRequest } from "#contract";
+import { isHeader } from "#net";
 import { Refusal } from "../../../plugin.js";
-import { type AuthHeaders, type ClientAuthenticator, type ClientAuthRequest, isHeader } from "../../../runtime/kit.js";
 
 /** What is done to one header, by its lower-case name. */
 export type HeaderRule =

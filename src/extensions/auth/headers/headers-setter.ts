@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isHeader } from "#net";
 import {
   caseInsensitiveEnum,
   defineExtension,
@@ -6,7 +7,6 @@ import {
   type ExtensionContext,
   secret,
 } from "../../../plugin.js";
-import { isHeader } from "../../../runtime/kit.js";
 import { WatchedFile } from "../watched-file.js";
 import { type HeaderRule, HeadersClient } from "./headers-client.js";
 

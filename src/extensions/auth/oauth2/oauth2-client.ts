@@ -1,13 +1,8 @@
 import { z } from "zod";
+import type { AuthHeaders, ClientAuthenticator } from "#contract";
+import { httpUrl, loadClientTls, tlsClient } from "#net";
+import { isNearby } from "#net/auth";
 import { defineExtension, duration, type Extension, type ExtensionContext, secret, section } from "../../../plugin.js";
-import {
-  type AuthHeaders,
-  type ClientAuthenticator,
-  httpUrl,
-  isNearby,
-  loadClientTls,
-  tlsClient,
-} from "../../../runtime/kit.js";
 import { RenewedCredentials } from "../renewed-credentials.js";
 import { type TokenHeaders, TokenRequest } from "./token-request.js";
 

@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
+import type { TlsClientOptions } from "#net";
+import { parseRetryAfter } from "#net/otlp";
+import { type SmallAnswer, sendSmallRequest } from "#net/sending";
 import { type Clock, Refusal } from "../../../plugin.js";
-import { parseRetryAfter, type SmallAnswer, sendSmallRequest, type TlsClientOptions } from "../../../runtime/kit.js";
 import type { FetchedCredentials } from "../renewed-credentials.js";
 import type { OAuth2ClientConfig } from "./oauth2-client.js";
 

@@ -1,4 +1,4 @@
-import type { AuthenticatedClient } from "../../../runtime/kit.js";
+import type { AuthenticatedClient } from "#contract";
 import type { ProviderConfig } from "./config.js";
 import { invalidToken, type Jwt } from "./jwt.js";
 

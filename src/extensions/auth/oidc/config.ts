@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isLoopbackHost } from "../../../runtime/kit.js";
+import { isLoopbackHost } from "#net";
 
 const providerKeys = {
   issuer_url: z

@@ -1,8 +1,9 @@
 import { createPublicKey, type JsonWebKey, type KeyObject } from "node:crypto";
 import { get as httpGet } from "node:http";
 import process from "node:process";
+import { AuthError } from "#contract";
+import { readAnswer } from "#net";
 import { type Clock, type Logger, limitedLog } from "../../../plugin.js";
-import { AuthError, readAnswer } from "../../../runtime/kit.js";
 import { fitsAlgorithm, invalidToken, type Jwt } from "./jwt.js";
 
 interface IssuerKey {

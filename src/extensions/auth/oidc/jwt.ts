@@ -1,5 +1,5 @@
 import { constants, type KeyObject, verify } from "node:crypto";
-import { AuthError } from "../../../runtime/kit.js";
+import { AuthError } from "#contract";
 
 /** A JSON Web Token, taken apart and not yet verified. */
 export interface Jwt {

@@ -1,11 +1,7 @@
 import { readFile } from "node:fs/promises";
+import type { ServerAuthenticator, ServerAuthRequest } from "#contract";
+import { CredentialGate, type VerifiedCredentials } from "#net/auth";
 import { defineExtension, type Extension, type ExtensionContext, StartError } from "../../../plugin.js";
-import {
-  CredentialGate,
-  type ServerAuthenticator,
-  type ServerAuthRequest,
-  type VerifiedCredentials,
-} from "../../../runtime/kit.js";
 import { clientOfClaims } from "./claims.js";
 import { type OidcConfig, oidcSchema, type ProviderConfig } from "./config.js";
 import { IssuerKeys } from "./issuer-keys.js";

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
+import { sendSmallRequest } from "#net/sending";
+import { environmentVariable } from "#system";
 import { type Clock, Refusal } from "../../../plugin.js";
-import { environmentVariable, sendSmallRequest } from "../../../runtime/kit.js";
 import { type FetchedKeys, keysOf, lifetimeUntil, noCredentials, throwIfTransient, trustedUrl } from "./aws-keys.js";
 import { type AwsCredentials, signRequest } from "./sign.js";
 

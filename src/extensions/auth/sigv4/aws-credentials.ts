@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { environmentVariable } from "#system";
 import type { Clock } from "../../../plugin.js";
-import { environmentVariable } from "../../../runtime/kit.js";
 import { assumeRoleWithWebIdentity } from "./assume-role.js";
 import { type FetchedKeys, FILE_LIFETIME_MS, keysOf, noCredentials } from "./aws-keys.js";
 import { fromContainer, fromInstance } from "./metadata-endpoints.js";

@@ -1,5 +1,6 @@
+import { isNearby } from "#net/auth";
+import type { SmallAnswer } from "#net/sending";
 import { type Clock, Refusal } from "../../../plugin.js";
-import { isNearby, type SmallAnswer } from "../../../runtime/kit.js";
 import type { FetchedCredentials } from "../renewed-credentials.js";
 import type { AwsCredentials } from "./sign.js";
 

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
+import { type SmallAnswer, sendSmallRequest } from "#net/sending";
+import { environmentVariable } from "#system";
 import type { Clock } from "../../../plugin.js";
-import { environmentVariable, type SmallAnswer, sendSmallRequest } from "../../../runtime/kit.js";
 import { type FetchedKeys, keysOf, lifetimeUntil, noCredentials, throwIfTransient, trustedUrl } from "./aws-keys.js";
 
 const CONTAINER_TIMEOUT_MS = 5000;

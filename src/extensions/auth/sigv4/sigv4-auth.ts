@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { AuthHeaders, ClientAuthenticator, ClientAuthRequest } from "#contract";
 import {
   type Clock,
   defineExtension,
@@ -7,7 +8,6 @@ import {
   Refusal,
   section,
 } from "../../../plugin.js";
-import type { AuthHeaders, ClientAuthenticator, ClientAuthRequest } from "../../../runtime/kit.js";
 import { RenewedCredentials } from "../renewed-credentials.js";
 import { assumeRole, assumeRoleWithWebIdentity } from "./assume-role.js";
 import { findAwsCredentials } from "./aws-credentials.js";

@@ -1,4 +1,8 @@
 import { createHash } from "node:crypto";
+import { ERROR_CODES } from "#contract/errors";
+import type { Entry } from "#contract/operations";
+import { type Batching, metadataFor, piecesOf } from "#contract/operators";
+import type { CompleteSettings } from "#contract/schema";
 import {
   type Batch,
   type Clock,
@@ -10,14 +14,6 @@ import {
   Refusal,
   type Setback,
 } from "../../../plugin.js";
-import {
-  type Batching,
-  type CompleteSettings,
-  type Entry,
-  ERROR_CODES,
-  metadataFor,
-  piecesOf,
-} from "../../../runtime/kit.js";
 import type { DeadLetterFacts, DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import { createMetadataPicker, type PickMetadata, withAddress } from "../entry/client-metadata.js";

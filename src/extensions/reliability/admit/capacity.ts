@@ -1,4 +1,4 @@
-import type { CompleteSettings } from "../../../runtime/kit.js";
+import type { CompleteSettings } from "#contract/schema";
 import type { Amount } from "../store/store.js";
 
 type CapacityLimits = Pick<CompleteSettings["sending_queue"], "queue_size" | "sizer" | "max_bytes">;

@@ -1,5 +1,5 @@
+import type { CompleteSettings } from "#contract/schema";
 import type { Delivery, Refusal } from "../../../plugin.js";
-import type { CompleteSettings } from "../../../runtime/kit.js";
 import { queueFullRefusal } from "./refusals.js";
 
 /** A delivery on its way into the queue, as the entries that it is to become: all of them have room, or none. */

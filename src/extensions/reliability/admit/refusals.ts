@@ -1,5 +1,6 @@
+import { BUSY_RETRY_AFTER_MS, ERROR_CODES } from "#contract/errors";
+import type { AttemptError } from "#contract/operations";
 import { Refusal } from "../../../plugin.js";
-import { type AttemptError, BUSY_RETRY_AFTER_MS, ERROR_CODES } from "../../../runtime/kit.js";
 import type { DeadLetterCause } from "../entry/queue-item.js";
 import { isStoreError } from "../store/store.js";
 

@@ -1,4 +1,4 @@
-import type { Entry } from "../../../runtime/kit.js";
+import type { Entry } from "#contract/operations";
 import type { QueueControl } from "../operate/exporter-control.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
 import type { ReplayServices } from "./change/replay-chunk.js";

@@ -1,13 +1,12 @@
-import { type AnyRecordView, Batch, editRecords, readRecords } from "../../../plugin.js";
+import { type CompleteSettings, parseRecordPattern } from "#contract/schema";
 import {
   type BatchFacts,
-  type CompleteSettings,
   DEAD_LETTER_FACTS,
   isOttlSyntaxError,
   parseRecordCondition,
-  parseRecordPattern,
   type RecordCondition,
-} from "../../../runtime/kit.js";
+} from "#ottl";
+import { type AnyRecordView, Batch, editRecords, readRecords } from "../../../plugin.js";
 import type { DeadLetterCause } from "../entry/queue-item.js";
 
 type FilterSettings = CompleteSettings["dead_letter"]["filter"];

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import { type AttemptError, type Entry, type Failure, ruleOf } from "#contract/operations";
 import type { Batch, Clock, Logger } from "../../../plugin.js";
-import { type AttemptError, type Entry, type Failure, ruleOf } from "../../../runtime/kit.js";
 import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { isEntryGone, type QueueStore, type StoreError } from "../store/store.js";

@@ -1,4 +1,5 @@
-import { AdminError, type DeadLetterQuery, type Entry, glob } from "../../../runtime/kit.js";
+import { AdminError, type DeadLetterQuery, type Entry } from "#contract/operations";
+import { glob } from "#contract/schema";
 import { type ExporterControl, hasQueue, type QueueControl } from "../operate/exporter-control.js";
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
 import { asSearched, matchRecords, recordTest } from "./search/record-test.js";

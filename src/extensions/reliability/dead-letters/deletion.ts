@@ -1,5 +1,5 @@
+import { AdminError, type Entry, type Selection } from "#contract/operations";
 import type { Clock, Logger } from "../../../plugin.js";
-import { AdminError, type Entry, type Selection } from "../../../runtime/kit.js";
 import type { StoredEntry } from "../store/store.js";
 import type { Originals } from "./change/originals.js";
 import { type Controls, DELETE_CHUNK_SIZE, isDeleted, type LocatedEntry } from "./dead-letters.js";

@@ -1,5 +1,5 @@
+import { type Entry, ruleOf } from "#contract/operations";
 import type { Clock, Logger } from "../../../plugin.js";
-import { type Entry, ruleOf } from "../../../runtime/kit.js";
 import type { DeadLetterCause } from "../entry/queue-item.js";
 
 const WINDOW_MS = 10_000;

@@ -1,5 +1,6 @@
+import type { AttemptError, Entry } from "#contract/operations";
+import type { CompleteSettings } from "#contract/schema";
 import { type Clock, type Logger, limitedLog } from "../../../plugin.js";
-import type { AttemptError, CompleteSettings, Entry } from "../../../runtime/kit.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 
 export interface FailureNotifierServices {

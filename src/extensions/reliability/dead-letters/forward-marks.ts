@@ -1,5 +1,5 @@
+import type { AttemptError, Entry } from "#contract/operations";
 import type { Logger } from "../../../plugin.js";
-import type { AttemptError, Entry } from "../../../runtime/kit.js";
 import { hasQueue } from "../operate/exporter-control.js";
 import type { Controls } from "./dead-letters.js";
 import { runExclusively } from "./run-exclusively.js";

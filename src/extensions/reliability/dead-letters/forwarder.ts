@@ -1,3 +1,4 @@
+import { DEAD_LETTER_PREFIX, type DeadLetterAttributes, type Entry } from "#contract/operations";
 import {
   type Batch,
   type Clock,
@@ -7,7 +8,6 @@ import {
   type Metrics,
   StartError,
 } from "../../../plugin.js";
-import { DEAD_LETTER_PREFIX, type DeadLetterAttributes, type Entry } from "../../../runtime/kit.js";
 import { hasQueue, type QueueControl } from "../operate/exporter-control.js";
 import { isEntryGone, type NewEntry, type StoredEntry } from "../store/store.js";
 import { type Controls, isDeleted, walkDeadLetters } from "./dead-letters.js";

@@ -1,5 +1,6 @@
+import type { DeadLetterQuery, Entry, ReplaySkip } from "#contract/operations";
+import type { CompleteSettings } from "#contract/schema";
 import { Batch, isMalformed } from "../../../plugin.js";
-import type { CompleteSettings, DeadLetterQuery, Entry, ReplaySkip } from "../../../runtime/kit.js";
 import type { QueueControl } from "../operate/exporter-control.js";
 import { isEntryGone } from "../store/store.js";
 import { type LocatedEntry, queryMatcher } from "./dead-letters.js";

@@ -1,5 +1,5 @@
+import type { ReplayOptions, ReplayReport, ReplaySample, ReplaySkip } from "#contract/operations";
 import type { Logger, Metrics } from "../../../plugin.js";
-import type { ReplayOptions, ReplayReport, ReplaySample, ReplaySkip } from "../../../runtime/kit.js";
 
 const MAX_EXAMPLES = 10;
 const MAX_MESSAGE = 300;

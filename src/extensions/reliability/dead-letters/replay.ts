@@ -1,5 +1,5 @@
+import type { ReplayReport } from "#contract/operations";
 import type { Clock } from "../../../plugin.js";
-import type { ReplayReport } from "../../../runtime/kit.js";
 import { type PlannedOptions, type ReplayServices, replayChunk } from "./change/replay-chunk.js";
 import type { LocatedEntry } from "./dead-letters.js";
 import { destinationOf } from "./replay-check.js";

@@ -1,4 +1,4 @@
-import { AdminError, type DeadLetterQuery, type Entry, type Selection } from "../../../runtime/kit.js";
+import { AdminError, type DeadLetterQuery, type Entry, type Selection } from "#contract/operations";
 import {
   type Controls,
   findDeadLetters,

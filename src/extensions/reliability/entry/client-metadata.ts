@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
+import { AUTH_PREFIX } from "#contract";
+import type { Entry } from "#contract/operations";
+import { glob } from "#contract/schema";
 import type { Origin } from "../../../plugin.js";
-import { AUTH_PREFIX, type Entry, glob } from "../../../runtime/kit.js";
 
 /** What is shown of a client's headers with an entry: one text for each. */
 export type ClientMetadata = Readonly<Record<string, string>>;

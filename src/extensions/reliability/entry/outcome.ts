@@ -1,5 +1,5 @@
+import { type AttemptError, FAILURE_RULES, type FailureRule, ruleOf } from "#contract/operations";
 import type { Batch, PartialRejection } from "../../../plugin.js";
-import { type AttemptError, FAILURE_RULES, type FailureRule, ruleOf } from "../../../runtime/kit.js";
 import type { SendGroup } from "../schedule/send-group.js";
 import { errorCategory } from "../send/classify.js";
 import type { StoredEntry } from "../store/store.js";

@@ -1,5 +1,6 @@
+import { ERROR_CODES, type ErrorCode } from "#contract/errors";
+import type { AttemptError } from "#contract/operations";
 import { type PartialRejection, Refusal } from "../../../plugin.js";
-import { type AttemptError, ERROR_CODES, type ErrorCode } from "../../../runtime/kit.js";
 import { maskSecrets } from "../send/mask-secrets.js";
 import type { DeadLetterCause, QueueItem } from "./queue-item.js";
 

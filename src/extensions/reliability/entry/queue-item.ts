@@ -1,5 +1,6 @@
+import type { Attempt, AttemptError, Entry, FailureRule } from "#contract/operations";
+import type { Batching } from "#contract/operators";
 import type { Batch, Delivery, FailureReason } from "../../../plugin.js";
-import type { Attempt, AttemptError, Batching, Entry, FailureRule } from "../../../runtime/kit.js";
 import type { FailureStreak } from "../send/poison-detector.js";
 import type { EntryRef, StoredEntry } from "../store/store.js";
 

@@ -1,5 +1,5 @@
+import type { JournalExchange } from "#contract/operators";
 import type { Batch, Clock, Delivery } from "../../../plugin.js";
-import type { JournalExchange } from "../../../runtime/kit.js";
 import { STORE_RETRY_MS } from "../schedule/backlog.js";
 import {
   isEntryGone,

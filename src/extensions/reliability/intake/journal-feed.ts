@@ -1,3 +1,7 @@
+import { Debt, possiblyRejected } from "#contract";
+import type { AttemptError, Entry } from "#contract/operations";
+import type { EntrySettlement } from "#contract/operators";
+import type { CompleteSettings } from "#contract/schema";
 import {
   type Batch,
   type Clock,
@@ -9,14 +13,6 @@ import {
   type Refusal,
   type Signal,
 } from "../../../plugin.js";
-import {
-  type AttemptError,
-  type CompleteSettings,
-  Debt,
-  type Entry,
-  type EntrySettlement,
-  possiblyRejected,
-} from "../../../runtime/kit.js";
 import type { AdmittedEntries } from "../admit/admission.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import { clientOfEntry } from "../entry/client-metadata.js";

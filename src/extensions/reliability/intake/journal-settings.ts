@@ -1,4 +1,4 @@
-import { type CompleteSettings, completeSettings, type ExporterSettings } from "../../../runtime/kit.js";
+import { type CompleteSettings, completeSettings, type ExporterSettings } from "#contract/schema";
 
 /**
  * The settings of a pipeline's journal. Where it is kept, how safe, how much of it, and what becomes of its dead letters

@@ -1,12 +1,7 @@
+import type { Entry, ExporterStatus } from "#contract/operations";
+import type { Journal, JournalNotes, JournalSettings } from "#contract/operators";
+import type { CompleteSettings } from "#contract/schema";
 import { type Delivery, limitedLog, StartError } from "../../../plugin.js";
-import type {
-  CompleteSettings,
-  Entry,
-  ExporterStatus,
-  Journal,
-  JournalNotes,
-  JournalSettings,
-} from "../../../runtime/kit.js";
 import { Admission } from "../admit/admission.js";
 import { stoppingRefusal } from "../admit/refusals.js";
 import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";

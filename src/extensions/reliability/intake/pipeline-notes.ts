@@ -1,5 +1,5 @@
+import type { EntrySettlement, JournalNotes } from "#contract/operators";
 import type { Batch } from "../../../plugin.js";
-import type { EntrySettlement, JournalNotes } from "../../../runtime/kit.js";
 import { type EntryRef, isQueueNote, type Note, type QueueStore } from "../store/store.js";
 
 /**

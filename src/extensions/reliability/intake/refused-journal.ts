@@ -1,5 +1,6 @@
+import { ERROR_CODES } from "#contract/errors";
+import type { Journal, JournalNotes, JournalSettings } from "#contract/operators";
 import { type Delivery, deadLetter, type Logger, limitedLog, type Refusal } from "../../../plugin.js";
-import { ERROR_CODES, type Journal, type JournalNotes, type JournalSettings } from "../../../runtime/kit.js";
 import type { PipelineJournal } from "./pipeline-journal.js";
 
 export interface RefusedJournalSettings extends Pick<JournalSettings, "consumer" | "logger" | "clock"> {

@@ -1,4 +1,3 @@
-import { type Batch, batchToJson } from "../../../plugin.js";
 import {
   type Admin,
   AdminError,
@@ -6,7 +5,8 @@ import {
   type ReplayOptions,
   type RevealOptions,
   revisionOf,
-} from "../../../runtime/kit.js";
+} from "#contract/operations";
+import { type Batch, batchToJson } from "../../../plugin.js";
 import { editDeadLetter } from "../dead-letters/change/edit.js";
 import type { ReplayServices } from "../dead-letters/change/replay-chunk.js";
 import { plannedOptions } from "../dead-letters/change/replay-options.js";

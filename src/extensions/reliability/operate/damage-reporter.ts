@@ -1,5 +1,5 @@
+import type { Entry } from "#contract/operations";
 import type { Logger } from "../../../plugin.js";
-import type { Entry } from "../../../runtime/kit.js";
 import type { OpenReport, QueueStore, StoreError } from "../store/store.js";
 import type { QueueMetrics } from "./queue-metrics.js";
 

@@ -1,13 +1,10 @@
 import { constants } from "node:fs";
 import { access, readdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { OutletSettings } from "#contract/operators";
+import { type CompleteSettings, completeSettings } from "#contract/schema";
+import { makePrivateDirectory } from "#system";
 import { StartError } from "../../../plugin.js";
-import {
-  type CompleteSettings,
-  completeSettings,
-  makePrivateDirectory,
-  type OutletSettings,
-} from "../../../runtime/kit.js";
 import { JOURNAL_PREFIX } from "../intake/pipeline-journal.js";
 import { Keyring } from "../store/encryption/keyring.js";
 import { adoptOldBallasts } from "../store/level/disk/ballast.js";

@@ -1,4 +1,6 @@
-import type { CompleteSettings, EndingPipeline, Entry, ExporterStatus } from "../../../runtime/kit.js";
+import type { Entry, ExporterStatus } from "#contract/operations";
+import type { EndingPipeline } from "#contract/operators";
+import type { CompleteSettings } from "#contract/schema";
 import type { PrepareReplayed } from "../send/replay-preparation.js";
 import type { QueueStore } from "../store/store.js";
 

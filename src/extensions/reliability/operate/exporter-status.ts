@@ -1,4 +1,5 @@
-import type { CompleteSettings, ExporterStatus } from "../../../runtime/kit.js";
+import type { ExporterStatus } from "#contract/operations";
+import type { CompleteSettings } from "#contract/schema";
 import type { RecentCalls } from "../send/recent-calls.js";
 import { ZERO_AMOUNT } from "../store/amounts.js";
 import type { StoreStats } from "../store/store.js";

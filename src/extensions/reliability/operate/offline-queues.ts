@@ -1,6 +1,8 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type Admin, AdminError, completeSettings, noMetrics, silentLogger } from "../../../runtime/kit.js";
+import { noMetrics, silentLogger } from "#contract";
+import { type Admin, AdminError } from "#contract/operations";
+import { completeSettings } from "#contract/schema";
 import { createOperatorRecords, isRecordsId } from "../records/operator-records.js";
 import type { Keyring } from "../store/encryption/keyring.js";
 import { adoptOldBallasts } from "../store/level/disk/ballast.js";

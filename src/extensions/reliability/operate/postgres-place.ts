@@ -1,4 +1,5 @@
-import { type OutletSettings, postgresErrorMessage } from "../../../runtime/kit.js";
+import { postgresErrorMessage } from "#brokers/postgres";
+import type { OutletSettings } from "#contract/operators";
 import { isRecordsId } from "../records/operator-records.js";
 import { Keyring } from "../store/encryption/keyring.js";
 import { MemoryStore } from "../store/memory-store.js";

@@ -1,5 +1,7 @@
+import type { Blame } from "#contract";
+import type { FailureRule } from "#contract/operations";
+import { SHAPES } from "#otlp/signals";
 import { type Counter, type FailureReason, type Metrics, SIGNALS, type Signal } from "../../../plugin.js";
-import { type Blame, type FailureRule, SHAPES } from "../../../runtime/kit.js";
 import type { BreakerState } from "../send/breaker.js";
 import type { StoreStats } from "../store/store.js";
 

@@ -1,5 +1,6 @@
+import type { OutletSettings } from "#contract/operators";
+import type { CompleteSettings } from "#contract/schema";
 import type { Clock, Logger } from "../../../plugin.js";
-import type { CompleteSettings, OutletSettings } from "../../../runtime/kit.js";
 import type { Keyring } from "../store/encryption/keyring.js";
 import { MemoryStore } from "../store/memory-store.js";
 import type { OpenReport, QueueStore } from "../store/store.js";

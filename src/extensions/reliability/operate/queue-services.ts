@@ -1,5 +1,5 @@
+import type { CompleteSettings } from "#contract/schema";
 import type { Clock, Logger, Metrics } from "../../../plugin.js";
-import type { CompleteSettings } from "../../../runtime/kit.js";
 import { createDeadLetterFilter, type DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
 import { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
 import { FailureNotifier } from "../dead-letters/failure-notifier.js";

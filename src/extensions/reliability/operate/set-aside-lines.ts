@@ -1,7 +1,8 @@
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AdminError, type AttemptError, type Entry, ERROR_CODES } from "../../../runtime/kit.js";
+import { ERROR_CODES } from "#contract/errors";
+import { AdminError, type AttemptError, type Entry } from "#contract/operations";
 import { excerptOf } from "../dead-letters/batch-excerpt.js";
 import { signatureOf } from "../dead-letters/dead-letter-writer.js";
 import { writeTransferLine } from "../dead-letters/transfer/transfer-line.js";

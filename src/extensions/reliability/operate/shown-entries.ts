@@ -1,5 +1,5 @@
+import type { Entry, Failure } from "#contract/operations";
 import { type Batch, decodeTree, encodeTree, type Tree } from "../../../plugin.js";
-import type { Entry, Failure } from "../../../runtime/kit.js";
 
 /** In the place of a text that cannot be masked. */
 const MASK = "****";

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { makePrivate } from "#system";
 import type { Logger } from "../../../plugin.js";
-import { makePrivate } from "../../../runtime/kit.js";
 import { isStoreDirectory } from "../store/level/open/summary-file.js";
 import { exporterOfDirectory } from "./directory-name.js";
 

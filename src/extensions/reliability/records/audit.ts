@@ -1,4 +1,3 @@
-import type { Clock, Logger } from "../../../plugin.js";
 import {
   AdminError,
   AUDITED_ACTIONS,
@@ -8,7 +7,8 @@ import {
   type DeadLetterQuery,
   type Operator,
   RECORD_FILTERS,
-} from "../../../runtime/kit.js";
+} from "#contract/operations";
+import type { Clock, Logger } from "../../../plugin.js";
 import type { RecordLog } from "./record-log.js";
 
 const DEFAULT_PAGE_SIZE = 50;

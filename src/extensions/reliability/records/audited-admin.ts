@@ -1,4 +1,4 @@
-import type { Admin, AuditedAction, AuditRecord, Operator, Selection } from "../../../runtime/kit.js";
+import type { Admin, AuditedAction, AuditRecord, Operator, Selection } from "#contract/operations";
 import { checkQuery } from "../dead-letters/search/check-query.js";
 import type { OperatorRecords } from "./operator-records.js";
 

@@ -1,5 +1,5 @@
+import type { AuditRecord } from "#contract/operations";
 import type { Clock, Logger } from "../../../plugin.js";
-import type { AuditRecord } from "../../../runtime/kit.js";
 import { type MoveRecord, Moves } from "../dead-letters/change/moves.js";
 import { type OriginalRecord, Originals } from "../dead-letters/change/originals.js";
 import type { QueueStore } from "../store/store.js";

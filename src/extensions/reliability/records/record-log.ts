@@ -1,5 +1,5 @@
+import type { Entry } from "#contract/operations";
 import { Batch, type Clock } from "../../../plugin.js";
-import type { Entry } from "../../../runtime/kit.js";
 import { DELETE_CHUNK_SIZE, walkDeadLetters } from "../dead-letters/dead-letters.js";
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
 

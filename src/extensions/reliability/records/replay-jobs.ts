@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Clock } from "../../../plugin.js";
+import { waitAtMost } from "#contract";
 import {
   type Admin,
   AdminError,
@@ -7,8 +7,8 @@ import {
   type ReplayOptions,
   type ReplayReport,
   type Selection,
-  waitAtMost,
-} from "../../../runtime/kit.js";
+} from "#contract/operations";
+import type { Clock } from "../../../plugin.js";
 import type { ReplayTracker } from "./replay-tracker.js";
 
 const MAX_RUNNING = 8;

@@ -1,5 +1,5 @@
+import type { AttemptError, Entry, ReplayEnd, ReplayJob, ReplayOutcome } from "#contract/operations";
 import type { Clock, Logger } from "../../../plugin.js";
-import type { AttemptError, Entry, ReplayEnd, ReplayJob, ReplayOutcome } from "../../../runtime/kit.js";
 import type { KeptRecord, RecordLog } from "./record-log.js";
 
 /** A replay as it is kept: with what is known of its entries. */

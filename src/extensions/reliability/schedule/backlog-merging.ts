@@ -1,4 +1,5 @@
-import type { Batching, CompleteSettings } from "../../../runtime/kit.js";
+import type { Batching } from "#contract/operators";
+import type { CompleteSettings } from "#contract/schema";
 import type { BatchingOf, QueueItem } from "../entry/queue-item.js";
 import type { AttemptResult } from "../send/attempt-sender.js";
 import { isWorthBisecting } from "../send/bisect.js";

@@ -1,5 +1,5 @@
+import type { AttemptError } from "#contract/operations";
 import type { Batch, Clock, Delivery } from "../../../plugin.js";
-import type { AttemptError } from "../../../runtime/kit.js";
 import type { QueueItem } from "../entry/queue-item.js";
 import type { Bisections } from "../send/bisect.js";
 import type { QueueStore, StoredEntry } from "../store/store.js";

@@ -1,4 +1,4 @@
-import type { CompleteSettings } from "../../../runtime/kit.js";
+import type { CompleteSettings } from "#contract/schema";
 
 type RetrySettings = CompleteSettings["retry_on_failure"];
 export type BackoffSettings = Pick<

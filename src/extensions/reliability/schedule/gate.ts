@@ -1,5 +1,5 @@
+import type { CompleteSettings } from "#contract/schema";
 import type { Clock } from "../../../plugin.js";
-import type { CompleteSettings } from "../../../runtime/kit.js";
 import { type DeadLetterOutcome, type DropOutcome, deadLetter } from "../entry/outcome.js";
 import { EXPIRED, RETRY_LIMITED } from "../entry/queue-errors.js";
 import type { QueueItem } from "../entry/queue-item.js";

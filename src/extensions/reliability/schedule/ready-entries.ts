@@ -1,4 +1,4 @@
-import { type Batching, MAX_MERGED_BYTES } from "../../../runtime/kit.js";
+import { type Batching, MAX_MERGED_BYTES } from "#contract/operators";
 import type { QueueItem } from "../entry/queue-item.js";
 import { GroupBuilder, type GroupLimits, isRetry, sizeIn } from "./send-group.js";
 

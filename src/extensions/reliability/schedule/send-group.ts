@@ -1,4 +1,6 @@
-import { type AttemptError, type Batching, GroupKey, MAX_MERGED_BYTES } from "../../../runtime/kit.js";
+import { GroupKey } from "#brokers";
+import type { AttemptError } from "#contract/operations";
+import { type Batching, MAX_MERGED_BYTES } from "#contract/operators";
 import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
 import { Bisection } from "../send/bisection.js";
 import type { MergeLimit } from "./backlog-merging.js";

@@ -1,5 +1,7 @@
+import type { Undelivered } from "#contract/errors";
+import type { AttemptError } from "#contract/operations";
+import type { CompleteSettings } from "#contract/schema";
 import { type Batch, type Clock, type Logger, limitedLog, type PartialRejection } from "../../../plugin.js";
-import type { AttemptError, CompleteSettings, Undelivered } from "../../../runtime/kit.js";
 import {
   type DeadLetterOutcome,
   deadLetter,

@@ -1,3 +1,6 @@
+import type { Undelivered } from "#contract/errors";
+import type { AttemptError } from "#contract/operations";
+import { validateRejection } from "#contract/operators";
 import {
   Batch,
   type Exporter,
@@ -6,7 +9,6 @@ import {
   type Refusal,
   type SendOptions,
 } from "../../../plugin.js";
-import { type AttemptError, type Undelivered, validateRejection } from "../../../runtime/kit.js";
 import type { QueueItem } from "../entry/queue-item.js";
 import { keyOfGroup, type SendGroup } from "../schedule/send-group.js";
 import type { QueueStore } from "../store/store.js";

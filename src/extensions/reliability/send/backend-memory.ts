@@ -1,5 +1,5 @@
+import type { AttemptError } from "#contract/operations";
 import type { Clock } from "../../../plugin.js";
-import type { AttemptError } from "../../../runtime/kit.js";
 import type { Note, NoteNumber, QueueStore } from "../store/store.js";
 
 /** What a queue remembers about its backend over a restart. All times are wall-clock times. */

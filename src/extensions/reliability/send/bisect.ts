@@ -1,12 +1,8 @@
+import { ERROR_CODES } from "#contract/errors";
+import type { AttemptError, Entry } from "#contract/operations";
+import { partition, partitionByMarks } from "#otlp";
+import { SHAPES } from "#otlp/signals";
 import { type Batch, splitBatch } from "../../../plugin.js";
-import {
-  type AttemptError,
-  type Entry,
-  ERROR_CODES,
-  partition,
-  partitionByMarks,
-  SHAPES,
-} from "../../../runtime/kit.js";
 import type { QueueItem } from "../entry/queue-item.js";
 import type { NewEntry } from "../store/store.js";
 import { Bisection } from "./bisection.js";

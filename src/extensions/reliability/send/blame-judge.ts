@@ -1,4 +1,5 @@
-import type { AttemptError, Blame } from "../../../runtime/kit.js";
+import type { Blame } from "#contract";
+import type { AttemptError } from "#contract/operations";
 import type { QueueItem } from "../entry/queue-item.js";
 import type { EntryRef } from "../store/store.js";
 

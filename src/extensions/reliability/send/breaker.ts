@@ -1,5 +1,5 @@
+import type { CompleteSettings } from "#contract/schema";
 import type { Clock } from "../../../plugin.js";
-import type { CompleteSettings } from "../../../runtime/kit.js";
 import { FailureRateWindow } from "./failure-rate-window.js";
 
 export type BreakerState = "closed" | "open" | "half_open";

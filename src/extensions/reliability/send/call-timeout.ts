@@ -1,5 +1,5 @@
+import { ERROR_CODES } from "#contract/errors";
 import { type Clock, isRefusal, Refusal } from "../../../plugin.js";
-import { ERROR_CODES } from "../../../runtime/kit.js";
 
 /** One call to an exporter under way. */
 export interface TimedCall {

@@ -1,5 +1,7 @@
+import { blameOf, type FailureKind } from "#contract";
+import { isGenericCode, toRefusal } from "#contract/errors";
+import type { AttemptError } from "#contract/operations";
 import type { Refusal, RefusalCategory, RefusalKind } from "../../../plugin.js";
-import { type AttemptError, blameOf, type FailureKind, isGenericCode, toRefusal } from "../../../runtime/kit.js";
 import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
 import { maskSecrets } from "./mask-secrets.js";
 

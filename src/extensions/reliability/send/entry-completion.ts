@@ -1,5 +1,5 @@
+import type { AttemptError, ReplayEnd } from "#contract/operations";
 import type { Batch, Logger } from "../../../plugin.js";
-import type { AttemptError, ReplayEnd } from "../../../runtime/kit.js";
 import type { DeadLetterWriter, WriteOutcome } from "../dead-letters/dead-letter-writer.js";
 import type { ForwardMarks } from "../dead-letters/forward-marks.js";
 import type { EntryEnd, EntryOutcome } from "../entry/outcome.js";

@@ -1,5 +1,5 @@
+import type { ExporterStatus } from "#contract/operations";
 import type { Clock } from "../../../plugin.js";
-import type { ExporterStatus } from "../../../runtime/kit.js";
 
 const BUCKET_MS = 60_000;
 /** Of a minute each: the younger half is compared with the older one. */

@@ -1,5 +1,6 @@
+import type { AttemptError, ExporterStatus } from "#contract/operations";
+import type { CompleteSettings } from "#contract/schema";
 import type { Clock, Logger, Signal } from "../../../plugin.js";
-import type { AttemptError, CompleteSettings, ExporterStatus } from "../../../runtime/kit.js";
 import { holdKeyOf, type QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { type Backoff, createBackoff } from "../schedule/backoff.js";

@@ -1,5 +1,6 @@
+import type { AttemptError } from "#contract/operations";
+import type { CompleteSettings } from "#contract/schema";
 import type { Clock } from "../../../plugin.js";
-import type { AttemptError, CompleteSettings } from "../../../runtime/kit.js";
 
 /** Failures that are remembered of an entry, if its settings do not ask for more. */
 const MAX_SNAPSHOTS = 16;

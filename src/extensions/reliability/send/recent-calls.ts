@@ -1,5 +1,5 @@
+import type { AttemptError } from "#contract/operations";
 import type { Clock } from "../../../plugin.js";
-import type { AttemptError } from "../../../runtime/kit.js";
 import { FailureRateWindow } from "./failure-rate-window.js";
 import { FailureTrend } from "./failure-trend.js";
 

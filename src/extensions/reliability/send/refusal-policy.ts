@@ -1,5 +1,5 @@
+import type { AttemptError } from "#contract/operations";
 import type { Batch, Clock } from "../../../plugin.js";
-import type { AttemptError } from "../../../runtime/kit.js";
 import { deadLetter, type EntryOutcome, type GroupOutcome, outcomeOfEach } from "../entry/outcome.js";
 import { type QueueItem, withBlame, withFailure, withRefusal } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";

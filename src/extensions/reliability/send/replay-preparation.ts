@@ -1,12 +1,7 @@
+import { ERROR_CODES, isGenericCode, toRefusal } from "#contract/errors";
+import type { AttemptError, Entry } from "#contract/operations";
+import type { OutletSettings } from "#contract/operators";
 import type { Batch } from "../../../plugin.js";
-import {
-  type AttemptError,
-  type Entry,
-  ERROR_CODES,
-  isGenericCode,
-  type OutletSettings,
-  toRefusal,
-} from "../../../runtime/kit.js";
 import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
 
 /** What is sent of an entry that was replayed, or would be (`onlyCheck`), or why it is not fit to be sent. Never throws. */

@@ -1,4 +1,4 @@
-import type { Entry } from "../../../runtime/kit.js";
+import type { Entry } from "#contract/operations";
 import type { Amount } from "./store.js";
 
 export const ZERO_AMOUNT: Amount = { entries: 0, items: 0, bytes: 0 };

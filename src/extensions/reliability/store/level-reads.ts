@@ -1,5 +1,5 @@
+import type { Entry } from "#contract/operations";
 import type { Batch } from "../../../plugin.js";
-import type { Entry } from "../../../runtime/kit.js";
 import type { ChangesDuringReads } from "./level/changes-during-reads.js";
 import { loadDamagedEntry } from "./level/damaged-entry.js";
 import { toStoreError } from "./level/errors.js";

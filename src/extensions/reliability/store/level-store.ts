@@ -1,5 +1,5 @@
+import type { Entry } from "#contract/operations";
 import type { Batch } from "../../../plugin.js";
-import type { Entry } from "../../../runtime/kit.js";
 import { subtractAmount } from "./amounts.js";
 import { Keyring } from "./encryption/keyring.js";
 import { ValueCipher } from "./encryption/value-cipher.js";

@@ -1,5 +1,5 @@
+import type { Entry } from "#contract/operations";
 import type { Batch } from "../../../plugin.js";
-import type { Entry } from "../../../runtime/kit.js";
 import { adjustAmount, ZERO_AMOUNT } from "./amounts.js";
 import { createEntry, entryId, newIdTag } from "./new-entry.js";
 import {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Entry } from "../../../runtime/kit.js";
+import type { Entry } from "#contract/operations";
 import type { NewEntry } from "./store.js";
 
 /** The entry that a store keeps for what it is given: fresh and pending, unless its fields say otherwise. */

@@ -1,5 +1,5 @@
+import type { Entry } from "#contract/operations";
 import type { Batch } from "../../../plugin.js";
-import type { Entry } from "../../../runtime/kit.js";
 import type { FailureFacts } from "./format/failure-facts.js";
 
 /**

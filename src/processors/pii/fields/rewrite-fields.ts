@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
+import { after, REQUEST, Rewriter, skip, varint } from "#otlp/bytes";
+import { TAG_LIMIT } from "#otlp/tags";
 import { Batch } from "../../../plugin.js";
-import { after, REQUEST, Rewriter, skip, TAG_LIMIT, varint } from "../../../runtime/kit.js";
 import { TooCostlyError, work } from "../detect/text/work.js";
 import {
   ATTRIBUTE,

@@ -1,4 +1,5 @@
-import { attributesTagOf, MESSAGES, type Message, TAG_LIMIT } from "../../../runtime/kit.js";
+import { attributesTagOf, MESSAGES, type Message } from "#otlp/bytes";
+import { TAG_LIMIT } from "#otlp/tags";
 
 /** What attributes belong to. */
 export type AttributeOwner = "resource" | "scope" | "metric" | "record" | "event" | "link" | "exemplar";

@@ -1,5 +1,5 @@
+import { type WasmFunction, WasmSource } from "#otlp/bytes";
 import type { Batch } from "../../../plugin.js";
-import { type WasmFunction, WasmSource } from "../../../runtime/kit.js";
 import type { RewritePlan, RewritePlans } from "./rewrite-plans.js";
 import {
   INPUT_AT,

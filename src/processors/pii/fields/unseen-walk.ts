@@ -1,12 +1,5 @@
-import {
-  BOOL_VALUE_TAG,
-  DOUBLE_VALUE_TAG,
-  INT_VALUE_TAG,
-  KEY_TAG,
-  MESSAGES,
-  VALUE_TAG,
-  wasm,
-} from "../../../runtime/kit.js";
+import { MESSAGES, wasm } from "#otlp/bytes";
+import { BOOL_VALUE_TAG, DOUBLE_VALUE_TAG, INT_VALUE_TAG, KEY_TAG, VALUE_TAG } from "#otlp/tags";
 import { ATTRIBUTE, BODY, DESCEND, type RewritePlan, type RewritePlans, TEXT } from "./rewrite-plans.js";
 
 /**

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { compilePattern, type Pattern } from "#text";
 import { caseInsensitiveEnum, secret } from "../../../plugin.js";
-import { compilePattern, type Pattern } from "../../../runtime/kit.js";
 
 const HASHES = ["", "md5", "sha1", "sha3", "hmac-sha256", "hmac-sha512"] as const;
 export type HashFunction = (typeof HASHES)[number];

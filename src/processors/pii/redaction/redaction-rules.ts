@@ -1,6 +1,7 @@
 import { createHmac, hash } from "node:crypto";
+import { NameCache } from "#otlp/signals";
+import { ByteScan, type Pattern } from "#text";
 import type { Value } from "../../../plugin.js";
-import { ByteScan, NameCache, type Pattern } from "../../../runtime/kit.js";
 import { MASK } from "../detect/text/treated.js";
 import { PATTERN_COST, work } from "../detect/text/work.js";
 import type { HashFunction, RedactionConfig } from "./config.js";

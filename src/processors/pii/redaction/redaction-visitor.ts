@@ -1,5 +1,6 @@
+import { after, findField, type Rewriter, skip, varint } from "#otlp/bytes";
+import { STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
 import type { Value } from "../../../plugin.js";
-import { after, findField, type Rewriter, STRING_VALUE_TAG, skip, VALUE_TAG, varint } from "../../../runtime/kit.js";
 import { HOLDS_NO_TEXT } from "../attribute-values.js";
 import type { FieldVisitor } from "../fields/rewrite-fields.js";
 import type { AttributeOwner } from "../fields/rewrite-plans.js";

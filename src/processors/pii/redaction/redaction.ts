@@ -1,5 +1,5 @@
+import { ERROR_CODES } from "#contract/errors";
 import { type Batch, defineProcessor, eachBatch, type ProcessorContext, SIGNALS } from "../../../plugin.js";
-import { ERROR_CODES } from "../../../runtime/kit.js";
 import { failClosed } from "../fail-closed.js";
 import { rewriteFields, rewriteFieldsInTurns, type WalkSettings } from "../fields/rewrite-fields.js";
 import { plansFor } from "../fields/rewrite-plans.js";

@@ -1,19 +1,7 @@
+import { readValue } from "#otlp";
+import { after, decodeText, findField, type Rewriter, skip, varint } from "#otlp/bytes";
+import { ARRAY_VALUE_TAG, ELEMENT_TAG, KEY_TAG, KVLIST_VALUE_TAG, STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
 import type { Value } from "../../../plugin.js";
-import {
-  ARRAY_VALUE_TAG,
-  after,
-  decodeText,
-  ELEMENT_TAG,
-  findField,
-  KEY_TAG,
-  KVLIST_VALUE_TAG,
-  type Rewriter,
-  readValue,
-  STRING_VALUE_TAG,
-  skip,
-  VALUE_TAG,
-  varint,
-} from "../../../runtime/kit.js";
 
 /** What is to become of a value: a text in its place, nothing, out with it and its key, or a look at what is in it. */
 export type ValueVerdict = { readonly put: string } | "keep" | "remove" | "inside";

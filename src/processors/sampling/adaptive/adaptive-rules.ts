@@ -1,5 +1,6 @@
+import { glob } from "#contract/schema";
+import { SEVERITIES } from "#otlp/signals";
 import type { Counter, Metrics } from "../../../plugin.js";
-import { glob, SEVERITIES } from "../../../runtime/kit.js";
 import { type AdaptiveSamplingConfig, type CompiledValueRule, compileValueRule } from "./config.js";
 import type { RateFactor } from "./rate-factor.js";
 import type { RateRules, RecordFacts } from "./rate-sampler.js";

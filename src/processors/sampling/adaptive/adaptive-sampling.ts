@@ -1,5 +1,6 @@
+import { SharedRedis, sharedRedisOf } from "#brokers";
+import { withResource } from "#contract/operators";
 import { defineProcessor, eachBatch, type ProcessorContext } from "../../../plugin.js";
-import { SharedRedis, sharedRedisOf, withResource } from "../../../runtime/kit.js";
 import { AdaptiveRules } from "./adaptive-rules.js";
 import { type AdaptiveSamplingConfig, adaptiveSamplingSchema } from "./config.js";
 import { CountExchange } from "./count-exchange.js";

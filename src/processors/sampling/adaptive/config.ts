@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { checkSharedState, sharedStateKeys } from "#brokers";
 import { duration, section } from "../../../plugin.js";
-import { checkSharedState, sharedStateKeys } from "../../../runtime/kit.js";
 import { parseValuePath, type ValuePath } from "./value-path.js";
 
 const rate = () => z.number().min(0, "expected a rate from 0 to 1").max(1, "expected a rate from 0 to 1");

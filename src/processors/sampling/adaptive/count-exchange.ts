@@ -1,5 +1,5 @@
+import type { SharedRedis } from "#brokers";
 import type { Clock } from "../../../plugin.js";
-import type { SharedRedis } from "../../../runtime/kit.js";
 
 /** What others have counted reaches us within this time. */
 const EXCHANGE_MS = 1000;

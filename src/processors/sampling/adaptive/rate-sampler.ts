@@ -1,22 +1,9 @@
+import { FNV32_START, fnv32 } from "#codecs";
+import { attributeValue, DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp";
+import { after, decodeText, findField, varint } from "#otlp/bytes";
+import { SEVERITY_NUMBERS } from "#otlp/signals";
+import { OWNER_TAG, RESOURCE_ATTRIBUTES_TAG, STATUS_CODE_TAG } from "#otlp/tags";
 import type { Batch, Value } from "../../../plugin.js";
-import {
-  after,
-  attributeValue,
-  DROP,
-  decodeText,
-  FNV32_START,
-  findField,
-  fnv32,
-  KEEP,
-  OWNER_TAG,
-  RESOURCE_ATTRIBUTES_TAG,
-  type RecordVisitor,
-  RecordWalk,
-  SEVERITY_NUMBERS,
-  STATUS_CODE_TAG,
-  type Verdict,
-  varint,
-} from "../../../runtime/kit.js";
 import { ALWAYS } from "../bits56.js";
 import { findText, LOG_SHAPE, RecordScan, type ScanShape, SPAN_SHAPE, textEnd } from "../record-scan.js";
 import { doubleAttribute, RecordStamp, replaceFields } from "../record-stamp.js";

@@ -1,14 +1,7 @@
+import { attributeValue, encodedKey, findAttribute, readValue } from "#otlp";
+import { after, findField, varint } from "#otlp/bytes";
+import { LOG_BODY_TAG } from "#otlp/tags";
 import type { Value } from "../../../plugin.js";
-import {
-  after,
-  attributeValue,
-  encodedKey,
-  findAttribute,
-  findField,
-  LOG_BODY_TAG,
-  readValue,
-  varint,
-} from "../../../runtime/kit.js";
 
 /** A dotted path, such as `order.total`, in the attributes of a record, in its `body.` or in its `resource.`. */
 export interface ValuePath {

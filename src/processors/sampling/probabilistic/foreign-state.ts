@@ -1,4 +1,4 @@
-import { wasm } from "../../../runtime/kit.js";
+import { wasm } from "#otlp/bytes";
 import { addTo, at, FOREIGN_STATE_TABLE_AT, q, size, start, stop, variable } from "./rewriting-walk.js";
 import { MAX_KEY, MAX_LENGTH, MAX_MEMBERS, MAX_VALUE } from "./trace-state.js";
 

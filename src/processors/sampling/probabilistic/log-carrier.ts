@@ -1,5 +1,7 @@
+import { attributeValue } from "#otlp";
+import { after, varint } from "#otlp/bytes";
+import { quoteJson } from "#ottl";
 import type { Value } from "../../../plugin.js";
-import { after, attributeValue, quoteJson, varint } from "../../../runtime/kit.js";
 import { type Bits56, isLess, parseRandomness, parseThreshold, thresholdFor, thresholdText, toHex } from "../bits56.js";
 import { LOG_SHAPE, RecordScan } from "../record-scan.js";
 import { type PresentRecord, RecordStamp, replaceFields, textAttribute } from "../record-stamp.js";

@@ -1,4 +1,5 @@
-import { KEY_TAG, STRING_VALUE_TAG, VALUE_TAG, wasm } from "../../../runtime/kit.js";
+import { wasm } from "#otlp/bytes";
+import { KEY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
 import type { Bits56 } from "../bits56.js";
 import type { ScanShape } from "../record-scan.js";
 import type { RecordStamp } from "../record-stamp.js";

@@ -1,13 +1,7 @@
+import { DROP, type Verdict } from "#otlp";
+import { putVarint, type WasmFunction, WasmSource, WireWriter } from "#otlp/bytes";
+import { SCOPE_ITEM_TAG } from "#otlp/tags";
 import { Batch } from "../../../plugin.js";
-import {
-  DROP,
-  putVarint,
-  SCOPE_ITEM_TAG,
-  type Verdict,
-  type WasmFunction,
-  WasmSource,
-  WireWriter,
-} from "../../../runtime/kit.js";
 import type { PresentRecord } from "../record-stamp.js";
 import { decidePlain, MAX_KEY_BYTES, type PlainSettings } from "./plain-decision.js";
 import { COUNTS } from "./policies.js";

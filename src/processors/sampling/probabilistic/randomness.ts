@@ -1,4 +1,4 @@
-import { FNV32_START, fnv32 } from "../../../runtime/kit.js";
+import { FNV32_START, fnv32 } from "#codecs";
 import { type Bits56, NEVER } from "../bits56.js";
 
 /** A randomness that is written over for every record. */

@@ -1,4 +1,5 @@
-import { RESOURCE_CONTAINER_TAG, SCOPE_CONTAINER_TAG, SCOPE_ITEM_TAG, wasm } from "../../../runtime/kit.js";
+import { wasm } from "#otlp/bytes";
+import { RESOURCE_CONTAINER_TAG, SCOPE_CONTAINER_TAG, SCOPE_ITEM_TAG } from "#otlp/tags";
 
 /**
  * A walk over the records of a batch of logs or traces, in WebAssembly, that writes what stays of it. What is decided of a record is

@@ -1,5 +1,6 @@
+import { attributeValue } from "#otlp";
+import { decodeText } from "#otlp/bytes";
 import type { Value } from "../../../plugin.js";
-import { attributeValue, decodeText } from "../../../runtime/kit.js";
 import { ALWAYS, type Bits56, NEVER } from "../bits56.js";
 import { RecordScan, SPAN_SHAPE } from "../record-scan.js";
 import { type PresentRecord, RecordStamp, replaceFields, textField } from "../record-stamp.js";

@@ -1,4 +1,5 @@
-import { SCOPE_ITEM_TAG, wasm } from "../../../runtime/kit.js";
+import { wasm } from "#otlp/bytes";
+import { SCOPE_ITEM_TAG } from "#otlp/tags";
 import type { RecordStamp } from "../record-stamp.js";
 import { foreignStateTable, stateAt, stateEnd, stateStart } from "./foreign-state.js";
 import {

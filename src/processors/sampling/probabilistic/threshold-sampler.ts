@@ -1,5 +1,5 @@
+import { DROP, encodedKey, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp";
 import type { Batch } from "../../../plugin.js";
-import { DROP, encodedKey, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../../../runtime/kit.js";
 import {
   ALL_ONES,
   ALWAYS,

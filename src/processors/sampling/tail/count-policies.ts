@@ -1,5 +1,5 @@
+import { FNV64_START, fnv64 } from "#codecs";
 import type { Clock } from "../../../plugin.js";
-import { FNV64_START, fnv64 } from "../../../runtime/kit.js";
 import type { CreatePolicy, Evaluate } from "./policy.js";
 
 /** Policies that need only know a trace's id or size. */

@@ -1,4 +1,4 @@
-import type { JournalNotes } from "../../../runtime/kit.js";
+import type { JournalNotes } from "#contract/operators";
 import { EarlierDecisions } from "./earlier-decisions.js";
 
 /** An entry of the journal whose spans go different ways. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
+import { type Condition, compileEach, compileIn, ERROR_MODES } from "#ottl";
+import { compilePattern } from "#text";
 import { caseInsensitiveEnum, section } from "../../../plugin.js";
-import { type Condition, compileEach, compileIn, compilePattern, ERROR_MODES } from "../../../runtime/kit.js";
 
 /** What may be written for each type of policy, beside its name and type. Policies inside policies are read later. */
 

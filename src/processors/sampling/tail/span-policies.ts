@@ -1,5 +1,5 @@
+import { anyMatches, type Condition, type ErrorMode, errorHandler } from "#ottl";
 import { type AnyRecordView, type Batch, readRecords, type SpanView, type Value } from "../../../plugin.js";
-import { anyMatches, type Condition, type ErrorMode, errorHandler } from "../../../runtime/kit.js";
 import type { CreatePolicy, Evaluate } from "./policy.js";
 
 /** Policies that look at spans and their resources. */

@@ -1,5 +1,5 @@
+import { ERROR_CODES } from "#contract/errors";
 import { Batch, Delivery, type Outcome, type ProcessorContext, Refusal } from "../../../plugin.js";
-import { ERROR_CODES } from "../../../runtime/kit.js";
 import type { TailSamplingConfig } from "./config.js";
 import { Decider, type Decision } from "./decider.js";
 import { DecisionCache } from "./decision-cache.js";

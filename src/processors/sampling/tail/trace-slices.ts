@@ -1,25 +1,15 @@
-import { Batch } from "../../../plugin.js";
+import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp";
+import { after, fixed32, skip, varint, varintSize, WireWriter } from "#otlp/bytes";
+import { type FieldRange, fieldsBesideRecords, SHAPES } from "#otlp/signals";
 import {
-  after,
-  type FieldRange,
-  fieldsBesideRecords,
-  fixed32,
-  KEEP,
   RESOURCE_CONTAINER_TAG,
-  type RecordVisitor,
-  RecordWalk,
   SCOPE_CONTAINER_TAG,
   SCOPE_ITEM_TAG,
-  SHAPES,
   SPAN_ID_TAG,
   SPAN_PARENT_ID_TAG,
   SPAN_TRACE_ID_TAG,
-  skip,
-  type Verdict,
-  varint,
-  varintSize,
-  WireWriter,
-} from "../../../runtime/kit.js";
+} from "#otlp/tags";
+import { Batch } from "../../../plugin.js";
 
 /** A span where it lies in the bytes of the batch it came with; it keeps those bytes in memory. */
 export interface SpanSlice {

@@ -1,4 +1,4 @@
-import { after, highHalf, lowHalf, varint, varintHalves } from "../../../runtime/kit.js";
+import { after, highHalf, lowHalf, varint, varintHalves } from "#otlp/bytes";
 import { THRIFT, ThriftReader } from "./thrift-reader.js";
 
 const PROTOCOL = 0x82;

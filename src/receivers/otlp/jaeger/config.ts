@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { listenEndpoint } from "#net";
 import { byteSize, ignored, section } from "../../../plugin.js";
-import { listenEndpoint } from "../../../runtime/kit.js";
 import { grpcServerKeys, httpServerKeys, receiverLimits } from "../config.js";
 
 /** A packet of UDP over IPv4 has no more. */

@@ -1,5 +1,6 @@
-import { type Batch, MalformedError } from "../../../plugin.js";
-import { JAEGER_GRPC_PATH } from "../../../runtime/kit.js";
+import type { Batch } from "#otlp";
+import { MalformedError } from "#otlp/signals";
+import { JAEGER_GRPC_PATH } from "#traces";
 import { joined } from "../body-chunks.js";
 import type { RequestFormat } from "../request-intake.js";
 import { BinaryProtocol } from "./binary-protocol.js";

@@ -1,5 +1,5 @@
+import { listenAddress, protectionOf } from "#net";
 import { defineReceiver, type Receiver, type ReceiverContext } from "../../../plugin.js";
-import { listenAddress, protectionOf } from "../../../runtime/kit.js";
 import { GrpcEndpoint } from "../grpc-endpoint.js";
 import { HttpEndpoint } from "../http-endpoint.js";
 import { UploadRoom } from "../upload-room.js";

@@ -1,5 +1,5 @@
-import { MalformedError } from "../../../plugin.js";
-import { highHalf, lowHalf, varintHalves } from "../../../runtime/kit.js";
+import { highHalf, lowHalf, varintHalves } from "#otlp/bytes";
+import { MalformedError } from "#otlp/signals";
 
 const MAX_VARINT_BYTES = 10;
 

@@ -1,5 +1,7 @@
-import { type Batch, MalformedError } from "../../../plugin.js";
-import { double, highHalf, JAEGER_TAG_TYPES, lowHalf, varint64, varintHalves } from "../../../runtime/kit.js";
+import type { Batch } from "#otlp";
+import { double, highHalf, lowHalf, varint64, varintHalves } from "#otlp/bytes";
+import { MalformedError } from "#otlp/signals";
+import { JAEGER_TAG_TYPES } from "#traces";
 import { ProtoReader } from "./proto-reader.js";
 import { SPAN_AT, SpanDraft, TRACE_AT } from "./span-draft.js";
 import { TagList } from "./tag-list.js";

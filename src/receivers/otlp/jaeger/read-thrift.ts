@@ -1,5 +1,6 @@
-import { type Batch, MalformedError } from "../../../plugin.js";
-import { JAEGER_TAG_TYPES, nanos, seconds, splitMicros } from "../../../runtime/kit.js";
+import type { Batch } from "#otlp";
+import { MalformedError, nanos, seconds, splitMicros } from "#otlp/signals";
+import { JAEGER_TAG_TYPES } from "#traces";
 import { unknownType } from "./read-proto.js";
 import { PARENT_AT, SPAN_AT, SpanDraft, TRACE_AT } from "./span-draft.js";
 import { TagList } from "./tag-list.js";

@@ -1,13 +1,6 @@
-import {
-  joinNanos,
-  nanosHigh,
-  nanosLow,
-  SPAN_EVENT_ATTRIBUTES_TAG,
-  SPAN_EVENT_NAME_TAG,
-  SPAN_EVENT_TIME_TAG,
-  SPAN_EVENTS_TAG,
-  WireWriter,
-} from "../../../runtime/kit.js";
+import { WireWriter } from "#otlp/bytes";
+import { joinNanos, nanosHigh, nanosLow } from "#otlp/signals";
+import { SPAN_EVENT_ATTRIBUTES_TAG, SPAN_EVENT_NAME_TAG, SPAN_EVENT_TIME_TAG, SPAN_EVENTS_TAG } from "#otlp/tags";
 import { SPECIAL, TagList } from "./tag-list.js";
 
 const TRACE_ID_BYTES = 16;

@@ -1,18 +1,15 @@
+import { decodeText, KeyCache, WireWriter } from "#otlp/bytes";
 import {
   BOOL_VALUE_TAG,
   BYTES_VALUE_TAG,
   DOUBLE_VALUE_TAG,
-  decodeText,
   INT_VALUE_TAG,
-  JAEGER_TAG_TYPES,
-  JAEGER_TAGS,
   KEY_TAG,
-  KeyCache,
   STRING_VALUE_TAG,
   VALUE_TAG,
-  WireWriter,
-  writeUtf8,
-} from "../../../runtime/kit.js";
+} from "#otlp/tags";
+import { JAEGER_TAG_TYPES, JAEGER_TAGS } from "#traces";
+import { writeUtf8 } from "./write-utf8.js";
 
 /** Keys of tags that are more than attributes; each has a place of its own in a list. */
 const SPECIAL_KEYS: readonly string[] = [

@@ -1,4 +1,4 @@
-import { MalformedError } from "../../../plugin.js";
+import { MalformedError } from "#otlp/signals";
 
 /** Types of thrift, by the numbers of its binary protocol. */
 export const THRIFT = {

@@ -1,4 +1,6 @@
 import { createSocket, type Socket } from "node:dgram";
+import { listenAddress } from "#net";
+import { receiverCounters } from "#receiving";
 import {
   type Batch,
   type Counter,
@@ -9,7 +11,6 @@ import {
   type ReceiverContext,
   StartError,
 } from "../../../plugin.js";
-import { listenAddress, receiverCounters } from "../../../runtime/kit.js";
 import { InFlightCounter } from "../in-flight-counter.js";
 import { BinaryProtocol } from "./binary-protocol.js";
 import { CompactProtocol } from "./compact-protocol.js";

@@ -1,9 +1,6 @@
-import { Batch } from "../../../plugin.js";
+import { Batch, writeKeyValue } from "#otlp";
+import { WireWriter } from "#otlp/bytes";
 import {
-  JAEGER_KINDS,
-  JAEGER_REF_TYPES,
-  JAEGER_TAGS,
-  NO_JAEGER_SERVICE,
   OWNER_TAG,
   RESOURCE_ATTRIBUTES_TAG,
   RESOURCE_CONTAINER_TAG,
@@ -28,13 +25,12 @@ import {
   SPAN_TRACE_STATE_TAG,
   STATUS_CODE_TAG,
   STATUS_MESSAGE_TAG,
-  WireWriter,
-  writeKeyValue,
-  writeUtf8,
-} from "../../../runtime/kit.js";
+} from "#otlp/tags";
+import { JAEGER_KINDS, JAEGER_REF_TYPES, JAEGER_TAGS, NO_JAEGER_SERVICE } from "#traces";
 import { PARENT_AT, SPAN_AT, type SpanDraft, TRACE_AT, writeTime } from "./span-draft.js";
 import { statusMessage, takeStatus } from "./span-status.js";
 import { SPECIAL, type TagList } from "./tag-list.js";
+import { writeUtf8 } from "./write-utf8.js";
 
 const SAMPLED = 1;
 

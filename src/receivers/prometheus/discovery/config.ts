@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { httpUrl } from "#net";
 import { caseInsensitiveEnum, ignored, section, unsupported } from "../../../plugin.js";
-import { httpUrl } from "../../../runtime/kit.js";
 import { httpClientConfigKeys } from "../http-config.js";
 import { list, prometheusDuration, textMap } from "../schema.js";
 import { DNS_TYPES } from "./dns.js";

@@ -1,4 +1,4 @@
-import { readAnswer } from "../../../runtime/kit.js";
+import { readAnswer } from "#net";
 import type { ScrapeHttpClient } from "../http-client.js";
 import type { Labels } from "../relabel.js";
 import { targetsOf } from "./discovery.js";

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { double, varint64 } from "../../../runtime/kit.js";
+import { double, varint64 } from "#otlp/bytes";
 import { ExpositionError } from "./series-text.js";
 
 const VARINT = 0;

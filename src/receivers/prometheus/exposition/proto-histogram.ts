@@ -1,4 +1,5 @@
-import { type BucketCounts, WireWriter, writeExponentialCounts } from "../../../runtime/kit.js";
+import { type BucketCounts, writeExponentialCounts } from "#metrics";
+import { WireWriter } from "#otlp/bytes";
 import type { ExemplarText } from "./exposition-reader.js";
 import type { ProtoFields } from "./proto-fields.js";
 import { readProtoExemplar, readTimestamp } from "./proto-values.js";

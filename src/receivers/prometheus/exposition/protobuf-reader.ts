@@ -1,4 +1,4 @@
-import { varint64 } from "../../../runtime/kit.js";
+import { varint64 } from "#otlp/bytes";
 import type { ExemplarText, ExpositionSink } from "./exposition-reader.js";
 import { ProtoFields, varintEnd } from "./proto-fields.js";
 import { ProtoHistogram } from "./proto-histogram.js";

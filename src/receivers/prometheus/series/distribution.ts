@@ -1,4 +1,4 @@
-import type { WireWriter } from "../../../runtime/kit.js";
+import type { WireWriter } from "#otlp/bytes";
 
 /**
  * A histogram or summary as it comes together, line by line. Its bounds stay from scrape to scrape, so that the lines of an

@@ -1,4 +1,5 @@
-import { WireWriter, writeKeyValue } from "../../../runtime/kit.js";
+import { writeKeyValue } from "#otlp";
+import { WireWriter } from "#otlp/bytes";
 import type { ExemplarText } from "../exposition/exposition-reader.js";
 import { writeTime } from "./write-time.js";
 

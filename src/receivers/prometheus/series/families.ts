@@ -1,4 +1,4 @@
-import { ByteTable } from "../../../runtime/kit.js";
+import { ByteTable } from "#metrics";
 import type { MetadataKind } from "../exposition/exposition-reader.js";
 import { ExpositionError, unescaped } from "../exposition/series-text.js";
 

@@ -1,4 +1,4 @@
-import { ByteTable } from "../../../runtime/kit.js";
+import { ByteTable } from "#metrics";
 import { copied } from "./point-series.js";
 
 /** What a cached line leads to. */

@@ -1,5 +1,7 @@
 import { isIP } from "node:net";
-import { nextOwnerId, ucumUnit, WireWriter, writeKeyValue } from "../../../runtime/kit.js";
+import { nextOwnerId, ucumUnit } from "#metrics";
+import { writeKeyValue } from "#otlp";
+import { WireWriter } from "#otlp/bytes";
 import type { LabelPair } from "../exposition/series-text.js";
 import type { ScrapedType } from "./families.js";
 

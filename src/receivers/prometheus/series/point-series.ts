@@ -1,4 +1,4 @@
-import { ByteTable } from "../../../runtime/kit.js";
+import { ByteTable } from "#metrics";
 import { ScrapedDistribution } from "./distribution.js";
 import type { Metric } from "./metrics.js";
 

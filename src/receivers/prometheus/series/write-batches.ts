@@ -1,5 +1,5 @@
+import { putVarint, varintSize, WireWriter } from "#otlp/bytes";
 import { Batch } from "../../../plugin.js";
-import { putVarint, varintSize, WireWriter } from "../../../runtime/kit.js";
 import type { Metric, ScrapedScope } from "./metrics.js";
 import type { ScrapeSeries } from "./scrape-series.js";
 import { NanosecondsWriter, writeTime } from "./write-time.js";

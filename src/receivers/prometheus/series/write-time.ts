@@ -1,4 +1,4 @@
-import type { WireWriter } from "../../../runtime/kit.js";
+import type { WireWriter } from "#otlp/bytes";
 
 /**
  * Milliseconds since 1970 as a fixed64 of nanoseconds, without a bigint. Times repeat, so that the last one is kept as it was

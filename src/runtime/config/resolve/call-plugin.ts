@@ -1,8 +1,8 @@
 import type { z } from "zod";
-import type { ComponentFactory } from "../../contract/component.js";
-import { errorMessage } from "../../contract/error-message.js";
-import type { ConfigPath } from "../../contract/schema/schema.js";
-import { REDACTED } from "../../contract/schema/url-secrets.js";
+import type { ComponentFactory } from "#contract";
+import { errorMessage } from "#contract/errors";
+import type { ConfigPath } from "#contract/schema";
+import { REDACTED } from "#contract/schema";
 import { isOpaqueSchema } from "../schema/zod-schema.js";
 import { secretSpans } from "../secrets/find-secrets.js";
 import { withoutSecretTexts } from "../secrets/secret-text.js";

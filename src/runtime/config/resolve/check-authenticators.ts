@@ -1,6 +1,6 @@
-import type { AuthSide } from "../../contract/auth.js";
-import type { ConfigPath } from "../../contract/schema/schema.js";
-import { didYouMean, withArticle } from "../../contract/schema/suggest.js";
+import type { AuthSide } from "#contract";
+import type { ConfigPath } from "#contract/schema";
+import { didYouMean, withArticle } from "#contract/schema";
 import { parseId } from "../schema/component-id.js";
 import { serviceSchema } from "../schema/service-schema.js";
 import { entriesOf, itemsOf, type SchemaValue, visitSchema } from "../schema/visit-schema.js";

@@ -1,5 +1,4 @@
-import { completeSettings, type ExporterSettings } from "../../contract/schema/exporter-settings.js";
-import { durationText } from "../../contract/schema/units.js";
+import { completeSettings, durationText, type ExporterSettings } from "#contract/schema";
 import type { Findings } from "../text/findings.js";
 import { nodeAt } from "../text/node.js";
 import type { ComponentDefinition, ComponentDefinitions } from "./component-definitions.js";

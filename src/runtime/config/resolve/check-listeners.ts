@@ -1,13 +1,6 @@
-import type { Listener } from "../../contract/component.js";
-import type { ConfigPath } from "../../contract/schema/schema.js";
-import {
-  formatAddress,
-  type HostPort,
-  isLoopbackHost,
-  type ListenAddress,
-  parseHostPort,
-  protectionOf,
-} from "../../kit/net/endpoint.js";
+import type { Listener } from "#contract";
+import type { ConfigPath } from "#contract/schema";
+import { formatAddress, type HostPort, isLoopbackHost, type ListenAddress, parseHostPort, protectionOf } from "#net";
 import type { ServiceSettings } from "../schema/service-schema.js";
 import type { Findings } from "../text/findings.js";
 import { locatePath, type MapNode } from "../text/node.js";

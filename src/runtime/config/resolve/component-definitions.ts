@@ -1,11 +1,11 @@
-import type { ComponentFactory, ComponentKind } from "../../contract/component.js";
-import { withArticle } from "../../contract/schema/suggest.js";
-import { adviceOnType, noEffectReason } from "../../host/other-types.js";
-import type { Registry } from "../../host/registry.js";
+import type { ComponentFactory, ComponentKind } from "#contract";
+import { withArticle } from "#contract/schema";
 import { parseId, SECTIONS, type SectionName } from "../schema/component-id.js";
 import type { Findings } from "../text/findings.js";
 import { isNull, type MapNode, type Node, type Span, spanText } from "../text/node.js";
+import { adviceOnType, noEffectReason } from "./other-types.js";
 import { parseComponent } from "./parse-component.js";
+import type { Registry } from "./registry.js";
 
 /** A component as a section defines it. */
 export interface ComponentDefinition {

@@ -1,5 +1,5 @@
-import { didYouMean } from "../../contract/schema/suggest.js";
-import type { Signal } from "../../telemetry/bytes/signal.js";
+import { didYouMean } from "#contract/schema";
+import type { Signal } from "#otlp/signals";
 import type { Findings } from "../text/findings.js";
 import { type Node, nodeAt } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";

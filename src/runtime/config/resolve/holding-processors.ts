@@ -1,5 +1,5 @@
-import type { HeldBytesLimit } from "../../contract/component.js";
-import { byteSizeText } from "../../contract/schema/units.js";
+import type { HeldBytesLimit } from "#contract";
+import { byteSizeText } from "#contract/schema";
 import type { Findings } from "../text/findings.js";
 import { nodeAt } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";

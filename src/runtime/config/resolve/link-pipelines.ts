@@ -1,4 +1,4 @@
-import { didYouMean, withArticle } from "../../contract/schema/suggest.js";
+import { didYouMean, withArticle } from "#contract/schema";
 import type { SectionName } from "../schema/component-id.js";
 import type { Findings } from "../text/findings.js";
 import { spanText } from "../text/node.js";

@@ -1,8 +1,7 @@
 import type { z } from "zod";
-import type { ComponentFactory } from "../../contract/component.js";
-import type { ExporterSettings } from "../../contract/schema/exporter-settings.js";
-import type { ConfigPath } from "../../contract/schema/schema.js";
-import { exporterSettingsSchema } from "../../ottl/compile/record-condition.js";
+import type { ComponentFactory } from "#contract";
+import type { ConfigPath, ExporterSettings } from "#contract/schema";
+import { exporterSettingsSchema } from "#ottl";
 import { schemaInput } from "../schema/schema-input.js";
 import { usageWarnings } from "../schema/usage-warnings.js";
 import { knownKey } from "../schema/visit-schema.js";

@@ -1,7 +1,6 @@
 import type { z } from "zod";
-import type { ConfigPath } from "../../contract/schema/schema.js";
-import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
-import { REDACTED } from "../../contract/schema/url-secrets.js";
+import type { ConfigPath } from "#contract/schema";
+import { alternatives, didYouMean, REDACTED } from "#contract/schema";
 import { successorOf } from "../schema/old-keys.js";
 import { schemasAt } from "../schema/visit-schema.js";
 import { enumValues, keysOf } from "../schema/zod-schema.js";

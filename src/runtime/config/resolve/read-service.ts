@@ -1,7 +1,7 @@
-import type { DurableIntake, PipelineErrorMode } from "../../contract/plan.js";
-import type { ConfigPath } from "../../contract/schema/schema.js";
-import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
-import { SIGNALS, type Signal } from "../../telemetry/bytes/signal.js";
+import type { DurableIntake, PipelineErrorMode } from "#contract";
+import type { ConfigPath } from "#contract/schema";
+import { alternatives, didYouMean } from "#contract/schema";
+import { SIGNALS, type Signal } from "#otlp/signals";
 import { parseId } from "../schema/component-id.js";
 import {
   pipelineErrorModeSchema,

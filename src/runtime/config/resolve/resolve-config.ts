@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
-import type { ComponentKind, ExtensionFactory } from "../../contract/component.js";
-import type { ConfigPath } from "../../contract/schema/schema.js";
-import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
-import type { FactoryOf, Registry } from "../../host/registry.js";
+import type { ComponentKind, ExtensionFactory } from "#contract";
+import type { ConfigPath } from "#contract/schema";
+import { alternatives, didYouMean } from "#contract/schema";
 import { SECTIONS } from "../schema/component-id.js";
 import type { ServiceSettings } from "../schema/service-schema.js";
 import type { Findings } from "../text/findings.js";
@@ -37,6 +36,7 @@ import {
 } from "./link-pipelines.js";
 import { type ParsedComponent, parseNode } from "./parse-component.js";
 import { readService } from "./read-service.js";
+import type { FactoryOf, Registry } from "./registry.js";
 import type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "./spec.js";
 import { checkNamedPipelines, orderPipelines } from "./topology.js";
 import { warnOfUnused } from "./unused-components.js";

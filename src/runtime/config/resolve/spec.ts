@@ -2,10 +2,13 @@ import type {
   ConnectorFactory,
   ExporterFactory,
   ExtensionFactory,
+  GraphPlan,
+  PlannedComponent,
+  PlannedExporter,
+  PlannedPipeline,
   ProcessorFactory,
   ReceiverFactory,
-} from "../../contract/component.js";
-import type { GraphPlan, PlannedComponent, PlannedExporter, PlannedPipeline } from "../../contract/plan.js";
+} from "#contract";
 import type { ServiceSettings } from "../schema/service-schema.js";
 import type { Place } from "../text/problem.js";
 

@@ -1,4 +1,4 @@
-import { didYouMean } from "../../contract/schema/suggest.js";
+import { didYouMean } from "#contract/schema";
 import type { Findings } from "../text/findings.js";
 import { nodeAt } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";

@@ -1,4 +1,4 @@
-import { ZONES, type Zone } from "../../contract/component.js";
+import { ZONES, type Zone } from "#contract";
 import type { Findings } from "../text/findings.js";
 import type { Link, LinkedPipeline } from "./link-pipelines.js";
 

@@ -1,4 +1,4 @@
-import type { ComponentKind } from "../../contract/component.js";
+import type { ComponentKind } from "#contract";
 
 /** The sections of a config that define components, and what each of them holds. */
 export const SECTIONS = {

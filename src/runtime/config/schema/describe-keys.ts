@@ -1,6 +1,5 @@
 import type { z } from "zod";
-import { isRecord } from "../../contract/schema/exporter-settings.js";
-import { byteSizeText, durationText } from "../../contract/schema/units.js";
+import { byteSizeText, durationText, isRecord } from "#contract/schema";
 import { visitKeys } from "./visit-schema.js";
 import { defaultOf, enumValues, formatsOf, isRequired, metaOf, type ValueKind, valueKinds } from "./zod-schema.js";
 

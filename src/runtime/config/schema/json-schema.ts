@@ -1,10 +1,9 @@
 import { z } from "zod";
-import type { ComponentFactory, ComponentKind } from "../../contract/component.js";
-import { isRecord, uncheckedExporterSettingsSchema } from "../../contract/schema/exporter-settings.js";
-import { DURATION_PATTERN } from "../../contract/schema/units.js";
-import { noEffectTypes } from "../../host/other-types.js";
-import type { Registry } from "../../host/registry.js";
-import { SIGNALS } from "../../telemetry/bytes/signal.js";
+import type { ComponentFactory, ComponentKind } from "#contract";
+import { DURATION_PATTERN, isRecord, uncheckedExporterSettingsSchema } from "#contract/schema";
+import { SIGNALS } from "#otlp/signals";
+import { noEffectTypes } from "../resolve/other-types.js";
+import type { Registry } from "../resolve/registry.js";
 import { SECTIONS, type SectionName } from "./component-id.js";
 import { pipelineErrorModeSchema, pipelineIntakeSchema, serviceSchema } from "./service-schema.js";
 import { type JsonSchema, shareDefinitions } from "./share-definitions.js";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { authReference } from "../../contract/schema/auth-reference.js";
 import {
+  authReference,
   byteSize,
   caseInsensitiveEnum,
   deprecated,
@@ -8,9 +8,8 @@ import {
   headers,
   ignored,
   section,
-} from "../../contract/schema/schema.js";
-import { listenEndpoint } from "../../kit/net/endpoint.js";
-import { tlsServer } from "../../kit/net/tls-config.js";
+} from "#contract/schema";
+import { listenEndpoint, tlsServer } from "#net";
 
 const otlpTarget = z.strictObject({
   protocol: z.string().default("http/protobuf").meta({ description: "http/protobuf or http/json." }),

@@ -1,4 +1,4 @@
-import { isRecord } from "../../contract/schema/exporter-settings.js";
+import { isRecord } from "#contract/schema";
 
 export type JsonSchema = { [key: string]: unknown };
 

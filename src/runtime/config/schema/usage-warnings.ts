@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import type { ConfigPath } from "../../contract/schema/schema.js";
-import { durationText, parseDuration } from "../../contract/schema/units.js";
+import type { ConfigPath } from "#contract/schema";
+import { durationText, parseDuration } from "#contract/schema";
 import { isNull, type Node, placeOf, type ScalarNode, type Span } from "../text/node.js";
 import type { Problem } from "../text/problem.js";
 import {

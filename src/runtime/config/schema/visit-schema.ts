@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { ConfigPath } from "../../contract/schema/schema.js";
+import type { ConfigPath } from "#contract/schema";
 import type { ListNode, MapNode, Node, ScalarNode, Span } from "../text/node.js";
 import { childSchemas, itemSchemas, keysOf, recordSchemas } from "./zod-schema.js";
 

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { AuthSide } from "../../contract/auth.js";
+import type { AuthSide } from "#contract";
 
 /**
  * Looks into zod schemas: which keys there are, what a value may be, what its author noted about it. This is the only file

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import type { ConfigPath } from "../../contract/schema/schema.js";
-import { nearest } from "../../contract/schema/suggest.js";
+import type { ConfigPath } from "#contract/schema";
+import { nearest } from "#contract/schema";
 import {
   childrenAt,
   entriesOf,

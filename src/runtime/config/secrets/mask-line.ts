@@ -1,4 +1,4 @@
-import { REDACTED } from "../../contract/schema/url-secrets.js";
+import { REDACTED } from "#contract/schema";
 import type { SourceText } from "../text/source-text.js";
 import { isSecretKey } from "./find-secrets.js";
 import { withoutSecretTexts } from "./secret-text.js";

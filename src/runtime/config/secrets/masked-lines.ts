@@ -1,8 +1,7 @@
 import type { z } from "zod";
-import type { ComponentKind } from "../../contract/component.js";
-import { uncheckedExporterSettingsSchema } from "../../contract/schema/exporter-settings.js";
-import { REDACTED } from "../../contract/schema/url-secrets.js";
-import type { Registry } from "../../host/registry.js";
+import type { ComponentKind } from "#contract";
+import { REDACTED, uncheckedExporterSettingsSchema } from "#contract/schema";
+import type { Registry } from "../resolve/registry.js";
 import { parseId, SECTIONS, type SectionName } from "../schema/component-id.js";
 import { fullServiceSchema } from "../schema/service-schema.js";
 import type { MapNode, Span } from "../text/node.js";

@@ -1,7 +1,6 @@
 import type { z } from "zod";
-import { DEFAULT_SETTINGS } from "../../contract/schema/exporter-settings.js";
-import { REDACTED } from "../../contract/schema/url-secrets.js";
-import type { Registry } from "../../host/registry.js";
+import { DEFAULT_SETTINGS, REDACTED } from "#contract/schema";
+import type { Registry } from "../resolve/registry.js";
 import { parseId, SECTIONS, type SectionName } from "../schema/component-id.js";
 import { withDefaults, writtenDefault } from "../schema/describe-keys.js";
 import { fullServiceSchema, serviceSchema } from "../schema/service-schema.js";

@@ -1,4 +1,4 @@
-import { REDACTED, withoutUrlSecrets } from "../../contract/schema/url-secrets.js";
+import { REDACTED, withoutUrlSecrets } from "#contract/schema";
 import { isSecretKey } from "./find-secrets.js";
 
 /**

@@ -1,4 +1,4 @@
-import type { ConfigPath } from "../../contract/schema/schema.js";
+import type { ConfigPath } from "#contract/schema";
 import { placeOf, type Span } from "./node.js";
 import type { Problem } from "./problem.js";
 import type { ProblemCode } from "./problem-codes.js";

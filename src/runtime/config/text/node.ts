@@ -1,5 +1,5 @@
-import type { ConfigPath } from "../../contract/schema/schema.js";
-import { nearest } from "../../contract/schema/suggest.js";
+import type { ConfigPath } from "#contract/schema";
+import { nearest } from "#contract/schema";
 import { type Place, placeText } from "./problem.js";
 import type { SourceText } from "./source-text.js";
 

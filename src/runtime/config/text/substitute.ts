@@ -1,5 +1,5 @@
 import { isAbsolute, join } from "node:path";
-import { didYouMean } from "../../contract/schema/suggest.js";
+import { didYouMean } from "#contract/schema";
 import {
   listNode,
   type MapEntry,

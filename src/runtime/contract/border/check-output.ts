@@ -1,9 +1,9 @@
 import type { Observable } from "rxjs";
-import { isBatch } from "../../telemetry/batch.js";
-import type { Signal } from "../../telemetry/bytes/signal.js";
+import { isBatch } from "#otlp";
+import type { Signal } from "#otlp/signals";
 import type { Delivery } from "../delivery.js";
-import { ERROR_CODES } from "../error-codes.js";
-import { Refusal } from "../refusal.js";
+import { ERROR_CODES } from "../errors/error-codes.js";
+import { Refusal } from "../errors/refusal.js";
 
 /** What a component may hand on. */
 export interface OutputRules {

@@ -1,7 +1,7 @@
 import type { Clock } from "../clock.js";
 import type { Debt, DebtWatch, HeldDebts } from "../debt.js";
-import { ERROR_CODES } from "../error-codes.js";
-import { Refusal } from "../refusal.js";
+import { ERROR_CODES } from "../errors/error-codes.js";
+import { Refusal } from "../errors/refusal.js";
 import type { GarbageCollection } from "./garbage-collection.js";
 
 /** The code of what is refused because a component let go of it. */

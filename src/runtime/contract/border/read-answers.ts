@@ -1,7 +1,7 @@
 import type { Setback } from "../dead-letter.js";
 import type { PartialRejection } from "../delivery.js";
-import { ERROR_CODES } from "../error-codes.js";
-import { errorMessage } from "../error-message.js";
+import { ERROR_CODES } from "../errors/error-codes.js";
+import { errorMessage } from "../errors/error-message.js";
 import { FAILURE_REASONS } from "../operations/failure-reasons.js";
 
 /**

@@ -1,4 +1,4 @@
-import type { Signal } from "../../telemetry/bytes/signal.js";
+import type { Signal } from "#otlp/signals";
 
 /** The components of a config as nodes, and the ways of data between them as edges. */
 export interface GraphDescription {

@@ -1,4 +1,4 @@
-import type { Batch } from "../../telemetry/batch.js";
+import type { Batch } from "#otlp";
 import type { GraphDescription, GraphEdge } from "./graph.js";
 
 /**

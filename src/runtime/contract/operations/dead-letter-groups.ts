@@ -1,4 +1,4 @@
-import type { Signal } from "../../telemetry/bytes/signal.js";
+import type { Signal } from "#otlp/signals";
 import type { FailureReason } from "./failure-reasons.js";
 
 /** Dead letters of one cause. Times are milliseconds since the epoch. */

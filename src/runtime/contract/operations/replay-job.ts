@@ -1,4 +1,4 @@
-import type { ReplayReport } from "../admin.js";
+import type { ReplayReport } from "./admin.js";
 
 /** What became of one entry that was replayed. One that was taken apart counts as failed when a part of it did. */
 export interface ReplayOutcome {

@@ -1,9 +1,8 @@
-import { Batch } from "../../telemetry/batch.js";
-import { SplitOverflow, splitBatch } from "../../telemetry/edit/split-batch.js";
+import { Batch, SplitOverflow, splitBatch } from "#otlp";
 import type { Clock } from "../clock.js";
 import { Delivery } from "../delivery.js";
-import { ERROR_CODES } from "../error-codes.js";
-import { Refusal } from "../refusal.js";
+import { ERROR_CODES } from "../errors/error-codes.js";
+import { Refusal } from "../errors/refusal.js";
 
 /** What is merged stays under gRPC's usual limit of 4 MiB, so that no request is refused for the company it was in. */
 export const MAX_MERGED_BYTES = 3 * 1024 * 1024;

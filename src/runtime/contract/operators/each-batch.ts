@@ -1,12 +1,12 @@
 import { concatMap, Observable, type ObservableInput } from "rxjs";
-import { type Batch, isBatch } from "../../telemetry/batch.js";
+import { type Batch, isBatch } from "#otlp";
 import { type Clock, systemClock } from "../clock.js";
 import type { Processor } from "../component.js";
 import { type DeadLetter, deadLetter, isDeadLetter } from "../dead-letter.js";
 import type { FailureHandler } from "../debt.js";
 import type { Delivery } from "../delivery.js";
-import { ERROR_CODES } from "../error-codes.js";
-import { Refusal } from "../refusal.js";
+import { ERROR_CODES } from "../errors/error-codes.js";
+import { Refusal } from "../errors/refusal.js";
 import { markHolding } from "./holding.js";
 
 /** What a function of one batch may answer: a batch, several, dead letters, or null (or none) to drop it on purpose. */

@@ -1,8 +1,5 @@
-import { Batch } from "../../telemetry/batch.js";
-import { type AnyRecordView, editRecords, type RecordVerdict } from "../../telemetry/edit/edit-records.js";
-import { editRecordsAsync } from "../../telemetry/edit/edit-records-async.js";
-import { splitBatch } from "../../telemetry/edit/split-batch.js";
-import type { Attributes } from "../../telemetry/views/attributes.js";
+import type { Attributes } from "#otlp";
+import { type AnyRecordView, Batch, editRecords, editRecordsAsync, type RecordVerdict, splitBatch } from "#otlp";
 import { validateSetback } from "../border/read-answers.js";
 import type { Processor } from "../component.js";
 import { type DeadLetter, deadLetter, type Setback } from "../dead-letter.js";

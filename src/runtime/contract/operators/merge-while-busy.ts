@@ -1,9 +1,9 @@
 import type { Clock } from "../clock.js";
 import type { Exporter } from "../component.js";
 import type { Delivery, Origin } from "../delivery.js";
-import type { Batching } from "../outlet.js";
-import { Refusal } from "../refusal.js";
+import { Refusal } from "../errors/refusal.js";
 import { Batcher, piecesOf } from "./batcher.js";
+import type { Batching } from "./outlet.js";
 
 /** While fewer sends are under way nothing waits: the other side has room for one more. */
 const MIN_BUSY_SENDS = 2;

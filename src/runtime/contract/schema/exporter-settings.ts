@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { SIGNALS } from "../../telemetry/bytes/signal.js";
+import { SIGNALS } from "#otlp/signals";
 import { FAILURE_CATEGORIES, FAILURE_REASONS } from "../operations/failure-reasons.js";
 import { byteSize, duration, headers, ignored, recordPattern, secret, section } from "./schema.js";
 import { nearest } from "./suggest.js";

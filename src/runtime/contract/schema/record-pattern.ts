@@ -1,6 +1,5 @@
-import { MAX_SEVERITY_NUMBER, SEVERITIES, SEVERITY_NUMBERS } from "../../telemetry/bytes/enum-names.js";
-import type { AnyRecordView } from "../../telemetry/edit/edit-records.js";
-import type { Value } from "../../telemetry/views/value.js";
+import type { AnyRecordView, Value } from "#otlp";
+import { MAX_SEVERITY_NUMBER, SEVERITIES, SEVERITY_NUMBERS } from "#otlp/signals";
 
 /**
  * A small language for "records like these", in config and filters:

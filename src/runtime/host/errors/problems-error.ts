@@ -1,4 +1,4 @@
-import { type Problem, problemLine } from "../../config/text/problem.js";
+import { type Problem, problemLine } from "#config";
 
 /**
  * An error that is about a config and not about code: its message is the problems, a line each. Its stack is that of

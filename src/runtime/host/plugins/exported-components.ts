@@ -1,9 +1,8 @@
-import { TYPE_PATTERN } from "../../config/schema/component-id.js";
-import { describeKeys } from "../../config/schema/describe-keys.js";
-import { CONTRACT_VERSION, type ComponentFactory } from "../../contract/component.js";
-import { errorMessage } from "../../contract/error-message.js";
-import { isZod } from "../../contract/schema/config-schema.js";
-import { SIGNALS } from "../../telemetry/bytes/signal.js";
+import { describeKeys, TYPE_PATTERN } from "#config";
+import { CONTRACT_VERSION, type ComponentFactory } from "#contract";
+import { errorMessage } from "#contract/errors";
+import { isZod } from "#contract/schema";
+import { SIGNALS } from "#otlp/signals";
 import type { PluginModule } from "./import-url.js";
 
 const KINDS = ["receiver", "processor", "exporter", "connector", "extension"];

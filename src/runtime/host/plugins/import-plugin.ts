@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
-import type { ProblemCode } from "../../config/text/problem-codes.js";
-import { errorMessage } from "../../contract/error-message.js";
-import { keepAliveTimer, type Timer, waitAtMost } from "../../contract/wait-at-most.js";
+import type { ProblemCode } from "#config";
+import { keepAliveTimer, type Timer, waitAtMost } from "#contract";
+import { errorMessage } from "#contract/errors";
 import { thrownAt } from "../errors/source-position.js";
 import { importUrl, type PluginModule } from "./import-url.js";
 

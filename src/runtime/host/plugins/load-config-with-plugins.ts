@@ -1,6 +1,5 @@
-import { type LoadedConfig, type LoadOptions, openConfig } from "../../config/load.js";
-import type { MapNode } from "../../config/text/node.js";
-import type { Registry } from "../registry.js";
+import type { MapNode, Registry } from "#config";
+import { type LoadedConfig, type LoadOptions, openConfig } from "#config";
 import type { ImportModule } from "./import-plugin.js";
 import { loadPlugins } from "./load-plugins.js";
 

@@ -1,12 +1,20 @@
-import { parseId, SECTIONS, type SectionName } from "../../config/schema/component-id.js";
-import type { Findings } from "../../config/text/findings.js";
-import { isNull, isScalar, type MapNode, type Node, type Span } from "../../config/text/node.js";
-import type { ProblemCode } from "../../config/text/problem-codes.js";
-import type { ComponentKind } from "../../contract/component.js";
-import { ERROR_CODES } from "../../contract/error-codes.js";
-import type { ConfigPath } from "../../contract/schema/schema.js";
-import { noEffectReason } from "../other-types.js";
-import { type Registry, RegistryError } from "../registry.js";
+import type { Findings, ProblemCode } from "#config";
+import {
+  isNull,
+  isScalar,
+  type MapNode,
+  type Node,
+  noEffectReason,
+  parseId,
+  type Registry,
+  RegistryError,
+  SECTIONS,
+  type SectionName,
+  type Span,
+} from "#config";
+import type { ComponentKind } from "#contract";
+import { ERROR_CODES } from "#contract/errors";
+import type { ConfigPath } from "#contract/schema";
 import { exportedComponents } from "./exported-components.js";
 import { type ImportModule, importPlugin } from "./import-plugin.js";
 import { locatePlugin } from "./locate-plugin.js";

@@ -2,8 +2,8 @@ import { readdirSync, realpathSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { errorMessage } from "../../contract/error-message.js";
-import { didYouMean } from "../../contract/schema/suggest.js";
+import { errorMessage } from "#contract/errors";
+import { didYouMean } from "#contract/schema";
 import { entryOf, findPackage, isFile } from "./package-entry.js";
 
 /** Where a plugin's code is, or why it cannot be found. */

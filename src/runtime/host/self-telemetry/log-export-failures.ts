@@ -1,4 +1,4 @@
-import type { Logger } from "../../contract/observability.js";
+import type { Logger } from "#contract";
 import type { OtlpOptions } from "./otlp-target.js";
 
 /** OpenTelemetry's outcome of an export; 0 is success. */

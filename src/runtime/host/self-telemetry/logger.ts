@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import type { Logger } from "../../contract/observability.js";
+import type { Logger } from "#contract";
 import { sourceStack, thrownAt } from "../errors/source-position.js";
 
 /** Where log lines go. Gets one line of JSON, with its line end; must not throw and must not wait. */

@@ -1,6 +1,6 @@
-import type { ServiceSettings } from "../../config/schema/service-schema.js";
-import type { Logger } from "../../contract/observability.js";
-import type { ListeningServer } from "../../kit/net/http-server.js";
+import type { ServiceSettings } from "#config";
+import type { Logger } from "#contract";
+import type { ListeningServer } from "#net";
 import { bridgeMetrics } from "./metric-bridge.js";
 import {
   DEFAULT_PULL,

@@ -1,15 +1,18 @@
 import type { IMetricReader } from "@opentelemetry/sdk-metrics";
-import type { ServerAuthenticator } from "../../contract/auth.js";
-import { systemClock } from "../../contract/clock.js";
-import type { Logger } from "../../contract/observability.js";
-import { StartError } from "../../contract/start-error.js";
-import { refuseStrangers } from "../../kit/auth/refuse-strangers.js";
-import { formatAddress, type HostPort, parseHostPort } from "../../kit/net/endpoint.js";
-import type { ListeningServer } from "../../kit/net/http-server.js";
-import { isPortInUse } from "../../kit/net/listen.js";
-import { startSimpleHttpServer } from "../../kit/net/simple-http-server.js";
-import type { TlsServerConfig } from "../../kit/net/tls-config.js";
-import { loadServerTls, reloadServerTls } from "../../kit/net/tls-load.js";
+import type { Logger, ServerAuthenticator } from "#contract";
+import { systemClock } from "#contract";
+import { StartError } from "#contract/errors";
+import type { ListeningServer, TlsServerConfig } from "#net";
+import {
+  formatAddress,
+  type HostPort,
+  isPortInUse,
+  loadServerTls,
+  parseHostPort,
+  reloadServerTls,
+  startSimpleHttpServer,
+} from "#net";
+import { refuseStrangers } from "#net/auth";
 import { logExportFailures } from "./log-export-failures.js";
 import type { OtlpOptions } from "./otlp-target.js";
 

@@ -1,4 +1,4 @@
-import type { Counter, Histogram, MetricAttributes, MetricDescription, Metrics } from "../../contract/observability.js";
+import type { Counter, Histogram, MetricAttributes, MetricDescription, Metrics } from "#contract";
 
 /**
  * The agent's own numbers. Updating a counter is one addition on a plain object; nothing here knows OpenTelemetry,

@@ -1,7 +1,7 @@
 import type { AnyValueMap, Logger as OtelLogger } from "@opentelemetry/api-logs";
 import type { LogRecordExporter } from "@opentelemetry/sdk-logs";
-import type { LogProcessorConfig, OtlpTarget } from "../../config/schema/service-schema.js";
-import { SEVERITY_NUMBERS, type Severity } from "../../telemetry/bytes/enum-names.js";
+import type { LogProcessorConfig, OtlpTarget } from "#config";
+import { SEVERITY_NUMBERS, type Severity } from "#otlp/signals";
 import { logExportFailures } from "./log-export-failures.js";
 import type { LogOutput } from "./logger.js";
 import { type OtlpOptions, otlpOptions, type TargetServices } from "./otlp-target.js";

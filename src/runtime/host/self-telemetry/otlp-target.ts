@@ -1,8 +1,7 @@
-import type { OtlpTarget } from "../../config/schema/service-schema.js";
-import type { Logger } from "../../contract/observability.js";
-import { StartError } from "../../contract/start-error.js";
-import { tlsClient } from "../../kit/net/tls-config.js";
-import { loadClientTls } from "../../kit/net/tls-load.js";
+import type { OtlpTarget } from "#config";
+import type { Logger } from "#contract";
+import { StartError } from "#contract/errors";
+import { loadClientTls, tlsClient } from "#net";
 import { type OwnAuthenticators, OwnCredentials } from "./own-authenticators.js";
 
 /** What OpenTelemetry's exporters for OTLP over HTTP are made with. */

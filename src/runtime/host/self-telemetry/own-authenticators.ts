@@ -1,6 +1,5 @@
-import type { Authenticators, AuthHeaders, ClientAuthenticator, ServerAuthenticator } from "../../contract/auth.js";
-import type { Logger } from "../../contract/observability.js";
-import { isNearby, withoutSecrets } from "../../kit/auth/authorized-send.js";
+import type { Authenticators, AuthHeaders, ClientAuthenticator, Logger, ServerAuthenticator } from "#contract";
+import { isNearby, withoutSecrets } from "#net/auth";
 
 interface AuthKeys {
   readonly authenticator: string;

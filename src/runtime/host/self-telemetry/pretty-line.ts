@@ -1,4 +1,4 @@
-import { type Paint, printable, type Style } from "../../kit/text/terminal.js";
+import { type Paint, printable, type Style } from "#text";
 
 /**
  * A log line for a person at a terminal: time, level, component, sentence, fields. Nothing in it can reach the terminal

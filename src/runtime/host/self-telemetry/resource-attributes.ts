@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { packageVersion } from "../../contract/package-info.js";
-import { StartError } from "../../contract/start-error.js";
+import { packageVersion } from "#contract";
+import { StartError } from "#contract/errors";
 
 export type ResourceAttributes = Record<string, string | number | boolean | string[]>;
 

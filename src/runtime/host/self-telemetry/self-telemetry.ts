@@ -1,11 +1,9 @@
 import { cpuUsage, memoryUsage } from "node:process";
-import type { ResolvedConfig } from "../../config/resolve/spec.js";
-import type { Place, Problem } from "../../config/text/problem.js";
-import type { Authenticators } from "../../contract/auth.js";
-import type { Logger } from "../../contract/observability.js";
-import { isStartError } from "../../contract/start-error.js";
-import { keepAliveTimer, waitAtMost } from "../../contract/wait-at-most.js";
-import { painterFor } from "../../kit/text/terminal.js";
+import type { Place, Problem, ResolvedConfig } from "#config";
+import type { Authenticators, Logger } from "#contract";
+import { keepAliveTimer, waitAtMost } from "#contract";
+import { isStartError } from "#contract/errors";
+import { painterFor } from "#text";
 import { LogStream } from "./log-stream.js";
 import { createLogger } from "./logger.js";
 import { MetricExport } from "./metric-export.js";

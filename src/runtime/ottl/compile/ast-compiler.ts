@@ -1,4 +1,4 @@
-import { didYouMean } from "../../contract/schema/suggest.js";
+import { didYouMean } from "#contract/schema";
 import type { FunctionSpec, Lambda } from "../functions/function-spec.js";
 import { CONTEXTS, type ContextName } from "../paths/context.js";
 import { ENUMS } from "../paths/enums.js";

@@ -1,4 +1,4 @@
-import { alternatives, didYouMean } from "../../contract/schema/suggest.js";
+import { alternatives, didYouMean } from "#contract/schema";
 import {
   type CallArguments,
   type FunctionSpec,

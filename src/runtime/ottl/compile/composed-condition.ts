@@ -1,6 +1,6 @@
-import { anyValueAt, anyValueEnd } from "../../telemetry/bytes/any-value.js";
-import { STRING_VALUE_TAG } from "../../telemetry/bytes/tags.js";
-import { findAttribute } from "../../telemetry/views/attributes.js";
+import { findAttribute } from "#otlp";
+import { anyValueAt, anyValueEnd } from "#otlp/bytes";
+import { STRING_VALUE_TAG } from "#otlp/tags";
 import { FUNCTIONS } from "../functions/table.js";
 import type { ContextName } from "../paths/context.js";
 import { parseValue } from "../syntax/parser.js";

@@ -1,4 +1,4 @@
-import type { Signal } from "../../telemetry/bytes/signal.js";
+import type { Signal } from "#otlp/signals";
 
 /**
  * Where `filter` and `transform` read a config in another way than the Collector's (contrib 0.159), on purpose. The page of

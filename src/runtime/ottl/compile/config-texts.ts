@@ -1,4 +1,4 @@
-import type { Signal } from "../../telemetry/bytes/signal.js";
+import type { Signal } from "#otlp/signals";
 import { type ContextName, SIGNAL_CONTEXTS } from "../paths/context.js";
 import { type CompiledGroup, contextNamed, type GroupFailure, ottlIssue } from "./infer-context.js";
 

@@ -1,4 +1,4 @@
-import type { Logger, Metrics } from "../../contract/observability.js";
+import type { Logger, Metrics } from "#contract";
 import { OttlError } from "../values/error.js";
 import type { OnOttlError } from "./run.js";
 

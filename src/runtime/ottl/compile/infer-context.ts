@@ -1,5 +1,5 @@
-import { alternatives } from "../../contract/schema/suggest.js";
-import type { Signal } from "../../telemetry/bytes/signal.js";
+import { alternatives } from "#contract/schema";
+import type { Signal } from "#otlp/signals";
 import { CONTEXTS, type ContextName, RECORD_CONTEXTS, SIGNAL_CONTEXTS } from "../paths/context.js";
 import { type Token, tokenize } from "../syntax/lexer.js";
 import { KEYWORDS } from "../syntax/parser.js";

@@ -1,7 +1,6 @@
-import { compileExpression } from "../../kit/expr/expression.js";
-import { ExpressionError } from "../../kit/expr/expression-error.js";
-import type { CompiledExpression } from "../../kit/expr/operators.js";
-import type { Tree } from "../../telemetry/bytes/decode.js";
+import type { Tree } from "#otlp/bytes";
+import type { CompiledExpression } from "#text";
+import { compileExpression, ExpressionError } from "#text";
 import { kindOf, pointsOf } from "../functions/metric/metric-tree.js";
 import type { RecordContext } from "../paths/record-context.js";
 import { OttlError, OttlSyntaxError } from "../values/error.js";

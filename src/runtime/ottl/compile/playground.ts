@@ -1,13 +1,14 @@
-import type { Batch } from "../../telemetry/batch.js";
-import { SIGNALS, type Signal } from "../../telemetry/bytes/signal.js";
-import { batchFromJson, batchToJson } from "../../telemetry/json/batch-json.js";
+import type { Batch } from "#otlp";
 import {
+  batchFromJson,
+  batchToJson,
   type JsonObject,
   type PlacedRecord,
   placedRecords,
   requestOf,
   signalOfRequest,
-} from "../../telemetry/json/placed-record.js";
+} from "#otlp/json";
+import { SIGNALS, type Signal } from "#otlp/signals";
 import { CONTEXT_SIGNALS, type ContextName } from "../paths/context.js";
 import { isOttlSyntaxError, OttlError, toOttlError } from "../values/error.js";
 import { type CompiledGroup, compileIn, compileInferred, type GroupFailure } from "./infer-context.js";

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import type { ComponentContext } from "../../contract/component.js";
-import { noMetrics, silentLogger } from "../../contract/observability.js";
-import { alternatives } from "../../contract/schema/suggest.js";
-import type { Batch } from "../../telemetry/batch.js";
-import type { Signal } from "../../telemetry/bytes/signal.js";
+import type { ComponentContext } from "#contract";
+import { noMetrics, silentLogger } from "#contract";
+import { alternatives } from "#contract/schema";
+import type { Batch } from "#otlp";
+import type { Signal } from "#otlp/signals";
 import { type ContextName, SIGNAL_CONTEXTS } from "../paths/context.js";
 import { isOttlSyntaxError, OttlSyntaxError } from "../values/error.js";
 import { ERROR_MODES, type ErrorMode, errorHandler } from "./error-mode.js";

@@ -1,5 +1,5 @@
-import { anyValueAt, anyValueEnd } from "../../telemetry/bytes/any-value.js";
-import { encodedKey, findAttribute } from "../../telemetry/views/attributes.js";
+import { encodedKey, findAttribute } from "#otlp";
+import { anyValueAt, anyValueEnd } from "#otlp/bytes";
 import type { PathAccess } from "../paths/path-access.js";
 import type { RecordContext } from "../paths/record-context.js";
 import type { AstNode, CallNode, PathNode } from "../syntax/ast.js";

@@ -1,9 +1,7 @@
 import { z } from "zod";
-import { createExporterSettingsSchema } from "../../contract/schema/exporter-settings.js";
-import { parseRecordPattern, type RecordPattern } from "../../contract/schema/record-pattern.js";
-import { Batch } from "../../telemetry/batch.js";
-import { SIGNALS, type Signal } from "../../telemetry/bytes/signal.js";
-import { editRecords, readRecords } from "../../telemetry/edit/edit-records.js";
+import { createExporterSettingsSchema, parseRecordPattern, type RecordPattern } from "#contract/schema";
+import { Batch, editRecords, readRecords } from "#otlp";
+import { SIGNALS, type Signal } from "#otlp/signals";
 import { type ContextName, RECORD_CONTEXTS } from "../paths/context.js";
 import { type PathTable, pathWithoutKeys } from "../paths/path-table.js";
 import { isOttlSyntaxError, OttlError, OttlSyntaxError } from "../values/error.js";

@@ -1,8 +1,6 @@
-import type { Origin } from "../../contract/delivery.js";
-import { Batch } from "../../telemetry/batch.js";
-import { countRecords, SHAPES } from "../../telemetry/bytes/signal.js";
-import { partition } from "../../telemetry/edit/partition.js";
-import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../../telemetry/views/record-walk.js";
+import type { Origin } from "#contract";
+import { Batch, DROP, KEEP, partition, type RecordVisitor, RecordWalk, type Verdict } from "#otlp";
+import { countRecords, SHAPES } from "#otlp/signals";
 import {
   CONTEXT_SHAPES,
   CONTEXT_SIGNALS,

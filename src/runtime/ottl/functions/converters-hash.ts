@@ -1,5 +1,5 @@
 import { hash, randomBytes, randomUUID } from "node:crypto";
-import { FNV64_START, fnv64 } from "../../kit/fnv.js";
+import { FNV64_START, fnv64 } from "#codecs";
 import { OttlError } from "../values/error.js";
 import { OttlId, type OttlValue } from "../values/value.js";
 import { type FunctionSpec, parameters } from "./function-spec.js";

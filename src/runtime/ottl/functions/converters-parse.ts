@@ -1,14 +1,13 @@
-import { parseCsvRow, parseKeyValue } from "../../kit/text/delimited-text.js";
-import { NameCache } from "../../telemetry/bytes/name-cache.js";
+import { NameCache } from "#otlp/signals";
+import { parseCsvRow, parseKeyValue } from "#text";
 import { compareText } from "../values/compare.js";
 import { plainText } from "../values/conversions.js";
 import { isValueError, OttlError } from "../values/error.js";
-import { joinTexts } from "../values/limits.js";
+import { joinTexts, MAX_CHARACTERS } from "../values/limits.js";
 import type { OttlMap, OttlValue } from "../values/value.js";
 import { type CallArguments, type FunctionSpec, parameters } from "./function-spec.js";
 import { grokPattern, parseDefinition } from "./text/grok.js";
 import { parseCef, parseClf, parseElf, parseLeef } from "./text/log-formats.js";
-import { parseJson } from "./text/parse-json.js";
 import { parseUrl } from "./text/parse-url.js";
 import { PATTERN_CACHE_LIMITS } from "./text/pattern.js";
 import { parseUserAgent } from "./text/user-agent.js";
@@ -252,3 +251,29 @@ export const PARSE_CONVERTERS: readonly FunctionSpec[] = [
     },
   },
 ];
+
+const MAX_JSON_DEPTH = 200;
+
+/** JSON as values of the language; every number is a double. */
+function parseJson(text: string): OttlValue {
+  if (text.length > MAX_CHARACTERS) throw new OttlError(`the JSON is longer than ${MAX_CHARACTERS} characters`);
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    throw new OttlError(`not valid JSON: ${error instanceof Error ? error.message.slice(0, 120) : ""}`);
+  }
+  if (typeof parsed !== "object" || parsed === null) throw new OttlError("ParseJSON needs an object or a list");
+  return jsonToValue(parsed, MAX_JSON_DEPTH);
+}
+
+function jsonToValue(value: unknown, depth: number): OttlValue {
+  if (depth === 0) throw new OttlError(`the JSON is nested more than ${MAX_JSON_DEPTH} deep`);
+  if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY)
+    throw new OttlError("a number in the JSON does not fit a double");
+  if (typeof value !== "object" || value === null) return value as OttlValue;
+  if (Array.isArray(value)) return value.map((item) => jsonToValue(item, depth - 1));
+  const map: OttlMap = new Map();
+  for (const [key, item] of Object.entries(value)) map.set(key, jsonToValue(item, depth - 1));
+  return map;
+}

@@ -1,7 +1,4 @@
-import { type LayoutPart, parseLayout } from "../../kit/time/time-layout.js";
-import { type TimeNames, timeNames } from "../../kit/time/time-names.js";
-import { parseTime } from "../../kit/time/time-parse.js";
-import { zoneAt } from "../../kit/time/time-zones.js";
+import { type LayoutPart, parseLayout, parseTime, type TimeNames, timeNames, zoneAt } from "#text";
 import { isValueError, OttlError } from "../values/error.js";
 import { type Calendar, calendarOf, formatTime } from "../values/time-format.js";
 import { OttlDuration, OttlTime, type OttlValue } from "../values/value.js";

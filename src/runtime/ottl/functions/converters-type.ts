@@ -1,4 +1,4 @@
-import { LENGTH_DELIMITED } from "../../telemetry/bytes/wire.js";
+import { LENGTH_DELIMITED } from "#otlp/bytes";
 import { rawMessages, readField } from "../paths/field-access.js";
 import type { RecordContext } from "../paths/record-context.js";
 import { lengthOf, toBool, toBytes, toDouble, toInt, toText } from "../values/conversions.js";

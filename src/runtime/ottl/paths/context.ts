@@ -1,13 +1,13 @@
-import { dataPointMessage } from "../../telemetry/bytes/messages.js";
-import { SHAPES, SIGNALS, type Signal } from "../../telemetry/bytes/signal.js";
+import type { WalkShape } from "#otlp";
+import { dataPointMessage } from "#otlp/bytes";
+import { SHAPES, SIGNALS, type Signal } from "#otlp/signals";
 import {
   METRIC_DATA_TAGS,
   RESOURCE_CONTAINER_TAG,
   SCOPE_CONTAINER_TAG,
   SCOPE_ITEM_TAG,
   SPAN_EVENTS_TAG,
-} from "../../telemetry/bytes/tags.js";
-import type { WalkShape } from "../../telemetry/views/record-walk.js";
+} from "#otlp/tags";
 
 /** What a condition or statement is about, one at a time. */
 export type ContextName = "resource" | "scope" | "log" | "span" | "spanevent" | "metric" | "datapoint" | "exemplar";

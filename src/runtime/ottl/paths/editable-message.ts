@@ -1,18 +1,19 @@
-import type { Pattern } from "../../kit/match/pattern.js";
-import { anyValueAt, anyValueEnd } from "../../telemetry/bytes/any-value.js";
-import { encodeField } from "../../telemetry/bytes/encode.js";
-import { attributesTagOf, type Message } from "../../telemetry/bytes/messages.js";
-import { LOG_BODY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "../../telemetry/bytes/tags.js";
-import { after, findField, skip, varint, varintSize } from "../../telemetry/bytes/wire.js";
-import { WireWriter } from "../../telemetry/bytes/writer.js";
+import { attributeEnd, encodedKey, findAttribute, keyAt, keyEnd, nextAttribute } from "#otlp";
 import {
-  attributeEnd,
-  encodedKey,
-  findAttribute,
-  keyAt,
-  keyEnd,
-  nextAttribute,
-} from "../../telemetry/views/attributes.js";
+  after,
+  anyValueAt,
+  anyValueEnd,
+  attributesTagOf,
+  encodeField,
+  findField,
+  type Message,
+  skip,
+  varint,
+  varintSize,
+  WireWriter,
+} from "#otlp/bytes";
+import { LOG_BODY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
+import type { Pattern } from "#text";
 import { checkSize } from "../values/limits.js";
 import { type OttlMap, type OttlValue, sameValue } from "../values/value.js";
 import { checkStorable, isSurelyStorable, readOttlMap, readOttlValue } from "../values/wire-value.js";

@@ -1,4 +1,4 @@
-import { MESSAGES } from "../../telemetry/bytes/messages.js";
+import { MESSAGES } from "#otlp/bytes";
 import type { ContextName } from "./context.js";
 
 function enumValues(message: string, field: string): [string, bigint][] {

@@ -1,7 +1,5 @@
-import { decodeValue, type TreeValue } from "../../telemetry/bytes/decode.js";
-import type { Field } from "../../telemetry/bytes/messages.js";
-import { after, LENGTH_DELIMITED, skip, varint } from "../../telemetry/bytes/wire.js";
-import { WireWriter } from "../../telemetry/bytes/writer.js";
+import type { Field } from "#otlp/bytes";
+import { after, decodeValue, LENGTH_DELIMITED, skip, type TreeValue, varint, WireWriter } from "#otlp/bytes";
 import { OttlError } from "../values/error.js";
 import { OttlId, OttlMessages, OttlProfileId, OttlTime, type OttlValue, sameValue, typeName } from "../values/value.js";
 import { type EditableMessage, encodedField } from "./editable-message.js";

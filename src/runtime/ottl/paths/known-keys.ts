@@ -1,7 +1,6 @@
-import type { Pattern } from "../../kit/match/pattern.js";
-import { decodeText } from "../../telemetry/bytes/decode-text.js";
-import { KeyCache } from "../../telemetry/bytes/key-cache.js";
-import { encodedKey } from "../../telemetry/views/attributes.js";
+import { encodedKey } from "#otlp";
+import { decodeText, KeyCache } from "#otlp/bytes";
+import type { Pattern } from "#text";
 
 /** A key as text and as bytes. */
 export interface KnownKey {

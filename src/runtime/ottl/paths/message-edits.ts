@@ -1,6 +1,6 @@
-import { KEY_TAG } from "../../telemetry/bytes/tags.js";
-import type { WireWriter } from "../../telemetry/bytes/writer.js";
-import { hasKey, readKey } from "../../telemetry/views/attributes.js";
+import { hasKey, readKey } from "#otlp";
+import type { WireWriter } from "#otlp/bytes";
+import { KEY_TAG } from "#otlp/tags";
 import type { OttlValue } from "../values/value.js";
 import { writeOttlKeyValue } from "../values/wire-value.js";
 

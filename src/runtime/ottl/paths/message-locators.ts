@@ -1,8 +1,15 @@
-import { dataPointMessage, MESSAGES, metricDataMessage } from "../../telemetry/bytes/messages.js";
-import { METRIC_DATA_TAGS, OWNER_TAG } from "../../telemetry/bytes/tags.js";
-import { after, fieldRange, LENGTH_DELIMITED, varint } from "../../telemetry/bytes/wire.js";
-import { WireWriter } from "../../telemetry/bytes/writer.js";
-import type { FrameEdit } from "../../telemetry/views/record-walk.js";
+import type { FrameEdit } from "#otlp";
+import {
+  after,
+  dataPointMessage,
+  fieldRange,
+  LENGTH_DELIMITED,
+  MESSAGES,
+  metricDataMessage,
+  varint,
+  WireWriter,
+} from "#otlp/bytes";
+import { METRIC_DATA_TAGS, OWNER_TAG } from "#otlp/tags";
 import { EditableMessage } from "./editable-message.js";
 import type { RecordContext } from "./record-context.js";
 

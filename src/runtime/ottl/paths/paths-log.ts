@@ -1,6 +1,5 @@
-import { LOG_BODY_TAG } from "../../telemetry/bytes/tags.js";
-import { after, varint } from "../../telemetry/bytes/wire.js";
-import { WireWriter } from "../../telemetry/bytes/writer.js";
+import { after, varint, WireWriter } from "#otlp/bytes";
+import { LOG_BODY_TAG } from "#otlp/tags";
 import { plainText } from "../values/conversions.js";
 import { OttlError } from "../values/error.js";
 import { isMap, type OttlValue, sameValue, typeName } from "../values/value.js";

@@ -1,5 +1,5 @@
-import type { Tree } from "../../telemetry/bytes/decode.js";
-import { METRIC_DATA_TAGS } from "../../telemetry/bytes/tags.js";
+import type { Tree } from "#otlp/bytes";
+import { METRIC_DATA_TAGS } from "#otlp/tags";
 import { OttlError } from "../values/error.js";
 import { type OttlValue, sameValue } from "../values/value.js";
 import type { EditableMessage } from "./editable-message.js";

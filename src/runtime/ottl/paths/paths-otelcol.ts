@@ -1,4 +1,4 @@
-import { AUTH_PREFIX } from "../../contract/auth.js";
+import { AUTH_PREFIX } from "#contract";
 import { OttlError } from "../values/error.js";
 import type { OttlMap, OttlValue } from "../values/value.js";
 import { getAtKeys, mapKey } from "./indexing.js";

@@ -1,5 +1,5 @@
-import type { Tree } from "../../telemetry/bytes/decode.js";
-import { SPAN_KIND_SYMBOLS, SPAN_KINDS } from "../../telemetry/bytes/enum-names.js";
+import type { Tree } from "#otlp/bytes";
+import { SPAN_KIND_SYMBOLS, SPAN_KINDS } from "#otlp/signals";
 import { OttlError, OttlSyntaxError } from "../values/error.js";
 import {
   fieldAccess,

@@ -1,4 +1,4 @@
-import { encodedKey } from "../../telemetry/views/attributes.js";
+import { encodedKey } from "#otlp";
 import { OttlError } from "../values/error.js";
 import { isMap, type OttlMap, type OttlValue, typeName } from "../values/value.js";
 import { checkStorable } from "../values/wire-value.js";

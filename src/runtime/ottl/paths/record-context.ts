@@ -1,10 +1,7 @@
-import type { Origin } from "../../contract/delivery.js";
-import { decodeMessage, type Tree } from "../../telemetry/bytes/decode.js";
-import { encodeMessage } from "../../telemetry/bytes/encode.js";
-import { dataPointMessage, MESSAGES } from "../../telemetry/bytes/messages.js";
-import { SCOPE_ITEM_TAG } from "../../telemetry/bytes/tags.js";
-import { WireWriter } from "../../telemetry/bytes/writer.js";
-import type { RecordWalk } from "../../telemetry/views/record-walk.js";
+import type { Origin } from "#contract";
+import type { RecordWalk } from "#otlp";
+import { dataPointMessage, decodeMessage, encodeMessage, MESSAGES, type Tree, WireWriter } from "#otlp/bytes";
+import { SCOPE_ITEM_TAG } from "#otlp/tags";
 import type { OttlMap } from "../values/value.js";
 import type { ContextName } from "./context.js";
 import { EditableMessage } from "./editable-message.js";

@@ -1,5 +1,5 @@
-import { ERROR_CODES, hasErrorCode } from "../../contract/error-codes.js";
-import { TextError } from "../../kit/text/text-error.js";
+import { ERROR_CODES, hasErrorCode } from "#contract/errors";
+import { TextError } from "#text";
 
 /**
  * A condition or statement that cannot be compiled. `offset` and `length` say which part of its text is meant; whoever

@@ -1,4 +1,4 @@
-import { DAYS, type FieldName, type LayoutPart, MONTHS } from "../../kit/time/time-layout.js";
+import { DAYS, type FieldName, type LayoutPart, MONTHS } from "#text";
 import { dateOf } from "./conversions.js";
 import type { OttlDuration, OttlTime } from "./value.js";
 

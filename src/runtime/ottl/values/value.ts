@@ -1,4 +1,4 @@
-import { type TimeZone, UTC, type ZonedTime } from "../../kit/time/time-zones.js";
+import { type TimeZone, UTC, type ZonedTime } from "#text";
 
 /**
  * The values of the language. They are never changed in place: who changes a map or list makes a new one, so that any

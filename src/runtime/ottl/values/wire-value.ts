@@ -1,4 +1,16 @@
-import { readAnyValue, readKeyValues, type ValueBuilder } from "../../telemetry/bytes/any-value.js";
+import type { WireWriter } from "#otlp/bytes";
+import {
+  after,
+  MAX_VALUE_DEPTH,
+  readAnyValue,
+  readKeyValues,
+  type ValueBuilder,
+  varint,
+  varint64,
+  writeKeyValueBody,
+  writeList,
+  writeMap,
+} from "#otlp/bytes";
 import {
   ARRAY_VALUE_TAG,
   BOOL_VALUE_TAG,
@@ -7,10 +19,7 @@ import {
   INT_VALUE_TAG,
   KVLIST_VALUE_TAG,
   STRING_VALUE_TAG,
-} from "../../telemetry/bytes/tags.js";
-import { after, varint, varint64 } from "../../telemetry/bytes/wire.js";
-import { MAX_VALUE_DEPTH, writeKeyValueBody, writeList, writeMap } from "../../telemetry/bytes/write-any-value.js";
-import type { WireWriter } from "../../telemetry/bytes/writer.js";
+} from "#otlp/tags";
 import { OttlError } from "./error.js";
 import { checkSize, MAX_TEXT_LENGTH } from "./limits.js";
 import {

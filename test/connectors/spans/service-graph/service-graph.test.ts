@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { serviceGraph } from "../../../../src/connectors/spans/service-graph/service-graph.js";
 import { ACCEPTED } from "../../../../src/runtime/contract/debt.js";
-import { decodeTree, type Tree } from "../../../../src/runtime/telemetry/json/tree.js";
+import { decodeTree, type Tree } from "../../../../src/runtime/otlp/json/tree.js";
 import { attributes, text } from "../../../support/telemetry/ottl.js";
 import { recordsOf } from "../../../support/telemetry/trees.js";
 import { NotedExchange, pointsOf, running, span, spansOfService } from "../support.js";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { spanMetrics } from "../../../../src/connectors/spans/span-metrics/span-metrics.js";
-import { decodeTree } from "../../../../src/runtime/telemetry/json/tree.js";
+import { decodeTree } from "../../../../src/runtime/otlp/json/tree.js";
 import { recordsOf } from "../../../support/telemetry/trees.js";
 import { running, span, spansOfService } from "../support.js";
 

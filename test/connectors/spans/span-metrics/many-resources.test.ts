@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { spanMetrics } from "../../../../src/connectors/spans/span-metrics/span-metrics.js";
 import { Batch } from "../../../../src/plugin.js";
-import { decodeTree, type Tree } from "../../../../src/runtime/telemetry/json/tree.js";
+import { decodeTree, type Tree } from "../../../../src/runtime/otlp/json/tree.js";
 import { liveArrayBuffers } from "../../../support/live-heap.js";
 import { text } from "../../../support/telemetry/ottl.js";
 import { listOf, recordsOf } from "../../../support/telemetry/trees.js";

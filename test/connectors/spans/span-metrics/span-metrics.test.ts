@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { spanMetrics } from "../../../../src/connectors/spans/span-metrics/span-metrics.js";
 import { Batch, Refusal } from "../../../../src/plugin.js";
 import { ACCEPTED } from "../../../../src/runtime/contract/debt.js";
-import { decodeTree, type Tree } from "../../../../src/runtime/telemetry/json/tree.js";
+import { decodeTree, type Tree } from "../../../../src/runtime/otlp/json/tree.js";
 import { runs } from "../../../support/runs.js";
 import { referenceEncode } from "../../../support/telemetry/otlp-reference.js";
 import { attributes, int, text } from "../../../support/telemetry/ottl.js";

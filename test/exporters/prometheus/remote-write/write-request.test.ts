@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { labelsOf } from "../../../../src/exporters/prometheus/remote-write/remote-series.js";
 import { WriteRequestV1 } from "../../../../src/exporters/prometheus/remote-write/write-request.js";
-import { decompress } from "../../../../src/runtime/kit.js";
+import { decompress } from "../../../../src/runtime/codecs/compression/decompress.js";
 import { runs } from "../../../support/runs.js";
 import { BASE_MS } from "../metrics.js";
 import { readV1 } from "./write-server.js";

@@ -3,8 +3,8 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
-import { decompress } from "../../../../src/runtime/kit.js";
-import { after, varint } from "../../../../src/runtime/telemetry/bytes/wire.js";
+import { decompress } from "../../../../src/runtime/codecs/compression/decompress.js";
+import { after, varint } from "../../../../src/runtime/otlp/bytes/wire.js";
 import { all, numberOf, textOf } from "../../../support/telemetry/proto-fields.js";
 
 type Labels = Record<string, string>;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { basicAuth } from "../../../../src/extensions/auth/basic/basic-auth.js";
 import type { ClientAuthRequest } from "../../../../src/runtime/contract/auth.js";
-import { isStartError } from "../../../../src/runtime/contract/start-error.js";
+import { isStartError } from "../../../../src/runtime/contract/errors/start-error.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";
 import { basic, contextOf } from "../requests.js";

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vit
 import { oauth2Client } from "../../../../src/extensions/auth/oauth2/oauth2-client.js";
 import type { Clock } from "../../../../src/runtime/contract/clock.js";
 import { refusalOf, type Sink, startSink } from "../../../exporters/harness.js";
-import { read, TLS_FILES } from "../../../runtime/kit/net/tls/files.js";
+import { read, TLS_FILES } from "../../../runtime/net/tls/files.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";
 import { contextOf } from "../requests.js";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type SigningRequest, signRequest } from "../../../../src/extensions/auth/sigv4/sign.js";
-import { useEnvironment } from "../../../../src/runtime/kit/environment.js";
+import { useEnvironment } from "../../../../src/runtime/system/environment.js";
 import { type Sink, startSink } from "../../../exporters/harness.js";
 import { cleanUp, startFed } from "../../../support/fed-agent.js";
 import { runs } from "../../../support/runs.js";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { sigV4Auth } from "../../../../src/extensions/auth/sigv4/sigv4-auth.js";
 import { Refusal } from "../../../../src/plugin.js";
-import { useEnvironment } from "../../../../src/runtime/kit/environment.js";
+import { useEnvironment } from "../../../../src/runtime/system/environment.js";
 import { startSink } from "../../../exporters/harness.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";

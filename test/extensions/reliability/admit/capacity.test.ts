@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
-import { refusalOfHttp } from "../../../../src/runtime/kit.js";
+import { refusalOfHttp } from "../../../../src/runtime/net/otlp/refusals.js";
 import { runs } from "../../../support/runs.js";
 import { startQueue } from "../queue.js";
 

@@ -5,7 +5,7 @@ import {
 } from "../../../../src/extensions/reliability/dead-letters/dead-letter-filter.js";
 import { type Batch, batchFromJson, readRecords } from "../../../../src/plugin.js";
 import { loadConfig } from "../../../../src/runtime/config/load.js";
-import { Registry } from "../../../../src/runtime/host/registry.js";
+import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
 import { builtins } from "../../../support/builtins.js";
 
 const ERROR = { kind: "permanent", code: "HTTP_400", message: "no" } as const;

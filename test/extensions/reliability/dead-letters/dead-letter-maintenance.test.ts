@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { startDeadLetterMaintenance } from "../../../../src/extensions/reliability/dead-letters/dead-letter-maintenance.js";
-import type { AttemptError, ExporterSettings } from "../../../../src/runtime/kit.js";
+import type { AttemptError } from "../../../../src/runtime/contract/operations/entry.js";
+import type { ExporterSettings } from "../../../../src/runtime/contract/schema/exporter-settings.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { CountedMetrics, control, deadLetter, type FakeControl } from "../operate/controls.js";
 

@@ -4,7 +4,7 @@ import { DeadLetterForwarder } from "../../../../src/extensions/reliability/dead
 import type { QueueControl } from "../../../../src/extensions/reliability/operate/exporter-control.js";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
 import { type Batch, defineExporter, Refusal, readRecords, SIGNALS } from "../../../../src/plugin.js";
-import { completeSettings } from "../../../../src/runtime/kit.js";
+import { completeSettings } from "../../../../src/runtime/contract/schema/exporter-settings.js";
 import { startSink } from "../../../exporters/harness.js";
 import { listeningLogger } from "../../../exporters/support.js";
 import { resolve } from "../../../support/agent.js";

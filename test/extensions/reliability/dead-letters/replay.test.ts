@@ -1,11 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
 import { createAdmin } from "../../../../src/extensions/reliability/operate/admin.js";
-import {
-  type ExporterSettings,
-  type ReplayOptions,
-  type Selection,
-  silentLogger,
-} from "../../../../src/runtime/kit.js";
+import { silentLogger } from "../../../../src/runtime/contract/observability.js";
+import type { ReplayOptions, Selection } from "../../../../src/runtime/contract/operations/admin.js";
+import type { ExporterSettings } from "../../../../src/runtime/contract/schema/exporter-settings.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { CountedMetrics, control, deadLetter, memoryRecords } from "../operate/controls.js";
 import { http, startQueue } from "../queue.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { refusalOfHttp } from "../../../../src/runtime/kit/otlp/refusals.js";
+import { refusalOfHttp } from "../../../../src/runtime/net/otlp/refusals.js";
 import { http, startQueue } from "../queue.js";
 
 describe("an entry that becomes a dead letter", () => {

@@ -4,7 +4,7 @@ import { journalSettings } from "../../../../src/extensions/reliability/intake/j
 import { PipelineJournal } from "../../../../src/extensions/reliability/intake/pipeline-journal.js";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
 import { type Delivery, Refusal } from "../../../../src/plugin.js";
-import { noMetrics, silentLogger } from "../../../../src/runtime/kit.js";
+import { noMetrics, silentLogger } from "../../../../src/runtime/contract/observability.js";
 import { owed } from "../../../support/deliveries.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { runs } from "../../../support/runs.js";

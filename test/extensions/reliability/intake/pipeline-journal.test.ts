@@ -15,7 +15,7 @@ import {
   Refusal,
   SIGNALS,
 } from "../../../../src/plugin.js";
-import { silentLogger } from "../../../../src/runtime/kit.js";
+import { silentLogger } from "../../../../src/runtime/contract/observability.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { cleanUp, type FedOptions, startFed } from "../../../support/fed-agent.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";

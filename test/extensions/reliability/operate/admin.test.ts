@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { maskBatch } from "../../../../src/agent/mask-batch.js";
 import { FailureIndexes } from "../../../../src/extensions/reliability/dead-letters/search/failure-indexes.js";
 import { listPage } from "../../../../src/extensions/reliability/dead-letters/search/list-page.js";
 import { createAdmin } from "../../../../src/extensions/reliability/operate/admin.js";
-import { noMetrics } from "../../../../src/runtime/contract/observability.js";
-import { maskBatch } from "../../../../src/runtime/host/mask-batch.js";
-import { type Admin, type DeadLetterQuery, FAILURE_REASONS, silentLogger } from "../../../../src/runtime/kit.js";
+import { noMetrics, silentLogger } from "../../../../src/runtime/contract/observability.js";
+import type { Admin, DeadLetterQuery } from "../../../../src/runtime/contract/operations/admin.js";
+import { FAILURE_REASONS } from "../../../../src/runtime/contract/operations/failure-reasons.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { runs } from "../../../support/runs.js";
 import { hangs, startQueue } from "../queue.js";

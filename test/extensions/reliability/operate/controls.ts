@@ -6,13 +6,10 @@ import {
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
 import type { StoredEntry } from "../../../../src/extensions/reliability/store/store.js";
 import type { Batch, Clock, Logger, Metrics } from "../../../../src/plugin.js";
-import {
-  completeSettings,
-  type ExporterSettings,
-  type ExporterStatus,
-  type Failure,
-  silentLogger,
-} from "../../../../src/runtime/kit.js";
+import { silentLogger } from "../../../../src/runtime/contract/observability.js";
+import type { ExporterStatus } from "../../../../src/runtime/contract/operations/admin.js";
+import type { Failure } from "../../../../src/runtime/contract/operations/entry.js";
+import { completeSettings, type ExporterSettings } from "../../../../src/runtime/contract/schema/exporter-settings.js";
 import { logs } from "../../../support/telemetry/batches.js";
 import { failure } from "../store/entries.js";
 

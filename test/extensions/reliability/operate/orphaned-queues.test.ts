@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { directoryNameOf } from "../../../../src/extensions/reliability/operate/directory-name.js";
 import { crc32c } from "../../../../src/extensions/reliability/store/format/crc32c.js";
 import type { Logger } from "../../../../src/plugin.js";
-import { silentLogger } from "../../../../src/runtime/kit.js";
+import { silentLogger } from "../../../../src/runtime/contract/observability.js";
 import { type OtlpSink, startSink } from "../../../support/otlp-sink.js";
 import { cleanUp, startWrapped } from "../agent.js";
 

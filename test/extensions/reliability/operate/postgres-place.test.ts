@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { reliability } from "../../../../src/extensions/reliability/reliability.js";
 import type { Logger } from "../../../../src/plugin.js";
-import { silentLogger } from "../../../../src/runtime/kit.js";
+import { silentLogger } from "../../../../src/runtime/contract/observability.js";
 import { type OtlpSink, startSink } from "../../../support/otlp-sink.js";
 import { type Postgres, postgresProgram, startPostgres } from "../../../support/servers/postgres.js";
 import { until } from "../../../support/until.js";

@@ -6,8 +6,8 @@ import type { Audit } from "../../../../src/extensions/reliability/records/audit
 import { createOperatorRecords } from "../../../../src/extensions/reliability/records/operator-records.js";
 import { isStoreThere } from "../../../../src/extensions/reliability/store/level/open/summary-file.js";
 import { LevelStore } from "../../../../src/extensions/reliability/store/level-store.js";
-import { noMetrics } from "../../../../src/runtime/contract/observability.js";
-import { AdminError, silentLogger } from "../../../../src/runtime/kit.js";
+import { noMetrics, silentLogger } from "../../../../src/runtime/contract/observability.js";
+import { AdminError } from "../../../../src/runtime/contract/operations/admin.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";
 import { control, deadLetter, memoryRecords } from "../operate/controls.js";

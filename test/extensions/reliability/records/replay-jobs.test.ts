@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { ReplayJobs } from "../../../../src/extensions/reliability/records/replay-jobs.js";
-import { type Admin, AdminError } from "../../../../src/runtime/kit.js";
+import { type Admin, AdminError } from "../../../../src/runtime/contract/operations/admin.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { type OtlpSink, startSink } from "../../../support/otlp-sink.js";
 import { cleanUp, startWrapped } from "../agent.js";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
+import { builtins } from "../../../../src/agent/builtins.js";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
 import { defineHandler, type ExporterFactory } from "../../../../src/plugin.js";
-import { builtins } from "../../../../src/runtime/host/builtins.js";
-import { entriesOfKey } from "../../../../src/runtime/kit.js";
+import { entriesOfKey } from "../../../../src/runtime/brokers/group-key.js";
 import { startSink } from "../../../support/otlp-sink.js";
 import { runs } from "../../../support/runs.js";
 import { bodies } from "../../../support/telemetry/batches.js";

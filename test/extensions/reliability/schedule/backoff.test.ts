@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createBackoff } from "../../../../src/extensions/reliability/schedule/backoff.js";
-import { completeSettings, type ExporterSettings } from "../../../../src/runtime/kit.js";
+import { completeSettings, type ExporterSettings } from "../../../../src/runtime/contract/schema/exporter-settings.js";
 
 const settings = {
   backoff: "exponential",

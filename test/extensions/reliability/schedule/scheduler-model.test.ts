@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
-import { type Batching, refusalOfHttp } from "../../../../src/runtime/kit.js";
+import type { Batching } from "../../../../src/runtime/contract/operators/outlet.js";
+import { refusalOfHttp } from "../../../../src/runtime/net/otlp/refusals.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { runs } from "../../../support/runs.js";
 import { type Queue, startQueue } from "../queue.js";

@@ -6,7 +6,7 @@ import {
   type BreakerState,
   type Permit,
 } from "../../../../src/extensions/reliability/send/breaker.js";
-import { completeSettings } from "../../../../src/runtime/kit.js";
+import { completeSettings } from "../../../../src/runtime/contract/schema/exporter-settings.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 
 const defaults = completeSettings().circuit_breaker;

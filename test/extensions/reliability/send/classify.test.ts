@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createClassifier, errorCategory } from "../../../../src/extensions/reliability/send/classify.js";
 import { Refusal } from "../../../../src/plugin.js";
-import { refusalOfConnection, refusalOfGrpc, refusalOfHttp } from "../../../../src/runtime/kit/otlp/refusals.js";
+import { refusalOfConnection, refusalOfGrpc, refusalOfHttp } from "../../../../src/runtime/net/otlp/refusals.js";
 
 const plain = createClassifier({ retry_on: [], permanent_on: [] });
 const http = (status: number, retryAfterMs?: number) => refusalOfHttp(status, "words", retryAfterMs);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type FailureStreak, PoisonDetector } from "../../../../src/extensions/reliability/send/poison-detector.js";
-import { type AttemptError, completeSettings } from "../../../../src/runtime/kit.js";
+import type { AttemptError } from "../../../../src/runtime/contract/operations/entry.js";
+import { completeSettings } from "../../../../src/runtime/contract/schema/exporter-settings.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { http, numbers, startQueue } from "../queue.js";
 

@@ -11,7 +11,8 @@ import {
   type ReplayStep,
   SIGNALS,
 } from "../../../../src/plugin.js";
-import { type Entry, refusalOfHttp } from "../../../../src/runtime/kit.js";
+import type { Entry } from "../../../../src/runtime/contract/operations/entry.js";
+import { refusalOfHttp } from "../../../../src/runtime/net/otlp/refusals.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";
 import { cleanUp, startWrapped } from "../agent.js";
 import { deadLetter as putDeadLetter } from "../operate/controls.js";

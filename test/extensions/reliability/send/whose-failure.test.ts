@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../../../src/extensions/reliability/store/memory-store.js";
-import { refusalOfConnection } from "../../../../src/runtime/kit.js";
+import { refusalOfConnection } from "../../../../src/runtime/net/otlp/refusals.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { type Backend, down, failing, hangs, http, numbers, type Queue, startQueue } from "../queue.js";
 

@@ -2,4 +2,4 @@ export {
   FAILURE as failure,
   failedEntry,
   newEntry,
-} from "../../../../src/runtime/testing/conformance/storage-harness.js";
+} from "../../../../src/agent/testing/conformance/storage-harness.js";

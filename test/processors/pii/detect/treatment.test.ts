@@ -6,7 +6,7 @@ import { DETECTORS } from "../../../../src/processors/pii/detect/text/detectors.
 import { matches } from "../../../../src/processors/pii/detect/text/matches.js";
 import { PiiTreatment, type PiiTreatmentSettings } from "../../../../src/processors/pii/pii-treatment.js";
 import type { Strategy } from "../../../../src/processors/pii/strategies.js";
-import { compilePattern } from "../../../../src/runtime/kit.js";
+import { compilePattern } from "../../../../src/runtime/text/patterns/pattern.js";
 import { runs } from "../../../support/runs.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";
 import { anyRequest } from "../../../support/telemetry/telemetry-arbitraries.js";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type Batch, type Delivery, Refusal, readRecords } from "../../../../src/plugin.js";
 import { EarlierDecisions } from "../../../../src/processors/sampling/tail/earlier-decisions.js";
 import { tailSampling } from "../../../../src/processors/sampling/tail/tail-sampling.js";
-import type { EntrySettlement } from "../../../../src/runtime/kit.js";
+import type { EntrySettlement } from "../../../../src/runtime/contract/operators/outlet.js";
 import { owed } from "../../../support/deliveries.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { processing } from "../../../support/processors.js";

@@ -7,7 +7,7 @@ import {
   type SpanSlice,
   sliceByTrace,
 } from "../../../../src/processors/sampling/tail/trace-slices.js";
-import { decodeTree } from "../../../../src/runtime/telemetry/json/tree.js";
+import { decodeTree } from "../../../../src/runtime/otlp/json/tree.js";
 import { runs } from "../../../support/runs.js";
 import { referenceEncode } from "../../../support/telemetry/otlp-reference.js";
 import { request } from "../../../support/telemetry/telemetry-arbitraries.js";

@@ -1,10 +1,10 @@
 import { EMPTY } from "rxjs";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
 import type { ComponentFactory, HeldBytesLimit, NamedPipeline } from "../../../../src/runtime/contract/component.js";
 import { defineConnector, defineExtension, defineProcessor } from "../../../../src/runtime/contract/define.js";
 import { secret } from "../../../../src/runtime/contract/schema/schema.js";
-import { Registry } from "../../../../src/runtime/host/registry.js";
 import { fakes } from "../fakes.js";
 import { brief, GOOD, loadText } from "../load-text.js";
 

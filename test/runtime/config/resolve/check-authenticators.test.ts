@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
 import type { AuthSide } from "../../../../src/runtime/contract/auth.js";
 import { defineExporter, defineExtension, defineReceiver } from "../../../../src/runtime/contract/define.js";
 import { authReference } from "../../../../src/runtime/contract/schema/auth-reference.js";
-import { Registry } from "../../../../src/runtime/host/registry.js";
 import { brief, loadText } from "../load-text.js";
 
 const nothing = { start: async () => {}, stop: async () => {} };

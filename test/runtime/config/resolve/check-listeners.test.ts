@@ -3,7 +3,7 @@ import { otlpHttpExporter } from "../../../../src/exporters/otlp-http/otlp-http.
 import { adminApi } from "../../../../src/extensions/admin-api/admin-api.js";
 import { healthCheck } from "../../../../src/extensions/health-check.js";
 import { otlpReceiver } from "../../../../src/receivers/otlp/otlp.js";
-import { Registry } from "../../../../src/runtime/host/registry.js";
+import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
 import { brief, loadText } from "../load-text.js";
 
 const registry = new Registry([otlpReceiver, otlpHttpExporter, healthCheck, adminApi]);

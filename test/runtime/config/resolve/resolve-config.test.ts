@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Registry } from "../../../../src/runtime/host/registry.js";
+import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
 import { resolve } from "../../../support/agent.js";
 import { builtins } from "../../../support/builtins.js";
 import { brief, loadText } from "../load-text.js";

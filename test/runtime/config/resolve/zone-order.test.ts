@@ -1,10 +1,10 @@
 import { EMPTY } from "rxjs";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
 import { ZONES, type Zone } from "../../../../src/runtime/contract/component.js";
 import { defineConnector, defineProcessor } from "../../../../src/runtime/contract/define.js";
-import { Registry } from "../../../../src/runtime/host/registry.js";
-import { SIGNALS } from "../../../../src/runtime/telemetry/bytes/signal.js";
+import { SIGNALS } from "../../../../src/runtime/otlp/bytes/signal.js";
 import { fakes } from "../fakes.js";
 import { brief, loadText, withoutUnused } from "../load-text.js";
 

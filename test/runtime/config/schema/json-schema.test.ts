@@ -5,8 +5,8 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { defineExporter, defineProcessor, duration, eachRecord, secret } from "../../../../src/plugin.js";
 import { loadConfig } from "../../../../src/runtime/config/load.js";
+import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
 import { configJsonSchema } from "../../../../src/runtime/config/schema/json-schema.js";
-import { Registry } from "../../../../src/runtime/host/registry.js";
 import { builtins } from "../../../support/builtins.js";
 import { violations } from "../../../support/json-schema.js";
 

@@ -2,12 +2,12 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { defineExporter, secret } from "../../../../src/plugin.js";
+import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
 import { isSecretSchema } from "../../../../src/runtime/config/schema/zod-schema.js";
 import { isSecretKey } from "../../../../src/runtime/config/secrets/find-secrets.js";
 import { maskParsedLine } from "../../../../src/runtime/config/secrets/mask-line.js";
 import { redactedConfig } from "../../../../src/runtime/config/secrets/redacted-config.js";
 import { withoutUrlSecrets } from "../../../../src/runtime/contract/schema/url-secrets.js";
-import { Registry } from "../../../../src/runtime/host/registry.js";
 import { registry } from "../fakes.js";
 import { loadText, withExporter } from "../load-text.js";
 

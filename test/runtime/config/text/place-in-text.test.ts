@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { stringify } from "yaml";
 import { filter } from "../../../../src/processors/filter/filter.js";
 import { loadConfig } from "../../../../src/runtime/config/load.js";
-import { Registry } from "../../../../src/runtime/host/registry.js";
+import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
 import { runs } from "../../../support/runs.js";
 
 function problemOf(condition: string) {

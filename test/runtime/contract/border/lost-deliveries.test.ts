@@ -1,5 +1,6 @@
 import { bufferCount, debounceTime, filter, map, merge, mergeMap, share, take } from "rxjs";
 import { describe, expect, it, vi } from "vitest";
+import { collectGarbage } from "../../../../src/agent/cli/v8.js";
 import {
   Batch,
   Delivery,
@@ -10,8 +11,7 @@ import {
   splitBatch,
   statefulProcessor,
 } from "../../../../src/plugin.js";
-import { collectGarbage } from "../../../../src/runtime/cli/v8.js";
-import { silentLogger } from "../../../../src/runtime/kit.js";
+import { silentLogger } from "../../../../src/runtime/contract/observability.js";
 import { FakeClock } from "../../../../src/testing.js";
 import { sketch } from "../../../support/plan.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";

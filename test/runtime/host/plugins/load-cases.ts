@@ -56,9 +56,9 @@ export async function loadCases(cases: Readonly<Record<string, LoadCase>>): Prom
 
 const SCRIPT = `
 import { join } from "node:path";
-import { builtins } from "./dist/runtime/host/builtins.js";
+import { builtins } from "./dist/agent/builtins.js";
 import { loadConfigWithPlugins } from "./dist/runtime/host/plugins/load-config-with-plugins.js";
-import { Registry } from "./dist/runtime/host/registry.js";
+import { Registry } from "./dist/runtime/config/resolve/registry.js";
 const answers = {};
 for (const [name, { folder, plugins }] of Object.entries(JSON.parse(process.argv[1]))) {
   const sources = [{ file: join(folder, "config.yaml") }];

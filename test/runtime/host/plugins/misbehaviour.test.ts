@@ -1,5 +1,6 @@
 import { filter, map, NEVER, Observable, share } from "rxjs";
 import { afterEach, describe, expect, it } from "vitest";
+import { collectGarbage } from "../../../../src/agent/cli/v8.js";
 import {
   batchFromJson,
   type ComponentFactory,
@@ -16,8 +17,7 @@ import {
   type LogRecordView,
   type Processor,
 } from "../../../../src/plugin.js";
-import { collectGarbage } from "../../../../src/runtime/cli/v8.js";
-import { silentLogger } from "../../../../src/runtime/kit.js";
+import { silentLogger } from "../../../../src/runtime/contract/observability.js";
 import { FakeClock, logs, type RunPipelineOptions, runPipeline, type TestPipeline } from "../../../../src/testing.js";
 
 const running: TestPipeline[] = [];

@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
 import { packageFolder } from "../../../../src/runtime/contract/package-info.js";
 import { PluginFolders } from "../../../../src/runtime/host/plugins/plugin-folders.js";
-import { cleanUp, temporaryFolder } from "../../embed/support.js";
+import { cleanUp, temporaryFolder } from "../../../agent/embed/support.js";
 
 afterAll(cleanUp);
 

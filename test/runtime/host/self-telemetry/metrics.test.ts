@@ -2,10 +2,10 @@ import { createServer, type IncomingMessage } from "node:http";
 import { get as httpsGet } from "node:https";
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { freePort } from "../../../../src/agent/testing/free-port.js";
 import { Batch, batchFromJson, batchToJson } from "../../../../src/plugin.js";
 import { MetricRegistry } from "../../../../src/runtime/host/self-telemetry/metric-registry.js";
-import { freePort } from "../../../../src/runtime/testing/free-port.js";
-import { read, TLS_FILES } from "../../kit/net/tls/files.js";
+import { read, TLS_FILES } from "../../net/tls/files.js";
 import { observe } from "./support.js";
 
 const description = { description: "Number of log records taken", unit: "{records}" };

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { zipkinSpansOf } from "../../../../src/exporters/zipkin/to-zipkin.js";
 import { batchFromJson, batchToJson } from "../../../../src/plugin.js";
-import { ZipkinBatchWriter, zipkinSpansOf } from "../../../../src/runtime/kit.js";
+import { ZipkinBatchWriter } from "../../../../src/receivers/zipkin/from-zipkin.js";
 
 const back = (spans: readonly unknown[], parsesTags = false) => {
   const writer = new ZipkinBatchWriter(parsesTags);

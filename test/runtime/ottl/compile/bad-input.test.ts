@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { Batch } from "../../../../src/runtime/otlp/batch.js";
 import { compileCondition, compileStatement } from "../../../../src/runtime/ottl/compile/compile.js";
 import { transformBatch } from "../../../../src/runtime/ottl/compile/run.js";
 import { FUNCTIONS } from "../../../../src/runtime/ottl/functions/table.js";
@@ -7,7 +8,6 @@ import { CONTEXTS } from "../../../../src/runtime/ottl/paths/context.js";
 import { PATHS } from "../../../../src/runtime/ottl/paths/paths.js";
 import { isOttlSyntaxError, type OttlSyntaxError, pointAt } from "../../../../src/runtime/ottl/values/error.js";
 import { MAX_TEXT_LENGTH } from "../../../../src/runtime/ottl/values/limits.js";
-import { Batch } from "../../../../src/runtime/telemetry/batch.js";
 import { runs } from "../../../support/runs.js";
 import {
   attributes,

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { Batch } from "../../../../src/runtime/otlp/batch.js";
+import { decodeTree, encodeTree, type Tree } from "../../../../src/runtime/otlp/json/tree.js";
 import { compileCondition, compileStatement } from "../../../../src/runtime/ottl/compile/compile.js";
 import { dropWhere, transformBatch } from "../../../../src/runtime/ottl/compile/run.js";
-import { Batch } from "../../../../src/runtime/telemetry/batch.js";
-import { decodeTree, encodeTree, type Tree } from "../../../../src/runtime/telemetry/json/tree.js";
 import { runs } from "../../../support/runs.js";
 import { type ConditionTree, decide, type Operand, written } from "../../../support/telemetry/ottl-on-trees.js";
 import { anyValue, request } from "../../../support/telemetry/telemetry-arbitraries.js";

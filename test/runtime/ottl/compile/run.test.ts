@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { Batch } from "../../../../src/runtime/otlp/batch.js";
+import { decodeTree, encodeTree, type Tree } from "../../../../src/runtime/otlp/json/tree.js";
 import { compileCondition, compileStatement } from "../../../../src/runtime/ottl/compile/compile.js";
 import { anyMatches, dropWhere, keepWhere, transformBatch } from "../../../../src/runtime/ottl/compile/run.js";
 import type { ContextName } from "../../../../src/runtime/ottl/paths/context.js";
 import { OttlSyntaxError } from "../../../../src/runtime/ottl/values/error.js";
-import { Batch } from "../../../../src/runtime/telemetry/batch.js";
-import { decodeTree, encodeTree, type Tree } from "../../../../src/runtime/telemetry/json/tree.js";
 import {
   attributes,
   edited,

@@ -1,5 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { Batch } from "../../../../src/runtime/otlp/batch.js";
+import { decodeTree, encodeTree, type Tree } from "../../../../src/runtime/otlp/json/tree.js";
+import { KEEP, RecordWalk } from "../../../../src/runtime/otlp/views/record-walk.js";
 import { AstCompiler } from "../../../../src/runtime/ottl/compile/ast-compiler.js";
 import { compileCondition, compileStatement } from "../../../../src/runtime/ottl/compile/compile.js";
 import { transformBatch } from "../../../../src/runtime/ottl/compile/run.js";
@@ -14,9 +17,6 @@ import { PATHS } from "../../../../src/runtime/ottl/paths/paths.js";
 import { RecordContext } from "../../../../src/runtime/ottl/paths/record-context.js";
 import { parseValue } from "../../../../src/runtime/ottl/syntax/parser.js";
 import { OttlTime, type OttlValue } from "../../../../src/runtime/ottl/values/value.js";
-import { Batch } from "../../../../src/runtime/telemetry/batch.js";
-import { decodeTree, encodeTree, type Tree } from "../../../../src/runtime/telemetry/json/tree.js";
-import { KEEP, RecordWalk } from "../../../../src/runtime/telemetry/views/record-walk.js";
 import { runs } from "../../../support/runs.js";
 import {
   attributeOwners,

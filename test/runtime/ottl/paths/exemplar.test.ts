@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { decodeTree, type Tree } from "../../../../src/runtime/otlp/json/tree.js";
 import { compileCondition, compileStatement } from "../../../../src/runtime/ottl/compile/compile.js";
 import { dropWhere, transformBatch } from "../../../../src/runtime/ottl/compile/run.js";
-import { decodeTree, type Tree } from "../../../../src/runtime/telemetry/json/tree.js";
 import { attributes, int, METRICS, metricsOf, text } from "../../../support/telemetry/ottl.js";
 
 const TRACE_ID = Uint8Array.from({ length: 16 }, (_, i) => i + 1);

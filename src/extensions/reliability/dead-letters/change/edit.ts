@@ -1,5 +1,6 @@
+import { AdminError, type DeadLetterEdit, type Entry, revisionOf } from "#contract/operations";
+import { findUnknownMember } from "#otlp/json";
 import { type Batch, batchFromJson, type Clock, isMalformed, type Logger, type Signal } from "../../../../plugin.js";
-import { AdminError, type DeadLetterEdit, type Entry, findUnknownMember, revisionOf } from "../../../../runtime/kit.js";
 import type { NewEntry, StoredEntry } from "../../store/store.js";
 import { excerptOf } from "../batch-excerpt.js";
 import { type Controls, isDeleted, type LocatedEntry } from "../dead-letters.js";

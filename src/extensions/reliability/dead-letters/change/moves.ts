@@ -1,5 +1,5 @@
+import type { Entry } from "#contract/operations";
 import type { Batch, Clock, Logger } from "../../../../plugin.js";
-import type { Entry } from "../../../../runtime/kit.js";
 import { hasQueue, type QueueControl } from "../../operate/exporter-control.js";
 import type { KeptRecord, RecordLog } from "../../records/record-log.js";
 import type { NewEntry, StoredEntry } from "../../store/store.js";

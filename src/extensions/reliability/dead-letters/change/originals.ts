@@ -1,5 +1,5 @@
+import { type Entry, type EntryEdit, revisionOf } from "#contract/operations";
 import type { Batch } from "../../../../plugin.js";
-import { type Entry, type EntryEdit, revisionOf } from "../../../../runtime/kit.js";
 import type { RecordLog } from "../../records/record-log.js";
 
 /** A payload that was replaced by an edit. */

@@ -1,5 +1,5 @@
+import type { Entry, ReplayOptions, ReplaySkip } from "#contract/operations";
 import type { Batch, Clock, Logger, Metrics } from "../../../../plugin.js";
-import type { Entry, ReplayOptions, ReplaySkip } from "../../../../runtime/kit.js";
 import type { QueueControl } from "../../operate/exporter-control.js";
 import type { ReplayTracker } from "../../records/replay-tracker.js";
 import { isEntryGone, type StoredEntry } from "../../store/store.js";

@@ -1,4 +1,4 @@
-import { AdminError, type ReplayOptions, type Selection } from "../../../../runtime/kit.js";
+import { AdminError, type ReplayOptions, type Selection } from "#contract/operations";
 import { hasQueue, type QueueControl } from "../../operate/exporter-control.js";
 import { type Controls, controlOf } from "../dead-letters.js";
 import type { PlannedOptions } from "./replay-chunk.js";

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import type { Entry, ReplaySample } from "#contract/operations";
 import { type Batch, batchToJson } from "../../../../plugin.js";
-import type { Entry, ReplaySample } from "../../../../runtime/kit.js";
 
 /** Above that the two are not laid side by side. */
 const MAX_BYTES = 4 * 1024 * 1024;

@@ -1,12 +1,6 @@
+import { AdminError } from "#contract/operations";
+import { type CompiledGroup, compileInferred, isOttlError, isOttlSyntaxError, transformBatch } from "#ottl";
 import { type Batch, SIGNALS, type Signal } from "../../../../plugin.js";
-import {
-  AdminError,
-  type CompiledGroup,
-  compileInferred,
-  isOttlError,
-  isOttlSyntaxError,
-  transformBatch,
-} from "../../../../runtime/kit.js";
 
 /** What is changed by statements, or why one of them cannot be executed on it. */
 export type Transformed = { readonly batch: Batch } | { readonly problem: string };

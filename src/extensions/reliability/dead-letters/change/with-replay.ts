@@ -1,4 +1,4 @@
-import type { Cycle, Entry } from "../../../../runtime/kit.js";
+import type { Cycle, Entry } from "#contract/operations";
 
 /** Older ones are forgotten. */
 const MAX_CYCLES = 10;

@@ -1,4 +1,4 @@
-import type { DeadLetterGroup } from "../../../../runtime/kit.js";
+import type { DeadLetterGroup } from "#contract/operations";
 import type { EntryRef } from "../../store/store.js";
 import type { FailureIndex } from "./failure-index.js";
 import type { KnownCause } from "./failure-rows.js";

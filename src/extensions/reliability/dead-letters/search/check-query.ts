@@ -1,5 +1,5 @@
+import { AdminError, type DeadLetterQuery, FAILURE_REASONS } from "#contract/operations";
 import { SIGNALS } from "../../../../plugin.js";
-import { AdminError, type DeadLetterQuery, FAILURE_REASONS } from "../../../../runtime/kit.js";
 import { MAX_PAGE_SIZE } from "../dead-letters.js";
 import { recordTest } from "./record-test.js";
 

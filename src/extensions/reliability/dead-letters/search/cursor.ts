@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { AdminError, type DeadLetterQuery } from "../../../../runtime/kit.js";
+import { AdminError, type DeadLetterQuery } from "#contract/operations";
 import type { EntryRef } from "../../store/store.js";
 
 /** How far each exporter's dead letters have been shown. */

@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
+import { waitAtMost } from "#contract";
+import type { DeadLetterGroups, DeadLetterQuery } from "#contract/operations";
 import type { Clock } from "../../../../plugin.js";
-import { type DeadLetterGroups, type DeadLetterQuery, waitAtMost } from "../../../../runtime/kit.js";
 import type { QueueControl } from "../../operate/exporter-control.js";
 import { type Controls, queriedControls } from "../dead-letters.js";
 import { CauseTally, TREND_BUCKET_MS } from "./cause-tally.js";

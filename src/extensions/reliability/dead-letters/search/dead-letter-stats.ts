@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import type { DeadLetterQuery, DeadLetterStats } from "../../../../runtime/kit.js";
+import type { DeadLetterQuery, DeadLetterStats } from "#contract/operations";
 import type { QueueControl } from "../../operate/exporter-control.js";
 import { ZERO_AMOUNT } from "../../store/amounts.js";
 import type { EntryRef } from "../../store/store.js";

@@ -1,4 +1,4 @@
-import type { DeadLetterQuery } from "../../../../runtime/kit.js";
+import type { DeadLetterQuery } from "#contract/operations";
 import type { QueueControl } from "../../operate/exporter-control.js";
 import type { EntryRef, QueueStore } from "../../store/store.js";
 import { queryMatcher, readDeadLetter } from "../dead-letters.js";

@@ -1,5 +1,5 @@
-import type { DeadLetterQuery, Entry } from "../../../../runtime/kit.js";
-import { glob } from "../../../../runtime/kit.js";
+import type { DeadLetterQuery, Entry } from "#contract/operations";
+import { glob } from "#contract/schema";
 import type { FailureFacts } from "../../store/format/failure-facts.js";
 import { entryId } from "../../store/new-entry.js";
 import type { EntryRef } from "../../store/store.js";

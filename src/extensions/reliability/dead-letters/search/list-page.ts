@@ -1,5 +1,6 @@
+import { waitAtMost } from "#contract";
+import type { DeadLetterPage, DeadLetterQuery, Entry } from "#contract/operations";
 import type { Clock } from "../../../../plugin.js";
-import { type DeadLetterPage, type DeadLetterQuery, type Entry, waitAtMost } from "../../../../runtime/kit.js";
 import type { QueueControl } from "../../operate/exporter-control.js";
 import type { EntryRef, QueueStore } from "../../store/store.js";
 import {

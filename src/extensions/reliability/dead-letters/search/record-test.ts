@@ -1,12 +1,7 @@
+import { AdminError, type DeadLetterQuery } from "#contract/operations";
+import { parseRecordPattern } from "#contract/schema";
+import { DEAD_LETTER_FACTS, isOttlSyntaxError, parseRecordCondition } from "#ottl";
 import { type Batch, readRecords } from "../../../../plugin.js";
-import {
-  AdminError,
-  DEAD_LETTER_FACTS,
-  type DeadLetterQuery,
-  isOttlSyntaxError,
-  parseRecordCondition,
-  parseRecordPattern,
-} from "../../../../runtime/kit.js";
 import { isEntryGone, type QueueStore, type StoredEntry, type WantedPayload } from "../../store/store.js";
 import { conditionFacts, type DeadLetterFacts } from "../dead-letter-filter.js";
 

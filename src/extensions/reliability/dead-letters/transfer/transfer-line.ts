@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
+import type { Entry } from "#contract/operations";
 import { Batch, batchToJson, SIGNALS } from "../../../../plugin.js";
-import type { Entry } from "../../../../runtime/kit.js";
 
 /** One dead letter on its way from one store to another. */
 export interface TransferredDeadLetter {

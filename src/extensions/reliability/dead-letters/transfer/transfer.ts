@@ -1,5 +1,5 @@
+import type { DeadLetterQuery, Entry, ImportReport } from "#contract/operations";
 import type { Batch } from "../../../../plugin.js";
-import type { DeadLetterQuery, Entry, ImportReport } from "../../../../runtime/kit.js";
 import { mayBeSecret } from "../../entry/client-metadata.js";
 import { isEntryGone, type QueueStore } from "../../store/store.js";
 import { type Controls, searchDeadLetters } from "../dead-letters.js";

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { configPath } from "#contract/schema";
 import { secret, section } from "../../../../plugin.js";
-import { configPath } from "../../../../runtime/kit.js";
 
 const SOURCES = ["file", "key", "command"] as const;
 

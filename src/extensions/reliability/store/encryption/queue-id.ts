@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { open, readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { PRIVATE_FILE_MODE } from "../../../../runtime/kit.js";
+import { PRIVATE_FILE_MODE } from "#system";
 import { textChecksum } from "../format/crc32c.js";
 import { StoreError } from "../store.js";
 import { QUEUE_ID_BYTES } from "./value-cipher.js";

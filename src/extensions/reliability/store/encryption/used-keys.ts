@@ -1,6 +1,6 @@
 import { open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { PRIVATE_FILE_MODE } from "../../../../runtime/kit.js";
+import { PRIVATE_FILE_MODE } from "#system";
 import { textChecksum } from "../format/crc32c.js";
 import type { EntryRef } from "../store.js";
 import { type Keyring, missingKeyError } from "./keyring.js";

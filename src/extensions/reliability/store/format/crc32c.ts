@@ -1,4 +1,4 @@
-import { crc32c, maskCrc } from "../../../../runtime/kit.js";
+import { crc32c, maskCrc } from "#codecs";
 
 /** The checksum of our values, which LevelDB's own files carry too. */
 export { crc32c, maskCrc };

@@ -1,5 +1,5 @@
+import type { Entry } from "#contract/operations";
 import type { Batch } from "../../../../plugin.js";
-import type { Entry } from "../../../../runtime/kit.js";
 import { sequenceOfId } from "../new-entry.js";
 import type { EntryRef } from "../store.js";
 

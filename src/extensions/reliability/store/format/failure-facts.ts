@@ -1,4 +1,4 @@
-import type { Entry } from "../../../../runtime/kit.js";
+import type { Entry } from "#contract/operations";
 import { entryId, sequenceOfId } from "../new-entry.js";
 
 /**

@@ -1,4 +1,4 @@
-import type { Entry } from "../../../../runtime/kit.js";
+import type { Entry } from "#contract/operations";
 import type { EntryInfo } from "../format/entry-value.js";
 import type { EntryRef } from "../store.js";
 

@@ -1,4 +1,4 @@
-import type { Entry } from "../../../../runtime/kit.js";
+import type { Entry } from "#contract/operations";
 import { adjustAmount, ZERO_AMOUNT } from "../amounts.js";
 import type { EntryInfo } from "../format/entry-value.js";
 import type { Amount, EntryRef } from "../store.js";

@@ -1,5 +1,5 @@
+import type { Entry } from "#contract/operations";
 import { Batch } from "../../../../plugin.js";
-import type { Entry } from "../../../../runtime/kit.js";
 import { type EntryHead, type EntryInfo, infoOf } from "../format/entry-value.js";
 import { decodeFacts, factsOf } from "../format/failure-facts.js";
 import { unframe, unframeBytes } from "../format/frame.js";

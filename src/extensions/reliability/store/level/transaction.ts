@@ -1,5 +1,5 @@
+import type { Entry } from "#contract/operations";
 import type { Batch } from "../../../../plugin.js";
-import type { Entry } from "../../../../runtime/kit.js";
 import { adjustAmount, ZERO_AMOUNT } from "../amounts.js";
 import { chunksOf, type EntryHead, type EntryInfo, headOf, infoOf, isIndexed } from "../format/entry-value.js";
 import { encodeFacts } from "../format/failure-facts.js";

@@ -1,4 +1,4 @@
-import { makePrivateDirectory } from "../../../../runtime/kit.js";
+import { makePrivateDirectory } from "#system";
 import { StoreError } from "../store.js";
 import { checkWritable, type StoreDisk } from "./disk/store-disk.js";
 import { toStoreError } from "./errors.js";

@@ -1,4 +1,5 @@
-import { BoundedOutput, decodeSnappyBlock, WireWriter } from "../../../../runtime/kit.js";
+import { BoundedOutput, decodeSnappyBlock } from "#codecs";
+import { WireWriter } from "#otlp/bytes";
 import { crc32c, maskCrc } from "../format/crc32c.js";
 import { VarintReader } from "./varint-reader.js";
 

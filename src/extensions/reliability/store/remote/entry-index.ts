@@ -1,4 +1,4 @@
-import type { Entry } from "../../../../runtime/kit.js";
+import type { Entry } from "#contract/operations";
 import { adjustAmount, ZERO_AMOUNT } from "../amounts.js";
 import type { Amount, EntryRef, FailedWatcher, StoredEntry } from "../store.js";
 

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Entry } from "../../../../runtime/kit.js";
+import type { Entry } from "#contract/operations";
 import { type Keyring, missingKeyError } from "../encryption/keyring.js";
 import { plainError, QUEUE_ID_BYTES, queueIdOf, ValueCipher } from "../encryption/value-cipher.js";
 import { frame, unframe } from "../format/frame.js";

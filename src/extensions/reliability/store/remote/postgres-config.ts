@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { z } from "zod";
+import { postgresConnectionKeys, quoteTable, tableName } from "#brokers/postgres";
 import { duration } from "../../../../plugin.js";
-import { postgresConnectionKeys, quoteTable, tableName } from "../../../../runtime/kit.js";
 
 const ENTRIES_SUFFIX = "_entries";
 const NOTES_SUFFIX = "_notes";

@@ -1,4 +1,4 @@
-import { hangUp, loadPostgres, openPostgres, postgresOptions } from "../../../../runtime/kit.js";
+import { hangUp, loadPostgres, openPostgres, postgresOptions } from "#brokers/postgres";
 import { agentName, type PostgresStoreConfig, tablesOf } from "./postgres-config.js";
 import { lockNumber } from "./postgres-statements.js";
 import { postgresStoreError } from "./postgres-table.js";

@@ -1,4 +1,4 @@
-import { quoteText } from "../../../../runtime/kit.js";
+import { quoteText } from "#brokers/postgres";
 import type { PostgresTables } from "./postgres-config.js";
 import type { RowChange } from "./row-table.js";
 

@@ -1,13 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Client, QueryResult } from "pg";
-import {
-  hangUp,
-  loadPostgres,
-  openPostgres,
-  postgresErrorMessage,
-  postgresOptions,
-  sqlState,
-} from "../../../../runtime/kit.js";
+import { hangUp, loadPostgres, openPostgres, postgresErrorMessage, postgresOptions, sqlState } from "#brokers/postgres";
 import { newIdTag } from "../new-entry.js";
 import { type EntryRef, isStoreError, StoreError } from "../store.js";
 import { type PostgresStoreConfig, type PostgresTables, tablesOf } from "./postgres-config.js";

@@ -1,5 +1,5 @@
+import type { Entry } from "#contract/operations";
 import { Batch } from "../../../../plugin.js";
-import type { Entry } from "../../../../runtime/kit.js";
 import { Keyring } from "../encryption/keyring.js";
 import { IdReservations } from "../level/id-reservations.js";
 import { createEntry, entryId } from "../new-entry.js";

@@ -1,4 +1,4 @@
-import type { Entry } from "../../../../runtime/kit.js";
+import type { Entry } from "#contract/operations";
 import type { EntryRef, Note, NoteNumber, StoreError } from "../store.js";
 import type { EntryTable, TableChange } from "./entry-table.js";
 

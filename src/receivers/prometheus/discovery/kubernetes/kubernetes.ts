@@ -1,12 +1,4 @@
-import {
-  fieldsOf,
-  KubernetesApi,
-  type KubernetesObject,
-  listOf,
-  textOf,
-  textsOf,
-  WatchedList,
-} from "../../../../runtime/kit.js";
+import { fieldsOf, KubernetesApi, type KubernetesObject, listOf, textOf, textsOf, WatchedList } from "#net/kubernetes";
 import type { ScrapeHttpClient } from "../../http-client.js";
 import type { Labels } from "../../relabel.js";
 import type { Discovery } from "../discovery.js";

@@ -1,4 +1,4 @@
-import { type KubernetesObject, type ObjectFields, textOf, textsOf } from "../../../../runtime/kit.js";
+import { type KubernetesObject, type ObjectFields, textOf, textsOf } from "#net/kubernetes";
 import type { Labels } from "../../relabel.js";
 
 /** Labels of targets while they are put together. */

@@ -1,4 +1,4 @@
-import { digitsOf, fieldsOf, type KubernetesObject, listOf, textOf } from "../../../../runtime/kit.js";
+import { digitsOf, fieldsOf, type KubernetesObject, listOf, textOf } from "#net/kubernetes";
 import type { Labels } from "../../relabel.js";
 import { conditionOf, hostPort, type MetaLabels, metadataLabels, metaLabels, targetAt } from "./labels.js";
 

@@ -1,4 +1,4 @@
-import type { Tree } from "../../../telemetry/bytes/decode.js";
+import type { Tree } from "#otlp/bytes";
 import { toInt } from "../../values/conversions.js";
 import { OttlError } from "../../values/error.js";
 

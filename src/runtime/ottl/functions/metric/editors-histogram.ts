@@ -1,4 +1,4 @@
-import type { Tree } from "../../../telemetry/bytes/decode.js";
+import type { Tree } from "#otlp/bytes";
 import type { RecordContext } from "../../paths/record-context.js";
 import { toDouble } from "../../values/conversions.js";
 import { isOttlError, OttlError } from "../../values/error.js";

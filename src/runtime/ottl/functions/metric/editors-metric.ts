@@ -1,5 +1,5 @@
-import type { Tree, TreeValue } from "../../../telemetry/bytes/decode.js";
-import { GAUGE_TAG, SUM_TAG } from "../../../telemetry/bytes/tags.js";
+import type { Tree, TreeValue } from "#otlp/bytes";
+import { GAUGE_TAG, SUM_TAG } from "#otlp/tags";
 import type { ContextName } from "../../paths/context.js";
 import type { RecordContext } from "../../paths/record-context.js";
 import { OttlError } from "../../values/error.js";

@@ -1,4 +1,4 @@
-import type { Tree } from "../../../telemetry/bytes/decode.js";
+import type { Tree } from "#otlp/bytes";
 
 /** How the counts of an exponential histogram's buckets are laid into buckets with explicit bounds. */
 export const DISTRIBUTIONS = ["upper", "midpoint", "uniform", "random"] as const;

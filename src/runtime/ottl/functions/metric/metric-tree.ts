@@ -1,4 +1,4 @@
-import type { Tree } from "../../../telemetry/bytes/decode.js";
+import type { Tree } from "#otlp/bytes";
 
 /** What the editors of metrics share: a metric as a tree, and its points. */
 

@@ -1,4 +1,4 @@
-import type { Tree } from "../../../telemetry/bytes/decode.js";
+import type { Tree } from "#otlp/bytes";
 import { OttlError } from "../../values/error.js";
 
 /** Percentiles of histograms: where between the bounds of its bucket the wanted observation is thought to lie. */

@@ -1,4 +1,4 @@
-import { parseGoLayout } from "../../../kit/time/time-layout.js";
+import { parseGoLayout } from "#text";
 import { compareText } from "../../values/compare.js";
 import { joinTexts } from "../../values/limits.js";
 import { formatDuration, formatTime } from "../../values/time-format.js";

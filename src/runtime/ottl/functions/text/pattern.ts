@@ -1,9 +1,9 @@
-import { compilePattern as compile, type Pattern, quotePattern } from "../../../kit/match/pattern.js";
-import { NameCache } from "../../../telemetry/bytes/name-cache.js";
+import { NameCache } from "#otlp/signals";
+import { compilePattern as compile, type Pattern, quotePattern } from "#text";
 import { OttlError } from "../../values/error.js";
 import { MAX_TEXT_LENGTH, textTooLong } from "../../values/limits.js";
 
-export type { Pattern } from "../../../kit/match/pattern.js";
+export type { Pattern } from "#text";
 
 /** What users write is far shorter; what comes out of the data may be anything. */
 export const MAX_PATTERN_LENGTH = 100_000;

@@ -1,10 +1,11 @@
+import { maskBatch } from "../../../../../src/agent/mask-batch.js";
 import { createAdmin } from "../../../../../src/extensions/reliability/operate/admin.js";
 import { createOperatorRecords } from "../../../../../src/extensions/reliability/records/operator-records.js";
 import { MemoryStore } from "../../../../../src/extensions/reliability/store/memory-store.js";
 import type { QueueStore } from "../../../../../src/extensions/reliability/store/store.js";
 import { type Batch, readRecords } from "../../../../../src/plugin.js";
-import { maskBatch } from "../../../../../src/runtime/host/mask-batch.js";
-import { type Admin, noMetrics, silentLogger } from "../../../../../src/runtime/kit.js";
+import { noMetrics, silentLogger } from "../../../../../src/runtime/contract/observability.js";
+import type { Admin } from "../../../../../src/runtime/contract/operations/admin.js";
 import { FakeClock } from "../../../../support/fake-clock.js";
 import { control, type FakeControl } from "../../operate/controls.js";
 

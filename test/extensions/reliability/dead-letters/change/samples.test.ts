@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { sampleOf, shortenBoth } from "../../../../../src/extensions/reliability/dead-letters/change/samples.js";
-import type { Entry } from "../../../../../src/runtime/kit.js";
+import type { Entry } from "../../../../../src/runtime/contract/operations/entry.js";
 import { logs } from "../../../../support/telemetry/batches.js";
 
 const entry = { id: "a-1", exporter: "a" } as Entry;

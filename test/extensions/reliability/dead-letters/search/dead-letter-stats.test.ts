@@ -3,7 +3,7 @@ import { searchDeadLetters } from "../../../../../src/extensions/reliability/dea
 import { countDeadLetters } from "../../../../../src/extensions/reliability/dead-letters/search/dead-letter-stats.js";
 import { FailureIndexes } from "../../../../../src/extensions/reliability/dead-letters/search/failure-indexes.js";
 import type { QueueStore } from "../../../../../src/extensions/reliability/store/store.js";
-import type { DeadLetterQuery } from "../../../../../src/runtime/kit.js";
+import type { DeadLetterQuery } from "../../../../../src/runtime/contract/operations/admin.js";
 import { failedEntry, newEntry } from "../../store/entries.js";
 import { makePlace, type Place } from "../../store/level-harness.js";
 

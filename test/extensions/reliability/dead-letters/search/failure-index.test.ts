@@ -6,7 +6,8 @@ import { FailureIndex } from "../../../../../src/extensions/reliability/dead-let
 import { FailureIndexes } from "../../../../../src/extensions/reliability/dead-letters/search/failure-indexes.js";
 import { MemoryStore } from "../../../../../src/extensions/reliability/store/memory-store.js";
 import type { QueueStore, StoredEntry } from "../../../../../src/extensions/reliability/store/store.js";
-import type { DeadLetterQuery, Entry } from "../../../../../src/runtime/kit.js";
+import type { DeadLetterQuery } from "../../../../../src/runtime/contract/operations/admin.js";
+import type { Entry } from "../../../../../src/runtime/contract/operations/entry.js";
 import { runs } from "../../../../support/runs.js";
 import { failedEntry, newEntry } from "../../store/entries.js";
 import { makePlace, type Place } from "../../store/level-harness.js";

@@ -10,7 +10,7 @@ import {
 import { HEAD_OFFSET } from "../../../../../src/extensions/reliability/store/format/frame.js";
 import { RANGES, refKey } from "../../../../../src/extensions/reliability/store/format/keys.js";
 import type { EntryRef } from "../../../../../src/extensions/reliability/store/store.js";
-import type { Entry } from "../../../../../src/runtime/kit.js";
+import type { Entry } from "../../../../../src/runtime/contract/operations/entry.js";
 import { runs } from "../../../../support/runs.js";
 import { failedEntry, newEntry } from "../entries.js";
 import { makePlace, type Place } from "../level-harness.js";

@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { makePrivate, makePrivateDirectory } from "../../../../../runtime/kit.js";
+import { makePrivate, makePrivateDirectory } from "#system";
 import { closedError, type OpenReport } from "../../store.js";
 import { isClosedError, isDamageError, toStoreError } from "../errors.js";
 import type { LevelDb } from "../level-db.js";

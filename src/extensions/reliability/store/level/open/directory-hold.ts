@@ -3,7 +3,7 @@ import { rm, stat } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { makePrivateDirectory } from "../../../../../runtime/kit.js";
+import { makePrivateDirectory } from "#system";
 import { StoreError } from "../../store.js";
 
 /**

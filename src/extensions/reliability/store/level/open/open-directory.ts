@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { makePrivate, makePrivateDirectory } from "../../../../../runtime/kit.js";
+import { makePrivate, makePrivateDirectory } from "#system";
 import { queueIdIn } from "../../encryption/queue-id.js";
 import { checkUsedKeys, noteActiveKey, retireKeys } from "../../encryption/used-keys.js";
 import { ENCRYPTED_RANGES, keyCheckOf, queueIdOf, type ValueCipher } from "../../encryption/value-cipher.js";

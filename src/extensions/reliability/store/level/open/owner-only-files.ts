@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { makePrivate } from "../../../../../runtime/kit.js";
+import { makePrivate } from "#system";
 
 /**
  * Keeps the files of a store for their owner alone. LevelDB makes them with the rights that the umask of the process leaves,

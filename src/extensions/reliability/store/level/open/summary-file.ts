@@ -1,6 +1,6 @@
 import { type FileHandle, open, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { PRIVATE_FILE_MODE } from "../../../../../runtime/kit.js";
+import { PRIVATE_FILE_MODE } from "#system";
 import { textChecksum } from "../../format/crc32c.js";
 import type { Meta, RefSum } from "../../format/meta.js";
 import { dataFiles } from "../../leveldb-files/inspect-directory.js";

@@ -1,0 +1,97 @@
+import { readFile } from "node:fs/promises";
+import { AdminError } from "#contract/operations";
+import { isLoopbackHost } from "#net";
+import { ADMIN_TOKEN } from "#net/auth";
+import type { CommandContext, CommandOption } from "../command.js";
+import { UsageError } from "../terminal.js";
+import { type ApiAccess, isDistrusted, isUnreachable, requestJson } from "./send-request.js";
+
+const DEFAULT_API = "http://127.0.0.1:55679";
+const PROBE_TIMEOUT_MS = 2000;
+
+/** Of every command that asks a running agent. */
+export const AGENT_OPTIONS: Readonly<Record<string, CommandOption>> = {
+  api: {
+    type: "string",
+    value: "URL",
+    description: `The agent to ask; default: SLUICE_API, or ${DEFAULT_API}.`,
+  },
+  ca: { type: "string", value: "FILE", description: "Certificates to trust when the agent is asked over https (PEM)." },
+  cert: { type: "string", value: "FILE", description: "The certificate to show to an agent that asks for one." },
+  key: { type: "string", value: "FILE", description: "Its private key." },
+};
+
+/** An agent that may run: where, and how it is reached. */
+export interface AgentAddress {
+  readonly base: URL;
+  readonly access: ApiAccess;
+  /** It was named with --api: nothing else is meant. */
+  readonly isNamed: boolean;
+}
+
+/** The agent named with --api, or the one at the default address, which SLUICE_API in the environment changes. */
+export async function agentAddress({ values, terminal }: CommandContext): Promise<AgentAddress> {
+  const api = values["api"] as string | undefined;
+  const base = baseOf(api ?? (terminal.env["SLUICE_API"] || DEFAULT_API));
+  return { base, access: await readAccess(values, terminal.env), isNamed: api !== undefined };
+}
+
+/**
+ * The same with what it takes to be let in; undefined when nobody listens there. Throws when somebody does who is no agent:
+ * that is worth knowing.
+ */
+export async function findAgent(address: AgentAddress): Promise<AgentAddress | undefined> {
+  const { base, access } = address;
+  try {
+    const asked = { method: "GET", timeoutMs: PROBE_TIMEOUT_MS };
+    const about = await requestJson<{ name?: unknown; token_file?: unknown }>(new URL("api/v1", base), asked, access);
+    if (about.name === "sluice") return { ...address, access: await withToken(access, base, about.token_file) };
+  } catch (error) {
+    if (isUnreachable(error)) return undefined;
+    if (error instanceof AdminError) throw error;
+    if (isDistrusted(error)) throw distrustError(error as Error);
+  }
+  throw new AdminError("unavailable", `what answers at ${base.origin} is not the API of a Sluice agent`);
+}
+
+/**
+ * With the token of the file that the agent names, if this user can read it. Whoever answers here may name any file, so
+ * nothing is sent that is not such a token.
+ */
+async function withToken(access: ApiAccess, base: URL, file: unknown): Promise<ApiAccess> {
+  const isNear = isLoopbackHost(base.hostname.replace(/^\[|\]$/g, ""));
+  if (access.token !== undefined || typeof file !== "string" || !isNear) return access;
+  const token = (await readFile(file, "utf8").catch(() => "")).trim();
+  return ADMIN_TOKEN.test(token) ? { ...access, token } : access;
+}
+
+async function readAccess(
+  values: CommandContext["values"],
+  env: CommandContext["terminal"]["env"],
+): Promise<ApiAccess> {
+  const token = env["SLUICE_ADMIN_TOKEN"];
+  const read = async (option: string) => {
+    const path = values[option] as string | undefined;
+    if (path === undefined) return {};
+    const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+      throw new UsageError(`--${option}: cannot read ${path}: ${error.code}`);
+    });
+    return { [option]: text };
+  };
+  const tls = { ...(await read("ca")), ...(await read("cert")), ...(await read("key")) };
+  return token ? { tls, token } : { tls };
+}
+
+function baseOf(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== "http:" && url?.protocol !== "https:") {
+    throw new UsageError(`${text} is no URL of an agent`, `write ${DEFAULT_API}`);
+  }
+  url.pathname = url.pathname.replace(/\/?(api\/v1\/?)?$/, "/");
+  return url;
+}
+
+function distrustError(error: Error): AdminError {
+  const advice = "--ca FILE names the authority to trust, --cert and --key the certificate to show";
+  return new AdminError("unavailable", `${error.message}; ${advice}`, { cause: error });
+}

@@ -1,0 +1,54 @@
+import { hostname, userInfo } from "node:os";
+import type { Operator, RevealOptions } from "#contract/operations";
+import type { CommandContext, CommandOption, OptionValues } from "../command.js";
+import { UsageError } from "../terminal.js";
+
+/** Of every command that changes something: for the audit. `--reason` is a filter of most of them. */
+export const OPERATOR_OPTIONS: Readonly<Record<string, CommandOption>> = {
+  by: { type: "string", value: "NAME", description: "Who does it, for the audit; default: your user name." },
+  why: { type: "string", value: "TEXT", description: "Why it is done, for the audit." },
+};
+
+/** Of every command that shows payloads. */
+export const REVEAL_OPTIONS: Readonly<Record<string, CommandOption>> = {
+  reveal: {
+    type: "boolean",
+    description: "Show records as they are, not masked. Needs --reason TEXT, and is kept in the audit.",
+  },
+  reason: { type: "string", value: "TEXT", description: "With --reveal: why they must be seen (or --why TEXT)." },
+  ...OPERATOR_OPTIONS,
+};
+
+/** Whoever runs the command. Where there are filters, `--reason` is one of them unless something is revealed. */
+export function operatorOf({ values, terminal }: CommandContext, hasFilters = true): Operator {
+  const why = values["why"] ?? (values["reveal"] === true || !hasFilters ? values["reason"] : undefined);
+  const reason = why as string | undefined;
+  const actor = (values["by"] as string | undefined) ?? userName(terminal.env);
+  return { actor, from: `command line on ${hostname()}`, ...(reason?.trim() && { reason: reason.trim() }) };
+}
+
+/** What is masked for others is shown to whoever says why. */
+export function revealOptions(context: CommandContext): RevealOptions {
+  if (context.values["reveal"] !== true) return {};
+  if (operatorOf(context).reason === undefined)
+    throw new UsageError(
+      "--reveal shows what is masked for others",
+      "say why with --reason TEXT; it is kept in the audit",
+    );
+  return { reveal: true };
+}
+
+/** The options without a `--reason` that says why something is revealed: it is no filter then. */
+export function withoutRevealReason(values: OptionValues): OptionValues {
+  if (values["reveal"] !== true || values["why"] !== undefined) return values;
+  const { reason: _, ...others } = values;
+  return others;
+}
+
+function userName(env: Readonly<Record<string, string | undefined>>): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return env["USER"] || "unknown";
+  }
+}

@@ -1,0 +1,92 @@
+import type { ExporterStatus } from "#contract/operations";
+import type { CommandContext } from "../command.js";
+import { type Column, table } from "../print/table.js";
+import { ageText, errorText, exporterStates, pluralize, roughByteSize, roughDuration } from "../print/text.js";
+import { EXIT, type Output } from "../terminal.js";
+import { printJson } from "./report.js";
+import { withAgent } from "./with-agent.js";
+
+const COLUMNS: readonly Column[] = [
+  { title: "EXPORTER", shrinks: true },
+  { title: "STATE" },
+  { title: "BREAKER" },
+  { title: "QUEUE", align: "right" },
+  { title: "BYTES", align: "right" },
+  { title: "OLDEST", align: "right" },
+  { title: "DEAD", align: "right" },
+  { title: "LAST SENT" },
+  { title: "FAILS", align: "right" },
+];
+
+/** `sluice status` */
+export function status(context: CommandContext): Promise<number> {
+  const { values, terminal } = context;
+  return withAgent(context, async (api) => {
+    const { exporters } = await api.get<{ exporters: readonly ExporterStatus[] }>("/exporters");
+    if (values["json"] === true) printJson(context, { exporters });
+    else terminal.out.write(`${describe(exporters, api.origin, Date.now(), terminal.out).join("\n")}\n`);
+    const isWell = exporters.every(({ state }) => state === "UP");
+    return values["check"] === true && !isWell ? EXIT.failed : EXIT.ok;
+  });
+}
+
+function describe(exporters: readonly ExporterStatus[], origin: string, now: number, out: Output): string[] {
+  if (exporters.length === 0) return [`The agent at ${origin} has no exporters.`];
+  const rows = exporters.map((each) => rowOf(each, now));
+  const remarks = exporters.flatMap((each) => remarksOn(each, now));
+  return [
+    `The agent at ${origin}: ${summary(exporters)}`,
+    "",
+    ...table(COLUMNS, rows, out),
+    ...(remarks.length === 0 ? [] : ["", ...remarks]),
+  ];
+}
+
+function summary(exporters: readonly ExporterStatus[]): string {
+  const waiting = exporters.reduce((sum, { queue }) => sum + queue.items, 0);
+  const dead = exporters.reduce((sum, { deadLetters }) => sum + deadLetters.entries, 0);
+  return `${exporterStates(exporters)}, ${pluralize(waiting, "record")} waiting, ${pluralize(dead, "dead letter")}.`;
+}
+
+function rowOf({ id, state, breaker, queue, deadLetters, lastSentAt, failureRate }: ExporterStatus, now: number) {
+  return [
+    id,
+    state,
+    `${breaker.state.replace("_", " ")}${breaker.forced ? " (forced)" : ""}`,
+    queue.enabled ? String(queue.entries) : "off",
+    queue.enabled ? roughByteSize(queue.bytes) : "",
+    queue.oldestAt === undefined ? "-" : roughDuration(Math.max(0, now - queue.oldestAt)),
+    String(deadLetters.entries),
+    ageText(lastSentAt, now),
+    `${Math.round(failureRate * 100)} %`,
+  ];
+}
+
+/** Why an exporter is not well, and what to do. */
+function remarksOn(exporter: ExporterStatus, now: number): string[] {
+  const { id, state, paused, breaker, refused, queue, lastError, deadLetters } = exporter;
+  const remarks: string[] = [];
+  if (paused) remarks.push(`paused by an operator; sluice exporter resume ${id}`);
+  if (queue.writeError !== undefined) remarks.push(`the queue cannot be written: ${queue.writeError.message}`);
+  if (refused !== undefined)
+    remarks.push(
+      `refuses all ${refused.signals.join(" and ")} since ${ageText(refused.since, now)}: ${errorText(refused)}; ${refused.advice}`,
+    );
+  else if (breaker.state !== "closed" && lastError !== undefined)
+    remarks.push(
+      `breaker ${breaker.state.replace("_", " ")} since ${ageText(breaker.since, now)}: ${errorText(lastError)}`,
+    );
+  else if (lastError !== undefined && state !== "UP")
+    remarks.push(`last error ${ageText(lastError.at, now)}: ${errorText(lastError)}`);
+  if (queue.retries !== undefined && breaker.state === "closed" && !paused)
+    remarks.push(retriesText(id, queue.retries, now));
+  if (deadLetters.entries > 0)
+    remarks.push(`${pluralize(deadLetters.entries, "dead letter")}; sluice dlq stats --exporter ${id}`);
+  return remarks.map((remark) => `${id}: ${remark}`);
+}
+
+function retriesText(id: string, { entries, nextAt }: NonNullable<ExporterStatus["queue"]["retries"]>, now: number) {
+  const when = nextAt > now ? `is due in ${roughDuration(nextAt - now)}` : "is due";
+  const waiting = entries === 1 ? "1 entry waits for its" : `${entries} entries wait for their`;
+  return `${waiting} retry, the next ${when}; sluice exporter retry ${id}`;
+}

@@ -1,0 +1,39 @@
+import type { IncomingMessage } from "node:http";
+import { AdminError } from "#contract/operations";
+import type { CommandContext } from "../command.js";
+import { agentAddress, findAgent } from "./find-agent.js";
+import { reportFailure } from "./report.js";
+import { requestJson, sendRequest } from "./send-request.js";
+
+/** The API of a running agent. Paths are below its root. */
+export interface AgentApi {
+  readonly origin: string;
+  get<T>(path: string): Promise<T>;
+  post<T>(path: string, json: unknown): Promise<T>;
+  /** An answer that goes on, such as one of events; the caller ends it. */
+  open(path: string): Promise<IncomingMessage>;
+}
+
+/** Runs a command on a running agent, and says what went wrong; gives the exit code. */
+export function withAgent(context: CommandContext, work: (api: AgentApi) => Promise<number>): Promise<number> {
+  return reportFailure(context, async () => work(await connectToAgent(context)));
+}
+
+/** Finds the agent, and what it takes to be let in: after a restart that is something else. */
+export async function connectToAgent(context: CommandContext): Promise<AgentApi> {
+  const address = await agentAddress(context);
+  const { base } = address;
+  const agent = await findAgent(address);
+  if (agent === undefined) {
+    const advice = "is it running, and does its config have the extension admin? --api URL names another";
+    throw new AdminError("unavailable", `no agent answers at ${base.origin}; ${advice}`);
+  }
+  const { access } = agent;
+  const at = (path: string) => new URL(`api/v1${path}`, base);
+  return {
+    origin: base.origin,
+    get: (path) => requestJson(at(path), { method: "GET" }, access),
+    post: (path, json) => requestJson(at(path), { method: "POST", json }, access),
+    open: (path) => sendRequest(at(path), { method: "GET" }, access),
+  };
+}

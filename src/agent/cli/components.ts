@@ -1,0 +1,113 @@
+import { describeKeys, type KeyDescription, withDefaults } from "#config";
+import type { ComponentFactory } from "#contract";
+import { DEFAULT_SETTINGS, nearest, uncheckedExporterSettingsSchema } from "#contract/schema";
+import type { CommandContext } from "./command.js";
+import { type Column, table } from "./print/table.js";
+import { registryWithPlugins } from "./registry-with-plugins.js";
+import { EXIT, type Output, UsageError } from "./terminal.js";
+
+export interface ComponentDescription {
+  readonly kind: string;
+  readonly type: string;
+  readonly aliases: readonly string[];
+  readonly summary: string;
+  /** Signals it takes; for a connector, what it turns into what. */
+  readonly signals: readonly string[];
+  readonly keys: readonly KeyDescription[];
+}
+
+/** `sluice components`: what a config may name, and the keys of each. */
+export async function components(context: CommandContext): Promise<number> {
+  const { values, terminal } = context;
+  const known = await registryWithPlugins(context);
+  if (known === undefined) return EXIT.failed;
+  const wanted = (values["names"] ?? []) as readonly string[];
+  const all = known.all().map(describeComponent);
+  const chosen = all.filter((each) => wanted.length === 0 || wanted.some((name) => hasName(each, name)));
+  for (const name of wanted) {
+    if (chosen.some((each) => hasName(each, name))) continue;
+    const guess = nearest(
+      name,
+      all.flatMap(({ type, aliases }) => [type, ...aliases]),
+    );
+    throw new UsageError(`there is no component "${name}"`, guess && `did you mean "${guess}"?`);
+  }
+  const isShort = values["short"] === true;
+  if (values["json"] === true) {
+    const shown = isShort ? chosen.map(({ keys: _, ...facts }) => facts) : chosen;
+    terminal.out.write(`${JSON.stringify(shown, undefined, 2)}\n`);
+  } else if (isShort) terminal.out.write(`${shortList(chosen, terminal.out).join("\n")}\n`);
+  else terminal.out.write(componentsText(chosen));
+  return EXIT.ok;
+}
+
+export function describeComponent(factory: ComponentFactory): ComponentDescription {
+  const { kind, type, aliases = [], summary, schema } = factory;
+  const ownKeys = describeKeys(schema);
+  const common =
+    factory.kind === "exporter"
+      ? commonKeys(withDefaults(DEFAULT_SETTINGS, factory.defaults) as Record<string, unknown>)
+      : [];
+  const keys = [...ownKeys, ...common.filter((key) => ownKeys.every(({ path }) => path !== key.path))];
+  return { kind, type, aliases, summary, signals: signalsOf(factory), keys };
+}
+
+function signalsOf(factory: ComponentFactory): string[] {
+  if (factory.kind === "extension") return [];
+  if (factory.kind === "connector") return factory.routes.map(({ from, to }) => `${from} to ${to}`);
+  return [...factory.signals];
+}
+
+/** The keys every exporter has, with the defaults of this one. */
+function commonKeys(defaults: Readonly<Record<string, unknown>>): KeyDescription[] {
+  return describeKeys(uncheckedExporterSettingsSchema).map((key) => {
+    const typeDefault = key.path
+      .split(".")
+      .reduce<unknown>((at, part) => (at as Record<string, unknown> | undefined)?.[part], defaults);
+    return typeDefault === undefined || typeof typeDefault === "object"
+      ? key
+      : { ...key, default: withDefaults(key.default, typeDefault) };
+  });
+}
+
+function hasName({ type, aliases }: ComponentDescription, name: string): boolean {
+  return type === name || aliases.includes(name);
+}
+
+const SHORT_COLUMNS: readonly Column[] = [
+  { title: "KIND" },
+  { title: "TYPE" },
+  { title: "WHAT IT DOES", shrinks: true },
+];
+
+function shortList(all: readonly ComponentDescription[], out: Output): string[] {
+  const rows = all.map(({ kind, type, summary }) => [kind, type, summary]);
+  return table(SHORT_COLUMNS, rows, out);
+}
+
+function componentsText(all: readonly ComponentDescription[]): string {
+  return all
+    .map((each) => `${[headline(each), ...summaryLine(each), ...each.keys.map(keyLine)].join("\n")}\n`)
+    .join("\n");
+}
+
+function headline({ kind, type, aliases, signals }: ComponentDescription): string {
+  const also = aliases.length > 0 ? ` (also ${aliases.join(", ")})` : "";
+  return `${kind} ${type}${also}${signals.length > 0 ? `: ${signals.join(", ")}` : ""}`;
+}
+
+/** A plugin's component may have none. */
+function summaryLine({ summary }: ComponentDescription): string[] {
+  return summary === "" ? [] : [`  ${summary}`];
+}
+
+function keyLine(key: KeyDescription): string {
+  const notes = [
+    key.required ? "required" : key.default === undefined ? undefined : `default ${JSON.stringify(key.default)}`,
+    key.secret ? "secret" : undefined,
+    key.deprecated === undefined ? undefined : `deprecated: ${key.deprecated}`,
+    key.ignored === undefined ? undefined : `no effect: ${key.ignored}`,
+  ].filter((note) => note !== undefined);
+  const description = key.description === undefined ? "" : `  ${key.description}`;
+  return `    ${key.path.padEnd(36)} ${key.type}${notes.length > 0 ? ` (${notes.join("; ")})` : ""}${description}`;
+}

@@ -1,0 +1,127 @@
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import type { Registry } from "#config";
+import { errorMessage } from "#contract/errors";
+import { nearest } from "#contract/schema";
+import type { CommandContext } from "../command.js";
+import { EXIT, UsageError } from "../terminal.js";
+import { exporterFiles } from "./exporter.js";
+import { commonFiles, type Scaffold, type ScaffoldFiles, type ScaffoldKind, VERSIONS } from "./files.js";
+import { processorFiles } from "./processor.js";
+import { receiverFiles } from "./receiver.js";
+
+const KINDS: Readonly<Record<ScaffoldKind, (scaffold: Scaffold) => ScaffoldFiles>> = {
+  processor: processorFiles,
+  receiver: receiverFiles,
+  exporter: exporterFiles,
+};
+
+/** `sluice create processor NAME`: writes a package with a component to start from. Overwrites nothing. */
+export async function create({ values, terminal, registry }: CommandContext): Promise<number> {
+  const [kind, name, ...more] = (values["names"] ?? []) as readonly string[];
+  if (more.length > 0) throw new UsageError(`unexpected argument "${more[0]}"`);
+  const named = namedComponent(kindOf(kind), name, await registry());
+  const shown = (values["directory"] as string | undefined) ?? named.name.replace(/^@[^/]+\//, "");
+  const folder = resolve(shown);
+  const scaffold = { ...named, folder };
+  if (!isEmptyOrMissing(folder)) {
+    terminal.err.write(`sluice: ${shown} exists and is not empty; nothing was written. Choose another --directory.\n`);
+    return EXIT.failed;
+  }
+  const files = { ...commonFiles(scaffold), ...KINDS[scaffold.kind](scaffold) };
+  try {
+    writeFiles(folder, files);
+  } catch (error) {
+    terminal.err.write(`sluice: ${shown} cannot be written: ${errorMessage(error)}\n`);
+    return EXIT.failed;
+  }
+  terminal.out.write(nextSteps(scaffold, shown, Object.keys(files)));
+  return EXIT.ok;
+}
+
+function writeFiles(folder: string, files: ScaffoldFiles): void {
+  for (const [path, text] of Object.entries(files)) {
+    makeFolder(dirname(join(folder, path)));
+    writeFileSync(join(folder, path), text);
+  }
+}
+
+/** One by one: Node's own way to make several tries for ever where nothing can be made, as below /proc. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  mkdirSync(folder);
+}
+
+function kindOf(word: string | undefined): ScaffoldKind {
+  const kinds = Object.keys(KINDS) as ScaffoldKind[];
+  const found = kinds.find((kind) => kind === word);
+  if (found !== undefined) return found;
+  if (word === undefined)
+    throw new UsageError(`say what to create: ${kinds.join(", ")}`, "sluice create processor NAME");
+  const guess = nearest(word, kinds);
+  throw new UsageError(
+    `"${word}" cannot be created; expected ${kinds.join(", ")}`,
+    guess && `did you mean "${guess}"?`,
+  );
+}
+
+function namedComponent(kind: ScaffoldKind, name: string | undefined, registry: Registry): Omit<Scaffold, "folder"> {
+  if (name === undefined) throw new UsageError("a name is missing", `sluice create ${kind} my-${kind}`);
+  if (name.length > 100 || !/^(@[a-z0-9][a-z0-9._-]*\/)?[a-z][a-z0-9._-]*$/.test(name)) {
+    const rule = "a name begins with a letter and has lower-case letters, digits and dashes, as npm wants it";
+    throw new UsageError(`"${name}" is no name for a package: ${rule}`, suggestedName(name));
+  }
+  if (DEPENDENCIES.has(name)) {
+    throw new UsageError(`"${name}" is a package that the new one uses`, `choose another name, such as my-${name}`);
+  }
+  const type = typeOf(kind, name);
+  if (RESERVED.has(type)) {
+    throw new UsageError(`"${type}" cannot be the type of a ${kind}`, `choose another name, such as my-${name}`);
+  }
+  if (registry.get(kind, type) !== undefined) {
+    throw new UsageError(`Sluice has a ${kind} "${type}" already`, `choose another name, such as my-${name}`);
+  }
+  return { kind, name, type };
+}
+
+/** npm installs no package into itself, and nothing could be imported from them. */
+const DEPENDENCIES: ReadonlySet<string> = new Set(["sluice", "node_modules", ...Object.keys(VERSIONS)]);
+
+/** What is no word in YAML, and the ends that every test has. */
+const RESERVED: ReadonlySet<string> = new Set(["null", "true", "false", "memory"]);
+
+/** `sluice-processor-geo-ip` and `@acme/geo-ip` are both of type `geo_ip`. */
+function typeOf(kind: ScaffoldKind, name: string): string {
+  const bare = name.replace(/^@[^/]+\//, "").replace(new RegExp(`^sluice-(?:plugin|${kind})-(?=[a-z])`), "");
+  return bare.replace(/[^a-z0-9]+/g, "_").slice(0, 60);
+}
+
+function suggestedName(name: string): string | undefined {
+  const mended = name
+    .replace(/([a-z])([A-Z])/g, "$1-$2")
+    .toLowerCase()
+    .replace(/[^a-z0-9-]+/g, "-")
+    .replace(/^[^a-z]+|-+$/g, "");
+  return mended === "" ? undefined : `did you mean "${mended}"?`;
+}
+
+function isEmptyOrMissing(folder: string): boolean {
+  try {
+    return readdirSync(folder).length === 0;
+  } catch (error) {
+    return (error as { code?: unknown }).code === "ENOENT";
+  }
+}
+
+function nextSteps({ kind, type }: Scaffold, folder: string, files: readonly string[]): string {
+  return `Wrote the ${kind} "${type}" to ${folder}:
+${files.map((file) => `  ${file}`).join("\n")}
+
+Next:
+  cd ${folder}
+  npm install
+  npm test
+  npm start
+`;
+}

@@ -1,0 +1,135 @@
+import { existsSync, readFileSync } from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+import { packageFolder, packageVersion } from "#contract";
+
+export type ScaffoldKind = "processor" | "receiver" | "exporter";
+
+/** What a new package is made for. */
+export interface Scaffold {
+  readonly kind: ScaffoldKind;
+  /** Of the package. */
+  readonly name: string;
+  /** Of the component, as a config names it. */
+  readonly type: string;
+  /** Where it is written. */
+  readonly folder: string;
+}
+
+/** Paths and texts. */
+export type ScaffoldFiles = Readonly<Record<string, string>>;
+
+/** The versions a new package starts with: those that Sluice itself is built with. */
+export const VERSIONS = { "@types/node": "^20.19.43", typescript: "^7.0.2", vitest: "^4.1.12", zod: "^4.6.7" } as const;
+
+/** What every new package has, whatever is in it. */
+export function commonFiles(scaffold: Scaffold): ScaffoldFiles {
+  return {
+    "package.json": `${JSON.stringify(manifest(scaffold), undefined, 2)}\n`,
+    "tsconfig.json": `${JSON.stringify(TSCONFIG, undefined, 2)}\n`,
+    "tsconfig.build.json": `${JSON.stringify(TSCONFIG_BUILD, undefined, 2)}\n`,
+    ".gitignore": "node_modules/\ndist/\ndata/\n",
+    "README.md": readme(scaffold),
+  };
+}
+
+function manifest({ name, kind, folder }: Scaffold): object {
+  const { zod, ...devTools } = VERSIONS;
+  const version = packageVersion();
+  const sluice = version === "unknown" ? "latest" : `^${version}`;
+  return {
+    name,
+    version: "0.1.0",
+    description: `A ${kind} for Sluice.`,
+    // By the first of these Sluice finds the package when a config names its type without listing it.
+    keywords: ["sluice-plugin", "sluice", "opentelemetry"],
+    type: "module",
+    engines: { node: ">=20.19" },
+    exports: { ".": { types: "./dist/index.d.ts", default: "./dist/index.js" } },
+    files: ["dist"],
+    scripts: {
+      build: "tsc -p tsconfig.build.json",
+      check: "tsc -p tsconfig.json",
+      test: "vitest run",
+      start: "npm run build && sluice run --config example.yaml",
+      prepack: "npm run build",
+    },
+    peerDependencies: { sluice },
+    dependencies: { zod },
+    devDependencies: {
+      "@types/node": devTools["@types/node"],
+      sluice: localSluice(folder) ?? sluice,
+      typescript: devTools.typescript,
+      vitest: devTools.vitest,
+    },
+  };
+}
+
+/**
+ * The Sluice that creates the package, where no registry need have it: the tarball that it was installed from, or the
+ * folder that it is in. Undefined when it came from a registry, or is a single executable.
+ */
+function localSluice(folder: string): string | undefined {
+  const sluiceFolder = packageFolder();
+  if (sluiceFolder === undefined) return undefined;
+  const source = installedFrom(sluiceFolder);
+  if (source !== undefined && !source.startsWith("file:")) return undefined;
+  const tarball = source && join(sluiceFolder, "../..", source.slice("file:".length));
+  const target = tarball !== undefined && existsSync(tarball) ? tarball : sluiceFolder;
+  return `file:${relative(folder, target).replaceAll("\\", "/")}`;
+}
+
+/** Where npm says that it installed a package from: a URL, or `file:` and a path. Undefined of what it did not install. */
+function installedFrom(packageFolder: string): string | undefined {
+  const modules = dirname(packageFolder);
+  try {
+    const { packages } = JSON.parse(readFileSync(join(modules, ".package-lock.json"), "utf8"));
+    const source = packages[`node_modules/${basename(packageFolder)}`].resolved;
+    return typeof source === "string" ? source : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const TSCONFIG = {
+  compilerOptions: {
+    target: "ES2022",
+    lib: ["ES2023"],
+    module: "NodeNext",
+    types: ["node"],
+    strict: true,
+    noUncheckedIndexedAccess: true,
+    verbatimModuleSyntax: true,
+    erasableSyntaxOnly: true,
+    skipLibCheck: true,
+    noEmit: true,
+  },
+  include: ["src", "test"],
+};
+
+const TSCONFIG_BUILD = {
+  extends: "./tsconfig.json",
+  compilerOptions: { noEmit: false, rootDir: "src", outDir: "dist", declaration: true, sourceMap: true },
+  include: ["src"],
+};
+
+function readme({ name, kind, type }: Scaffold): string {
+  return `# ${name}
+
+The ${kind} \`${type}\` for [Sluice](https://www.npmjs.com/package/sluice).
+
+\`\`\`sh
+npm install
+npm test         # runs test/ against a pipeline in memory
+npm run check    # types
+npm run build    # writes dist/
+npm start        # runs example.yaml with it
+\`\`\`
+
+The code is in \`src/index.ts\`. \`example.yaml\` loads it as a file; once the package is published, others install it
+beside their config and list it:
+
+\`\`\`yaml
+plugins: [${JSON.stringify(name)}]
+\`\`\`
+`;
+}

@@ -1,0 +1,76 @@
+import { stat } from "node:fs/promises";
+import { AdminError } from "#contract/operations";
+import type { OfflineQueues } from "../../../extensions/reliability/operate/offline-queues.js";
+import type { PostgresStoreConfig } from "../../../extensions/reliability/store/remote/postgres-config.js";
+import { maskBatch } from "../../mask-batch.js";
+import { agentAddress, findAgent } from "../agent/find-agent.js";
+import type { CommandContext } from "../command.js";
+import { type Terminal, UsageError } from "../terminal.js";
+import type { DeadLetterConnection } from "./dead-letter-admin.js";
+import { type QueueConfig, readQueueConfig } from "./queue-config.js";
+import { remoteAdmin } from "./remote.js";
+
+const DEFAULT_DIRECTORY = "./data/queue";
+
+/**
+ * Finds the dead letters: those of an agent, or those in the directory named with --dir, or where the config named with
+ * --config keeps them, whose keys are used. When nothing is named and no agent
+ * answers, the default directory is tried; what is done then is said.
+ */
+export async function connect(context: CommandContext): Promise<DeadLetterConnection> {
+  const { values, terminal } = context;
+  const directory = values["dir"] as string | undefined;
+  if (values["api"] !== undefined && directory !== undefined)
+    throw new UsageError("--api and --dir exclude each other");
+  const queues = await readQueueConfig(context);
+  if (directory === undefined && queues?.postgres !== undefined && values["api"] === undefined)
+    return openPostgres(queues.postgres, terminal, queues);
+  if (directory !== undefined || (queues !== undefined && values["api"] === undefined))
+    return openDirectory(directory ?? queues!.directory, terminal, queues);
+  const address = await agentAddress(context);
+  const { base, isNamed } = address;
+  const agent = await findAgent(address);
+  if (agent !== undefined)
+    return { admin: remoteAdmin(base, agent.access), where: base.origin, isOffline: false, close: async () => {} };
+  if (isNamed) throw new AdminError("unavailable", `no agent answers at ${base.origin}`);
+  if (!(await isDirectory(DEFAULT_DIRECTORY))) throw noAgentError(base);
+  terminal.err.write(`No agent answers at ${base.origin}; working on ${DEFAULT_DIRECTORY}.\n`);
+  return openDirectory(DEFAULT_DIRECTORY, terminal, queues);
+}
+
+function noAgentError(base: URL): AdminError {
+  const advice = "name a running agent with --api URL, or the directory of its queues with --dir DIR";
+  return new AdminError(
+    "unavailable",
+    `no agent answers at ${base.origin}, and there is no ${DEFAULT_DIRECTORY} here; ${advice}`,
+  );
+}
+
+async function openDirectory(
+  directory: string,
+  terminal: Terminal,
+  queues: QueueConfig | undefined,
+): Promise<DeadLetterConnection> {
+  if (!(await isDirectory(directory))) throw new AdminError("not_found", `there is no directory ${directory}`);
+  const { openOfflineQueues } = await import("../../../extensions/reliability/operate/offline-queues.js");
+  return offline(await openOfflineQueues(directory, maskBatch, queues?.keyring), directory, terminal);
+}
+
+async function openPostgres(
+  config: PostgresStoreConfig,
+  terminal: Terminal,
+  { keyring }: QueueConfig,
+): Promise<DeadLetterConnection> {
+  const { openOfflinePostgresQueues } = await import("../../../extensions/reliability/operate/offline-queues.js");
+  const where = `PostgreSQL at ${config.endpoint}`;
+  return offline(await openOfflinePostgresQueues(config, maskBatch, keyring), where, terminal);
+}
+
+function offline({ admin, damage, close }: OfflineQueues, where: string, terminal: Terminal): DeadLetterConnection {
+  for (const sentence of damage) terminal.err.write(`sluice: ${sentence}\n`);
+  return { admin, close, where, isOffline: true };
+}
+
+async function isDirectory(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
+}

@@ -1,0 +1,44 @@
+import { DEAD_LETTER_QUERY, type DeadLetterQuery } from "#contract/operations";
+import { parseDuration } from "#contract/schema";
+import type { OptionValues } from "../command.js";
+import { UsageError } from "../terminal.js";
+
+/** The filters on the command line as a query. */
+export function queryOf(values: OptionValues, now: number): DeadLetterQuery {
+  const query: Record<string, string | number | boolean> = {};
+  for (const [name, kind] of Object.entries(DEAD_LETTER_QUERY)) {
+    const text = values[name];
+    if (kind === "flag" && text === true) query[name] = true;
+    if (typeof text !== "string") continue;
+    if (kind === "text") query[name] = text;
+    else query[name] = kind === "time" ? parseTime(name, text, now) : parsePositiveNumber(name, text);
+  }
+  if (values["oldest"] === true) query["order"] = "oldest";
+  return query as DeadLetterQuery;
+}
+
+/** A filter or `--all` must say what is meant: forgetting both must not mean everything. */
+export function selectionQuery(values: OptionValues, now: number): DeadLetterQuery {
+  const query = queryOf(values, now);
+  const { limit: _, ...filters } = query;
+  const hasFilters = Object.keys(filters).length > 0;
+  if (values["all"] === true && hasFilters) throw new UsageError("--all and filters exclude each other");
+  if (values["all"] !== true && !hasFilters)
+    throw new UsageError("nothing is selected", "give filters, or --all for everything");
+  return query;
+}
+
+export function parsePositiveNumber(name: string, text: string): number {
+  const number = Number(text);
+  if (text.trim() !== "" && Number.isFinite(number) && number > 0) return number;
+  throw new UsageError(`--${name} ${text} is no number above 0`);
+}
+
+/** An ISO time, local unless it says otherwise, or a duration before now. */
+export function parseTime(name: string, text: string, now: number): number {
+  const ago = /^\d+$/.test(text) ? undefined : parseDuration(text);
+  if (ago !== undefined) return now - ago;
+  const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text.length === 10 ? `${text}T00:00` : text) : Number.NaN;
+  if (Number.isFinite(time)) return time;
+  throw new UsageError(`--${name} ${text} is no time`, "write 2026-01-31T08:00, or 2h for two hours ago");
+}

@@ -1,0 +1,38 @@
+import { silentLogger } from "#contract";
+import { AdminError } from "#contract/operations";
+import type { Keyring } from "../../../extensions/reliability/store/encryption/keyring.js";
+import type { PostgresStoreConfig } from "../../../extensions/reliability/store/remote/postgres-config.js";
+import type { CommandContext } from "../command.js";
+import { loadFromArguments } from "../load-from-arguments.js";
+import { showProblems } from "../show-problems.js";
+
+/** Where the queues of a config are, and the keys they are encrypted with. */
+export interface QueueConfig {
+  readonly directory: string;
+  /** They are there instead. */
+  readonly postgres: PostgresStoreConfig | undefined;
+  readonly keyring: Keyring;
+}
+
+/** What the config named with --config says of its queues; undefined without one. */
+export async function readQueueConfig(context: CommandContext): Promise<QueueConfig | undefined> {
+  if (context.values["config"] === undefined) return undefined;
+  const { config, problems, lineAt } = await loadFromArguments(context);
+  if (config === undefined) {
+    showProblems(problems, lineAt, context.terminal.err);
+    throw new AdminError("bad_request", "the config cannot be used; nothing was changed");
+  }
+  const spec = [...config.extensions.values()].find(({ factory }) => factory.type === "reliability");
+  if (spec === undefined)
+    throw new AdminError("bad_request", "the config has no extension reliability, and so no queues");
+  const { loadKeyring } = await import("../../../extensions/reliability/store/encryption/load-keyring.js");
+  const { directory, encryption, store } = spec.config as {
+    directory: string;
+    store?: { postgres: PostgresStoreConfig };
+    encryption?: Parameters<typeof loadKeyring>[0];
+  };
+  const keyring = await loadKeyring(encryption, silentLogger).catch((error: Error) => {
+    throw new AdminError("unavailable", error.message, { cause: error });
+  });
+  return { directory, postgres: store?.postgres, keyring };
+}

@@ -1,0 +1,26 @@
+import type { LoadedConfig } from "#config";
+import { loadConfigWithPlugins, PluginFolders, Watchdog } from "#host";
+import type { CommandContext } from "./command.js";
+import { configSources } from "./config-sources.js";
+import { UsageError } from "./terminal.js";
+
+/** Loads what `--config` and `--set` name, with its plugins; `pluginFolders` learns where these are. */
+export async function loadFromArguments(
+  { values, terminal, registry }: CommandContext,
+  watchdog = new Watchdog({ json: false }),
+  pluginFolders = new PluginFolders(),
+): Promise<LoadedConfig> {
+  const files = (values["config"] ?? []) as readonly string[];
+  if (files.length === 0) throw new UsageError("no config was given", "name one: --config pipeline.yaml");
+  return loadConfigWithPlugins({
+    sources: configSources(files, terminal.env),
+    sets: (values["set"] ?? []) as readonly string[],
+    env: terminal.env,
+    registry,
+    addDefaults: true,
+    onLoading(plugin, url) {
+      watchdog.enter(plugin === undefined ? 0 : watchdog.register(`plugin ${plugin}`));
+      if (plugin !== undefined && url !== undefined) pluginFolders.add(plugin, url);
+    },
+  });
+}

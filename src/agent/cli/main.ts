@@ -1,0 +1,135 @@
+import type { MapNode, Registry } from "#config";
+import { packageVersion } from "#contract";
+import { errorMessage } from "#contract/errors";
+import { nearest } from "#contract/schema";
+import { type Command, type CommandContext, type CommandGroup, isGroup } from "./command.js";
+import { COMMANDS, findCommand } from "./commands.js";
+import { commandHelp, overview } from "./help.js";
+import { parseArguments } from "./parse-arguments.js";
+import { EXIT, processTerminal, type Terminal, UsageError } from "./terminal.js";
+
+/** Runs the command line of this process and ends it, once everything is written: nothing left behind may hold it. */
+export async function runProcess(process: NodeJS.Process): Promise<void> {
+  // Without a listener of ours Node.js opens its debugger on this signal, and whoever reaches that can run code here.
+  process.on("SIGUSR1", () => {});
+  const onExit = (code: number) => onEarlyExit(process, code);
+  process.once("exit", onExit);
+  let outputError: Error | undefined;
+  const terminal = processTerminal(process, (error) => {
+    outputError ??= error;
+  });
+  const code = await main(process.argv.slice(2), terminal).catch((error: unknown) => reportBug(error, terminal));
+  process.off("exit", onExit);
+  process.exitCode = code;
+  await flushed(process.stdout);
+  if (outputError !== undefined) process.stderr.write(`sluice: cannot write the output: ${outputError.message}\n`);
+  await flushed(process.stderr);
+  process.exit(outputError === undefined ? code : code || EXIT.failed);
+}
+
+function flushed(stream: NodeJS.WriteStream): Promise<void> {
+  return new Promise((resolve) => void stream.write("", () => resolve()));
+}
+
+/** What no command expects to be thrown: shown with the stack as the source has it. */
+async function reportBug(error: unknown, { err }: Terminal): Promise<number> {
+  const { sourceStack } = await import("../../runtime/host/errors/source-position.js");
+  err.write(`sluice: this is a bug in Sluice or in a plugin: ${sourceStack(error) || errorMessage(error)}\n`);
+  return EXIT.failed;
+}
+
+/** Nothing of Sluice ends the process before its command is done: a plugin must not make that look like success. */
+function onEarlyExit(process: NodeJS.Process, code: number): void {
+  if (code !== 0) return;
+  process.exitCode = EXIT.failed;
+  process.stderr.write("sluice: the process was ended before its work was done: a plugin has called process.exit\n");
+}
+
+/** Runs one command line; gives the exit code. */
+export async function main(
+  argv: readonly string[],
+  terminal: Terminal,
+  registry: CommandContext["registry"] = builtinRegistry,
+): Promise<number> {
+  const [first, ...rest] = argv;
+  try {
+    if (first === undefined) throw new UsageError("a command is missing");
+    if (first === "--version" || first === "-v") return print(terminal, `${packageVersion()}\n`);
+    if (first === "--help" || first === "-h") return print(terminal, overview());
+    if (first === "help") return print(terminal, helpFor(rest));
+    const command = commandOf(first);
+    if (!isGroup(command)) return await runCommand(command, rest, terminal, registry);
+    if (rest[0] === "--help" || rest[0] === "-h") return print(terminal, commandHelp(command));
+    return await runCommand(subcommandOf(command, rest[0]), rest.slice(1), terminal, registry);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    const hint = error.suggestion === undefined ? "" : `; ${error.suggestion}`;
+    terminal.err.write(`sluice: ${error.message}${hint}\nSee ${helpCommandFor(argv)}.\n`);
+    return EXIT.usage;
+  }
+}
+
+async function runCommand(
+  command: Command,
+  args: readonly string[],
+  terminal: Terminal,
+  registry: CommandContext["registry"],
+): Promise<number> {
+  const { values, names } = parseArguments(command, args);
+  if (values["help"] === true) return print(terminal, commandHelp(command));
+  if (names.length > 0 && command.names === undefined) {
+    const hint = "config" in command.options ? `a config is given as --config ${names[0]}` : undefined;
+    throw new UsageError(`unexpected argument "${names[0]}"`, hint);
+  }
+  const execute = await command.load();
+  return execute({ values: { ...values, names }, terminal, registry });
+}
+
+function helpFor([name, member]: readonly string[]): string {
+  if (name === undefined) return overview();
+  const command = commandOf(name);
+  return commandHelp(isGroup(command) && member !== undefined ? subcommandOf(command, member) : command);
+}
+
+function helpCommandFor([first, second]: readonly string[]): string {
+  const command = first === undefined ? undefined : findCommand(first);
+  if (command === undefined) return "sluice --help";
+  const member = isGroup(command) && command.commands.find(({ name }) => name === `${first} ${second}`);
+  return `sluice ${member ? member.name : first} --help`;
+}
+
+function subcommandOf(group: CommandGroup, name: string | undefined): Command {
+  const names = group.commands.map((command) => command.name.slice(group.name.length + 1));
+  if (name === undefined) throw new UsageError(`${group.name} needs a command: ${names.join(", ")}`);
+  const found = group.commands[names.indexOf(name)];
+  if (found !== undefined) return found;
+  const guess = nearest(name, names);
+  throw new UsageError(`unknown command "${group.name} ${name}"`, guess && `did you mean "${group.name} ${guess}"?`);
+}
+
+function commandOf(name: string): Command | CommandGroup {
+  const command = findCommand(name);
+  if (command !== undefined) return command;
+  const isOption = name.startsWith("-");
+  const guess = isOption
+    ? undefined
+    : nearest(
+        name,
+        COMMANDS.map((each) => each.name),
+      );
+  throw new UsageError(
+    isOption ? `unknown option ${name}; the command comes first` : `unknown command "${name}"`,
+    guess && `did you mean "${guess}"?`,
+  );
+}
+
+function print(terminal: Terminal, text: string): number {
+  terminal.out.write(text);
+  return EXIT.ok;
+}
+
+/** Help needs no component. */
+async function builtinRegistry(config?: MapNode): Promise<Registry> {
+  const loader = await import("../builtin-registry.js");
+  return loader.builtinRegistry(config);
+}

@@ -1,0 +1,183 @@
+import { type Document, isMap, isScalar, isSeq, type Scalar, visit, type YAMLSeq } from "yaml";
+import type { LoadedConfig, MapNode } from "#config";
+import { noEffectReason, parseId, SECTIONS, type SectionName, todaysType } from "#config";
+import {
+  pairNamed,
+  pairsOf,
+  removeItems,
+  removePair,
+  replaceIn,
+  resolvedValue,
+  type TextEdit,
+  type TextPair,
+} from "./yaml-edits.js";
+
+/** A change of a config that stands by itself. Without edits it is one that was found and cannot be made. */
+export interface ConfigChange {
+  readonly action: "renamed" | "removed" | "left";
+  /** What it is about, as it is written before the change. */
+  readonly path: string;
+  readonly message: string;
+  readonly edits: readonly TextEdit[];
+}
+
+/** All components of a config that have another name today, or that have ended and do nothing. */
+export function componentChanges(
+  text: string,
+  document: Document.Parsed,
+  { tree, registry }: Pick<LoadedConfig, "tree" | "registry">,
+): ConfigChange[] {
+  const names = new ConfigNames(text, document, tree);
+  return (Object.keys(SECTIONS) as SectionName[]).flatMap((section) =>
+    names.definitions(section).flatMap((pair) => {
+      const id = parseId(String(pair.key.value));
+      if (id === undefined) return [];
+      const type = todaysType(SECTIONS[section], id.type, registry);
+      if (type !== undefined) return [renaming(names, section, pair, id, type)];
+      const isKnown = registry.get(SECTIONS[section], id.type) !== undefined;
+      const reason = isKnown ? undefined : noEffectReason(SECTIONS[section], id.type);
+      // The Collector of today has it, and the queues name it: it does no harm.
+      if (reason === undefined || id.type === "file_storage") return [];
+      return [removal(names, section, pair, id.id, reason)];
+    }),
+  );
+}
+
+function renaming(
+  names: ConfigNames,
+  section: SectionName,
+  pair: TextPair,
+  { id, type }: { readonly id: string; readonly type: string },
+  newType: string,
+): ConfigChange {
+  const path = `${section}.${id}`;
+  const newId = newType + id.slice(type.length);
+  const left = (reason: string): ConfigChange => {
+    return { action: "left", path, message: `${type} is called ${newType} today; it stays, as ${reason}`, edits: [] };
+  };
+  if (names.has(section, newId)) return left(`there is a ${newId} too`);
+  if (names.hasVariables(section)) return left("a variable says which components are used, and may name it");
+  const edits = [pair.key, ...names.references(section, id)].map((node) => replaceIn(names.text, node, type, newType));
+  if (edits.includes(undefined)) return left("its name is written in a way that cannot be changed safely");
+  return { action: "renamed", path, message: `${id} is ${newId}`, edits: edits as TextEdit[] };
+}
+
+function removal(names: ConfigNames, section: SectionName, pair: TextPair, id: string, reason: string): ConfigChange {
+  const path = `${section}.${id}`;
+  const left = (why: string): ConfigChange => ({ action: "left", path, message: `${why}; ${reason}`, edits: [] });
+  const lists = names.lists(section);
+  const alone = lists.find(({ isEnd, list }) => isEnd && list.items.every((item) => isReference(item, id)));
+  if (alone !== undefined && alone.list.items.length > 0)
+    return left(`it does nothing, and ${alone.name} has nothing else`);
+  if (names.hasVariables(section)) return left("it does nothing; it stays, as a variable may name it");
+  const owner = resolvedValue(names.document, pairNamed(names.document.contents, section));
+  const edits = isMap(owner) ? [removePair(names.text, owner, pair)] : [undefined];
+  for (const { owner: key, list } of lists) {
+    edits.push(...(removeItems(names.text, key, list, (item) => isReference(item, id)) ?? [undefined]));
+  }
+  if (edits.includes(undefined))
+    return left("it does nothing, and is written in a way that cannot be taken out safely");
+  return { action: "removed", path, message: reason.replace("; take it out", ""), edits: edits as TextEdit[] };
+}
+
+/** A list of component ids. */
+interface ReferenceList {
+  readonly name: string;
+  readonly owner: TextPair;
+  readonly list: YAMLSeq;
+  /** A pipeline does not run without: its receivers or its exporters. */
+  readonly isEnd: boolean;
+}
+
+/** Where a config defines components, and where it names them. */
+class ConfigNames {
+  readonly text: string;
+  readonly document: Document.Parsed;
+  private readonly tree: MapNode | undefined;
+
+  constructor(text: string, document: Document.Parsed, tree: MapNode | undefined) {
+    this.text = text;
+    this.document = document;
+    this.tree = tree;
+  }
+
+  definitions(section: SectionName): TextPair[] {
+    return pairsOf(resolvedValue(this.document, pairNamed(this.document.contents, section)));
+  }
+
+  /** Whether there is such a component, also one that a merge key, a path as a key or another file brings. */
+  has(section: SectionName, id: string): boolean {
+    const definitions = this.tree?.entries.get(section)?.value;
+    return definitions?.kind === "map" && [...definitions.entries.keys()].some((name) => parseId(name)?.id === id);
+  }
+
+  /** The lists that may name components of a section. */
+  lists(section: SectionName): ReferenceList[] {
+    const service = resolvedValue(this.document, pairNamed(this.document.contents, "service"));
+    if (section === "extensions") return this.listsIn(service, ["extensions"], "service");
+    const keys = section === "connectors" ? ["receivers", "exporters"] : [section];
+    const pipelines = pairsOf(resolvedValue(this.document, pairNamed(service, "pipelines")));
+    return pipelines.flatMap((pipeline) =>
+      this.listsIn(resolvedValue(this.document, pipeline), keys, `pipeline ${String(pipeline.key.value)}`),
+    );
+  }
+
+  /** All words that mean this component. */
+  references(section: SectionName, id: string): Scalar[] {
+    const inLists = this.lists(section).flatMap(({ owner, list }) => {
+      const key = String(owner.key.value) as SectionName;
+      // In a pipeline a receiver or exporter is meant before a connector of the same id.
+      if (key !== section && this.has(key, id)) return [];
+      return list.items.filter((item) => isReference(item, id));
+    });
+    return [...inLists, ...this.valuesOf(REFERENCE_KEYS[section] ?? []).filter((value) => isReference(value, id))];
+  }
+
+  /** Whether a name of this section's components is not in the text: ${env:EXPORTER}. */
+  hasVariables(section: SectionName): boolean {
+    const items = this.lists(section).flatMap(({ list }) => list.items);
+    const values = [...items, ...this.valuesOf(REFERENCE_KEYS[section] ?? []), ...this.scalarLists(section)];
+    return values.some((value) => isScalar(value) && String(value.value).includes("$"));
+  }
+
+  private listsIn(map: unknown, keys: readonly string[], name: string): ReferenceList[] {
+    return keys.flatMap((key) => {
+      const owner = pairNamed(map, key);
+      const list = resolvedValue(this.document, owner);
+      const isEnd = key === "receivers" || key === "exporters";
+      return owner !== undefined && isSeq(list) ? [{ name, owner, list, isEnd }] : [];
+    });
+  }
+
+  /** What stands where a list, a section or a pipeline should be: a variable may hold one. */
+  private scalarLists(section: SectionName): unknown[] {
+    const top = pairNamed(this.document.contents, "service");
+    const service = resolvedValue(this.document, top);
+    if (section === "extensions") return [service, resolvedValue(this.document, pairNamed(service, "extensions"))];
+    const pipelines = resolvedValue(this.document, pairNamed(service, "pipelines"));
+    const each = pairsOf(pipelines).map((pipeline) => resolvedValue(this.document, pipeline));
+    const keys = section === "connectors" ? ["receivers", "exporters"] : [section];
+    const lists = each.flatMap((map) => keys.map((key) => resolvedValue(this.document, pairNamed(map, key))));
+    return [service, pipelines, ...each, ...lists];
+  }
+
+  private valuesOf(keys: readonly string[]): Scalar[] {
+    const found: Scalar[] = [];
+    visit(this.document, {
+      Pair(_, { key, value }) {
+        if (isScalar(key) && keys.includes(String(key.value)) && isScalar(value)) found.push(value);
+      },
+    });
+    return found;
+  }
+}
+
+/** Keys of components whose value is the id of another. */
+const REFERENCE_KEYS: Partial<Readonly<Record<SectionName, readonly string[]>>> = {
+  extensions: ["authenticator", "additional_auth"],
+  exporters: ["forward_to"],
+};
+
+function isReference(item: unknown, id: string): item is Scalar {
+  return isScalar(item) && item.range != null && parseId(String(item.value))?.id === id;
+}

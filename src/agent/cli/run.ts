@@ -1,0 +1,137 @@
+import process from "node:process";
+import { isMainThread } from "node:worker_threads";
+import type { LoadedConfig, ResolvedConfig } from "#config";
+import { type Problem, placeText, problemMessage, redactedConfig } from "#config";
+import type { Logger } from "#contract";
+import { systemClock, waitAtMost } from "#contract";
+import type { PluginTracker } from "#contract/operators";
+import { parseDuration } from "#contract/schema";
+import type { ConfigFacts } from "#host";
+import { PluginFolders, Watchdog } from "#host";
+import { useProxyEnvironment } from "#net";
+import { useEnvironment } from "#system";
+import { loadedMask } from "../mask-batch.js";
+import type { CommandContext } from "./command.js";
+import { loadFromArguments } from "./load-from-arguments.js";
+import { showProblems } from "./show-problems.js";
+import { supervise } from "./supervise.js";
+import { EXIT, type Terminal, UsageError } from "./terminal.js";
+import { collectGarbage, tuneV8 } from "./v8.js";
+
+/** How long the agent's own telemetry may take to hand over its last words. */
+const TELEMETRY_STOP_MS = 2000;
+/** The same limit after a failure or a second signal, when nobody wants to wait. */
+const SHORT_TELEMETRY_STOP_MS = 250;
+
+/** `sluice run`: runs the agent until a signal ends it. */
+export async function run(context: CommandContext): Promise<number> {
+  const { values, terminal } = context;
+  const timeout = shutdownTimeout(values["shutdown-timeout"] as string | undefined);
+  const watchdog = new Watchdog({ json: !terminal.err.isTerminal });
+  const pluginFolders = new PluginFolders();
+  useEnvironment(terminal.env);
+  readProxies(terminal.env);
+  const loaded = await loadFromArguments(context, watchdog, pluginFolders);
+  if (loaded.config === undefined) {
+    showProblems(loaded.problems, loaded.lineAt, terminal.err);
+    return EXIT.failed;
+  }
+  try {
+    const { config, problems: warnings, tree, registry } = loaded;
+    const shutdownTimeoutMs = timeout ?? config.service.shutdown_timeout;
+    const shown = () => (tree === undefined ? {} : redactedConfig(tree, { registry, defaults: true }));
+    const environment = { shutdownTimeoutMs, terminal, watch: watchdog, pluginFolders };
+    return await runConfig(config, { warnings, shown }, environment);
+  } catch (error) {
+    return reportFailedStart(error, loaded, terminal);
+  }
+}
+
+function readProxies(env: Terminal["env"]): void {
+  try {
+    useProxyEnvironment(env);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
+}
+
+interface RunEnvironment {
+  readonly shutdownTimeoutMs: number;
+  readonly terminal: Terminal;
+  readonly watch: PluginTracker;
+  readonly pluginFolders: PluginFolders;
+}
+
+async function runConfig(
+  config: ResolvedConfig,
+  configFacts: ConfigFacts,
+  { shutdownTimeoutMs, terminal, watch, pluginFolders }: RunEnvironment,
+): Promise<number> {
+  const [{ Agent }, { createSelfTelemetry }, { logStreamErrors }] = await Promise.all([
+    import("../../runtime/host/agent.js"),
+    import("../../runtime/host/self-telemetry/self-telemetry.js"),
+    import("./stream-errors.js"),
+  ]);
+  keepFilesToOwner();
+  tuneV8();
+  const telemetry = createSelfTelemetry(config, { stderr: process.stderr, isTerminal: terminal.err.isTerminal });
+  const { logger, metrics } = telemetry;
+  logStreamErrors(logger);
+  const options = { logger, metrics, pluginTracker: watch, configFacts, collectGarbage };
+  const agent = new Agent(config, options, loadedMask);
+  const supervised = {
+    async start() {
+      await telemetry.start();
+      logWarnings(configFacts.warnings, logger);
+      await agent.start();
+      telemetry.useAuthenticators(agent.authenticators);
+      logger.info({ pipelines: config.pipelines.map((pipeline) => pipeline.id) }, "ready");
+    },
+    stop: (timeoutMs: number) => agent.stop(timeoutMs),
+    abort: () => agent.abort(),
+  };
+  let code: number = EXIT.failed;
+  try {
+    const ownerOf = (error: unknown) => pluginFolders.pluginOf(error);
+    code = await supervise(supervised, {
+      signals: process,
+      logger,
+      clock: systemClock,
+      shutdownTimeoutMs,
+      pluginOf: ownerOf,
+    });
+    logger.info({ code }, "stopped");
+    return code;
+  } finally {
+    const telemetryStopMs = code === EXIT.ok ? TELEMETRY_STOP_MS : SHORT_TELEMETRY_STOP_MS;
+    await waitAtMost(telemetryStopMs, telemetry.stop(), systemClock);
+  }
+}
+
+function logWarnings(problems: readonly Problem[], logger: Logger): void {
+  for (const problem of problems) {
+    const { place, path, code } = problem;
+    logger.warn({ code, path, ...(place && { place: placeText(place) }) }, `config: ${problemMessage(problem)}`);
+  }
+}
+
+/** A start that failed for reasons in the config is shown like any other problem of it; anything else is a bug. */
+function reportFailedStart(error: unknown, { lineAt }: LoadedConfig, terminal: Terminal): number {
+  const { problems } = (error ?? {}) as { problems?: unknown };
+  if (!Array.isArray(problems)) throw error;
+  showProblems(problems as Problem[], lineAt, terminal.err);
+  return EXIT.failed;
+}
+
+function shutdownTimeout(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const ms = /^\d+$/.test(text) && text !== "0" ? undefined : parseDuration(text);
+  if (ms === undefined)
+    throw new UsageError(`--shutdown-timeout ${text} is no duration`, "write it with a unit: 10s, 1m");
+  return ms;
+}
+
+/** What the agent and its plugins write is for whoever runs it, unless it is given other permissions on purpose. */
+function keepFilesToOwner(): void {
+  if (isMainThread) process.umask(0o077);
+}

@@ -1,0 +1,118 @@
+import type { EventEmitter } from "node:events";
+import type { Clock, Logger } from "#contract";
+import { firstPosition } from "#host";
+import { EXIT } from "./terminal.js";
+
+/** What is started, drained and, if need be, cut short. */
+interface SupervisedAgent {
+  start(): Promise<void>;
+  /** Resolves when drained, or when what is left was refused after `timeoutMs`. */
+  stop(timeoutMs: number): Promise<void>;
+  abort(): void;
+}
+
+/** The part of `process` that says when to stop. */
+type ProcessSignals = Pick<EventEmitter, "on" | "off">;
+
+interface SuperviseOptions {
+  readonly signals: ProcessSignals;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly shutdownTimeoutMs: number;
+  /** The plugin whose code threw this; undefined when it was another's, or that cannot be told. */
+  readonly pluginOf?: (error: unknown) => string | undefined;
+}
+
+/** Beyond the drain's own limit: components get a moment to close. After that something hangs. */
+const STOP_GRACE_MS = 10_000;
+const STAY_INTERVAL_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * Runs until told to stop, and gives the exit code. The first SIGTERM or SIGINT drains (0); a second one aborts (1).
+ * SIGHUP drains too; of those, which a closed terminal may send several of, only the first counts. An uncaught exception
+ * is logged and drains (1): after it, nothing in the process can be trusted for long. One that a plugin threw, in a
+ * callback of its own, is logged with its name, and so is any unhandled rejection: the agent goes on. Rejects only when
+ * the start does.
+ */
+export async function supervise(agent: SupervisedAgent, options: SuperviseOptions): Promise<number> {
+  const { signals, logger, clock, shutdownTimeoutMs, pluginOf = () => undefined } = options;
+  const stopRequested = deferred<void>();
+  const aborted = deferred<number>();
+  let stopping = false;
+  let code: number = EXIT.ok;
+
+  const onSignal = (signal: string) => {
+    if (stopping) {
+      logger.warn({ signal }, "second signal: stopping at once, what is not delivered is refused");
+      agent.abort();
+      aborted.resolve(EXIT.failed);
+    } else logger.info({ signal, shutdownTimeoutMs }, "draining: nothing new is taken, what was taken is delivered");
+    stopping = true;
+    stopRequested.resolve();
+  };
+  const onHangup = (signal: string) => {
+    if (!stopping) onSignal(signal);
+  };
+  const onException = (error: unknown) => {
+    const plugin = pluginOf(error);
+    if (plugin !== undefined) return logger.error({ err: error, plugin }, `uncaught exception in the plugin ${plugin}`);
+    logger.error(
+      { err: error, at: firstPosition(error) },
+      "uncaught exception: this is a bug in Sluice or in a plugin; draining",
+    );
+    code = EXIT.failed;
+    stopping = true;
+    stopRequested.resolve();
+  };
+  const onRejection = (error: unknown) => {
+    const plugin = pluginOf(error);
+    if (plugin !== undefined) logger.error({ err: error, plugin }, `unhandled rejection in the plugin ${plugin}`);
+    else
+      logger.error(
+        { err: error, at: firstPosition(error) },
+        "unhandled rejection: this is a bug in Sluice or in a plugin",
+      );
+  };
+  const listeners = [
+    ["SIGTERM", onSignal],
+    ["SIGINT", onSignal],
+    ["SIGHUP", onHangup],
+    ["uncaughtException", onException],
+    ["unhandledRejection", onRejection],
+  ] as const;
+  for (const [event, listener] of listeners) signals.on(event, listener);
+  // An agent that only measures at intervals has nothing else that keeps the process alive between two of them.
+  const staying = setInterval(() => {}, STAY_INTERVAL_MS);
+
+  const runUntilStopped = async () => {
+    await agent.start();
+    await stopRequested.promise;
+    await agent.stop(shutdownTimeoutMs);
+    return code;
+  };
+  const stopTimedOut = stopRequested.promise
+    .then(() => after(clock, shutdownTimeoutMs + STOP_GRACE_MS))
+    .then(() => {
+      logger.error({ shutdownTimeoutMs }, "the agent did not stop in time: giving up");
+      agent.abort();
+      return EXIT.failed;
+    });
+  try {
+    return await Promise.race([runUntilStopped(), aborted.promise, stopTimedOut]);
+  } finally {
+    clearInterval(staying);
+    for (const [event, listener] of listeners) signals.off(event, listener);
+  }
+}
+
+function deferred<T>() {
+  let resolve!: (value: T) => void;
+  const promise = new Promise<T>((settle) => {
+    resolve = settle;
+  });
+  return { promise, resolve };
+}
+
+function after(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(ms, resolve));
+}

@@ -1,0 +1,168 @@
+import { AsyncResource } from "node:async_hooks";
+import type { Clock, Logger, Metrics, Outcome } from "#contract";
+import { limitedLog } from "#contract";
+import { BUSY_RETRY_AFTER_MS, ERROR_CODES, Refusal } from "#contract/errors";
+import type { Batch } from "#otlp";
+import { SIGNALS, type Signal } from "#otlp/signals";
+import { type ReceiverCounters, receiverCounters } from "#receiving";
+import { APP, type AppReceiver } from "./app-receiver.js";
+
+interface AppIntakeSettings {
+  readonly receiver: AppReceiver;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+  readonly clock: Clock;
+}
+
+type RefusedRecords = { readonly refusal: Refusal; readonly records: number };
+
+/**
+ * Where a program's own telemetry goes in: the receiver `app` of an embedded Sluice.
+ *
+ * Everything that was offered is counted once, as accepted or as refused, and whatever was refused is logged, at most
+ * once in ten seconds. Nothing here throws. Pipelines run outside of the asynchronous context that they were called from:
+ * a request of the program is no context for what is sent on behalf of many, and must not live as long as a connection.
+ */
+export class AppIntake {
+  private readonly receiver: AppReceiver;
+  private state: "before" | "open" | "closed" = "before";
+  private readonly counts: Readonly<Record<Signal, ReceiverCounters>>;
+  private readonly unsettled = new Set<Promise<unknown>>();
+  private readonly metrics: Metrics;
+  private readonly logRefusal: (what: RefusedRecords) => void;
+  private isLogging = false;
+  private readonly asyncScope = new AsyncResource("Sluice");
+
+  constructor({ receiver, metrics, logger, clock }: AppIntakeSettings) {
+    this.receiver = receiver;
+    this.metrics = metrics;
+    receiver.settled = () => this.settled();
+    const countsOf = (signal: Signal): [Signal, ReceiverCounters] => [
+      signal,
+      receiverCounters(metrics, signal, { receiver: APP, ...ORIGIN }),
+    ];
+    this.counts = Object.fromEntries(SIGNALS.map(countsOf)) as Record<Signal, ReceiverCounters>;
+    this.logRefusal = limitedLog(clock, ({ refusal, records }, suppressed) => {
+      const { message: reason, code, kind } = refusal;
+      logger.warn({ reason, code, kind, records, suppressed }, "what the program emitted was refused");
+    });
+  }
+
+  open(): void {
+    this.state = "open";
+  }
+
+  /** From here on everything is refused. */
+  close(): void {
+    this.state = "closed";
+  }
+
+  /** Why nothing of this signal can be taken, or undefined. */
+  refusalOf(signal: Signal): Refusal | undefined {
+    if (this.state !== "open") return this.state === "before" ? notStarted() : stopped();
+    return this.receiver.intakes[signal] === undefined ? noPipeline(signal) : undefined;
+  }
+
+  /** Room for bytes that are not handed in yet; the reason when there is none. What was taken must be released. */
+  reserve(signal: Signal, bytes: number): Refusal | undefined {
+    const refusal = this.refusalOf(signal);
+    if (refusal !== undefined) return refusal;
+    return this.receiver.intakes[signal]!.reserve(bytes) ? undefined : overloaded();
+  }
+
+  release(signal: Signal, bytes: number): void {
+    this.receiver.intakes[signal]?.release(bytes);
+  }
+
+  /** Resolves when the batch is settled. Never rejects. Of one that is `unattended` the program hears no refusal. */
+  accept(batch: Batch, unattended = false): Promise<Outcome> {
+    if (!Object.hasOwn(this.counts, batch?.signal)) return Promise.resolve({ ok: false, refusal: noBatch() });
+    const refusal = this.refusalOf(batch.signal);
+    if (refusal !== undefined) {
+      this.refuse(batch.signal, batch.count, refusal);
+      return Promise.resolve({ ok: false, refusal });
+    }
+    const intake = this.receiver.intakes[batch.signal]!;
+    const settled = this.asyncScope
+      .runInAsyncScope(intake.accept, intake, batch, unattended ? UNATTENDED : ORIGIN)
+      .then((outcome) => {
+        this.unsettled.delete(settled);
+        this.count(batch, outcome);
+        return outcome;
+      });
+    this.unsettled.add(settled);
+    return settled;
+  }
+
+  /** Counts and reports what was not even handed in. */
+  refuse(signal: Signal, records: number, refusal: Refusal): void {
+    this.counts[signal].refused.add(records);
+    // The log may lead back to this very intake.
+    if (this.isLogging) return;
+    this.isLogging = true;
+    try {
+      this.logRefusal({ refusal, records });
+    } catch {
+      // A logger that fails is no reason to fail the program.
+    } finally {
+      this.isLogging = false;
+    }
+  }
+
+  /** Counts failures of which the program was not told (`failOnError: false`), beside their count as refused. */
+  countSilent(records: number, { code }: Refusal): void {
+    const description = "Records that were not taken, and whose program had asked not to be told.";
+    const errorClass = isWord(code) ? code : "other";
+    this.metrics.counter("sluice_silent_failures", { description }, { error_class: errorClass }).add(records);
+  }
+
+  /** Resolves when all that has been handed in until now is settled. */
+  async settled(): Promise<void> {
+    await Promise.all(this.unsettled);
+  }
+
+  private count(batch: Batch, outcome: Outcome): void {
+    if (!outcome.ok) return this.refuse(batch.signal, batch.count, outcome.refusal);
+    this.counts[batch.signal].accepted.add(batch.count - outcome.rejected);
+    if (outcome.rejected > 0) this.refuse(batch.signal, outcome.rejected, partlyRejected(outcome));
+  }
+}
+
+/** Codes of plugins may be anything: odd ones share a name, so that they cannot make endless series. */
+function isWord(code: string): boolean {
+  return /^[A-Za-z][A-Za-z0-9_]{0,39}$/.test(code);
+}
+
+const ORIGIN = { transport: "in_process" };
+const UNATTENDED = { ...ORIGIN, isUnattended: true };
+
+/** A backend took the request, but not all of its records. */
+export function partlyRejected({ rejected, message }: { rejected: number; message: string }): Refusal {
+  const text = `the backend rejected ${rejected} of the records: ${message}`;
+  return new Refusal("permanent", text, { code: ERROR_CODES.SLUICE_PARTLY_REJECTED, category: "integration" });
+}
+
+function noBatch(): Refusal {
+  const message = "what was handed in is no batch: make one with Batch.admit";
+  return new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_NO_BATCH, category: "integration" });
+}
+
+function notStarted(): Refusal {
+  return new Refusal("transient", "Sluice has not been started: await sluice.start()", {
+    code: ERROR_CODES.SLUICE_NOT_STARTED,
+  });
+}
+
+function stopped(): Refusal {
+  return new Refusal("transient", "Sluice has been stopped", { code: ERROR_CODES.SLUICE_SHUTTING_DOWN });
+}
+
+function overloaded(): Refusal {
+  const message = "over the limit of unsettled bytes (service.intake.max_bytes)";
+  return new Refusal("throttled", message, { code: ERROR_CODES.SLUICE_OVERLOADED, retryAfterMs: BUSY_RETRY_AFTER_MS });
+}
+
+function noPipeline(signal: Signal): Refusal {
+  const message = `no ${signal} pipeline reads from the receiver app: write service.pipelines.${signal}.receivers: [app]`;
+  return new Refusal("permanent", message, { code: ERROR_CODES.SLUICE_NO_PIPELINE, category: "integration" });
+}

@@ -1,0 +1,23 @@
+import type { Intake, Receiver, ReceiverContext, ReceiverFactory } from "#contract";
+import type { Signal } from "#otlp/signals";
+
+/** The receiver of a config that a program emits into. */
+export const APP = "app";
+
+/** The receiver `app` of one embedded Sluice. Gets its intakes when the config starts. */
+export class AppReceiver {
+  intakes: Readonly<Partial<Record<Signal, Intake>>> = {};
+  /** Resolves when everything handed in is settled. */
+  settled: () => Promise<void> = async () => {};
+
+  /** The receiver type `app`, leading here. */
+  bindFactory(type: ReceiverFactory): ReceiverFactory {
+    return { ...type, create: (_config, context) => this.connect(context) };
+  }
+
+  private connect({ id, intakes }: ReceiverContext): Receiver {
+    if (id !== APP) throw new Error(`there is only one receiver ${APP}, without a name; route what it takes`);
+    this.intakes = intakes;
+    return { start: async () => {}, stop: () => this.settled() };
+  }
+}

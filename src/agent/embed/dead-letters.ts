@@ -1,0 +1,57 @@
+import type { Entry } from "#contract/operations";
+import {
+  type Admin,
+  AdminError,
+  type DeadLetterPage,
+  type DeadLetterQuery,
+  type DeadLetterStats,
+  type ImportReport,
+  type Selection,
+} from "#contract/operations";
+import { checkedQuery, checkedSelection } from "./checked-query.js";
+
+/** What could not be delivered, in code. Methods reject with an `AdminError`, also while Sluice does not run. */
+export class DeadLetters {
+  private readonly admin: () => Admin;
+
+  constructor(admin: () => Admin) {
+    this.admin = admin;
+  }
+
+  /** Newest first; the `cursor` of a page gives the next one. */
+  async list(query: DeadLetterQuery = {}): Promise<DeadLetterPage> {
+    return this.admin().listDeadLetters(checkedQuery(query));
+  }
+
+  async get(id: string): Promise<Entry | undefined> {
+    return this.admin().deadLetter(id);
+  }
+
+  /** Its records as OTLP/JSON, as they are: nothing is masked. */
+  async payload(id: string): Promise<string | undefined> {
+    return this.admin().payload(id, { reveal: true });
+  }
+
+  /** Grouped by what went wrong. */
+  async stats(query: DeadLetterQuery = {}): Promise<DeadLetterStats> {
+    return this.admin().deadLetterStats(checkedQuery(query));
+  }
+
+  /** Removes them for good; gives their number. */
+  async delete(selection: Selection, options?: { readonly dryRun?: boolean }): Promise<number> {
+    return this.admin().deleteDeadLetters(checkedSelection(selection), options);
+  }
+
+  /** One line of JSON each, that `import` reads again. */
+  async *export(query: DeadLetterQuery = {}): AsyncGenerator<string> {
+    yield* this.admin().exportDeadLetters(checkedQuery(query), { reveal: true });
+  }
+
+  async import(lines: AsyncIterable<string>): Promise<ImportReport> {
+    return this.admin().importDeadLetters(lines);
+  }
+}
+
+export function notRunning(): AdminError {
+  return new AdminError("unavailable", "Sluice does not run: await sluice.start()");
+}

@@ -1,0 +1,159 @@
+import { context, createContextKey } from "@opentelemetry/api";
+import type { ConfigSource, ExporterSpec, Problem, ResolvedConfig } from "#config";
+import { Registry, RegistryError } from "#config";
+import type { ComponentFactory, Exporter } from "#contract";
+import { exportedComponents, loadConfigWithPlugins } from "#host";
+import { builtins } from "../builtins.js";
+import { APP, type AppReceiver } from "./app-receiver.js";
+import { SluiceConfigError } from "./config-error.js";
+import { RELIABILITY, withQueueDirectory } from "./queue-directory.js";
+
+/** A config as an object, as YAML text, or the file it is in. */
+export type SluiceConfig = string | { readonly file: string } | Readonly<Record<string, unknown>>;
+
+/** Where an embedded config comes from, and what it is completed with. */
+export interface EmbeddedLoadSettings {
+  readonly config: SluiceConfig;
+  /** Components beside those of Sluice and of the plugins that the config lists. */
+  readonly components?: readonly ComponentFactory[] | undefined;
+  /** Where paths of the config begin that is no file; the working directory unless told. */
+  readonly baseDirectory?: string | undefined;
+  /** Where queues are kept; needed unless `extensions.reliability.directory` says it, or no exporter has a queue. */
+  readonly queueDirectory?: string | undefined;
+  /** What `${env:NAME}` stands for. None unless told: the program's environment is not read. */
+  readonly env?: Readonly<Record<string, string | undefined>> | undefined;
+}
+
+export interface EmbeddedConfig {
+  readonly config: ResolvedConfig;
+  readonly warnings: readonly Problem[];
+  /** Problems as they are to be shown: those of an object have no place in a text. */
+  readonly forDisplay: (problems: readonly Problem[]) => readonly Problem[];
+}
+
+/** What every embedded config has; the name is never shown. */
+const BASE_SOURCE = { text: `receivers: {${APP}: }`, name: "(embedded)" };
+
+/** Loads a config with its plugins for use in this process. Rejects with a `SluiceConfigError`. */
+export async function loadEmbedded(settings: EmbeddedLoadSettings, receiver: AppReceiver): Promise<EmbeddedConfig> {
+  const { source, isText } = sourceOf(settings);
+  const forDisplay = (problems: readonly Problem[]) =>
+    problems
+      .filter(({ place }) => place?.file !== BASE_SOURCE.name)
+      .map((problem) => problemForDisplay(problem, isText));
+  const { registry, problems: componentProblems } = await createRegistry(settings.components ?? [], receiver);
+  const env = settings.env ?? {};
+  const loaded = await loadConfigWithPlugins({ sources: [BASE_SOURCE, source], registry, env, addDefaults: true });
+  const problems = [...componentProblems, ...forDisplay(loaded.problems)];
+  const hasErrors = problems.some(({ severity }) => severity === "error");
+  if (loaded.config === undefined || hasErrors) throw new SluiceConfigError(problems);
+  const complete = withQueueDirectory(loaded.config, settings.queueDirectory);
+  if ("problems" in complete) throw new SluiceConfigError([...problems, ...forDisplay(complete.problems)]);
+  const warnings = [...problems, ...forDisplay(complete.warnings ?? [])];
+  return { config: withUntracedExporters(complete.config), warnings, forDisplay };
+}
+
+function sourceOf({ config, baseDirectory: folder }: EmbeddedLoadSettings): { source: ConfigSource; isText: boolean } {
+  const place = folder === undefined ? {} : { folder };
+  if (typeof config === "string") return { source: { text: config, name: "config.yaml", ...place }, isText: true };
+  if (isFile(config)) return { source: { file: config.file }, isText: true };
+  return { source: { text: textOf(config), name: "config", ...place }, isText: false };
+}
+
+function isFile(config: object): config is { readonly file: string } {
+  const { file } = (config ?? {}) as { file?: unknown };
+  return typeof file === "string" && Object.keys(config).length === 1;
+}
+
+/** JSON is YAML. */
+function textOf(config: unknown): string {
+  if (typeof config !== "object" || config === null) {
+    throw new SluiceConfigError([problem("not_a_map", "", "config must be an object, YAML text or { file }")]);
+  }
+  try {
+    return JSON.stringify(config, null, 2);
+  } catch (error) {
+    const message = `the config object cannot be written as YAML: ${(error as Error).message}`;
+    throw new SluiceConfigError([problem("not_a_map", "", message)], { cause: error });
+  }
+}
+
+async function createRegistry(components: readonly ComponentFactory[], receiver: AppReceiver) {
+  const registry = new Registry((await builtins()).map((each) => asEmbedded(each, receiver)));
+  const { factories, errors } = exportedComponents({ default: components });
+  const problems = components.length === 0 ? [] : errors.map((words) => badComponent(`components ${words}`));
+  for (const factory of factories) {
+    try {
+      registry.add(factory, `components: ${factory.type}`);
+    } catch (error) {
+      if (!(error instanceof RegistryError)) throw error;
+      problems.push({ ...badComponent(`${factory.kind} "${factory.type}": ${error.message}`), suggestion: error.hint });
+    }
+  }
+  return { registry, problems };
+}
+
+/**
+ * A built-in type as it is in a program: `app` leads to it, and no extension but the queues runs without being named.
+ */
+function asEmbedded(factory: ComponentFactory, receiver: AppReceiver): ComponentFactory {
+  if (factory.kind === "receiver" && factory.type === APP) return receiver.bindFactory(factory);
+  if (factory.kind !== "extension" || factory.type === RELIABILITY) return factory;
+  return { ...factory, onByDefault: false };
+}
+
+function badComponent(message: string): Problem {
+  return problem("bad_component", "components", message);
+}
+
+function problem(code: Problem["code"], path: string, message: string): Problem {
+  return { severity: "error", code, place: undefined, path, message };
+}
+
+/** What to write instead, in the words of those who embed. */
+const HINTS: Readonly<Record<string, string>> = {
+  no_receivers: `write receivers: [${APP}] to feed it with what the program emits`,
+  unset_variable: "variables come from createSluice's option env alone",
+};
+
+function problemForDisplay(found: Problem, isText: boolean): Problem {
+  const hint = HINTS[found.code];
+  return {
+    ...found,
+    ...(isText ? {} : { place: undefined }),
+    ...(hint === undefined ? {} : { suggestion: [found.suggestion, hint].filter(Boolean).join("; ") }),
+  };
+}
+
+/** The key by which OpenTelemetry's instrumentations know that a call is not to be traced. */
+const SUPPRESS_TRACING = createContextKey("OpenTelemetry SDK Context Key SUPPRESS_TRACING");
+
+/**
+ * The config with exporters whose calls are not traced: an instrumented http module would make a span of every export,
+ * whose export makes the next.
+ */
+function withUntracedExporters(config: ResolvedConfig): ResolvedConfig {
+  const exporters = new Map([...config.exporters].map(([id, spec]) => [id, untracedSpec(spec)]));
+  return { ...config, exporters };
+}
+
+function untracedSpec(spec: ExporterSpec): ExporterSpec {
+  const create = (...args: Parameters<typeof spec.factory.create>) => untracedExporter(spec.factory.create(...args));
+  return { ...spec, factory: { ...spec.factory, create } };
+}
+
+/** The same exporter, quietly. What is no exporter is left for the runtime to find out. */
+function untracedExporter(exporter: Exporter): Exporter {
+  if (typeof exporter?.send !== "function") return exporter;
+  const { start, check, stop } = exporter;
+  return {
+    ...(start && { start: () => withoutTracing(() => exporter.start!()) }),
+    ...(check && { check: (abort: AbortSignal) => withoutTracing(() => exporter.check!(abort)) }),
+    ...(stop && { stop: () => withoutTracing(() => exporter.stop!()) }),
+    send: (batch, abort, options) => withoutTracing(() => exporter.send(batch, abort, options)),
+  };
+}
+
+function withoutTracing<T>(run: () => T): T {
+  return context.with(context.active().setValue(SUPPRESS_TRACING, true), run);
+}

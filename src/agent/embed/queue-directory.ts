@@ -1,0 +1,88 @@
+import type { ComponentSpec, ExporterSpec, PipelineSpec, Problem, ResolvedConfig } from "#config";
+import type { ExtensionFactory } from "#contract";
+import { completeSettings, type ExporterSettings, uncheckedExporterSettingsSchema } from "#contract/schema";
+
+/** The extension that wraps exporters. */
+export const RELIABILITY = "reliability";
+
+const DIRECTORY_HINT =
+  "pass queueDirectory to createSluice, set extensions.reliability.directory, or turn the queue off with sending_queue: {enabled: false}";
+
+type ReliabilitySettings = ExporterSettings & { readonly directory?: string };
+
+/**
+ * The config with a place for its queues. A program's folder is not written to unasked: when an exporter has a queue,
+ * somebody must have said where. When none has, a directory that was named is for what is refused.
+ */
+export function withQueueDirectory(
+  config: ResolvedConfig,
+  directory: string | undefined,
+):
+  | { readonly config: ResolvedConfig; readonly warnings?: readonly Problem[] }
+  | { readonly problems: readonly Problem[] } {
+  const spec = [...config.extensions.values()].find(({ factory }) => factory.type === RELIABILITY);
+  if (spec === undefined) return { config };
+  const written = spec.config as ReliabilitySettings;
+  const queued = [...config.exporters.values()].filter((exporter) => hasQueue(exporter, written));
+  const isWritten = config.placeOf([...spec.path.split("."), "directory"]) !== undefined;
+  const hasDirectory = isWritten || directory !== undefined;
+  const isNeeded = queued.length > 0 || config.pipelines.some((pipeline) => hasJournal(config, pipeline, hasDirectory));
+  if (!isNeeded && !hasDirectory) {
+    const warnings = config.pipelines
+      .filter((pipeline) => hasJournal(config, pipeline, true))
+      .map(waitsWarning(config));
+    return { config: withSettings(config, spec, withoutQueue(written)), warnings };
+  }
+  if (isWritten) return { config };
+  if (directory === undefined) return { problems: [noDirectory(config, queued)] };
+  return { config: withSettings(config, spec, { ...written, directory }) };
+}
+
+/** A journal that nobody asked for by name is not worth a directory that nobody has named. */
+function hasJournal(config: ResolvedConfig, pipeline: PipelineSpec, hasDirectory: boolean): boolean {
+  const { durableIntake = "auto", processors } = pipeline;
+  if (durableIntake !== "auto") return durableIntake === "on";
+  return hasDirectory && processors.some((id) => config.processors.get(id)?.factory.maxHeldBytes !== undefined);
+}
+
+function withSettings(
+  config: ResolvedConfig,
+  spec: ComponentSpec<ExtensionFactory>,
+  settings: ReliabilitySettings,
+): ResolvedConfig {
+  const extensions = new Map(config.extensions).set(spec.id, { ...spec, config: settings });
+  return { ...config, extensions };
+}
+
+function withoutQueue(written: ReliabilitySettings): ReliabilitySettings {
+  return { ...written, sending_queue: { ...written.sending_queue, enabled: false } };
+}
+
+function hasQueue({ settings, factory }: ExporterSpec, defaults: ExporterSettings): boolean {
+  const typeDefaults = uncheckedExporterSettingsSchema.parse(factory.defaults ?? {});
+  return completeSettings(settings, defaults, typeDefaults).sending_queue.enabled;
+}
+
+function noDirectory(config: ResolvedConfig, queued: readonly ExporterSpec[]): Problem {
+  const names = queued.map(({ id }) => id).join(", ");
+  const what = queued.length === 0 ? "the journal of a durable intake" : `the queue of ${names}`;
+  return {
+    severity: "error",
+    code: "no_queue_directory",
+    place: queued[0]?.placeOf([]) ?? config.placeOf(["service", "pipelines"]),
+    path: "extensions.reliability.directory",
+    message: `nobody says where ${what} is to be kept; ${DIRECTORY_HINT}`,
+  };
+}
+
+/** Where the journal would have been that nobody has named a directory for. */
+function waitsWarning(config: ResolvedConfig) {
+  return ({ id }: PipelineSpec): Problem => ({
+    severity: "warning",
+    code: "clients_wait",
+    place: config.placeOf(["service", "pipelines", id]),
+    path: `service.pipelines.${id}`,
+    message: `whoever hands something to pipeline "${id}" waits for as long as its processors hold it, and an SDK may give up`,
+    suggestion: "pass queueDirectory to createSluice: then it is kept on disk and answered at once",
+  });
+}

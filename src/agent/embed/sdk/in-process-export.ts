@@ -1,0 +1,109 @@
+import type { Outcome } from "#contract";
+import { keepAliveTimer, waitAtMost } from "#contract";
+import { ERROR_CODES, Refusal, toRefusal } from "#contract/errors";
+import { Batch } from "#otlp";
+import type { Signal } from "#otlp/signals";
+
+/** The part of an embedded Sluice that takes batches. */
+export interface BatchAcceptor {
+  /** Resolves when the batch is settled. Never rejects. */
+  accept(batch: Batch): Promise<Outcome>;
+  /** Counts and reports records that no batch can be made of. */
+  refuse?(signal: Signal, records: number, refusal: Refusal): void;
+}
+
+/** What the OpenTelemetry SDK is told of an export: its ExportResult, by its numbers. */
+interface SdkExportResult {
+  readonly code: 0 | 1;
+  readonly error?: Error;
+}
+
+const SUCCESS: SdkExportResult = { code: 0 };
+
+/** How long a flush or shutdown waits for what Sluice has not settled. */
+const FLUSH_TIMEOUT_MS = 10_000;
+
+/**
+ * What the exporters of all signals have in common. The SDK is told of a success when the batch is settled: every
+ * exporter of every pipeline has it on disk, or has sent it. Items that cannot be written are refused, counted and
+ * reported, the others of their batch are not. Nothing is thrown at the SDK, and it does not wait without end.
+ */
+export class InProcessExport<Items> {
+  private readonly sluice: BatchAcceptor;
+  private readonly signal: Signal;
+  private readonly serialize: (items: Items) => Uint8Array | undefined;
+  private readonly inFlight = new Set<Promise<void>>();
+  private isShutDown = false;
+
+  constructor(sluice: BatchAcceptor, signal: Signal, serialize: (items: Items) => Uint8Array | undefined) {
+    this.sluice = sluice;
+    this.signal = signal;
+    this.serialize = serialize;
+  }
+
+  export(items: Items, done: (result: SdkExportResult) => void): void {
+    if (this.isShutDown) return done({ code: 1, error: new Error("the exporter has been shut down") });
+    const exporting: Promise<void> = this.resultOf(items).then((result) => {
+      this.inFlight.delete(exporting);
+      // What the SDK's callback throws is the SDK's, and no rejection of ours.
+      queueMicrotask(() => done(result));
+    });
+    this.inFlight.add(exporting);
+  }
+
+  /** Resolves when every export so far has its result. */
+  async forceFlush(): Promise<void> {
+    if (await this.isSettledInTime()) return;
+    throw new Error(`Sluice has not settled everything within ${FLUSH_TIMEOUT_MS} ms`);
+  }
+
+  /** Takes no more, and waits for what is under way. The Sluice goes on: what takes longer is in its hands. */
+  async shutdown(): Promise<void> {
+    this.isShutDown = true;
+    await this.isSettledInTime();
+  }
+
+  private async isSettledInTime(): Promise<boolean> {
+    const settled = Promise.all(this.inFlight).then(() => true);
+    return waitAtMost(FLUSH_TIMEOUT_MS, settled, keepAliveTimer, () => false);
+  }
+
+  private async resultOf(items: Items): Promise<SdkExportResult> {
+    try {
+      const batches: Batch[] = [];
+      const refusal = this.toBatches(items, batches);
+      const outcomes = await Promise.all(batches.map((batch) => this.sluice.accept(batch)));
+      const error = refusal ?? outcomes.map((outcome) => (outcome.ok ? undefined : outcome.refusal)).find(Boolean);
+      return error === undefined ? SUCCESS : { code: 1, error };
+    } catch (error) {
+      return { code: 1, error: toRefusal(error) };
+    }
+  }
+
+  /** Makes batches of these items: one, or one for each part without those that cannot be written. */
+  private toBatches(items: Items, batches: Batch[]): Refusal | undefined {
+    try {
+      const batch = Batch.admit(this.signal, this.serialize(items) ?? new Uint8Array());
+      if (batch.count > 0) batches.push(batch);
+      return undefined;
+    } catch (error) {
+      const parts = halves(items);
+      if (parts !== undefined) return parts.map((part) => this.toBatches(part, batches)).find(Boolean);
+      const { message } = toRefusal(error);
+      const refusal = new Refusal("permanent", message, {
+        code: ERROR_CODES.SLUICE_BAD_RECORD,
+        category: "schema",
+        cause: error,
+      });
+      this.sluice.refuse?.(this.signal, 1, refusal);
+      return refusal;
+    }
+  }
+}
+
+/** Both halves of a list of several. */
+function halves<Items>(items: Items): Items[] | undefined {
+  if (!Array.isArray(items) || items.length < 2) return undefined;
+  const middle = items.length >> 1;
+  return [items.slice(0, middle), items.slice(middle)] as Items[];
+}

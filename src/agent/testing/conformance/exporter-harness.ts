@@ -1,0 +1,105 @@
+import { setMaxListeners } from "node:events";
+import type { Exporter, ExporterFactory } from "#contract";
+import { systemClock } from "#contract";
+import { checkComponent, guardExporter } from "#contract/operators";
+import type { Batch } from "#otlp";
+import type { Signal } from "#otlp/signals";
+import { parseConfig, testContext } from "../contexts.js";
+import { check, withTimeout } from "../eventually.js";
+import type { Random } from "../random.js";
+import { sampleBatch, sampleIds } from "../samples.js";
+import type { CaseContext } from "./case.js";
+
+/** What a backend does with a request: takes it, refuses it (for now or for good) without taking it, or is silent. */
+export type BackendAnswer = "take" | "transient" | "permanent" | "hang";
+
+/** The other side of an exporter, made by its author: a server on loopback, a file, a stream. */
+export interface TestBackend {
+  /** The exporter's config, as it stands in the YAML. */
+  readonly config: unknown;
+  /** All that it has taken so far. Without this nothing is known of what arrives. */
+  taken?(): readonly Batch[] | Promise<readonly Batch[]>;
+  /** Answers every request from now on as this says. Without it the backend takes everything. */
+  answer?(how: () => BackendAnswer): void;
+  close?(): Promise<void> | void;
+}
+
+/** One case: an exporter, its backend, and batches to send. */
+export class ExporterHarness {
+  readonly factory: ExporterFactory;
+  readonly signal: Signal;
+  readonly backend: TestBackend;
+  readonly random: Random;
+  readonly patienceMs: number;
+  private numbers = 0;
+
+  constructor(factory: ExporterFactory, signal: Signal, backend: TestBackend, { random, patienceMs }: CaseContext) {
+    this.factory = factory;
+    this.signal = signal;
+    this.backend = backend;
+    this.random = random;
+    this.patienceMs = patienceMs;
+  }
+
+  make(): Exporter {
+    const context = testContext("exporter", this.factory.type, systemClock, () => this.random.next());
+    const made = this.factory.create(parseConfig(this.factory, this.backend.config), context);
+    return guardExporter(this.factory.type, checkComponent("exporter", made), context);
+  }
+
+  async start(): Promise<Exporter> {
+    const exporter = this.make();
+    await this.withTimeout(Promise.resolve(exporter.start?.()), "start did not end");
+    return exporter;
+  }
+
+  stop(exporter: Exporter): Promise<void> {
+    return this.withTimeout(Promise.resolve(exporter.stop?.()), "stop did not end");
+  }
+
+  batch(): Batch {
+    const ids = Array.from({ length: 1 + this.random.below(5) }, () => `r${this.numbers++}`);
+    return sampleBatch(this.signal, this.random, { ids });
+  }
+
+  withTimeout<T>(work: Promise<T>, message: string): Promise<T> {
+    return withTimeout(work, message, this.patienceMs);
+  }
+
+  /** What the send fails with. */
+  async failureOf(sending: Promise<unknown>, what: string): Promise<unknown> {
+    const outcome = sending.then(
+      () => ({ error: undefined }),
+      (error: unknown) => ({ error: error ?? new Error("rejected with nothing") }),
+    );
+    const { error } = await this.withTimeout(outcome, `${what} did not end the send`);
+    check(error !== undefined, `${what} was taken for success`);
+    return error;
+  }
+
+  /** Fails unless exactly these records have been taken, each once. */
+  async checkTaken(ids: readonly string[]): Promise<void> {
+    if (this.backend.taken === undefined) return;
+    const taken = (await this.backend.taken()).flatMap(sampleIds);
+    checkOnce(taken, "arrived at the backend");
+    const lost = ids.filter((id) => !taken.includes(id));
+    check(lost.length === 0, () => `${lost.length} records were called sent and did not arrive, such as ${lost[0]}`);
+    check(taken.length === ids.length, () => `${taken.length} records arrived and ${ids.length} were sent`);
+  }
+}
+
+/** Fails when an id is there more than once. */
+export function checkOnce(ids: readonly string[], what: string): void {
+  const seen = new Set<string>();
+  for (const id of ids) {
+    check(!seen.has(id), `record ${id} ${what} more than once`);
+    seen.add(id);
+  }
+}
+
+/** An abort that never comes. */
+export function neverAborted(): AbortSignal {
+  const { signal } = new AbortController();
+  setMaxListeners(0, signal);
+  return signal;
+}

@@ -1,0 +1,117 @@
+import { Subject, type Subscription } from "rxjs";
+import type { Processor, ProcessorContext, ProcessorFactory } from "#contract";
+import { Debt, Delivery, type Outcome } from "#contract";
+import { checkComponent, guardStream } from "#contract/operators";
+import { type Batch, isBatch } from "#otlp";
+import type { Signal } from "#otlp/signals";
+import { parseConfig, testContext } from "../contexts.js";
+import { check, eventually } from "../eventually.js";
+import { FakeClock, flushPromises } from "../fake-clock.js";
+import type { Random } from "../random.js";
+import { sampleIds } from "../samples.js";
+
+/** A batch that was handed to a processor, and what was answered. */
+export interface FedBatch {
+  readonly batch: Batch;
+  readonly ids: readonly string[];
+  /** As the bytes were before. */
+  readonly before: Buffer;
+  /** Undefined while it is owed. */
+  outcome: Outcome | undefined;
+}
+
+/** A processor between a hand-fed source and a list of what came out, on a clock that stands still. */
+export class ProcessorHarness {
+  readonly clock = new FakeClock();
+  readonly source = new Subject<Delivery>();
+  readonly fed: FedBatch[] = [];
+  readonly out: Delivery[] = [];
+  isComplete = false;
+  private error: unknown;
+  private readonly subscription: Subscription;
+
+  /** `wrap` puts something around the processor. */
+  constructor(
+    { factory, config, signal, random }: ProcessorHarnessSettings,
+    wrap: (processor: () => Processor, clock: FakeClock) => Processor = (make) => make(),
+  ) {
+    const context: ProcessorContext = {
+      ...testContext("processor", factory.type, this.clock, () => random.next()),
+      signal,
+      pipeline: signal,
+    };
+    const make = () => checkComponent("processor", factory.create(parseConfig(factory, config), context));
+    const processor = wrap(make, this.clock);
+    this.subscription = processor(guardStream(this.source, (error) => this.fail(error))).subscribe({
+      next: (delivery) => this.take(delivery, signal),
+      error: (error) => this.fail(error),
+      complete: () => {
+        this.isComplete = true;
+      },
+    });
+  }
+
+  private take(delivery: Delivery, signal: Signal): void {
+    if (isBatch(delivery?.batch, signal) && typeof delivery.accept === "function") this.out.push(delivery);
+    else this.fail(new TypeError(`it handed on something that is no delivery with a batch of ${signal}`));
+  }
+
+  private fail(error: unknown): void {
+    this.error ??= error ?? new Error("nothing was said");
+  }
+
+  feed(batch: Batch): FedBatch {
+    const fed: FedBatch = { batch, ids: sampleIds(batch), before: Buffer.from(batch.bytes), outcome: undefined };
+    this.fed.push(fed);
+    const debt = new Debt((outcome) => {
+      fed.outcome = outcome;
+    });
+    this.source.next(new Delivery(batch, { receiver: "test", transport: "test" }, debt));
+    this.checkAlive();
+    return fed;
+  }
+
+  /** Ends the input and waits for the end of the output. Time stands still. */
+  async end(patienceMs: number): Promise<void> {
+    this.source.complete();
+    const message = "its input ended and its output did not: on complete, flush what is held, and complete";
+    await eventually(() => this.isComplete || this.error !== undefined, message, patienceMs);
+    this.checkAlive();
+  }
+
+  stop(): void {
+    this.subscription.unsubscribe();
+  }
+
+  /** Accepts what came out and is not settled yet. */
+  acceptAll(): void {
+    for (const delivery of this.out) delivery.accept();
+  }
+
+  /** Fails when a delivery is neither settled nor on its way. */
+  checkSettled(): void {
+    const open = this.fed.filter(({ outcome }) => outcome === undefined);
+    check(
+      open.length === 0,
+      () =>
+        `${open.length} of ${this.fed.length} deliveries were never settled: hand on, split, merge, accept or refuse each`,
+    );
+  }
+
+  /** Fails when the stream is over before its input is. */
+  checkAlive(): void {
+    check(this.error === undefined, () => `its stream ended with an error, and all it held with it: ${this.error}`);
+    check(!this.isComplete || this.source.isStopped, "its stream completed by itself while its input went on");
+  }
+
+  flushPromises(): Promise<void> {
+    return flushPromises();
+  }
+}
+
+export interface ProcessorHarnessSettings {
+  readonly factory: ProcessorFactory;
+  readonly config: unknown;
+  readonly signal: Signal;
+  readonly random: Random;
+}

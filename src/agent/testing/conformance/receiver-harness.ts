@@ -1,0 +1,114 @@
+import type { Receiver, ReceiverContext, ReceiverFactory } from "#contract";
+import { systemClock } from "#contract";
+import { checkComponent } from "#contract/operators";
+import type { Batch } from "#otlp";
+import type { Signal } from "#otlp/signals";
+import { parseConfig, testContext } from "../contexts.js";
+import { check, eventually, withTimeout } from "../eventually.js";
+import { freePort } from "../free-port.js";
+import type { Random } from "../random.js";
+import { sampleBatch, sampleIds } from "../samples.js";
+import { TestIntake } from "../test-intake.js";
+import type { CaseContext } from "./case.js";
+import type { ClientAnswer, ReceiverConformanceOptions } from "./receiver.js";
+
+/** One case: a receiver, what stands behind it, and its clients. */
+export class ReceiverHarness {
+  readonly intake = new TestIntake();
+  readonly random: Random;
+  readonly patienceMs: number;
+  readonly options: ReceiverConformanceOptions;
+  port = 0;
+  private readonly factory: ReceiverFactory;
+  private readonly signal: Signal;
+  private readonly started: Receiver[] = [];
+  private numbers = 0;
+
+  constructor(factory: ReceiverFactory, signal: Signal, options: ReceiverConformanceOptions, context: CaseContext) {
+    this.factory = factory;
+    this.signal = signal;
+    this.options = options;
+    this.random = context.random;
+    this.patienceMs = context.patienceMs;
+  }
+
+  /** A receiver at a port that is free. Somebody else may be quicker to take it: then at another. */
+  async start(): Promise<Receiver> {
+    for (let tries = 0; ; tries++) {
+      this.port = await freePort();
+      try {
+        return await this.startAgain();
+      } catch (error) {
+        if (tries === 4) throw error;
+      }
+    }
+  }
+
+  /** Another receiver at the same port. */
+  async startAgain(): Promise<Receiver> {
+    const receiver = this.make();
+    await this.withTimeout(receiver.start(), "start did not end");
+    this.started.push(receiver);
+    return receiver;
+  }
+
+  make(): Receiver {
+    const context: ReceiverContext = {
+      ...testContext("receiver", this.factory.type, systemClock, () => this.random.next()),
+      intakes: { [this.signal]: this.intake },
+    };
+    return checkComponent(
+      "receiver",
+      this.factory.create(parseConfig(this.factory, this.options.config(this.port)), context),
+    );
+  }
+
+  async stop(receiver: Receiver): Promise<void> {
+    await this.withTimeout(receiver.stop(), "stop did not end");
+    await eventually(
+      () => this.intake.reserved === 0,
+      () => `${this.intake.reserved} reserved bytes were never released, or released twice`,
+      this.patienceMs,
+    );
+  }
+
+  /** Stops what a failed case left. */
+  async cleanUp(): Promise<void> {
+    for (const receiver of this.started) await withTimeout(receiver.stop(), "stop did not end", 500).catch(() => {});
+  }
+
+  batch(): Batch {
+    const ids = Array.from({ length: 1 + this.random.below(5) }, () => `r${this.numbers++}`);
+    return sampleBatch(this.signal, this.random, { ids });
+  }
+
+  /** What the client is told. A client that fails has not reached anybody. */
+  send(batch: Batch): Promise<ClientAnswer> {
+    const sent = this.options.send!(batch, this.port).catch((): ClientAnswer => "unreachable");
+    const answer = this.withTimeout(sent, "the client got no answer");
+    answer.catch(() => {}); // a case that has failed already waits for it no more
+    return answer;
+  }
+
+  /** Waits until so many batches have been handed in. */
+  async waitForBatches(count = 1): Promise<void> {
+    await eventually(() => this.intake.batches.length >= count, "nothing was handed in", this.patienceMs);
+  }
+
+  /** Fails unless exactly these records were handed in, each once. */
+  checkHandedIn(sent: readonly Batch[]): void {
+    const ids = this.intake.batches.flatMap(sampleIds);
+    const times = new Map<string, number>();
+    for (const id of ids) times.set(id, (times.get(id) ?? 0) + 1);
+    for (const [id, count] of times) check(count === 1, `record ${id} was handed in ${count} times`);
+    const lost = sent.flatMap(sampleIds).filter((id) => !times.has(id));
+    check(
+      lost.length === 0,
+      () => `${lost.length} records were taken from clients and never handed in, such as ${lost[0]}`,
+    );
+  }
+
+  withTimeout<T>(work: Promise<T>, message: string): Promise<T> {
+    return withTimeout(work, message, this.patienceMs);
+  }
+}

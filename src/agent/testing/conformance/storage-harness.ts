@@ -1,0 +1,113 @@
+import type { AttemptError, Entry, Failure } from "#contract/operations";
+import type { NewEntry, QueueStore, StoredEntry } from "../../../extensions/reliability/store/store.js";
+import { eventually } from "../eventually.js";
+import { logs, plainRecords } from "../plain-records.js";
+
+/** A kind of store, as its tests make it. */
+export interface TestStorage {
+  /** A store for this exporter that has never been opened; the suite opens it. */
+  create(exporter: string): Promise<QueueStore> | QueueStore;
+  /** The same data, closed and not yet opened again: another object, or the same. The same unless told. */
+  reopen?(closed: QueueStore): Promise<QueueStore> | QueueStore;
+  /** Removes what it left behind. */
+  remove?(): Promise<void> | void;
+}
+
+/** The exporter of all stores that are tried. */
+export const TEST_EXPORTER = "otlp_http/test";
+
+export type StorageCases = Readonly<Record<string, (bench: StorageHarness) => Promise<void>>>;
+
+/** An open store, and short ways to fill it and to look inside. */
+export class StorageHarness {
+  private readonly storage: TestStorage;
+  private readonly patienceMs: number;
+  private current: QueueStore;
+
+  private constructor(storage: TestStorage, store: QueueStore, patienceMs: number) {
+    this.storage = storage;
+    this.current = store;
+    this.patienceMs = patienceMs;
+  }
+
+  static async open(storage: TestStorage, patienceMs: number): Promise<StorageHarness> {
+    const store = await storage.create(TEST_EXPORTER);
+    await store.open();
+    return new StorageHarness(storage, store, patienceMs);
+  }
+
+  get store(): QueueStore {
+    return this.current;
+  }
+
+  async reopen(): Promise<void> {
+    await this.current.close();
+    this.current = (await this.storage.reopen?.(this.current)) ?? this.current;
+    await this.current.open();
+  }
+
+  async close(): Promise<void> {
+    await this.current.close();
+    await this.storage.remove?.();
+  }
+
+  putAll(...texts: string[]): Promise<StoredEntry[]> {
+    return Promise.all(texts.map((text) => this.current.put(newEntry(text))));
+  }
+
+  async failAll(...texts: string[]): Promise<StoredEntry[]> {
+    const put = await this.putAll(...texts);
+    for (const { ref, entry } of put) await this.current.fail(ref, failedEntry(entry));
+    return put;
+  }
+
+  async pendingTexts(): Promise<string[]> {
+    return this.textsOf(await this.current.pending(undefined, 1000));
+  }
+
+  async failedTexts(): Promise<string[]> {
+    return this.textsOf(await this.current.failed(undefined, 1000, "oldest"));
+  }
+
+  textsOf(found: readonly StoredEntry[]): Promise<string[]> {
+    return Promise.all(
+      found.map(async ({ ref }) => {
+        const records = plainRecords(await this.current.payload(ref));
+        return records.map(({ body }) => String(body)).join("+");
+      }),
+    );
+  }
+
+  eventually(condition: () => boolean, message: string): Promise<void> {
+    return eventually(condition, message, this.patienceMs);
+  }
+}
+
+/** An entry to put, whose records carry these texts. */
+export function newEntry(...bodies: string[]): NewEntry {
+  return {
+    batch: logs(...bodies),
+    pipeline: "logs",
+    source: { receiver: "otlp", transport: "http" },
+    enqueuedAt: 1_700_000_000_000,
+    generation: "1",
+  };
+}
+
+const error: AttemptError = { kind: "permanent", class: "HTTP 400", message: "bad", code: "HTTP_400" };
+
+export const FAILURE: Failure = {
+  at: 1_700_000_000_500,
+  reason: "permanent",
+  category: "schema",
+  error,
+  signature: "abc",
+  names: ["order"],
+  traceIds: [],
+  schemaUrls: [],
+};
+
+/** `entry` as a dead letter. */
+export function failedEntry(entry: Entry): Entry {
+  return { ...entry, state: "failed", attempts: 3, calls: 4, lastError: error, failure: FAILURE };
+}

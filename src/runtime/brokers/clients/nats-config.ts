@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { duration, secret, section } from "#contract/schema";
+import { tlsClient } from "#net";
+
+/** The packages that speak to NATS. */
+export const NATS_CLIENTS = ["@nats-io/transport-node", "@nats-io/jetstream"] as const;
+
+const auth = z.strictObject({
+  user: z.string().optional().meta({ description: "The name of a user." }),
+  password: secret().optional().meta({ description: "The user's password." }),
+  token: secret().optional().meta({ description: "A token, instead of user and password." }),
+  nkey_file: z
+    .string()
+    .optional()
+    .meta({ description: "The file with the seed of a user's NKey, as `nk -gen user` writes it." }),
+  creds_file: z.string().optional().meta({ description: "The file with a user's JWT and seed, as `nsc` writes it." }),
+});
+
+/** How a server of NATS is reached: keys that the receiver and the exporter have. */
+export const natsConnectionKeys = {
+  servers: z
+    .union([z.string().transform((one) => [one]), z.array(z.string()).min(1, "expected at least one server")])
+    .default(["nats://localhost:4222"])
+    .meta({ description: "Addresses of one or several servers of a cluster, such as nats://localhost:4222." }),
+  auth: section(auth).optional().meta({ description: "Who the agent is to the server." }),
+  tls: section(tlsClient()).optional().meta({ description: "Encrypts connections; without it the server decides." }),
+  connect_timeout: duration()
+    .default(5000)
+    .meta({ description: "How long a server may take to answer while it is being connected to." }),
+};
+
+const connectionSchema = z.strictObject(natsConnectionKeys);
+
+export type NatsConnectionConfig = z.infer<typeof connectionSchema>;
+
+/** A stream that is made when it is not there; without, it must be. */
+export const natsStreamKeys = {
+  stream: z.string().min(1).meta({ description: "The JetStream stream." }),
+  create_stream: z.boolean().default(false).meta({
+    description:
+      "Make the stream, with the subjects of this config, when there is none of that name; on disk, and with the server's defaults.",
+  }),
+};

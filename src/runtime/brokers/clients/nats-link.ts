@@ -1,0 +1,230 @@
+import { readFile } from "node:fs/promises";
+import type { JetStreamClient, JetStreamManager } from "@nats-io/jetstream";
+import type { ConnectionOptions, NatsConnection } from "@nats-io/transport-node";
+import type { ComponentContext } from "#contract";
+import { waitAtMost } from "#contract";
+import { errorMessage, StartError } from "#contract/errors";
+import { reasonLog } from "#contract/operations";
+import { connectionErrorMessage, loadClientTls, renewClientTls, type TlsClientOptions } from "#net";
+import { loadClient } from "#system";
+import { NATS_CLIENTS, type NatsConnectionConfig } from "./nats-config.js";
+
+export type NatsTransport = typeof import("@nats-io/transport-node");
+export type NatsJetStream = typeof import("@nats-io/jetstream");
+
+/** What a component does with a connection. */
+export interface NatsSession {
+  readonly connection: NatsConnection;
+  readonly transport: NatsTransport;
+  readonly client: NatsJetStream;
+  readonly stream: JetStreamClient;
+  /** Asks nothing of the server until it is called. */
+  readonly manager: () => Promise<JetStreamManager>;
+}
+
+const RETRY_MS = 1000;
+/**
+ * The client connects again by itself, and so often keeps to itself why it cannot. When it has given up, its reason is told, and
+ * the connection is made anew from files as they are then.
+ */
+const CLIENT_RETRIES = 2;
+
+/**
+ * A connection to NATS that is kept: tried again for as long as the component runs, whatever the reason, which is told. A
+ * server that is away is no reason not to start.
+ */
+export class NatsLink {
+  private readonly config: NatsConnectionConfig;
+  private readonly context: ComponentContext;
+  private readonly logReason: (reason: string) => void;
+  private readonly files: { tls?: TlsClientOptions; nkey?: Uint8Array; credentials?: Uint8Array } = {};
+  private session: NatsSession | undefined;
+  private isConnected = false;
+  private isStopped = false;
+  private lastError: unknown;
+  private cancelRetry: (() => void) | undefined;
+  private readonly waiting = new Set<(session: NatsSession | undefined) => void>();
+  private readonly waitingForLoss = new Set<() => void>();
+
+  constructor(config: NatsConnectionConfig, context: ComponentContext) {
+    this.config = config;
+    this.context = context;
+    const servers = config.servers.map(withoutCredentials);
+    this.logReason = reasonLog(context.clock, (reason, suppressed) =>
+      context.logger.warn({ servers, reason, suppressed }, "no connection to NATS; trying again"),
+    );
+  }
+
+  /** Resolves after the first try, also when that has failed. Throws a `StartError` when no try can succeed. */
+  async start(): Promise<void> {
+    const [transport, client] = await Promise.all([
+      loadClient<NatsTransport>(NATS_CLIENTS[0]),
+      loadClient<NatsJetStream>(NATS_CLIENTS[1]),
+    ]);
+    await this.readFiles();
+    const options = this.options(transport);
+    await this.connect(transport, client, options);
+  }
+
+  /** That which can be used at the moment. */
+  get current(): NatsSession | undefined {
+    return this.isConnected ? this.session : undefined;
+  }
+
+  /** Why there is none. */
+  get reason(): string {
+    if (this.lastError === undefined) return "not connected";
+    const { tls } = this.config;
+    // A server that misses one hangs up after the client has begun to wait, which then does not notice.
+    const isBare = tls && !tls.cert_file && !tls.cert_pem && isTimeout(this.lastError);
+    return `${natsErrorMessage(this.lastError)}${isBare ? "; it may want a client certificate (tls.cert_file)" : ""}`;
+  }
+
+  /** Resolves as soon as there is a connection; with undefined when the link was stopped. */
+  connected(): Promise<NatsSession | undefined> {
+    if (this.isStopped || this.current !== undefined) return Promise.resolve(this.current);
+    return new Promise((resolve) => this.waiting.add(resolve));
+  }
+
+  /** Calls once, when the connection that there is at the moment is lost; the returned function says that nobody cares. */
+  onceLost(run: () => void): () => void {
+    this.waitingForLoss.add(run);
+    return () => this.waitingForLoss.delete(run);
+  }
+
+  /** What was sent before is at the server when this resolves, unless it does not answer for a second. */
+  async stop(): Promise<void> {
+    this.isStopped = true;
+    this.cancelRetry?.();
+    const { session, isConnected } = this;
+    this.announce(undefined);
+    if (session === undefined) return;
+    if (isConnected)
+      await waitAtMost(
+        FLUSH_MS,
+        session.connection.flush().catch(() => {}),
+        this.context.clock,
+      );
+    this.isConnected = false;
+    await session.connection.close();
+  }
+
+  private async connect(transport: NatsTransport, client: NatsJetStream, options: ConnectionOptions): Promise<void> {
+    try {
+      const connection = await transport.connect(options);
+      if (this.isStopped) return await connection.close();
+      this.session = {
+        connection,
+        transport,
+        client,
+        stream: client.jetstream(connection),
+        manager: () => client.jetstreamManager(connection),
+      };
+      this.setConnected();
+      void this.watch(connection);
+      void connection.closed().then((error) => this.reconnect(error ?? undefined, transport, client, options));
+    } catch (error) {
+      this.reconnect(error, transport, client, options);
+    }
+  }
+
+  private reconnect(error: unknown, ...again: [NatsTransport, NatsJetStream, ConnectionOptions]): void {
+    this.setLost();
+    if (this.isStopped) return;
+    this.lastError = error ?? new Error("the connection was closed");
+    this.logReason(this.reason);
+    void this.renewFiles();
+    this.cancelRetry = this.context.clock.after(RETRY_MS, () => void this.connect(...again));
+  }
+
+  private async watch(connection: NatsConnection): Promise<void> {
+    for await (const event of connection.status()) {
+      if (event.type === "disconnect") {
+        this.lastError = new Error(`the connection to ${event.server} was lost`);
+        this.setLost();
+        if (!this.isStopped) this.logReason(this.reason);
+      } else if (event.type === "reconnect") this.setConnected();
+      else if (event.type === "error") this.lastError = event.error;
+    }
+  }
+
+  private setConnected(): void {
+    this.isConnected = true;
+    this.lastError = undefined;
+    this.announce(this.session);
+  }
+
+  private setLost(): void {
+    this.isConnected = false;
+    const told = [...this.waitingForLoss];
+    this.waitingForLoss.clear();
+    for (const run of told) run();
+  }
+
+  private announce(session: NatsSession | undefined): void {
+    for (const resolve of this.waiting) resolve(session);
+    this.waiting.clear();
+  }
+
+  private async readFiles(): Promise<void> {
+    const { auth, tls } = this.config;
+    if (auth?.creds_file !== undefined) this.files.credentials = await readSecret(auth.creds_file, "creds_file");
+    if (auth?.nkey_file !== undefined) this.files.nkey = trimmed(await readSecret(auth.nkey_file, "nkey_file"));
+    if (tls && this.files.tls === undefined) this.files.tls = await loadClientTls(tls, ["tls"]);
+  }
+
+  private async renewFiles(): Promise<void> {
+    if (this.files.tls !== undefined) await renewClientTls(this.files.tls, this.config.tls!);
+    await this.readFiles().catch(() => {}); // what was read before stays
+  }
+
+  private options(transport: NatsTransport): ConnectionOptions {
+    const { servers, auth, connect_timeout } = this.config;
+    const { files } = this;
+    return {
+      servers: [...servers],
+      name: `sluice ${this.context.id}`,
+      timeout: connect_timeout,
+      maxReconnectAttempts: CLIENT_RETRIES,
+      reconnectTimeWait: RETRY_MS,
+      ignoreAuthErrorAbort: true,
+      // The client would write down with every request where it was made, which takes longer than all else about it.
+      noAsyncTraces: true,
+      ...(auth?.user !== undefined && { user: auth.user, pass: auth.password ?? "" }),
+      ...(auth?.token !== undefined && { token: auth.token }),
+      ...(files.nkey && { authenticator: transport.nkeyAuthenticator(() => files.nkey!) }),
+      ...(files.credentials && { authenticator: transport.credsAuthenticator(() => files.credentials!) }),
+      ...(files.tls && { tls: files.tls as NonNullable<ConnectionOptions["tls"]> }),
+    };
+  }
+}
+
+const FLUSH_MS = 1000;
+
+/** What a server or the client says, with what it means where that is not plain. */
+export function natsErrorMessage(error: unknown): string {
+  if ((error as Error | undefined)?.name === "JetStreamNotEnabled")
+    return "JetStream is not enabled at the server, or no stream has the subject";
+  if (isTimeout(error)) return "no answer from the server";
+  return connectionErrorMessage(error);
+}
+
+function isTimeout(error: unknown): boolean {
+  return (error as Error | undefined)?.name === "TimeoutError";
+}
+
+export function withoutCredentials(server: string): string {
+  return server.replace(/\/\/[^@/]*@/, "//");
+}
+
+function trimmed(text: Uint8Array): Uint8Array {
+  return Buffer.from(Buffer.from(text).toString("utf8").trim());
+}
+
+async function readSecret(file: string, key: string): Promise<Uint8Array> {
+  try {
+    return await readFile(file);
+  } catch (cause) {
+    throw new StartError(`cannot read ${file}: ${errorMessage(cause)}`, ["auth", key], { cause });
+  }
+}

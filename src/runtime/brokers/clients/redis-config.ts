@@ -1,0 +1,24 @@
+import { z } from "zod";
+import { duration, secret, section } from "#contract/schema";
+import { tlsClient } from "#net";
+
+/** The package that speaks to Redis. */
+export const REDIS_CLIENT = "ioredis";
+
+/** How a Redis is reached: keys of everything that needs one. */
+export const redisConnectionKeys = {
+  endpoint: z
+    .string()
+    .regex(/^(?:\[[^\]]+\]|[^\s:/]+):\d+$|^\//, "expected host:port, or the path of a socket")
+    .default("localhost:6379")
+    .meta({ description: "The address of the server, host:port or the path of a socket." }),
+  username: z.string().optional().meta({ description: "The name of a user of the server's ACL." }),
+  password: secret().optional().meta({ description: "The password of the user, or of the server." }),
+  db: z.number().int().nonnegative().default(0).meta({ description: "The number of the database." }),
+  tls: section(tlsClient()).optional().meta({ description: "Encrypts connections; without it they are plain text." }),
+  connect_timeout: duration().default(5000).meta({ description: "How long the server may take to be connected to." }),
+};
+
+const connectionSchema = z.strictObject(redisConnectionKeys);
+
+export type RedisConnectionConfig = z.infer<typeof connectionSchema>;

@@ -1,0 +1,39 @@
+import { z } from "zod";
+import type { ReceiverContext } from "#contract";
+import { duration, section } from "#contract/schema";
+import { duplicatesCounter } from "#receiving";
+import { SharedKeys } from "../shared/shared-keys.js";
+import { checkSharedState, SharedRedis, sharedRedisOf, sharedStateKeys } from "../shared/shared-redis.js";
+import { Dedup } from "./dedup.js";
+import { KeyLog } from "./key-log.js";
+
+const dedup = z.strictObject({
+  enabled: z.boolean().default(true).meta({
+    description: "Answer for what was taken before, by its idempotency key, without taking it again.",
+  }),
+  max_entries: z.number().int().positive().default(100_000).meta({ description: "Keys that are remembered." }),
+  ttl: duration().default(3_600_000).meta({ description: "How long a key is remembered." }),
+  directory: z
+    .string()
+    .default("./data/dedup")
+    .meta({ description: 'Where keys are kept over a restart, a file for each receiver; "": in memory only.' }),
+  ...sharedStateKeys,
+});
+
+/** The key `dedup` of a receiver; off unless its section is written. */
+export function dedupSection(what: string) {
+  return section(dedup.superRefine(checkSharedState))
+    .optional()
+    .meta({ description: `Recognises ${what} that come a second time. Off unless written.` });
+}
+
+/** The memory that such a section asks for. Whoever makes it starts and stops it. */
+export function createDedup(settings: z.infer<typeof dedup> | undefined, context: ReceiverContext): Dedup | undefined {
+  if (!settings?.enabled) return undefined;
+  const { directory, max_entries, ttl } = settings;
+  const { id, clock, metrics } = context;
+  const log = directory === "" ? undefined : new KeyLog(directory, id, max_entries, context);
+  const redis = sharedRedisOf(settings);
+  const shared = redis && new SharedKeys(new SharedRedis(redis, context, { receiver: id }), `dedup:${id}`, ttl, clock);
+  return new Dedup(settings, clock, duplicatesCounter(metrics, id), log, shared);
+}

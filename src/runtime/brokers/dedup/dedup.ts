@@ -1,0 +1,162 @@
+import { createHash } from "node:crypto";
+import type { Clock, Counter } from "#contract";
+import { ACCEPTED, type Outcome } from "#contract";
+import type { Batch } from "#otlp";
+import { editRecords } from "#otlp";
+import { entriesOfKey, type KeyedEntry } from "../group-key.js";
+import { OldestFirstMap } from "../oldest-first-map.js";
+import type { SharedKeys } from "../shared/shared-keys.js";
+import { entryDigests } from "./entry-digests.js";
+import type { KeyLog } from "./key-log.js";
+
+/** Takes what is new of a batch. `identity` names that, the same each time, for `Origin.key`. */
+export type HandIn = (fresh: Batch, identity: () => string) => Promise<Outcome>;
+
+interface DedupSettings {
+  readonly max_entries: number;
+  /** Milliseconds. */
+  readonly ttl: number;
+}
+
+/**
+ * Recognises what was taken before, by the idempotency key its sender gives it together with its records, and answers with success without taking it
+ * again. A key may name the several entries that a request was merged of; those of them that were taken before are left out
+ * of it, however they are grouped this time. A key is remembered only once everything of its request was accepted; what comes
+ * with the same key meanwhile waits for that. Bounded in number and time. With a log it is remembered over restarts: it is
+ * written there before the client is answered. With shared keys other agents know of it too, and are waited for.
+ */
+export class Dedup {
+  private readonly settings: DedupSettings;
+  private readonly clock: Clock;
+  private readonly duplicates: Counter;
+  private readonly log: KeyLog | undefined;
+  private readonly shared: SharedKeys | undefined;
+  /** When each key was taken. */
+  private readonly acceptedAt = new OldestFirstMap<number>();
+  private readonly inProgress = new Map<string, Promise<Outcome>>();
+
+  constructor(settings: DedupSettings, clock: Clock, duplicates: Counter, log?: KeyLog, shared?: SharedKeys) {
+    this.settings = settings;
+    this.log = log;
+    this.shared = shared;
+    this.clock = clock;
+    this.duplicates = duplicates;
+  }
+
+  /** Remembers what was taken before the last stop. */
+  async start(): Promise<void> {
+    this.shared?.start();
+    const now = this.clock.now();
+    for (const [key, at] of (await this.log?.open()) ?? []) this.remember(key, Math.max(0, now - at));
+  }
+
+  async stop(): Promise<void> {
+    this.shared?.stop();
+    await this.log?.close();
+  }
+
+  /** `client` is who it came from, if that was authenticated. */
+  async accept(key: string, batch: Batch, handIn: HandIn, client = ""): Promise<Outcome> {
+    const named = entriesOfKey(key, batch.count) ?? [{ id: key, items: batch.count }];
+    const digests = entryDigests(named, batch, client);
+    const entries = named.map(({ items }, i) => ({ id: digests[i]!, items }));
+    for (;;) {
+      const earlier = this.anyInProgress(entries);
+      if (earlier === undefined) return this.acceptNew(entries, batch, handIn);
+      await earlier;
+    }
+  }
+
+  /** Nothing is waited for between looking and taking, so no two requests take the same entry. */
+  private async acceptNew(entries: readonly KeyedEntry[], batch: Batch, handIn: HandIn): Promise<Outcome> {
+    const isFresh = entries.map(({ id }) => !this.wasAccepted(id));
+    const fresh = entries.filter((_entry, i) => isFresh[i]);
+    if (fresh.length < entries.length) this.duplicates.add(entries.length - fresh.length);
+    if (fresh.length === 0) return ACCEPTED;
+    const pending = this.shared
+      ? this.handInShared(this.shared, entries, isFresh, batch, handIn)
+      : handInFresh(batch, entries, isFresh, handIn);
+    for (const { id } of fresh) this.inProgress.set(id, pending);
+    const outcome = await pending;
+    const isTaken = outcome.ok && outcome.rejected === 0;
+    for (const { id } of fresh) {
+      this.inProgress.delete(id);
+      if (isTaken) this.remember(id);
+    }
+    if (isTaken && this.log !== undefined) await this.log.append(fresh.map(({ id }) => [id, this.clock.now()]));
+    return outcome;
+  }
+
+  /** What another agent has taken is left out, and what it is taking is waited for. */
+  private async handInShared(
+    shared: SharedKeys,
+    entries: readonly KeyedEntry[],
+    isFresh: readonly boolean[],
+    batch: Batch,
+    handIn: HandIn,
+  ): Promise<Outcome> {
+    const ids = entries.flatMap(({ id }, i) => (isFresh[i] ? [id] : []));
+    const states = await shared.claim(ids);
+    if (states === undefined) return handInFresh(batch, entries, isFresh, handIn);
+    const claimed = new Set(ids.filter((_id, i) => states[i] === "claimed"));
+    if (claimed.size < ids.length) this.duplicates.add(ids.length - claimed.size);
+    if (claimed.size === 0) return ACCEPTED;
+    const isOurs = entries.map(({ id }, i) => isFresh[i]! && claimed.has(id));
+    const outcome = await handInFresh(batch, entries, isOurs, handIn);
+    if (outcome.ok && outcome.rejected === 0) await shared.markTaken([...claimed]);
+    else await shared.giveUp([...claimed]);
+    return outcome;
+  }
+
+  private anyInProgress(entries: readonly KeyedEntry[]): Promise<Outcome> | undefined {
+    if (this.inProgress.size === 0) return undefined;
+    for (const { id } of entries) {
+      const pending = this.inProgress.get(id);
+      if (pending !== undefined) return pending;
+    }
+    return undefined;
+  }
+
+  private wasAccepted(key: string): boolean {
+    const at = this.acceptedAt.get(key);
+    return at !== undefined && this.clock.monotonic() - at < this.settings.ttl;
+  }
+
+  private remember(key: string, ageMs = 0): void {
+    const now = this.clock.monotonic();
+    this.acceptedAt.set(key, now - ageMs);
+    for (let { oldest } = this.acceptedAt; oldest !== undefined; { oldest } = this.acceptedAt) {
+      const isOld = now - this.acceptedAt.get(oldest)! >= this.settings.ttl;
+      if (this.acceptedAt.size <= this.settings.max_entries && !isOld) return;
+      this.acceptedAt.delete(oldest);
+    }
+  }
+}
+
+function handInFresh(
+  batch: Batch,
+  entries: readonly KeyedEntry[],
+  isFresh: readonly boolean[],
+  handIn: HandIn,
+): Promise<Outcome> {
+  return handIn(onlyFresh(batch, entries, isFresh), () => {
+    const hash = createHash("sha256");
+    for (const [i, { id }] of entries.entries()) if (isFresh[i]) hash.update(id);
+    return hash.digest("hex").slice(0, IDENTITY_LENGTH);
+  });
+}
+
+/** 128 bits. */
+const IDENTITY_LENGTH = 32;
+
+/** The records of an entry lie together, in the order in which the key names them. */
+function onlyFresh(batch: Batch, entries: readonly KeyedEntry[], isFresh: readonly boolean[]): Batch {
+  if (!isFresh.includes(false)) return batch;
+  let at = 0;
+  let left = entries[0]!.items;
+  return editRecords(batch, () => {
+    if (left === 0) left = entries[++at]!.items;
+    left -= 1;
+    return isFresh[at] ? "keep" : "drop";
+  });
+}

@@ -1,0 +1,55 @@
+/** Brokers: connections, messages, duplicates, and state that several agents share. */
+
+export { NATS_CLIENTS, natsConnectionKeys, natsStreamKeys } from "./clients/nats-config.js";
+export { NatsLink, type NatsSession, natsErrorMessage, withoutCredentials } from "./clients/nats-link.js";
+export { ensureNatsStream, hasNatsCode, NATS_CODES } from "./clients/nats-stream.js";
+export { REDIS_CLIENT, redisConnectionKeys } from "./clients/redis-config.js";
+export { connectRedis, isRedisError, isRedisReady, redisErrorMessage, redisProblem } from "./clients/redis-link.js";
+export type { Dedup } from "./dedup/dedup.js";
+export { createDedup, dedupSection } from "./dedup/dedup-config.js";
+export { authenticatedClient } from "./dedup/entry-digests.js";
+export { entriesOfKey, GroupKey } from "./group-key.js";
+export type {
+  KafkaAssignment,
+  KafkaClient,
+  KafkaConsumer,
+  KafkaConsumerOptions,
+  KafkaFetchResponse,
+  KafkaGroupMember,
+  KafkaMemberShare,
+  KafkaMessage,
+  KafkaPartitionAnswer,
+  KafkaProducer,
+  KafkaProducerOptions,
+  KafkaRecord,
+  KafkaRecordSet,
+  KafkaTopicMetadata,
+} from "./kafka/client.js";
+export {
+  KAFKA_CLIENT,
+  kafkaConnection,
+  kafkaConnectionKeys,
+  kafkaErrorIds,
+  kafkaErrorMessage,
+  renewKafkaTls,
+} from "./kafka/connection.js";
+export {
+  type HeaderValue,
+  type IncomingMessage,
+  MESSAGE_ENCODINGS,
+  MESSAGE_HEADERS,
+  type MessageEncoding,
+} from "./messages/message.js";
+export { MessageIntake, type MessageIntakeSettings } from "./messages/message-intake.js";
+export { rejectOnAbort, sendAll } from "./messages/reject-on-abort.js";
+export { type WrittenMessage, writeMessages } from "./messages/write-messages.js";
+export { OldestFirstMap } from "./oldest-first-map.js";
+export { closeConnection, RABBITMQ_CLIENT, RabbitClient, rabbitConnection } from "./rabbitmq/connection.js";
+export { ReturnedMessages } from "./rabbitmq/returned-messages.js";
+export {
+  checkSharedState,
+  SharedRedis,
+  type SharedRedisConfig,
+  sharedRedisOf,
+  sharedStateKeys,
+} from "./shared/shared-redis.js";

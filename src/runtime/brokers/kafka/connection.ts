@@ -1,0 +1,146 @@
+import { isIP } from "node:net";
+import { z } from "zod";
+import { duration, ignored, secret, section, unsupported } from "#contract/schema";
+import {
+  hostPort,
+  loadClientTls,
+  plainTlsMessage,
+  renewClientTls,
+  type TlsClientConfig,
+  type TlsClientOptions,
+  tlsClient,
+} from "#net";
+import type { KafkaConnectionOptions, KafkaSaslOptions } from "./client.js";
+
+/** The package that speaks to Kafka. Newer ones do not run on every Node.js that Sluice runs on. */
+export const KAFKA_CLIENT = "@platformatic/kafka@1";
+
+const MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] as const;
+
+const sasl = z.strictObject({
+  username: z.string().min(1, "expected a user name").meta({ description: "The user." }),
+  password: secret().meta({ description: "The password." }),
+  mechanism: z.enum(MECHANISMS).default("PLAIN").meta({ description: "How the password is shown to the broker." }),
+  version: ignored("the version is agreed on with the broker"),
+  aws_msk: unsupported("AWS_MSK_IAM is not supported; use a user with SCRAM-SHA-512"),
+});
+
+const plainText = z.strictObject({
+  username: z.string().min(1, "expected a user name").meta({ description: "The user." }),
+  password: secret().meta({ description: "The password." }),
+});
+
+const auth = z
+  .strictObject({
+    sasl: section(sasl).optional().meta({ description: "A user with a password." }),
+    plain_text: section(plainText)
+      .optional()
+      .meta({ description: "The same as sasl with the mechanism PLAIN, as older configs write it." }),
+    tls: section(tlsClient())
+      .optional()
+      .meta({ description: "The same as tls beside auth, as older configs write it." }),
+    kerberos: unsupported("Kerberos is not supported; use sasl"),
+  })
+  .refine(({ sasl: one, plain_text: other }) => !(one && other), "expected one of sasl and plain_text");
+
+/** The keys that say how to reach a cluster, which the receiver and the exporter share. */
+export const kafkaConnectionKeys = {
+  brokers: z
+    .preprocess((value) => (typeof value === "string" ? value.split(",").map((each) => each.trim()) : value), brokers())
+    .default(["localhost:9092"])
+    .meta({ description: "Brokers to ask for all others, as host:port." }),
+  client_id: z
+    .string()
+    .min(1)
+    .default("sluice")
+    .meta({ description: "The name that the broker's logs and quotas know." }),
+  tls: section(tlsClient()).optional().meta({ description: "Speak TLS to the brokers. Absent: plain TCP." }),
+  auth: section(auth).optional().meta({ description: "Who we are to the brokers." }),
+  connect_timeout: duration().default(5000).meta({ description: "How long a connection may take to open." }),
+  request_timeout: duration().default(10_000).meta({ description: "How long a broker may take to answer." }),
+  protocol_version: ignored("versions are agreed on with the brokers"),
+  resolve_canonical_bootstrap_servers_only: ignored("names are resolved by the system"),
+  conn_idle_timeout: ignored("a connection is kept until the broker closes it"),
+  metadata: ignored("what is known of the cluster is asked for anew when a broker says it is out of date"),
+  rack_id: ignored("records are read from the leader of a partition"),
+  use_leader_epoch: ignored("leader epochs are not sent"),
+  telemetry: ignored("metrics of the receiver and the queue are always counted"),
+};
+
+function brokers() {
+  return z.array(hostPort("kafka:9092")).min(1, "expected a broker, such as kafka:9092");
+}
+
+const connection = z.strictObject(kafkaConnectionKeys);
+
+/** Those keys, parsed. */
+export type KafkaConnectionConfig = z.infer<typeof connection>;
+
+/** What the client library is given to reach the cluster. Throws a `StartError` when a file of `tls` cannot be read. */
+export async function kafkaConnection(config: KafkaConnectionConfig): Promise<KafkaConnectionOptions> {
+  const { tls = config.auth?.tls } = config;
+  const path = config.tls ? ["tls"] : ["auth", "tls"];
+  const login = saslOptions(config.auth);
+  return {
+    clientId: config.client_id,
+    bootstrapBrokers: config.brokers,
+    connectTimeout: config.connect_timeout,
+    timeout: config.request_timeout,
+    requestTimeout: config.request_timeout,
+    // Whoever calls tries again: with the waits, the log lines and the end that belong there.
+    retries: 0,
+    autocreateTopics: false,
+    metadataMaxAge: METADATA_MAX_AGE_MS,
+    ...(tls && !tls.insecure && { tls: await loadClientTls(tls, path), tlsServerName: serverName(config, tls) }),
+    ...(login && { sasl: login }),
+  };
+}
+
+/** Addresses are no names that could be asked for: there the certificate is compared with the address alone. */
+function serverName({ brokers }: KafkaConnectionConfig, { server_name_override: name }: TlsClientConfig) {
+  return name || brokers.some((broker) => isIP(broker.replace(/:\d+$/, "").replace(/^\[|\]$/g, "")) === 0);
+}
+
+/** For the next connection, when one could not be made: certificates may have been renewed. */
+export function renewKafkaTls({ tls }: KafkaConnectionOptions, config: KafkaConnectionConfig): Promise<void> {
+  return tls === undefined
+    ? Promise.resolve()
+    : renewClientTls(tls as TlsClientOptions, (config.tls ?? config.auth?.tls)!);
+}
+
+/** So long a new leader or a new partition may go unnoticed if no answer speaks of it. */
+const METADATA_MAX_AGE_MS = 60_000;
+
+function saslOptions(config: KafkaConnectionConfig["auth"]): KafkaSaslOptions | undefined {
+  if (config?.plain_text) return { mechanism: "PLAIN", ...config.plain_text };
+  if (config?.sasl === undefined) return undefined;
+  const { mechanism, username, password } = config.sasl;
+  return { mechanism, username, password };
+}
+
+/** The words of an error and of those that led to it: the client's own say only which call failed. */
+export function kafkaErrorMessage(error: unknown): string {
+  const words = new Set<string>();
+  collectWords(error, words, 0);
+  return [...words].join(": ");
+}
+
+function collectWords(error: unknown, words: Set<string>, depth: number): void {
+  if (!(error instanceof Error) || depth > 4) return;
+  words.add(plainTlsMessage(error.message).replace(/\.$/, ""));
+  for (const inner of error instanceof AggregateError ? error.errors.slice(0, 3) : [])
+    collectWords(inner, words, depth + 1);
+  collectWords(error.cause, words, depth + 1);
+}
+
+/** The broker's names of what went wrong, such as NOT_LEADER_OR_FOLLOWER, wherever in the error they are. */
+export function kafkaErrorIds(error: unknown, depth = 0): string[] {
+  if (!(error instanceof Error) || depth > 4) return [];
+  const { apiId } = error as { readonly apiId?: string };
+  const inner = error instanceof AggregateError ? error.errors : [];
+  return [
+    ...(apiId === undefined ? [] : [apiId]),
+    ...inner.flatMap((each) => kafkaErrorIds(each, depth + 1)),
+    ...kafkaErrorIds(error.cause, depth + 1),
+  ];
+}

@@ -1,0 +1,103 @@
+import type { SendOptions } from "#contract";
+import type { Batch } from "#otlp";
+import type { Tree } from "#otlp/bytes";
+import { batchToJsonBytes, decodeTree, jsonText, type KeyValueTree, plainObject, plainValue } from "#otlp/json";
+import { entriesOfKey } from "../group-key.js";
+import {
+  HEADER_ATTRIBUTE,
+  type HeaderValue,
+  MESSAGE_HEADERS,
+  type MessageEncoding,
+  type OutgoingMessage,
+} from "./message.js";
+
+/** A message to write, and the attributes of the record it was made of; OTLP has those in its body. */
+export interface WrittenMessage extends OutgoingMessage {
+  readonly attributes: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * The messages of a batch: one with all of it in OTLP, or one for each log record, with its body as the body and its
+ * `messaging.header.*` attributes as headers. A message read and written with the same encoding is the same message.
+ */
+export function writeMessages(batch: Batch, encoding: MessageEncoding, options?: SendOptions): WrittenMessage[] {
+  if (encoding === "otlp_proto" || encoding === "otlp_json") {
+    const body = encoding === "otlp_proto" ? batch.bytes : batchToJsonBytes(batch);
+    return [{ body, headers: sentHeaders(options), attributes: {} }];
+  }
+  const records = logRecords(decodeTree(batch));
+  const keys = keysOfRecords(options?.idempotencyKey, records.length);
+  return records.map((record, i) => writeRecord(record, encoding, { ...options, idempotencyKey: keys[i] }));
+}
+
+/** A record has the same key each time it is sent, whatever it is sent with: that of its entry, and its number there. */
+function keysOfRecords(key: string | undefined, records: number): (string | undefined)[] {
+  if (key === undefined) return [];
+  const entries = entriesOfKey(key, records) ?? [{ id: key, items: records }];
+  return entries.flatMap(({ id, items }) => Array.from({ length: items }, (_, i) => (items === 1 ? id : `${id}/${i}`)));
+}
+
+function writeRecord(record: LogRecordTree, encoding: "text" | "raw" | "json", options: SentFacts): WrittenMessage {
+  const attributes = plainObject(record.attributes);
+  // The sender's own key wins: whoever has seen the message before knows it by that.
+  const headers = { ...sentHeaders(options), ...ownHeaders(attributes) };
+  return { body: writeBody(plainValue(record.body), encoding), headers, attributes };
+}
+
+function writeBody(body: unknown, encoding: "text" | "raw" | "json"): Uint8Array {
+  if (body instanceof Uint8Array) return body;
+  if (encoding !== "json" && typeof body === "string") return Buffer.from(body);
+  return Buffer.from(jsonText(body));
+}
+
+/** What is told of a message beside what is in it. */
+type SentFacts = Pick<SendOptions, "replayed"> & { readonly idempotencyKey?: string | undefined };
+
+function sentHeaders({ idempotencyKey, replayed }: SentFacts = {}): Record<string, HeaderValue> {
+  const headers: Record<string, HeaderValue> = {};
+  if (idempotencyKey !== undefined) headers[MESSAGE_HEADERS.idempotencyKey] = idempotencyKey;
+  if (replayed !== undefined) {
+    headers[MESSAGE_HEADERS.replayed] = "true";
+    headers[MESSAGE_HEADERS.originalId] = replayed.id;
+    headers[MESSAGE_HEADERS.replayAttempt] = String(replayed.attempt);
+  }
+  return headers;
+}
+
+/** The headers that a record was made with, but not those of an earlier replay. */
+function ownHeaders(attributes: Readonly<Record<string, unknown>>): Record<string, HeaderValue> {
+  // Made of entries: a header may be called __proto__.
+  return Object.fromEntries(
+    Object.entries(attributes).flatMap(([key, value]): [string, HeaderValue][] => {
+      if (!key.startsWith(HEADER_ATTRIBUTE) || !isHeaderValue(value)) return [];
+      const name = key.slice(HEADER_ATTRIBUTE.length);
+      return REPLAY_HEADERS.has(name) ? [] : [[name, value]];
+    }),
+  );
+}
+
+const REPLAY_HEADERS: ReadonlySet<string> = new Set([
+  MESSAGE_HEADERS.replayed,
+  MESSAGE_HEADERS.originalId,
+  MESSAGE_HEADERS.replayAttempt,
+]);
+
+function isHeaderValue(value: unknown): value is HeaderValue {
+  return ["string", "number", "boolean"].includes(typeof value) || value instanceof Uint8Array;
+}
+
+interface LogRecordTree {
+  readonly body?: Tree;
+  readonly attributes?: readonly KeyValueTree[];
+}
+
+interface LogsTree {
+  readonly resourceLogs?: readonly {
+    readonly scopeLogs?: readonly { readonly logRecords?: readonly LogRecordTree[] }[];
+  }[];
+}
+
+function logRecords(tree: Tree): LogRecordTree[] {
+  const { resourceLogs = [] } = tree as LogsTree;
+  return resourceLogs.flatMap(({ scopeLogs = [] }) => scopeLogs.flatMap(({ logRecords: records = [] }) => records));
+}

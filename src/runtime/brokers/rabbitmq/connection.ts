@@ -1,0 +1,130 @@
+import type { ChannelModel, Options, SocketOptions } from "amqplib";
+import { z } from "zod";
+import { keepAliveTimer, waitAtMost } from "#contract";
+import { duration, secret, section } from "#contract/schema";
+import { loadClientTls, renewClientTls, type TlsClientOptions, tlsClient } from "#net";
+import { loadClient } from "#system";
+
+/** The package that speaks AMQP 0.9.1 for us. */
+export const RABBITMQ_CLIENT = "amqplib";
+
+/** `connection:` of the receiver and the exporter, with the keys of the Collector's exporter. */
+export function rabbitConnection() {
+  return z.strictObject({
+    endpoint: z
+      .string()
+      .regex(/^amqps?:\/\/[^\s]+$/, "expected a URL such as amqp://localhost:5672")
+      .default("amqp://localhost:5672")
+      .meta({ description: "Where RabbitMQ is: amqp://host:port, or amqps:// for TLS." }),
+    vhost: z.string().default("").meta({ description: "The virtual host; default that of the endpoint, or `/`." }),
+    auth: section(
+      z.strictObject({
+        plain: section(
+          z.strictObject({
+            username: z.string().default("guest").meta({ description: "The user." }),
+            password: secret().default("guest").meta({ description: "Its password." }),
+          }),
+        )
+          .prefault({})
+          .meta({ description: "A user and a password." }),
+      }),
+    )
+      .prefault({})
+      .meta({ description: "Who we are to RabbitMQ." }),
+    tls: section(tlsClient()).optional().meta({ description: "Certificates and versions of TLS, for amqps." }),
+    connection_timeout: duration().default(10_000).meta({ description: "How long connecting may take." }),
+    heartbeat: duration().default(10_000).meta({ description: "How often both sides show that they are there." }),
+    name: z
+      .string()
+      .default("")
+      .meta({ description: "How RabbitMQ lists the connection; default the component's id." }),
+  });
+}
+
+export type RabbitConnectionConfig = z.infer<ReturnType<typeof rabbitConnection>>;
+
+/** Opens connections as the config says. What can be wrong with it alone is found when it is made. */
+export class RabbitClient {
+  private readonly config: RabbitConnectionConfig;
+  private readonly id: string;
+  private readonly amqplib: typeof import("amqplib");
+  private readonly tls: TlsClientOptions | undefined;
+
+  private constructor(
+    config: RabbitConnectionConfig,
+    id: string,
+    amqplib: typeof import("amqplib"),
+    tls: TlsClientOptions | undefined,
+  ) {
+    this.config = config;
+    this.id = id;
+    this.amqplib = amqplib;
+    this.tls = tls;
+  }
+
+  /** Throws a `StartError` when the client library is missing, or a certificate cannot be read. */
+  static async create(config: RabbitConnectionConfig, id: string): Promise<RabbitClient> {
+    const amqplib = await loadClient<typeof import("amqplib")>(RABBITMQ_CLIENT);
+    const tls = config.tls && (await loadClientTls(config.tls, ["connection", "tls"]));
+    return new RabbitClient(config, id, amqplib, tls);
+  }
+
+  /** Where it connects to, without credentials. */
+  get peer(): string {
+    const { protocol, host } = new URL(this.config.endpoint);
+    return `${protocol}//${host}`;
+  }
+
+  /** A connection, or why there is none. Whoever gets it listens for `close`; its errors are told to `onError`. */
+  async connect(onError: (error: Error) => void): Promise<ChannelModel> {
+    const { connection_timeout: timeout, name, tls } = this.config;
+    // Certificates may have been renewed since the last connection.
+    if (this.tls && tls) await renewClientTls(this.tls, tls);
+    const options: SocketOptions & TlsClientOptions = {
+      timeout,
+      noDelay: true,
+      clientProperties: { connection_name: name || this.id },
+      ...(this.tls ?? { rejectUnauthorized: true }),
+    };
+    const address = this.address();
+    const connection = await this.amqplib.connect(address, options).catch((error: Error) => {
+      throw plainError(error, address);
+    });
+    connection.on("error", onError);
+    return connection;
+  }
+
+  private address(): Options.Connect {
+    const { endpoint, vhost, auth, heartbeat } = this.config;
+    const url = new URL(endpoint);
+    const inPath = decodeURIComponent(url.pathname.slice(1));
+    return {
+      protocol: url.protocol.slice(0, -1),
+      hostname: url.hostname.replace(/^\[|\]$/g, ""),
+      port: url.port === "" ? (url.protocol === "amqps:" ? 5671 : 5672) : Number(url.port),
+      username: url.username === "" ? auth.plain.username : decodeURIComponent(url.username),
+      password: url.password === "" ? auth.plain.password : decodeURIComponent(url.password),
+      vhost: encodeURIComponent(vhost || inPath || "/"),
+      heartbeat: Math.max(1, Math.round(heartbeat / 1000)),
+    };
+  }
+}
+
+/** RabbitMQ says why it closes a connection that has just been let in; the client has no ear for it. */
+function plainError(error: Error, { vhost = "", username = "" }: Options.Connect): Error {
+  if (!error.message.includes("got <ConnectionClose")) return error;
+  const host = decodeURIComponent(vhost);
+  return new Error(`the virtual host ${host} is not there, or the user ${username} may not use it`, { cause: error });
+}
+
+/** Says goodbye, and hangs up when that takes too long: RabbitMQ may be gone, or stopped in its tracks. */
+export async function closeConnection(connection: ChannelModel): Promise<void> {
+  const closed = connection.close().catch(() => {});
+  await waitAtMost(CLOSE_LIMIT_MS, closed, keepAliveTimer, () => destroySocket(connection));
+}
+
+const CLOSE_LIMIT_MS = 2000;
+
+function destroySocket({ connection }: ChannelModel): void {
+  (connection as unknown as { stream?: { destroy(): void } }).stream?.destroy();
+}

@@ -1,0 +1,150 @@
+import type { Redis } from "ioredis";
+import { z } from "zod";
+import type { ComponentContext, MetricAttributes } from "#contract";
+import { waitAtMost } from "#contract";
+import { errorMessage } from "#contract/errors";
+import { duration, section } from "#contract/schema";
+import { hasClient, missingClient } from "#system";
+import { REDIS_CLIENT, redisConnectionKeys } from "../clients/redis-config.js";
+import { connectRedis, isRedisReady, redisErrorMessage, redisProblem } from "../clients/redis-link.js";
+
+const redisKeys = z.strictObject({
+  ...redisConnectionKeys,
+  prefix: z
+    .string()
+    .default("sluice")
+    .meta({ description: "What all keys there begin with: agents that share have the same." }),
+  timeout: duration()
+    .refine((ms) => ms > 0, "expected more than 0, such as 200ms")
+    .default(200)
+    .meta({ description: "A server that takes longer to answer counts as gone until it is quick again." }),
+});
+
+export type SharedRedisConfig = z.infer<typeof redisKeys>;
+
+/** Keys of components whose state several agents may share. */
+export const sharedStateKeys = {
+  shared: z.enum(["redis"]).optional().meta({
+    description:
+      "Where agents share their state. Default: each has its own. Without the server each goes on by itself.",
+  }),
+  redis: section(redisKeys).optional().meta({ description: "How the Redis is reached, with `shared: redis`." }),
+};
+
+/** For `superRefine` of a schema that has these keys. */
+export function checkSharedState(
+  { shared, redis }: { readonly shared?: "redis" | undefined; readonly redis?: SharedRedisConfig | undefined },
+  context: z.RefinementCtx,
+): void {
+  const problem = (path: string, message: string) => context.addIssue({ code: "custom", path: [path], message });
+  if (shared === undefined && redis !== undefined) problem("redis", "it has no effect without shared: redis");
+  if (shared !== undefined && !hasClient(REDIS_CLIENT)) problem("shared", missingClient(REDIS_CLIENT));
+}
+
+/** The config of the Redis, if there is to be one. */
+export function sharedRedisOf(config: {
+  readonly shared?: "redis" | undefined;
+  readonly redis?: SharedRedisConfig | undefined;
+}): SharedRedisConfig | undefined {
+  return config.shared === undefined ? undefined : (config.redis ?? redisKeys.parse({}));
+}
+
+/** How long it takes at most until a server that is back is used again. */
+const PROBE_MS = 1000;
+
+/**
+ * A Redis for state that several agents share. It is never needed: while it is away or slow, `isUp` is false, `run` answers at
+ * once with undefined, and whoever asks goes on by itself. That it is so is in the log, when it begins and when it ends, and in
+ * the gauge `sluice_shared_state_up`.
+ */
+export class SharedRedis {
+  readonly config: SharedRedisConfig;
+  private readonly context: ComponentContext;
+  private redis: Redis | undefined;
+  private isStopped = false;
+  private up = false;
+  private wasTold = false;
+  private cancelProbe = () => {};
+  private readonly removeGauge: () => void;
+
+  constructor(config: SharedRedisConfig, context: ComponentContext, attributes: MetricAttributes) {
+    this.config = config;
+    this.context = context;
+    const description = "1 while state is shared with other agents, 0 while this one goes on by itself.";
+    const read = () => (this.up ? 1 : 0);
+    this.removeGauge = context.metrics.gauge("sluice_shared_state_up", { description }, read, attributes);
+  }
+
+  get isUp(): boolean {
+    return this.up;
+  }
+
+  /** Returns at once; the server is used from when it answers. */
+  start(): void {
+    this.isStopped = false;
+    connectRedis(this.config, this.context).then(
+      (redis) => {
+        this.redis = redis;
+        if (this.isStopped) return redis.disconnect();
+        redis.on("ready", () => void this.probe());
+        void this.probe();
+      },
+      (error: unknown) => this.lose(errorMessage(error)),
+    );
+  }
+
+  stop(): void {
+    this.isStopped = true;
+    this.up = false;
+    this.cancelProbe();
+    this.removeGauge();
+    this.redis?.disconnect();
+  }
+
+  /** What the server answers; undefined when it is away, says no, or takes too long. Never rejects. */
+  async run<T>(command: (redis: Redis) => Promise<T>): Promise<T | undefined> {
+    const { redis } = this;
+    if (!this.up || redis === undefined) return undefined;
+    return this.ask(redis, command);
+  }
+
+  private async ask<T>(redis: Redis, command: (redis: Redis) => Promise<T>): Promise<T | undefined> {
+    try {
+      if (!isRedisReady(redis)) throw new Error(redisProblem(redis));
+      const work = command(redis);
+      const answer = await waitAtMost(this.config.timeout, work, this.context.clock, () => LATE);
+      if (answer !== LATE) return answer as T;
+      // A process that was busy hears its timers before what has long arrived.
+      const second = await Promise.race([work, new Promise((resolve) => setImmediate(resolve, LATE))]);
+      if (second === LATE) throw new Error(`no answer within ${this.config.timeout} ms`);
+      return second as T;
+    } catch (error) {
+      this.lose(redisErrorMessage(error, redis));
+      return undefined;
+    }
+  }
+
+  private async probe(): Promise<void> {
+    const { redis } = this;
+    if (this.isStopped || this.up || redis === undefined) return;
+    if ((await this.ask(redis, (server) => server.ping())) === undefined || this.isStopped || this.up) return;
+    this.up = true;
+    this.cancelProbe();
+    const { endpoint } = this.config;
+    this.context.logger.info({ endpoint }, "state is shared with other agents through Redis");
+    this.wasTold = false;
+  }
+
+  private lose(reason: string): void {
+    if (this.isStopped) return;
+    this.up = false;
+    this.cancelProbe();
+    this.cancelProbe = this.context.clock.after(PROBE_MS, () => void this.probe());
+    if (this.wasTold) return;
+    this.wasTold = true;
+    const { endpoint } = this.config;
+    this.context.logger.warn({ endpoint, reason }, "Redis does not answer: this agent goes on by itself until it does");
+  }
+}
+
+const LATE = Symbol("late");

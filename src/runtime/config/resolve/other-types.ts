@@ -1,0 +1,199 @@
+import type { ComponentKind } from "#contract";
+import type { Registry } from "./registry.js";
+
+/**
+ * What is known of types that Sluice has not, so that whoever brings an old config, or one of another distribution, is
+ * told what to do and not which name looks alike. All of it counts only while no component has the type: a built-in one
+ * or a plugin is asked for first.
+ */
+
+const NO_EFFECT_REASONS: Readonly<Record<string, string>> = {
+  "extension file_storage":
+    "every sending queue is durable anyway, and is kept under extensions.reliability.directory; take it out, or leave it",
+  "extension memory_ballast": "Node.js needs no ballast, and the Collector has removed it too; take it out",
+  "extension pprof": "Sluice has no pprof endpoint; to profile, start it with node --cpu-prof",
+  "extension zpages":
+    "the console of the extension admin takes its place: at http://127.0.0.1:55679/ it shows pipelines, rates and records as they pass",
+  "processor queued_retry": "every exporter has sending_queue and retry_on_failure, which take its place; take it out",
+  "receiver opencensus":
+    "OpenCensus has ended and the Collector has removed it; let the programs send OTLP (OpenTelemetry's OpenCensus shim does it for old ones) to the receiver otlp",
+  "exporter opencensus":
+    "OpenCensus has ended and the Collector has removed it; send to the same server with otlp_grpc, on its OTLP port (4317)",
+};
+
+/**
+ * Types that no longer exist, or that only look inside a Go process: a config may still name them, and they do nothing.
+ * Gives the reason, or undefined for any other type.
+ */
+export function noEffectReason(kind: ComponentKind, type: string): string | undefined {
+  return NO_EFFECT_REASONS[`${kind} ${type}`];
+}
+
+/** All types of a kind that have no effect. */
+export function noEffectTypes(kind: ComponentKind): string[] {
+  const prefix = `${kind} `;
+  return Object.keys(NO_EFFECT_REASONS).flatMap((key) => (key.startsWith(prefix) ? [key.slice(prefix.length)] : []));
+}
+
+/**
+ * What to do about a type that is known from the Collector, now or once, and that Sluice has not. Undefined for a type
+ * that is not known at all, which may be a slip of the pen.
+ */
+export function adviceOnType(kind: ComponentKind, type: string): string | undefined {
+  const own = ADVICE[kind][spelling(type)];
+  if (own !== undefined) return own;
+  const name = RENAMED[`${kind} ${spelling(type)}`];
+  if (name !== undefined) return `it is called ${name}`;
+  return ELSEWHERE[kind].has(spelling(type)) ? FALLBACK[kind] : undefined;
+}
+
+/** Other names of types, by kind and by type as `spelling` writes it. */
+const RENAMED: Readonly<Record<string, string>> = {
+  "processor attribute": "attributes",
+  "processor resourceattributes": "resource",
+  "processor k8stagger": "k8s_attributes",
+  "processor samplingtail": "tail_sampling",
+  "exporter stdout": "debug",
+  "exporter console": "debug",
+};
+
+/**
+ * Today's name of a type, where a config may have an older one: of a component that is known by both, or of one that only
+ * its older name, or the lack of underscores in it, keeps from being known. Undefined where it is today's already.
+ */
+export function todaysType(kind: ComponentKind, type: string, registry: Registry): string | undefined {
+  const known = registry.get(kind, type);
+  if (known === undefined) {
+    if (noEffectReason(kind, type) !== undefined) return undefined;
+    const name = spelling(RENAMED[`${kind} ${spelling(type)}`] ?? type);
+    return registry.all(kind).find((factory) => spelling(factory.type) === name)?.type;
+  }
+  // The Collector puts underscores into names: of two spellings the one with more of them is the newer.
+  const isNewer = spelling(type) === spelling(known.type) && type.length > known.type.length;
+  return known.type === type || isNewer ? undefined : known.type;
+}
+
+const OTLP_VENDOR = "it takes OTLP itself";
+const INTO_OTTL = "use the processor transform: its statements do the same";
+
+/** By type as `spelling` writes it: what it became, or what does the same. */
+const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> = {
+  receiver: {
+    loki: "let what pushes to Loki send OTLP to the receiver otlp",
+    signalfx: "let the agent send OTLP to the receiver otlp",
+    sapm: "SAPM was removed from the Collector; let the agent send OTLP to the receiver otlp",
+    otelarrow: "take the data as plain OTLP: set arrow.disabled at its exporter, and use the receiver otlp here",
+    prometheussimple: "write its endpoint as a static_config of the receiver prometheus",
+    prometheusexec: "it was removed from the Collector; start the program yourself and scrape it",
+    dotnetdiagnostics:
+      "it was removed from the Collector; the OpenTelemetry SDK of .NET sends the same metrics as OTLP",
+    nop: "leave it out: a pipeline needs a receiver that brings data",
+  },
+  processor: {
+    servicegraph:
+      "it became the connector service_graph: exporter of the pipeline of traces, receiver of one of metrics",
+    routing: "it became the connector routing: exporter of this pipeline, receiver of those it chooses among",
+    count: "it is a connector: exporter of this pipeline, receiver of one of metrics",
+    span: INTO_OTTL,
+    logstransform: INTO_OTTL,
+    deltatorate: "let the backend make rates of the deltas",
+    groupbytrace: "tail_sampling keeps the spans of a trace together by itself; take it out",
+    schema: "the processor versioning brings telemetry to another version of a schema",
+    geoip: "enrich with a plugin of your own: sluice create processor begins one",
+    lookup: "enrich with a plugin of your own: sluice create processor begins one",
+    remotetap: "sluice tap and the console show the records of any pipeline as they pass; take it out",
+    drain: "a plugin of your own may do it: sluice create processor begins one",
+  },
+  exporter: {
+    jaegerthrift:
+      "it was removed from the Collector; Jaeger takes OTLP: use otlp_grpc with its port 4317, or jaeger with 14250",
+    jaegerthrifthttp: "it was removed from the Collector; Jaeger takes OTLP: use otlp_http with its port 4318",
+    datadog: "the Datadog Agent takes OTLP: use otlp_grpc with its port 4317",
+    awsxray:
+      "X-Ray takes OTLP: use otlp_http with traces_endpoint https://xray.<region>.amazonaws.com/v1/traces and auth by sigv4auth",
+    awscloudwatchlogs:
+      "CloudWatch takes OTLP: use otlp_http with logs_endpoint https://logs.<region>.amazonaws.com/v1/logs and auth by sigv4auth",
+    sapm: `it was removed from the Collector; use otlp_http: ${OTLP_VENDOR}`,
+    signalfx: `use otlp_http for traces: ${OTLP_VENDOR}`,
+    honeycomb: `it was removed from the Collector; use otlp_grpc with endpoint api.honeycomb.io:443: ${OTLP_VENDOR}`,
+    newrelic: `it was removed from the Collector; use otlp_grpc with endpoint otlp.nr-data.net:4317: ${OTLP_VENDOR}`,
+    lightstep: `it was removed from the Collector; use otlp_grpc: ${OTLP_VENDOR}`,
+    elastic: `it was removed from the Collector; use otlp_grpc: the APM server takes OTLP`,
+    dynatrace: `it was removed from the Collector; use otlp_http with endpoint https://<environment>.live.dynatrace.com/api/v2/otlp`,
+    instana: `it was removed from the Collector; use otlp_grpc: the Instana agent takes OTLP on 4317`,
+    logzio: `use otlp_http: ${OTLP_VENDOR}`,
+    coralogix: `use otlp_grpc: ${OTLP_VENDOR}`,
+    sumologic: `use otlp_http with the URL of an OTLP source: ${OTLP_VENDOR}`,
+    skywalking: "it was removed from the Collector; SkyWalking's server takes OTLP: use otlp_grpc with its port 11800",
+    tanzuobservability: "it was removed from the Collector; the Wavefront proxy takes OTLP: use otlp_grpc",
+    carbon: "it was removed from the Collector; use prometheus, or send to a store that takes OTLP",
+    otelarrow: "use otlp_grpc: its receiver takes plain OTLP on the same port",
+    googlemanagedprometheus: "keep a Collector with it, and send to that with otlp_grpc",
+  },
+  connector: {
+    exceptions: "count with conditions on span events does the same: see the connector count",
+    roundrobin: "send with one exporter: the queue in front of it sends with num_consumers at once",
+    signaltometrics: "the connectors count and span_metrics do the usual part of it",
+    grafanacloud: "Grafana Cloud makes host metrics of OTLP by itself; take it out",
+  },
+  extension: {
+    healthcheckv2: "use health_check: /healthz/exporters tells of each exporter",
+    googleclientauth:
+      "no exporter here speaks to Google by itself; keep a Collector with it, and send to that with otlp_grpc",
+    asapclient: "use oauth2client or bearertokenauth, if the server takes them",
+    dbstorage: "take it out: every sending queue is durable anyway",
+    redisstorage: "take it out: every sending queue is durable anyway",
+    cgroupruntime: "take it out: Node.js keeps to the limits of its container by itself",
+    opamp: "run sluice under your own supervisor; sluice validate tells beforehand whether a config is good",
+    remotetap: "take it out: sluice tap and the console show records as they pass",
+    sdnotify: "take it out: packaging/sluice.service does without",
+  },
+};
+
+const FALLBACK: Readonly<Record<ComponentKind, string>> = {
+  receiver:
+    "the Collector has it and Sluice has not: keep a Collector with this receiver, and let it send to the receiver otlp here",
+  processor: "the Collector has it and Sluice has not: take it out, or write one as a plugin (sluice create processor)",
+  exporter:
+    "the Collector has it and Sluice has not: if the backend takes OTLP, use otlp_http or otlp_grpc; if not, send with otlp_grpc to a Collector that has it",
+  connector: "the Collector has it and Sluice has not: take it out, or write one as a plugin",
+  extension: "the Collector has it and Sluice has not: take it out",
+};
+
+/** The types of the Collector and its contrib distribution, now and once, without separators. */
+const ELSEWHERE: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
+  receiver: words(`activedirectoryds activedirectoryinv aerospike apache apachespark awscloudwatch
+    awscontainerinsight awscontainerinsightreceiver awsecscontainermetrics awsfirehose awslambda awss3 awsxray azureblob azureeventhub
+    azurefunctions azuremonitor bigip carbon chrony ciscoos cloudflare cloudfoundry collectd couchdb datadog dnscheck
+    elasticsearch envoyals expvar faro filelog filestats flinkmetrics fluentforward github gitlab gitprovider
+    googlecloudmonitoring googlecloudpubsub googlecloudpubsubpush googlecloudspanner haproxy hostmetrics httpcheck
+    huaweicloudcesreceiver icmpcheckreceiver iis influxdb jmx journald k8scluster k8sevents k8sobjects kafka
+    kafkametrics kubeletstats libhoney lokipush macosunifiedlogging memcached mongodb mongodbatlas mysql namedpipe netflow
+    nginx nsxt ntp oracledb osquery otlpjsonfile podmanstats postgresql pprof prometheus prometheusremotewrite pulsar purefa
+    purefb rabbitmq receivercreator redfish redis riak saphana skywalking snmp snowflake solace splunkenterprise splunkhec
+    sqlquery sqlserver sshcheck statsd stef systemd tcpcheck tlscheck vcenter vcr wavefront
+    webhookevent windowseventlog windowsperfcounters windowsservice yanggrpc zookeeper`),
+  processor: words(`awsecsattributes cardinalityguardian coralogix datadog datadogsemantics
+    dynamicsampling experimentalmetricsgeneration genainormalizer interval isolationforest
+    logdedup metricsgeneration metricstarttime spanpruning sumologic unroll`),
+  exporter: words(`alertmanager alibabacloudlogservice awsemf awskinesis awss3 azureblob azuredataexplorer azuremonitor
+    bmchelix cassandra dataset doris f5cloud faro googlecloud googlecloudpubsub googlecloudstorage
+    googlecloudtrace honeycombmarker humio influxdb kafka kinesis logicmonitor mezmo parquet prometheus
+    prometheusremotewrite pulsar rabbitmq sematext splunkhec stackdriver stef syslog tencentcloudlogservice tinybird`),
+  connector: words("datadog metricsaslogs otlpjson slowsql sum"),
+  extension:
+    words(`ack avrologencoding awsiamdbauth awscloudwatchmetricstreamsencoding awslogsencoding awsproxy azureauth
+    azureencoding cfgardenobserver datadog dockerobserver ecsobserver ecstaskobserver fluentbit
+    googlecloudlogentryencoding hostobserver httpforwarder jaegerencoding jaegerremotesampling jsonlogencoding
+    k8sleaderelector k8sobserver mcp otlpencoding pebbletailstorage skywalkingencoding solarwindsapmsettings sumologic
+    textencoding zipkinencoding`),
+};
+
+function words(text: string): ReadonlySet<string> {
+  return new Set(text.trim().split(/\s+/));
+}
+
+/** The Collector has renamed many types by putting underscores into them. */
+function spelling(type: string): string {
+  return type.toLowerCase().replaceAll("_", "");
+}

@@ -1,0 +1,100 @@
+import { CONTRACT_VERSION, type ComponentFactory, type ComponentKind } from "#contract";
+import { ERROR_CODES, type ErrorCode } from "#contract/errors";
+import { nearest } from "#contract/schema";
+
+export type FactoryOf<Kind extends ComponentKind> = Extract<ComponentFactory, { kind: Kind }>;
+
+/** The component types that a config may name, by kind and by any of their spellings. */
+export class Registry {
+  private readonly factories: ComponentFactory[] = [];
+  private readonly byName = new Map<string, ComponentFactory>();
+  private readonly origins = new Map<ComponentFactory, string>();
+
+  constructor(factories: Iterable<ComponentFactory> = []) {
+    for (const factory of factories) this.add(factory);
+  }
+
+  /**
+   * Throws when a spelling is taken, or when the factory was built for another contract. `origin` is the plugin it comes
+   * from, as a config names it.
+   */
+  add(factory: ComponentFactory, origin?: string): this {
+    const { kind, type, contract } = factory;
+    if (contract !== CONTRACT_VERSION) {
+      const hint = contract > CONTRACT_VERSION ? "update Sluice" : "update the plugin, or build it anew";
+      const message = `${kind} "${type}" was built for contract ${contract}; this Sluice has contract ${CONTRACT_VERSION}`;
+      throw new RegistryError(ERROR_CODES.SLUICE_CONTRACT, message, hint);
+    }
+    for (const name of typeNames(factory)) {
+      const taken = this.byName.get(registryKey(kind, name));
+      if (taken !== undefined) throw this.nameTaken(kind, name, taken);
+    }
+    for (const name of typeNames(factory)) this.byName.set(registryKey(kind, name), factory);
+    if (origin !== undefined) this.origins.set(factory, origin);
+    this.factories.push(factory);
+    return this;
+  }
+
+  /** The same types again, to add others to. */
+  copy(): Registry {
+    const copy = new Registry();
+    for (const factory of this.factories) copy.add(factory, this.origins.get(factory));
+    return copy;
+  }
+
+  /** The plugin a factory comes from; undefined for what comes with Sluice. */
+  originOf(factory: ComponentFactory): string | undefined {
+    return this.origins.get(factory);
+  }
+
+  get<Kind extends ComponentKind>(kind: Kind, type: string): FactoryOf<Kind> | undefined {
+    return this.byName.get(registryKey(kind, type)) as FactoryOf<Kind> | undefined;
+  }
+
+  all(): readonly ComponentFactory[];
+  all<Kind extends ComponentKind>(kind: Kind): readonly FactoryOf<Kind>[];
+  all(kind?: ComponentKind): readonly ComponentFactory[] {
+    return kind === undefined ? this.factories : this.factories.filter((factory) => factory.kind === kind);
+  }
+
+  /** The type of this kind that is most likely meant. */
+  suggest(kind: ComponentKind, type: string): string | undefined {
+    return nearest(type, this.all(kind).flatMap(typeNames));
+  }
+
+  private nameTaken(kind: ComponentKind, name: string, by: ComponentFactory): RegistryError {
+    const origin = this.originOf(by);
+    const whose = origin === undefined ? "comes with Sluice" : `is in the plugin "${origin}"`;
+    return new RegistryError(
+      ERROR_CODES.SLUICE_TYPE_TAKEN,
+      `another ${kind} called "${name}" ${whose}`,
+      "give it another type",
+    );
+  }
+
+  /** The kinds in which a type of this name exists. */
+  kindsOf(type: string): ComponentKind[] {
+    return this.factories.filter((factory) => typeNames(factory).includes(type)).map((factory) => factory.kind);
+  }
+}
+
+/** A component type cannot be added. `hint` says what to do about it. */
+export class RegistryError extends Error {
+  override readonly name = "RegistryError";
+  readonly code: ErrorCode;
+  readonly hint: string;
+
+  constructor(code: ErrorCode, message: string, hint: string) {
+    super(message);
+    this.code = code;
+    this.hint = hint;
+  }
+}
+
+function typeNames(factory: ComponentFactory): string[] {
+  return [factory.type, ...(factory.aliases ?? [])];
+}
+
+function registryKey(kind: ComponentKind, type: string): string {
+  return `${kind} ${type}`;
+}

@@ -1,0 +1,71 @@
+/** What a component is and is given; deliveries, debts and dead letters. */
+
+export {
+  AUTH_PREFIX,
+  AuthError,
+  type AuthenticatedClient,
+  type Authenticators,
+  type AuthHeaders,
+  type AuthSide,
+  type ClientAuthenticator,
+  type ClientAuthRequest,
+  isAuthError,
+  type ServerAuthenticator,
+  type ServerAuthRequest,
+} from "./auth.js";
+export { type Blame, blameOf, type FailureKind } from "./blame.js";
+export { type Clock, systemClock } from "./clock.js";
+export {
+  CONTRACT_VERSION,
+  type ComponentContext,
+  type ComponentFactory,
+  type ComponentKind,
+  type ConnectorFactory,
+  type Exporter,
+  type ExporterContext,
+  type ExporterFactory,
+  type Extension,
+  type ExtensionFactory,
+  type HeldBytesLimit,
+  type Host,
+  IDEMPOTENCY_HEADER,
+  type IgnoredKeys,
+  type Intake,
+  type Listener,
+  type NamedPipeline,
+  type Processor,
+  type ProcessorContext,
+  type ProcessorFactory,
+  type Receiver,
+  type ReceiverContext,
+  type ReceiverFactory,
+  type ReplayStep,
+  type SendOptions,
+  ZONES,
+  type Zone,
+} from "./component.js";
+export { deadLetter, refusalOfSetback, type Setback } from "./dead-letter.js";
+export { ACCEPTED, Debt, type FailureHandler, HeldDebts, type Outcome, possiblyRejected } from "./debt.js";
+export { defineExporter, defineProcessor, defineReceiver } from "./define.js";
+export { Delivery, type Origin, type PartialRejection } from "./delivery.js";
+export { limitedLog } from "./limited-log.js";
+export {
+  type Counter,
+  type Histogram,
+  type Logger,
+  type MetricAttributes,
+  type MetricDescription,
+  type Metrics,
+  noMetrics,
+  silentLogger,
+} from "./observability.js";
+export { packageFolder, packageVersion } from "./package-info.js";
+export type {
+  DurableIntake,
+  GraphPlan,
+  PipelineErrorMode,
+  PlannedComponent,
+  PlannedExporter,
+  PlannedPipeline,
+} from "./plan.js";
+export { keepAliveTimer, type Timer, waitAtMost } from "./wait-at-most.js";

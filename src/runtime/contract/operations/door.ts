@@ -1,0 +1,46 @@
+/** What operators see and do: entries, dead letters, replays, the audit, the graph. */
+
+export type { GraphDescription, GraphEdge, GraphNode } from "../inspect/graph.js";
+export { layerGraph, type Slot } from "../inspect/graph-layers.js";
+export type { AgentInspection, BatchWatcher, EdgeWatcher, NodeCounts, Traffic } from "../inspect/inspection.js";
+export {
+  type Admin,
+  AdminError,
+  type AdminErrorCode,
+  DEAD_LETTER_QUERY,
+  type DeadLetterEdit,
+  type DeadLetterPage,
+  type DeadLetterQuery,
+  type DeadLetterStats,
+  type ExporterStatus,
+  type ImportReport,
+  RECORD_FILTERS,
+  type ReplayOptions,
+  type ReplayReport,
+  type ReplaySkip,
+  type RevealOptions,
+  type Selection,
+} from "./admin.js";
+export {
+  AUDITED_ACTIONS,
+  type AuditedAction,
+  type AuditPage,
+  type AuditQuery,
+  type AuditRecord,
+  type Operator,
+} from "./audit.js";
+export { DEAD_LETTER_PREFIX, type DeadLetterAttributes, deadLetterOf } from "./dead-letter-attributes.js";
+export type { DeadLetterGroup, DeadLetterGroups } from "./dead-letter-groups.js";
+export {
+  type Attempt,
+  type AttemptError,
+  type Cycle,
+  type Entry,
+  type EntryEdit,
+  type Failure,
+  revisionOf,
+} from "./entry.js";
+export { FAILURE_REASONS, FAILURE_RULES, type FailureRule, ruleOf } from "./failure-reasons.js";
+export { fromIsoTimes, withIsoTimes } from "./iso-times.js";
+export { reasonLog } from "./reason-log.js";
+export type { ReplayEnd, ReplayJob, ReplayOutcome, ReplaySample } from "./replay-job.js";

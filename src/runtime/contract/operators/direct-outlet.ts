@@ -1,0 +1,209 @@
+import { SHAPES, SIGNALS, type Signal } from "#otlp/signals";
+import { validateRejection } from "../border/read-answers.js";
+import { AbortPool } from "../calls/abort-pool.js";
+import { type CallWithDeadline, Deadlines } from "../calls/deadlines.js";
+import { metadataFor } from "../calls/sent-metadata.js";
+import type { Exporter } from "../component.js";
+import { refusalOfSetback, type Setback } from "../dead-letter.js";
+import { HeldDebts } from "../debt.js";
+import type { Delivery, PartialRejection } from "../delivery.js";
+import { ERROR_CODES } from "../errors/error-codes.js";
+import { Refusal, toRefusal } from "../errors/refusal.js";
+import { limitedLog } from "../limited-log.js";
+import type { Counter, Metrics } from "../observability.js";
+import { completeSettings } from "../schema/exporter-settings.js";
+import { MergeWhileBusy } from "./merge-while-busy.js";
+import type { OutletFactory } from "./outlet.js";
+import { Semaphore } from "./semaphore.js";
+
+/** More sends at once make no exporter faster, and each costs buffers of its own. */
+const MAX_CONCURRENT_SENDS = 256;
+
+/** How long an exporter may take to give up before its call is considered ended without it. */
+const ABORT_GRACE_MS = 1000;
+
+/** One send under way, or waiting for its turn. */
+interface PendingSend extends CallWithDeadline {
+  readonly delivery: Delivery;
+  readonly controller: AbortController;
+  hasTurn: boolean;
+  isEnded: boolean;
+  /** Set while an exporter that was told to give up has not done so. */
+  cancelGrace: (() => void) | undefined;
+  readonly onEnded: (() => void) | undefined;
+}
+
+/**
+ * Sends each delivery as it comes, so many at once, and settles it by what comes of it: the sender waits for the export.
+ * Pipelines that want their records merged have them merged while the exporter is busy.
+ */
+export const directOutlet: OutletFactory = (outletSettings) => {
+  const { id, exporter, settings, typeDefaults, batching, clock, logger, metrics } = outletSettings;
+  const counters = createCounters(id, metrics);
+  const heldDebts = new HeldDebts();
+  const controllers = new AbortPool();
+  const concurrency = new Semaphore(MAX_CONCURRENT_SENDS);
+  const timeoutMs = completeSettings(settings, typeDefaults).timeout;
+  let sending = 0;
+  let onIdle: (() => void) | undefined;
+  let aborted = false;
+  const logFailure = limitedLog<Refusal>(clock, (refusal, suppressed) =>
+    logger.warn({ kind: refusal.kind, status: refusal.status, err: refusal, suppressed }, "export failed"),
+  );
+  const logPartial = limitedLog<PartialRejection>(clock, (partial, suppressed) =>
+    logger.warn({ ...partial, suppressed }, "the other side rejected some records"),
+  );
+
+  const onSent = (delivery: Delivery, answer: unknown) => {
+    const counter = counters[delivery.batch.signal];
+    const { count } = delivery.batch;
+    const partial = validateRejection(answer, count);
+    const rejected = partial?.rejected ?? 0;
+    counter.sent.add(count - rejected);
+    if (partial !== undefined) {
+      counter.failed.add(rejected);
+      logPartial(partial);
+    }
+    delivery.accept(partial);
+  };
+  const onFailed = (delivery: Delivery, error: unknown) => {
+    const refusal = toRefusal(error);
+    counters[delivery.batch.signal].failed.add(delivery.batch.count);
+    logFailure(refusal);
+    delivery.refuse(refusal);
+  };
+  /** Ends a call, once: an exporter may come back after the call was ended without it. */
+  const end = (call: PendingSend, settle: typeof onSent | typeof onFailed, result: unknown) => {
+    if (call.isEnded) return;
+    call.isEnded = true;
+    deadlines.remove(call);
+    call.cancelGrace?.();
+    if (call.hasTurn) concurrency.release();
+    try {
+      settle(call.delivery, result);
+    } catch (error) {
+      call.delivery.refuse(error);
+    }
+    controllers.giveBack(call.controller);
+    sending -= 1;
+    call.onEnded?.();
+    if (sending === 0) onIdle?.();
+  };
+  const fail = (call: PendingSend, error: unknown) => {
+    const { aborted: isAborted, reason } = call.controller.signal;
+    end(call, onFailed, isAborted ? reason : error);
+  };
+  const onTimeout = (call: PendingSend) => {
+    const refusal = timeoutRefusal(id, timeoutMs);
+    call.controller.abort(refusal);
+    call.cancelGrace = clock.after(ABORT_GRACE_MS, () => fail(call, refusal));
+  };
+  const deadlines = new Deadlines<PendingSend>(clock, timeoutMs, onTimeout);
+  const send = (call: PendingSend) => {
+    call.hasTurn = true;
+    callExporter(exporter, call).then(
+      (answer) => end(call, onSent, answer),
+      (error: unknown) => fail(call, error),
+    );
+  };
+
+  const begin = (delivery: Delivery, onEnded?: () => void) => {
+    const call = createCall(delivery, controllers.take(), onEnded);
+    sending += 1;
+    heldDebts.add(delivery.debt);
+    deadlines.add(call);
+    const turn = concurrency.acquire(call.controller.signal);
+    if (turn === undefined) return send(call);
+    turn.then(
+      () => send(call),
+      (error: unknown) => fail(call, error),
+    );
+  };
+  const mergers = new Map<string, MergeWhileBusy>();
+  for (const [pipeline, wanted] of batching ?? []) {
+    const merger = new MergeWhileBusy(wanted, exporter, clock, (merged) => begin(merged, () => merger.sent()));
+    mergers.set(pipeline, merger);
+  }
+
+  return {
+    accept(delivery, pipeline) {
+      if (delivery.setback !== undefined) return settleSetback(delivery, delivery.setback);
+      const merger = mergers.get(pipeline);
+      if (merger === undefined) return begin(delivery);
+      heldDebts.add(delivery.debt);
+      merger.add(delivery);
+    },
+    drain: async () => {
+      for (const merger of mergers.values()) merger.flush();
+      if (!aborted && sending > 0) await new Promise<void>((resolve) => (onIdle = resolve));
+      deadlines.stop();
+    },
+    abort() {
+      for (const merger of mergers.values()) merger.stop();
+      const refusal = new Refusal("transient", `exporter ${id} was stopped`, {
+        code: ERROR_CODES.SLUICE_SHUTTING_DOWN,
+      });
+      deadlines.stop();
+      for (const { controller } of deadlines.all()) controller.abort(refusal);
+      heldDebts.refuseAll(refusal);
+      aborted = true;
+      onIdle?.();
+    },
+  };
+};
+
+function createCall(delivery: Delivery, controller: AbortController, onEnded?: () => void): PendingSend {
+  return {
+    delivery,
+    controller,
+    hasTurn: false,
+    isEnded: false,
+    cancelGrace: undefined,
+    onEnded,
+    deadline: 0,
+    previous: undefined,
+    next: undefined,
+  };
+}
+
+/** An exporter may also throw, or give what is no promise. */
+function callExporter(exporter: Exporter, { delivery, controller }: PendingSend): Promise<unknown> {
+  try {
+    const metadata = metadataFor(exporter, delivery.origin.metadata);
+    return Promise.resolve(exporter.send(delivery.batch, controller.signal, metadata && { metadata }));
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+/** Nothing is kept here: what was to be kept is given back to its sender. */
+function settleSetback(delivery: Delivery, setback: Setback): void {
+  if (setback.onlyIfAlwaysSaved) delivery.accept();
+  else delivery.refuse(refusalOfSetback(setback));
+}
+
+function timeoutRefusal(id: string, ms: number): Refusal {
+  return new Refusal("transient", `exporter ${id} did not finish within ${ms} ms`, {
+    code: ERROR_CODES.SLUICE_TIMEOUT,
+  });
+}
+
+function createCounters(id: string, metrics: Metrics): Record<Signal, { sent: Counter; failed: Counter }> {
+  const counters = {} as Record<Signal, { sent: Counter; failed: Counter }>;
+  for (const signal of SIGNALS) {
+    const noun = SHAPES[signal].metricNoun;
+    counters[signal] = {
+      sent: metrics.counter(
+        `otelcol_exporter_sent_${noun}`,
+        { description: "Records the other side took." },
+        { exporter: id },
+      ),
+      failed: metrics.counter(
+        `otelcol_exporter_send_failed_${noun}`,
+        { description: "Records in sends that failed, or that the other side rejected." },
+        { exporter: id },
+      ),
+    };
+  }
+  return counters;
+}

@@ -1,0 +1,31 @@
+/** What config schemas are made of, and the keys that every exporter has. */
+
+export { authReference } from "./auth-reference.js";
+export { isZod } from "./config-schema.js";
+export {
+  type CompleteSettings,
+  completeSettings,
+  createExporterSettingsSchema,
+  DEFAULT_SETTINGS,
+  type ExporterSettings,
+  isRecord,
+  uncheckedExporterSettingsSchema,
+} from "./exporter-settings.js";
+export { glob, parseRecordPattern, type RecordPattern } from "./record-pattern.js";
+export {
+  byteSize,
+  type ConfigPath,
+  caseInsensitiveEnum,
+  configPath,
+  deprecated,
+  duration,
+  headers,
+  ignored,
+  recordPattern,
+  secret,
+  section,
+  unsupported,
+} from "./schema.js";
+export { alternatives, didYouMean, nearest, withArticle } from "./suggest.js";
+export { byteSizeText, DURATION_PATTERN, durationText, parseDuration } from "./units.js";
+export { REDACTED, withoutUrlSecrets } from "./url-secrets.js";

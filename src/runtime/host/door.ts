@@ -1,0 +1,13 @@
+/** The agent that runs a config, plugins, and its own logs and metrics. */
+
+export { Agent, type AgentOptions, AgentStartError } from "./agent.js";
+export { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js";
+export { firstPosition } from "./errors/source-position.js";
+export type { ConfigFacts } from "./inspect-agent.js";
+export { exportedComponents } from "./plugins/exported-components.js";
+export { loadConfigWithPlugins } from "./plugins/load-config-with-plugins.js";
+export { loadPlugins } from "./plugins/load-plugins.js";
+export { PluginFolders } from "./plugins/plugin-folders.js";
+export { Watchdog } from "./plugins/watchdog.js";
+export type { MetricFamily, MetricRegistry } from "./self-telemetry/metric-registry.js";
+export { createSelfTelemetry, type SelfTelemetry } from "./self-telemetry/self-telemetry.js";

@@ -1,0 +1,168 @@
+import type { LogEntry } from "./entries/log-entry.js";
+import { copyValue, isLogMap, type LogValue, newLogMap } from "./entries/log-value.js";
+import { type EntryExpression, EntryTemplate } from "./entry-expression.js";
+import type { LogField } from "./log-field.js";
+import { type EntryTarget, LogOperator, type OperatorContext, type OperatorSettings } from "./log-operator.js";
+
+/** Passes entries on as they are. */
+export class NoopOperator extends LogOperator {
+  protected apply(): boolean {
+    return true;
+  }
+}
+
+export class AddOperator extends LogOperator {
+  private readonly field: LogField;
+  private readonly value: LogValue | EntryTemplate;
+
+  constructor(settings: OperatorSettings & { field: LogField; value: LogValue }, context: OperatorContext) {
+    super(settings, context);
+    this.field = settings.field;
+    this.value = typeof settings.value === "string" ? new EntryTemplate(settings.value) : settings.value;
+  }
+
+  protected apply(entry: LogEntry): boolean {
+    const { value } = this;
+    this.field.set(entry, value instanceof EntryTemplate ? value.value(entry) : copyValue(value));
+    return true;
+  }
+}
+
+export class RemoveOperator extends LogOperator {
+  private readonly field: LogField;
+
+  constructor(settings: OperatorSettings & { field: LogField }, context: OperatorContext) {
+    super(settings, context);
+    this.field = settings.field;
+  }
+
+  protected apply(entry: LogEntry): boolean {
+    if (this.field.delete(entry) === undefined) throw new Error(`there is no ${this.field}`);
+    return true;
+  }
+}
+
+/** Keeps these fields of body, attributes or resource, whichever they are of, and nothing else there. */
+export class RetainOperator extends LogOperator {
+  private readonly fields: readonly LogField[];
+
+  constructor(settings: OperatorSettings & { fields: readonly LogField[] }, context: OperatorContext) {
+    super(settings, context);
+    this.fields = settings.fields;
+  }
+
+  protected apply(entry: LogEntry): boolean {
+    const kept = this.fields.map((field) => [field, field.get(entry)] as const);
+    const roots = new Set(this.fields.map(({ root }) => root));
+    if (roots.has("body")) entry.body = null;
+    if (roots.has("attributes")) entry.attributes = newLogMap();
+    if (roots.has("resource")) {
+      const resource = entry.ownResource();
+      for (const key of Object.keys(resource)) delete resource[key];
+    }
+    for (const [field, value] of kept) if (value !== undefined) field.set(entry, value);
+    return true;
+  }
+}
+
+export class MoveOperator extends LogOperator {
+  private readonly from: LogField;
+  private readonly to: LogField;
+  private readonly keeps: boolean;
+
+  /** `keeps`: the value stays where it was, too. */
+  constructor(settings: OperatorSettings & { from: LogField; to: LogField }, context: OperatorContext, keeps: boolean) {
+    super(settings, context);
+    this.from = settings.from;
+    this.to = settings.to;
+    this.keeps = keeps;
+  }
+
+  protected apply(entry: LogEntry): boolean {
+    const value = this.from.get(entry);
+    if (value === undefined) throw new Error(`there is no ${this.from}`);
+    if (this.keeps) this.to.set(entry, copyValue(value));
+    else {
+      this.from.delete(entry);
+      this.to.set(entry, value);
+    }
+    return true;
+  }
+}
+
+/** The members of a map in the place of the map. */
+export class FlattenOperator extends LogOperator {
+  private readonly field: LogField;
+  private readonly parent: LogField;
+
+  constructor(settings: OperatorSettings & { field: LogField; parent: LogField }, context: OperatorContext) {
+    super(settings, context);
+    this.field = settings.field;
+    this.parent = settings.parent;
+  }
+
+  protected apply(entry: LogEntry): boolean {
+    const value = this.field.get(entry);
+    if (value === undefined) throw new Error(`there is no ${this.field}`);
+    if (!isLogMap(value)) throw new Error(`${this.field} is no map`);
+    this.field.delete(entry);
+    for (const key of Object.keys(value)) this.parent.child(key).set(entry, value[key]!);
+    return true;
+  }
+}
+
+/** Leaves out what its expression is true of, all of it or a share. */
+export class FilterOperator extends LogOperator {
+  private readonly expression: EntryExpression;
+  private readonly ratio: number;
+  private readonly random: () => number;
+
+  constructor(
+    settings: OperatorSettings & { expr: EntryExpression; drop_ratio: number },
+    context: OperatorContext,
+    random: () => number,
+  ) {
+    super(settings, context);
+    this.expression = settings.expr;
+    this.ratio = settings.drop_ratio;
+    this.random = random;
+  }
+
+  protected apply(entry: LogEntry): boolean {
+    return !this.expression.holds(entry) || (this.ratio < 1 && this.random() >= this.ratio);
+  }
+}
+
+/** A way that entries may go, and what they get with it. */
+export interface Route {
+  readonly expression: EntryExpression | undefined;
+  readonly attributes: Readonly<Record<string, EntryTemplate>>;
+  readonly targets: readonly EntryTarget[];
+}
+
+/** The first route whose expression is true of it. What no route wants is left out, as in the Collector. */
+export class RouterOperator extends LogOperator {
+  private routes: readonly Route[] = [];
+
+  setRoutes(routes: readonly Route[]): void {
+    this.routes = routes;
+  }
+
+  protected apply(entry: LogEntry): boolean {
+    const route = this.routes.find(({ expression }) => this.wants(expression, entry));
+    if (route === undefined) return false;
+    for (const [name, value] of Object.entries(route.attributes)) entry.attributes[name] = value.text(entry);
+    this.connect(route.targets);
+    return true;
+  }
+
+  /** An expression that has no value for an entry is not true of it. */
+  private wants(expression: EntryExpression | undefined, entry: LogEntry): boolean {
+    if (expression === undefined) return true;
+    try {
+      return expression.holds(entry);
+    } catch {
+      return false;
+    }
+  }
+}

@@ -1,0 +1,108 @@
+import { MAX_VALUE_DEPTH, WireWriter } from "#otlp/bytes";
+import {
+  KEY_TAG,
+  LOG_ATTRIBUTES_TAG,
+  LOG_BODY_TAG,
+  LOG_FLAGS_TAG,
+  LOG_SEVERITY_NUMBER_TAG,
+  LOG_SEVERITY_TEXT_TAG,
+  LOG_SPAN_ID_TAG,
+  LOG_TIME_TAG,
+  LOG_TRACE_ID_TAG,
+} from "#otlp/tags";
+import { copyValue, type LogMap, type LogValue, writeLogMap, writeLogValue } from "./log-value.js";
+
+/** A log record on its way through operators. */
+export class LogEntry {
+  body: LogValue;
+  attributes: LogMap;
+  /** Shared by entries until one of them changes it: see `ownResource`. */
+  resource: LogMap;
+  /** Nanoseconds since the epoch; undefined when it is not known. */
+  timestamp: bigint | undefined;
+  severityNumber = 0;
+  severityText = "";
+  traceId: Uint8Array | undefined;
+  spanId: Uint8Array | undefined;
+  traceFlags: number | undefined;
+  scopeName = "";
+  /** Where it was read, for who must know what is still held back. */
+  readonly origin: unknown;
+  private hasOwnResource = false;
+
+  constructor(body: LogValue, attributes: LogMap, resource: LogMap, origin: unknown) {
+    this.body = body;
+    this.attributes = attributes;
+    this.resource = resource;
+    this.origin = origin;
+  }
+
+  /** The resource, to be changed for this entry alone. */
+  ownResource(): LogMap {
+    if (!this.hasOwnResource) {
+      this.resource = copyValue(this.resource) as LogMap;
+      this.hasOwnResource = true;
+    }
+    return this.resource;
+  }
+
+  /** Another one with the same values, that shares nothing with it. */
+  copy(): LogEntry {
+    const copy = new LogEntry(copyValue(this.body), copyValue(this.attributes) as LogMap, this.resource, this.origin);
+    copy.timestamp = this.timestamp;
+    copy.severityNumber = this.severityNumber;
+    copy.severityText = this.severityText;
+    copy.traceId = this.traceId;
+    copy.spanId = this.spanId;
+    copy.traceFlags = this.traceFlags;
+    copy.scopeName = this.scopeName;
+    return copy;
+  }
+}
+
+/** Writes the fields of a log record, without the time when it was read. */
+export function writeEntry(writer: WireWriter, entry: LogEntry): void {
+  if (entry.timestamp !== undefined) {
+    writer.byte(LOG_TIME_TAG);
+    writer.fixed64(entry.timestamp);
+  }
+  writeSeverity(writer, entry.severityNumber, entry.severityText);
+  if (entry.body !== null) {
+    writer.byte(LOG_BODY_TAG);
+    writer.begin(typeof entry.body === "string" ? entry.body.length + 4 : 100);
+    writeLogValue(writer, entry.body, MAX_VALUE_DEPTH);
+    writer.end();
+  }
+  writeLogMap(writer, LOG_ATTRIBUTES_TAG, entry.attributes);
+  if (entry.traceFlags !== undefined) {
+    writer.byte(LOG_FLAGS_TAG);
+    writer.fixed32(entry.traceFlags);
+  }
+  if (entry.traceId !== undefined) {
+    writer.byte(LOG_TRACE_ID_TAG);
+    writer.lengthDelimited(entry.traceId);
+  }
+  if (entry.spanId !== undefined) {
+    writer.byte(LOG_SPAN_ID_TAG);
+    writer.lengthDelimited(entry.spanId);
+  }
+}
+
+export function writeSeverity(writer: WireWriter, number: number, text: string): void {
+  if (number !== 0) {
+    writer.byte(LOG_SEVERITY_NUMBER_TAG);
+    writer.varint(number);
+  }
+  if (text !== "") {
+    writer.byte(LOG_SEVERITY_TEXT_TAG);
+    writer.text(text);
+  }
+}
+
+/** The bytes of an InstrumentationScope of this name. */
+export function encodeScopeName(name: string): Uint8Array {
+  const writer = new WireWriter();
+  writer.byte(KEY_TAG); // the name is its first field, as the key is that of a KeyValue
+  writer.text(name);
+  return Buffer.from(writer.written());
+}

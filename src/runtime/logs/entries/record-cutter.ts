@@ -1,0 +1,216 @@
+import { isAscii, isUtf8 } from "node:buffer";
+import type { Pattern } from "#text";
+import type { TextEncoding } from "./text-encoding.js";
+
+/** Takes the records of a window, in order. Bytes are valid UTF-8, and only good during the call. */
+export interface RecordSink {
+  /** `offset` is where the record begins in the file. */
+  takeText(bytes: Buffer, from: number, to: number, offset: number): void;
+  /** What is no text: bytes as they are. */
+  takeBytes(bytes: Buffer, offset: number): void;
+}
+
+/** Where in its file a window begins, and whether that is inside a record whose rest is to be left out. */
+export interface CutState {
+  readonly offset: number;
+  isSkipping: boolean;
+  /** Records found, also those that were empty. */
+  records: number;
+}
+
+export interface CutterSettings {
+  readonly encoding: TextEncoding;
+  readonly maxLogSize: number;
+  /** Whether the rest of a record that is too long is left out; else it is the next record. */
+  readonly truncates: boolean;
+  readonly trimsLeading: boolean;
+  readonly trimsTrailing: boolean;
+  readonly multiline?: { readonly pattern: Pattern; readonly isStart: boolean; readonly omitsPattern: boolean };
+}
+
+/**
+ * Cuts a window of a file into records. Nothing is kept between windows but `isSkipping`: what is not a whole record yet is
+ * left, and read again with what has come behind it. So where a file is cut does not depend on how it was written, but
+ * for `isEnd`, which makes a record of what is left.
+ */
+export abstract class RecordCutter {
+  protected readonly settings: CutterSettings;
+  private isValid = true;
+
+  constructor(settings: CutterSettings) {
+    this.settings = settings;
+  }
+
+  /** How much of the window is done with. A window as long as `minWindow` or longer is never left whole. */
+  abstract cut(window: Buffer, state: CutState, isEnd: boolean, sink: RecordSink): number;
+
+  /** A record may be this long, with a character that was cut and the end of the line. */
+  get minWindow(): number {
+    return this.settings.maxLogSize + 8;
+  }
+
+  /** Looks once at what is about to be cut, so that not every record need be looked at. */
+  protected checkText(bytes: Buffer): void {
+    this.isValid = this.settings.encoding.isUtf8 && isUtf8(bytes);
+  }
+
+  /** One record at [from, to), which is longer than it may be or not. */
+  protected emit(bytes: Buffer, from: number, to: number, state: CutState, sink: RecordSink): void {
+    const { maxLogSize, truncates } = this.settings;
+    if (to - from <= maxLogSize) return this.emitPiece(bytes, from, to, state, sink);
+    for (let at = from; at < to; ) {
+      const end = to - at <= maxLogSize ? to : this.settings.encoding.boundary(bytes, at, at + maxLogSize);
+      this.emitPiece(bytes, at, end, state, sink);
+      if (truncates) return;
+      at = end;
+    }
+  }
+
+  /** What is left at the end of a window: all of it if that is the end, or as much as one record may have. */
+  protected emitRest(bytes: Buffer, from: number, state: CutState, isEnd: boolean, sink: RecordSink): number {
+    const { maxLogSize, truncates, encoding } = this.settings;
+    const { length } = bytes;
+    if (state.isSkipping) return length;
+    if (length - from > maxLogSize) {
+      const end = encoding.boundary(bytes, from, from + maxLogSize);
+      this.checkText(bytes.subarray(from, end));
+      this.emitPiece(bytes, from, end, state, sink);
+      state.isSkipping = truncates;
+      return end;
+    }
+    if (!isEnd || from === length) return from;
+    this.checkText(bytes.subarray(from, length));
+    this.emitPiece(bytes, from, length, state, sink);
+    return length;
+  }
+
+  private emitPiece(bytes: Buffer, from: number, to: number, state: CutState, sink: RecordSink): void {
+    const { encoding, trimsLeading, trimsTrailing } = this.settings;
+    const offset = state.offset + from;
+    state.records++;
+    if (encoding.isUtf8) {
+      // A file that was truncated under a writer that does not append begins with a hole, which reads as NULs.
+      while (from < to && bytes[from] === 0) from++;
+      if (trimsLeading) while (from < to && isSpace(bytes[from]!)) from++;
+      if (trimsTrailing) while (to > from && isSpace(bytes[to - 1]!)) to--;
+      if (from === to) return;
+      if (this.isValid || isUtf8(bytes.subarray(from, to))) return sink.takeText(bytes, from, to, offset);
+      if (encoding.keepsInvalid) return sink.takeBytes(bytes.subarray(from, to), offset);
+    }
+    let text = encoding.decode(bytes.subarray(from, to));
+    if (trimsLeading) text = text.replace(/^[\0 \t\r\n]+/, "");
+    if (trimsTrailing) text = text.replace(/[ \t\r\n]+$/, "");
+    if (text === "") return;
+    const encoded = Buffer.from(text);
+    sink.takeText(encoded, 0, encoded.length, offset);
+  }
+}
+
+/** A record is a line. */
+export class LineCutter extends RecordCutter {
+  cut(window: Buffer, state: CutState, isEnd: boolean, sink: RecordSink): number {
+    const { encoding, truncates } = this.settings;
+    const end = encoding.lastLineEnd(window);
+    if (end > 0) this.checkText(end === window.length ? window : window.subarray(0, end));
+    let from = skipMark(window, state, encoding);
+    while (from < end) {
+      const next = encoding.lineEnd(window, from);
+      let to = next - encoding.newlineSize;
+      if (encoding.newlineSize === 1 && to > from && window[to - 1] === 13) to--;
+      if (state.isSkipping && truncates) state.isSkipping = false;
+      else if (to > from) this.emit(window, from, to, state, sink);
+      else state.records++;
+      from = next;
+    }
+    return this.emitRest(window, from, state, isEnd, sink);
+  }
+}
+
+/** A record begins, or ends, where a pattern matches. */
+export class PatternCutter extends RecordCutter {
+  cut(window: Buffer, state: CutState, isEnd: boolean, sink: RecordSink): number {
+    const { encoding } = this.settings;
+    const { pattern, isStart, omitsPattern } = this.settings.multiline!;
+    this.checkText(window);
+    let from = skipMark(window, state, encoding);
+    let end = from;
+    const spans = spansIn(pattern, window, encoding);
+    let lastEnd = -1;
+    for (const [start, to] of spans) {
+      if (to >= window.length && !isEnd) break; // it may go on behind the window
+      if (isStart) {
+        if (lastEnd >= 0 && start <= lastEnd) continue;
+        this.emitUnlessSkipped(window, end, start, state, sink);
+        from = start;
+        end = omitsPattern ? to : start;
+      } else {
+        this.emitUnlessSkipped(window, from, omitsPattern ? start : to, state, sink);
+        from = to;
+        end = to;
+      }
+      lastEnd = to;
+    }
+    if (isStart && omitsPattern && end > from) {
+      // What is omitted stays in front of the record until that is whole, or the pattern would not be found again.
+      if (isEnd) return this.emitRest(window, end, state, isEnd, sink);
+      return window.length - from > this.settings.maxLogSize ? this.emitRest(window, end, state, isEnd, sink) : from;
+    }
+    return this.emitRest(window, from, state, isEnd, sink);
+  }
+
+  private emitUnlessSkipped(bytes: Buffer, from: number, to: number, state: CutState, sink: RecordSink): void {
+    if (to <= from) return;
+    if (state.isSkipping) state.isSkipping = false;
+    else this.emit(bytes, from, to, state, sink);
+  }
+}
+
+/** What there is, in pieces of the size that a record may have. */
+export class BytesCutter extends RecordCutter {
+  cut(window: Buffer, state: CutState, isEnd: boolean, sink: RecordSink): number {
+    const { maxLogSize } = this.settings;
+    let from = 0;
+    for (; window.length - from >= maxLogSize || (isEnd && from < window.length); ) {
+      const to = Math.min(window.length, from + maxLogSize);
+      state.records++;
+      sink.takeBytes(window.subarray(from, to), state.offset + from);
+      from = to;
+    }
+    return from;
+  }
+}
+
+export function createCutter(settings: CutterSettings): RecordCutter {
+  if (settings.encoding.isBinary) return new BytesCutter(settings);
+  return settings.multiline === undefined ? new LineCutter(settings) : new PatternCutter(settings);
+}
+
+/** A byte order mark at the begin of a file is no part of its text. */
+function skipMark(window: Buffer, { offset }: CutState, { byteOrderMark }: TextEncoding): number {
+  if (offset !== 0 || byteOrderMark === undefined) return 0;
+  const { length } = byteOrderMark;
+  return window.length >= length && byteOrderMark.equals(window.subarray(0, length)) ? length : 0;
+}
+
+function isSpace(byte: number): boolean {
+  return byte === 32 || (byte <= 13 && (byte === 9 || byte === 10 || byte === 13));
+}
+
+/** Where the pattern matches, in bytes. */
+function spansIn(pattern: Pattern, window: Buffer, encoding: TextEncoding): [number, number][] {
+  if (encoding.newlineSize === 2) {
+    return pattern.spans(encoding.decode(window)).map(([start, end]) => [start * 2, end * 2]);
+  }
+  const isText = encoding.isUtf8 && !isAscii(window) && isUtf8(window);
+  const text = isText ? window.toString("utf8") : window.toString("latin1");
+  const spans = pattern.spans(text);
+  if (!isText) return spans;
+  let index = 0;
+  let at = 0;
+  const byteAt = (wanted: number) => {
+    at += Buffer.byteLength(text.slice(index, wanted));
+    index = wanted;
+    return at;
+  };
+  return spans.map(([start, end]) => [byteAt(start), byteAt(end)]);
+}

@@ -1,0 +1,113 @@
+import type { WireWriter } from "#otlp/bytes";
+import { LOG_TIME_TAG } from "#otlp/tags";
+import { type LayoutPart, parseGoLayout, parseLayout, parseTime } from "#text";
+import type { LogEntry } from "./entries/log-entry.js";
+import type { LogValue } from "./entries/log-value.js";
+import { IsoTime } from "./iso-time.js";
+import type { LogField } from "./log-field.js";
+
+export const LAYOUT_TYPES = ["strptime", "gotime", "epoch", "native"] as const;
+export const EPOCH_LAYOUTS = ["s", "ms", "us", "ns", "s.ms", "s.us", "s.ns"];
+
+export interface TimeSettings {
+  readonly parse_from: LogField;
+  readonly layout: string;
+  readonly layout_type: (typeof LAYOUT_TYPES)[number];
+  readonly location: string;
+}
+
+/** Reads the time of an entry from a field of it. */
+export class EntryTime {
+  private readonly settings: TimeSettings;
+  private readonly parts: readonly LayoutPart[] | undefined;
+  private readonly location: string | undefined;
+  private readonly isIso: boolean;
+  private readonly iso = new IsoTime();
+
+  /** Throws when the layout is none. */
+  constructor(settings: TimeSettings) {
+    this.settings = settings;
+    const { layout, layout_type: type, location } = settings;
+    if (type === "epoch" && !EPOCH_LAYOUTS.includes(layout))
+      throw new Error(`the layout of an epoch is one of ${EPOCH_LAYOUTS.join(", ")}`);
+    if (type === "strptime") this.parts = parseLayout(layout);
+    else if (type === "gotime") this.parts = parseGoLayout(layout);
+    // A layout that ends with Z is of UTC, as in the Collector; others without a zone are of this machine's.
+    this.location = location || (layout.endsWith("Z") ? undefined : localZone());
+    this.isIso = ISO_LAYOUTS.has(layout);
+  }
+
+  /** The attribute whose text `write` reads; undefined when it is not as simple as that. */
+  get attribute(): string | undefined {
+    const { root, keys } = this.settings.parse_from;
+    return this.isIso && root === "attributes" && keys.length === 1 ? keys[0] : undefined;
+  }
+
+  /** Writes the time of a record from the text of `attribute`; false, with nothing written, for what is not simply a time. */
+  write(writer: WireWriter, b: Uint8Array, from: number, to: number): boolean {
+    const { iso } = this;
+    if (!iso.read(b, from, to)) return false;
+    writer.byte(LOG_TIME_TAG);
+    writer.fixed64OfHalves(iso.low, iso.high);
+    return true;
+  }
+
+  /** Throws when there is no such field, or it has no time of the layout. */
+  read(entry: LogEntry): void {
+    const { parse_from: field, layout_type: type } = this.settings;
+    const value = field.get(entry);
+    if (value === undefined) throw new Error(`there is no ${field} to read the time from`);
+    entry.timestamp = type === "epoch" ? epochTime(value, this.settings.layout) : this.parse(value);
+  }
+
+  private parse(value: LogValue): bigint {
+    if (typeof value !== "string") throw new Error(`a time is a string, not ${typeof value}`);
+    if (this.isIso && value.length <= MAX_ISO_LENGTH) {
+      const length = scratch.write(value, 0, "utf8");
+      if (this.iso.read(scratch, 0, length)) return (BigInt(this.iso.high) << 32n) | BigInt(this.iso.low);
+    }
+    if (this.parts === undefined) throw new Error("layout_type native is not for texts");
+    return parseTime(this.parts, value, this.location, BigInt(Date.now()) * 1_000_000n).nanos;
+  }
+}
+
+/** Those under which a time such as 2024-05-06T07:08:09.123Z is what `IsoTime` reads. */
+const ISO_LAYOUTS = new Set([
+  "%Y-%m-%dT%H:%M:%S.%LZ",
+  "%Y-%m-%dT%H:%M:%S.%fZ",
+  "%Y-%m-%dT%H:%M:%S.%sZ",
+  "2006-01-02T15:04:05.999999999Z07:00",
+  "2006-01-02T15:04:05.000Z07:00",
+  "2006-01-02T15:04:05Z07:00",
+  "2006-01-02T15:04:05.999Z",
+]);
+
+/** Of one with nanoseconds. */
+const MAX_ISO_LENGTH = 30;
+const scratch = Buffer.alloc(MAX_ISO_LENGTH * 3);
+
+const NANOS: Readonly<Record<string, bigint>> = { s: 1_000_000_000n, ms: 1_000_000n, us: 1000n, ns: 1n };
+
+function epochTime(value: LogValue, layout: string): bigint {
+  const text = epochText(value, layout);
+  const found = /^([+-]?\d+)(?:\.(\d+))?$/.exec(text.trim());
+  const isFraction = layout.startsWith("s.");
+  if (found === null || (found[2] !== undefined) !== isFraction)
+    throw new Error(`${JSON.stringify(text.slice(0, 40))} is no time of the layout ${layout}`);
+  if (!isFraction) return BigInt(found[1]!) * NANOS[layout]!;
+  return BigInt(found[1]!) * NANOS.s! + BigInt(found[2]!) * NANOS[layout.slice(2)]!;
+}
+
+function epochText(value: LogValue, layout: string): string {
+  if (typeof value === "string") return value;
+  const isFraction = layout.startsWith("s.");
+  if (typeof value === "bigint") return isFraction ? `${value}.0` : String(value);
+  if (typeof value !== "number") throw new Error("a time since the epoch is a number or a string");
+  if (!isFraction) return String(BigInt(Math.trunc(value)));
+  return value.toFixed({ "s.ms": 3, "s.us": 6, "s.ns": 9 }[layout]);
+}
+
+function localZone(): string | undefined {
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions();
+  return timeZone === "UTC" ? undefined : timeZone;
+}

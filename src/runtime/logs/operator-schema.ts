@@ -1,0 +1,337 @@
+import { z } from "zod";
+import { byteSize, duration, ignored, section, unsupported } from "#contract/schema";
+import { compilePattern } from "#text";
+import { CONTAINER_FORMATS } from "./container-parser.js";
+import type { LogValue } from "./entries/log-value.js";
+import { EntryExpression, EntryTemplate } from "./entry-expression.js";
+import { EntrySeverity } from "./entry-severity.js";
+import { EntryTime, LAYOUT_TYPES } from "./entry-time.js";
+import { EntryTrace } from "./entry-trace.js";
+import { LogField } from "./log-field.js";
+import { ON_ERROR } from "./log-operator.js";
+
+/** Whether `make` throws is a problem of the config; what it makes is made again when the operator is. */
+function checked<T extends z.ZodType>(schema: T, make: (value: z.output<T>) => unknown): T {
+  return schema.superRefine((value, context) => {
+    try {
+      make(value);
+    } catch (error) {
+      context.addIssue({ code: "custom", message: (error as Error).message });
+    }
+  }) as T;
+}
+
+/** What `make` throws is a problem of the config, at its place. */
+function made<In, Out>(schema: z.ZodType<In>, make: (value: In) => Out) {
+  return schema.transform((value, context) => {
+    try {
+      return make(value);
+    } catch (error) {
+      context.addIssue({ code: "custom", message: (error as Error).message });
+      return z.NEVER;
+    }
+  });
+}
+
+const field = () => made(z.string(), LogField.parse);
+const expression = () => made(z.string(), (source) => new EntryExpression(source));
+const template = () =>
+  made(z.union([z.string(), z.number(), z.boolean()]), (value) => new EntryTemplate(String(value)));
+
+const BODY = new LogField("body", []);
+const ATTRIBUTES = new LogField("attributes", []);
+
+const ids = z.union([z.string().transform((id) => [id]), z.array(z.string())]);
+
+const common = {
+  id: z.string().trim().min(1).optional().meta({ description: "Its name, for `output`; its type unless told." }),
+  output: ids.optional().meta({ description: "Which operators come next; the one behind it unless told." }),
+  if: expression()
+    .optional()
+    .meta({ description: "An expression; entries of which it is not true are passed on as they are." }),
+  on_error: z.enum(ON_ERROR).default("send").meta({
+    description: "What becomes of an entry that it cannot work on; `_quiet` without a word in the log.",
+  }),
+};
+
+const timeKeys = {
+  parse_from: field().meta({ description: "The field with the time." }),
+  layout: z.string().default("").meta({ description: "How it is written." }),
+  layout_type: z.enum(LAYOUT_TYPES).default("strptime").meta({ description: "What the layout is written in." }),
+  location: z
+    .string()
+    .default("")
+    .meta({ description: "The time zone of times without one; this machine's unless told." }),
+  time_zone_locations: ignored("abbreviations of time zones are those that are known; write the location"),
+};
+const time = made(z.strictObject(timeKeys), (settings) => new EntryTime(settings));
+
+const severityKeys = {
+  parse_from: field().meta({ description: "The field with the severity." }),
+  preset: z
+    .string()
+    .default("")
+    .meta({ description: "`none` begins with no mapping, `otel` without `warning` and `err`." }),
+  mapping: section(z.record(z.string(), z.unknown()))
+    .default({})
+    .meta({ description: "Severities, and which values mean them: texts, numbers, `2xx`, or `{min, max}`." }),
+  overwrite_text: z.boolean().default(false).meta({ description: "Write the severity's own name as its text." }),
+};
+const severity = made(z.strictObject(severityKeys), (settings) => new EntrySeverity(settings));
+
+const id = (name: string) =>
+  section(
+    z.strictObject({
+      parse_from: field()
+        .default(new LogField("body", [name]))
+        .meta({ description: "The field with it." }),
+    }),
+  )
+    .default({ parse_from: new LogField("body", [name]) })
+    .meta({ description: "In hexadecimal digits." });
+const traceKeys = { trace_id: id("trace_id"), span_id: id("span_id"), trace_flags: id("trace_flags") };
+const traceOf = (keys: Record<"trace_id" | "span_id" | "trace_flags", { parse_from: LogField }>) =>
+  new EntryTrace({
+    trace_id: keys.trace_id.parse_from,
+    span_id: keys.span_id.parse_from,
+    trace_flags: keys.trace_flags.parse_from,
+  });
+const scopeName = z.strictObject({ parse_from: field().meta({ description: "The field with the name." }) });
+
+const parser = {
+  ...common,
+  parse_from: field().default(BODY).meta({ description: "What is parsed." }),
+  parse_to: field().default(ATTRIBUTES).meta({ description: "Where the values go." }),
+  timestamp: time.optional().meta({ description: "Reads the time, when the values are there." }),
+  severity: severity.optional().meta({ description: "Reads the severity then." }),
+  trace: made(section(z.strictObject(traceKeys)), traceOf)
+    .optional()
+    .meta({ description: "Reads ids then." }),
+  scope_name: section(scopeName).optional().meta({ description: "Reads the scope's name then." }),
+  body: field().optional().meta({ description: "What becomes the body then." }),
+  preserve_to: unsupported("copy the field with the operator copy in front of the parser"),
+};
+
+const namedPattern = z.string().superRefine((source, context) => {
+  try {
+    if (compilePattern(source).groupNames.length > 0) return;
+    context.addIssue({ code: "custom", message: "expected at least one named group, as (?P<name>...)" });
+  } catch (error) {
+    context.addIssue({ code: "custom", message: `not a pattern: ${(error as Error).message}` });
+  }
+});
+
+const values = section(z.record(z.string(), template())).default({});
+const type = <T extends string>(name: T) => z.literal(name).meta({ description: "Which operator it is." });
+
+/** A YAML value as a value of an entry: whole numbers are integers. */
+const value = made(z.unknown(), toLogValue);
+
+function toLogValue(given: unknown): LogValue {
+  if (typeof given === "number") return Number.isSafeInteger(given) ? BigInt(given) : given;
+  if (Array.isArray(given)) return given.map(toLogValue);
+  if (typeof given !== "object" || given === null) return (given ?? null) as LogValue;
+  return Object.fromEntries(Object.entries(given).map(([key, each]) => [key, toLogValue(each)]));
+}
+
+const recombineKeys = {
+  is_first_entry: expression().optional().meta({ description: "True of the first entry of those that are one." }),
+  is_last_entry: expression().optional().meta({ description: "True of the last of them." }),
+  combine_field: field().meta({ description: "The field whose texts are joined." }),
+  combine_with: z.string().default("\n").meta({ description: "What is put between them." }),
+  source_identifier: field()
+    .default(new LogField("attributes", ["log.file.path"]))
+    .meta({ description: "Only entries with the same value here are joined." }),
+  overwrite_with: z
+    .preprocess((word) => (word === "" ? "oldest" : word), z.enum(["oldest", "newest"]))
+    .default("oldest")
+    .meta({ description: "Whose other fields the joined one has." }),
+  force_flush_period: duration().default(5000).meta({ description: "How long to wait for the rest." }),
+  max_batch_size: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(1000)
+    .meta({ description: "The most that are joined; 0: any number." }),
+  max_unmatched_batch_size: z
+    .number()
+    .int()
+    .nonnegative()
+    .default(100)
+    .meta({ description: "The most while neither the first nor the last was seen; 0: any number." }),
+  max_sources: z.number().int().positive().default(1000).meta({ description: "The most sources that wait at once." }),
+  max_log_size: byteSize()
+    .default(0)
+    .meta({ description: "The longest text, after which no more are joined; 0: any length." }),
+};
+
+const route = z.strictObject({
+  expr: expression().meta({ description: "True of the entries that go this way." }),
+  output: ids.meta({ description: "The operators that they go to." }),
+  attributes: values.meta({ description: "Attributes that they get." }),
+});
+
+const pair = {
+  from: field().meta({ description: "Where the value is." }),
+  to: field().meta({ description: "Where it goes." }),
+};
+
+const OPERATORS = [
+  z.strictObject({ ...common, type: type("noop") }),
+  z.strictObject({
+    ...parser,
+    type: type("json_parser"),
+    parse_ints: z
+      .boolean()
+      .default(false)
+      .meta({ description: "Whole numbers are integers; else all numbers are doubles." }),
+    format: ignored("json_parser reads any JSON object; for lines of containers use the operator container"),
+    cache: ignored("parsing needs none"),
+  }),
+  z.strictObject({
+    ...parser,
+    type: type("regex_parser"),
+    regex: namedPattern.meta({ description: "A pattern in RE2 syntax, with named groups." }),
+    cache: ignored("parsing needs none"),
+  }),
+  z
+    .strictObject({
+      ...parser,
+      type: type("csv_parser"),
+      header: z.string().default("").meta({ description: "The names of the fields." }),
+      header_delimiter: z
+        .string()
+        .default("")
+        .meta({ description: "What stands between them; `delimiter` unless told." }),
+      header_attribute: z.string().default("").meta({ description: "An attribute that has the names instead." }),
+      delimiter: z.string().length(1).default(",").meta({ description: "What stands between fields." }),
+      lazy_quotes: z.boolean().default(false).meta({ description: "Quotes may stand inside fields." }),
+      ignore_quotes: z.boolean().default(false).meta({ description: "Quotes mean nothing." }),
+    })
+    .refine(({ header, header_attribute }) => (header === "") !== (header_attribute === ""), {
+      message: "expected either header or header_attribute",
+    }),
+  z.strictObject({
+    ...parser,
+    type: type("key_value_parser"),
+    delimiter: z.string().min(1).default("=").meta({ description: "What stands between a key and its value." }),
+    pair_delimiter: z.string().default("").meta({ description: "What stands between pairs; a blank unless told." }),
+  }),
+  z.strictObject({
+    ...parser,
+    type: type("syslog_parser"),
+    protocol: z.enum(["rfc3164", "rfc5424"]).meta({ description: "The form of the messages." }),
+    location: z.string().default("UTC").meta({ description: "The time zone of RFC 3164's times." }),
+    enable_octet_counting: z
+      .boolean()
+      .default(false)
+      .meta({ description: "A length may stand in front of a message." }),
+    allow_skip_pri_header: z.boolean().default(false).meta({ description: "The priority may be missing." }),
+    non_transparent_framing_trailer: ignored("the ends of lines are no part of a record"),
+    max_octets: ignored("max_log_size bounds records"),
+  }),
+  z.strictObject({
+    ...parser,
+    type: type("container"),
+    format: z
+      .enum(["", ...CONTAINER_FORMATS])
+      .default("")
+      .meta({ description: "Whose lines they are; found out unless told." }),
+    add_metadata_from_filepath: z
+      .boolean()
+      .default(true)
+      .meta({ description: "Read namespace, pod and container from the path of the file." }),
+    max_log_size: byteSize()
+      .default(1024 * 1024)
+      .meta({ description: "The longest text that parts of a line are joined to." }),
+  }),
+  checked(
+    z.strictObject({ ...common, ...severityKeys, type: type("severity_parser") }),
+    (settings) => new EntrySeverity(settings),
+  ),
+  checked(z.strictObject({ ...common, ...timeKeys, type: type("time_parser") }), (settings) => new EntryTime(settings)),
+  z.strictObject({ ...common, ...traceKeys, type: type("trace_parser") }),
+  z.strictObject({ ...common, type: type("scope_name_parser"), ...scopeName.shape }),
+  z.strictObject({
+    ...common,
+    type: type("add"),
+    field: field().meta({ description: "Where the value goes." }),
+    value: value.meta({ description: "The value; in a text `EXPR(...)` is an expression." }),
+  }),
+  z.strictObject({ ...common, type: type("remove"), field: field().meta({ description: "What is removed." }) }),
+  z.strictObject({
+    ...common,
+    type: type("retain"),
+    fields: z.array(field()).min(1).meta({ description: "What is kept." }),
+  }),
+  z.strictObject({ ...common, type: type("move"), ...pair }),
+  z.strictObject({ ...common, type: type("copy"), ...pair }),
+  z
+    .strictObject({ ...common, type: type("flatten"), field: field().meta({ description: "The map." }) })
+    .refine(({ field: { isRoot } }) => !isRoot, {
+      path: ["field"],
+      message: "expected a field of body, attributes or resource",
+    }),
+  z
+    .strictObject({ ...common, type: type("recombine"), ...recombineKeys })
+    .refine(({ is_first_entry: first, is_last_entry: last }) => (first === undefined) !== (last === undefined), {
+      message: "expected either is_first_entry or is_last_entry",
+    }),
+  z.strictObject({
+    ...common,
+    type: type("router"),
+    routes: z.array(route).min(1).meta({ description: "The ways, of which the first that fits is gone." }),
+    default: ids.optional().meta({ description: "Where all others go; without it they are left out." }),
+  }),
+  z.strictObject({
+    ...common,
+    type: type("filter"),
+    expr: expression().meta({ description: "True of the entries that are left out." }),
+    drop_ratio: z.number().min(0).max(1).default(1).meta({ description: "Which share of them." }),
+  }),
+] as const;
+
+const operatorSchema = z.discriminatedUnion("type", OPERATORS, {
+  error: () => `expected one of ${OPERATORS.map(({ shape }) => shape.type.value).join(", ")}`,
+});
+
+export type OperatorConfig = z.infer<typeof operatorSchema>;
+
+/** A list of operators, each with an id of its own, whose outputs are there and lead to no circle. */
+export const operatorsSchema = z
+  .preprocess((list) => list ?? [], z.array(operatorSchema))
+  .superRefine((operators, context) => {
+    const names = operatorIds(operators);
+    for (const [index, operator] of operators.entries()) {
+      const path = [index, "id"];
+      if (names.indexOf(names[index]!) !== index)
+        context.addIssue({ code: "custom", path, message: "the id is taken" });
+      for (const target of outputsOf(operator)) {
+        const at = names.indexOf(target);
+        if (at < 0 && target !== "noop_output") {
+          const message = `there is no operator ${target}; there are ${names.join(", ")}`;
+          context.addIssue({ code: "custom", path: [index, "output"], message });
+        } else if (at >= 0 && at <= index) {
+          const message = `${target} comes before it: entries would go round for ever`;
+          context.addIssue({ code: "custom", path: [index, "output"], message });
+        }
+      }
+    }
+  });
+
+/** Those that are named, and for others their type, with a number behind it when it is taken. */
+export function operatorIds(operators: readonly OperatorConfig[]): string[] {
+  const taken = new Set(operators.flatMap(({ id: name }) => name ?? []));
+  return operators.map(({ id: name, type: kind }) => {
+    if (name !== undefined) return name;
+    let own: string = kind;
+    for (let i = 1; taken.has(own); i++) own = `${kind}${i}`;
+    taken.add(own);
+    return own;
+  });
+}
+
+function outputsOf(operator: OperatorConfig): readonly string[] {
+  const routed = operator.type === "router" ? operator.routes.flatMap(({ output }) => output) : [];
+  return [...routed, ...(operator.type === "router" ? (operator.default ?? []) : (operator.output ?? []))];
+}

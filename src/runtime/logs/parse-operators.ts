@@ -1,0 +1,207 @@
+import { compilePattern, type Pattern, parseCsvRow, parseKeyValue } from "#text";
+import type { LogEntry } from "./entries/log-entry.js";
+import { isLogMap, type LogMap, type LogValue, newLogMap, setValue } from "./entries/log-value.js";
+import type { EntrySeverity } from "./entry-severity.js";
+import type { EntryTime } from "./entry-time.js";
+import type { EntryTrace } from "./entry-trace.js";
+import type { LogField } from "./log-field.js";
+import { LogOperator, type OperatorContext, type OperatorSettings } from "./log-operator.js";
+
+/** What parsers of several values have beside what all operators have. */
+export interface ParserSettings extends OperatorSettings {
+  readonly parse_from: LogField;
+  readonly parse_to: LogField;
+  readonly timestamp?: EntryTime | undefined;
+  readonly severity?: EntrySeverity | undefined;
+  readonly trace?: EntryTrace | undefined;
+  readonly scope_name?: { readonly parse_from: LogField } | undefined;
+  readonly body?: LogField | undefined;
+}
+
+/** Makes several values of one, and puts them where they are wanted. */
+export abstract class ParserOperator extends LogOperator {
+  protected readonly parser: ParserSettings;
+
+  constructor(settings: ParserSettings, context: OperatorContext) {
+    super(settings, context);
+    this.parser = settings;
+  }
+
+  protected apply(entry: LogEntry): boolean {
+    const { parse_from, parse_to, timestamp, severity, trace, scope_name, body } = this.parser;
+    const value = parse_from.get(entry);
+    if (value === undefined) throw new Error(`there is no ${parse_from}`);
+    parse_to.merge(entry, this.parse(value, entry));
+    const failures: unknown[] = [];
+    for (const step of [timestamp, severity, trace]) {
+      try {
+        step?.read(entry);
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (scope_name !== undefined) readScopeName(entry, scope_name.parse_from);
+    if (body !== undefined) {
+      const text = body.get(entry);
+      if (text !== undefined) entry.body = text;
+    }
+    if (failures.length > 0) throw failures[0];
+    return true;
+  }
+
+  protected abstract parse(value: LogValue, entry: LogEntry): LogMap;
+}
+
+export function readScopeName(entry: LogEntry, field: LogField): void {
+  const name = field.get(entry);
+  if (typeof name !== "string") throw new Error(`there is no text in ${field} to read the scope's name from`);
+  entry.scopeName = name;
+}
+
+function textOf(value: LogValue, what: string): string {
+  if (typeof value === "string") return value;
+  if (value instanceof Uint8Array) return Buffer.from(value).toString();
+  throw new Error(`${what} needs a text`);
+}
+
+export class JsonParser extends ParserOperator {
+  private readonly parsesInts: boolean;
+
+  constructor(settings: ParserSettings & { parse_ints: boolean }, context: OperatorContext) {
+    super(settings, context);
+    this.parsesInts = settings.parse_ints;
+  }
+
+  protected parse(value: LogValue): LogMap {
+    return parseJsonMap(textOf(value, "json_parser"), this.parsesInts);
+  }
+}
+
+/**
+ * Whether it does nothing but make attributes of the body, and reads time and severity from their texts at most, so that
+ * `JsonAttributes` can do it.
+ */
+export function isPlainJsonParser(settings: Omit<ParserSettings, "id"> & { readonly parse_ints: boolean }): boolean {
+  const { parse_from, parse_to, parse_ints, timestamp, severity, trace, scope_name, body } = settings;
+  const hasMore = [trace, scope_name, body, settings.if, settings.output].some((each) => each !== undefined);
+  const isSimple = [timestamp, severity].every((each) => each === undefined || each.attribute !== undefined);
+  const isUsual = parse_from.root === "body" && parse_from.isRoot && parse_to.root === "attributes" && parse_to.isRoot;
+  return isUsual && isSimple && !hasMore && !parse_ints;
+}
+
+/** Throws for what is no JSON object, without a word of what it is: that may be anything. */
+export function parseJsonMap(text: string, parsesInts = false): LogMap {
+  let parsed: LogValue;
+  try {
+    parsed = JSON.parse(text) as LogValue;
+  } catch {
+    throw new Error("the text is no JSON");
+  }
+  if (!isLogMap(parsed)) throw new Error("the JSON is no object");
+  return parsesInts ? (withInts(parsed) as LogMap) : parsed;
+}
+
+function withInts(value: LogValue): LogValue {
+  if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : value;
+  if (Array.isArray(value)) return value.map(withInts);
+  if (isLogMap(value)) for (const key of Object.keys(value)) setValue(value, key, withInts(value[key]!));
+  return value;
+}
+
+export class RegexParser extends ParserOperator {
+  private readonly pattern: Pattern;
+
+  constructor(settings: ParserSettings & { regex: string }, context: OperatorContext) {
+    super(settings, context);
+    this.pattern = compilePattern(settings.regex);
+  }
+
+  protected parse(value: LogValue): LogMap {
+    return matchGroups(this.pattern, textOf(value, "regex_parser"));
+  }
+}
+
+/** The named groups; one that took no part is empty, as in Go. */
+export function matchGroups(pattern: Pattern, text: string): LogMap {
+  const found = pattern.groupList(text);
+  if (found === undefined) throw new Error("the pattern does not match");
+  const groups = newLogMap();
+  const { groupNames } = pattern;
+  for (let i = 0; i < groupNames.length; i++) groups[groupNames[i]!] = found[i] ?? "";
+  return groups;
+}
+
+export interface CsvSettings extends ParserSettings {
+  readonly header: string;
+  readonly header_delimiter: string;
+  readonly header_attribute: string;
+  readonly delimiter: string;
+  readonly lazy_quotes: boolean;
+  readonly ignore_quotes: boolean;
+}
+
+export class CsvParser extends ParserOperator {
+  private readonly csv: CsvSettings;
+  private readonly header: readonly string[];
+
+  constructor(settings: CsvSettings, context: OperatorContext) {
+    super(settings, context);
+    this.csv = settings;
+    this.header = this.split(settings.header);
+  }
+
+  protected parse(value: LogValue, entry: LogEntry): LogMap {
+    const { delimiter, lazy_quotes, ignore_quotes, header_attribute } = this.csv;
+    const mode = ignore_quotes ? "ignoreQuotes" : lazy_quotes ? "lazyQuotes" : "strict";
+    const fields = parseCsvRow(textOf(value, "csv_parser"), delimiter, mode);
+    const header = header_attribute === "" ? this.header : this.headerOf(entry);
+    if (fields.length !== header.length)
+      throw new Error(`the row has ${fields.length} fields, and the header ${header.length}`);
+    const row = newLogMap();
+    for (const [index, name] of header.entries()) row[name] = fields[index]!;
+    return row;
+  }
+
+  private headerOf({ attributes }: LogEntry): readonly string[] {
+    const header = attributes[this.csv.header_attribute];
+    if (typeof header !== "string") throw new Error(`there is no header in attributes.${this.csv.header_attribute}`);
+    return this.split(header);
+  }
+
+  private split(header: string): string[] {
+    return header.split(this.csv.header_delimiter || this.csv.delimiter);
+  }
+}
+
+export class KeyValueParser extends ParserOperator {
+  private readonly delimiter: string;
+  private readonly pairDelimiter: string;
+
+  constructor(settings: ParserSettings & { delimiter: string; pair_delimiter: string }, context: OperatorContext) {
+    super(settings, context);
+    this.delimiter = settings.delimiter;
+    this.pairDelimiter = settings.pair_delimiter || " ";
+  }
+
+  protected parse(value: LogValue): LogMap {
+    const pairs = newLogMap();
+    for (const [key, text] of parseKeyValue(textOf(value, "key_value_parser"), this.delimiter, this.pairDelimiter))
+      pairs[key] = text as string;
+    return pairs;
+  }
+}
+
+/** The time, severity, ids or scope's name of an entry from a field of it. */
+export class ReadingOperator extends LogOperator {
+  private readonly read: (entry: LogEntry) => void;
+
+  constructor(settings: OperatorSettings, context: OperatorContext, read: (entry: LogEntry) => void) {
+    super(settings, context);
+    this.read = read;
+  }
+
+  protected apply(entry: LogEntry): boolean {
+    this.read(entry);
+    return true;
+  }
+}

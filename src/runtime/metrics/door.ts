@@ -1,0 +1,17 @@
+/** Data points where they lie, the series they belong to, and the names that Prometheus gives them. */
+
+export { type BucketCounts, type ExponentialCounts, writeExponentialCounts } from "./points/exponential-point.js";
+export { PointReader } from "./points/point-reader.js";
+export {
+  labelName,
+  type MetricKind,
+  metricName,
+  nameRules,
+  type PrometheusNameRules,
+  TRANSLATION_STRATEGIES,
+  ucumUnit,
+} from "./prometheus-names.js";
+export { AttributeKey, eachAttribute } from "./series/attribute-key.js";
+export { ByteTable } from "./series/byte-table.js";
+export { nextOwnerId, OwnerTable } from "./series/owner-table.js";
+export { SeriesTable } from "./series/series-table.js";

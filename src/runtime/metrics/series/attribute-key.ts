@@ -1,0 +1,146 @@
+import { after, skip, varint } from "#otlp/bytes";
+import { KEY_TAG, VALUE_TAG } from "#otlp/tags";
+
+/**
+ * Attributes as the key of a series: the same bytes for the same attributes, in whatever order they came. Those that lie
+ * together in the order of their names, as most SDKs send them, are their own key and are not copied.
+ *
+ * Use: `begin`, `add` for every field of attributes in turn, `finish`; then `bytes`, `start` and `end` are the key, until
+ * the next `begin`. Who knows the attributes by the bytes in which they came has `run` before `finish`, and may do without it.
+ */
+export class AttributeKey {
+  bytes: Uint8Array = EMPTY;
+  start = 0;
+  end = 0;
+  private source: Uint8Array = EMPTY;
+  private count = 0;
+  private isTogether = true;
+  /** Of each attribute: its field, the KeyValue in it, and the name in that. */
+  private readonly fieldStarts: number[] = [];
+  private readonly bodyStarts: number[] = [];
+  private readonly fieldEnds: number[] = [];
+  private readonly nameStarts: number[] = [];
+  private readonly nameEnds: number[] = [];
+  private scratch = new Uint8Array(256);
+
+  begin(b: Uint8Array): void {
+    this.source = b;
+    this.count = 0;
+    this.isTogether = true;
+  }
+
+  /** The attribute whose field, tag included, is [at, end), and whose KeyValue begins at `body`. */
+  add(at: number, body: number, end: number): void {
+    const i = this.count++;
+    this.fieldStarts[i] = at;
+    this.bodyStarts[i] = body;
+    this.fieldEnds[i] = end;
+    if (i > 0 && this.fieldEnds[i - 1] !== at) this.isTogether = false;
+  }
+
+  /** Makes `bytes`, `start` and `end` all attributes in the order in which they came; false when they do not lie together. */
+  run(): boolean {
+    const { count } = this;
+    this.bytes = this.source;
+    this.start = count === 0 ? 0 : this.fieldStarts[0]!;
+    this.end = count === 0 ? 0 : this.fieldEnds[count - 1]!;
+    return this.isTogether;
+  }
+
+  finish(): void {
+    let isInOrder = this.run();
+    for (let i = 0; i < this.count; i++) {
+      this.findName(i);
+      if (i > 0 && isInOrder) isInOrder = this.compare(i - 1, i) <= 0;
+    }
+    if (!isInOrder) this.copyInOrder();
+  }
+
+  private findName(i: number): void {
+    const b = this.source;
+    const body = this.bodyStarts[i]!;
+    if (b[body] !== KEY_TAG) {
+      [this.nameStarts[i], this.nameEnds[i]] = findName(b, body, this.fieldEnds[i]!);
+      return;
+    }
+    let nameStart = body + 2;
+    let size = b[body + 1]!;
+    if (size > 127) {
+      size = varint(b, body + 1);
+      nameStart = after;
+    }
+    this.nameStarts[i] = nameStart;
+    this.nameEnds[i] = nameStart + size;
+  }
+
+  private copyInOrder(): void {
+    const order = Array.from({ length: this.count }, (_, i) => i).sort((a, b) => this.compare(a, b) || a - b);
+    let size = 0;
+    for (const i of order) size += this.fieldEnds[i]! - this.fieldStarts[i]!;
+    if (size > this.scratch.length) this.scratch = new Uint8Array(size * 2);
+    let at = 0;
+    for (const i of order) {
+      for (let p = this.fieldStarts[i]!; p < this.fieldEnds[i]!; p++) this.scratch[at++] = this.source[p]!;
+    }
+    this.bytes = this.scratch;
+    this.start = 0;
+    this.end = size;
+  }
+
+  /** By the bytes of their names. */
+  private compare(i: number, j: number): number {
+    const b = this.source;
+    const iStart = this.nameStarts[i]!;
+    const jStart = this.nameStarts[j]!;
+    const iSize = this.nameEnds[i]! - iStart;
+    const jSize = this.nameEnds[j]! - jStart;
+    const size = Math.min(iSize, jSize);
+    for (let k = 0; k < size; k++) {
+      const difference = b[iStart + k]! - b[jStart + k]!;
+      if (difference !== 0) return difference;
+    }
+    return iSize - jSize;
+  }
+}
+
+const EMPTY = new Uint8Array(0);
+
+function findName(b: Uint8Array, start: number, end: number): [start: number, end: number] {
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== KEY_TAG) continue;
+    varint(b, at);
+    return [after, p];
+  }
+  return [start, start];
+}
+
+/** Calls back with the name and the AnyValue of each attribute in a run of fields, such as an `AttributeKey` gives. */
+export function eachAttribute(
+  b: Uint8Array,
+  start: number,
+  end: number,
+  visit: (nameStart: number, nameEnd: number, valueStart: number, valueEnd: number) => void,
+): void {
+  for (let p = start; p < end; ) {
+    varint(b, p); // the tag
+    const size = varint(b, after);
+    const body = after;
+    p = body + size;
+    const [nameStart, nameEnd] = findName(b, body, p);
+    let valueStart = p;
+    let valueEnd = p;
+    for (let q = body; q < p; ) {
+      const tag = varint(b, q);
+      const at = after;
+      q = skip(b, at, tag);
+      if (tag !== VALUE_TAG) continue;
+      varint(b, at);
+      valueStart = after;
+      valueEnd = q;
+    }
+    visit(nameStart, nameEnd, valueStart, valueEnd);
+  }
+}

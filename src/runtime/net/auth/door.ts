@@ -1,0 +1,14 @@
+/** Who a request came from, and who we are to a server. */
+
+export { ADMIN_TOKEN, adminTokenHash, createAdminToken } from "./admin-token.js";
+export {
+  type AuthOutcome,
+  answerOfAuthError,
+  authenticate,
+  authMetadata,
+  serverAuthenticator,
+} from "./authenticate.js";
+export { clientAuthenticator, isNearby, OutgoingRequest, sendAuthorized, withoutSecrets } from "./authorized-send.js";
+export { CredentialGate, type VerifiedCredentials } from "./credential-gate.js";
+export { refuseStrangers } from "./refuse-strangers.js";
+export { http2AuthRequest, httpAuthRequest, plainAddress } from "./server-auth-request.js";

@@ -1,0 +1,31 @@
+/** Addresses, listening, TLS, HTTP clients and servers, proxies. */
+
+export { connectionErrorMessage, plainTlsMessage } from "./connection-error.js";
+export { type ConnectionRefusal, clientOf, limitConnections } from "./connection-limits.js";
+export {
+  formatAddress,
+  type HostPort,
+  hostPort,
+  httpUrl,
+  isLoopbackHost,
+  type ListenAddress,
+  listenAddress,
+  listenEndpoint,
+  parseGrpcTarget,
+  parseHostPort,
+  protectionOf,
+} from "./endpoint.js";
+export { type HttpClientConfig, httpClientDefaults, httpClientKeys } from "./http-client-keys.js";
+export { httpHeaders } from "./http-headers.js";
+export { addressOfUrl, openRequest } from "./http-request.js";
+export { type HttpServerPlace, type ListeningServer, startHttpServer } from "./http-server.js";
+export { Http1Client } from "./http1/client.js";
+export type { Http1Answer } from "./http1/exchange.js";
+export { type HttpTarget, hostHeaderName, httpTarget } from "./http1/http-target.js";
+export { isHeader, type RequestHead } from "./http1/request-head.js";
+export { isPortInUse, listen, startUnlessPortTaken } from "./listen.js";
+export { proxyFromEnvironment, proxyOfUrl, useProxyEnvironment } from "./proxy/proxy.js";
+export { readAnswer } from "./read-answer.js";
+export { type SimpleHttpResponse, startSimpleHttpServer } from "./simple-http-server.js";
+export { type TlsClientConfig, type TlsServerConfig, tlsClient, tlsServer } from "./tls-config.js";
+export { loadClientTls, loadServerTls, reloadServerTls, renewClientTls, type TlsClientOptions } from "./tls-load.js";

@@ -1,0 +1,59 @@
+import { z } from "zod";
+import { authReference, caseInsensitiveEnum, duration, ignored, section, unsupported } from "#contract/schema";
+import { grpcTarget } from "../endpoint.js";
+import { httpHeaders } from "../http-headers.js";
+import { wordOrNone } from "../otlp/sending.js";
+import { tlsClient } from "../tls-config.js";
+
+const keepalive = z.strictObject({
+  time: duration().default(10_000).meta({ description: "Silence after which the server is pinged." }),
+  timeout: duration().default(20_000).meta({ description: "How long the server may take to answer a ping." }),
+  permit_without_stream: z.boolean().default(false).meta({ description: "Ping also while nothing is being sent." }),
+});
+
+export type ClientKeepalive = z.infer<typeof keepalive>;
+
+const ONE_CONNECTION = "there is one connection to one address";
+
+/** The keys of every exporter that makes calls of gRPC. */
+export function grpcClientKeys() {
+  return {
+    endpoint: grpcTarget().meta({ description: "host:port; http:// in front means without TLS, https:// with." }),
+    headers: httpHeaders()
+      .superRefine(refuseReserved)
+      .nullish()
+      .meta({ description: "Metadata that every call gets, such as credentials." }),
+    compression: wordOrNone(caseInsensitiveEnum(["none", "gzip", "snappy", "zstd"]))
+      .default("gzip")
+      .meta({
+        description: "How messages are sent; snappy is its framing format, as the Collector's.",
+      }),
+    tls: section(tlsClient())
+      .optional()
+      .meta({ description: "Certificates and versions of TLS; insecure: true is without." }),
+    keepalive: section(keepalive).optional().meta({ description: "Pings that find a dead connection." }),
+    authority: z.string().optional().meta({ description: "The :authority to send instead of the endpoint." }),
+    auth: authReference("client").nullish().meta({ description: "Who we are to the server." }),
+    middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
+    balancer_name: ignored(ONE_CONNECTION),
+    wait_for_ready: ignored("a send waits for the connection until its timeout in any case"),
+    read_buffer_size: ignored("Node.js sizes its own socket buffers"),
+    write_buffer_size: ignored("Node.js sizes its own socket buffers"),
+    user_agent: z.string().optional().meta({ description: "The user agent that calls name." }),
+  };
+}
+
+const keys = z.strictObject(grpcClientKeys());
+
+export type GrpcClientConfig = z.infer<typeof keys>;
+
+/** What HTTP/2 or gRPC itself says about a call; Node.js would fail every call with another. */
+const RESERVED =
+  /^(connection|keep-alive|proxy-connection|transfer-encoding|upgrade|http2-settings|te|content-type|content-length|grpc-.*)$/i;
+
+function refuseReserved(configured: Readonly<Record<string, string>>, context: z.RefinementCtx): void {
+  for (const name of Object.keys(configured)) {
+    if (RESERVED.test(name))
+      context.addIssue({ code: "custom", path: [name], message: "expected no header that gRPC sets itself" });
+  }
+}

@@ -1,0 +1,50 @@
+import { z } from "zod";
+import { authReference, duration, ignored, section, unsupported } from "#contract/schema";
+import { httpUrl } from "./endpoint.js";
+import { httpHeaders } from "./http-headers.js";
+import { tlsClient } from "./tls-config.js";
+
+const BUFFERS = "Node.js sizes its own socket buffers";
+const HTTP1 = "requests are sent over HTTP/1.1";
+
+/** The Collector's keys of an HTTP client: all but where it sends, and how it packs what it sends. */
+export function httpClientKeys() {
+  return {
+    headers: httpHeaders().nullish().meta({ description: "Headers that every request gets, such as credentials." }),
+    tls: section(tlsClient()).optional().meta({ description: "Certificates and versions of TLS, for https." }),
+    max_conns_per_host: z
+      .number()
+      .int()
+      .nonnegative()
+      .default(0)
+      .meta({ description: "Connections that may be open; 0 means the default, 100." }),
+    max_idle_conns: z
+      .number()
+      .int()
+      .nonnegative()
+      .default(100)
+      .meta({ description: "Connections that are kept open for later; 0 means no limit." }),
+    max_idle_conns_per_host: z.number().int().nonnegative().optional().meta({ description: "The same, for one host." }),
+    idle_conn_timeout: duration().default(90_000).meta({ description: "How long an unused connection is kept." }),
+    disable_keep_alives: z.boolean().default(false).meta({ description: "Open a connection for every request." }),
+    auth: authReference("client").nullish().meta({ description: "Who we are to the server." }),
+    proxy_url: z
+      .preprocess((url) => (url === "" ? undefined : url), httpUrl().optional())
+      .meta({ description: "An HTTP proxy to send through, in place of that of HTTP_PROXY or HTTPS_PROXY." }),
+    middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
+    cookies: ignored("cookies are not kept"),
+    read_buffer_size: ignored(BUFFERS),
+    write_buffer_size: ignored(BUFFERS),
+    http2_read_idle_timeout: ignored(HTTP1),
+    http2_ping_timeout: ignored(HTTP1),
+    force_attempt_http2: ignored(HTTP1),
+  };
+}
+
+/** What these keys say, parsed. */
+export type HttpClientConfig = z.infer<z.ZodObject<ReturnType<typeof httpClientKeys>>>;
+
+/** What these keys say where nothing is written: for a client whose config has but some of them. */
+export function httpClientDefaults(): HttpClientConfig {
+  return z.object(httpClientKeys()).parse({});
+}

@@ -1,0 +1,224 @@
+import { connect, isIP, type LookupFunction, type Socket } from "node:net";
+import process from "node:process";
+import type { ConnectionOptions } from "node:tls";
+import type { Clock } from "#contract";
+import type { HttpProxy } from "../proxy/proxy.js";
+import { connectToProxy, Tunnel } from "../proxy/tunnel.js";
+import type { TlsClientOptions } from "../tls-load.js";
+import { AnswerFormatError, type AnswerHead } from "./answer-head.js";
+import { AnswerReader } from "./answer-reader.js";
+import type { Exchange } from "./exchange.js";
+import { RequestWriter } from "./request-writer.js";
+
+/** Where a client's connections lead. */
+export interface Http1Origin {
+  /** A name or an address; an IPv6 address without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** Set for https. */
+  readonly tls?: TlsClientOptions | undefined;
+  /** What the way there leads through: https in a tunnel; of http it gets the requests itself, with whole URLs in them. */
+  readonly proxy?: HttpProxy | undefined;
+  /** Finds the addresses of the host, in the place of the system. */
+  readonly lookup?: LookupFunction | undefined;
+}
+
+/** What a connection tells the pool that it belongs to. */
+export interface ConnectionPool {
+  readonly origin: Http1Origin;
+  readonly clock: Clock;
+  readonly maxAnswerBytes: number;
+  /** The last TLS session, to begin the next connection with. */
+  session: Buffer | undefined;
+  /** It has read its answer and can be used again; the server keeps it for so long, if it said so. */
+  released(connection: Http1Connection, keepAliveMs: number | undefined): void;
+  /** It is gone. */
+  closed(connection: Http1Connection): void;
+}
+
+/** How long the body of an answer may take once its head is there. */
+const BODY_TIMEOUT_MS = 10_000;
+/** Answers are short. */
+const READ_BUFFER_BYTES = 8 * 1024;
+const KEEP_ALIVE_PROBE_MS = 1000;
+
+/**
+ * A connection that carries one request at a time. It settles the exchange it is given, once, and tells the pool what has
+ * become of itself before that. A connection on which anything is unclear is closed: bytes that nobody asked for, an answer
+ * that came before the request was written, an answer that breaks a rule. While it has no exchange, it does not keep the
+ * process alive.
+ */
+export class Http1Connection {
+  /** When it must not be used any more, by the clock's monotonic time. */
+  idleUntil = 0;
+  private readonly pool: ConnectionPool;
+  private readonly socket: Socket;
+  private readonly reader: AnswerReader;
+  private readonly readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
+  private readonly writer: RequestWriter;
+  private exchange: Exchange | undefined;
+  private isReady = false;
+  private wasUsed = false;
+  private isClosed = false;
+  private cancelBodyTimer: (() => void) | undefined;
+
+  /** Opens a connection for an exchange. */
+  constructor(pool: ConnectionPool, exchange: Exchange) {
+    this.pool = pool;
+    this.exchange = exchange;
+    exchange.connection = this;
+    this.reader = new AnswerReader(pool.maxAnswerBytes);
+    this.socket = this.openSocket();
+    this.writer = new RequestWriter(this.socket);
+    this.socket.on("error", (error) => this.end(error));
+    this.socket.on("end", () => this.onEnd());
+    this.socket.on("close", () => this.onEnd());
+  }
+
+  /** Sends a request on a connection that is free. */
+  send(exchange: Exchange): void {
+    this.exchange = exchange;
+    exchange.connection = this;
+    this.wasUsed = true;
+    this.socket.ref();
+    this.write(exchange);
+  }
+
+  /** Ends the exchange under way and the connection. An answer whose head is there counts, and says what its body lacks. */
+  end(error: Error): void {
+    const { exchange } = this;
+    const { head, hasBegun } = this.reader;
+    const counts = head !== undefined && this.canMean(head);
+    if (!this.isReady) this.pool.session = undefined;
+    this.close();
+    if (exchange === undefined) return;
+    if (counts) exchange.succeed(head, this.reader.body(), error);
+    else exchange.fail(error, this.wasUsed && !hasBegun && isDisconnect(error));
+  }
+
+  /** Frees the socket at once. */
+  close(): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.exchange = undefined;
+    this.writer.stop();
+    this.cancelBodyTimer?.();
+    this.socket.destroy();
+    this.pool.closed(this);
+  }
+
+  private openSocket(): Socket {
+    const { host, port, tls, proxy, lookup } = this.pool.origin;
+    const onread = { buffer: this.readBuffer, callback: (bytes: number) => this.onRead(bytes) };
+    const keepAlive = { noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS };
+    const options = { host, port, ...keepAlive, onread, ...(lookup && { lookup }) };
+    if (tls === undefined && proxy !== undefined) {
+      const socket = connectToProxy(proxy, { onread });
+      return socket.once(proxy.isSecure ? "secureConnect" : "connect", () => this.onReady());
+    }
+    if (tls === undefined) return connect(options).once("connect", () => this.onReady());
+    const servername = tls.servername ?? (isIP(host) ? "" : host);
+    const { session } = this.pool;
+    const way = proxy === undefined ? options : { host, socket: new Tunnel(proxy, host, port) };
+    const secure: ConnectionOptions = { ...way, ...tls, servername, ALPNProtocols: ["http/1.1"] };
+    const socket = process.getBuiltinModule("node:tls").connect(session ? { ...secure, session } : secure);
+    socket.on("session", (next: Buffer) => (this.pool.session = next));
+    if ("socket" in way) this.readTunnel(socket, way.socket);
+    // Nothing is written before the certificate has been checked.
+    return socket.once("secureConnect", () => this.onReady());
+  }
+
+  /** Node.js reads into a buffer of ours only what comes from a socket of its own. */
+  private readTunnel(socket: Socket, tunnel: Tunnel): void {
+    tunnel.on("error", (error) => socket.destroy(error));
+    socket.on("close", () => tunnel.destroy());
+    socket.on("data", (chunk: Buffer) => {
+      for (let p = 0; p < chunk.length; p += READ_BUFFER_BYTES) this.onRead(chunk.copy(this.readBuffer, 0, p));
+    });
+  }
+
+  private onReady(): void {
+    this.isReady = true;
+    if (this.exchange !== undefined) this.write(this.exchange);
+  }
+
+  private write(exchange: Exchange): void {
+    this.reader.expectAnswer(exchange.head.method);
+    this.writer.write(exchange);
+  }
+
+  private onRead(bytes: number): boolean {
+    const { reader, exchange } = this;
+    if (this.isClosed) return false;
+    if (exchange === undefined || !this.isReady) this.end(new AnswerFormatError("an answer came before the request"));
+    else {
+      try {
+        const used = reader.read(this.readBuffer, bytes);
+        // Behind a full buffer there may be more that has come already.
+        if (reader.isComplete) this.finish(exchange, used === bytes && bytes < READ_BUFFER_BYTES);
+        else if (reader.head !== undefined) this.cancelBodyTimer ??= this.limitBody();
+      } catch (error) {
+        this.end(error as Error);
+      }
+    }
+    return !this.isClosed;
+  }
+
+  private limitBody(): () => void {
+    return this.pool.clock.after(BODY_TIMEOUT_MS, () => this.end(new Error("the body of the answer took too long")));
+  }
+
+  private onEnd(): void {
+    const { exchange } = this;
+    if (this.isClosed) return;
+    if (exchange !== undefined && this.reader.readEnd()) this.finish(exchange, false);
+    else this.end(hangUp());
+  }
+
+  private finish(exchange: Exchange, isClean: boolean): void {
+    const head = this.reader.head!;
+    const body = this.reader.body();
+    const counts = this.canMean(head);
+    const isWritten = this.writer.isTaken && this.socket.writableLength === 0;
+    const isKept = isClean && isWritten && head.keepsAlive && head.keepAliveMs !== 0;
+    if (isKept && this.pool.origin.tls !== undefined) return this.finishAfterTurn(exchange, head, body);
+    if (isKept) this.release(head.keepAliveMs);
+    else this.close();
+    if (counts) exchange.succeed(head, body);
+    else exchange.fail(new AnswerFormatError("the answer says that all is well before all was sent"), false);
+  }
+
+  /** A refusal may come early. Nobody can have taken what was not sent: what follows from such a success would be a loss. */
+  private canMean({ status }: AnswerHead): boolean {
+    return this.writer.isTaken || status >= 300;
+  }
+
+  /**
+   * Over TLS whatever else has come is handed over record by record before this turn of the event loop ends. It must find nobody
+   * who could take it for an answer.
+   */
+  private finishAfterTurn(exchange: Exchange, head: AnswerHead, body: Buffer): void {
+    this.exchange = undefined;
+    setImmediate(() => {
+      if (!this.isClosed) this.release(head.keepAliveMs);
+      exchange.succeed(head, body);
+    });
+  }
+
+  private release(keepAliveMs: number | undefined): void {
+    this.cancelBodyTimer?.();
+    this.cancelBodyTimer = undefined;
+    this.exchange = undefined;
+    this.socket.unref();
+    this.pool.released(this, keepAliveMs);
+  }
+}
+
+/** What Node.js says when the other side ends a connection instead of answering. */
+function hangUp(): Error {
+  return Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
+}
+
+function isDisconnect(error: NodeJS.ErrnoException): boolean {
+  return error.code === "ECONNRESET" || error.code === "EPIPE";
+}

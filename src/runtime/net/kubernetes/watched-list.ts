@@ -1,0 +1,219 @@
+import type { Clock } from "#contract";
+import { type KubernetesApi, KubernetesApiError } from "./api-client.js";
+
+/** What every object of the API has, as far as it is needed here. */
+export interface KubernetesObject {
+  readonly metadata: { readonly name: string; readonly namespace?: string; readonly uid?: string };
+}
+
+/** What is watched, and who is told. */
+export interface WatchedListSettings<Item extends KubernetesObject> {
+  readonly api: KubernetesApi;
+  /** The path of the list, such as `/apis/discovery.k8s.io/v1/namespaces/default/endpointslices`. */
+  readonly path: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly clock: Clock;
+  /** Takes from an object what is needed of it: the rest is let go of. Default: all of it. */
+  readonly read?: (object: KubernetesObject) => Item;
+  /** Called with all there are, after the first list and after every change. */
+  readonly onChange: (items: readonly Item[]) => void;
+  /** With this, `onChange` is called after lists alone, and this with each object that a watch tells of. */
+  readonly onItem?: (item: Item, isGone: boolean) => void;
+  /** Called when the server cannot be asked, or does not answer as it should; it is tried again. */
+  readonly onError: (error: unknown) => void;
+}
+
+interface ListPage<Item> {
+  readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
+  readonly items?: readonly Item[];
+}
+
+interface WatchEvent {
+  readonly type: string;
+  readonly object: KubernetesObject & {
+    readonly metadata: { readonly resourceVersion?: string };
+    readonly code?: number;
+    readonly message?: string;
+  };
+}
+
+const PAGE_SIZE = 500;
+const MIN_RETRY_MS = 500;
+const MAX_RETRY_MS = 30_000;
+/** A page of a list that has not come after so long does not come any more. */
+const LIST_TIMEOUT_MS = 30_000;
+/** The server ends a watch after so long: one whose connection has died in silence is not waited for any longer. */
+const WATCH_SECONDS = 290;
+const GONE = 410;
+/** More than any cluster has; a server whose pages have no end has more. */
+const MAX_ITEMS = 500_000;
+const NO_LIST = "what it answered is no list of objects of the Kubernetes API";
+
+/**
+ * A list of the API that is kept up to date: listed once, then watched from there. A watch that ends goes on where it was; when
+ * the server does not remember that any more (410 Gone) the list is read anew, and what has gone meanwhile is gone. While the
+ * server cannot be reached, the last list stands.
+ */
+export class WatchedList<Item extends KubernetesObject> {
+  private readonly settings: WatchedListSettings<Item>;
+  private readonly stopped = new AbortController();
+  private items = new Map<string, Item>();
+  /** Undefined: the list is to be read anew. */
+  private version: string | undefined;
+  private failures = 0;
+  /** That of the one request that is under way. */
+  private cancelTimeout = () => {};
+
+  constructor(settings: WatchedListSettings<Item>) {
+    this.settings = settings;
+  }
+
+  /** Resolves when it has been listed once, or that has failed. */
+  async start(): Promise<void> {
+    await this.listOnce();
+    void this.run();
+  }
+
+  stop(): void {
+    this.stopped.abort();
+    this.cancelTimeout();
+  }
+
+  private async run(): Promise<void> {
+    while (!this.stopped.signal.aborted) {
+      if (this.failures > 0) await this.pause();
+      if (this.version === undefined) await this.listOnce();
+      else await this.watchOnce(this.version);
+    }
+  }
+
+  private async listOnce(): Promise<void> {
+    try {
+      const items = new Map<string, Item>();
+      let page: ListPage<unknown>;
+      let next: string | undefined;
+      do {
+        const query = { limit: String(PAGE_SIZE), ...(next && { continue: next }) };
+        page = (await this.getPage(this.pathWith(query))) as ListPage<unknown>;
+        for (const item of this.itemsOf(page)) items.set(keyOf(item), item);
+        if (items.size > MAX_ITEMS) throw new KubernetesApiError(0, `the list has more than ${MAX_ITEMS} objects`);
+        next = page?.metadata?.continue || undefined;
+      } while (next !== undefined);
+      this.items = items;
+      this.version = page?.metadata?.resourceVersion ?? "";
+      this.failures = 0;
+      this.tell();
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  private async getPage(path: string): Promise<unknown> {
+    const silence = new AbortController();
+    if (this.stopped.signal.aborted) throw new KubernetesApiError(0, "stopped");
+    this.cancelTimeout = this.settings.clock.after(LIST_TIMEOUT_MS, () => silence.abort());
+    try {
+      return await this.settings.api.get(path, AbortSignal.any([this.stopped.signal, silence.signal]));
+    } catch (error) {
+      if (!silence.signal.aborted) throw error;
+      throw new KubernetesApiError(0, `no answer within ${LIST_TIMEOUT_MS} ms`, { cause: error });
+    } finally {
+      this.cancelTimeout();
+    }
+  }
+
+  private async watchOnce(version: string): Promise<void> {
+    const query = {
+      ...{ watch: "1", allowWatchBookmarks: "true", resourceVersion: version },
+      timeoutSeconds: String(WATCH_SECONDS),
+    };
+    const silence = new AbortController();
+    this.cancelTimeout = this.settings.clock.after((WATCH_SECONDS + 30) * 1000, () => silence.abort());
+    try {
+      const abort = AbortSignal.any([this.stopped.signal, silence.signal]);
+      for await (const event of this.settings.api.lines(this.pathWith(query), abort)) {
+        this.failures = 0;
+        this.apply(event as WatchEvent);
+      }
+      // A server that ends every watch at once must not be asked in a circle.
+      if (this.version === version) this.failures = Math.max(1, this.failures);
+    } catch (error) {
+      if (!silence.signal.aborted) this.failed(error);
+    } finally {
+      this.cancelTimeout();
+    }
+  }
+
+  private apply({ type, object }: WatchEvent): void {
+    if (type === "ERROR") throw new KubernetesApiError(object?.code ?? 0, object?.message ?? "the watch failed");
+    if (type !== "BOOKMARK") this.change(type, this.read(object));
+    this.version = object?.metadata?.resourceVersion ?? this.version;
+  }
+
+  private change(type: string, item: Item): void {
+    const isGone = type === "DELETED";
+    if (isGone) this.items.delete(keyOf(item));
+    else this.items.set(keyOf(item), item);
+    if (this.settings.onItem) this.settings.onItem(item, isGone);
+    else this.tell();
+  }
+
+  private itemsOf(page: ListPage<unknown>): Item[] {
+    const { metadata, items = [] } = page ?? {};
+    // An empty list would be the end of all that is known: only one that says of itself that it is a list counts.
+    if (typeof metadata !== "object" || metadata === null || !Array.isArray(items ?? []))
+      throw new KubernetesApiError(0, NO_LIST);
+    return (items ?? []).map((object) => this.read(object));
+  }
+
+  private read(object: unknown): Item {
+    const name: unknown = (object as KubernetesObject | null)?.metadata?.name;
+    if (typeof name !== "string") throw new KubernetesApiError(0, NO_LIST);
+    return this.settings.read ? this.settings.read(object as KubernetesObject) : (object as Item);
+  }
+
+  private tell(): void {
+    this.settings.onChange([...this.items.values()]);
+  }
+
+  private failed(error: unknown): void {
+    if (this.stopped.signal.aborted) return;
+    if (error instanceof KubernetesApiError && error.status === GONE) {
+      this.version = undefined;
+      this.failures = Math.max(1, this.failures);
+      return;
+    }
+    this.failures += 1;
+    this.settings.onError(error);
+  }
+
+  private pause(): Promise<void> {
+    const { clock } = this.settings;
+    const ms = Math.min(MAX_RETRY_MS, MIN_RETRY_MS * 2 ** Math.min(10, this.failures - 1));
+    const { signal } = this.stopped;
+    return new Promise((resolve) => {
+      if (signal.aborted) return resolve();
+      const cancel = clock.after(ms, () => {
+        signal.removeEventListener("abort", onAbort);
+        resolve();
+      });
+      const onAbort = () => {
+        cancel();
+        resolve();
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+    });
+  }
+
+  private pathWith(query: Readonly<Record<string, string>>): string {
+    const { path, labelSelector, fieldSelector } = this.settings;
+    const selectors = { ...(labelSelector && { labelSelector }), ...(fieldSelector && { fieldSelector }) };
+    const search = new URLSearchParams({ ...selectors, ...query });
+    return `${path}?${search}`;
+  }
+}
+
+function keyOf({ metadata }: KubernetesObject): string {
+  return `${metadata.namespace ?? ""}/${metadata.name}`;
+}

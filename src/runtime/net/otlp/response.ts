@@ -1,0 +1,62 @@
+import type { PartialRejection } from "#contract";
+import type { Signal } from "#otlp/signals";
+import { toSnakeCase } from "#text";
+import { intField, readWholeFields, textField, writeFields } from "./proto-fields.js";
+import { OTLP_SERVICES, type OtlpEncoding } from "./services.js";
+
+const EMPTY_PROTO = Buffer.alloc(0);
+const EMPTY_JSON = Buffer.from("{}");
+
+/** An Export*ServiceResponse. Nothing rejected and nothing to say leaves partial_success unset, as OTLP asks. */
+export function encodeResponse(signal: Signal, encoding: OtlpEncoding, partial?: PartialRejection): Buffer {
+  if (partial === undefined || (partial.rejected === 0 && partial.message === "")) {
+    return encoding === "proto" ? EMPTY_PROTO : EMPTY_JSON;
+  }
+  const { rejected, message } = partial;
+  if (encoding === "proto") return writeFields([1, writeFields([1, rejected], [2, message])]);
+  const name = OTLP_SERVICES[signal].rejectedName;
+  return Buffer.from(JSON.stringify({ partialSuccess: { [name]: String(rejected), errorMessage: message } }));
+}
+
+/** What a response says was rejected; undefined when all was taken. Of an unreadable one nobody knows which it is. */
+export function decodeResponse(
+  signal: Signal,
+  encoding: OtlpEncoding,
+  body: Uint8Array,
+): PartialRejection | undefined | "unreadable" {
+  if (body.length === 0) return undefined;
+  const partial = encoding === "proto" ? readProto(body) : readJson(OTLP_SERVICES[signal].rejectedName, body);
+  if (partial === undefined) return "unreadable";
+  return partial.rejected === 0 && partial.message === "" ? undefined : partial;
+}
+
+function readProto(body: Uint8Array): PartialRejection | undefined {
+  const response = readWholeFields(body);
+  const messages = response?.flatMap(({ number, value }) => (number === 1 ? [value] : []));
+  if (messages === undefined || !messages.every((value) => value instanceof Uint8Array)) return undefined;
+  // Protobuf merges a message that comes several times: its fields one behind the other.
+  const partial = readWholeFields(messages.length === 1 ? messages[0]! : Buffer.concat(messages));
+  return partial && { rejected: Math.max(0, intField(partial, 1)), message: textField(partial, 2) };
+}
+
+function readJson(name: string, body: Uint8Array): PartialRejection | undefined {
+  const response = parseObject(body);
+  if (response === undefined) return undefined;
+  const partial = response["partialSuccess"] ?? response["partial_success"] ?? {};
+  if (typeof partial !== "object") return undefined;
+  const fields = partial as Record<string, unknown>;
+  const rejected = Number(fields[name] ?? fields[toSnakeCase(name)] ?? 0);
+  const message = fields["errorMessage"] ?? fields["error_message"];
+  if (!Number.isFinite(rejected)) return undefined;
+  return { rejected: Math.max(0, rejected), message: typeof message === "string" ? message : "" };
+}
+
+function parseObject(body: Uint8Array): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(body).toString("utf8"));
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}

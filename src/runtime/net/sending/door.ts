@@ -1,0 +1,9 @@
+/** Requests to one server: POST, gRPC, small requests. */
+
+export { grpcClientKeys } from "../grpc/client-keys.js";
+export { GrpcClient } from "../grpc/grpc-client.js";
+export { answerReader } from "./answer-reader.js";
+export { clientSettings, HttpPoster, plainText, withHeaders } from "./http-poster.js";
+export { PostersInTurn } from "./posters-in-turn.js";
+export { type RecordRequest, sendEach } from "./send-each.js";
+export { type SmallAnswer, sendSmallRequest } from "./small-request.js";

@@ -1,0 +1,113 @@
+import type { LookupFunction } from "node:net";
+import type { ClientAuthenticator, ExporterContext, SendOptions } from "#contract";
+import { clientAuthenticator, isNearby, OutgoingRequest, sendAuthorized } from "../auth/authorized-send.js";
+import type { HttpClientConfig } from "../http-client-keys.js";
+import { Http1Client, type Http1Settings } from "../http1/client.js";
+import type { Http1Answer } from "../http1/exchange.js";
+import { type HttpTarget, hostHeaderName, httpTarget } from "../http1/http-target.js";
+import { headerLine, type RequestHead } from "../http1/request-head.js";
+import { MAX_ANSWER_BYTES, sendHeaders, sendTwiceIfStale } from "../otlp/sending.js";
+import { loadClientTls } from "../tls-load.js";
+
+const DEFAULT_CONNECTIONS = 100;
+
+export interface HttpPosterOptions {
+  /** Finds the addresses of the host, in the place of the system. */
+  readonly lookup?: LookupFunction | undefined;
+  /** What errors call the server, where the path of its URL is a secret. */
+  readonly peer?: string;
+}
+
+/** POSTs to one URL with all that the keys of an HTTP client say: TLS, proxies, credentials, connections that are kept. */
+export class HttpPoster {
+  private readonly config: HttpClientConfig;
+  private readonly context: ExporterContext;
+  private readonly target: HttpTarget;
+  private readonly lookup: LookupFunction | undefined;
+  private readonly peer: string;
+  private client: Http1Client | undefined;
+  private authenticator: ClientAuthenticator | undefined;
+
+  constructor(
+    url: URL,
+    config: HttpClientConfig,
+    headers: Readonly<Record<string, string>>,
+    context: ExporterContext,
+    { lookup, peer }: HttpPosterOptions = {},
+  ) {
+    this.config = config;
+    this.context = context;
+    this.lookup = lookup;
+    this.target = httpTarget(url, config, headers);
+    this.peer = peer ?? this.target.url;
+  }
+
+  get metadataKeys(): readonly string[] {
+    return this.authenticator?.metadataKeys ?? [];
+  }
+
+  async start(): Promise<void> {
+    const { config, context, target } = this;
+    this.authenticator = clientAuthenticator(config.auth, context);
+    if (this.authenticator?.isConfidential && !target.isSecure && !isNearby(target.host))
+      context.logger.warn({ url: this.peer }, "credentials are sent without TLS: whoever is on the way can read them");
+    const loaded = config.tls ? await loadClientTls(config.tls, ["tls"]) : { rejectUnauthorized: true };
+    const servername = hostHeaderName(config);
+    const tls = servername === undefined ? loaded : { servername, ...loaded };
+    const { host, port, proxy, isSecure } = target;
+    const origin = { host, port, proxy, lookup: this.lookup, ...(isSecure && { tls }) };
+    this.client = new Http1Client(origin, clientSettings(config, context));
+  }
+
+  /**
+   * Resolves with what `read` makes of the answer; it throws a `Refusal` for one that is no success. `headers` are for this
+   * request alone.
+   */
+  post<T>(
+    body: readonly Uint8Array[],
+    abort: AbortSignal,
+    options: SendOptions | undefined,
+    read: (answer: Http1Answer) => T,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<T> {
+    const { authenticator, target } = this;
+    const own = { ...sendHeaders(options), ...headers };
+    const send = (head: RequestHead) => {
+      const whole = withHeaders(head, own);
+      const request = (isResend: boolean) => this.client!.request(whole, body, abort, isResend);
+      return sendTwiceIfStale(this.peer, abort, request, read);
+    };
+    if (authenticator === undefined) return send(target.head);
+    const request = new OutgoingRequest(target.requestUrl, target.headers, body, options);
+    return sendAuthorized(authenticator, request, this.peer, abort, (headers) => send(target.headWith(headers)));
+  }
+
+  stop(): void {
+    this.client?.close();
+  }
+}
+
+/** How many connections a client has, and for how long. */
+export function clientSettings(config: HttpClientConfig, { clock }: Pick<ExporterContext, "clock">): Http1Settings {
+  const maxIdle = config.max_idle_conns_per_host || config.max_idle_conns || DEFAULT_CONNECTIONS;
+  return {
+    clock,
+    maxConnections: config.max_conns_per_host || DEFAULT_CONNECTIONS,
+    maxIdle: config.disable_keep_alives ? 0 : maxIdle,
+    idleTimeoutMs: config.idle_conn_timeout,
+    maxAnswerBytes: MAX_ANSWER_BYTES,
+  };
+}
+
+export function withHeaders({ method, text }: RequestHead, headers: Readonly<Record<string, string>>): RequestHead {
+  let whole = text;
+  for (const name in headers) whole += headerLine(name, headers[name]!);
+  return { method, text: whole };
+}
+
+/** The beginning of an answer in words, if it is words. */
+export function plainText(body: Buffer): string {
+  const text = body.subarray(0, 300).toString("utf8").trim();
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+  return /[\u0000-\u0008\ufffd]/.test(text) ? "" : text;
+}

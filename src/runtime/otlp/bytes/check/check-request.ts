@@ -1,0 +1,85 @@
+import type { MalformedError } from "../../signals/malformed.js";
+import { REQUEST } from "../messages.js";
+import type { Signal } from "../signal.js";
+import { type WasmFunction, WasmSource } from "../wasm/wasm-source.js";
+import { FAULTS, HAS_DUPLICATES, malformed, tooManyElements } from "./check-faults.js";
+import { checkInJavaScript } from "./check-in-javascript.js";
+import { checkTable, messageOf, numberOf } from "./check-table.js";
+import { checkModule, FAULT_AT, INPUT_AT, MESSAGE_BYTES, TABLE_AT } from "./check-walk.js";
+
+/**
+ * Checks that bytes are the OTLP request they claim to be, down to the last attribute, and counts its records.
+ *
+ * This is the only reader that does not trust its input. Everything else works on a `Batch`, and a batch exists only
+ * if its bytes passed here (or were made from bytes that did). So every length, wire type and varint is checked, and
+ * messages may nest at most MAX_DEPTH deep: a value takes three levels for each map that it lies in. A trace id has 16
+ * bytes and a span id 8, or none, as the Collector demands. Unknown fields are fine, whatever they hold.
+ *
+ * It also notices a singular field that comes again, which is allowed but must be put right: see normal-form.ts. And it counts
+ * the messages, since two bytes are enough for one and whoever makes an object of each needs fifty times as much memory.
+ *
+ * The pieces are copied one behind the other into memory that is kept for it, where WebAssembly walks over them (check-walk.ts):
+ * they need not be joined for it, and that takes less time than a walk in JavaScript takes without a copy.
+ */
+
+/** What `checkRequest` answers when a singular field came again, or a second member of a choice. */
+export const HAS_DUPLICATE_FIELDS = HAS_DUPLICATES;
+
+/**
+ * Returns the number of records: log records, spans or data points; or `HAS_DUPLICATE_FIELDS`. Throws a `MalformedError`
+ * with the offset, also for more than `maxElements` messages: records, attributes, values and whatever else is in it.
+ */
+export function checkRequest(
+  signal: Signal,
+  pieces: readonly Uint8Array[],
+  byteLength: number,
+  maxElements = MAX_ELEMENTS,
+): number {
+  const checker = checkerFor(byteLength);
+  if (checker === undefined) return checkInJavaScript(signal, pieces, byteLength, maxElements);
+  const { bytes, run } = checker;
+  let p = INPUT_AT;
+  for (const piece of pieces) {
+    bytes.set(piece, p);
+    p += piece.length;
+  }
+  const found = run(p - INPUT_AT, REQUEST_ENTRIES[signal], Math.min(maxElements, MAX_ELEMENTS));
+  if (found < HAS_DUPLICATES) throw faultOf(found, bytes);
+  return found;
+}
+
+const MAX_ELEMENTS = 0xffffffff;
+const REQUEST_ENTRIES: Readonly<Record<Signal, number>> = {
+  logs: TABLE_AT + numberOf(REQUEST.logs) * MESSAGE_BYTES,
+  traces: TABLE_AT + numberOf(REQUEST.traces) * MESSAGE_BYTES,
+  metrics: TABLE_AT + numberOf(REQUEST.metrics) * MESSAGE_BYTES,
+};
+
+type Checker = WasmFunction<(byteLength: number, requestEntries: number, maxElements: number) => number>;
+
+const MIN_BYTES = 1024 * 1024;
+/** What is made for a larger request is not kept for the next one. */
+const MAX_KEPT_BYTES = 32 * 1024 * 1024;
+
+const checkers = new WasmSource<Checker["run"]>(checkModule);
+let kept: Checker | undefined;
+
+/** Undefined where WebAssembly has no memory to give. */
+function checkerFor(byteLength: number): Checker | undefined {
+  if (kept !== undefined && INPUT_AT + byteLength <= kept.bytes.length) return kept;
+  const needed = INPUT_AT + byteLength;
+  if (needed > MAX_KEPT_BYTES) return createChecker(needed);
+  const created = createChecker(Math.max(MIN_BYTES, 2 ** Math.ceil(Math.log2(needed))));
+  kept = created ?? kept;
+  return created;
+}
+
+function createChecker(byteLength: number): Checker | undefined {
+  return checkers.create(byteLength, TABLE_AT, checkTable());
+}
+
+function faultOf(fault: number, memory: Uint8Array): MalformedError {
+  const [at, number, detail] = new Uint32Array(memory.buffer, FAULT_AT, 3) as unknown as [number, number, number];
+  if (fault === FAULTS.tooManyElements) return tooManyElements(at);
+  return malformed(fault, messageOf(number), detail, at);
+}

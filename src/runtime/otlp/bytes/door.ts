@@ -1,0 +1,44 @@
+/** The wire form: fields, messages, values and texts, read and written. */
+
+export { anyValueAt, anyValueEnd, readAnyValue, readKeyValues, type ValueBuilder } from "./any-value.js";
+export { decodeMessage, decodeValue, type Tree, type TreeValue } from "./decode.js";
+export { decodeText } from "./decode-text.js";
+export { encodeField, encodeMessage } from "./encode.js";
+export { KeyCache } from "./key-cache.js";
+export {
+  attributesTagOf,
+  dataPointMessage,
+  type Field,
+  MESSAGES,
+  type Message,
+  metricDataMessage,
+  POINT_ATTRIBUTES_TAGS,
+  REQUEST,
+} from "./messages.js";
+export { RecentTexts } from "./recent-texts.js";
+export { Rewriter } from "./rewriter.js";
+export { type WasmFunction, WasmSource } from "./wasm/wasm-source.js";
+export * as wasm from "./wasm/wasm-writer.js";
+export {
+  after,
+  copyView,
+  double,
+  FIXED32,
+  FIXED64,
+  fieldRange,
+  findField,
+  fixed32,
+  highHalf,
+  LENGTH_DELIMITED,
+  lowHalf,
+  putVarint,
+  skip,
+  VARINT,
+  varint,
+  varint64,
+  varintHalves,
+  varintSize,
+  viewOf,
+} from "./wire.js";
+export { MAX_VALUE_DEPTH, writeKeyValueBody, writeList, writeMap } from "./write-any-value.js";
+export { WireWriter } from "./writer.js";

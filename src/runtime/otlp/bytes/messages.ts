@@ -1,0 +1,382 @@
+import {
+  SEVERITY_NUMBER_NAMES,
+  SPAN_KIND_SYMBOLS,
+  STATUS_CODES,
+  symbolsOf,
+  TEMPORALITIES,
+} from "../signals/enum-names.js";
+import { type FixedText, fixedText } from "./fixed-text.js";
+import type { Signal } from "./signal.js";
+import { DATA_POINT_TAG, METRIC_DATA_TAGS } from "./tags.js";
+import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "./wire.js";
+
+/**
+ * OTLP's messages as a table: the one description that validation, the tree and OTLP/JSON are driven by.
+ *
+ * A field is `[number, name, type]`; `name` is the lowerCamelCase one of OTLP/JSON. A type ending in `[]` is repeated
+ * (numbers are packed). `id` is a trace or span id: bytes that OTLP/JSON writes in hex instead of base64.
+ */
+type ScalarType =
+  | "string"
+  | "bytes"
+  | "id"
+  | "bool"
+  | "double"
+  | "int64"
+  | "uint64"
+  | "int32"
+  | "uint32"
+  | "sint32"
+  | "enum"
+  | "fixed64"
+  | "sfixed64"
+  | "fixed32";
+
+export interface Field {
+  readonly number: number;
+  readonly name: string;
+  readonly snakeName: string;
+  /** The tag of one value: number and wire type. A packed list has the same number, and is length-delimited. */
+  readonly tag: number;
+  /** The name as OTLP/JSON writes it before a value, quotes and colon included. */
+  readonly jsonLabel: FixedText;
+  /** The type of one value; `message` is set when it is a message. */
+  readonly type: ScalarType | "message";
+  readonly message: Message | undefined;
+  readonly repeated: boolean;
+  /** The oneof it is a member of: of all members of a choice at most one is set. */
+  readonly oneof: string | undefined;
+  /** How many bytes an id has, if it has any: a trace's 16, a span's 8; 0 for other fields. */
+  readonly idBytes: number;
+  /** Names of an enum's values, by number. */
+  readonly enumNames: readonly string[] | undefined;
+}
+
+export interface Message {
+  readonly name: string;
+  /** Each occurrence of it is a record. */
+  readonly isRecord: boolean;
+  /** In ascending order of number. */
+  readonly fields: readonly Field[];
+  readonly byNumber: readonly (Field | undefined)[];
+  /** By lowerCamelCase and by snake_case name. */
+  readonly byName: ReadonlyMap<string, Field>;
+}
+
+const ENUMS: Readonly<Record<string, readonly string[]>> = {
+  severityNumber: symbolsOf(SEVERITY_NUMBER_NAMES, "SEVERITY_NUMBER"),
+  kind: SPAN_KIND_SYMBOLS,
+  code: symbolsOf(STATUS_CODES, "STATUS_CODE"),
+  aggregationTemporality: symbolsOf(TEMPORALITIES, "AGGREGATION_TEMPORALITY"),
+};
+
+/** Members of a oneof, by message. */
+const ONEOFS: Readonly<Record<string, readonly string[]>> = {
+  AnyValue: ["stringValue", "boolValue", "intValue", "doubleValue", "arrayValue", "kvlistValue", "bytesValue"],
+  Metric: ["gauge", "sum", "histogram", "exponentialHistogram", "summary"],
+  NumberDataPoint: ["asDouble", "asInt"],
+  Exemplar: ["asDouble", "asInt"],
+};
+
+/** What is counted: log records, spans and data points. */
+const RECORDS: ReadonlySet<string> = new Set([
+  "LogRecord",
+  "Span",
+  "NumberDataPoint",
+  "HistogramDataPoint",
+  "ExponentialHistogramDataPoint",
+  "SummaryDataPoint",
+]);
+
+type FieldRow = readonly [number: number, name: string, type: string];
+
+const TIMES: readonly FieldRow[] = [
+  [2, "startTimeUnixNano", "fixed64"],
+  [3, "timeUnixNano", "fixed64"],
+];
+
+const TABLE: Readonly<Record<string, readonly FieldRow[]>> = {
+  LogsRequest: [[1, "resourceLogs", "ResourceLogs[]"]],
+  TracesRequest: [[1, "resourceSpans", "ResourceSpans[]"]],
+  MetricsRequest: [[1, "resourceMetrics", "ResourceMetrics[]"]],
+  ResourceLogs: container("scopeLogs", "ScopeLogs[]", "resource", "Resource"),
+  ResourceSpans: container("scopeSpans", "ScopeSpans[]", "resource", "Resource"),
+  ResourceMetrics: container("scopeMetrics", "ScopeMetrics[]", "resource", "Resource"),
+  ScopeLogs: container("logRecords", "LogRecord[]", "scope", "Scope"),
+  ScopeSpans: container("spans", "Span[]", "scope", "Scope"),
+  ScopeMetrics: container("metrics", "Metric[]", "scope", "Scope"),
+  Resource: [
+    [1, "attributes", "KeyValue[]"],
+    [2, "droppedAttributesCount", "uint32"],
+    [3, "entityRefs", "EntityRef[]"],
+  ],
+  EntityRef: [
+    [1, "schemaUrl", "string"],
+    [2, "type", "string"],
+    [3, "idKeys", "string[]"],
+    [4, "descriptionKeys", "string[]"],
+  ],
+  Scope: [
+    [1, "name", "string"],
+    [2, "version", "string"],
+    [3, "attributes", "KeyValue[]"],
+    [4, "droppedAttributesCount", "uint32"],
+  ],
+  KeyValue: [
+    [1, "key", "string"],
+    [2, "value", "AnyValue"],
+  ],
+  AnyValue: [
+    [1, "stringValue", "string"],
+    [2, "boolValue", "bool"],
+    [3, "intValue", "int64"],
+    [4, "doubleValue", "double"],
+    [5, "arrayValue", "ArrayValue"],
+    [6, "kvlistValue", "KeyValueList"],
+    [7, "bytesValue", "bytes"],
+  ],
+  ArrayValue: [[1, "values", "AnyValue[]"]],
+  KeyValueList: [[1, "values", "KeyValue[]"]],
+  LogRecord: [
+    [1, "timeUnixNano", "fixed64"],
+    [2, "severityNumber", "enum"],
+    [3, "severityText", "string"],
+    [5, "body", "AnyValue"],
+    [6, "attributes", "KeyValue[]"],
+    [7, "droppedAttributesCount", "uint32"],
+    [8, "flags", "fixed32"],
+    [9, "traceId", "id"],
+    [10, "spanId", "id"],
+    [11, "observedTimeUnixNano", "fixed64"],
+    [12, "eventName", "string"],
+  ],
+  Span: [
+    [1, "traceId", "id"],
+    [2, "spanId", "id"],
+    [3, "traceState", "string"],
+    [4, "parentSpanId", "id"],
+    [5, "name", "string"],
+    [6, "kind", "enum"],
+    [7, "startTimeUnixNano", "fixed64"],
+    [8, "endTimeUnixNano", "fixed64"],
+    [9, "attributes", "KeyValue[]"],
+    [10, "droppedAttributesCount", "uint32"],
+    [11, "events", "Event[]"],
+    [12, "droppedEventsCount", "uint32"],
+    [13, "links", "Link[]"],
+    [14, "droppedLinksCount", "uint32"],
+    [15, "status", "Status"],
+    [16, "flags", "fixed32"],
+  ],
+  Event: [
+    [1, "timeUnixNano", "fixed64"],
+    [2, "name", "string"],
+    [3, "attributes", "KeyValue[]"],
+    [4, "droppedAttributesCount", "uint32"],
+  ],
+  Link: [
+    [1, "traceId", "id"],
+    [2, "spanId", "id"],
+    [3, "traceState", "string"],
+    [4, "attributes", "KeyValue[]"],
+    [5, "droppedAttributesCount", "uint32"],
+    [6, "flags", "fixed32"],
+  ],
+  Status: [
+    [2, "message", "string"],
+    [3, "code", "enum"],
+  ],
+  Metric: [
+    [1, "name", "string"],
+    [2, "description", "string"],
+    [3, "unit", "string"],
+    [5, "gauge", "Gauge"],
+    [7, "sum", "Sum"],
+    [9, "histogram", "Histogram"],
+    [10, "exponentialHistogram", "ExponentialHistogram"],
+    [11, "summary", "Summary"],
+    [12, "metadata", "KeyValue[]"],
+  ],
+  Gauge: [[1, "dataPoints", "NumberDataPoint[]"]],
+  Sum: [
+    [1, "dataPoints", "NumberDataPoint[]"],
+    [2, "aggregationTemporality", "enum"],
+    [3, "isMonotonic", "bool"],
+  ],
+  Histogram: [
+    [1, "dataPoints", "HistogramDataPoint[]"],
+    [2, "aggregationTemporality", "enum"],
+  ],
+  ExponentialHistogram: [
+    [1, "dataPoints", "ExponentialHistogramDataPoint[]"],
+    [2, "aggregationTemporality", "enum"],
+  ],
+  Summary: [[1, "dataPoints", "SummaryDataPoint[]"]],
+  NumberDataPoint: [
+    ...TIMES,
+    [4, "asDouble", "double"],
+    [5, "exemplars", "Exemplar[]"],
+    [6, "asInt", "sfixed64"],
+    [7, "attributes", "KeyValue[]"],
+    [8, "flags", "uint32"],
+  ],
+  HistogramDataPoint: [
+    ...TIMES,
+    [4, "count", "fixed64"],
+    [5, "sum", "double"],
+    [6, "bucketCounts", "fixed64[]"],
+    [7, "explicitBounds", "double[]"],
+    [8, "exemplars", "Exemplar[]"],
+    [9, "attributes", "KeyValue[]"],
+    [10, "flags", "uint32"],
+    [11, "min", "double"],
+    [12, "max", "double"],
+  ],
+  ExponentialHistogramDataPoint: [
+    [1, "attributes", "KeyValue[]"],
+    ...TIMES,
+    [4, "count", "fixed64"],
+    [5, "sum", "double"],
+    [6, "scale", "sint32"],
+    [7, "zeroCount", "fixed64"],
+    [8, "positive", "Buckets"],
+    [9, "negative", "Buckets"],
+    [10, "flags", "uint32"],
+    [11, "exemplars", "Exemplar[]"],
+    [12, "min", "double"],
+    [13, "max", "double"],
+    [14, "zeroThreshold", "double"],
+  ],
+  Buckets: [
+    [1, "offset", "sint32"],
+    [2, "bucketCounts", "uint64[]"],
+  ],
+  SummaryDataPoint: [
+    ...TIMES,
+    [4, "count", "fixed64"],
+    [5, "sum", "double"],
+    [6, "quantileValues", "ValueAtQuantile[]"],
+    [7, "attributes", "KeyValue[]"],
+    [8, "flags", "uint32"],
+  ],
+  ValueAtQuantile: [
+    [1, "quantile", "double"],
+    [2, "value", "double"],
+  ],
+  Exemplar: [
+    [2, "timeUnixNano", "fixed64"],
+    [3, "asDouble", "double"],
+    [4, "spanId", "id"],
+    [5, "traceId", "id"],
+    [6, "asInt", "sfixed64"],
+    [7, "filteredAttributes", "KeyValue[]"],
+  ],
+};
+
+function container(items: string, itemType: string, owner: string, ownerType: string): readonly FieldRow[] {
+  return [
+    [1, owner, ownerType],
+    [2, items, itemType],
+    [3, "schemaUrl", "string"],
+  ];
+}
+
+/** The wire type of one value of each type. */
+const WIRE_TYPES: Readonly<Record<Field["type"], number>> = {
+  message: LENGTH_DELIMITED,
+  string: LENGTH_DELIMITED,
+  bytes: LENGTH_DELIMITED,
+  id: LENGTH_DELIMITED,
+  bool: VARINT,
+  int64: VARINT,
+  uint64: VARINT,
+  int32: VARINT,
+  uint32: VARINT,
+  sint32: VARINT,
+  enum: VARINT,
+  double: FIXED64,
+  fixed64: FIXED64,
+  sfixed64: FIXED64,
+  fixed32: FIXED32,
+};
+
+/** All messages by name; fields point at each other's messages. */
+export const MESSAGES: Readonly<Record<string, Message>> = buildMessages();
+
+/** The request message of each signal. */
+export const REQUEST: Readonly<Record<Signal, Message>> = {
+  logs: MESSAGES["LogsRequest"]!,
+  traces: MESSAGES["TracesRequest"]!,
+  metrics: MESSAGES["MetricsRequest"]!,
+};
+
+function buildMessages(): Record<string, Message> {
+  const messages: Record<
+    string,
+    Message & { fields: Field[]; byNumber: (Field | undefined)[]; byName: Map<string, Field> }
+  > = {};
+  for (const name of Object.keys(TABLE)) {
+    messages[name] = { name, isRecord: RECORDS.has(name), fields: [], byNumber: [], byName: new Map() };
+  }
+  for (const [name, rows] of Object.entries(TABLE)) {
+    const message = messages[name]!;
+    for (const row of rows) {
+      const field = toField(row, messages, ONEOFS[name]);
+      message.fields.push(field);
+      message.byNumber[field.number] = field;
+      message.byName.set(field.snakeName, field).set(field.name, field);
+    }
+  }
+  return messages;
+}
+
+function toField(
+  [number, name, declaredType]: FieldRow,
+  messages: Readonly<Record<string, Message>>,
+  oneof: readonly string[] = [],
+): Field {
+  const repeated = declaredType.endsWith("[]");
+  const type = repeated ? declaredType.slice(0, -2) : declaredType;
+  const message = messages[type];
+  const valueType = message ? "message" : (type as ScalarType);
+  return {
+    number,
+    name,
+    tag: (number << 3) | WIRE_TYPES[valueType],
+    snakeName: name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    jsonLabel: fixedText(`"${name}":`),
+    type: valueType,
+    message,
+    repeated,
+    oneof: oneof.includes(name) ? oneof[0] : undefined,
+    idBytes: type === "id" ? (name === "traceId" ? 16 : 8) : 0,
+    enumNames: type === "enum" ? ENUMS[name] : undefined,
+  };
+}
+
+/** Whether lists of it are packed: one length, and the values behind it without tags. */
+export function isPackable(field: Field): boolean {
+  return (field.tag & 7) !== LENGTH_DELIMITED;
+}
+
+/** The tag of the attributes of a message; of a metric, that of its metadata; 0 when it has none. */
+export function attributesTagOf(message: Message): number {
+  const field =
+    message.byName.get("attributes") ?? message.byName.get("metadata") ?? message.byName.get("filteredAttributes");
+  return field === undefined ? 0 : field.tag;
+}
+
+/** The message of a metric's data by its tag in the metric. */
+export function metricDataMessage(dataTag: number): Message {
+  return MESSAGES["Metric"]!.byNumber[dataTag >>> 3]!.message!;
+}
+
+/** The message of the points in a metric's data, by the tag of the data in the metric. */
+export function dataPointMessage(dataTag: number): Message {
+  return metricDataMessage(dataTag).byNumber[DATA_POINT_TAG >>> 3]!.message!;
+}
+
+/** The tags of the attributes of data points, by the tag of the metric's data that they lie in. */
+export const POINT_ATTRIBUTES_TAGS: Readonly<Record<number, number>> = Object.fromEntries(
+  METRIC_DATA_TAGS.map((tag) => [tag, attributesTagOf(dataPointMessage(tag))]),
+);

@@ -1,0 +1,48 @@
+/** OTLP/JSON, trees of plain objects, and the plain JSON that other systems take. */
+
+export { batchFromJson, batchToJson, batchToJsonBytes } from "./batch-json.js";
+export {
+  eachPoint,
+  type JsonObject,
+  type PlacedRecord,
+  placedRecords,
+  requestOf,
+  signalOfRequest,
+} from "./placed-record.js";
+export {
+  cutByKey,
+  logTime,
+  type MetricKindName,
+  type OwnedTree,
+  ownedTrees,
+  type PlainAttributes,
+  type TreeOwner,
+  treeAttributes,
+  treeHex,
+  treesIn,
+  treeText,
+} from "./plain/owned-trees.js";
+export {
+  findKeyAndValue,
+  KeySet,
+  keyEnd,
+  keyStart,
+  PlainJsonWriter,
+  valueEnd,
+  valueStart,
+} from "./plain/plain-json.js";
+export {
+  anyValue,
+  jsonText,
+  type KeyValueTree,
+  keyValues,
+  plainAttributes,
+  plainObject,
+  plainValue,
+  plainValueText,
+} from "./plain/plain-value.js";
+export { type OwnedRecordVisitor, walkOwnedRecords } from "./plain/walk-owned-records.js";
+export { decodeTree, encodeTree } from "./tree.js";
+export { findUnknownMember } from "./unknown-member.js";
+export { putDecimal, putDecimal64 } from "./write-decimal.js";
+export { writeAscii, writeEscaped, writeHex, writeText } from "./write-text.js";

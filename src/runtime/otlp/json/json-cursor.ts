@@ -1,0 +1,249 @@
+import { viewOf } from "../bytes/wire.js";
+import { MalformedError } from "../signals/malformed.js";
+
+export const QUOTE = 34;
+export const COMMA = 44;
+export const MINUS = 45;
+export const COLON = 58;
+export const OPEN_LIST = 91;
+export const BACKSLASH = 92;
+export const CLOSE_LIST = 93;
+export const SMALL_N = 110;
+export const OPEN_OBJECT = 123;
+export const CLOSE_OBJECT = 125;
+
+/** By byte: 1 where the plain part of a JSON string ends: at a quote, a backslash and what must not be in one. */
+export const ENDS_PLAIN_TEXT = Uint8Array.from({ length: 256 }, (_, byte) =>
+  byte < 32 || byte === QUOTE || byte === BACKSLASH ? 1 : 0,
+);
+
+/** Whether the plain part of a JSON string ends within these four bytes. */
+export function endsPlainText(word: number): boolean {
+  const quotes = word ^ 0x22222222;
+  const backslashes = word ^ 0x5c5c5c5c;
+  return (
+    ((((word - 0x20202020) & ~word) | ((quotes - 0x01010101) & ~quotes) | ((backslashes - 0x01010101) & ~backslashes)) &
+      0x80808080) !==
+    0
+  );
+}
+
+/** What a scalar of JSON is when it is read into a value; a long integer stays text, for a number would round it. */
+export type JsonScalar = string | number | boolean | null;
+
+/**
+ * A place in JSON text that is UTF-8. It builds nothing of what it passes over, and keeps a byte for each level of nesting, which
+ * takes at least one in the text: whatever the text is, reading it takes little memory.
+ */
+export class JsonCursor {
+  readonly bytes: Uint8Array;
+  /** The same memory, to look at four bytes at once. */
+  readonly view: DataView;
+  readonly end: number;
+  position = 0;
+  private levels: Uint8Array = new Uint8Array(64);
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+    this.view = viewOf(bytes);
+    this.end = bytes.length;
+  }
+
+  /** Passes whitespace and answers the byte behind it; -1 at the end. */
+  next(): number {
+    const { bytes, end } = this;
+    let p = this.position;
+    while (p < end) {
+      const byte = bytes[p]!;
+      if (byte > 32) break;
+      if (byte !== 32 && byte !== 10 && byte !== 13 && byte !== 9) break;
+      p++;
+    }
+    this.position = p;
+    return p < end ? bytes[p]! : -1;
+  }
+
+  /** Passes whitespace and this byte. */
+  expect(byte: number): void {
+    if (this.next() !== byte) throw this.unexpected();
+    this.position++;
+  }
+
+  /** Passes the comma behind a member or an element, and answers true; or the end of the object or list, and answers false. */
+  more(close: number): boolean {
+    const byte = this.next();
+    if (byte !== COMMA && byte !== close) throw this.unexpected();
+    this.position++;
+    return byte === COMMA;
+  }
+
+  /** What stands here does not belong here. */
+  unexpected(): MalformedError {
+    const what = this.position < this.end ? "unexpected character" : "ends too early";
+    return new MalformedError(`not JSON: ${what}`, this.position);
+  }
+
+  /** Passes over a value of any kind. */
+  skipValue(): void {
+    let depth = 0;
+    do {
+      const byte = this.next();
+      if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
+        this.position++;
+        const close = byte === OPEN_OBJECT ? CLOSE_OBJECT : CLOSE_LIST;
+        if (this.next() === close) this.position++;
+        else {
+          this.open(depth++, close);
+          if (close === CLOSE_OBJECT) this.skipName();
+          continue;
+        }
+      } else this.skipScalar(byte);
+      depth = this.closeLevels(depth);
+    } while (depth > 0);
+  }
+
+  private open(depth: number, close: number): void {
+    if (depth === this.levels.length) {
+      const grown = new Uint8Array(2 * depth);
+      grown.set(this.levels);
+      this.levels = grown;
+    }
+    this.levels[depth] = close;
+  }
+
+  /** Behind a value: passes the ends of all that ends here, up to where the next value is. */
+  private closeLevels(depth: number): number {
+    while (depth > 0) {
+      const close = this.levels[depth - 1]!;
+      if (this.more(close)) {
+        if (close === CLOSE_OBJECT) this.skipName();
+        return depth;
+      }
+      depth--;
+    }
+    return 0;
+  }
+
+  private skipName(): void {
+    if (this.next() !== QUOTE) throw this.unexpected();
+    this.skipText();
+    this.expect(COLON);
+  }
+
+  private skipScalar(byte: number): void {
+    if (byte === QUOTE) this.skipText();
+    else if (byte === MINUS || isDigit(byte)) this.skipNumber();
+    else this.skipWord(byte);
+  }
+
+  /** Passes over the string that begins here. */
+  skipText(): void {
+    const { bytes, view, end } = this;
+    let p = this.position + 1;
+    while (p <= end - 4 && !endsPlainText(view.getInt32(p, true))) p += 4;
+    for (; p < end; p++) {
+      const byte = bytes[p]!;
+      if (ENDS_PLAIN_TEXT[byte] === 0) continue;
+      if (byte === QUOTE) {
+        this.position = p + 1;
+        return;
+      }
+      this.position = p;
+      if (byte !== BACKSLASH) throw this.unexpected();
+      p += this.escapeLength(p) - 1;
+    }
+    this.position = end;
+    throw this.unexpected();
+  }
+
+  /** How many bytes the escape at `p` has. */
+  escapeLength(p: number): number {
+    const byte = this.bytes[p + 1];
+    if (byte === undefined || p + 1 >= this.end) throw this.unexpectedAt(this.end);
+    if (byte !== SMALL_U) {
+      if (ESCAPED[byte] === 0) throw this.unexpectedAt(p + 1);
+      return 2;
+    }
+    for (let i = p + 2; i < p + 6; i++)
+      if (i >= this.end || HEX_DIGITS[this.bytes[i]!] === NO_HEX) throw this.unexpectedAt(i);
+    return 6;
+  }
+
+  unexpectedAt(position: number): MalformedError {
+    this.position = Math.min(position, this.end);
+    return this.unexpected();
+  }
+
+  /** Passes over the number that begins here. */
+  skipNumber(): void {
+    const { bytes } = this;
+    let p = this.position;
+    if (bytes[p] === MINUS) p++;
+    p = bytes[p] === DIGIT_0 ? p + 1 : this.skipDigits(p);
+    if (bytes[p] === DOT) p = this.skipDigits(p + 1);
+    if (bytes[p] === SMALL_E || bytes[p] === CAPITAL_E) {
+      const sign = bytes[p + 1];
+      p = this.skipDigits(sign === PLUS || sign === MINUS ? p + 2 : p + 1);
+    }
+    this.position = p;
+  }
+
+  /** Position behind the digits at `p`, of which there must be one. */
+  private skipDigits(p: number): number {
+    const from = p;
+    const { bytes, end } = this;
+    while (p < end && isDigit(bytes[p]!)) p++;
+    if (p === from) throw this.unexpectedAt(p);
+    return p;
+  }
+
+  private skipWord(byte: number): void {
+    const word = WORDS.get(byte);
+    if (word === undefined) throw this.unexpected();
+    for (let i = 0; i < word.length; i++)
+      if (this.position + i >= this.end || this.bytes[this.position + i] !== word.charCodeAt(i))
+        throw this.unexpectedAt(this.position + i);
+    this.position += word.length;
+  }
+
+  /** Reads a scalar as a value, as JSON.parse does; undefined, with nothing passed, if it is an object or a list. */
+  scalar(): JsonScalar | undefined {
+    const byte = this.next();
+    if (byte === OPEN_OBJECT || byte === OPEN_LIST) return undefined;
+    const from = this.position;
+    this.skipScalar(byte);
+    const text = Buffer.prototype.utf8Slice.call(this.bytes, from, this.position);
+    return LONG_INTEGER.test(text) ? text : (JSON.parse(text) as JsonScalar);
+  }
+}
+
+const PLUS = 43;
+const DOT = 46;
+const DIGIT_0 = 48;
+const CAPITAL_E = 69;
+const SMALL_E = 101;
+const SMALL_U = 117;
+
+/** An integer that JSON.parse might round. */
+const LONG_INTEGER = /^-?\d{16,}$/;
+
+const WORDS = new Map(["true", "false", "null"].map((word) => [word.charCodeAt(0), word]));
+
+/** By byte: what it stands for behind a backslash, 0 if it must not stand there. */
+export const ESCAPED = new Uint8Array(256);
+for (const [letter, meaning] of ['""', "\\\\", "//", "b\b", "f\f", "n\n", "r\r", "t\t"])
+  ESCAPED[letter!.charCodeAt(0)] = meaning!.charCodeAt(0);
+
+export const NO_HEX = 255;
+
+/** By byte: the value of a hexadecimal digit. */
+export const HEX_DIGITS = new Uint8Array(256).fill(NO_HEX);
+for (let value = 0; value < 16; value++) {
+  const digit = value.toString(16);
+  HEX_DIGITS[digit.charCodeAt(0)] = value;
+  HEX_DIGITS[digit.toUpperCase().charCodeAt(0)] = value;
+}
+
+export function isDigit(byte: number): boolean {
+  return byte >= DIGIT_0 && byte <= DIGIT_0 + 9;
+}

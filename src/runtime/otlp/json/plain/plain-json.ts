@@ -1,0 +1,287 @@
+import { decodeText } from "../../bytes/decode-text.js";
+import {
+  ARRAY_VALUE_TAG,
+  BOOL_VALUE_TAG,
+  BYTES_VALUE_TAG,
+  DOUBLE_VALUE_TAG,
+  ELEMENT_TAG,
+  INT_VALUE_TAG,
+  KEY_TAG,
+  KVLIST_VALUE_TAG,
+  STRING_VALUE_TAG,
+  VALUE_TAG,
+} from "../../bytes/tags.js";
+import { after, double, skip, varint, varint64, viewOf } from "../../bytes/wire.js";
+import type { WireWriter } from "../../bytes/writer.js";
+import { putDecimal } from "../write-decimal.js";
+import { writeAscii, writeText } from "../write-text.js";
+
+const QUOTE = 34;
+const COMMA = 44;
+const COLON = 58;
+const OPEN_LIST = 91;
+const CLOSE_LIST = 93;
+const OPEN_OBJECT = 123;
+const CLOSE_OBJECT = 125;
+
+/** Keys of one map that are compared with one another; in larger ones they are looked up. */
+const MAX_COMPARED = 64;
+
+/**
+ * Writes values of OTLP as `jsonText` writes plain values, straight from the wire. Of several values with one key the last counts, at
+ * the first one's place. The bytes must have been checked; what is not UTF-8 in texts stays so.
+ */
+export class PlainJsonWriter {
+  readonly out: WireWriter;
+  private readonly bytes: Uint8Array;
+  private readonly view: DataView;
+  /** Keys and values of the maps that are being written, the innermost last: where each begins and ends. */
+  private readonly members: number[] = [];
+  private membersEnd = 0;
+
+  constructor(bytes: Uint8Array, out: WireWriter) {
+    this.bytes = bytes;
+    this.view = viewOf(bytes);
+    this.out = out;
+  }
+
+  text(start: number, end: number): void {
+    writeText(this.bytes, this.view, start, end, this.out);
+  }
+
+  /** The AnyValue in [start, end); null when none is set. */
+  value(start: number, end: number): void {
+    if (!this.valueUnlessNull(start, end)) writeAscii("null", this.out);
+  }
+
+  /** The same; false, with nothing written, when none is set. */
+  valueUnlessNull(start: number, end: number): boolean {
+    const { bytes: b, out } = this;
+    for (let p = start; p < end; ) {
+      const tag = varint(b, p);
+      const at = after;
+      p = skip(b, at, tag);
+      switch (tag) {
+        case STRING_VALUE_TAG:
+          varint(b, at);
+          this.text(after, p);
+          return true;
+        case INT_VALUE_TAG:
+          this.integer(at, p);
+          return true;
+        case BOOL_VALUE_TAG:
+          writeAscii(varint64(b, at) === 0n ? "false" : "true", out);
+          return true;
+        case DOUBLE_VALUE_TAG: {
+          const value = double(b, at);
+          writeAscii(Number.isFinite(value) ? String(value) : `"${value}"`, out);
+          return true;
+        }
+        case ARRAY_VALUE_TAG:
+          varint(b, at);
+          this.list(after, p);
+          return true;
+        case KVLIST_VALUE_TAG:
+          varint(b, at);
+          if (!this.map(after, p, ELEMENT_TAG)) writeAscii("{}", out);
+          return true;
+        case BYTES_VALUE_TAG:
+          varint(b, at);
+          writeAscii(`"${Buffer.prototype.base64Slice.call(b, after, p)}"`, out);
+          return true;
+      }
+    }
+    return false;
+  }
+
+  /** The KeyValues with this tag in the message [start, end), but those with the keys given; false, with nothing written, for none. */
+  map(start: number, end: number, attributesTag: number, leftOut: KeySet = NO_KEYS): boolean {
+    const { out, members, membersEnd: base } = this;
+    // All keys are known before the first value is written: a value may be a map that takes long, and so may one within it.
+    if (!this.findMembers(start, end, attributesTag, leftOut)) {
+      this.membersEnd = base;
+      return this.lookedUpMap(start, end, attributesTag, leftOut);
+    }
+    const { membersEnd } = this;
+    for (let i = base; i < membersEnd; i += MEMBER) {
+      out.byte(i === base ? OPEN_OBJECT : COMMA);
+      this.text(members[i]!, members[i + 1]!);
+      out.byte(COLON);
+      this.value(members[i + 2]!, members[i + 3]!);
+    }
+    this.membersEnd = base;
+    if (membersEnd === base) return false;
+    out.byte(CLOSE_OBJECT);
+    return true;
+  }
+
+  /** Puts what a map has behind the members of those around it; false when a key comes twice, or there are too many to compare. */
+  private findMembers(start: number, end: number, attributesTag: number, leftOut: KeySet): boolean {
+    const { bytes: b, members, membersEnd: base } = this;
+    let seen = 0;
+    for (let p = start; p < end; ) {
+      let tag = b[p++]!;
+      if (tag > 127) {
+        tag = varint(b, p - 1);
+        p = after;
+      }
+      const at = p;
+      p = skip(b, at, tag);
+      if (tag !== attributesTag) continue;
+      findKeyAndValue(b, at, p);
+      if (leftOut.has(b, keyStart, keyEnd)) continue;
+      const bit = keyStart === keyEnd ? 1 : 1 << ((keyEnd - keyStart) * 5 + b[keyEnd - 1]!);
+      if ((seen & bit) !== 0 && this.isKnown(base)) return false;
+      seen |= bit;
+      const last = this.membersEnd;
+      if (last - base === MAX_COMPARED * MEMBER) return false;
+      members[last] = keyStart;
+      members[last + 1] = keyEnd;
+      members[last + 2] = valueStart;
+      members[last + 3] = valueEnd;
+      this.membersEnd = last + MEMBER;
+    }
+    return true;
+  }
+
+  /** Whether the key that was found last is one of those from this place on. */
+  private isKnown(base: number): boolean {
+    const { bytes: b, members, membersEnd } = this;
+    const size = keyEnd - keyStart;
+    for (let i = base; i < membersEnd; i += MEMBER) {
+      if (members[i + 1]! - members[i]! === size && areSame(b, members[i]!, b, keyStart, size)) return true;
+    }
+    return false;
+  }
+
+  /** The same map, whatever its keys are. */
+  private lookedUpMap(start: number, end: number, attributesTag: number, leftOut: KeySet): boolean {
+    const { bytes: b, out } = this;
+    const values = new Map<string, readonly [start: number, end: number]>();
+    for (let p = start; p < end; ) {
+      const tag = varint(b, p);
+      const at = after;
+      p = skip(b, at, tag);
+      if (tag !== attributesTag) continue;
+      findKeyAndValue(b, at, p);
+      if (!leftOut.has(b, keyStart, keyEnd)) values.set(decodeText(b, keyStart, keyEnd), [valueStart, valueEnd]);
+    }
+    let separator = OPEN_OBJECT;
+    for (const [key, [from, to]] of values) {
+      const label = Buffer.from(`${JSON.stringify(key)}:`);
+      out.byte(separator);
+      separator = COMMA;
+      out.copy(label, 0, label.length);
+      this.value(from, to);
+    }
+    if (values.size > 0) out.byte(CLOSE_OBJECT);
+    return values.size > 0;
+  }
+
+  private list(start: number, end: number): void {
+    const { bytes: b, out } = this;
+    let separator = OPEN_LIST;
+    for (let p = start; p < end; ) {
+      const tag = varint(b, p);
+      const at = after;
+      p = skip(b, at, tag);
+      if (tag !== ELEMENT_TAG) continue;
+      varint(b, at);
+      out.byte(separator);
+      separator = COMMA;
+      this.value(after, p);
+    }
+    if (separator === OPEN_LIST) out.byte(OPEN_LIST);
+    out.byte(CLOSE_LIST);
+  }
+
+  private integer(at: number, end: number): void {
+    const { out } = this;
+    if (end - at < 5) {
+      out.reserve(10);
+      out.length = putDecimal(out.view, out.length, varint(this.bytes, at));
+      return;
+    }
+    const value = BigInt.asIntN(64, varint64(this.bytes, at));
+    const isSafe = Number.isSafeInteger(Number(value));
+    if (!isSafe) out.byte(QUOTE);
+    writeAscii(String(value), out);
+    if (!isSafe) out.byte(QUOTE);
+  }
+}
+
+/** Numbers that are kept of each member of a map. */
+const MEMBER = 4;
+
+/** What `findKeyAndValue` found. */
+export let keyStart = 0;
+export let keyEnd = 0;
+export let valueStart = 0;
+export let valueEnd = 0;
+
+/** Finds key and AnyValue of the KeyValue whose length is at `lengthAt` and which ends at `end`; what it has not is empty. */
+export function findKeyAndValue(b: Uint8Array, lengthAt: number, end: number): void {
+  let p = lengthAt + 1;
+  if (b[lengthAt]! > 127) {
+    varint(b, lengthAt);
+    p = after;
+  }
+  keyStart = keyEnd = valueStart = valueEnd = end;
+  while (p < end) {
+    let tag = b[p++]!;
+    if (tag > 127) {
+      tag = varint(b, p - 1);
+      p = after;
+    }
+    const at = p;
+    p = skip(b, at, tag);
+    if (tag !== KEY_TAG && tag !== VALUE_TAG) continue;
+    let from = at + 1;
+    if (b[at]! > 127) {
+      varint(b, at);
+      from = after;
+    }
+    if (tag === KEY_TAG) {
+      keyStart = from;
+      keyEnd = p;
+    } else {
+      valueStart = from;
+      valueEnd = p;
+    }
+  }
+}
+
+/** From so many keys on they are looked up, and not compared. */
+const MAX_KEYS_COMPARED = 32;
+
+/** Keys that are known by their bytes, however many there are. */
+export class KeySet {
+  private readonly keys: readonly Uint8Array[];
+  private readonly texts: ReadonlySet<string> | undefined;
+
+  constructor(keys: Iterable<string>) {
+    this.keys = Array.from(keys, (key) => Buffer.from(key));
+    if (this.keys.length <= MAX_KEYS_COMPARED) return;
+    this.texts = new Set(this.keys.map((key) => Buffer.prototype.latin1Slice.call(key, 0, key.length)));
+  }
+
+  /** Whether the text [start, end) of `b` is one of them. */
+  has(b: Uint8Array, start: number, end: number): boolean {
+    const { keys, texts } = this;
+    if (texts !== undefined) return texts.has(Buffer.prototype.latin1Slice.call(b, start, end));
+    const size = end - start;
+    for (let i = 0; i < keys.length; i++) {
+      const key = keys[i]!;
+      if (key.length === size && areSame(key, 0, b, start, size)) return true;
+    }
+    return false;
+  }
+}
+
+/** From behind, since keys differ at their ends. */
+function areSame(a: Uint8Array, i: number, b: Uint8Array, j: number, size: number): boolean {
+  for (let at = size - 1; at >= 0; at--) if (a[i + at] !== b[j + at]) return false;
+  return true;
+}
+
+const NO_KEYS = new KeySet([]);

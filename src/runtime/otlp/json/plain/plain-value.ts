@@ -1,0 +1,161 @@
+import { decodeMessage } from "../../bytes/decode.js";
+import { MESSAGES } from "../../bytes/messages.js";
+import { after, skip, varint } from "../../bytes/wire.js";
+import { MalformedError } from "../../signals/malformed.js";
+import type { Tree } from "../tree.js";
+
+/**
+ * A value of a program as OTLP's AnyValue, in the tree's form. What has no form of its own there becomes text. Throws a `MalformedError`
+ * for one that is nested thousands of levels deep.
+ */
+export function anyValue(value: unknown, depth = 0): Tree {
+  switch (typeof value) {
+    case "string":
+      return { stringValue: value };
+    case "boolean":
+      return { boolValue: value };
+    case "bigint":
+      return isInt64(value) ? { intValue: value } : { stringValue: String(value) };
+    case "number":
+      return Number.isSafeInteger(value) ? { intValue: BigInt(value) } : { doubleValue: value };
+    case "object":
+      return value === null ? {} : anyObject(value, depth);
+    default:
+      return {};
+  }
+}
+
+export function keyValues(values: Readonly<Record<string, unknown>>, prefix = "", depth = 0): Tree[] {
+  return Object.entries(values)
+    .filter(([, value]) => value !== undefined)
+    .map(([key, value]) => ({ key: prefix + key, value: anyValue(value, depth) }));
+}
+
+/** Deeper than this nobody reads, and OTLP's readers refuse it. */
+const MAX_DEPTH = 32;
+
+function anyObject(value: object, depth: number): Tree {
+  if (value instanceof Uint8Array) return { bytesValue: value };
+  if (value instanceof Date) return { stringValue: value.toISOString() };
+  if (depth === MAX_DEPTH) return { stringValue: textOfRest(value) };
+  if (Array.isArray(value)) return { arrayValue: { values: value.map((each) => anyValue(each, depth + 1)) } };
+  return { kvlistValue: { values: keyValues(value as Record<string, unknown>, "", depth + 1) } };
+}
+
+/** JSON.stringify calls itself for every level, and JSON.parse, which may have made the value, does not. */
+function textOfRest(value: object): string {
+  try {
+    return JSON.stringify(value);
+  } catch (cause) {
+    throw new MalformedError("the values in it are nested too deeply", -1, { cause });
+  }
+}
+
+function isInt64(value: bigint): boolean {
+  return BigInt.asIntN(64, value) === value;
+}
+
+/** An AnyValue of a tree as a value of a program: integers that a number cannot hold stay bigint, bytes stay bytes. */
+export function plainValue(value: Tree | undefined): unknown {
+  const { stringValue, boolValue, intValue, doubleValue, bytesValue, arrayValue, kvlistValue } = (value ??
+    {}) as AnyValueTree;
+  if (stringValue !== undefined && intValue === undefined && arrayValue === undefined && kvlistValue === undefined)
+    return stringValue;
+  if (intValue !== undefined) return Number.isSafeInteger(Number(intValue)) ? Number(intValue) : BigInt(intValue);
+  if (arrayValue !== undefined) return (arrayValue.values ?? []).map(plainValue);
+  if (kvlistValue !== undefined) return plainObject(kvlistValue.values);
+  return stringValue ?? boolValue ?? doubleValue ?? bytesValue ?? null;
+}
+
+export function plainObject(values: readonly KeyValueTree[] = []): Record<string, unknown> {
+  const object: Record<string, unknown> = {};
+  for (const { key = "", value } of values) {
+    if (key !== "__proto__") object[key] = plainValue(value);
+    else Object.defineProperty(object, key, { value: plainValue(value), ...ORDINARY }); // as any other name
+  }
+  return object;
+}
+
+/** The same of the KeyValues with this tag in the message [start, end). */
+export function plainAttributes(
+  b: Uint8Array,
+  start: number,
+  end: number,
+  attributesTag: number,
+): Record<string, unknown> {
+  const trees: Tree[] = [];
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== attributesTag) continue;
+    varint(b, at);
+    trees.push(decodeMessage(MESSAGES["KeyValue"]!, b, after, p));
+  }
+  return plainObject(trees as unknown as KeyValueTree[]);
+}
+
+const ORDINARY = { writable: true, enumerable: true, configurable: true };
+
+/**
+ * A plain value as JSON. What JSON has no form for is text, as in OTLP/JSON: integers beyond what numbers hold, NaN and the
+ * infinities; bytes are base64.
+ */
+export function jsonText(value: unknown): string {
+  return isJson(value) ? JSON.stringify(value) : JSON.stringify(value, forJson);
+}
+
+/** Whether JSON has a form for all that is in it: a call for every value takes several times as long. */
+function isJson(value: unknown): boolean {
+  switch (typeof value) {
+    case "number":
+      return Number.isFinite(value);
+    case "bigint":
+      return false;
+    case "object":
+      break;
+    default:
+      return true;
+  }
+  if (value === null) return true;
+  if (Array.isArray(value)) return value.every(isJson);
+  if (ArrayBuffer.isView(value)) return false;
+  for (const key in value) if (!isJson((value as Record<string, unknown>)[key])) return false;
+  return true;
+}
+
+function forJson(_key: string, value: unknown): unknown {
+  switch (typeof value) {
+    case "number":
+      return Number.isFinite(value) ? value : String(value);
+    case "bigint":
+      return String(value);
+    case "object":
+      return value instanceof Uint8Array ? Buffer.from(value).toString("base64") : value;
+    default:
+      return value;
+  }
+}
+
+/** A plain value as text: a text as it is, nothing for none, bytes in base64, all else as JSON without quotes around it. */
+export function plainValueText(value: unknown): string {
+  if (value === undefined || value === null) return "";
+  if (typeof value === "string") return value;
+  const json = jsonText(value);
+  return json.startsWith('"') ? json.slice(1, -1) : json;
+}
+
+export interface KeyValueTree {
+  readonly key?: string;
+  readonly value?: Tree;
+}
+
+interface AnyValueTree {
+  readonly stringValue?: string;
+  readonly boolValue?: boolean;
+  readonly intValue?: bigint | number | string;
+  readonly doubleValue?: number;
+  readonly bytesValue?: Uint8Array;
+  readonly arrayValue?: { readonly values?: readonly Tree[] };
+  readonly kvlistValue?: { readonly values?: readonly KeyValueTree[] };
+}

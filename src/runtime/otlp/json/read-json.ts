@@ -1,0 +1,262 @@
+import { isUtf8 } from "node:buffer";
+import { MAX_DEPTH, tooManyElements } from "../bytes/check/check-faults.js";
+import { EncodeError, encodeScalar } from "../bytes/encode.js";
+import type { Message } from "../bytes/messages.js";
+import { LENGTH_DELIMITED, varint, varintSize } from "../bytes/wire.js";
+import type { WireWriter } from "../bytes/writer.js";
+import { MalformedError } from "../signals/malformed.js";
+import { ATTRIBUTE_MESSAGES, copyAttribute } from "./copy-attribute.js";
+import { copyBoolean, copyDouble, copyId, copyInteger } from "./copy-scalar.js";
+import { copyText } from "./copy-text.js";
+import { isAt } from "./expected-text.js";
+import { CLOSE_LIST, CLOSE_OBJECT, COLON, JsonCursor, OPEN_LIST, OPEN_OBJECT, QUOTE, SMALL_N } from "./json-cursor.js";
+import {
+  BOOL,
+  DOUBLE,
+  FIXED32,
+  FIXED64,
+  ID,
+  MESSAGE,
+  type Member,
+  type MessagePlan,
+  planOf,
+  TEXT,
+  VARINT32,
+  VARINT64,
+} from "./message-plan.js";
+import { RepeatedAttributes } from "./repeated-attributes.js";
+
+/**
+ * Writes the OTLP/JSON in `json` to `out` in wire form, in one pass over the bytes: names are compared, texts copied and numbers
+ * read where they stand. Nothing is built of what comes in but what goes out, whatever members it has.
+ *
+ * What is written is a valid message, with the fields in the order of the members. A member that comes again is written again,
+ * which in protobuf and in the Collector means that the last number or text counts, messages are merged and lists go on. Where
+ * that is so of a singular field, `isNormal` is false and it must be put right: see normal-form.ts.
+ */
+export function readJson(
+  message: Message,
+  json: Uint8Array,
+  out: WireWriter,
+  maxElements: number,
+): { count: number; isNormal: boolean } {
+  const reader = new JsonReader(isUtf8(json) ? json : replaceNonUtf8(json), out, maxElements);
+  reader.request(planOf(message));
+  return { count: reader.count, isNormal: !reader.hasDuplicates };
+}
+
+/** What is not UTF-8 becomes U+FFFD. */
+function replaceNonUtf8(json: Uint8Array): Uint8Array {
+  return Buffer.from(Buffer.prototype.utf8Slice.call(json, 0, json.length));
+}
+
+class JsonReader {
+  count = 0;
+  hasDuplicates = false;
+  private readonly cursor: JsonCursor;
+  private readonly out: WireWriter;
+  /** Where the reading is: the member at each level, and the index in its list, -1 where it is none. */
+  private readonly members: Member[] = [];
+  private readonly indexes: number[] = [];
+  private level = 0;
+  private elementsLeft: number;
+  private readonly repeated = new RepeatedAttributes();
+
+  constructor(json: Uint8Array, out: WireWriter, maxElements: number) {
+    this.cursor = new JsonCursor(json);
+    this.out = out;
+    this.elementsLeft = maxElements;
+  }
+
+  request(plan: MessagePlan): void {
+    this.cursor.next();
+    this.message(plan, 0);
+    if (this.cursor.next() !== -1) throw this.cursor.unexpected();
+  }
+
+  /** The members of the object that begins here. */
+  private message(plan: MessagePlan, level: number): void {
+    const { cursor } = this;
+    if (level === MAX_DEPTH) throw this.bad(`nested more than ${MAX_DEPTH} deep`);
+    if (cursor.next() !== OPEN_OBJECT) throw this.notThis("an object");
+    cursor.position++;
+    if (plan.message.isRecord) this.count++;
+    if (--this.elementsLeft < 0) throw tooManyElements(-1);
+    if (cursor.next() === CLOSE_OBJECT) {
+      cursor.position++;
+      return;
+    }
+    let seen = 0;
+    let previous: Member | undefined;
+    do {
+      const expected = previous === undefined ? plan.first : previous.next;
+      let member = expected;
+      if (expected === undefined || !this.isNext(expected)) {
+        member = this.name(plan);
+        if (previous === undefined) plan.first = member;
+        else previous.next = member;
+      }
+      previous = member ?? previous;
+      if (member === undefined || cursor.next() === SMALL_N) {
+        cursor.skipValue();
+        continue;
+      }
+      if ((seen & member.bit) !== 0) this.hasDuplicates = true;
+      seen |= member.bit;
+      this.level = level;
+      this.members[level] = member;
+      this.indexes[level] = -1;
+      if (member.field.repeated) this.list(member, level);
+      else this.tagged(member, level);
+    } while (cursor.more(CLOSE_OBJECT));
+  }
+
+  /** Passes over the name and colon that begin here if they are this member's, without a blank between them. */
+  private isNext({ label }: Member): boolean {
+    const { cursor } = this;
+    if (cursor.next() !== QUOTE || cursor.end - cursor.position < label.length) return false;
+    if (!isAt(cursor.view, cursor.position, label)) return false;
+    cursor.position += label.length;
+    return true;
+  }
+
+  /** The name that begins here and the colon behind it: the member that it names. */
+  private name(plan: MessagePlan): Member | undefined {
+    const { cursor } = this;
+    if (cursor.next() !== QUOTE) throw cursor.unexpected();
+    const start = cursor.position + 1;
+    cursor.skipText();
+    const member = plan.names.find(cursor.bytes, start, cursor.position - 1) ?? this.escapedName(plan, start);
+    cursor.expect(COLON);
+    return member;
+  }
+
+  /** The same of a name that is written with escapes. */
+  private escapedName(plan: MessagePlan, start: number): Member | undefined {
+    const { bytes, position } = this.cursor;
+    const backslash = bytes.subarray(start, Math.min(position, start + MAX_ESCAPED_NAME)).indexOf(92);
+    if (backslash === -1 || position - start > MAX_ESCAPED_NAME) return undefined;
+    const name = Buffer.from(JSON.parse(Buffer.prototype.utf8Slice.call(bytes, start - 1, position)) as string);
+    return plan.names.find(name, 0, name.length);
+  }
+
+  private list(member: Member, level: number): void {
+    const { cursor, out } = this;
+    if (cursor.next() !== OPEN_LIST) throw this.notThis("a list");
+    cursor.position++;
+    if (cursor.next() === CLOSE_LIST) {
+      cursor.position++;
+      return;
+    }
+    if (member.isPacked) {
+      out.varint((member.field.number << 3) | LENGTH_DELIMITED);
+      out.begin(PACKED_SIZE);
+    }
+    const isAttributes = member.isAttributes && level < MAX_DEPTH - ATTRIBUTE_MESSAGES;
+    let index = 0;
+    do {
+      cursor.next();
+      if (isAttributes && this.elementsLeft >= ATTRIBUTE_MESSAGES && this.plainAttribute(index, member.field.tag)) {
+        this.elementsLeft -= ATTRIBUTE_MESSAGES;
+        index++;
+        continue;
+      }
+      this.level = level;
+      this.indexes[level] = index++;
+      if (member.isPacked) this.value(member, level);
+      else this.tagged(member, level);
+    } while (cursor.more(CLOSE_LIST));
+    if (member.isPacked) out.end();
+  }
+
+  /** The attribute that begins here, if it is like the one at this place in the list before or in the usual form. */
+  private plainAttribute(place: number, tag: number): boolean {
+    const { cursor, out, repeated } = this;
+    if (repeated.copy(place, tag, cursor, out)) return true;
+    const { position } = cursor;
+    const { length } = out;
+    if (!copyAttribute(cursor, out, tag)) return false;
+    repeated.remember(place, cursor, position, out, length);
+    return true;
+  }
+
+  private tagged(member: Member, level: number): void {
+    this.out.varint(member.field.tag);
+    this.value(member, level);
+  }
+
+  /** The value that begins here. */
+  private value(member: Member, level: number): void {
+    const { cursor, out } = this;
+    switch (member.kind) {
+      case MESSAGE: {
+        const plan = member.plan!;
+        const room = varintSize(plan.lastSize);
+        out.reserve(room);
+        const start = out.length + room;
+        out.length = start;
+        this.message(plan, level + 1);
+        plan.lastSize = out.length - start;
+        out.fixLength(start, room);
+        if (varintSize(plan.lastSize) !== room) this.repeated.forget();
+        return;
+      }
+      case TEXT:
+        if (cursor.bytes[cursor.position] === QUOTE) return copyText(cursor, out);
+        break;
+      case ID:
+        return this.id(member);
+      case DOUBLE:
+        if (copyDouble(cursor, out)) return;
+        break;
+      case FIXED64:
+      case VARINT64:
+      case VARINT32:
+      case FIXED32:
+        if (copyInteger(cursor, out, member)) return;
+        break;
+      case BOOL:
+        if (copyBoolean(cursor, out)) return;
+    }
+    this.other(member);
+  }
+
+  private id(member: Member): void {
+    const { cursor, out } = this;
+    const at = out.length;
+    if (!copyId(cursor, out)) this.other(member);
+    const size = varint(out.bytes, at);
+    const { idBytes } = member.field;
+    if (size !== 0 && size !== idBytes) throw this.bad(`an id of ${size} bytes; expected ${idBytes}`);
+  }
+
+  /** The longer way, for a scalar of any kind in any form that it may have. */
+  private other(member: Member): void {
+    try {
+      encodeScalar(member.field, this.cursor.scalar(), this.out, 0);
+    } catch (error) {
+      throw error instanceof EncodeError ? this.bad(error.reason) : error;
+    }
+  }
+
+  /** The value that begins here is something else, if it is JSON. */
+  private notThis(what: string): MalformedError {
+    this.cursor.skipValue();
+    return this.bad(`expected ${what}`);
+  }
+
+  private bad(reason: string): MalformedError {
+    const path = this.members.slice(0, Math.min(this.level + 1, MAX_PATH)).map(({ field }, i) => {
+      return this.indexes[i] === -1 ? field.name : `${field.name}[${this.indexes[i]}]`;
+    });
+    if (this.level >= MAX_PATH) path.push("...");
+    return new MalformedError(path.length === 0 ? reason : `${path.join(".")}: ${reason}`, -1);
+  }
+}
+
+/** Members that are named of where a mistake is: in values of values the rest says little. */
+const MAX_PATH = 12;
+/** A guess for lists of numbers: less than two hundred bytes is rarely moved. */
+const PACKED_SIZE = 100;
+/** A name in which every character of a known one is escaped is not longer. */
+const MAX_ESCAPED_NAME = 256;

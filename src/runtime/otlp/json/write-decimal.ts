@@ -1,0 +1,36 @@
+import { nanos, seconds, splitNanos } from "../signals/nanoseconds.js";
+
+/** Writes an integer from 0 to 2^31 - 1 in decimal; gives the position behind it. */
+export function putDecimal(to: DataView, at: number, value: number): number {
+  let size = 1;
+  for (let rest = value; rest >= 10; rest = (rest / 10) | 0) size++;
+  putPadded(to, at, value, size);
+  return at + size;
+}
+
+/** The same of an unsigned one of 64 bits, given as two halves of 32. */
+export function putDecimal64(to: DataView, at: number, low: number, high: number): number {
+  if (high === 0 && low <= 0x7fffffff) return putDecimal(to, at, low);
+  splitNanos(low, high);
+  const quotient = seconds;
+  if (quotient < BILLION) at = putDecimal(to, at, quotient);
+  else {
+    const billions = Math.floor(quotient / BILLION);
+    at = putDecimal(to, at, billions);
+    putPadded(to, at, quotient - billions * BILLION, 9);
+    at += 9;
+  }
+  putPadded(to, at, nanos, 9);
+  return at + 9;
+}
+
+const BILLION = 1_000_000_000;
+
+/** With zeros in front, so that it has this size. */
+function putPadded(to: DataView, at: number, value: number, size: number): void {
+  for (let p = at + size - 1; p >= at; p--) {
+    const tenth = (value / 10) | 0;
+    to.setUint8(p, 48 + value - 10 * tenth);
+    value = tenth;
+  }
+}

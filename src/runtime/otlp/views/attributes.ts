@@ -1,0 +1,268 @@
+import { anyValueAt, anyValueEnd } from "../bytes/any-value.js";
+import { decodeText } from "../bytes/decode-text.js";
+import { KEY_TAG, VALUE_TAG } from "../bytes/tags.js";
+import { after, findField, skip, varint } from "../bytes/wire.js";
+import type { WireWriter } from "../bytes/writer.js";
+import { NameCache } from "../signals/name-cache.js";
+import { DoubleValue, readValue, readValues, type Value, writeKeyValue } from "./value.js";
+
+const DELETED = Symbol("deleted");
+
+/** A value as it lies in the bytes, for moving it without reading it: a whole double stays a double. */
+class RawValue {
+  readonly bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+}
+
+type AttributeChange = Value | RawValue | typeof DELETED;
+
+/**
+ * The attributes of a record, resource, scope, span event or data point, read from the bytes when asked for. Changes
+ * are kept beside the bytes and visible at once; they reach the batch when the record is written.
+ */
+export class Attributes {
+  private readonly bytes: Uint8Array;
+  private readonly start: number;
+  private readonly end: number;
+  private readonly tag: number;
+  private changes: Map<string, AttributeChange> | undefined;
+  /** The keys of the changes in UTF-8. */
+  private changedKeys: Uint8Array[] | undefined;
+
+  /** Attributes are the fields with this tag in the message [start, end). */
+  constructor(bytes: Uint8Array, start: number, end: number, tag: number) {
+    this.bytes = bytes;
+    this.start = start;
+    this.end = end;
+    this.tag = tag;
+  }
+
+  get changed(): boolean {
+    return this.changes !== undefined;
+  }
+
+  /** The value, or undefined when there is no such attribute; null is an attribute without a value. */
+  get(key: string): Value | undefined {
+    const change = this.changes?.get(key);
+    if (change !== undefined) return change === DELETED ? undefined : valueWhenRead(change);
+    const at = findAttribute(this.bytes, this.start, this.end, this.tag, encodedKey(key));
+    return at < 0 ? undefined : attributeValue(this.bytes, at);
+  }
+
+  has(key: string): boolean {
+    const change = this.changes?.get(key);
+    if (change !== undefined) return change !== DELETED;
+    return findAttribute(this.bytes, this.start, this.end, this.tag, encodedKey(key)) >= 0;
+  }
+
+  set(key: string, value: Value): this {
+    this.change(key, value);
+    return this;
+  }
+
+  /** True when there was one. */
+  delete(key: string): boolean {
+    if (!this.has(key)) return false;
+    this.change(key, DELETED);
+    return true;
+  }
+
+  /** Gives an attribute another key, its value unchanged; one that has that key gives way. True when there was one. */
+  rename(key: string, to: string): boolean {
+    const value = this.changes?.has(key) ? this.changes.get(key) : this.rawValue(key);
+    if (value === undefined || value === DELETED) return false;
+    if (key === to) return true;
+    this.change(key, DELETED);
+    this.change(to, value);
+    return true;
+  }
+
+  /** In the order of the bytes, what is new at the end; each once. */
+  keys(): string[] {
+    const keys = new Set<string>();
+    for (let p = this.start; p < this.end; ) {
+      const tag = varint(this.bytes, p);
+      const at = after;
+      p = skip(this.bytes, at, tag);
+      if (tag !== this.tag) continue;
+      varint(this.bytes, at);
+      keys.add(readKey(this.bytes, after, p));
+    }
+    for (const [key, value] of this.changes ?? []) {
+      if (value === DELETED) keys.delete(key);
+      else keys.add(key);
+    }
+    return [...keys];
+  }
+
+  entries(): [string, Value][] {
+    return Object.entries(this.toObject());
+  }
+
+  get size(): number {
+    return this.keys().length;
+  }
+
+  /** All of them, with the changes; an object without a prototype. */
+  toObject(): { [key: string]: Value } {
+    const all = readValues(this.bytes, this.start, this.end, this.tag);
+    for (const [key, value] of this.changes ?? []) {
+      if (value === DELETED) delete all[key];
+      else all[key] = valueWhenRead(value);
+    }
+    return all;
+  }
+
+  /** @internal For the owner's encoder: does a change replace the attribute whose KeyValue is [start, end) of `b`? */
+  replaces(b: Uint8Array, start: number, end: number): boolean {
+    const keys = this.changedKeys!;
+    for (let i = 0; i < keys.length; i++) if (hasKey(b, start, end, keys[i]!)) return true;
+    return false;
+  }
+
+  /** @internal For the owner's encoder: the attributes that are new or changed, each with its tag. */
+  writeChanges(writer: WireWriter): void {
+    for (const [key, value] of this.changes ?? []) {
+      if (value === DELETED) continue;
+      writer.varint(this.tag);
+      writer.begin(key.length + (typeof value === "string" ? value.length : 0) + 6);
+      if (value instanceof RawValue) writeRaw(writer, key, value);
+      else writeKeyValue(writer, key, value);
+      writer.end();
+    }
+  }
+
+  private rawValue(key: string): RawValue | undefined {
+    const at = findAttribute(this.bytes, this.start, this.end, this.tag, encodedKey(key));
+    if (at < 0) return undefined;
+    const [from, to] = valueRange(this.bytes, at);
+    return new RawValue(this.bytes.subarray(from, to));
+  }
+
+  private change(key: string, value: AttributeChange): void {
+    this.changes ??= new Map();
+    this.changedKeys ??= [];
+    if (!this.changes.has(key)) this.changedKeys.push(encodedKey(key));
+    this.changes.set(key, value);
+  }
+}
+
+function writeRaw(writer: WireWriter, key: string, value: RawValue): void {
+  writer.byte(KEY_TAG);
+  writer.text(key);
+  writer.byte(VALUE_TAG);
+  writer.lengthDelimited(value.bytes);
+}
+
+/** A value as it will be read once it is written. */
+function valueWhenRead(value: Value | RawValue): Value {
+  if (value instanceof RawValue) return readValue(value.bytes, 0, value.bytes.length);
+  return value instanceof DoubleValue ? value.double : value;
+}
+
+/**
+ * Position of the length of the KeyValue with this key among the fields with this tag in [p, end), or -1. The common
+ * form of a KeyValue, key first, is compared in place.
+ */
+export function findAttribute(b: Uint8Array, p: number, end: number, attributesTag: number, key: Uint8Array): number {
+  const keySize = key.length;
+  while (p < end) {
+    let tag = b[p++]!;
+    if (tag > 127) {
+      tag = varint(b, p - 1);
+      p = after;
+    }
+    if (tag !== attributesTag) {
+      p = skip(b, p, tag);
+      continue;
+    }
+    const at = p;
+    let size = b[p++]!;
+    if (size > 127) {
+      size = varint(b, p - 1);
+      p = after;
+    }
+    const stop = p + size;
+    if (size > 1 && b[p] === KEY_TAG && b[p + 1]! < 128) {
+      if (b[p + 1] === keySize && sameBytes(b, p + 2, key)) return at;
+    } else if (hasKey(b, p, stop, key)) return at;
+    p = stop;
+  }
+  return -1;
+}
+
+function sameBytes(b: Uint8Array, p: number, key: Uint8Array): boolean {
+  for (let i = key.length - 1; i >= 0; i--) if (b[p + i] !== key[i]) return false; // keys differ at their ends
+  return true;
+}
+
+/** Is this the key of the KeyValue in [start, end)? */
+export function hasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
+  if (end - start > 1 && b[start] === KEY_TAG && b[start + 1]! < 128) {
+    return b[start + 1] === key.length && sameBytes(b, start + 2, key);
+  }
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== KEY_TAG) continue;
+    varint(b, at);
+    return p - after === key.length && sameBytes(b, after, key);
+  }
+  return key.length === 0;
+}
+
+/** The value of the KeyValue whose length is at `lengthAt`. */
+export function attributeValue(b: Uint8Array, lengthAt: number): Value {
+  const [from, to] = valueRange(b, lengthAt);
+  return readValue(b, from, to);
+}
+
+/** Where that value lies; empty when it has none. */
+function valueRange(b: Uint8Array, lengthAt: number): [from: number, to: number] {
+  const from = anyValueAt(b, lengthAt);
+  return from < 0 ? [0, 0] : [from, anyValueEnd];
+}
+
+/** The key of the KeyValue in [start, end). */
+export function readKey(b: Uint8Array, start: number, end: number): string {
+  return decodeText(b, keyAt(b, start, end), keyEnd);
+}
+
+/** End of the key that `keyAt` found. */
+export let keyEnd = 0;
+
+/** Where the key of the KeyValue in [start, end) begins; it ends at `keyEnd`, and is empty if there is none. */
+export function keyAt(b: Uint8Array, start: number, end: number): number {
+  if (end - start > 1 && b[start] === KEY_TAG && b[start + 1]! < 128) {
+    keyEnd = start + 2 + b[start + 1]!;
+    return start + 2;
+  }
+  const at = findField(b, start, end, KEY_TAG);
+  const size = at < 0 ? 0 : varint(b, at);
+  const keyStart = at < 0 ? start : after;
+  keyEnd = keyStart + size;
+  return keyStart;
+}
+
+/** End of the KeyValue that `nextAttribute` found. */
+export let attributeEnd = 0;
+
+/** Where the next KeyValue with this tag begins among the fields in [p, end), or -1; it ends at `attributeEnd`. */
+export function nextAttribute(b: Uint8Array, p: number, end: number, attributesTag: number): number {
+  const at = findField(b, p, end, attributesTag);
+  if (at < 0) return -1;
+  const size = varint(b, at);
+  attributeEnd = after + size;
+  return after;
+}
+
+const encodedKeys = new NameCache<Uint8Array>((key) => Buffer.from(key, "utf8"));
+
+/** The UTF-8 of a key. */
+export function encodedKey(key: string): Uint8Array {
+  return encodedKeys.get(key);
+}

@@ -1,0 +1,204 @@
+import { decodeValue } from "../bytes/decode.js";
+import { encodeField } from "../bytes/encode.js";
+import type { Field, Message } from "../bytes/messages.js";
+import { after, findField, LENGTH_DELIMITED, skip, varint } from "../bytes/wire.js";
+import type { WireWriter } from "../bytes/writer.js";
+import { isMalformed } from "../signals/malformed.js";
+import { Attributes } from "./attributes.js";
+
+/**
+ * A message seen where it lies in the batch: fields are decoded when they are read, changes are kept beside the bytes
+ * until the message is written again. Fields nobody touches, known or not, are copied as they are.
+ */
+export abstract class MessageView {
+  protected readonly bytes: Uint8Array;
+  protected readonly start: number;
+  protected readonly end: number;
+  protected readonly message: Message;
+  private changes: Map<number, unknown> | undefined;
+  private attributeView: Attributes | undefined;
+  /** Views of the messages of a repeated field, in the order in which they lie in the bytes. */
+  private nested: Map<number, DroppableView[]> | undefined;
+  protected removed = false;
+
+  constructor(message: Message, bytes: Uint8Array, start: number, end: number) {
+    this.message = message;
+    this.bytes = bytes;
+    this.start = start;
+    this.end = end;
+  }
+
+  /** Field number of the attributes of this message. */
+  protected abstract readonly attributesField: number;
+
+  get attributes(): Attributes {
+    this.attributeView ??= new Attributes(
+      this.bytes,
+      this.start,
+      this.end,
+      (this.attributesField << 3) | LENGTH_DELIMITED,
+    );
+    return this.attributeView;
+  }
+
+  /** True when writing it again would give other bytes. */
+  get changed(): boolean {
+    return this.changes !== undefined || (this.attributeView?.changed ?? false) || this.nestedChanged();
+  }
+
+  /**
+   * Forgets all changes to the message and what is in it. Attributes and parts that were handed out before are void.
+   */
+  revert(): void {
+    this.changes = undefined;
+    this.attributeView = undefined;
+    this.nested = undefined;
+    this.removed = false;
+  }
+
+  /** @internal Writes the body of the message with the changes. */
+  encodeInto(writer: WireWriter): void {
+    const { bytes, end } = this;
+    const seen = this.nested === undefined ? NONE_SEEN : new Map<number, number>();
+    let copied = this.start;
+    for (let p = this.start; p < end; ) {
+      const tag = varint(bytes, p);
+      const valueAt = after;
+      const next = skip(bytes, valueAt, tag);
+      if (this.isReplaced(tag, valueAt, next, seen)) {
+        writer.copy(bytes, copied, p);
+        this.writeNested(writer, tag, seen);
+        copied = next;
+      }
+      p = next;
+    }
+    writer.copy(bytes, copied, end);
+    this.writeChanges(writer);
+  }
+
+  /** Field number to new value (undefined: take it out). */
+  protected get fieldChanges(): ReadonlyMap<number, unknown> {
+    return this.changes ?? NO_CHANGES;
+  }
+
+  /** The decoded value of a singular field, or undefined when it is not set. */
+  protected read(number: number): unknown {
+    if (this.changes?.has(number)) return this.changes.get(number);
+    const field = this.field(number);
+    const at = findField(this.bytes, this.start, this.end, field.tag);
+    return at < 0 ? undefined : decodeValue(field, this.bytes, at, skip(this.bytes, at, field.tag));
+  }
+
+  /** Sets a field as a whole; undefined takes it out. */
+  protected write(number: number, value: unknown): void {
+    this.changes ??= new Map();
+    this.changes.set(number, value);
+  }
+
+  /** Views of the messages of a repeated field; the same views every time. */
+  protected views<V extends DroppableView>(
+    number: number,
+    create: (bytes: Uint8Array, start: number, end: number) => V,
+  ): V[] {
+    this.nested ??= new Map();
+    let views = this.nested.get(number) as V[] | undefined;
+    if (views === undefined) {
+      views = [];
+      this.nested.set(number, views);
+      for (const [start, end] of this.ranges(number)) views.push(create(this.bytes, start, end));
+    }
+    return views;
+  }
+
+  /** Bodies of the length-delimited values of a field. */
+  protected ranges(number: number): [start: number, end: number][] {
+    const ranges: [number, number][] = [];
+    const fieldTag = (number << 3) | LENGTH_DELIMITED;
+    for (let p = this.start; p < this.end; ) {
+      const tag = varint(this.bytes, p);
+      const at = after;
+      p = skip(this.bytes, at, tag);
+      if (tag !== fieldTag) continue;
+      varint(this.bytes, at);
+      ranges.push([after, p]);
+    }
+    return ranges;
+  }
+
+  protected field(number: number): Field {
+    return this.message.byNumber[number]!;
+  }
+
+  private nestedChanged(): boolean {
+    if (this.nested === undefined) return false;
+    for (const views of this.nested.values()) if (views.some((view) => view.dropped || view.changed)) return true;
+    return false;
+  }
+
+  private isReplaced(tag: number, valueAt: number, end: number, seen: Map<number, number>): boolean {
+    const number = tag >>> 3;
+    if (this.changes?.has(number)) return true;
+    if (this.nested?.has(number)) {
+      const index = (seen.get(number) ?? -1) + 1;
+      seen.set(number, index);
+      const view = this.nested.get(number)![index]!;
+      return view.dropped || view.changed;
+    }
+    if (number !== this.attributesField || !this.attributeView?.changed) return false;
+    varint(this.bytes, valueAt);
+    return this.attributeView.replaces(this.bytes, after, end);
+  }
+
+  private writeNested(writer: WireWriter, tag: number, seen: ReadonlyMap<number, number>): void {
+    const number = tag >>> 3;
+    const view = this.changes?.has(number) ? undefined : this.nested?.get(number)?.[seen.get(number)!];
+    if (view === undefined || view.dropped) return;
+    writer.varint(tag);
+    writer.begin();
+    view.encodeInto(writer);
+    writer.end();
+  }
+
+  private writeChanges(writer: WireWriter): void {
+    this.attributeView?.writeChanges(writer);
+    for (const [number, value] of this.changes ?? NO_CHANGES) {
+      if (value instanceof EncodedMessage) {
+        writer.varint((number << 3) | LENGTH_DELIMITED);
+        writer.lengthDelimited(value.bytes);
+      } else if (value !== undefined) encodeChangedField(this.field(number), value, writer);
+    }
+  }
+}
+
+/** What was set does not fit the field: that is the fault of the code that set it, not of the data. */
+function encodeChangedField(field: Field, value: unknown, writer: WireWriter): void {
+  try {
+    encodeField(field, value, writer);
+  } catch (error) {
+    throw isMalformed(error) ? new TypeError(error.message, { cause: error }) : error;
+  }
+}
+
+/** A message of a list, which can be taken out of it: a record, a span's event or link. */
+export abstract class DroppableView extends MessageView {
+  /** Takes it out of the batch. */
+  drop(): void {
+    this.removed = true;
+  }
+
+  get dropped(): boolean {
+    return this.removed;
+  }
+}
+
+/** A change whose bytes are made already. */
+export class EncodedMessage {
+  readonly bytes: Uint8Array;
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes;
+  }
+}
+
+const NO_CHANGES: ReadonlyMap<number, unknown> = new Map();
+const NONE_SEEN = new Map<number, number>();

@@ -1,0 +1,116 @@
+import {
+  DATA_POINT_TAG,
+  METRIC_DATA_TAGS,
+  OWNER_TAG,
+  RESOURCE_CONTAINER_TAG,
+  SCHEMA_URL_TAG,
+  SCOPE_CONTAINER_TAG,
+  SCOPE_ITEM_TAG,
+} from "../bytes/tags.js";
+import { after, findField, skip, varint } from "../bytes/wire.js";
+
+/**
+ * What a walk over the points of a batch of metrics calls, in the order in which they lie there. Ranges are bodies of
+ * messages in the bytes; an empty one is a message that is not there.
+ */
+export interface MetricVisitor {
+  resource(b: Uint8Array, start: number, end: number): void;
+  /** The scope, and the text of the schema URL beside it. */
+  scope(b: Uint8Array, start: number, end: number, urlStart: number, urlEnd: number): void;
+  /** A metric, and where the data in it is. */
+  metric(b: Uint8Array, start: number, end: number, data: MetricData): void;
+  point(b: Uint8Array, start: number, end: number): void;
+  /** All points of the resource have been seen. */
+  resourceEnd?(): void;
+}
+
+/** The data of a metric: its tag tells which kind, `at` is where the tag stands. */
+export interface MetricData {
+  readonly tag: number;
+  readonly at: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Walks over the points of a request of metrics, with what they belong to. */
+export function walkMetrics(b: Uint8Array, visitor: MetricVisitor): void {
+  for (let p = 0; p < b.length; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== RESOURCE_CONTAINER_TAG) continue;
+    varint(b, at);
+    walkResource(b, after, p, visitor);
+  }
+}
+
+function walkResource(b: Uint8Array, start: number, end: number, visitor: MetricVisitor): void {
+  const [ownerStart, ownerEnd] = message(b, start, end, OWNER_TAG);
+  visitor.resource(b, ownerStart, ownerEnd);
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== SCOPE_CONTAINER_TAG) continue;
+    varint(b, at);
+    walkScope(b, after, p, visitor);
+  }
+  visitor.resourceEnd?.();
+}
+
+function walkScope(b: Uint8Array, start: number, end: number, visitor: MetricVisitor): void {
+  const [ownerStart, ownerEnd] = message(b, start, end, OWNER_TAG);
+  const [urlStart, urlEnd] = message(b, start, end, SCHEMA_URL_TAG);
+  visitor.scope(b, ownerStart, ownerEnd, urlStart, urlEnd);
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== SCOPE_ITEM_TAG) continue;
+    varint(b, at);
+    walkMetric(b, after, p, visitor);
+  }
+}
+
+function walkMetric(b: Uint8Array, start: number, end: number, visitor: MetricVisitor): void {
+  for (let p = start; p < end; ) {
+    const at = p;
+    const tag = varint(b, p);
+    const lengthAt = after;
+    p = skip(b, lengthAt, tag);
+    if (!METRIC_DATA_TAGS.includes(tag)) continue;
+    varint(b, lengthAt);
+    const dataStart = after;
+    visitor.metric(b, start, end, { tag, at, start: dataStart, end: p });
+    walkPoints(b, dataStart, p, visitor);
+  }
+}
+
+function walkPoints(b: Uint8Array, p: number, end: number, visitor: MetricVisitor): void {
+  while (p < end) {
+    let tag = b[p++]!;
+    if (tag > 127) {
+      tag = varint(b, p - 1);
+      p = after;
+    }
+    if (tag !== DATA_POINT_TAG) {
+      p = skip(b, p, tag);
+      continue;
+    }
+    let size = b[p++]!;
+    if (size > 127) {
+      size = varint(b, p - 1);
+      p = after;
+    }
+    visitor.point(b, p, p + size);
+    p += size;
+  }
+}
+
+/** The body of the first field with this tag; [start, start) when there is none. */
+export function message(b: Uint8Array, start: number, end: number, tag: number): [start: number, end: number] {
+  const at = findField(b, start, end, tag);
+  if (at < 0) return [start, start];
+  const size = varint(b, at);
+  return [after, after + size];
+}

@@ -1,0 +1,121 @@
+import type { Intake, Origin, Outcome, ReceiverContext, Setback } from "#contract";
+import { BUSY_RETRY_AFTER_MS, type Refusal } from "#contract/errors";
+import type { Batch } from "#otlp";
+import type { Signal } from "#otlp/signals";
+import { type ReceiverCounters, receiverCounters } from "./receiver-counters.js";
+
+/**
+ * What a source that keeps its data until it hears of us is to be told:
+ *
+ * - `taken`: every exporter behind has it on disk, or, for the reason that `setback` gives, has kept it as a dead letter:
+ *   acknowledge.
+ * - `rejected`: nobody can take it, and nobody here could keep it: the source must. Its refusal says whether another time
+ *   makes sense; with `maxTries` only.
+ * - `returned`: we are stopping: the source must hand it out again.
+ */
+export type MessageOutcome =
+  | { readonly kind: "taken"; readonly setback?: Setback | undefined }
+  | { readonly kind: "rejected"; readonly refusal: Refusal }
+  | { readonly kind: "returned" };
+
+export interface BatchIntakeSettings {
+  readonly signal: Signal;
+  /** What it came by, as `transport` in metrics. */
+  readonly transport: string;
+  /** After how many refusals for now a batch is rejected with the last of them; it waits for ever unless told. */
+  readonly maxTries?: number;
+}
+
+/**
+ * Where a source hands in batches that it keeps until they are safe. What is refused for good by a processor is handed in
+ * again as a dead letter. What is refused for now waits here and is tried again: as a source reads on only so far, that is
+ * the back-pressure.
+ */
+export class BatchIntake {
+  private readonly settings: BatchIntakeSettings;
+  private readonly context: ReceiverContext;
+  private readonly intake: Intake;
+  private readonly counters: ReceiverCounters;
+  private inProgress = 0;
+  private onIdle = () => {};
+  private readonly endWaits = new Set<() => void>();
+  private isStopping = false;
+
+  /** The receiver must have a pipeline for the signal. */
+  constructor(settings: BatchIntakeSettings, context: ReceiverContext) {
+    this.settings = settings;
+    this.context = context;
+    this.intake = context.intakes[settings.signal]!;
+    const { signal, transport } = settings;
+    this.counters = receiverCounters(context.metrics, signal, { receiver: context.id, transport });
+  }
+
+  /** Never rejects. With a `setback` the batch is kept as a dead letter, whatever it is. */
+  async accept(batch: Batch, origin: Partial<Origin>, given?: Setback): Promise<MessageOutcome> {
+    let setback = given;
+    this.inProgress += 1;
+    try {
+      for (let tries = 0; !this.isStopping; tries++) {
+        const outcome = await this.intake.accept(batch, origin, setback);
+        if (outcome.ok) return this.taken(batch, outcome, setback);
+        const { refusal } = outcome;
+        if (refusal.kind !== "permanent") {
+          if (tries + 1 === this.settings.maxTries) return this.rejected(batch, refusal);
+          await this.wait(refusal, tries);
+        } else if (setback !== undefined) return this.rejected(batch, refusal);
+        else setback = { reason: "rejected", category: "schema", code: refusal.code, message: refusal.message };
+      }
+      if (origin.isUnattended) this.refuse(batch.count); // nobody hands it out again
+      return { kind: "returned" };
+    } finally {
+      this.inProgress -= 1;
+      if (this.inProgress === 0) this.onIdle();
+    }
+  }
+
+  /** Counts records that could not even be handed in. */
+  refuse(count: number): void {
+    this.counters.refused.add(count);
+  }
+
+  /** Ends all waits, and resolves when every batch has its outcome. */
+  stop(): Promise<void> {
+    this.isStopping = true;
+    for (const end of this.endWaits) end();
+    if (this.inProgress === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.onIdle = resolve;
+    });
+  }
+
+  private taken(batch: Batch, { rejected }: Extract<Outcome, { ok: true }>, setback?: Setback): MessageOutcome {
+    this.counters.accepted.add(batch.count - rejected);
+    if (rejected > 0) this.counters.refused.add(rejected);
+    return { kind: "taken", setback };
+  }
+
+  private rejected(batch: Batch, refusal: Refusal): MessageOutcome {
+    this.counters.refused.add(batch.count);
+    return { kind: "rejected", refusal };
+  }
+
+  private wait({ retryAfterMs }: Refusal, tries: number): Promise<void> {
+    const backoff = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(tries, 16));
+    // An agent without room says "a second", which is for clients far away; here a look costs nothing.
+    const asked = retryAfterMs === BUSY_RETRY_AFTER_MS ? 0 : (retryAfterMs ?? 0);
+    const ms = Math.max(asked, backoff) * (0.5 + this.context.random() / 2);
+    if (this.isStopping) return Promise.resolve();
+    return new Promise((resolve) => {
+      const end = () => {
+        cancel();
+        this.endWaits.delete(end);
+        resolve();
+      };
+      const cancel = this.context.clock.after(ms, end);
+      this.endWaits.add(end);
+    });
+  }
+}
+
+const FIRST_WAIT_MS = 20;
+const MAX_WAIT_MS = 5000;

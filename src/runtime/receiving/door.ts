@@ -1,0 +1,8 @@
+/** What receivers share: intake, counters, measuring at intervals. */
+
+export { BatchIntake, type BatchIntakeSettings, type MessageOutcome } from "./batch-intake.js";
+export { duplicatesCounter, type ReceiverCounters, receiverCounters } from "./receiver-counters.js";
+export { MetricOutput, PointCollector } from "./scraping/point-collector.js";
+export { counter, gauge, type MetricTable, optional, upDown } from "./scraping/scraped-metric.js";
+export { metricKeys, resourceAttributeKey, scrapingKeys } from "./scraping/scraping-keys.js";
+export { type ScrapeMoment, ScrapingReceiver } from "./scraping/scraping-receiver.js";

@@ -1,0 +1,111 @@
+import type { Batch } from "#otlp";
+import { encodeTree } from "#otlp/json";
+import type { MetricTable, ScrapedMetric } from "./scraped-metric.js";
+
+type PointLabels = Readonly<Record<string, string | number | readonly string[]>>;
+
+interface CollectedPoint {
+  readonly value: number;
+  readonly attributes: PointLabels;
+}
+
+/** The points of one resource, metric by metric. */
+export class PointCollector {
+  private readonly startMs: number;
+  private readonly resource: Readonly<Record<string, string | number>>;
+  private readonly metrics = new Map<string, { metric: ScrapedMetric; points: CollectedPoint[] }>();
+
+  /** `startMs` is when counters were 0. */
+  constructor(startMs: number, resource: Readonly<Record<string, string | number>> = {}) {
+    this.startMs = startMs;
+    this.resource = resource;
+  }
+
+  get isEmpty(): boolean {
+    return this.metrics.size === 0;
+  }
+
+  /** Of another resource, whose counters were 0 at the same time. */
+  beside(resource: Readonly<Record<string, string | number>>): PointCollector {
+    return new PointCollector(this.startMs, resource);
+  }
+
+  add(metric: ScrapedMetric, name: string, value: number, attributes: PointLabels): void {
+    let known = this.metrics.get(name);
+    if (known === undefined) {
+      known = { metric, points: [] };
+      this.metrics.set(name, known);
+    }
+    known.points.push({ value, attributes });
+  }
+
+  /** ResourceMetrics, with the names of OTLP/JSON. */
+  tree(timeMs: number) {
+    const metrics = [...this.metrics].map(([name, { metric, points }]) => {
+      const { unit, description, kind, isInteger } = metric;
+      const dataPoints = points.map(({ value, attributes }) => ({
+        ...(kind === "counter" && { startTimeUnixNano: nanoseconds(this.startMs) }),
+        timeUnixNano: nanoseconds(timeMs),
+        ...(isInteger ? { asInt: BigInt(Math.round(value)) } : { asDouble: value }),
+        attributes: keyValues(attributes),
+      }));
+      const sum = { dataPoints, aggregationTemporality: 2, isMonotonic: kind === "counter" };
+      return { name, unit, description, ...(kind === "gauge" ? { gauge: { dataPoints } } : { sum }) };
+    });
+    return { resource: { attributes: keyValues(this.resource) }, scopeMetrics: [{ scope: {}, metrics }] };
+  }
+}
+
+/** What is measured into: the metrics of a table that are wanted. */
+export class MetricOutput<Table extends MetricTable> {
+  private readonly table: Table;
+  private readonly wanted: ReadonlySet<string>;
+
+  /** `metrics` is what a config says of them: `{ enabled }` by name. */
+  constructor(table: Table, metrics: Readonly<Record<string, unknown>>) {
+    this.table = table;
+    this.wanted = wantedMetrics(table, metrics);
+  }
+
+  wants(name: keyof Table & string): boolean {
+    return this.wanted.has(name);
+  }
+
+  /** A value that is no number is not known, and left out. */
+  add(
+    points: PointCollector,
+    name: keyof Table & string,
+    value: number | undefined,
+    attributes: PointLabels = {},
+  ): void {
+    if (value === undefined || !Number.isFinite(value) || !this.wanted.has(name)) return;
+    points.add(this.table[name]!, name, value, attributes);
+  }
+}
+
+function wantedMetrics(table: MetricTable, metrics: Readonly<Record<string, unknown>>): ReadonlySet<string> {
+  const names = Object.entries(table).flatMap(([name, { isOptional }]) => {
+    const written = metrics[name] as { enabled?: boolean } | undefined;
+    return (written?.enabled ?? isOptional !== true) ? [name] : [];
+  });
+  return new Set(names);
+}
+
+export function batchOfPoints(collectors: readonly PointCollector[], timeMs: number): Batch {
+  const resourceMetrics = collectors.filter(({ isEmpty }) => !isEmpty).map((each) => each.tree(timeMs));
+  return encodeTree("metrics", { resourceMetrics } as Parameters<typeof encodeTree>[1]);
+}
+
+function nanoseconds(ms: number): bigint {
+  return BigInt(Math.floor(ms)) * 1_000_000n;
+}
+
+function keyValues(attributes: PointLabels) {
+  return Object.entries(attributes).map(([key, value]) => ({ key, value: anyValue(value) }));
+}
+
+function anyValue(value: PointLabels[string]) {
+  if (typeof value === "number") return { intValue: BigInt(value) };
+  if (typeof value === "string") return { stringValue: value };
+  return { arrayValue: { values: value.map((stringValue) => ({ stringValue })) } };
+}

@@ -1,0 +1,53 @@
+import { z } from "zod";
+import { duration, ignored, section } from "#contract/schema";
+import type { MetricTable } from "./scraped-metric.js";
+
+/** When a receiver measures, and how long it may take: for ever is an hour. */
+export function scrapingKeys(intervalMs: number, timeoutMs = 0) {
+  return {
+    collection_interval: duration()
+      .refine((ms) => ms >= 1, "expected a millisecond or more")
+      .default(intervalMs)
+      .meta({ description: "How often it collects." }),
+    initial_delay: duration().default(1000).meta({ description: "How long it waits before the first time." }),
+    timeout: duration().default(timeoutMs).meta({
+      description:
+        "How long a collection may take; what was measured by then is kept. 0: an hour, which nothing should take.",
+    }),
+  };
+}
+
+/** Whether resources have an attribute. */
+export function resourceAttributeKey(isOn: boolean) {
+  return section(
+    z.strictObject({
+      enabled: z.boolean().default(isOn).meta({ description: "Whether resources have it." }),
+      metrics_include: ignored("use the processor filter"),
+      metrics_exclude: ignored("use the processor filter"),
+    }),
+  )
+    .prefault({})
+    .meta({ description: `${isOn ? "On" : "Off"} unless written.` });
+}
+
+/** Which metrics of a table are collected. */
+export function metricKeys(table: MetricTable) {
+  const enabled = (isOn: boolean) =>
+    section(
+      z.strictObject({
+        enabled: z.boolean().default(isOn).meta({ description: "Whether it is collected." }),
+        aggregation_strategy: ignored("points are not aggregated"),
+        attributes: ignored("points have all of their attributes"),
+      }),
+    ).optional();
+  const keys = Object.entries(table).map(([name, metric]) => [
+    name,
+    enabled(metric.isOptional !== true).meta({ description: metric.description }),
+  ]);
+  return {
+    // Metrics that only other versions or systems have are not worth a config that does not load.
+    metrics: section(z.object(Object.fromEntries(keys)).catchall(z.unknown()))
+      .prefault({})
+      .meta({ description: "Which metrics are collected." }),
+  };
+}

@@ -1,0 +1,97 @@
+import type { Receiver, ReceiverContext } from "#contract";
+import { limitedLog } from "#contract";
+import { BatchIntake } from "../batch-intake.js";
+import { batchOfPoints, type PointCollector } from "./point-collector.js";
+
+/**
+ * One collection. What fails is told with `failed`, and costs only itself. `abort` fires when the agent stops, and when the time of
+ * a collection is over, as `late` does: what was measured by then is the result.
+ */
+export interface ScrapeMoment {
+  readonly now: number;
+  readonly abort: AbortSignal;
+  readonly late: AbortSignal;
+  readonly failed: (what: string, error: unknown) => void;
+}
+
+type ScrapeFunction = (moment: ScrapeMoment) => Promise<readonly PointCollector[]>;
+
+export interface ScrapingSettings {
+  readonly collection_interval: number;
+  readonly initial_delay: number;
+  /** How long a collection may take; 0, or without it: no limit but that after which it is taken to hang. */
+  readonly timeout?: number;
+  /** What the points came by, as `transport` in metrics. */
+  readonly transport: string;
+}
+
+const MAX_COLLECTION_MS = 3_600_000;
+
+/** A receiver that measures at intervals. The next collection begins when the one before has been taken: what is measured is not dropped. */
+export class ScrapingReceiver implements Receiver {
+  private readonly settings: ScrapingSettings;
+  private readonly context: ReceiverContext;
+  private readonly scrape: ScrapeFunction;
+  private readonly sayFailed: (event: { readonly scraper: string; readonly reason: string }) => void;
+  private readonly aborting = new AbortController();
+  private intake: BatchIntake | undefined;
+  private cancel = () => {};
+  private current: Promise<void> = Promise.resolve();
+
+  constructor(settings: ScrapingSettings, context: ReceiverContext, scrape: ScrapeFunction) {
+    this.settings = settings;
+    this.context = context;
+    this.scrape = scrape;
+    this.sayFailed = limitedLog(context.clock, (event, suppressed) =>
+      context.logger.warn({ ...event, suppressed }, "something could not be measured"),
+    );
+  }
+
+  async start(): Promise<void> {
+    if (this.context.intakes.metrics === undefined) return;
+    this.intake = new BatchIntake({ signal: "metrics", transport: this.settings.transport }, this.context);
+    this.wait(this.settings.initial_delay);
+  }
+
+  async stop(): Promise<void> {
+    this.aborting.abort();
+    this.cancel();
+    await this.intake?.stop();
+    await this.current;
+  }
+
+  private wait(ms: number): void {
+    if (this.aborting.signal.aborted) return;
+    this.cancel = this.context.clock.after(ms, () => {
+      const begin = this.context.clock.monotonic();
+      this.current = this.collect().then(() => {
+        const { collection_interval: interval } = this.settings;
+        const late = (this.context.clock.monotonic() - begin) % interval;
+        this.wait(interval - late);
+      });
+    });
+  }
+
+  private async collect(): Promise<void> {
+    const now = this.context.clock.now();
+    const { clock } = this.context;
+    const limitMs = this.settings.timeout || MAX_COLLECTION_MS;
+    const late = new AbortController();
+    const cancel = clock.after(limitMs, () => late.abort());
+    const failed = (scraper: string, error: unknown) => {
+      const reason = late.signal.aborted ? `not done within ${limitMs} ms` : (error as Error).message;
+      if (!this.aborting.signal.aborted) this.sayFailed({ scraper, reason });
+    };
+    const abort = AbortSignal.any([this.aborting.signal, late.signal]);
+    const collectors = await this.scrape({ now, abort, late: late.signal, failed })
+      .catch((error: unknown) => {
+        failed("all", error);
+        return [];
+      })
+      .finally(cancel);
+    const batch = batchOfPoints(collectors, now);
+    if (batch.count === 0) return;
+    const outcome = await this.intake!.accept(batch, { transport: this.settings.transport });
+    if (outcome.kind === "rejected") failed("all", outcome.refusal);
+  }
+}

@@ -1,0 +1,5 @@
+/** The machine underneath: environment, private files, optional packages. */
+
+export { environmentVariable, useEnvironment } from "./environment.js";
+export { hasClient, loadClient, missingClient, withClient } from "./load-client.js";
+export { makePrivate, makePrivateDirectory, PRIVATE_FILE_MODE } from "./private-files.js";

@@ -1,0 +1,95 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { main } from "../../../../src/agent/cli/main.js";
+import { sluice, temporary } from "../dlq/support.js";
+
+/** Writes a config with these arguments and says what `validate` says of it. */
+async function written(...args: string[]) {
+  const file = join(await temporary(), "new.yaml");
+  const { code, out, err } = await sluice(["init", "--out", file, ...args]);
+  const validated = existsSync(file) ? await sluice(["validate", "--config", file]) : undefined;
+  return { code, out, err, validated, text: existsSync(file) ? readFileSync(file, "utf8") : "" };
+}
+
+/** Answers one question after the other, and tells them. */
+async function interview(file: string, answers: readonly string[]) {
+  const asked: string[] = [];
+  let told = "";
+  const write = (text: string) => void (told += text);
+  const output = { write, isTerminal: true, colour: false };
+  const ask = async (question: string) => answers[asked.push(question) - 1] ?? "";
+  const code = await main(["init", "--out", file], { out: output, err: output, env: {}, ask });
+  return { code, asked, told };
+}
+
+describe("init", () => {
+  it.each([
+    [[]],
+    [["--endpoint", "http://localhost:4318"]],
+    [["--endpoint", "https://otlp.example.com", "--signals", "traces,logs", "--pii"]],
+    [["--endpoint", "localhost:4317"]],
+    [["--endpoint", "https://collector.example.com:4317"]],
+    [["--endpoint", "collector.example.com:443", "--protocol", "grpc", "--pii"]],
+  ])("writes a config that is valid and warns of nothing: %s", async (args) => {
+    const { code, out, validated } = await written(...args);
+    expect([code, out]).toEqual([0, expect.stringMatching(/^Wrote .*new\.yaml\. Next:/)]);
+    expect(validated).toMatchObject({ code: 0, err: "" });
+  });
+
+  it("writes what was asked for", async () => {
+    const { text, validated } = await written("--endpoint", "localhost:4317", "--signals", "logs", "--pii", "--public");
+    expect(text).toContain("otlp_grpc:");
+    expect(text).toContain("processors: [memory_limiter, pii, batch]");
+    expect(text).toContain("endpoint: 0.0.0.0:4318");
+    expect(text).not.toContain("traces:");
+    expect(validated?.code).toBe(0);
+  });
+
+  it("asks when somebody is there and nothing was said", async () => {
+    const file = join(await temporary(), "asked.yaml");
+    const { code, asked } = await interview(file, ["http://localhost:4318", "traces and metrics", "y", ""]);
+    expect([code, asked.length]).toEqual([0, 4]);
+    const text = readFileSync(file, "utf8");
+    expect(text).toContain('endpoint: "http://localhost:4318"');
+    expect(text).toContain("  pii: {}");
+    expect(text).toMatch(/^ {4}traces:$/m);
+    expect(text).not.toMatch(/^ {4}logs:$/m);
+  });
+
+  it("asks again for what cannot be meant", async () => {
+    const file = join(await temporary(), "again.yaml");
+    const answers = ["nowhere", "ftp://x", "localhost:4317", "logs,tracs", "logs", "", ""];
+    const { code, asked, told } = await interview(file, answers);
+    expect([code, asked.length]).toEqual([0, 7]);
+    expect(told).toContain('expected some of logs, traces, metrics, not "tracs"');
+    expect(readFileSync(file, "utf8")).toContain("otlp_grpc:");
+  });
+
+  it("asks nothing when it could not write the answers", async () => {
+    const file = join(await temporary(), "mine.yaml");
+    writeFileSync(file, "mine");
+    expect(await interview(file, [])).toMatchObject({ code: 1, asked: [] });
+  });
+
+  it("overwrites nothing", async () => {
+    const file = join(await temporary(), "mine.yaml");
+    writeFileSync(file, "mine");
+    const { code, err } = await sluice(["init", "--out", file]);
+    expect([code, err]).toEqual([1, expect.stringContaining("it exists; --out FILE names another")]);
+    expect(readFileSync(file, "utf8")).toBe("mine");
+  });
+
+  it("prints it when asked to", async () => {
+    expect((await sluice(["init", "--out", "-"])).out).toContain("receivers:\n");
+  });
+
+  it.each([
+    ["--endpoint", "nowhere"],
+    ["--endpoint", "ftp://x"],
+    ["--signals", "profiles"],
+    ["--protocol", "udp"],
+  ])("says what it expects: %s %s", async (...args) => {
+    expect(await written(...args)).toMatchObject({ code: 2, err: expect.stringContaining("expected"), text: "" });
+  });
+});

@@ -1,0 +1,99 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { compileExpression } from "../../../../src/runtime/text/expressions/expression.js";
+import { ExpressionError } from "../../../../src/runtime/text/expressions/expression-error.js";
+
+const scope = {
+  body: "GET /cart 200",
+  attributes: { stream: "stderr", status: 200n, ratio: 0.5, tags: ["a", "b"], nested: { deep: { key: "x" } } },
+  resource: { "service.name": "shop" },
+};
+const names = { variables: Object.keys(scope), functions: { env: (name: unknown) => `env of ${name}` } };
+const run = (source: string) => compileExpression(source, names)(scope);
+
+describe("expressions", () => {
+  it.each([
+    ['attributes["stream"] == "stderr"', true],
+    ["attributes.stream == 'stdout'", false],
+    ["attributes.missing != nil", false],
+    ["attributes.missing == nil", true],
+    ["attributes.missing?.deeper ?? 'none'", "none"],
+    ['resource["service.name"] + "!"', "shop!"],
+    ['body matches "^GET \\\\S+ 2\\\\d\\\\d$"', true],
+    ["body matches '(?i)^get'", true],
+    ["not (body matches '^POST')", true],
+    ["body not matches '^POST'", true],
+    ["!(body contains 'POST') and body startsWith 'GET'", true],
+    ["body endsWith '200' && attributes.status >= 200 && attributes.status < 300", true],
+    ["attributes.status == 200", true],
+    ["attributes.ratio == 0.5", true],
+    ["attributes.status in [200, 204]", true],
+    ['"stream" in attributes', true],
+    ['"nothing" not in attributes', true],
+    ["attributes.status in 200..299", true],
+    ["len(body) > 5 ? 'long' : 'short'", "long"],
+    ["len(attributes.tags)", 2],
+    ["lower('ABC') + upper('def')", "abcDEF"],
+    ["split(body, ' ')[1]", "/cart"],
+    ["body[0:3]", "GET"],
+    ["replace(body, 'GET', 'PUT')", "PUT /cart 200"],
+    ["trim('  x ') == 'x'", true],
+    ["int('42') + 1", 43],
+    ["1 + 2 * 3 ** 2 - -1", 20],
+    ["(1 + 2) * 3 == 9 or false", true],
+    ["any(attributes.tags, {# == 'b'})", true],
+    ["all(attributes.tags, # in ['a', 'b'])", true],
+    ["filter(attributes.tags, {# != 'a'})[0]", "b"],
+    ["attributes.tags | join('-')", "a-b"],
+    ["attributes.nested.deep.key", "x"],
+    ["{a: 1, 'b c': [2]}['b c'][0]", 2],
+    ["env('HOME')", "env of HOME"],
+    ["true ? false ? 1 : 2 : 3", 2],
+    ['"\\u00e9\\n" == `é\n`', true],
+  ])("%s", (source, expected) => {
+    expect(run(source)).toEqual(expected);
+  });
+
+  it.each([
+    ["body ==", "it ends too early, at character 8"],
+    ["bod == 1", "there is no bod; there are body, attributes, resource, at character 1"],
+    ["frobnicate(body)", "the function frobnicate is not known here, at character 1"],
+    ["body matches '('", "not a pattern"],
+    ["'abc", "a text has no end, at character 1"],
+    ["'\\d'", "\\d is no escape"],
+    ["body § 1", "is not understood, at character 6"],
+    ["let x = 1; x", "let is not supported"],
+    ["body body", "body is not expected, at character 6"],
+    ["(".repeat(500), "nested too deep"],
+  ])("is told what is wrong with %s", (source, message) => {
+    expect(() => compileExpression(source, names)).toThrow(message);
+  });
+
+  it.each([
+    ["attributes.missing matches 'x'", "matches needs a string, not nil"],
+    ["attributes.missing.deeper == 1", "cannot fetch deeper from nil"],
+    ["body > 1", "> needs a number, not string"],
+    ["body and true", "and needs true or false, not string"],
+    ["attributes.tags[7]", "there is no index 7"],
+    ["attributes.constructor.name", "cannot fetch name from nil"],
+  ])("says why %s has no value", (source, message) => {
+    expect(() => run(source)).toThrow(message);
+  });
+
+  it("compiles or refuses whatever is written, and nothing else happens", () => {
+    const word = fc.constantFrom(
+      ...["body", "attributes", ".", "[", "]", "(", ")", "{", "}", "#", "==", "matches", "in", "not", "and", "?", ":"],
+      ...["'a'", "1", "len", "any", ",", "..", "|", "-", "!", "nil", "??", "?.", "**", "contains"],
+    );
+    fc.assert(
+      fc.property(fc.array(word, { maxLength: 14 }), (words) => {
+        try {
+          run(words.join(" "));
+        } catch (error) {
+          expect(error).toBeInstanceOf(ExpressionError);
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
