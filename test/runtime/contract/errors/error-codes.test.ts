@@ -5,7 +5,7 @@ import { API_ERRORS } from "../../../../src/extensions/admin-api/http-error.js";
 import { PROBLEMS } from "../../../../src/runtime/config/text/problem-codes.js";
 import { ERRORS, type ErrorFacts } from "../../../../src/runtime/contract/errors/error-codes.js";
 
-const project = join(import.meta.dirname, "../../..");
+const project = join(import.meta.dirname, "../../../..");
 const TABLES = [
   "src/runtime/contract/errors/error-codes.ts",
   "src/runtime/config/text/problem-codes.ts",
