@@ -1,7 +1,7 @@
 // Changes a queue in every way until it is killed: puts small and large entries, delivers, fails, replays and updates some, and
 // keeps notes. With small tables, so that a few hundred entries fill several of them. Copies the files twice on the way, for
 // whoever wants to put back older ones. Says on stdout when it has filled the queue, and every step from then on.
-import { cpSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync } from "node:fs";
 import { createQueueKey, Keyring } from "../../../dist/extensions/reliability/store/encryption/keyring.js";
 import { makeLevelDb } from "../../../dist/extensions/reliability/store/level/level-db.js";
 import { LevelStore } from "../../../dist/extensions/reliability/store/level-store.js";
@@ -52,10 +52,21 @@ async function steps(count) {
   for (let i = 0; i < count; i += 4) await Promise.all([step(), step(), step(), step()]);
 }
 
+/** LevelDB goes on meanwhile, and removes tables that it has merged. */
+function copyFiles(to) {
+  mkdirSync(`${to}/queue`, { recursive: true });
+  for (const file of ["queue.witness", ...readdirSync(`${root}/queue`).map((name) => `queue/${name}`)])
+    try {
+      copyFileSync(`${root}/${file}`, `${to}/${file}`);
+    } catch (error) {
+      if (error.code !== "ENOENT") throw error;
+    }
+}
+
 await steps(160);
-cpSync(root, `${copies}/${session}-early`, { recursive: true });
+copyFiles(`${copies}/${session}-early`);
 await steps(120);
-cpSync(root, `${copies}/${session}-late`, { recursive: true });
+copyFiles(`${copies}/${session}-late`);
 await steps(60);
 for (;;) {
   process.stdout.write(`${serial}\n`);

@@ -105,13 +105,17 @@ export function touched(root: string, damages: readonly FileDamage[], file: stri
     if (replaceWith !== undefined) return existsSync(join(root, file)) && isSame(root, damage) ? [] : [all];
     if (cut !== undefined) return [{ from: cut, to: Number.POSITIVE_INFINITY }];
     if (flip !== undefined) return [{ from: flip.at, to: flip.at + 1 }];
-    // Zeros at the end are what a crash of the machine leaves.
-    if (zero !== undefined)
-      return zero.to < statSync(join(root, file)).size ? [zero] : [{ from: zero.from, to: all.to }];
-    if (overwrite !== undefined) return [{ from: overwrite.at, to: overwrite.at + overwrite.to - overwrite.from }];
+    if (zero !== undefined) return [toEnd(root, file, zero)];
+    if (overwrite !== undefined)
+      return [toEnd(root, file, { from: overwrite.at, to: overwrite.at + overwrite.to - overwrite.from })];
     // A second damage would be at another place than it says.
     return damages.length > 1 ? [all] : [{ from: insert!.at, to: insert!.at + 1 }];
   });
+}
+
+/** What reaches to the end of a file cuts it: what comes there cannot be told from what a crash leaves. */
+function toEnd(root: string, file: string, { from, to }: Stretch): Stretch {
+  return { from, to: to < statSync(join(root, file)).size ? to : Number.POSITIVE_INFINITY };
 }
 
 function isSame(root: string, { file, replaceWith }: FileDamage): boolean {

@@ -22,9 +22,9 @@ export interface CheckedLog {
  */
 export function checkLogs(directory: string, names: readonly string[], after = 0): CheckedLog[] {
   let last = after;
-  return sortByNumber(names).map((name) => {
+  return sortByNumber(names).map((name, i) => {
     const { records, isIntact, isTorn } = readLog(readFileSync(join(directory, name)));
-    const log = checkRecords(records, last, isIntact);
+    const log = checkRecords(records, last, isIntact, i > 0);
     last = Math.max(last, log.changes.at(-1)?.sequence ?? 0);
     return { name, ...log, isTorn };
   });
@@ -50,6 +50,7 @@ function checkRecords(
   records: readonly LogRecord[],
   after: number,
   isWhole: boolean,
+  followsLog: boolean,
 ): Pick<CheckedLog, "isIntact" | "changes" | "damagedUpTo"> {
   const changes: LogChange[] = [];
   let isIntact = isWhole;
@@ -60,10 +61,10 @@ function checkRecords(
     const read = whole ?? readChanges(record, last + 1);
     const first = read[0]?.sequence ?? last + 1;
     const isInPlace = whole !== undefined && first > last;
-    // What the first of all follows is in a table.
-    const isGap = first > last + 1 && changes.length > 0;
+    // What the first of all follows is in a table. A log is begun when the one before is full.
+    const isGap = first > last + 1 && (changes.length > 0 || followsLog);
     if (!isInPlace) isIntact = false;
-    if (!isInPlace || isGap) damagedUpTo = changes.length + (isInPlace ? 0 : read.length + 1);
+    if (!isInPlace || isGap) damagedUpTo = changes.length + (isInPlace ? 0 : read.length) + 1;
     for (const change of read) changes.push(change);
     last = Math.max(last, read.at(-1)?.sequence ?? last);
   }

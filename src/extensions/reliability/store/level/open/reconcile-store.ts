@@ -131,19 +131,23 @@ function lostOfAll(summary: StoreSummary | undefined): LostBounds {
  * The end of the log may be missing without a trace in the files; the summary shows it, unless it is gone as well. So
  * ids go on under a new tag in any case: one that was given before must not be given to other data.
  */
-async function detectLostTail(db: LevelDb, meta: Meta, { summary, noteLoss }: StoreEvidence): Promise<ReconciledStore> {
+async function detectLostTail(db: LevelDb, meta: Meta, evidence: StoreEvidence): Promise<ReconciledStore> {
+  const { summary, noteLoss } = evidence;
   const ownSummary = summary?.store === meta.store ? summary : undefined;
   const commits = Math.max(meta.commits, ownSummary?.commits ?? 0);
   const last = Math.max(meta.last, ownSummary?.last ?? 0);
   const next = { ...meta, tag: newIdTag(), commits, last };
-  const loss = isNewer(ownSummary, meta) ? lossOf(lostTail(meta, ownSummary!), 0) : NO_LOSS;
+  const isUnknown = ownSummary === undefined && evidence.logs.isDamaged;
+  const bounds = isUnknown ? { atLeast: 0, atMost: undefined } : lostTail(meta, ownSummary);
+  const loss = lossOf(bounds, 0);
   if (loss.lostEntries > 0) await noteLoss(loss);
   await db.put(META_KEY, encodeMeta(next), { sync: true });
   return { meta: next, report: { isNew: false, ...loss } };
 }
 
 /** What was put behind the last that is there. Deletions are lost with it, so entries are there that were delivered. */
-function lostTail(meta: Meta, summary: StoreSummary): LostBounds {
+function lostTail(meta: Meta, summary: StoreSummary | undefined): LostBounds {
+  if (summary === undefined || !isNewer(summary, meta)) return { atLeast: 0, atMost: 0 };
   const isClosed = summary.isClosed === true || summary.maxLast === undefined;
   const mostLast = isClosed ? summary.last : Math.max(summary.last, summary.maxLast!);
   const mostRemoved = isClosed ? removedBy(summary) : Math.max(removedBy(summary), summary.maxRemoved ?? 0);
