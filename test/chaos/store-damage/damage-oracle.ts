@@ -76,7 +76,7 @@ export class DamageOracle {
    */
   isUnseen(damages: readonly FileDamage[], { lostEntries }: OpenReport, lost: readonly FoundEntry[]): boolean {
     const isSilent = lostEntries === 0 && lost.length > 0;
-    const isLogHit = damages.some(({ file, swapWith }) => /\.log$/.test(`${file} ${swapWith ?? file}`));
+    const isLogHit = damages.some(({ file, swapWith = "" }) => file.endsWith(".log") || swapWith.endsWith(".log"));
     return isSilent && isLogHit && lost.every(({ ref }) => ref > this.summaryLast);
   }
 

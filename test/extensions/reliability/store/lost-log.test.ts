@@ -60,6 +60,13 @@ describe("a commit of many entries with a flipped bit", () => {
     expect(await textsIn(store)).toHaveLength(texts.length - 1);
   });
 
+  it("loses nothing else of it when a page of the log stands in it", async () => {
+    await closeAndDamage((bytes) => bytes.copyWithin(40_960, 0, 4096));
+    const { lostEntries, corruptEntries } = await store.open();
+    expect(lostEntries + corruptEntries).toBeLessThanOrEqual(3);
+    expect(await textsIn(store)).toHaveLength(texts.length - lostEntries - corruptEntries);
+  });
+
   it("tells what is gone although as many others have come back", async () => {
     const later = ["later-1", "later-2", "later-3", "later-4", "later-5"];
     const first = await store.pending(undefined, 5);

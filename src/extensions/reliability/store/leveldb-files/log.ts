@@ -34,6 +34,8 @@ export function readLog(bytes: Buffer): LogContent {
   };
   for (const { type, fragment } of fragmentsOf(bytes)) {
     isTorn = type === TORN;
+    // Behind damage the end may be damaged too. Of what is there only values are taken that are whole by themselves.
+    if (isTorn && !isIntact) open = [...(open ?? []), fragment].map((each) => ({ ...each, isIntact: false }));
     if (isTorn) break;
     if (type === FULL || type === FIRST) end();
     else if (open === undefined || !fragment.isIntact) isIntact = false;
