@@ -38,20 +38,29 @@ export interface HeldDebtsSettings {
   readonly mapRefusal?: (refusal: Refusal) => Refusal;
   /** Set where failures are kept as dead letters. */
   readonly onFailure?: FailureHandler | undefined;
+  /** True from the moment on in which the whole graph is aborted. */
+  readonly isAborting?: (() => boolean) | undefined;
 }
 
 /** The debts that are inside one component at the moment. */
 export class HeldDebts {
   /** Set for components that may let go of a delivery without settling it. */
   watch: DebtWatch | undefined;
-  isClosed = false;
   readonly onFailure: FailureHandler | undefined;
+  private hasEnded = false;
+  private readonly isAborting: (() => boolean) | undefined;
   private readonly debts = new Set<Debt>();
   private readonly mapRefusal: ((refusal: Refusal) => Refusal) | undefined;
 
-  constructor({ mapRefusal, onFailure }: HeldDebtsSettings = {}) {
+  constructor({ mapRefusal, onFailure, isAborting }: HeldDebtsSettings = {}) {
     this.mapRefusal = mapRefusal;
     this.onFailure = onFailure;
+    this.isAborting = isAborting;
+  }
+
+  /** Once true, a refusal that the component would have caught goes on to the sender. */
+  get isClosed(): boolean {
+    return this.hasEnded || this.isAborting?.() === true;
   }
 
   get size(): number {
@@ -79,9 +88,9 @@ export class HeldDebts {
     return inside.length;
   }
 
-  /** Refuses all that is inside. The component has ended: a refusal that it would have caught goes on to the sender. */
+  /** Refuses all that is inside, because the component has ended. */
   close(refusal: Refusal): void {
-    this.isClosed = true;
+    this.hasEnded = true;
     this.refuseAll(refusal);
   }
 

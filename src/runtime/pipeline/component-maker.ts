@@ -27,6 +27,8 @@ export interface ComponentServices {
   readonly authenticators?: Authenticators | undefined;
   /** Runs a full garbage collection. Without it, deliveries that a plugin let go of are found when Node.js needs memory. */
   readonly collectGarbage?: (() => void) | undefined;
+  /** True from the moment on in which the whole graph is aborted. */
+  readonly isAborting?: (() => boolean) | undefined;
 }
 
 /** What differs between processors and connectors. */
@@ -115,6 +117,7 @@ export class ComponentMaker {
         ),
         takesSetbacks: kind === "connector",
         keepsFailures,
+        isAborting: this.settings.isAborting,
         onSetback,
         flow,
         tally,

@@ -92,6 +92,8 @@ class GraphBuilder {
   private readonly exporterFeeds = new Map<string, OutletFeed[]>();
   /** What pipelines give to connectors, by "connector from>to", and to connectors of processors, by processor. */
   private readonly connectorFeeds = new Map<string, Deliveries[]>();
+  /** Set before anything is unsubscribed: a connector that still runs must not offer refused deliveries to what has ended. */
+  private isAborting = false;
   /** Feeds what nothing else feeds, so that it drains with the rest. */
   private readonly idle = new DeliverySource();
 
@@ -99,7 +101,7 @@ class GraphBuilder {
     this.settings = settings;
     this.plan = settings.plan;
     this.budget = new IntakeBudget(settings.intakeLimit);
-    this.components = new ComponentMaker(settings);
+    this.components = new ComponentMaker({ ...settings, isAborting: () => this.isAborting });
     const steps = new ReplaySteps(this.plan, (id, pipeline) => this.processorContext(id, pipeline));
     this.replay = { prepareReplay: steps.prepare.bind(steps), hasPipeline: steps.hasPipeline.bind(steps) };
     this.journals = new GraphJournals({ ...settings, replay: this.replay });
@@ -117,7 +119,18 @@ class GraphBuilder {
       journals: this.journals.all.toReversed(),
       budget: this.budget,
       flows: this.flows,
-      ...runGraph(ends, [...this.intakeSources.values(), this.idle], this.settings.logger),
+      ...this.run(ends),
+    };
+  }
+
+  private run(ends: readonly EndedStream[]): RunningGraph {
+    const { drain, abort } = runGraph(ends, [...this.intakeSources.values(), this.idle], this.settings.logger);
+    return {
+      drain,
+      abort: () => {
+        this.isAborting = true;
+        abort();
+      },
     };
   }
 

@@ -44,6 +44,8 @@ export interface IsolateSettings extends OutputRules {
   /** What it hands on in its pipeline; a connector has several. */
   readonly flow?: Flow | undefined;
   readonly tally?: Tally | undefined;
+  /** True from the moment on in which the whole graph is aborted: then the component catches no more refusals. */
+  readonly isAborting?: (() => boolean) | undefined;
 }
 
 /**
@@ -106,7 +108,7 @@ class IsolatedProcessor implements DeliveryHandlers {
     this.trackerId = trackerId;
     this.out = out;
     const onFailure = settings.keepsFailures === true ? failures.keep : undefined;
-    this.heldDebts = new HeldDebts({ mapRefusal: failures.report, onFailure });
+    this.heldDebts = new HeldDebts({ mapRefusal: failures.report, onFailure, isAborting: settings.isAborting });
     if (settings.tally !== undefined) settings.tally.isIdle = () => this.heldDebts.size === 0;
   }
 
