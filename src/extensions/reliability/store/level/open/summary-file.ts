@@ -98,7 +98,7 @@ export async function storesUnder(root: string): Promise<{ directory: string; su
 }
 
 /** A write of the files costs about as much as one of the store, so that not every commit has one of its own. */
-const WRITE_INTERVAL_MS = 5;
+const WRITE_INTERVAL_MS = 20;
 
 /**
  * Writes summaries, one at a time; of several that come during a write, or within a few milliseconds, only the newest. Each says
