@@ -87,8 +87,8 @@ export function familySlot(context: number): number {
 
 /** What a target has said of its families, by name. */
 export class Families {
-  /** True once a scrape has said something of a family that the one before had not said. */
-  haveChanged = false;
+  /** True until this scrape has said something of a family. */
+  areUndeclared = true;
   private readonly table = new ByteTable();
   private readonly families: (Family | undefined)[] = [];
   private scrape = -1;
@@ -99,7 +99,7 @@ export class Families {
 
   begin(scrape: number): void {
     this.scrape = scrape;
-    this.haveChanged = false;
+    this.areUndeclared = true;
   }
 
   /** The family of a slot, if this scrape has said something of it. */
@@ -122,12 +122,12 @@ export class Families {
     const family = this.familyOf(b, nameStart, nameEnd);
     if (family.seen !== this.scrape) {
       // A type holds for the scrape that states it; help and unit stay as they were last.
-      if (family.seen !== this.scrape - 1) this.haveChanged = true;
-      if (kind !== "type" && kind !== "native") this.setType(family, "unknown");
+      if (kind !== "type" && kind !== "native") family.type = "unknown";
       family.seen = this.scrape;
+      this.areUndeclared = false;
     }
-    if (kind === "type") this.setType(family, familyType(b, start, end));
-    else if (kind === "native") this.setType(family, NATIVE);
+    if (kind === "type") family.type = familyType(b, start, end);
+    else if (kind === "native") family.type = NATIVE;
     else if (kind === "help") family.setHelp(b, start, end);
     else family.setUnit(unescaped(b, start, end));
   }
@@ -148,12 +148,6 @@ export class Families {
     const family = new Family(slot, unescaped(b, start, end));
     this.families[slot] = family;
     return family;
-  }
-
-  private setType(family: Family, type: ScrapedType): void {
-    if (family.type === type) return;
-    family.type = type;
-    this.haveChanged = true;
   }
 }
 

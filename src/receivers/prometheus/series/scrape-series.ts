@@ -150,7 +150,8 @@ export class ScrapeSeries implements ProtobufSink {
     const slot = this.current < 0 ? this.first : following[this.current]!;
     if (slot < 0 || !keys.has(slot)) return -1;
     const context = keys.ownerOf(slot);
-    if (context === 0 ? this.families.haveChanged : !this.isCurrent(context)) return -1;
+    // A line that had no family may have one now, of any name that it begins with: that has to be looked up.
+    if (context === 0 ? !this.families.areUndeclared : !this.isCurrent(context)) return -1;
     const end = keys.matchAt(slot, context, b, start);
     if (end < 0 || (b[end - 1] !== CLOSE && !endsSeries(b, end))) return -1;
     this.current = slot;

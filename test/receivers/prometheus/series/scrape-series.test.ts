@@ -89,6 +89,18 @@ describe("a scrape that is late", () => {
     expect([series.size, room.left]).toEqual([0, MAX_SERIES]);
   });
 
+  it("does not give a line the type that it had before its family was declared otherwise", () => {
+    const { series } = newSeries();
+    read(series, "a 3\n# TYPE c gauge\nc_total 6\n");
+    end(series, "late");
+    read(series, "# TYPE c counter\nc_total 5\n");
+    end(series, "complete");
+    read(series, "a 3\n# TYPE c counter\nc_total 5\n");
+    expect(texts(end(series, "complete")).filter((text) => text.includes("c_total"))).toEqual([
+      expect.stringContaining('"kind":"sum"'),
+    ]);
+  });
+
   it("changes nothing of what complete ones hand in", () => {
     const LINES = [
       ...page(0, 6).split(/(?<=\n)/),
