@@ -23,7 +23,8 @@ function openToAll(path: string): void {
   } else chmodSync(path, 0o644);
 }
 
-const EXPORTER = "  otlp_http: {endpoint: 'http://127.0.0.1:9', retry_on_failure: {initial_interval: 1h, max_interval: 1h}}";
+const EXPORTER =
+  "  otlp_http: {endpoint: 'http://127.0.0.1:9', retry_on_failure: {initial_interval: 1h, max_interval: 1h}}";
 
 it("writes its queue and its files for their owner alone, also where the umask would let others read", async () => {
   const folder = temporaryFolder();

@@ -44,7 +44,8 @@ export class PipelineNotes implements EntrySettlement {
 
   /** Reads what earlier runs have written, and gives all notes of the store. It is open, and nothing has been read from it. */
   async load(): Promise<readonly Note[]> {
-    const notes = (await this.store.notes?.load()) ?? [];
+    const { notes: stored } = this.store;
+    const notes = stored === undefined || stored.isReached === false ? [] : await stored.load();
     this.kept = notes.filter(({ owner }) => !isQueueNote(owner)).map(toKept);
     this.keptBytes = this.kept.reduce((sum, { text }) => sum + sizeOf(text), 0);
     const newest = this.kept.reduce((max, { after }) => Math.max(max, after), 0);

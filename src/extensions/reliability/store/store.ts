@@ -63,6 +63,8 @@ export interface QueueStore {
  * them: when an acknowledgement is on disk, so is every note that was added before it.
  */
 export interface NoteStore {
+  /** False while the server that keeps the notes has never been reached: they cannot be read then. */
+  readonly isReached?: boolean;
   /** All notes that can be read, oldest first. To be called after the store was opened, before anything is added. */
   load(): Promise<Note[]>;
   add(note: Omit<Note, "number">): NoteNumber;

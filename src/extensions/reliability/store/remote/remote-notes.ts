@@ -12,6 +12,7 @@ export class RemoteNotes implements NoteStore {
   private readonly read: () => Promise<StoredNotes>;
   /** What was read when the queue was opened, until somebody asks for it. */
   private kept: Note[] | undefined;
+  isReached = false;
   private last: NoteNumber = 0;
 
   constructor(writer: TableWriter, read: () => Promise<StoredNotes>) {
@@ -22,6 +23,7 @@ export class RemoteNotes implements NoteStore {
   /** They were read when the queue was opened: a key that is missing for them is missing for the queue. */
   found({ notes, damaged }: StoredNotes): void {
     this.kept = notes;
+    this.isReached = true;
     for (const number of [...notes.map((note) => note.number), ...damaged]) this.last = Math.max(this.last, number);
     this.writer.removeNotes(damaged);
   }
