@@ -70,7 +70,7 @@ class Flushing {
   private owedBytes = 0;
   /** Deliveries that came while pieces were made, which are of one moment. */
   private late: Delivery[] | undefined;
-  /** What was made of deliveries, and is not taken by everyone behind. */
+  /** Deliveries of metrics that were made and that not everyone downstream has taken yet. */
   private readonly made = new Set<Delivery>();
   private handing: Promise<void> = Promise.resolve();
   private current: Promise<void> | undefined;
@@ -122,7 +122,7 @@ class Flushing {
     this.made.clear();
   }
 
-  /** What it had taken in before is handed on in time, also when nothing more comes. */
+  /** Restored data is handed on at the next flush, even if nothing more comes in. */
   private restore(state: Uint8Array | undefined): void {
     if (state === undefined || this.isStopped) return;
     this.aggregation.restore?.(state);

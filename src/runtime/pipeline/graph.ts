@@ -86,11 +86,11 @@ class GraphBuilder {
   private readonly journals: GraphJournals;
   /** Where batches of each receiver enter, by "receiver signal". */
   private readonly intakeSources = new Map<string, DeliverySource>();
-  /** What receivers and connectors give to pipelines, by "receiver signal" and "connector from>to", then by pipeline. */
+  /** Streams from receivers and connectors to pipelines, by "receiver signal" and "connector from>to", then by pipeline. */
   private readonly outputs = new Map<string, ReadonlyMap<string, Deliveries>>();
-  /** What pipelines give to exporters, by exporter. */
+  /** Streams from pipelines to exporters, by exporter. */
   private readonly exporterFeeds = new Map<string, OutletFeed[]>();
-  /** What pipelines give to connectors, by "connector from>to", and to connectors of processors, by processor. */
+  /** Streams from pipelines to connectors, by "connector from>to", and to connectors of processors, by processor. */
   private readonly connectorFeeds = new Map<string, Deliveries[]>();
   /** Set before anything is unsubscribed: a connector that still runs must not offer refused deliveries to what has ended. */
   private isAborting = false;
@@ -143,7 +143,7 @@ class GraphBuilder {
     for (const [i, add] of ends.entries()) add(branches[i]!);
   }
 
-  /** What a receiver or connector gives to a pipeline; a connector that reads several signals gives several streams. */
+  /** The streams from a receiver or connector to a pipeline; a connector that reads several signals gives several. */
   private feedsFrom(id: string, pipeline: PlannedPipeline): Deliveries[] {
     const connector = this.plan.connectors.get(id);
     const outputs =

@@ -6,7 +6,7 @@ import { queueFullRefusal } from "./refusals.js";
 export interface Incoming {
   readonly pieces: readonly Delivery[];
   readonly pipeline: string;
-  /** What the queue remembers it by, so that it takes it once. */
+  /** The queue remembers this key, so that it takes the delivery only once. */
   readonly onceKey?: string | undefined;
 }
 

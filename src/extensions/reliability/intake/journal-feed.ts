@@ -38,7 +38,7 @@ export interface JournalFeedServices {
   /** Bytes that may be inside the pipeline. */
   readonly windowBytes: number;
   readonly letsGoOfPayloads?: boolean;
-  /** What comes into the journal; entries of another signal are what a connector made of these. */
+  /** The signal of what comes in. Entries of another signal were made from these by a connector. */
   readonly signal: Signal;
   readonly consumer: (delivery: Delivery) => void;
   /** Names the config the agent runs with. */
@@ -231,7 +231,7 @@ export class JournalFeed implements AdmittedEntries {
     this.services.consumer(delivery);
   }
 
-  /** What was made of other entries carries a key by which a queue knows it again. */
+  /** Entries that were made from others carry a key by which a queue recognises them. */
   private deliveryOf(item: QueueItem, batch: Batch): Delivery {
     const { id, source, enqueuedAt } = item.entry;
     const origin = {

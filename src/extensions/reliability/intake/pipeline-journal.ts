@@ -66,7 +66,7 @@ export class PipelineJournal implements Journal, ExporterControl {
     const { id, settings, clock } = journalSettings;
     const store = journalSettings.createStore({
       onDamage: (report) => this.onDamage(report),
-      // What the next queue refused for want of room need not wait for the time of its retry.
+      // Deliveries that the next queue refused for lack of room are retried at once.
       onRoom: () => this.feed.retryNow(),
     });
     this.id = id;

@@ -46,7 +46,7 @@ export function isRetry({ entry }: QueueItem): boolean {
 
 const NO_LIMIT = Number.POSITIVE_INFINITY;
 
-/** What limits all requests of a queue. */
+/** Limits that hold for every request of a queue. */
 export interface GroupLimits {
   readonly maxRetries?: number;
   readonly mergeLimit?: MergeLimit;

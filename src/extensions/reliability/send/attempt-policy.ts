@@ -33,7 +33,7 @@ export interface AttemptPolicyServices {
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
   readonly bisections: Bisections;
-  /** What is known about the backend over a restart. It has been read when `onOpened` is called. */
+  /** Remembers the backend's state over a restart. It has been read when `onOpened` is called. */
   readonly memory: BackendMemory;
   /** The exporter can be asked how it is, so no entry is needed for a probe. */
   readonly canCheckHealth: boolean;

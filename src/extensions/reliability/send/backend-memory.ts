@@ -2,7 +2,7 @@ import type { AttemptError } from "#contract/operations";
 import type { Clock } from "../../../plugin.js";
 import type { Note, NoteNumber, QueueStore } from "../store/store.js";
 
-/** What a queue remembers about its backend over a restart. All times are wall-clock times. */
+/** The state of a backend that its queue remembers over a restart. All times are wall-clock times. */
 export interface BackendState {
   /** Since when the backend fails; undefined: the last call succeeded, or nothing is known. */
   readonly failingSince?: number | undefined;
@@ -53,7 +53,7 @@ export class BackendMemory {
     this.services = services;
   }
 
-  /** What is known now. */
+  /** The state as it is known now. */
   get known(): BackendState {
     return this.state;
   }

@@ -28,7 +28,7 @@ export type RefusalVerdict =
 const MIN_PROBE_INTERVAL_MS = 1000;
 /** How long others wait for the result of the call that tries their lane. */
 const PROBE_WAIT_MS = 1000;
-/** What was refused first is not tried again before that: until then others may show that they are taken. */
+/** The first refused request is not retried before this time: until then, others may show that the backend takes data. */
 const FIRST_RETRY_MS = 10_000;
 /** After so many refusals in a row it is the backend, and not one entry. */
 const REFUSALS_TO_TELL = 2;
@@ -48,7 +48,7 @@ interface Lane {
   nextProbeAt: number;
   probe: QueueItem | undefined;
   error: AttemptError | undefined;
-  /** What was refused, while that is the only refusal. */
+  /** The entries of the refused request, while it is the only refusal. */
   suspects: readonly QueueItem[];
   /** The number of the last call that was taken. */
   lastTaken: number;

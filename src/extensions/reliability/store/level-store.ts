@@ -55,9 +55,9 @@ export interface LevelStoreOptions {
   readonly now?: () => number;
   /** The keys to read with, and to write with; without, nothing is encrypted. */
   readonly keyring?: Keyring | undefined;
-  /** What all stores of a directory share; without, it is this store's own. */
+  /** The disk that all stores of a directory share; without it, the store has one of its own. */
   readonly disk?: SharedDisk;
-  /** What is free on the disk, where it is this store's own. */
+  /** Reads how much is free, where the store has a disk of its own. */
   readonly readDisk?: ReadDisk;
   /** What is put into it is handed on to other stores, all of which are opened before. */
   readonly isJournal?: boolean;

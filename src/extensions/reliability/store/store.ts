@@ -71,7 +71,7 @@ export interface NoteStore {
   remove(numbers: readonly NoteNumber[]): void;
 }
 
-/** What `exchange` changes. */
+/** The changes that `exchange` makes in one write. */
 export interface StoreExchange {
   readonly removed: readonly EntryRef[];
   readonly added: readonly NewEntry[];
@@ -81,7 +81,7 @@ export interface StoreExchange {
   readonly mustExist?: boolean;
 }
 
-/** What `exchange` has put. */
+/** The entries and the note that `exchange` has put. */
 export interface ExchangedEntries {
   readonly stored: readonly StoredEntry[];
   /** The number of the note, if there was one. */

@@ -29,7 +29,7 @@ function* newestOf(changes: Iterable<LogChange>): Generator<LogChange> {
   }
 }
 
-/** What all logs say, each change once, in the order in which it was written. */
+/** The changes of all logs, each once, in the order in which they were written. */
 function changesInLogs(directory: string, names: readonly string[]): LogChange[] {
   return inOrder(
     checkLogs(directory, names).flatMap(({ changes }) => changes),

@@ -10,7 +10,7 @@ interface StoredNotes {
 export class RemoteNotes implements NoteStore {
   private readonly writer: TableWriter;
   private readonly read: () => Promise<StoredNotes>;
-  /** What was read when the queue was opened, until somebody asks for it. */
+  /** The notes that were read when the queue was opened, until somebody asks for them. */
   private kept: Note[] | undefined;
   isReached = false;
   private last: NoteNumber = 0;

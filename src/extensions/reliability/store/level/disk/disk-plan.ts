@@ -81,7 +81,7 @@ export async function sizeOfFiles(directory: string): Promise<StoreFiles> {
   };
 }
 
-/** What a directory takes, with the stores below it. */
+/** The bytes that a directory takes, including the stores below it. */
 export async function sizeWithStores(root: string): Promise<number> {
   const entries = await readdir(root, { withFileTypes: true });
   const stores = entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(root, name));

@@ -10,7 +10,7 @@ const RECHECK_MS = 1000;
 const RESERVES_OF_A_TIGHT_DISK = 2;
 const RESERVES_OF_A_ROOMY_DISK = 3;
 
-/** What is free, and what removing the ballast would add to that. */
+/** The free bytes, and how many more removing the ballast would free. */
 export interface Room {
   readonly free: number;
   readonly held: number;
@@ -54,7 +54,7 @@ export class SharedDisk {
   private available = 0;
   private claimedSince = 0;
   private measuredAt = Number.NEGATIVE_INFINITY;
-  /** What has to be there before an entry that was to move, and was refused, finds room. */
+  /** The free bytes that an entry needs which was refused on its way from a journal to the next store. */
   private awaited: number | undefined;
   /** Bytes that were claimed and are not written yet. */
   private underWay = 0;
@@ -168,7 +168,7 @@ export class SharedDisk {
       await this.ballast.fill(ballast);
   }
 
-  /** What is compacted frees more than it takes, so the ballast is removed for it. */
+  /** A compaction frees more than it takes, so the ballast is removed for it. */
   private async prepareCompaction(): Promise<boolean> {
     const { free, held } = await this.look();
     if (this.needsBallast({ free, held })) await this.ballast.giveUp();

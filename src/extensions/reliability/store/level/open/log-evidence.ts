@@ -4,7 +4,7 @@ import type { CheckedLog } from "../../leveldb-files/log-check.js";
 import type { LogChange } from "../../leveldb-files/write-batch.js";
 import type { EntryRef } from "../../store.js";
 
-/** What the logs of a store tell about what should be in it. */
+/** Evidence from the logs of a store about the entries it should have. */
 export interface LogEvidence {
   /** Something is missing in them, or may be. */
   readonly isDamaged: boolean;

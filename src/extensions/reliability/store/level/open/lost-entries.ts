@@ -16,7 +16,7 @@ export interface LossEvidence {
   readonly written: Meta | undefined;
   readonly summary: StoreSummary | undefined;
   readonly logs: LogEvidence;
-  /** What was hit in the tables; undefined when the database was made anew, and some table may be missing. */
+  /** The damage in the tables; undefined when the database was made anew and some table may be missing. */
   readonly damagedKeys: readonly KeyStretch[] | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface KeyStretch {
   readonly to: Uint8Array;
 }
 
-/** What is there after the repair. */
+/** The entries that are there after the repair. */
 export interface FoundEntries {
   readonly refs: ReadonlySet<EntryRef>;
   /** Entries that were found and could not be read. */

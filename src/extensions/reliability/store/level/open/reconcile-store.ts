@@ -31,7 +31,7 @@ export interface StoreEvidence {
   /** Something was damaged or missing: the counters cannot be trusted. */
   readonly isDamaged: boolean;
   readonly logs: LogEvidence;
-  /** What was hit in the tables; undefined when the database was made anew. */
+  /** The damage in the tables; undefined when the database was made anew. */
   readonly damagedKeys: readonly KeyStretch[] | undefined;
   /** Keeps what was found before the counters are made to fit, and nobody could find it again. */
   readonly noteLoss: (loss: Loss) => Promise<void>;
