@@ -224,9 +224,11 @@ describe("the agent", () => {
     await eventually(() => sink.requests.length).toBeGreaterThan(1);
     sink.respond(undefined);
     await eventually(() => sink.count).toBe(1);
-    const keys = sink.requests.map(({ headers }) => headers["sluice-idempotency-key"]);
+    // Once the breaker is open, the agent also asks with empty requests whether the backend is well again.
+    const attempts = sink.requests.filter(({ headers }) => headers["content-length"] !== "0");
+    const keys = attempts.map(({ headers }) => headers["sluice-idempotency-key"]);
     expect(keys[0]).toMatch(/^[0-9a-f]+-\d+$/);
-    expect(new Set(keys).size).toBe(1);
+    expect([...new Set(keys)]).toHaveLength(1);
   });
 
   it("lets one exporter work while another hangs for ever", async () => {
