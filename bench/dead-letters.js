@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { ClassicLevel } from "classic-level";
-import { openOfflineQueues } from "../dist/extensions/reliability/operate/offline-queues.js";
-import { LevelStore } from "../dist/extensions/reliability/store/level-store.js";
 import { Batch } from "../dist/plugin.js";
+import { openOfflineQueues } from "../dist/runtime/queue/operate/offline-queues.js";
+import { LevelStore } from "../dist/runtime/queue/store/level-store.js";
 
 /**
  * Dead letters: what writing one costs beyond an fsynced LevelDB write of the same size, and, with many of them, how long

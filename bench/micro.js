@@ -1,9 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Subject } from "rxjs";
 import { bearerTokenAuth } from "../dist/extensions/auth/bearer/bearer-token-auth.js";
-import { createQueueKey, Keyring } from "../dist/extensions/reliability/store/encryption/keyring.js";
-import { ValueCipher } from "../dist/extensions/reliability/store/encryption/value-cipher.js";
-import { frame } from "../dist/extensions/reliability/store/format/frame.js";
 import {
   Batch,
   batchFromJson,
@@ -25,6 +22,9 @@ import { findAttribute } from "../dist/runtime/otlp/views/attributes.js";
 import { KEEP, RecordWalk } from "../dist/runtime/otlp/views/record-walk.js";
 import { compileCondition, compileStatement } from "../dist/runtime/ottl/compile/compile.js";
 import { dropWhere, transformBatch } from "../dist/runtime/ottl/compile/run.js";
+import { createQueueKey, Keyring } from "../dist/runtime/queue/store/encryption/keyring.js";
+import { ValueCipher } from "../dist/runtime/queue/store/encryption/value-cipher.js";
+import { frame } from "../dist/runtime/queue/store/format/frame.js";
 import { Debt, Delivery } from "../dist/testing.js";
 import { jsonRequest, protoRequest } from "./lib/load/records.js";
 import { stamp, tokenOffsets } from "./lib/load/token.js";

@@ -3,11 +3,11 @@ import { performance } from "node:perf_hooks";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import pg from "pg";
-import { createQueueKey, Keyring } from "../dist/extensions/reliability/store/encryption/keyring.js";
-import { postgresStoreKeys } from "../dist/extensions/reliability/store/remote/postgres-config.js";
-import { PostgresTable } from "../dist/extensions/reliability/store/remote/postgres-table.js";
-import { RemoteStore } from "../dist/extensions/reliability/store/remote/remote-store.js";
 import { batchFromJson } from "../dist/plugin.js";
+import { createQueueKey, Keyring } from "../dist/runtime/queue/store/encryption/keyring.js";
+import { postgresStoreKeys } from "../dist/runtime/queue/store/remote/postgres-config.js";
+import { PostgresTable } from "../dist/runtime/queue/store/remote/postgres-table.js";
+import { RemoteStore } from "../dist/runtime/queue/store/remote/remote-store.js";
 import { median } from "./lib/statistics.js";
 
 /**

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { parseArgs } from "node:util";
 import { ClassicLevel } from "classic-level";
-import { createQueueKey, Keyring } from "../dist/extensions/reliability/store/encryption/keyring.js";
-import { LevelStore } from "../dist/extensions/reliability/store/level-store.js";
 import { Batch } from "../dist/plugin.js";
+import { createQueueKey, Keyring } from "../dist/runtime/queue/store/encryption/keyring.js";
+import { LevelStore } from "../dist/runtime/queue/store/level-store.js";
 
 /**
  * The queue's store alone: what an entry costs beside bare LevelDB writes of the same size, and encrypted, how fast it takes and gives

@@ -25,7 +25,7 @@ const REPLACED = new Map(
     "src/runtime/contract/package-info.ts": "version.ts",
     "src/runtime/text/patterns/re2.ts": "re2.ts",
     "src/runtime/host/plugins/import-url.ts": "import-url.ts",
-    "src/extensions/reliability/store/level/classic-level.ts": "classic-level.ts",
+    "src/runtime/queue/store/level/classic-level.ts": "classic-level.ts",
     "src/extensions/admin-api/console/built-file.ts": "built-file.ts",
   }).map(([from, to]) => [join(root, from), join(root, "packaging", "binary", to)]),
 );

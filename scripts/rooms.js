@@ -5,7 +5,7 @@
  * The rooms of `src/runtime/` stand on floors: `imports` names the rooms whose doors one uses, all of them further up in this
  * table. A door is a `door.ts` in the room, reached as `#net` or `#net/auth` (see "imports" in package.json). A folder without
  * `imports` is part of the one above. `component: true` marks a family of components: it imports `src/plugin.ts` and the doors
- * that COMPONENT_ROOMS names. `imports: ALL` is for what stands above the components.
+ * that COMPONENT_ROOMS names, and those in its own `imports`. `imports: ALL` is for what stands above the components.
  *
  * @typedef {{ path: string, purpose: string, imports?: readonly string[], component?: boolean }} Room
  */
@@ -25,7 +25,7 @@ export const COMPONENT_ROOMS = [
   "brokers",
   "ottl",
 ];
-const ALL = [...COMPONENT_ROOMS, "config", "pipeline", "host"];
+const ALL = [...COMPONENT_ROOMS, "queue", "config", "pipeline", "host"];
 
 /** @type {readonly Room[]} */
 export const ROOMS = [
@@ -161,6 +161,67 @@ export const ROOMS = [
     purpose: "intakes, isolation, fan-out, the graph as one composition of streams, and its one subscribe",
     imports: ["otlp", "contract"],
   },
+  {
+    path: "src/runtime/queue/",
+    purpose: "the durable queue in front of an exporter; `entry-lifecycle.ts` is the way of an entry through it",
+    imports: ["otlp", "codecs", "contract", "system", "brokers", "ottl"],
+  },
+  { path: "src/runtime/queue/entry/", purpose: "an entry of the queue, and what happened to it" },
+  { path: "src/runtime/queue/admit/", purpose: "from a delivery to an entry on disk, or a refusal" },
+  {
+    path: "src/runtime/queue/intake/",
+    purpose: "the journal of a pipeline: answers clients, hands what they sent to the processors, keeps their notes",
+  },
+  { path: "src/runtime/queue/schedule/", purpose: "which entry is sent next, and when" },
+  {
+    path: "src/runtime/queue/send/",
+    purpose: "one attempt and its outcome: timeout, breaker, classification, bisection",
+  },
+  {
+    path: "src/runtime/queue/dead-letters/",
+    purpose: "what could not be delivered: kept, found, replayed, removed",
+  },
+  {
+    path: "src/runtime/queue/dead-letters/change/",
+    purpose: "dead letters changed on their way back: edited, transformed, moved to another exporter, and compared",
+  },
+  {
+    path: "src/runtime/queue/dead-letters/search/",
+    purpose: "dead letters found: what is known of each in memory, filters, pages, counts by cause",
+  },
+  { path: "src/runtime/queue/dead-letters/transfer/", purpose: "dead letters as lines, out and in again" },
+  {
+    path: "src/runtime/queue/operate/",
+    purpose: "what operators see and do; metrics; queues without an agent",
+  },
+  {
+    path: "src/runtime/queue/records/",
+    purpose: "what operators did: the audit, replays and what became of their entries",
+  },
+  {
+    path: "src/runtime/queue/store/",
+    purpose: "the queue's store: its contract, on disk, in memory, or none",
+  },
+  {
+    path: "src/runtime/queue/store/encryption/",
+    purpose: "values encrypted: keys, and which of them a store needs",
+  },
+  { path: "src/runtime/queue/store/format/", purpose: "our keys and values on disk, with checksums" },
+  {
+    path: "src/runtime/queue/store/remote/",
+    purpose: "a queue on a server: rows in PostgreSQL, written together",
+  },
+  { path: "src/runtime/queue/store/level/", purpose: "our queue on LevelDB: commits, reads, compaction" },
+  {
+    path: "src/runtime/queue/store/level/disk/",
+    purpose:
+      "the disk that the stores of a directory share: its plan, reserve, ballast, and whose turn it is to compact",
+  },
+  {
+    path: "src/runtime/queue/store/level/open/",
+    purpose: "opening a store: disk space, repair, recount, what is set aside",
+  },
+  { path: "src/runtime/queue/store/leveldb-files/", purpose: "LevelDB's own files: read, checked and mended" },
   {
     path: "src/runtime/config/",
     purpose: "from sources to a resolved config; problems with their places",
@@ -330,66 +391,10 @@ export const ROOMS = [
   { path: "src/extensions/admin-api/live/", purpose: "what runs and what passes: graph, rates, taps" },
   {
     path: "src/extensions/reliability/",
-    purpose:
-      "what wraps every exporter: durable queue, retries, breaker, dead letters, replay; `entry-lifecycle.ts` is the way of an entry",
+    purpose: "puts a queue in front of every exporter: keys, defaults, and how the parts of the queue are wired",
     component: true,
+    imports: ["queue"],
   },
-  { path: "src/extensions/reliability/entry/", purpose: "an entry of the queue, and what happened to it" },
-  { path: "src/extensions/reliability/admit/", purpose: "from a delivery to an entry on disk, or a refusal" },
-  {
-    path: "src/extensions/reliability/intake/",
-    purpose: "the journal of a pipeline: answers clients, hands what they sent to the processors, keeps their notes",
-  },
-  { path: "src/extensions/reliability/schedule/", purpose: "which entry is sent next, and when" },
-  {
-    path: "src/extensions/reliability/send/",
-    purpose: "one attempt and its outcome: timeout, breaker, classification, bisection",
-  },
-  {
-    path: "src/extensions/reliability/dead-letters/",
-    purpose: "what could not be delivered: kept, found, replayed, removed",
-  },
-  {
-    path: "src/extensions/reliability/dead-letters/change/",
-    purpose: "dead letters changed on their way back: edited, transformed, moved to another exporter, and compared",
-  },
-  {
-    path: "src/extensions/reliability/dead-letters/search/",
-    purpose: "dead letters found: what is known of each in memory, filters, pages, counts by cause",
-  },
-  { path: "src/extensions/reliability/dead-letters/transfer/", purpose: "dead letters as lines, out and in again" },
-  {
-    path: "src/extensions/reliability/operate/",
-    purpose: "what operators see and do; metrics; queues without an agent",
-  },
-  {
-    path: "src/extensions/reliability/records/",
-    purpose: "what operators did: the audit, replays and what became of their entries",
-  },
-  {
-    path: "src/extensions/reliability/store/",
-    purpose: "the queue's store: its contract, on disk, in memory, or none",
-  },
-  {
-    path: "src/extensions/reliability/store/encryption/",
-    purpose: "values encrypted: keys, and which of them a store needs",
-  },
-  { path: "src/extensions/reliability/store/format/", purpose: "our keys and values on disk, with checksums" },
-  {
-    path: "src/extensions/reliability/store/remote/",
-    purpose: "a queue on a server: rows in PostgreSQL, written together",
-  },
-  { path: "src/extensions/reliability/store/level/", purpose: "our queue on LevelDB: commits, reads, compaction" },
-  {
-    path: "src/extensions/reliability/store/level/disk/",
-    purpose:
-      "the disk that the stores of a directory share: its plan, reserve, ballast, and whose turn it is to compact",
-  },
-  {
-    path: "src/extensions/reliability/store/level/open/",
-    purpose: "opening a store: disk space, repair, recount, what is set aside",
-  },
-  { path: "src/extensions/reliability/store/leveldb-files/", purpose: "LevelDB's own files: read, checked and mended" },
   {
     path: "src/agent/",
     purpose: "the agent as people run it, above the components: the list of built-in components, and what needs them",

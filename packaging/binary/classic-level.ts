@@ -1,4 +1,4 @@
-/** In place of the one in src/extensions/reliability/store/level: here the package is part of the bundle. */
+/** In place of the one in src/runtime/queue/store/level: here the package is part of the bundle. */
 import type { ClassicLevel } from "classic-level";
 
 declare const require: (name: "classic-level") => { readonly ClassicLevel: typeof ClassicLevel };

@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import { directoryNameOf } from "../../src/extensions/reliability/operate/directory-name.js";
-import { LevelStore } from "../../src/extensions/reliability/store/level-store.js";
-import { failedEntry, newEntry } from "../extensions/reliability/store/entries.js";
+import { directoryNameOf } from "../../src/runtime/queue/operate/directory-name.js";
+import { LevelStore } from "../../src/runtime/queue/store/level-store.js";
+import { failedEntry, newEntry } from "../runtime/queue/store/entries.js";
 
 /** Written together, so that they share a commit. */
 const TOGETHER = 2000;

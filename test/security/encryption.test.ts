@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import type { Logger } from "../../src/plugin.js";
 import { sluice } from "../agent/cli/dlq/support.js";
-import { cleanUp, startWrapped } from "../extensions/reliability/agent.js";
+import { cleanUp, startWrapped } from "../runtime/queue/agent.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
 import { bodies } from "../support/telemetry/batches.js";
 import { temporaryFolder } from "../support/temporary-folder.js";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
 import type { Logger } from "../../src/plugin.js";
 import { openQueue, queueOf } from "../agent/cli/dlq/support.js";
-import { cleanUp, startWrapped } from "../extensions/reliability/agent.js";
+import { cleanUp, startWrapped } from "../runtime/queue/agent.js";
 import { startAgentProcess } from "../support/agent-process.js";
 import { temporaryFolder } from "../support/temporary-folder.js";
 

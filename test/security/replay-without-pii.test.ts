@@ -1,11 +1,11 @@
 import { afterEach, expect, it } from "vitest";
-import { writeTransferLine } from "../../src/extensions/reliability/dead-letters/transfer/transfer-line.js";
-import { openOfflineQueues } from "../../src/extensions/reliability/operate/offline-queues.js";
 import type { Admin } from "../../src/runtime/contract/operations/admin.js";
 import type { Entry } from "../../src/runtime/contract/operations/entry.js";
+import { writeTransferLine } from "../../src/runtime/queue/dead-letters/transfer/transfer-line.js";
+import { openOfflineQueues } from "../../src/runtime/queue/operate/offline-queues.js";
 import { openQueue, temporary } from "../agent/cli/dlq/support.js";
-import { cleanUp, startWrapped } from "../extensions/reliability/agent.js";
-import { failedEntry, newEntry } from "../extensions/reliability/store/entries.js";
+import { cleanUp, startWrapped } from "../runtime/queue/agent.js";
+import { failedEntry, newEntry } from "../runtime/queue/store/entries.js";
 import { type OtlpSink, startSink } from "../support/otlp-sink.js";
 import { bodies, logs } from "../support/telemetry/batches.js";
 

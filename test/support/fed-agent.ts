@@ -14,7 +14,7 @@ import {
   type Signal,
 } from "../../src/plugin.js";
 import type { Agent, AgentOptions } from "../../src/runtime/host/agent.js";
-import { type CountedMetrics, countedMetrics } from "../extensions/reliability/counted-metrics.js";
+import { type CountedMetrics, countedMetrics } from "../runtime/queue/counted-metrics.js";
 import { agentOf } from "./agent.js";
 
 /** An agent with durable queues, in this process, whose receiver is the test. */

@@ -1,6 +1,5 @@
-import { MemoryStore } from "../../extensions/reliability/store/memory-store.js";
-import { NoopStore } from "../../extensions/reliability/store/noop-store.js";
-import type { QueueStore } from "../../extensions/reliability/store/store.js";
+import type { QueueStore } from "#queue";
+import { MemoryStore, NoopStore } from "#queue";
 
 /** Where a test's queues and dead letters are: nowhere, in memory, or in stores of one's own, by exporter. */
 export type TestQueue = "none" | "noop" | "memory" | ((exporter: string) => QueueStore);
@@ -37,5 +36,5 @@ export {
   type StoredEntry,
   StoreError,
   type StoreStats,
-} from "../../extensions/reliability/store/store.js";
+} from "#queue";
 export { MemoryStore, NoopStore };

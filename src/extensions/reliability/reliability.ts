@@ -1,5 +1,3 @@
-import { z } from "zod";
-import { POSTGRES_CLIENT } from "#brokers/postgres";
 import type { Admin } from "#contract/operations";
 import type {
   Journal,
@@ -10,99 +8,37 @@ import type {
   OutletSettings,
 } from "#contract/operators";
 import { type CompleteSettings, completeSettings, type ExporterSettings } from "#contract/schema";
-import { exporterSettingsSchema } from "#ottl";
-import { hasClient, missingClient } from "#system";
+import {
+  createAdmin,
+  createOperatorRecords,
+  DeadLetterForwarder,
+  DiskPlace,
+  directPath,
+  type ExporterControl,
+  ForwardMarks,
+  givenStores,
+  journalId,
+  journalSettings,
+  Keyring,
+  loadKeyring,
+  type NeededMetadata,
+  type OperatorRecords,
+  PipelineJournal,
+  PostgresPlace,
+  QueueOutlet,
+  type QueuePlace,
+  type QueueStore,
+  RefusedJournal,
+  startDeadLetterMaintenance,
+} from "#queue";
 import {
   type Batch,
   defineExtension,
-  duration,
   type Extension,
   type ExtensionContext,
   type ExtensionFactory,
-  section,
 } from "../../plugin.js";
-import { startDeadLetterMaintenance } from "./dead-letters/dead-letter-maintenance.js";
-import { ForwardMarks } from "./dead-letters/forward-marks.js";
-import { DeadLetterForwarder } from "./dead-letters/forwarder.js";
-import { directPath } from "./direct-path.js";
-import type { NeededMetadata } from "./entry/client-metadata.js";
-import { journalSettings } from "./intake/journal-settings.js";
-import { journalId, PipelineJournal } from "./intake/pipeline-journal.js";
-import { RefusedJournal } from "./intake/refused-journal.js";
-import { createAdmin } from "./operate/admin.js";
-import { DiskPlace } from "./operate/disk-place.js";
-import type { ExporterControl } from "./operate/exporter-control.js";
-import { PostgresPlace } from "./operate/postgres-place.js";
-import { givenStores, type QueuePlace } from "./operate/queue-place.js";
-import { QueueOutlet } from "./queue-outlet.js";
-import {
-  createOperatorRecords,
-  DEFAULT_AUDIT_RETENTION_MS,
-  DEFAULT_HISTORY_RETENTION_MS,
-  type OperatorRecords,
-} from "./records/operator-records.js";
-import { encryptionSchema } from "./store/encryption/config.js";
-import { Keyring } from "./store/encryption/keyring.js";
-import { loadKeyring } from "./store/encryption/load-keyring.js";
-import { postgresStoreKeys } from "./store/remote/postgres-config.js";
-import type { QueueStore } from "./store/store.js";
-
-const directorySchema = z
-  .string()
-  .min(1, "expected a directory such as ./data/queue")
-  .default("./data/queue")
-  .meta({ description: "Where the sending queues are kept, one directory for each exporter." });
-
-/** Whether pipelines that hold deliveries have a journal without asking for it: not where queues are turned off. */
-function keepsJournals({ sending_queue }: ExporterSettings): boolean {
-  return sending_queue?.enabled !== false;
-}
-
-const DURABILITY_KEYS = ["durability", "durability_interval"] as const;
-
-/** On a server there is no directory, and no choice of when something is on its disk. */
-function ignoredKeys({ store }: ReliabilityConfig) {
-  if (store === undefined) return undefined;
-  const reason =
-    "with store.postgres the queues are on the server, whose own settings decide when something is on its disk";
-  return { own: ["directory", ...DURABILITY_KEYS], ofExporters: DURABILITY_KEYS, reason };
-}
-
-const auditSchema = z.strictObject({
-  retention: duration()
-    .default(DEFAULT_AUDIT_RETENTION_MS)
-    .meta({ description: "How long it is kept who replayed, deleted, revealed and changed what; 0: for ever." }),
-});
-
-const historySchema = z.strictObject({
-  retention: duration()
-    .default(DEFAULT_HISTORY_RETENTION_MS)
-    .meta({ description: "How long replays, and the histories of what they delivered, are kept; 0: for ever." }),
-});
-
-const storeSchema = z.strictObject({
-  postgres: section(postgresStoreKeys).meta({ description: "How the PostgreSQL is reached." }),
-});
-
-/** The keys every exporter has, as the defaults of all exporters, where the queues are kept, and what is kept beside them. */
-const reliabilityConfig = exporterSettingsSchema.extend({
-  directory: directorySchema,
-  audit: section(auditSchema)
-    .prefault({})
-    .meta({ description: "What operators did, by command line, API or console." }),
-  history: section(historySchema).prefault({}).meta({ description: "What became of what was replayed." }),
-  encryption: encryptionSchema.optional().meta({ description: "Encrypts the queues, with keys of your own." }),
-  store: section(storeSchema)
-    .optional()
-    .meta({ description: "Keeps queues and dead letters on a server instead, for agents without a disk." }),
-});
-
-const checkedConfig = reliabilityConfig.superRefine(({ store }, context) => {
-  if (store?.postgres && !hasClient(POSTGRES_CLIENT))
-    context.addIssue({ code: "custom", path: ["store", "postgres"], message: missingClient(POSTGRES_CLIENT) });
-});
-
-type ReliabilityConfig = z.infer<typeof reliabilityConfig>;
+import { checkedConfig, ignoredKeys, keepsJournals, type ReliabilityConfig } from "./config.js";
 
 /** Stands between pipelines and exporters: what was accepted is kept until it is delivered or given up by a person. */
 export const reliability = defineExtension<ReliabilityConfig>({

@@ -1,7 +1,7 @@
 import { BasicTracerProvider, BatchSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { afterEach, describe, expect, it } from "vitest";
 import { SluiceSpanExporter } from "../../../src/sdk.js";
-import { holding } from "../../extensions/reliability/intake/holding.js";
+import { holding } from "../../runtime/queue/intake/holding.js";
 import { cleanUp, keptLog, started, temporaryFolder } from "./support.js";
 
 afterEach(cleanUp);

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { OpenReport } from "../../../src/extensions/reliability/store/store.js";
+import type { OpenReport } from "../../../src/runtime/queue/store/store.js";
 import { type FileDamage, filesOf, type KilledQueue, touched } from "./random-damage.js";
 
 export interface FoundEntry {

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { ClassicLevel } from "classic-level";
-import { createQueueKey, Keyring } from "../../../dist/extensions/reliability/store/encryption/keyring.js";
-import { LevelStore } from "../../../dist/extensions/reliability/store/level-store.js";
+import { createQueueKey, Keyring } from "../../../dist/runtime/queue/store/encryption/keyring.js";
+import { LevelStore } from "../../../dist/runtime/queue/store/level-store.js";
 
 for await (const line of createInterface({ input: process.stdin })) {
   const { root, keyName, damages } = JSON.parse(line);

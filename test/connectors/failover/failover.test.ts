@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { failover } from "../../../src/connectors/failover/failover.js";
 import { Refusal } from "../../../src/plugin.js";
 import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
-import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
+import { countedMetrics } from "../../runtime/queue/counted-metrics.js";
 import { feed, owed } from "../../support/deliveries.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { type OtlpSink, startSink } from "../../support/otlp-sink.js";

@@ -4,7 +4,7 @@ import { routing } from "../../../src/connectors/routing/routing.js";
 import { Batch } from "../../../src/plugin.js";
 import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
 import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/otlp/json/tree.js";
-import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
+import { countedMetrics } from "../../runtime/queue/counted-metrics.js";
 import { runs } from "../../support/runs.js";
 import { type ConditionTree, decide, type Operand, written } from "../../support/telemetry/ottl-on-trees.js";
 import { recordsOf } from "../../support/telemetry/trees.js";

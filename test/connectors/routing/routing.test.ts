@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { routing } from "../../../src/connectors/routing/routing.js";
 import { type Batch, deadLetter, Refusal, readRecords } from "../../../src/plugin.js";
 import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
-import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
+import { countedMetrics } from "../../runtime/queue/counted-metrics.js";
 import { feed, owed } from "../../support/deliveries.js";
 import { logs } from "../../support/telemetry/batches.js";
 import { attributes, int, logsOf, METRICS, metricsOf, SPAN, spansOf, text } from "../../support/telemetry/ottl.js";

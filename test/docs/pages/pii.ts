@@ -3,8 +3,8 @@ import { parse } from "yaml";
 import { DETECTORS, OPTIONAL_DETECTORS } from "../../../src/processors/pii/detect/text/detectors.js";
 import { pii as piiProcessor } from "../../../src/processors/pii/pii.js";
 import { redaction } from "../../../src/processors/pii/redaction/redaction.js";
-import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
 import { logOf, processed, readLog } from "../../processors/pii/pii-harness.js";
+import { countedMetrics } from "../../runtime/queue/counted-metrics.js";
 import { blocksIn, type Page } from "../pages.js";
 
 const env = { PII_KEY: "a key for the hashes of this test", REDACTION_KEY: "r".repeat(32) };

@@ -3,7 +3,7 @@ import { parse } from "yaml";
 import { batchFromJson } from "../../../src/plugin.js";
 import { rateLimit as rateLimitProcessor } from "../../../src/processors/rate-limit/rate-limit.js";
 import { silentLogger } from "../../../src/runtime/contract/observability.js";
-import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
+import { countedMetrics } from "../../runtime/queue/counted-metrics.js";
 import { feed, owed } from "../../support/deliveries.js";
 import { FakeClock } from "../../support/fake-clock.js";
 import { blocksIn, type Page } from "../pages.js";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { startQueue } from "../../extensions/reliability/queue.js";
+import { startQueue } from "../../runtime/queue/queue.js";
 import type { Page } from "../pages.js";
 
 export function reliability({ text }: Page): void {

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { parse } from "yaml";
 import { defineVersioning, type ProcessorFactory } from "../../../src/plugin.js";
-import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
 import { events, run, seen } from "../../processors/versioning/support.js";
+import { countedMetrics } from "../../runtime/queue/counted-metrics.js";
 import { blocksIn, type Page } from "../pages.js";
 
 export function versioning(page: Page): void {

@@ -8,8 +8,8 @@ import { batchFromJson } from "../../../src/plugin.js";
 import { isStartError } from "../../../src/runtime/contract/errors/start-error.js";
 import type { Entry } from "../../../src/runtime/contract/operations/entry.js";
 import { withIsoTimes } from "../../../src/runtime/contract/operations/iso-times.js";
-import { deadLetter } from "../reliability/operate/controls.js";
-import { failure } from "../reliability/store/entries.js";
+import { deadLetter } from "../../runtime/queue/operate/controls.js";
+import { failure } from "../../runtime/queue/store/entries.js";
 import { startApi } from "./harness.js";
 
 const isoTime = (ms: number) => new Date(ms).toISOString();

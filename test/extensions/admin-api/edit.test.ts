@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { batchToJson } from "../../../src/plugin.js";
 import { createAdminToken } from "../../../src/runtime/net/auth/admin-token.js";
+import { deadLetter } from "../../runtime/queue/operate/controls.js";
 import { logs } from "../../support/telemetry/batches.js";
-import { deadLetter } from "../reliability/operate/controls.js";
 import { startApi } from "./harness.js";
 
 const payload = (text: string) => JSON.parse(batchToJson(logs(text)));

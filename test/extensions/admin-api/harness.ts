@@ -4,15 +4,15 @@ import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { maskBatch } from "../../../src/agent/mask-batch.js";
 import { adminApi } from "../../../src/extensions/admin-api/admin-api.js";
-import { createAdmin } from "../../../src/extensions/reliability/operate/admin.js";
-import type { OperatorRecords } from "../../../src/extensions/reliability/records/operator-records.js";
 import type { Host } from "../../../src/plugin.js";
 import type { ServerAuthenticator } from "../../../src/runtime/contract/auth.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../../src/runtime/contract/observability.js";
 import type { Admin } from "../../../src/runtime/contract/operations/admin.js";
+import { createAdmin } from "../../../src/runtime/queue/operate/admin.js";
+import type { OperatorRecords } from "../../../src/runtime/queue/records/operator-records.js";
+import { control, type FakeControl, memoryRecords } from "../../runtime/queue/operate/controls.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
-import { control, type FakeControl, memoryRecords } from "../reliability/operate/controls.js";
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 type Json = any;

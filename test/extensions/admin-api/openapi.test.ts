@@ -4,7 +4,7 @@ import { FILTERS } from "../../../src/extensions/admin-api/parameters.js";
 import { REPLAY_KEYS } from "../../../src/extensions/admin-api/replay-routes.js";
 import { ROUTES } from "../../../src/extensions/admin-api/routes.js";
 import { FAILURE_REASONS } from "../../../src/runtime/contract/operations/failure-reasons.js";
-import { deadLetter } from "../reliability/operate/controls.js";
+import { deadLetter } from "../../runtime/queue/operate/controls.js";
 import { startApi } from "./harness.js";
 import { differences, document, resolved } from "./openapi-document.js";
 

@@ -7,8 +7,8 @@ import { ADMIN_ROLES, type AdminRole } from "../../../src/extensions/admin-api/r
 import { ROUTES } from "../../../src/extensions/admin-api/routes.js";
 import { AuthError, type ServerAuthenticator } from "../../../src/runtime/contract/auth.js";
 import { adminTokenHash, createAdminToken } from "../../../src/runtime/net/auth/admin-token.js";
+import { deadLetter } from "../../runtime/queue/operate/controls.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
-import { deadLetter } from "../reliability/operate/controls.js";
 import { startApi } from "./harness.js";
 
 const endpoint = "127.0.0.1:0";

@@ -1,17 +1,13 @@
-import { frame, keyOfValue, seal, unframe } from "../../../src/extensions/reliability/store/format/frame.js";
-import { RANGES } from "../../../src/extensions/reliability/store/format/keys.js";
-import { decodeMeta } from "../../../src/extensions/reliability/store/format/meta.js";
-import {
-  decodeBlock,
-  isBlockIntact,
-  makeBlock,
-} from "../../../src/extensions/reliability/store/leveldb-files/block.js";
-import { rescueBlock, rescueEntries } from "../../../src/extensions/reliability/store/leveldb-files/block-rescue.js";
-import { findBlocks } from "../../../src/extensions/reliability/store/leveldb-files/find-blocks.js";
-import { makeLog, readLog, wholeRecord } from "../../../src/extensions/reliability/store/leveldb-files/log.js";
-import { readManifest } from "../../../src/extensions/reliability/store/leveldb-files/manifest.js";
-import { ifIntact } from "../../../src/extensions/reliability/store/leveldb-files/varint-reader.js";
-import { makeWriteBatch, readChanges } from "../../../src/extensions/reliability/store/leveldb-files/write-batch.js";
+import { frame, keyOfValue, seal, unframe } from "../../../src/runtime/queue/store/format/frame.js";
+import { RANGES } from "../../../src/runtime/queue/store/format/keys.js";
+import { decodeMeta } from "../../../src/runtime/queue/store/format/meta.js";
+import { decodeBlock, isBlockIntact, makeBlock } from "../../../src/runtime/queue/store/leveldb-files/block.js";
+import { rescueBlock, rescueEntries } from "../../../src/runtime/queue/store/leveldb-files/block-rescue.js";
+import { findBlocks } from "../../../src/runtime/queue/store/leveldb-files/find-blocks.js";
+import { makeLog, readLog, wholeRecord } from "../../../src/runtime/queue/store/leveldb-files/log.js";
+import { readManifest } from "../../../src/runtime/queue/store/leveldb-files/manifest.js";
+import { ifIntact } from "../../../src/runtime/queue/store/leveldb-files/varint-reader.js";
+import { makeWriteBatch, readChanges } from "../../../src/runtime/queue/store/leveldb-files/write-batch.js";
 import { assert, type FuzzTarget, magnitude } from "../fuzz.js";
 import { mutateBytes } from "../mutate-bytes.js";
 

@@ -6,7 +6,7 @@ import { regroup } from "../../../src/processors/groupbyattrs/regroup.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/otlp/json/tree.js";
-import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
+import { countedMetrics } from "../../runtime/queue/counted-metrics.js";
 import { feed, owed } from "../../support/deliveries.js";
 import { runs } from "../../support/runs.js";
 import { referenceEncode } from "../../support/telemetry/otlp-reference.js";

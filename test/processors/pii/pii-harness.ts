@@ -8,7 +8,7 @@ import {
 } from "../../../src/plugin.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { silentLogger } from "../../../src/runtime/contract/observability.js";
-import { type CountedMetrics, countedMetrics } from "../../extensions/reliability/counted-metrics.js";
+import { type CountedMetrics, countedMetrics } from "../../runtime/queue/counted-metrics.js";
 import { feed, owed } from "../../support/deliveries.js";
 
 export const contextOf = (signal: Signal, metrics: CountedMetrics = countedMetrics()): ProcessorContext => ({

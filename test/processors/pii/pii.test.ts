@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { Batch, batchFromJson } from "../../../src/plugin.js";
 import { pii } from "../../../src/processors/pii/pii.js";
 import { PiiTreatment } from "../../../src/processors/pii/pii-treatment.js";
-import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
+import { countedMetrics } from "../../runtime/queue/counted-metrics.js";
 import { feed, owed } from "../../support/deliveries.js";
 import { temporaryFolder } from "../../support/temporary-folder.js";
 import { asJson, contextOf, logOf, pairs, processed, readLog, unpaired } from "./pii-harness.js";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { type Batch, batchFromJson, type Logger, readRecords } from "../../../src/plugin.js";
 import { silentLogger } from "../../../src/runtime/contract/observability.js";
-import { cleanUp, startWrapped } from "../../extensions/reliability/agent.js";
+import { cleanUp, startWrapped } from "../../runtime/queue/agent.js";
 import { agentOf } from "../../support/agent.js";
 import { type OtlpSink, startSink } from "../../support/otlp-sink.js";
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
-import { cleanUp, startWrapped } from "../../extensions/reliability/agent.js";
+import { cleanUp, startWrapped } from "../../runtime/queue/agent.js";
 import { startSink } from "../../support/otlp-sink.js";
 import { events, seen } from "./support.js";
 

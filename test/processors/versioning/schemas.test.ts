@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { type Batch, batchFromJson, batchToJson } from "../../../src/plugin.js";
 import { versioning } from "../../../src/processors/versioning/versioning.js";
-import { countedMetrics } from "../../extensions/reliability/counted-metrics.js";
+import { countedMetrics } from "../../runtime/queue/counted-metrics.js";
 import { keyValues, type Plain, replay, run } from "./support.js";
 
 const folder = mkdtempSync(join(tmpdir(), "sluice-schemas-"));

@@ -6,11 +6,11 @@ import { Debt } from "../../../src/runtime/contract/debt.js";
 import { type Deliveries, DeliverySource } from "../../../src/runtime/pipeline/delivery-source.js";
 import { fanOut, routeToTargets } from "../../../src/runtime/pipeline/fan-out.js";
 import { PartialAcceptance } from "../../../src/runtime/pipeline/partial-acceptance.js";
-import { cleanUp, startWrapped } from "../../extensions/reliability/agent.js";
 import { startSink } from "../../support/otlp-sink.js";
 import { sketch } from "../../support/plan.js";
 import { runs } from "../../support/runs.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
+import { cleanUp, startWrapped } from "../queue/agent.js";
 
 /** The end of a branch, which takes what comes while it is told to. */
 class Branch {

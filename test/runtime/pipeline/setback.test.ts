@@ -14,9 +14,9 @@ import {
   splitBatch,
 } from "../../../src/plugin.js";
 import { silentLogger } from "../../../src/runtime/contract/observability.js";
-import { cleanUp, startWrapped } from "../../extensions/reliability/agent.js";
 import { type Sketch, sketch } from "../../support/plan.js";
 import { bodies, logs } from "../../support/telemetry/batches.js";
+import { cleanUp, startWrapped } from "../queue/agent.js";
 
 afterEach(cleanUp);
 

@@ -1,7 +1,6 @@
 import { stat } from "node:fs/promises";
 import { AdminError } from "#contract/operations";
-import type { OfflineQueues } from "../../../extensions/reliability/operate/offline-queues.js";
-import type { PostgresStoreConfig } from "../../../extensions/reliability/store/remote/postgres-config.js";
+import type { OfflineQueues, PostgresStoreConfig } from "#queue";
 import { maskBatch } from "../../mask-batch.js";
 import { agentAddress, findAgent } from "../agent/find-agent.js";
 import type { CommandContext } from "../command.js";
@@ -52,7 +51,7 @@ async function openDirectory(
   queues: QueueConfig | undefined,
 ): Promise<DeadLetterConnection> {
   if (!(await isDirectory(directory))) throw new AdminError("not_found", `there is no directory ${directory}`);
-  const { openOfflineQueues } = await import("../../../extensions/reliability/operate/offline-queues.js");
+  const { openOfflineQueues } = await import("../../../runtime/queue/operate/offline-queues.js");
   return offline(await openOfflineQueues(directory, maskBatch, queues?.keyring), directory, terminal);
 }
 
@@ -61,7 +60,7 @@ async function openPostgres(
   terminal: Terminal,
   { keyring }: QueueConfig,
 ): Promise<DeadLetterConnection> {
-  const { openOfflinePostgresQueues } = await import("../../../extensions/reliability/operate/offline-queues.js");
+  const { openOfflinePostgresQueues } = await import("../../../runtime/queue/operate/offline-queues.js");
   const where = `PostgreSQL at ${config.endpoint}`;
   return offline(await openOfflinePostgresQueues(config, maskBatch, keyring), where, terminal);
 }

@@ -41,7 +41,7 @@ function importSetAside(context: CommandContext, folder: string): Promise<number
   return withDeadLetters(context, async ({ admin: anyone }) => {
     const admin = anyone.actingAs(operatorOf(context));
     const queues = await readQueueConfig(context);
-    const { setAsideLines } = await import("../../../extensions/reliability/operate/set-aside-lines.js");
+    const { setAsideLines } = await import("../../../runtime/queue/operate/set-aside-lines.js");
     const report = await admin.importDeadLetters(setAsideLines(folder, queues?.keyring));
     printReport(context, report);
     return report.problems.length === 0 ? EXIT.ok : EXIT.failed;
@@ -53,7 +53,7 @@ function linesOf(file: string): AsyncIterable<string> {
 }
 
 async function damagedLines(file: string): Promise<{ line: number; message: string }[]> {
-  const { readTransferLine } = await import("../../../extensions/reliability/dead-letters/transfer/transfer-line.js");
+  const { readTransferLine } = await import("../../../runtime/queue/dead-letters/transfer/transfer-line.js");
   const damaged: { line: number; message: string }[] = [];
   let line = 0;
   for await (const text of linesOf(file)) {

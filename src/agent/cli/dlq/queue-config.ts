@@ -1,7 +1,6 @@
 import { silentLogger } from "#contract";
 import { AdminError } from "#contract/operations";
-import type { Keyring } from "../../../extensions/reliability/store/encryption/keyring.js";
-import type { PostgresStoreConfig } from "../../../extensions/reliability/store/remote/postgres-config.js";
+import type { Keyring, PostgresStoreConfig } from "#queue";
 import type { CommandContext } from "../command.js";
 import { loadFromArguments } from "../load-from-arguments.js";
 import { showProblems } from "../show-problems.js";
@@ -25,7 +24,7 @@ export async function readQueueConfig(context: CommandContext): Promise<QueueCon
   const spec = [...config.extensions.values()].find(({ factory }) => factory.type === "reliability");
   if (spec === undefined)
     throw new AdminError("bad_request", "the config has no extension reliability, and so no queues");
-  const { loadKeyring } = await import("../../../extensions/reliability/store/encryption/load-keyring.js");
+  const { loadKeyring } = await import("../../../runtime/queue/store/encryption/load-keyring.js");
   const { directory, encryption, store } = spec.config as {
     directory: string;
     store?: { postgres: PostgresStoreConfig };

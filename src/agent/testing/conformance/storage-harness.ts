@@ -1,5 +1,5 @@
 import type { AttemptError, Entry, Failure } from "#contract/operations";
-import type { NewEntry, QueueStore, StoredEntry } from "../../../extensions/reliability/store/store.js";
+import type { NewEntry, QueueStore, StoredEntry } from "#queue";
 import { eventually } from "../eventually.js";
 import { logs, plainRecords } from "../plain-records.js";
 

@@ -40,7 +40,7 @@ export {
   type Failure,
   revisionOf,
 } from "./entry.js";
-export { FAILURE_REASONS, FAILURE_RULES, type FailureRule, ruleOf } from "./failure-reasons.js";
+export { FAILURE_REASONS, FAILURE_RULES, type FailureReason, type FailureRule, ruleOf } from "./failure-reasons.js";
 export { fromIsoTimes, withIsoTimes } from "./iso-times.js";
 export { reasonLog } from "./reason-log.js";
 export type { ReplayEnd, ReplayJob, ReplayOutcome, ReplaySample } from "./replay-job.js";

@@ -3,13 +3,13 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { crc32c } from "../../../../src/extensions/reliability/store/format/crc32c.js";
 import { FAILURE_REASONS } from "../../../../src/runtime/contract/operations/failure-reasons.js";
 import { completeSettings } from "../../../../src/runtime/contract/schema/exporter-settings.js";
+import { crc32c } from "../../../../src/runtime/queue/store/format/crc32c.js";
 import { startApi } from "../../../extensions/admin-api/harness.js";
-import { deadLetter } from "../../../extensions/reliability/operate/controls.js";
-import { newEntry } from "../../../extensions/reliability/store/entries.js";
 import { TLS_FILES } from "../../../runtime/net/tls/files.js";
+import { deadLetter } from "../../../runtime/queue/operate/controls.js";
+import { newEntry } from "../../../runtime/queue/store/entries.js";
 import { openQueue, queueOf, sluice, temporary } from "./support.js";
 
 /** An agent's API with these dead letters of exporter a, and the command line pointed at it. */

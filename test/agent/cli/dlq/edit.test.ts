@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { batchToJson } from "../../../../src/plugin.js";
 import { startApi } from "../../../extensions/admin-api/harness.js";
-import { deadLetter } from "../../../extensions/reliability/operate/controls.js";
+import { deadLetter } from "../../../runtime/queue/operate/controls.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";
 import { queueOf, sluice, temporary } from "./support.js";
 

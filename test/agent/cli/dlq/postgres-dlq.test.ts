@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Keyring } from "../../../../src/extensions/reliability/store/encryption/keyring.js";
-import { key } from "../../../extensions/reliability/store/encryption/keys.js";
-import { failedEntry, newEntry } from "../../../extensions/reliability/store/entries.js";
-import { storeIn } from "../../../extensions/reliability/store/remote/postgres-harness.js";
+import { Keyring } from "../../../../src/runtime/queue/store/encryption/keyring.js";
+import { key } from "../../../runtime/queue/store/encryption/keys.js";
+import { failedEntry, newEntry } from "../../../runtime/queue/store/entries.js";
+import { storeIn } from "../../../runtime/queue/store/remote/postgres-harness.js";
 import { type Postgres, postgresProgram, startPostgres } from "../../../support/servers/postgres.js";
 import { sluice, temporary } from "./support.js";
 

@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { startApi } from "../../../extensions/admin-api/harness.js";
-import { deadLetter } from "../../../extensions/reliability/operate/controls.js";
+import { deadLetter } from "../../../runtime/queue/operate/controls.js";
 import { queueOf, sluiceProcess, temporary } from "./support.js";
 
 describe("the sluice dlq process", () => {

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { main } from "../../../../src/agent/cli/main.js";
-import { directoryNameOf } from "../../../../src/extensions/reliability/operate/directory-name.js";
-import { LevelStore } from "../../../../src/extensions/reliability/store/level-store.js";
 import type { Failure } from "../../../../src/runtime/contract/operations/entry.js";
-import { failedEntry, failure, newEntry } from "../../../extensions/reliability/store/entries.js";
+import { directoryNameOf } from "../../../../src/runtime/queue/operate/directory-name.js";
+import { LevelStore } from "../../../../src/runtime/queue/store/level-store.js";
+import { failedEntry, failure, newEntry } from "../../../runtime/queue/store/entries.js";
 
 /** Runs a command line in this process. `answer` is what the person at the terminal says when asked. */
 export async function sluice(

@@ -1,0 +1,64 @@
+import { z } from "zod";
+import { POSTGRES_CLIENT } from "#brokers/postgres";
+import type { ExporterSettings } from "#contract/schema";
+import { exporterSettingsSchema } from "#ottl";
+import { DEFAULT_AUDIT_RETENTION_MS, DEFAULT_HISTORY_RETENTION_MS, encryptionSchema, postgresStoreKeys } from "#queue";
+import { hasClient, missingClient } from "#system";
+import { duration, section } from "../../plugin.js";
+
+const directorySchema = z
+  .string()
+  .min(1, "expected a directory such as ./data/queue")
+  .default("./data/queue")
+  .meta({ description: "Where the sending queues are kept, one directory for each exporter." });
+
+/** Whether pipelines that hold deliveries have a journal without asking for it: not where queues are turned off. */
+export function keepsJournals({ sending_queue }: ExporterSettings): boolean {
+  return sending_queue?.enabled !== false;
+}
+
+const DURABILITY_KEYS = ["durability", "durability_interval"] as const;
+
+/** On a server there is no directory, and no choice of when something is on its disk. */
+export function ignoredKeys({ store }: ReliabilityConfig) {
+  if (store === undefined) return undefined;
+  const reason =
+    "with store.postgres the queues are on the server, whose own settings decide when something is on its disk";
+  return { own: ["directory", ...DURABILITY_KEYS], ofExporters: DURABILITY_KEYS, reason };
+}
+
+const auditSchema = z.strictObject({
+  retention: duration()
+    .default(DEFAULT_AUDIT_RETENTION_MS)
+    .meta({ description: "How long it is kept who replayed, deleted, revealed and changed what; 0: for ever." }),
+});
+
+const historySchema = z.strictObject({
+  retention: duration()
+    .default(DEFAULT_HISTORY_RETENTION_MS)
+    .meta({ description: "How long replays, and the histories of what they delivered, are kept; 0: for ever." }),
+});
+
+const storeSchema = z.strictObject({
+  postgres: section(postgresStoreKeys).meta({ description: "How the PostgreSQL is reached." }),
+});
+
+/** The keys every exporter has, as the defaults of all exporters, where the queues are kept, and what is kept beside them. */
+const reliabilityConfig = exporterSettingsSchema.extend({
+  directory: directorySchema,
+  audit: section(auditSchema)
+    .prefault({})
+    .meta({ description: "What operators did, by command line, API or console." }),
+  history: section(historySchema).prefault({}).meta({ description: "What became of what was replayed." }),
+  encryption: encryptionSchema.optional().meta({ description: "Encrypts the queues, with keys of your own." }),
+  store: section(storeSchema)
+    .optional()
+    .meta({ description: "Keeps queues and dead letters on a server instead, for agents without a disk." }),
+});
+
+export const checkedConfig = reliabilityConfig.superRefine(({ store }, context) => {
+  if (store?.postgres && !hasClient(POSTGRES_CLIENT))
+    context.addIssue({ code: "custom", path: ["store", "postgres"], message: missingClient(POSTGRES_CLIENT) });
+});
+
+export type ReliabilityConfig = z.infer<typeof reliabilityConfig>;

@@ -1,0 +1,372 @@
+import { createHash } from "node:crypto";
+import {
+  type Clock,
+  type Delivery,
+  type Exporter,
+  type Logger,
+  limitedLog,
+  type Origin,
+  type Setback,
+} from "#contract";
+import { ERROR_CODES, Refusal } from "#contract/errors";
+import type { Entry } from "#contract/operations";
+import { type Batching, metadataFor, piecesOf } from "#contract/operators";
+import type { CompleteSettings } from "#contract/schema";
+import type { Batch } from "#otlp";
+import type { DeadLetterFacts, DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
+import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
+import { createMetadataPicker, type PickMetadata, withAddress } from "../entry/client-metadata.js";
+import type { BatchingOf, DeadLetterCause } from "../entry/queue-item.js";
+import type { QueueMetrics } from "../operate/queue-metrics.js";
+import { ZERO_AMOUNT } from "../store/amounts.js";
+import { keyedEntryId } from "../store/new-entry.js";
+import type { NewEntry, QueueStore, StoredEntry } from "../store/store.js";
+import { Capacity, type Size } from "./capacity.js";
+import { type Incoming, Overflow } from "./overflow.js";
+import { QUEUE_FULL, stoppingRefusal, writeFailedRefusal } from "./refusals.js";
+import { TakenKeys } from "./taken-keys.js";
+
+export interface AdmissionServices {
+  readonly id: string;
+  readonly settings: CompleteSettings;
+  /** What is larger than may be sent in one request becomes several entries. */
+  readonly batchingOf: BatchingOf;
+  /** Names the config the agent runs with. */
+  readonly generation: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: QueueMetrics;
+  readonly store: QueueStore;
+  readonly filter: DeadLetterFilter;
+  readonly deadLetters: DeadLetterWriter;
+  readonly queue: AdmittedEntries;
+  /** What is kept of the client's headers for those who hand the batch to processors; left out, what is sent. */
+  readonly metadataOnDisk?: (metadata: Origin["metadata"]) => Origin["metadata"];
+  /** Whoever sends: it may ask for some of that, which is kept then. */
+  readonly exporter?: Pick<Exporter, "metadataKeys">;
+}
+
+/** Where entries go that the store has taken. */
+export interface AdmittedEntries {
+  /** Nothing is pending, as far as is known. */
+  readonly isEmpty: boolean;
+  add(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): void;
+  /** Gives up the oldest entry that is not being sent, or reads more of them. False when there is none, or it has to stay. */
+  dropOldest(cause: DeadLetterCause): Promise<boolean>;
+}
+
+/**
+ * The way into the queue: makes room or refuses when it is full, and accepts a delivery when the store has it. What a processor took out of its pipeline, and what finds no room, goes into the same store as dead letters.
+ */
+export class Admission {
+  private readonly services: AdmissionServices;
+  private readonly capacity: Capacity;
+  private readonly overflow: Overflow;
+  private readonly pickMetadata: PickMetadata;
+  private readonly takenKeys: TakenKeys;
+  private readonly logWriteFailure: (error: unknown) => void;
+  private readonly logFull: (refusal: Refusal) => void;
+  /** Deliveries whose put is under way, and those of them that are put into the queue, not beside it as dead letters. */
+  private readonly pendingPuts = new Set<Delivery>();
+  private readonly pendingQueuePuts = new Set<Delivery>();
+  private onAllPut: (() => void) | undefined;
+  private onPut: (() => void) | undefined;
+  private isAborted = false;
+
+  constructor(services: AdmissionServices) {
+    this.services = services;
+    const { settings, clock, logger } = services;
+    this.capacity = new Capacity(settings.sending_queue);
+    this.takenKeys = new TakenKeys(services.store);
+    this.pickMetadata = createMetadataPicker(settings.dead_letter.keep_metadata);
+    this.overflow = new Overflow({
+      settings: settings.sending_queue,
+      fits: (incoming) => this.fits(incoming),
+      put: (incoming) => this.putAll(incoming),
+      refuse: ({ pieces }, refusal) => this.refuseForRoom(pieces, refusal),
+      deadLetter: ({ pieces, pipeline }) => {
+        for (const piece of pieces) this.deadLetterNewest(piece, pipeline);
+      },
+      dropOldest: () => this.dropOldest(),
+    });
+    this.logWriteFailure = limitedLog(clock, (error, suppressed) =>
+      logger.error({ err: error, suppressed }, "the queue cannot be written; refusing what comes"),
+    );
+    this.logFull = limitedLog(clock, ({ message }, suppressed) => {
+      const { entries, bytes } = services.store.stats.pending;
+      logger.warn(
+        { reason: message, entries, bytes, suppressed },
+        "refusing what comes, for want of room in the queue",
+      );
+    });
+  }
+
+  accept(delivery: Delivery, pipeline: string): void {
+    if (delivery.setback !== undefined) this.deadLetterSetback(delivery, pipeline, delivery.setback);
+    else this.enqueue(delivery, pipeline);
+  }
+
+  /** These came into the queue another way. */
+  entriesAdded(entries: readonly Entry[]): void {
+    for (const entry of entries) this.capacity.add(entry);
+  }
+
+  /** An entry is not pending any more, and what is in its place. */
+  entryRemoved(entry: Entry, replacements: readonly StoredEntry[]): void {
+    this.capacity.remove(entry);
+    for (const replacement of replacements) this.capacity.add(replacement.entry);
+    // After damage it is only roughly known; with nothing left, it is known exactly.
+    if (this.pendingPuts.size === 0 && this.services.queue.isEmpty) this.capacity.reset(ZERO_AMOUNT);
+    this.overflow.putThoseThatFit();
+  }
+
+  /** Counts by what the store says, and what is on its way there. */
+  recount(): void {
+    this.capacity.reset(this.services.store.stats.pending);
+    for (const delivery of this.pendingQueuePuts) this.capacity.add(sizeOf(delivery));
+  }
+
+  /** Called when nothing more comes. Resolves when all that came is in the store or was refused. */
+  async drain(): Promise<void> {
+    this.overflow.stop(stoppingRefusal(this.services.id));
+    if (this.pendingPuts.size === 0 || this.isAborted) return;
+    await new Promise<void>((resolve) => {
+      this.onAllPut = resolve;
+    });
+  }
+
+  abort(): void {
+    this.isAborted = true;
+    const refusal = stoppingRefusal(this.services.id);
+    this.overflow.stop(refusal);
+    for (const delivery of this.pendingPuts) delivery.refuse(refusal);
+    this.onAllPut?.();
+  }
+
+  private enqueue(delivery: Delivery, pipeline: string): void {
+    const batching = this.services.batchingOf(pipeline);
+    const batches = batching === undefined ? [delivery.batch] : piecesOf(delivery.batch, batching);
+    if (batches instanceof Refusal) return this.refuseAll([delivery], batches);
+    if (isTooLong(metadataFor(this.services.exporter ?? {}, delivery.origin.metadata)))
+      return this.refuseAll([delivery], METADATA_TOO_LONG);
+    const { key, isOnce } = delivery.origin;
+    const onceKey = isOnce === true && key !== undefined ? JSON.stringify([pipeline, key]) : undefined;
+    const incoming: Incoming = { pieces: delivery.split(batches), pipeline, onceKey };
+    if (this.overflow.isEmpty && this.fits(incoming)) this.putAll(incoming);
+    else this.overflow.add(incoming);
+  }
+
+  private fits({ pieces }: Incoming): boolean {
+    return this.capacity.fits(pieces.map(sizeOf));
+  }
+
+  private putAll({ pieces, pipeline, onceKey }: Incoming): void {
+    if (onceKey !== undefined) return this.putOnce(pieces, pipeline, onceKey);
+    for (const piece of pieces) this.put(piece, pipeline);
+  }
+
+  /** All pieces in one step, unless the queue has taken this key before. */
+  private putOnce(pieces: readonly Delivery[], pipeline: string, key: string): void {
+    for (const piece of pieces) this.beginPut(piece);
+    const entries = pieces.map((piece) => this.newEntry(piece, pipeline, undefined));
+    this.takenKeys.put(key, entries).then(
+      (stored) => {
+        for (const [i, piece] of pieces.entries()) {
+          this.putDone(piece);
+          if (stored === undefined) this.takenBefore(piece, undefined);
+          else this.queued(stored[i]!, piece);
+        }
+      },
+      (error: unknown) => {
+        for (const piece of pieces) this.putFailed(piece, error);
+      },
+    );
+  }
+
+  private put(delivery: Delivery, pipeline: string, deadLetterCause?: DeadLetterCause): void {
+    if (deadLetterCause === undefined) this.beginPut(delivery);
+    else this.pendingPuts.add(delivery);
+    this.store(this.newEntry(delivery, pipeline, deadLetterCause)).then(
+      (stored) => {
+        this.putDone(delivery);
+        if (stored === undefined) this.takenBefore(delivery, deadLetterCause);
+        else if (deadLetterCause === undefined) this.queued(stored, delivery);
+        else this.savedAsDeadLetter(delivery, stored.entry, deadLetterCause);
+      },
+      (error: unknown) => this.putFailed(delivery, error, deadLetterCause),
+    );
+  }
+
+  private beginPut(delivery: Delivery): void {
+    this.pendingPuts.add(delivery);
+    this.pendingQueuePuts.add(delivery);
+    this.capacity.add(sizeOf(delivery));
+  }
+
+  private putFailed(delivery: Delivery, error: unknown, deadLetterCause?: DeadLetterCause): void {
+    this.putDone(delivery);
+    if (deadLetterCause === undefined) this.capacity.remove(sizeOf(delivery));
+    this.onPut?.();
+    this.logWriteFailure(error);
+    this.refuseAll([delivery], writeFailedRefusal(error));
+    this.overflow.putThoseThatFit();
+  }
+
+  /** Undefined when the store has it already: it was taken, and whoever handed it in died before they could note it. */
+  private store(entry: NewEntry): Promise<StoredEntry | undefined> {
+    const { store } = this.services;
+    const id = entry.fields?.id;
+    if (id === undefined) return store.put(entry);
+    return store.find(id).then((found) => (found === undefined ? store.put(entry) : undefined));
+  }
+
+  private takenBefore(delivery: Delivery, deadLetterCause: DeadLetterCause | undefined): void {
+    if (deadLetterCause === undefined) this.capacity.remove(sizeOf(delivery));
+    delivery.accept();
+    this.onPut?.();
+    this.overflow.putThoseThatFit();
+  }
+
+  private queued(stored: StoredEntry, delivery: Delivery): void {
+    const waitsForResult = this.services.settings.sending_queue.wait_for_result;
+    if (!waitsForResult) delivery.accept();
+    this.services.queue.add(stored, delivery.batch, waitsForResult ? delivery : undefined);
+    this.onPut?.();
+  }
+
+  private putDone(delivery: Delivery): void {
+    this.pendingPuts.delete(delivery);
+    this.pendingQueuePuts.delete(delivery);
+    if (this.pendingPuts.size === 0) this.onAllPut?.();
+  }
+
+  private newEntry(
+    { batch, origin }: Delivery,
+    pipeline: string,
+    deadLetterCause: DeadLetterCause | undefined,
+  ): NewEntry {
+    const { clock, generation, deadLetters, id } = this.services;
+    const shown = this.pickMetadata(origin.metadata);
+    const { receiver, transport } = origin;
+    const source = shown === undefined ? { receiver, transport } : { receiver, transport, metadata: shown };
+    const { metadataOnDisk, exporter = {} } = this.services;
+    const sent = metadataFor(exporter, origin.metadata);
+    const batchKey = batchKeyOf(this.services.batchingOf(pipeline), origin, exporter.metadataKeys);
+    const metadata = metadataOnDisk === undefined ? sent : withAddress(metadataOnDisk(origin.metadata), origin.address);
+    const fresh = { batch, pipeline, source, enqueuedAt: clock.now(), generation, isNew: origin.isNew ?? false };
+    const kept = {
+      ...(batchKey === undefined ? {} : { batchKey }),
+      ...(metadata === undefined ? {} : { metadata: Object.fromEntries(metadata) }),
+      ...(origin.key === undefined ? {} : { id: keyedEntryId(id, pipeline, origin.key) }),
+    };
+    const hasFields = batchKey !== undefined || metadata !== undefined || origin.key !== undefined;
+    const fields = hasFields ? { fields: kept } : {};
+    if (deadLetterCause === undefined) return { ...fresh, ...fields };
+    const { failure } = deadLetters.failureOf(id, batch, deadLetterCause);
+    return { ...fresh, fields: { ...fields.fields, state: "failed", failure } };
+  }
+
+  /** An entry that is on its way into the store cannot be given up yet: then this waits until its put is done. */
+  private async dropOldest(): Promise<boolean> {
+    const hadPendingPuts = this.pendingPuts.size > 0;
+    if (await this.services.queue.dropOldest(QUEUE_FULL)) return true;
+    if (this.pendingPuts.size > 0) {
+      await new Promise<void>((resolve) => {
+        this.onPut = resolve;
+      });
+    }
+    return hadPendingPuts;
+  }
+
+  /** There is no room and the newest has to go: to the dead letters, or nowhere if the filter says so. */
+  private deadLetterNewest(delivery: Delivery, pipeline: string): void {
+    const { batch } = delivery;
+    this.services.metrics.enqueueFailed[batch.signal].add(batch.count);
+    this.saveAsDeadLetter(delivery, pipeline, QUEUE_FULL);
+  }
+
+  /** A processor took it out of its pipeline. */
+  private deadLetterSetback(delivery: Delivery, pipeline: string, setback: Setback): void {
+    const { filter, metrics } = this.services;
+    const { batch } = delivery;
+    const cause = causeOf(setback);
+    const facts = this.factsOf(cause);
+    const saved = setback.onlyIfAlwaysSaved ? filter.savedByRule(batch, facts) : savedBy(filter, batch, facts);
+    const savedItems = saved?.count ?? 0;
+    metrics.setBack(setback.reason, savedItems, batch.count - savedItems);
+    if (saved !== undefined) return this.put(delivery.with(saved), pipeline, cause);
+    if (!setback.onlyIfAlwaysSaved) metrics.filteredOut.add(1);
+    delivery.accept();
+  }
+
+  private saveAsDeadLetter(delivery: Delivery, pipeline: string, cause: DeadLetterCause): void {
+    if (this.services.filter.decide(delivery.batch, this.factsOf(cause)) === "save")
+      return this.put(delivery, pipeline, cause);
+    this.services.metrics.filteredOut.add(1);
+    delivery.accept();
+  }
+
+  private factsOf(cause: DeadLetterCause): DeadLetterFacts {
+    return { exporter: this.services.id, cause, attempts: 0 };
+  }
+
+  private savedAsDeadLetter(delivery: Delivery, entry: Entry, cause: DeadLetterCause): void {
+    this.services.deadLetters.countAndLog(entry, cause);
+    delivery.accept();
+  }
+
+  private refuseForRoom(deliveries: readonly Delivery[], refusal: Refusal): void {
+    if (refusal.code === ERROR_CODES.SLUICE_QUEUE_FULL) this.logFull(refusal);
+    this.refuseAll(deliveries, refusal);
+  }
+
+  private refuseAll(deliveries: readonly Delivery[], refusal: Refusal): void {
+    for (const delivery of deliveries) {
+      this.services.metrics.enqueueFailed[delivery.batch.signal].add(delivery.batch.count);
+      delivery.refuse(refusal);
+    }
+  }
+}
+
+function savedBy(filter: DeadLetterFilter, batch: Batch, facts: DeadLetterFacts): Batch | undefined {
+  return filter.decide(batch, facts) === "save" ? batch : undefined;
+}
+
+/** A hash, because the values may be secret and an entry is shown to people. Undefined when nothing is kept apart. */
+function batchKeyOf(
+  batching: Batching | undefined,
+  { metadata }: Origin,
+  sentKeys: readonly string[] = [],
+): string | undefined {
+  const keys = batching?.metadataKeys ?? [];
+  if (keys.length + sentKeys.length === 0) return undefined;
+  // What is sent is named too: under a config with other keys the same values mean something else.
+  const sent = sentKeys.map((key) => ({ [key]: metadata?.get(key) ?? null }));
+  const values = [...keys.map((key) => metadata?.get(key) ?? null), ...sent];
+  return createHash("sha256").update(JSON.stringify(values)).digest("hex").slice(0, BATCH_KEY_LENGTH);
+}
+
+const BATCH_KEY_LENGTH = 16;
+
+/** It is kept with every entry, and not counted as part of it. */
+const MAX_SENT_METADATA = 8 * 1024;
+
+const METADATA_TOO_LONG = new Refusal(
+  "permanent",
+  `the headers that are to be sent on have more than ${MAX_SENT_METADATA} characters`,
+);
+
+function isTooLong(metadata: Origin["metadata"]): boolean {
+  if (metadata === undefined) return false;
+  let length = 0;
+  for (const values of metadata.values()) for (const value of values) length += value.length;
+  return length > MAX_SENT_METADATA;
+}
+
+function causeOf({ reason, category, code, message }: Setback): DeadLetterCause {
+  return { reason, category, error: { kind: "permanent", class: code, code, message } };
+}
+
+function sizeOf({ batch }: Delivery): Size {
+  return { items: batch.count, bytes: batch.byteLength };
+}

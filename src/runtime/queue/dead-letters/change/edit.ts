@@ -1,0 +1,97 @@
+import type { Clock, Logger } from "#contract";
+import { AdminError, type DeadLetterEdit, type Entry, revisionOf } from "#contract/operations";
+import type { Batch } from "#otlp";
+import { batchFromJson, findUnknownMember } from "#otlp/json";
+import { isMalformed, type Signal } from "#otlp/signals";
+import type { NewEntry, StoredEntry } from "../../store/store.js";
+import { excerptOf } from "../batch-excerpt.js";
+import { type Controls, isDeleted, type LocatedEntry } from "../dead-letters.js";
+import { runExclusively } from "../run-exclusively.js";
+import { findEntry } from "../selection.js";
+import { type Originals, withEdit } from "./originals.js";
+
+interface EditServices {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly originals: Originals;
+}
+
+/**
+ * Gives a dead letter another payload. The one before is on disk, in the history, before the entry is replaced in one
+ * step by itself with the new one: whatever breaks off, there is one entry, with one of the two payloads, and never both.
+ */
+export async function editDeadLetter(
+  controls: Controls,
+  id: string,
+  edit: DeadLetterEdit,
+  services: EditServices,
+): Promise<Entry> {
+  const located = await findEntry(controls, id);
+  if (located === undefined) throw new AdminError("not_found", `there is no entry ${JSON.stringify(id)}`);
+  const batch = readPayload(located.entry.signal, edit.payload);
+  const { store } = located.control;
+  return runExclusively(store, async () => {
+    const present = await store.find(id);
+    checkEditable(id, present?.entry, edit.revision);
+    return replacePayload({ ...present!, control: located.control }, batch, edit, services);
+  });
+}
+
+/** Whoever edits must have seen what is replaced. */
+function checkEditable(id: string, entry: Entry | undefined, revision: number): asserts entry is Entry {
+  if (entry?.state !== "failed" || isDeleted(entry))
+    throw new AdminError("conflict", `${id} is no dead letter any more: it was replayed, delivered or deleted`);
+  if (entry.arriving !== undefined)
+    throw new AdminError("conflict", `${id} is being moved from ${entry.arriving.from}: try again`);
+  const known = revisionOf(entry);
+  if (known === revision) return;
+  const { by } = entry.edits!.at(-1)!;
+  throw new AdminError(
+    "conflict",
+    `${id} was changed by ${by} meanwhile (revision ${known}, not ${revision}): look at it again; nothing was changed`,
+  );
+}
+
+async function replacePayload(
+  { control: { store }, ref, entry }: LocatedEntry,
+  batch: Batch,
+  { by, reason }: DeadLetterEdit,
+  { clock, logger, originals }: EditServices,
+): Promise<Entry> {
+  const at = clock.now();
+  await originals.keep(entry, await store.payload(ref), at);
+  const edited = withEdit(entry, { at, by, ...(reason !== undefined && { reason }) });
+  const failure = { ...edited.failure!, ...excerptOf(batch) };
+  const [stored] = await store.replace(ref, [replacementOf({ ...edited, failure }, batch)]);
+  logger.info({ id: entry.id, by, revision: revisionOf(edited) }, "a dead letter was edited");
+  return (stored as StoredEntry).entry;
+}
+
+/** The same entry with another payload. */
+export function replacementOf(entry: Entry, batch: Batch): NewEntry {
+  const { pipeline, source, enqueuedAt, generation, ...fields } = entry;
+  return { batch, pipeline, source, enqueuedAt, generation, fields };
+}
+
+/** The batch that somebody has written. Throws an `AdminError` that says what is wrong with it, and where. */
+function readPayload(signal: Signal, payload: string): Batch {
+  const unknown = findUnknownMember(signal, parseJson(payload));
+  if (unknown !== undefined)
+    throw new AdminError("bad_request", `the payload is no OTLP of ${signal}: it has no member ${unknown}`);
+  try {
+    const batch = batchFromJson(signal, payload);
+    if (batch.count > 0) return batch;
+  } catch (error) {
+    if (!isMalformed(error)) throw error;
+    throw new AdminError("bad_request", `the payload is no OTLP of ${signal}: ${error.message}`, { cause: error });
+  }
+  throw new AdminError("bad_request", "the payload has no records: delete the dead letter instead");
+}
+
+function parseJson(payload: string): unknown {
+  try {
+    return JSON.parse(payload);
+  } catch (error) {
+    throw new AdminError("bad_request", `the payload is not JSON: ${(error as Error).message}`, { cause: error });
+  }
+}

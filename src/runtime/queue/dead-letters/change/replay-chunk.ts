@@ -1,0 +1,179 @@
+import type { Clock, Logger, Metrics } from "#contract";
+import type { Entry, ReplayOptions, ReplaySkip } from "#contract/operations";
+import type { Batch } from "#otlp";
+import type { QueueControl } from "../../operate/exporter-control.js";
+import type { ReplayTracker } from "../../records/replay-tracker.js";
+import { isEntryGone, type StoredEntry } from "../../store/store.js";
+import { isDeleted, type LocatedEntry } from "../dead-letters.js";
+import { destinationOf, replaySkipReason, withPipeline } from "../replay-check.js";
+import type { ReplayTally } from "../replay-tally.js";
+import { runExclusively } from "../run-exclusively.js";
+import { replacementOf } from "./edit.js";
+import type { Moves } from "./moves.js";
+import { type Originals, withEdit } from "./originals.js";
+import { type MaskSample, sampleOf } from "./samples.js";
+import type { Transform } from "./transform.js";
+import { withReplay } from "./with-replay.js";
+
+export interface ReplayServices {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** Names the config the agent runs with. */
+  readonly generation: string;
+  /** Told which entries were put back. */
+  readonly tracker?: Pick<ReplayTracker, "queued"> | undefined;
+  /** Where payloads are kept that a replay changes, and what moves entries to another queue; for replays of operators. */
+  readonly originals?: Originals | undefined;
+  readonly moves?: Moves | undefined;
+  /** What samples of a dry run are masked with. */
+  readonly maskSample?: MaskSample | undefined;
+}
+
+/** The options with what they name. */
+export interface PlannedOptions extends Omit<ReplayOptions, "to"> {
+  readonly to?: QueueControl | undefined;
+  readonly transformation?: Transform | undefined;
+}
+
+/** A dead letter that may be replayed, as it is put back; with a payload when that is another than the stored one. */
+interface PlannedReplay {
+  readonly stored: LocatedEntry;
+  readonly entry: Entry;
+  readonly batch?: Batch | undefined;
+}
+
+/**
+ * Puts back what may be of some candidates of one exporter, in one turn of its store: each is looked at again, so that what was
+ * replayed, deleted or edited meanwhile is seen as it is now.
+ */
+export async function replayChunk(
+  chunk: readonly LocatedEntry[],
+  options: PlannedOptions,
+  services: ReplayServices,
+  tally: ReplayTally,
+) {
+  const { control } = chunk[0]!;
+  await runExclusively(control.store, async () => {
+    const now = services.clock.now();
+    const planned: PlannedReplay[] = [];
+    for (const candidate of chunk) {
+      const isChosen = planned.some(({ entry }) => entry.id === candidate.entry.id);
+      const checked = await checkCandidate(candidate, options, now, isChosen, services, tally);
+      if ("skip" in checked) tally.countSkipped(candidate.entry.id, checked.skip, control.id, checked.message);
+      else planned.push(planReplay(checked, options, now, services));
+    }
+    if (!options.dryRun && planned.length > 0) await putBack(control, planned, options, now, services);
+    for (const { entry } of planned) tally.countReplayed(entry.id, control.id);
+  });
+}
+
+/** What was changed has its payload of before in the history first. Entries of one chunk share the commits. */
+async function putBack(
+  control: QueueControl,
+  planned: readonly PlannedReplay[],
+  { id, to }: PlannedOptions,
+  now: number,
+  { originals, moves, tracker }: ReplayServices,
+): Promise<void> {
+  const { store } = control;
+  const target = destinationOf(control, to);
+  await moves?.forget(planned.map(({ entry }) => entry.id));
+  const changed = planned.filter(({ batch }) => batch !== undefined);
+  await Promise.all(
+    changed.map(async ({ stored }) => originals!.keep(stored.entry, await store.payload(stored.ref), now)),
+  );
+  const replayed = await (target === control ? replayHere() : moves!.move(control, target, await moved()));
+  if (id !== undefined)
+    tracker?.queued(
+      id,
+      replayed.map((stored) => stored.entry.id),
+    );
+  target.onReplayed(replayed.map((stored) => stored.entry));
+
+  async function replayHere(): Promise<StoredEntry[]> {
+    const asTheyAre = planned.filter(({ batch }) => batch === undefined);
+    const [same, others] = await Promise.all([
+      asTheyAre.length === 0 ? [] : store.replay(asTheyAre.map(({ stored, entry }) => ({ ref: stored.ref, entry }))),
+      Promise.all(changed.map(({ stored, entry, batch }) => store.replace(stored.ref, [replacementOf(entry, batch!)]))),
+    ]);
+    return [...same, ...others.flat()];
+  }
+
+  function moved() {
+    return Promise.all(
+      planned.map(async ({ stored, entry, batch }) => {
+        const { metadata: _, batchKey: __, ...replayed } = entry;
+        return {
+          stored,
+          replayed: { ...replayed, movedFrom: control.id },
+          batch: batch ?? (await store.payload(stored.ref)),
+        };
+      }),
+    );
+  }
+}
+
+type Checked =
+  | { readonly stored: LocatedEntry; readonly batch: Batch | undefined }
+  | { readonly skip: ReplaySkip; readonly message?: string };
+
+/** The entry as it is now, with what the statements make of it, or the reason why it stays where it is. */
+async function checkCandidate(
+  { control, entry }: LocatedEntry,
+  { approved = false, pipeline, to, transformation, revealSamples }: PlannedOptions,
+  now: number,
+  isChosen: boolean,
+  services: ReplayServices,
+  tally: ReplayTally,
+): Promise<Checked> {
+  const present = await control.store.find(entry.id);
+  if (present?.entry.state !== "failed" || isDeleted(present.entry) || isChosen) return { skip: "skip_not_found" };
+  const found = { ...present, control };
+  const destination = to === control ? undefined : to;
+  const conditions = { now, approved, pipeline, to: destination, moving: (id: string) => services.moves?.stateOf(id) };
+  if (transformation === undefined && !tally.wantsSample) {
+    const skip = await replaySkipReason(found, conditions);
+    return skip === undefined ? { stored: withOwnPipeline(found, pipeline), batch: undefined } : { skip };
+  }
+  const batch = await control.store.payload(present.ref).catch((error: unknown) => {
+    if (isEntryGone(error)) return undefined;
+    throw error;
+  });
+  if (batch === undefined) return { skip: "skip_schema" };
+  const changed = transformation?.(batch) ?? { batch };
+  if ("problem" in changed) return { skip: "skip_transform", message: changed.problem };
+  const skip = await replaySkipReason(found, conditions, async () => changed.batch);
+  if (skip !== undefined) return { skip };
+  const stored = withOwnPipeline(found, pipeline);
+  if (tally.wantsSample) {
+    const prepared = destinationOf(control, destination).prepare?.(stored.entry, changed.batch, true);
+    const after = prepared?.error === undefined ? (prepared ?? changed) : { problem: prepared.error.message };
+    tally.addSample(
+      await sampleOf(stored.entry, batch, after, revealSamples ? undefined : (services.maskSample ?? refuseToMask)),
+    );
+  }
+  const isSame = changed.batch === batch || Buffer.compare(changed.batch.bytes, batch.bytes) === 0;
+  return { stored, batch: isSame ? undefined : changed.batch };
+}
+
+function withOwnPipeline(found: LocatedEntry, pipeline: ReplayOptions["pipeline"]): LocatedEntry {
+  return { ...found, entry: withPipeline(found, pipeline) };
+}
+
+function planReplay(
+  { stored, batch }: Exclude<Checked, { skip: unknown }>,
+  { by, reason, transform, generation, id }: PlannedOptions,
+  now: number,
+  services: ReplayServices,
+): PlannedReplay {
+  const mark = { at: now, by, generation: generation ?? services.generation, replayId: id };
+  const { arriving: _, ...replayed } = withReplay(stored.entry, mark);
+  if (batch === undefined) return { stored, entry: replayed };
+  const edit = { at: now, by, ...(reason !== undefined && { reason }), transform };
+  return { stored, entry: withEdit(replayed, edit), batch };
+}
+
+function refuseToMask(): Promise<Batch> {
+  return Promise.reject(new TypeError("nothing here can mask payloads"));
+}

@@ -1,0 +1,71 @@
+import { AdminError } from "#contract/operations";
+import type { Batch } from "#otlp";
+import { SIGNALS, type Signal } from "#otlp/signals";
+import { type CompiledGroup, compileInferred, isOttlError, isOttlSyntaxError, transformBatch } from "#ottl";
+
+/** What is changed by statements, or why one of them cannot be executed on it. */
+export type Transformed = { readonly batch: Batch } | { readonly problem: string };
+
+/** Applies the statements of a replay to the batch of one dead letter. Never throws. */
+export type Transform = (batch: Batch) => Transformed;
+
+type Compiled = readonly CompiledGroup[] | { readonly error: unknown; readonly statement: string };
+
+/**
+ * Statements as `transform` of a config has them, for a replay. Those that fit none of the signals are refused at once.
+ * A statement that fails on a record changes nothing of its entry: half a correction is worse than none.
+ */
+export function compileTransform(statements: readonly string[], wanted: readonly Signal[] = SIGNALS): Transform {
+  const bySignal = new Map(SIGNALS.map((signal) => [signal, compile(signal, statements)]));
+  const compiled = wanted.map((signal) => bySignal.get(signal)!);
+  if (compiled.every((each) => "error" in each)) throw refusal(likeliest(statements, wanted, bySignal));
+  return (batch) => {
+    const groups = bySignal.get(batch.signal)!;
+    if ("error" in groups) return { problem: `no statement for ${batch.signal}: ${problemOf(groups.error)}` };
+    try {
+      return { batch: groups.reduce((current, group) => transformBatch(current, group.statements), batch) };
+    } catch (error) {
+      return { problem: problemOf(error) };
+    }
+  };
+}
+
+/** All in one context where there is one that fits them all; else each in its own, in their order. */
+function compile(signal: Signal, statements: readonly string[]): Compiled {
+  const together = compileInferred(signal, statements, []);
+  if ("context" in together) return [together];
+  const groups: CompiledGroup[] = [];
+  for (const statement of statements) {
+    const alone = compileInferred(signal, [statement], [], statements);
+    if (!("context" in alone)) return { error: alone.error, statement };
+    groups.push(alone);
+  }
+  return groups;
+}
+
+const HINTS: Readonly<Record<Signal, RegExp>> = {
+  logs: /\blog\./,
+  traces: /\b(?:span|spanevent)\./,
+  metrics: /\b(?:metric|datapoint)\./,
+};
+
+/** The failure in the signal that the statements seem to be about. */
+function likeliest(
+  statements: readonly string[],
+  wanted: readonly Signal[],
+  bySignal: ReadonlyMap<Signal, Compiled>,
+): { readonly error: unknown; readonly statement: string } {
+  const text = statements.join("\n");
+  const signal = wanted.find((each) => HINTS[each].test(text)) ?? wanted[0]!;
+  return bySignal.get(signal) as { error: unknown; statement: string };
+}
+
+function refusal({ error, statement }: { readonly error: unknown; readonly statement: string }): AdminError {
+  return new AdminError("bad_request", `transform: ${JSON.stringify(statement)}: ${problemOf(error)}`);
+}
+
+function problemOf(error: unknown): string {
+  if (isOttlSyntaxError(error))
+    return `${error.reason}${error.suggestion === undefined ? "" : ` (${error.suggestion})`}`;
+  return isOttlError(error) ? error.message : String((error as Error).message ?? error);
+}

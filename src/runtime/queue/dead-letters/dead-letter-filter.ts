@@ -1,0 +1,116 @@
+import { type CompleteSettings, parseRecordPattern } from "#contract/schema";
+import { type AnyRecordView, Batch, editRecords, readRecords } from "#otlp";
+import {
+  type BatchFacts,
+  DEAD_LETTER_FACTS,
+  isOttlSyntaxError,
+  parseRecordCondition,
+  type RecordCondition,
+} from "#ottl";
+import type { DeadLetterCause } from "../entry/queue-item.js";
+
+type FilterSettings = CompleteSettings["dead_letter"]["filter"];
+
+export interface DeadLetterFilter {
+  /** Whether the batch is kept. */
+  decide(batch: Batch, about: DeadLetterFacts): "save" | "discard";
+  /** Those of its records that a rule keeps though they were dropped on purpose; undefined when there are none. */
+  savedByRule(batch: Batch, about: DeadLetterFacts): Batch | undefined;
+}
+
+/** What a filter may know of what could not be delivered, beside its records. */
+export interface DeadLetterFacts {
+  readonly exporter: string;
+  readonly cause: Pick<DeadLetterCause, "reason" | "category"> & {
+    readonly error: Pick<DeadLetterCause["error"], "class">;
+  };
+  readonly attempts: number;
+}
+
+type RecordPredicate = (record: AnyRecordView) => boolean;
+
+/**
+ * Decides whether a batch that could not be delivered is kept as a dead letter. Each record is judged by the first rule
+ * that speaks of it: `never_save`, `always_save`, `save_if`, else it is worth keeping. A batch is discarded only if none of
+ * its records is worth keeping, so a discard never takes along what should have been saved. What cannot be judged is not
+ * ours to throw away: it is saved.
+ */
+export function createDeadLetterFilter(settings: FilterSettings): DeadLetterFilter {
+  const never = matchesAny(settings.never_save);
+  const always = matchesAny(settings.always_save);
+  const condition = parseCondition(settings.save_if);
+
+  function isWorthKeeping(batch: Batch, facts: BatchFacts): boolean {
+    const rest = never === undefined ? batch : withoutMatching(batch, never);
+    if (rest.count === 0) return batch.count === 0;
+    return condition === undefined || (always !== undefined && hasMatch(rest, always)) || condition.holds(rest, facts);
+  }
+
+  function savedByRule(batch: Batch, facts: BatchFacts): Batch[] {
+    const rest = never === undefined ? batch : withoutMatching(batch, never);
+    const saved = always === undefined ? [] : [withoutMatching(rest, (record) => !always(record))];
+    const others = always === undefined ? rest : withoutMatching(rest, always);
+    return condition === undefined ? saved : [...saved, condition.matching(others, facts)];
+  }
+
+  return {
+    decide: (batch, about) => {
+      try {
+        return isWorthKeeping(batch, conditionFacts(about)) ? "save" : "discard";
+      } catch {
+        return "save";
+      }
+    },
+    savedByRule: (batch, about) => {
+      try {
+        const saved = savedByRule(batch, conditionFacts(about)).filter(({ count }) => count > 0);
+        return saved.length === 0 ? undefined : Batch.merge(saved);
+      } catch {
+        return batch;
+      }
+    },
+  };
+}
+
+/** The same as a condition reads it. */
+export function conditionFacts({ exporter, cause, attempts }: DeadLetterFacts): BatchFacts {
+  const facts: Record<(typeof DEAD_LETTER_FACTS)[number], string | bigint> = {
+    "dead_letter.exporter": exporter,
+    "dead_letter.reason": cause.reason,
+    "dead_letter.category": cause.category,
+    "dead_letter.error_class": cause.error.class,
+    "dead_letter.attempts": BigInt(attempts),
+  };
+  return facts;
+}
+
+function parseCondition(text: string): RecordCondition | undefined {
+  if (text === "") return undefined;
+  const condition = parseRecordCondition(text, DEAD_LETTER_FACTS);
+  if (isOttlSyntaxError(condition)) throw condition;
+  return condition;
+}
+
+function matchesAny(patterns: readonly string[]): RecordPredicate | undefined {
+  if (patterns.length === 0) return undefined;
+  const tests = patterns.map(parsePredicate);
+  return (record) => tests.some((test) => test(record));
+}
+
+function parsePredicate(text: string): RecordPredicate {
+  const pattern = parseRecordPattern(text);
+  if (typeof pattern === "object") throw new RangeError(pattern.problem);
+  return pattern;
+}
+
+function withoutMatching(batch: Batch, predicate: RecordPredicate): Batch {
+  return editRecords(batch, (record) => (predicate(record) ? "drop" : undefined));
+}
+
+function hasMatch(batch: Batch, predicate: RecordPredicate): boolean {
+  let found = false;
+  readRecords(batch, (record) => {
+    found ||= predicate(record);
+  });
+  return found;
+}

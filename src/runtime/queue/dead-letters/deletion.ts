@@ -1,0 +1,113 @@
+import type { Clock, Logger } from "#contract";
+import { AdminError, type Entry, type Selection } from "#contract/operations";
+import type { StoredEntry } from "../store/store.js";
+import type { Originals } from "./change/originals.js";
+import { type Controls, DELETE_CHUNK_SIZE, isDeleted, type LocatedEntry } from "./dead-letters.js";
+import { runExclusively } from "./run-exclusively.js";
+import { selectCandidates, selectIds } from "./selection.js";
+
+interface DeletionServices {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Where payloads are that edits have replaced: they go with their entries. */
+  readonly originals?: Pick<Originals, "erase"> | undefined;
+}
+
+/**
+ * Deletes what is selected; gives its number. Ids must all be those of dead letters, or nothing is deleted. With
+ * `dead_letter.keep_deleted` they can be restored for that time, and deleting them again removes them for good. Resolves when
+ * nothing of what was removed is in the files of its queue any more.
+ */
+export async function deleteSelected(
+  controls: Controls,
+  selection: Selection,
+  dryRun: boolean,
+  { clock, logger, originals }: DeletionServices,
+): Promise<number> {
+  let deleted = 0;
+  for await (const group of groupByExporter(await candidatesOf(controls, selection, () => true)))
+    deleted += dryRun ? group.length : await deleteGroup(group, clock.now(), originals);
+  if (!dryRun && deleted > 0) logger.info({ deleted }, "dead letters were deleted");
+  return deleted;
+}
+
+/** Undoes a deletion of what is selected; gives its number. Ids must all be those of deleted ones, or nothing is restored. */
+export async function restoreSelected(
+  controls: Controls,
+  selection: Selection,
+  { logger }: DeletionServices,
+): Promise<number> {
+  const wanted = "ids" in selection ? selection : { query: { ...selection.query, deleted: true } };
+  let restored = 0;
+  for await (const group of groupByExporter(await candidatesOf(controls, wanted, isDeleted)))
+    restored += await changeGroup(group, isDeleted, ({ deletedAt: _, ...entry }) => entry);
+  if (restored > 0) logger.info({ restored }, "deleted dead letters were restored");
+  return restored;
+}
+
+async function candidatesOf(
+  controls: Controls,
+  selection: Selection,
+  isWanted: (entry: Entry) => boolean,
+): Promise<AsyncIterable<LocatedEntry>> {
+  if (!("ids" in selection)) return selectCandidates(controls, selection.query);
+  const { candidates, missing = [] } = await selectIds(controls, selection.ids, isWanted);
+  if (missing.length === 0) return candidates;
+  throw new AdminError("not_found", `there is no dead letter ${missing.slice(0, 5).join(", ")}; nothing was changed`);
+}
+
+function deleteGroup(
+  group: readonly LocatedEntry[],
+  now: number,
+  originals: DeletionServices["originals"],
+): Promise<number> {
+  const { store, settings } = group[0]!.control;
+  const isKept = settings.dead_letter.keep_deleted > 0 && !isDeleted(group[0]!.entry);
+  if (isKept)
+    return changeGroup(
+      group,
+      (entry) => !isDeleted(entry),
+      (entry) => ({ ...entry, deletedAt: now }),
+    );
+  return runExclusively(store, async () => {
+    const present = await presentOf(group);
+    const refs = present.map(({ ref }) => ref);
+    await originals?.erase(present.map(({ entry }) => entry));
+    await (store.erase?.(refs) ?? store.delete(refs));
+    return refs.length;
+  });
+}
+
+function changeGroup(
+  group: readonly LocatedEntry[],
+  isWanted: (entry: Entry) => boolean,
+  change: (entry: Entry) => Entry,
+): Promise<number> {
+  const { store } = group[0]!.control;
+  return runExclusively(store, async () => {
+    const present = (await presentOf(group)).filter(({ entry }) => isWanted(entry));
+    for (const { ref, entry } of present) await store.fail(ref, change(entry));
+    return present.length;
+  });
+}
+
+/** As they are now: what was replayed or removed meanwhile is left alone. */
+async function presentOf(group: readonly LocatedEntry[]): Promise<StoredEntry[]> {
+  const found = await Promise.all(group.map(({ control, entry }) => control.store.find(entry.id)));
+  return found.flatMap((stored) => (stored?.entry.state === "failed" ? [stored] : []));
+}
+
+/** Some of one exporter at a time, those that are deleted apart from those that are not. */
+async function* groupByExporter(candidates: AsyncIterable<LocatedEntry>): AsyncGenerator<LocatedEntry[]> {
+  let group: LocatedEntry[] = [];
+  for await (const found of candidates) {
+    const [first] = group;
+    const isOther = first && (first.control !== found.control || isDeleted(first.entry) !== isDeleted(found.entry));
+    if (group.length >= DELETE_CHUNK_SIZE || isOther) {
+      yield group;
+      group = [];
+    }
+    group.push(found);
+  }
+  if (group.length > 0) yield group;
+}

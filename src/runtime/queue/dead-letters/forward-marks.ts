@@ -1,0 +1,53 @@
+import type { Logger } from "#contract";
+import type { AttemptError, Entry } from "#contract/operations";
+import { hasQueue } from "../operate/exporter-control.js";
+import type { Controls } from "./dead-letters.js";
+import { runExclusively } from "./run-exclusively.js";
+
+type Forwarded = NonNullable<Entry["forwarded"]>;
+
+/** Notes on dead letters what became of the copies of them that were forwarded. */
+export class ForwardMarks {
+  private readonly controls: Controls;
+  private readonly logger: Logger;
+
+  constructor(controls: Controls, logger: Logger) {
+    this.controls = controls;
+    this.logger = logger;
+  }
+
+  /** A copy, or a part of it, was delivered. Nothing waits for this: a mark that is lost says that it is on its way. */
+  delivered(copy: Entry): void {
+    this.mark(copy, (forwarded) =>
+      forwarded.state === "failed" ? forwarded : { ...forwarded, state: "delivered" },
+    ).catch((error: unknown) =>
+      this.logger.warn({ err: error, id: copy.id }, "that a dead letter was forwarded is not noted"),
+    );
+  }
+
+  /**
+   * A copy, or a part of it, cannot be delivered: that is noted on the dead letter, which is still kept, so that the copy need
+   * not be. False when nobody knows of it: then the copy is all there is. Rejects when it could not be written.
+   */
+  async failed(copy: Entry, error: AttemptError): Promise<boolean> {
+    const message = error.message.slice(0, MAX_MESSAGE);
+    return this.mark(copy, (forwarded) => ({ ...forwarded, state: "failed", error: message }));
+  }
+
+  private async mark({ forwardOf }: Entry, change: (forwarded: Forwarded) => Forwarded): Promise<boolean> {
+    const control = forwardOf && this.controls.get(forwardOf.exporter);
+    if (forwardOf === undefined || control === undefined || !hasQueue(control)) return false;
+    const { store } = control;
+    return runExclusively(store, async () => {
+      const found = await store.find(forwardOf.id);
+      if (found === undefined) return false;
+      const { entry, ref } = found;
+      // One that was replayed meanwhile has another fate by now.
+      if (entry.state === "failed" && entry.forwarded !== undefined)
+        await store.fail(ref, { ...entry, forwarded: change(entry.forwarded) });
+      return true;
+    });
+  }
+}
+
+const MAX_MESSAGE = 300;

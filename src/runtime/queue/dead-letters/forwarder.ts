@@ -1,0 +1,199 @@
+import type { Clock, Counter, Logger, Metrics } from "#contract";
+import { StartError } from "#contract/errors";
+import { DEAD_LETTER_PREFIX, type DeadLetterAttributes, type Entry } from "#contract/operations";
+import { type Batch, editRecords } from "#otlp";
+import { hasQueue, type QueueControl } from "../operate/exporter-control.js";
+import { isEntryGone, type NewEntry, type StoredEntry } from "../store/store.js";
+import { type Controls, isDeleted, walkDeadLetters } from "./dead-letters.js";
+import { runExclusively } from "./run-exclusively.js";
+
+export interface ForwarderServices {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly generation: string;
+  readonly controls: Controls;
+}
+
+/** Ids that are remembered; when more come at once, all dead letters are looked through. */
+const MAX_IDS = 10_000;
+const CHUNK_SIZE = 50;
+const RETRY_MS = 2000;
+
+/**
+ * Puts a copy of every dead letter of one exporter into the queue of another, beside keeping it. The copy is written there
+ * first, and then it is noted on the dead letter: whatever breaks off, it is forwarded at least once, and what was written
+ * and not noted is recognised by its id while it waits. At the start all dead letters are looked through.
+ *
+ * No loops: a copy is not forwarded again, and one that cannot be delivered becomes no dead letter (see `ForwardMarks`).
+ */
+export class DeadLetterForwarder {
+  private readonly to: string;
+  private readonly services: ForwarderServices;
+  private readonly forwarded: Counter;
+  private control: QueueControl | undefined;
+  private ids = new Set<string>();
+  private mustScan = true;
+  private running: Promise<void> | undefined;
+  private cancelTimer: (() => void) | undefined;
+  private isStopped = false;
+
+  constructor(from: string, to: string, services: ForwarderServices) {
+    this.to = to;
+    this.services = services;
+    const description = "Dead letters that were put into the queue of the exporter of dead_letter.forward_to.";
+    this.forwarded = services.metrics.counter("sluice_dead_letters_forwarded", { description }, { exporter: from, to });
+  }
+
+  /** The queues are there; the other one may be opened later. */
+  start(control: QueueControl): void {
+    const target = this.services.controls.get(this.to);
+    if (target !== undefined && !hasQueue(target)) {
+      const message = `dead letters cannot be forwarded to ${this.to}, which has no queue: give it sending_queue: {enabled: true}`;
+      throw new StartError(message, ["dead_letter", "forward_to"]);
+    }
+    this.control = control;
+    this.schedule(0);
+  }
+
+  /** The entry has become a dead letter. */
+  add(entry: Entry): void {
+    if (!isToBeForwarded(entry)) return;
+    if (this.ids.size < MAX_IDS) this.ids.add(entry.id);
+    else this.mustScan = true;
+    if (this.control !== undefined) this.schedule(0);
+  }
+
+  async stop(): Promise<void> {
+    this.isStopped = true;
+    this.cancelTimer?.();
+    await this.running;
+  }
+
+  private schedule(ms: number): void {
+    if (this.isStopped || this.running !== undefined || (this.cancelTimer !== undefined && ms > 0)) return;
+    this.cancelTimer?.();
+    this.cancelTimer = this.services.clock.after(ms, () => {
+      this.cancelTimer = undefined;
+      this.running = this.round().then((waitMs) => {
+        this.running = undefined;
+        if (waitMs !== undefined) this.schedule(waitMs);
+      });
+    });
+  }
+
+  /** Gives how long to wait before the next one; undefined when there is nothing left to do. */
+  private async round(): Promise<number | undefined> {
+    try {
+      for await (const chunk of this.chunks()) {
+        if (this.isStopped) return undefined;
+        if (!(await this.forward(chunk))) return this.waitForRoom(chunk);
+      }
+      return this.ids.size > 0 || this.mustScan ? 0 : undefined;
+    } catch (error) {
+      if (this.isStopped) return undefined;
+      this.mustScan = true;
+      this.services.logger.warn({ err: error, to: this.to }, "dead letters cannot be forwarded yet; will try again");
+      return RETRY_MS;
+    }
+  }
+
+  private waitForRoom(chunk: readonly string[]): number {
+    for (const id of chunk) this.ids.add(id);
+    this.mustScan = true;
+    return RETRY_MS;
+  }
+
+  private async *chunks(): AsyncGenerator<string[]> {
+    if (this.mustScan) {
+      this.mustScan = false;
+      let chunk: string[] = [];
+      for await (const { entry } of walkDeadLetters(this.control!.store)) {
+        if (!isToBeForwarded(entry)) continue;
+        chunk.push(entry.id);
+        if (chunk.length < CHUNK_SIZE) continue;
+        yield chunk;
+        chunk = [];
+      }
+      if (chunk.length > 0) yield chunk;
+    }
+    while (this.ids.size > 0) {
+      const chunk = [...this.ids].slice(0, CHUNK_SIZE);
+      for (const id of chunk) this.ids.delete(id);
+      yield chunk;
+    }
+  }
+
+  /** False: the other queue has no room, or is not open. */
+  private async forward(ids: readonly string[]): Promise<boolean> {
+    const target = this.services.controls.get(this.to);
+    if (target === undefined || !hasQueue(target) || !hasRoom(target)) return false;
+    const { store } = this.control!;
+    await runExclusively(store, async () => {
+      for (const id of ids) {
+        const found = await store.find(id);
+        if (found !== undefined && isToBeForwarded(found.entry)) await this.forwardOne(found, target);
+      }
+    });
+    return true;
+  }
+
+  private async forwardOne({ ref, entry }: StoredEntry, target: QueueControl): Promise<void> {
+    const { store } = this.control!;
+    const batch = await store.payload(ref).catch((error: unknown) => {
+      if (isEntryGone(error)) return undefined;
+      throw error;
+    });
+    if (batch === undefined) return;
+    const copy = this.copyOf(entry, batch);
+    if ((await target.store.find(copy.fields!.id!)) === undefined) {
+      const stored = await target.store.put(copy);
+      target.onReplayed([stored.entry]);
+    }
+    const at = this.services.clock.now();
+    await store.fail(ref, { ...entry, forwarded: { to: this.to, at, state: "queued" } });
+    this.forwarded.add(1);
+  }
+
+  private copyOf(entry: Entry, batch: Batch): NewEntry {
+    const { exporter, id, pipeline, source } = entry;
+    const { clock, generation } = this.services;
+    const fields = { id: copyId(entry), forwardOf: { exporter, id } };
+    return { batch: withAttributes(batch, entry), pipeline, source, enqueuedAt: clock.now(), generation, fields };
+  }
+}
+
+function isToBeForwarded(entry: Entry): boolean {
+  const { state, forwarded, forwardOf, arriving } = entry;
+  return state === "failed" && !forwarded && !forwardOf && !arriving && !isDeleted(entry);
+}
+
+/** The same for the same failure of the same entry, in the form of other ids. */
+function copyId({ id, replays }: Entry): string {
+  return /^[A-Za-z0-9]{1,24}-\d+$/.test(id) ? id.replace("-", `f${replays}-`) : `${id}-f${replays}`;
+}
+
+/** Copies take no room that the pipelines of the other exporter need. */
+function hasRoom({ store, settings }: QueueControl): boolean {
+  const { sizer, queue_size, max_bytes } = settings.sending_queue;
+  const { pending } = store.stats;
+  const used = pending[sizer === "requests" ? "entries" : sizer];
+  return (queue_size === 0 || used < queue_size / 2) && (max_bytes === 0 || pending.bytes < max_bytes / 2);
+}
+
+/** The records with what is known of their failure, as attributes of their resources. */
+function withAttributes(batch: Batch, entry: Entry): Batch {
+  const { at, reason, category, error, signature } = entry.failure!;
+  const told: DeadLetterAttributes = {
+    ...{ id: entry.id, exporter: entry.exporter, pipeline: entry.pipeline, reason, category, signature },
+    ...{ error: error.class, message: error.message, attempts: entry.calls, records: entry.items },
+    ...{ failed_at: new Date(at).toISOString(), replays: entry.replays },
+  };
+  const attributes = Object.entries(told);
+  return editRecords(batch, (record) => {
+    for (const [name, value] of attributes) {
+      const key = `${DEAD_LETTER_PREFIX}${name}`;
+      if (record.resource.attributes.get(key) !== value) record.resource.attributes.set(key, value);
+    }
+  });
+}

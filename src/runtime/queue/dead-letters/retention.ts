@@ -1,0 +1,157 @@
+import type { Clock, Counter, Logger, Metrics } from "#contract";
+import type { QueueControl } from "../operate/exporter-control.js";
+import { SteadyTime } from "../schedule/steady-time.js";
+import type { QueueStore, StoredEntry } from "../store/store.js";
+import { DELETE_CHUNK_SIZE, walkDeadLetters } from "./dead-letters.js";
+import { expiryOf } from "./replay-check.js";
+import { runExclusively } from "./run-exclusively.js";
+
+export interface RetentionServices {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+}
+
+type RemovalCause = "retention" | "max_entries" | "max_bytes";
+
+/** Even when nothing is due for longer: the clock may have been set. */
+const MAX_PAUSE_MS = 3_600_000;
+
+/**
+ * Keeps dead letters within their age, number and bytes; gives the function that does so once. What it removes is counted by
+ * cause and logged: a dead letter never goes in silence. Age is looked for only when the oldest one is due, and by a time that
+ * a clock which jumps forward does not change: what that alone would remove is kept, and the log says so.
+ */
+export function createRetention(control: QueueControl, services: RetentionServices): () => Promise<void> {
+  const { store, settings } = control;
+  const { retention, retention_by_category, keep_deleted, max_bytes, max_entries, drop } = settings.dead_letter;
+  const times = [retention, keep_deleted, ...Object.values(retention_by_category)].filter((ms) => ms > 0);
+  const maxPauseMs = Math.min(MAX_PAUSE_MS, ...times);
+  const time = new SteadyTime(services.clock);
+  const started = times.length === 0 ? undefined : startFromLastKnown(time, store);
+  const removedCounters = createRemovedCounters(control.id, services.metrics);
+  let nextDue = Number.NEGATIVE_INFINITY;
+  let hasWarned = false;
+
+  async function removeExpired(): Promise<void> {
+    if (times.length === 0) return;
+    await started;
+    const now = time.now();
+    if (!time.isAhead) hasWarned = false;
+    const mustWarn = time.isAhead && !hasWarned;
+    if (!mustWarn && now < nextDue && nextDue - now <= MAX_PAUSE_MS) return;
+    let due = now + maxPauseMs;
+    let kept = 0;
+    const expired = new Removal(store, true);
+    for await (const stored of walkDeadLetters(store)) {
+      const expiry = expiryOf(stored.entry, settings.dead_letter);
+      if (expiry <= now) await expired.add(stored);
+      else due = Math.min(due, expiry);
+      if (expiry <= services.clock.now()) kept += 1;
+    }
+    await expired.flush();
+    nextDue = due;
+    countAndLog("retention", expired);
+    if (mustWarn) warnOfClock(kept - expired.entries, services.clock.now() - now);
+  }
+
+  function warnOfClock(kept: number, aheadMs: number): void {
+    hasWarned = true;
+    if (kept <= 0) return;
+    const details = { exporter: control.id, kept, aheadMs: Math.round(aheadMs) };
+    services.logger.warn(
+      details,
+      "the clock has jumped forward: dead letters that would be too old by it are kept until it has run on for an hour",
+    );
+  }
+
+  async function removeExcess(
+    cause: RemovalCause,
+    excess: () => number,
+    amountOf: (stored: StoredEntry) => number,
+  ): Promise<void> {
+    let left = excess();
+    if (left <= 0) return;
+    const removed = new Removal(store);
+    for await (const stored of walkDeadLetters(store, drop)) {
+      await removed.add(stored);
+      left -= amountOf(stored);
+      if (left <= 0) break;
+    }
+    await removed.flush();
+    countAndLog(cause, removed);
+  }
+
+  function countAndLog(cause: RemovalCause, { entries, items, bytes }: Removal): void {
+    if (entries === 0) return;
+    removedCounters[cause].add(entries);
+    services.logger.warn({ exporter: control.id, cause, entries, items, bytes }, "dead letters were removed for good");
+  }
+
+  return () =>
+    runExclusively(store, async () => {
+      await removeExpired();
+      if (max_entries > 0)
+        await removeExcess(
+          "max_entries",
+          () => store.stats.failed.entries - max_entries,
+          () => 1,
+        );
+      if (max_bytes > 0) {
+        await removeExcess(
+          "max_bytes",
+          () => store.stats.failed.bytes - max_bytes,
+          ({ entry }) => entry.bytes,
+        );
+      }
+    });
+}
+
+/** The clock may be wrong when the agent starts: the last dead letter is from a time that was right once. */
+async function startFromLastKnown(time: SteadyTime, store: QueueStore): Promise<void> {
+  const [last] = await store.failed(undefined, 1, "newest").catch(() => []);
+  if (last?.entry.failure !== undefined) time.startFrom(last.entry.failure.at);
+}
+
+/** Deletes entries some at a time. */
+class Removal {
+  entries = 0;
+  items = 0;
+  bytes = 0;
+  private readonly store: QueueStore;
+  private readonly erases: boolean;
+  private refs: number[] = [];
+
+  /** With `erases` nothing of them stays in the files. That costs more than what makes room for others should. */
+  constructor(store: QueueStore, erases = false) {
+    this.store = store;
+    this.erases = erases;
+  }
+
+  async add({ ref, entry }: StoredEntry): Promise<void> {
+    this.entries++;
+    this.items += entry.items;
+    this.bytes += entry.bytes;
+    this.refs.push(ref);
+    if (this.refs.length >= DELETE_CHUNK_SIZE) await this.flush();
+  }
+
+  async flush(): Promise<void> {
+    const refs = this.refs;
+    this.refs = [];
+    if (refs.length === 0) return;
+    await ((this.erases ? this.store.erase?.(refs) : undefined) ?? this.store.delete(refs));
+  }
+}
+
+/** All of them from the start: an alert on a counter's growth does not see one that begins with a number. */
+function createRemovedCounters(exporter: string, metrics: Metrics): Readonly<Record<RemovalCause, Counter>> {
+  const description = "Dead letters removed because of their age, number or bytes.";
+  const create = (cause: RemovalCause) =>
+    metrics.counter("sluice_dead_letters_expired", { description }, { exporter, cause });
+  return {
+    retention: create("retention"),
+    max_entries: create("max_entries"),
+    max_bytes: create("max_bytes"),
+  };
+}

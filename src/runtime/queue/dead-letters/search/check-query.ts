@@ -1,0 +1,27 @@
+import { AdminError, type DeadLetterQuery, FAILURE_REASONS } from "#contract/operations";
+import { SIGNALS } from "#otlp/signals";
+import { MAX_PAGE_SIZE } from "../dead-letters.js";
+import { recordTest } from "./record-test.js";
+
+/** Rejects a query that cannot be meant, with an `AdminError` that says what to write. */
+export function checkQuery(query: DeadLetterQuery): void {
+  const { reason, signal, limit, since, until, order } = query;
+  checkOneOf("reason", reason, FAILURE_REASONS);
+  checkOneOf("signal", signal, SIGNALS);
+  checkOneOf("order", order, ["oldest", "newest"]);
+  if (limit !== undefined && !(Number.isInteger(limit) && limit >= 1 && limit <= MAX_PAGE_SIZE)) {
+    throw new AdminError("bad_request", `limit must be a number from 1 to ${MAX_PAGE_SIZE}`);
+  }
+  recordTest(query);
+  for (const [name, time] of Object.entries({ since, until })) {
+    if (time !== undefined && !Number.isFinite(time)) throw new AdminError("bad_request", `${name} is no time`);
+  }
+  if (since !== undefined && until !== undefined && since >= until) {
+    throw new AdminError("bad_request", "since must be before until");
+  }
+}
+
+function checkOneOf(name: string, value: string | undefined, known: readonly string[]): void {
+  if (value === undefined || known.includes(value)) return;
+  throw new AdminError("bad_request", `${name} ${JSON.stringify(value)} is not known; there are: ${known.join(", ")}`);
+}

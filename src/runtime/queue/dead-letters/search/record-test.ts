@@ -1,0 +1,106 @@
+import { AdminError, type DeadLetterQuery } from "#contract/operations";
+import { parseRecordPattern } from "#contract/schema";
+import { type Batch, readRecords } from "#otlp";
+import { DEAD_LETTER_FACTS, isOttlSyntaxError, parseRecordCondition } from "#ottl";
+import { isEntryGone, type QueueStore, type StoredEntry, type WantedPayload } from "../../store/store.js";
+import { conditionFacts, type DeadLetterFacts } from "../dead-letter-filter.js";
+
+/** Whether the records of a dead letter are those that are looked for. */
+export type DeadLetterTest = (batch: Batch, facts: DeadLetterFacts) => boolean;
+
+/** One whose records are to be looked at. */
+export interface Searched extends WantedPayload {
+  readonly bytes: number;
+  readonly facts: DeadLetterFacts;
+}
+
+/** So many payloads, of so many bytes, are read together and looked at without a pause: about 2 ms. */
+export const MAX_TOGETHER = 256;
+const MAX_BYTES_TOGETHER = 4 * 1024 * 1024;
+
+/** For the filters of a query that are about records; undefined when it has none. Throws an `AdminError` when one cannot be read. */
+export function recordTest({ text, attribute, where }: DeadLetterQuery): DeadLetterTest | undefined {
+  const tests = [
+    ...(text === undefined ? [] : [textTest(text)]),
+    ...(attribute === undefined ? [] : [attributeTest(attribute)]),
+    ...(where === undefined ? [] : [conditionTest(where)]),
+  ];
+  return tests.length === 0 ? undefined : (batch, facts) => tests.every((test) => test(batch, facts));
+}
+
+/** Those of them that pass, in their order; what cannot be read, or is gone, is not found. */
+export async function matchRecords<T extends Searched>(
+  store: QueueStore,
+  searched: readonly T[],
+  test: DeadLetterTest,
+): Promise<T[]> {
+  const found: T[] = [];
+  for (let at = 0; at < searched.length; ) {
+    const together = readTogether(searched, at);
+    at += together.length;
+    const batches = await payloadsOf(store, together);
+    for (const [i, each] of together.entries())
+      if (batches[i] !== undefined && test(batches[i], each.facts)) found.push(each);
+  }
+  return found;
+}
+
+export function asSearched({ ref, entry }: StoredEntry): Searched {
+  const { exporter, signal, items, bytes, attempts, failure } = entry;
+  return { ref, signal, items, bytes, facts: { exporter, cause: failure!, attempts } };
+}
+
+function readTogether<T extends Searched>(searched: readonly T[], from: number): T[] {
+  let bytes = 0;
+  let end = from;
+  while (end < searched.length && end - from < MAX_TOGETHER && (end === from || bytes < MAX_BYTES_TOGETHER))
+    bytes += searched[end++]!.bytes;
+  return searched.slice(from, end);
+}
+
+async function payloadsOf(store: QueueStore, wanted: readonly WantedPayload[]): Promise<(Batch | undefined)[]> {
+  if (store.payloads !== undefined) return store.payloads(wanted);
+  return Promise.all(wanted.map(({ ref }) => store.payload(ref).catch(undefinedWhenGone)));
+}
+
+function undefinedWhenGone(error: unknown): undefined {
+  if (!isEntryGone(error)) throw error;
+}
+
+/** Texts lie in the bytes as they are, so nothing is decoded. */
+function textTest(text: string): DeadLetterTest {
+  if (text === "") throw new AdminError("bad_request", "text is empty");
+  const wanted = Buffer.from(text);
+  return ({ bytes }) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(wanted);
+}
+
+/** `key=value` or `key`, of a record or of its resource. */
+function attributeTest(attribute: string): DeadLetterTest {
+  const [own, ofResource] = [parsePattern(`attributes.${attribute}`), parsePattern(`resource.${attribute}`)];
+  return (batch) => {
+    let isFound = false;
+    readRecords(batch, (record) => {
+      isFound ||= own(record) || ofResource(record);
+    });
+    return isFound;
+  };
+}
+
+function parsePattern(text: string) {
+  const pattern = parseRecordPattern(text);
+  if (typeof pattern === "function") return pattern;
+  throw new AdminError("bad_request", `attribute: ${pattern.problem}; write key=value`);
+}
+
+/** What it cannot decide is not found. */
+function conditionTest(where: string): DeadLetterTest {
+  const condition = parseRecordCondition(where, DEAD_LETTER_FACTS);
+  if (isOttlSyntaxError(condition)) throw new AdminError("bad_request", `where: ${condition.message}`);
+  return (batch, facts) => {
+    try {
+      return condition.holds(batch, conditionFacts(facts));
+    } catch {
+      return false;
+    }
+  };
+}

@@ -1,0 +1,84 @@
+import type { Exporter, PartialRejection, SendOptions } from "#contract";
+import { directOutlet, type Outlet, type OutletSettings } from "#contract/operators";
+import type { CompleteSettings } from "#contract/schema";
+import type { Batch } from "#otlp";
+import type { ExporterControl } from "./operate/exporter-control.js";
+import { exporterStatus } from "./operate/exporter-status.js";
+import { createClassifier } from "./send/classify.js";
+import { RecentCalls } from "./send/recent-calls.js";
+
+/**
+ * The path without a queue: the client waits for the export and gets its outcome, so the retries are the client's.
+ * There is a timeout, and nothing else: no breaker, no dead letters. Its control only looks on.
+ */
+export function directPath(
+  outletSettings: OutletSettings,
+  settings: CompleteSettings,
+): { readonly outlet: Outlet; readonly control: ExporterControl } {
+  const watched = new WatchedExporter(outletSettings);
+  const outlet = directOutlet({ ...outletSettings, exporter: watched, settings: { timeout: settings.timeout } });
+  const since = outletSettings.clock.now();
+  const doNothing = () => {};
+  const control: ExporterControl = {
+    id: outletSettings.id,
+    settings,
+    store: undefined,
+    replayRate: settings.replay.rate,
+    status: () =>
+      exporterStatus({
+        id: outletSettings.id,
+        health: settings.health,
+        now: outletSettings.clock.now(),
+        stats: undefined,
+        paused: false,
+        inFlight: watched.inFlight,
+        recent: watched.recent,
+        breaker: { state: "closed", forced: false, since },
+        replayRate: control.replayRate,
+      }),
+    pause: doNothing,
+    resume: doNothing,
+    retryNow: doNothing,
+    forceBreaker: doNothing,
+    onReplayed: doNothing,
+  };
+  return { outlet, control };
+}
+
+/** An exporter that remembers how its calls went. */
+class WatchedExporter implements Exporter {
+  inFlight = 0;
+  readonly recent: RecentCalls;
+  private readonly exporter: Exporter;
+  private readonly classify = createClassifier({ retry_on: [], permanent_on: [] });
+
+  constructor({ exporter, clock }: OutletSettings) {
+    this.exporter = exporter;
+    this.recent = new RecentCalls(clock);
+  }
+
+  get metadataKeys(): readonly string[] {
+    return this.exporter.metadataKeys ?? [];
+  }
+
+  send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined> {
+    this.inFlight += 1;
+    try {
+      return Promise.resolve(this.exporter.send(batch, abort, options)).then(this.onSent, this.onFailed);
+    } catch (error) {
+      return this.onFailed(error);
+    }
+  }
+
+  private readonly onSent = (partial: PartialRejection | undefined) => {
+    this.inFlight -= 1;
+    this.recent.sent();
+    return partial;
+  };
+
+  private readonly onFailed = (error: unknown): Promise<never> => {
+    this.inFlight -= 1;
+    this.recent.failed(this.classify(error));
+    return Promise.reject(error);
+  };
+}

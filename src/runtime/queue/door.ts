@@ -1,0 +1,38 @@
+/** The durable queue in front of an exporter: store, schedule, sending, dead letters. */
+
+export { startDeadLetterMaintenance } from "./dead-letters/dead-letter-maintenance.js";
+export { ForwardMarks } from "./dead-letters/forward-marks.js";
+export { DeadLetterForwarder } from "./dead-letters/forwarder.js";
+export { directPath } from "./direct-path.js";
+export type { NeededMetadata } from "./entry/client-metadata.js";
+export { journalSettings } from "./intake/journal-settings.js";
+export { journalId, PipelineJournal } from "./intake/pipeline-journal.js";
+export { RefusedJournal } from "./intake/refused-journal.js";
+export { createAdmin } from "./operate/admin.js";
+export { DiskPlace } from "./operate/disk-place.js";
+export type { ExporterControl } from "./operate/exporter-control.js";
+export type { OfflineQueues } from "./operate/offline-queues.js";
+export { PostgresPlace } from "./operate/postgres-place.js";
+export { givenStores, type QueuePlace } from "./operate/queue-place.js";
+export { QueueOutlet } from "./queue-outlet.js";
+export {
+  createOperatorRecords,
+  DEFAULT_AUDIT_RETENTION_MS,
+  DEFAULT_HISTORY_RETENTION_MS,
+  type OperatorRecords,
+} from "./records/operator-records.js";
+export { encryptionSchema } from "./store/encryption/config.js";
+export { Keyring } from "./store/encryption/keyring.js";
+export { loadKeyring } from "./store/encryption/load-keyring.js";
+export { MemoryStore } from "./store/memory-store.js";
+export { NoopStore } from "./store/noop-store.js";
+export { type PostgresStoreConfig, postgresStoreKeys } from "./store/remote/postgres-config.js";
+export {
+  type EntryRef,
+  type NewEntry,
+  type OpenReport,
+  type QueueStore,
+  type StoredEntry,
+  StoreError,
+  type StoreStats,
+} from "./store/store.js";

@@ -1,0 +1,274 @@
+import { type Clock, type Delivery, type Exporter, type Logger, limitedLog } from "#contract";
+import { ERROR_CODES, Refusal } from "#contract/errors";
+import type { CompleteSettings } from "#contract/schema";
+import type { Batch } from "#otlp";
+import { Admission, type AdmittedEntries } from "./admit/admission.js";
+import type { DeadLetterFilter } from "./dead-letters/dead-letter-filter.js";
+import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
+import type { ForwardMarks } from "./dead-letters/forward-marks.js";
+import { type EntryEnd, type EntryOutcome, type GroupOutcome, givenUpWith } from "./entry/outcome.js";
+import type { BatchingOf, DeadLetterCause, QueueItem } from "./entry/queue-item.js";
+import type { DamageReporter } from "./operate/damage-reporter.js";
+import type { QueueMetrics } from "./operate/queue-metrics.js";
+import type { ReplayTracker } from "./records/replay-tracker.js";
+import { Backlog } from "./schedule/backlog.js";
+import { createSendBatchingOf, MergeLimit } from "./schedule/backlog-merging.js";
+import { maxDelay } from "./schedule/backoff.js";
+import { DEFAULT_HEAD_LIMITS, type HeadLimits } from "./schedule/queue-head.js";
+import { Scheduler, type Turns } from "./schedule/scheduler.js";
+import type { SendGroup } from "./schedule/send-group.js";
+import { AttemptPolicy } from "./send/attempt-policy.js";
+import { AttemptSender } from "./send/attempt-sender.js";
+import { BackendMemory } from "./send/backend-memory.js";
+import { Bisections } from "./send/bisect.js";
+import type { Permit } from "./send/breaker.js";
+import { CallTimeout } from "./send/call-timeout.js";
+import { createClassifier } from "./send/classify.js";
+import { EntryCompletion } from "./send/entry-completion.js";
+import type { PrepareReplayed } from "./send/replay-preparation.js";
+import type { QueueStore, StoredEntry } from "./store/store.js";
+
+export interface EntryLifecycleServices {
+  readonly id: string;
+  readonly exporter: Exporter;
+  readonly settings: CompleteSettings;
+  /** How entries are merged when they are sent, as the config asks for it. */
+  readonly batchingOf: BatchingOf;
+  /** Names the config the agent runs with. */
+  readonly generation: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly metrics: QueueMetrics;
+  readonly store: QueueStore;
+  readonly filter: DeadLetterFilter;
+  readonly deadLetters: DeadLetterWriter;
+  readonly damageReporter: DamageReporter;
+  /** What is done to replayed entries before every send. */
+  readonly prepare: PrepareReplayed;
+  /** Told what becomes of entries that were replayed. */
+  readonly tracker?: ReplayTracker | undefined;
+  /** Told what becomes of copies of dead letters of others. */
+  readonly forwardMarks?: ForwardMarks | undefined;
+  /** How much of the queue is kept in memory. */
+  readonly limits?: HeadLimits;
+}
+
+/**
+ * The way of an entry, in the order of the methods below:
+ *
+ * 1. admit: a delivery becomes an entry in the store, or is refused.
+ * 2. schedule: the entry waits in the backlog until the scheduler gives it a slot.
+ * 3. send: one attempt is made, for the entry and others that are merged with it into one request, and the policies make an
+ *    outcome of its result for each of them.
+ * 4. outcome: it is carried out, in the store and for the client that waits.
+ * 5. end: the entry has left the queue, or waits for its next turn; when all that were sent together have, others may have
+ *    their slot.
+ *
+ * Invariants:
+ * - An entry leaves the queue only by being delivered, dead-lettered, dropped as the config says, or replaced by its parts,
+ *   and never is in two calls at once.
+ * - Whatever happens here, the entry is in the store until its end is written there: breaking off loses nothing.
+ */
+export class EntryLifecycle implements AdmittedEntries, Turns {
+  readonly admission: Admission;
+  readonly scheduler: Scheduler;
+  readonly policy: AttemptPolicy;
+  private readonly memory: BackendMemory;
+  private readonly services: EntryLifecycleServices;
+  private readonly bisections = new Bisections();
+  private readonly mergeLimit = new MergeLimit();
+  /** Entries that are being sent, by the calls they are sent with. */
+  private readonly sending = new Set<readonly QueueItem[]>();
+  private readonly backlog: Backlog;
+  private readonly sender: AttemptSender;
+  private readonly completion: EntryCompletion;
+
+  constructor(services: EntryLifecycleServices) {
+    this.services = services;
+    const { id, settings, clock, logger, exporter, store } = services;
+    const { bisections } = this;
+    const logStoreError = limitedLog(clock, (error, suppressed) => {
+      if (!this.sender.isAborted) logger.error({ err: error, suppressed }, "the queue cannot be read; will try again");
+    });
+    const limits: HeadLimits = {
+      maxWaitMs: maxDelay(settings.retry_on_failure),
+      maxRetries: settings.retry_on_failure.max_retries,
+      batchingOf: createSendBatchingOf(settings, services.batchingOf),
+      mergeLimit: this.mergeLimit,
+      ...(services.limits ?? DEFAULT_HEAD_LIMITS),
+    };
+    const backlog = new Backlog(store, clock, limits, bisections, (error) => this.onLoaded(error));
+    this.memory = new BackendMemory(services);
+    const policy = new AttemptPolicy({
+      ...{ ...services, bisections, memory: this.memory },
+      canCheckHealth: exporter.check !== undefined,
+      isEmpty: () => backlog.head.isEmpty,
+      onHoldEnd: (key) => backlog.endHold(key),
+      onBlamed: (items, error) => backlog.settleRefused(items, error),
+      hasHeld: (key) => backlog.head.hasHeld(key),
+    });
+    const classify = createClassifier({
+      ...settings.retry_on_failure,
+      categories: settings.dead_letter.category_on,
+      keepStack: settings.dead_letter.keep_stack,
+    });
+    const timeout = new CallTimeout(id, settings.timeout, clock);
+    const maxSlots = settings.sending_queue.num_consumers;
+    this.backlog = backlog;
+    this.policy = policy;
+    this.admission = new Admission({ ...services, queue: this });
+    this.scheduler = new Scheduler({ clock, maxSlots, backlog, policy, turns: this, logStoreError });
+    this.sender = new AttemptSender({ ...services, classify, timeout });
+    this.completion = new EntryCompletion({ ...services, backlog, logStoreError });
+  }
+
+  /** The store has been opened: turns are given from now on. */
+  async start(): Promise<void> {
+    await this.memory.load();
+    this.policy.onOpened();
+    this.scheduler.start();
+  }
+
+  /** 1. Admit. The delivery is accepted when the store has it, or, if it waits for the result, when the entry ends. */
+  admit(delivery: Delivery, pipeline: string): void {
+    this.admission.accept(delivery, pipeline);
+  }
+
+  /** 2. Schedule. An entry has been put into the store; `delivery` waits for its result. */
+  add(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): void {
+    this.policy.countArrival();
+    this.backlog.head.add(stored, batch, delivery);
+    this.scheduler.pump();
+  }
+
+  /** 3. Send. The turn of these has come. */
+  attempt(group: SendGroup, permit: Permit): void {
+    const { items } = group;
+    if (group.refusal === undefined) this.policy.countAttempt(group);
+    this.sending.add(items);
+    this.sender.attempt(group, (result) => {
+      this.sending.delete(items);
+      this.mergeLimit.onResult(group, result);
+      this.finish(items, this.policy.decide(group, permit, result));
+    });
+  }
+
+  /** The slot is given back when the outcome of every one has been carried out. */
+  private finish(items: readonly QueueItem[], { outcomes, regrouped }: GroupOutcome): void {
+    let open = 1;
+    const onCarriedOut = () => {
+      open -= 1;
+      if (open === 0) this.scheduler.releaseSlot();
+    };
+    for (const [i, outcome] of outcomes.entries()) {
+      const carriedOut = outcome === undefined ? undefined : this.carryOut(items[i]!, outcome);
+      if (carriedOut === undefined) continue;
+      open += 1;
+      void carriedOut.then(onCarriedOut);
+    }
+    this.backlog.addUrgent(regrouped);
+    onCarriedOut();
+  }
+
+  /** 4. Outcome, of an attempt or decided without one. Gives a promise when the store must be waited for. */
+  carryOut(item: QueueItem, outcome: EntryOutcome): Promise<void> | undefined {
+    if (outcome.kind === "end_bisection") this.endParts(item, outcome.cause);
+    const end = this.completion.complete(item, outcome);
+    if (!("isPending" in end)) return end.then((later) => this.end(item, later));
+    this.end(item, end);
+    return undefined;
+  }
+
+  /** 5. End. */
+  private end(item: QueueItem, end: EntryEnd): void {
+    if (!end.isPending) this.backlog.head.remove(item);
+    this.backlog.release(item);
+    if (!end.isPending) this.admission.entryRemoved(item.entry, end.parts);
+  }
+
+  /** Parts of the same bisection that have not been sent end like the item. */
+  private endParts(item: QueueItem, cause: DeadLetterCause): void {
+    for (const part of this.bisections.takeRemaining(item))
+      void this.scheduler.endWithoutSending(part, givenUpWith(part, cause));
+  }
+
+  /** The turn of no entry: the exporter is asked how it is. */
+  checkHealth(permit: Permit): void {
+    this.sender.checkHealth((error) => {
+      this.policy.reportHealth(permit, error, this.sender.isAborted);
+      this.scheduler.releaseSlot();
+    });
+  }
+
+  /** The entry with this id is being sent. */
+  isInFlight(id: string): boolean {
+    for (const items of this.sending) if (items.some(({ entry }) => entry.id === id)) return true;
+    return false;
+  }
+
+  /** Nothing is pending, as far as is known. */
+  get isEmpty(): boolean {
+    return this.backlog.head.isEmpty;
+  }
+
+  get waitingRetries(): number {
+    return this.backlog.waitingRetries;
+  }
+
+  /** Milliseconds until the next of them. */
+  get nextRetryIn(): number | undefined {
+    return this.backlog.nextRetryIn;
+  }
+
+  dropOldest(cause: DeadLetterCause): Promise<boolean> {
+    return this.scheduler.dropOldest(cause);
+  }
+
+  /** There are pending entries in the store that did not come through `admit`. */
+  rescan(): void {
+    this.backlog.head.rescan();
+    this.scheduler.pump();
+  }
+
+  /** Lets nothing wait for the time of its retry any longer. */
+  retryNow(): void {
+    this.backlog.head.retryNow();
+    this.policy.holds.retryNow();
+    this.scheduler.pump();
+  }
+
+  forceBreaker(state: "open" | "closed" | "auto"): void {
+    this.policy.breaker.force(state);
+    this.scheduler.pump();
+  }
+
+  /** Begins nothing new; resolves when nothing is being put or sent. What waits for a retry stays in the store. */
+  async drain(): Promise<void> {
+    await this.admission.drain();
+    this.backlog.flush();
+    this.scheduler.pump();
+    await this.scheduler.drain();
+    this.sender.stop();
+    this.acceptWaiting();
+  }
+
+  /** Breaks off what is being sent; it stays in the store. */
+  abort(): void {
+    this.admission.abort();
+    this.scheduler.abort();
+    const message = `exporter ${this.services.id} was stopped`;
+    this.sender.abort(new Refusal("transient", message, { code: ERROR_CODES.SLUICE_SHUTTING_DOWN }));
+    this.acceptWaiting();
+  }
+
+  /** Those who wait for a result that does not come any more: the store has what they sent. */
+  private acceptWaiting(): void {
+    for (const delivery of this.backlog.head.takeDeliveries()) delivery.accept();
+  }
+
+  private onLoaded(error: unknown): void {
+    if (error === undefined && this.services.damageReporter.reportNewCorrupt()) this.admission.recount();
+    this.scheduler.onLoaded(error);
+  }
+}

@@ -1,0 +1,110 @@
+import type { Clock, Delivery } from "#contract";
+import type { JournalExchange } from "#contract/operators";
+import type { Batch } from "#otlp";
+import { STORE_RETRY_MS } from "../schedule/backlog.js";
+import {
+  isEntryGone,
+  type NewEntry,
+  type Note,
+  type NoteNumber,
+  QUEUE_NOTE_PREFIX,
+  type QueueStore,
+  type StoredEntry,
+  type StoreExchange,
+} from "../store/store.js";
+
+export interface EntryExchangeServices {
+  readonly store: QueueStore;
+  readonly clock: Clock;
+  readonly newEntry: (batch: Batch) => NewEntry;
+  /** These are in the store, in the place of others. Gives those of them to be handed on by whoever made them. */
+  readonly onMade: (made: readonly { readonly stored: StoredEntry; readonly batch: Batch }[]) => Delivery[];
+  /** There may be entries in the store that nobody has heard of. */
+  readonly onUnknown: () => void;
+  readonly logStoreError: (error: unknown) => void;
+}
+
+const OWNER = `${QUEUE_NOTE_PREFIX}state`;
+
+/**
+ * Exchanges entries of a journal for what its connector made of them, with the connector's state, in one write. A write that
+ * fails is tried again: one that was done all the same is known by its entries, which are gone.
+ */
+export class EntryExchange implements JournalExchange {
+  private readonly services: EntryExchangeServices;
+  private restore: (state: Uint8Array | undefined) => void = () => {};
+  private state: Uint8Array | undefined;
+  private notes: readonly NoteNumber[] = [];
+  private isOpen = false;
+  private stopped: (() => void) | undefined;
+  private readonly whenStopped: Promise<void>;
+  private hasStopped = false;
+
+  constructor(services: EntryExchangeServices) {
+    this.services = services;
+    this.whenStopped = new Promise((resolve) => {
+      this.stopped = resolve;
+    });
+  }
+
+  /** These are all notes of the store. */
+  opened(notes: readonly Note[]): void {
+    const own = notes.filter(({ owner }) => owner === OWNER);
+    this.notes = own.map(({ number }) => number);
+    this.state = own.at(-1)?.bytes;
+    this.isOpen = true;
+    this.restore(this.state);
+  }
+
+  /** Nothing is waited for any more. */
+  stop(): void {
+    this.hasStopped = true;
+    this.stopped?.();
+  }
+
+  /** A connector that was made anew goes on where the last exchange was. */
+  onOpened(restore: (state: Uint8Array | undefined) => void): void {
+    this.restore = restore;
+    if (this.isOpen) restore(this.state);
+  }
+
+  async exchange({ positions, made, state }: Parameters<JournalExchange["exchange"]>[0]): Promise<readonly Delivery[]> {
+    const change: StoreExchange = {
+      removed: positions,
+      added: made.map((batch) => this.services.newEntry(batch)),
+      ...(state !== undefined && { note: { owner: OWNER, after: 0, bytes: state, replaces: this.notes } }),
+    };
+    for (let isRetry = false; ; isRetry = true) {
+      try {
+        const { stored, note } = await this.services.store.exchange({
+          ...change,
+          mustExist: isRetry && positions.length > 0,
+        });
+        if (note !== undefined) this.notes = [note];
+        this.state = state ?? this.state;
+        return this.services.onMade(stored.map((one, i) => ({ stored: one, batch: made[i]! })));
+      } catch (error) {
+        if (isRetry && isEntryGone(error)) return this.madeBefore(state);
+        if (this.hasStopped) throw error;
+        this.services.logStoreError(error);
+      }
+      await this.wait();
+    }
+  }
+
+  /** An earlier try had been made, though it was said to have failed: what it put is handed on like what an earlier run has left. */
+  private madeBefore(state: Uint8Array | undefined): readonly Delivery[] {
+    this.state = state ?? this.state;
+    this.services.onUnknown();
+    return [];
+  }
+
+  private async wait(): Promise<void> {
+    let cancel = () => {};
+    const waited = new Promise<void>((resolve) => {
+      cancel = this.services.clock.after(STORE_RETRY_MS, resolve);
+    });
+    await Promise.race([waited, this.whenStopped]);
+    cancel();
+  }
+}

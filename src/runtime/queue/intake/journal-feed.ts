@@ -1,0 +1,347 @@
+import {
+  type Clock,
+  Debt,
+  Delivery,
+  type Logger,
+  limitedLog,
+  type Outcome,
+  type PartialRejection,
+  possiblyRejected,
+} from "#contract";
+import type { Refusal } from "#contract/errors";
+import type { AttemptError, Entry } from "#contract/operations";
+import type { EntrySettlement } from "#contract/operators";
+import type { CompleteSettings } from "#contract/schema";
+import type { Batch } from "#otlp";
+import type { Signal } from "#otlp/signals";
+import type { AdmittedEntries } from "../admit/admission.js";
+import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
+import { clientOfEntry } from "../entry/client-metadata.js";
+import { partialSuccessError } from "../entry/queue-errors.js";
+import { type DeadLetterCause, type QueueItem, withDelay, withFailure } from "../entry/queue-item.js";
+import type { DamageReporter } from "../operate/damage-reporter.js";
+import type { QueueMetrics } from "../operate/queue-metrics.js";
+import { STORE_RETRY_MS } from "../schedule/backlog.js";
+import { type Backoff, createBackoff, maxDelay } from "../schedule/backoff.js";
+import { DelayQueue } from "../schedule/delay-queue.js";
+import { QueueHead } from "../schedule/queue-head.js";
+import { createClassifier, errorCategory } from "../send/classify.js";
+import { RecentCalls } from "../send/recent-calls.js";
+import type { PrepareReplayed } from "../send/replay-preparation.js";
+import { isKeyedEntryId } from "../store/new-entry.js";
+import { type EntryRef, isEntryGone, type QueueStore, type StoredEntry } from "../store/store.js";
+import { OwnFailures } from "./own-failures.js";
+import { Window } from "./window.js";
+
+export interface JournalFeedServices {
+  readonly store: QueueStore;
+  readonly settings: CompleteSettings;
+  /** Bytes that may be inside the pipeline. */
+  readonly windowBytes: number;
+  readonly letsGoOfPayloads?: boolean;
+  /** The signal of what comes in. Entries of another signal were made from these by a connector. */
+  readonly signal: Signal;
+  readonly consumer: (delivery: Delivery) => void;
+  /** Names the config the agent runs with. */
+  readonly generation: string;
+  /** What is done to entries that came under another config. */
+  readonly prepare: PrepareReplayed;
+  readonly deadLetters: DeadLetterWriter;
+  /** What processors have settled of entries that are given up. */
+  readonly settlement: EntrySettlement;
+  readonly metrics: Pick<QueueMetrics, "sent">;
+  readonly damageReporter: DamageReporter;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  /** An entry has left the journal. */
+  readonly onRemoved: (entry: Entry) => void;
+  /** Entries were found damaged while others were read. */
+  readonly onDamaged: () => void;
+}
+
+/** Payloads that are in memory though they are not inside the pipeline yet. */
+const AHEAD_BYTES = 8 * 1024 * 1024;
+/** Those that wait for a retry keep their place in the window, which bounds them. */
+const MAX_WAITING = 1_000_000;
+/** Who looks at the health of a journal is told when a full pipeline has let go of nothing for so long. */
+const STUCK_AFTER_MS = 60_000;
+
+/**
+ * Hands the entries of a journal to its pipeline, in the order they came, as many at a time as fit into the window, and
+ * ends each by its outcome.
+ *
+ * Invariants:
+ * - An entry is in the store until it was accepted, or is a dead letter. It is inside the pipeline at most once.
+ * - The dead letter of an entry of which a part was taken, as far as its processors know that, is the rest of it.
+ * - What the pipeline refuses for now keeps its place in the window until its retry: a pipeline that refuses everything is
+ *   not given the whole journal to refuse.
+ */
+export class JournalFeed implements AdmittedEntries {
+  readonly recent: RecentCalls;
+  /** The last entry that was handed on. */
+  lastRef: EntryRef = 0;
+  private readonly services: JournalFeedServices;
+  private readonly head: QueueHead;
+  private readonly waiting = new DelayQueue();
+  private readonly backoff: Backoff;
+  private readonly classify = createClassifier({ retry_on: [], permanent_on: [] });
+  private readonly window: Window;
+  private readonly ownFailures = new OwnFailures();
+  private isStarted = false;
+  private isPaused = false;
+  private isPumping = false;
+  private cancelWake = () => {};
+  private readonly logRefusal: (what: { readonly error: AttemptError; readonly delayMs: number }) => void;
+  private readonly logStoreError: (error: unknown) => void;
+  private readonly logPartial: (message: string) => void;
+
+  constructor(services: JournalFeedServices) {
+    this.services = services;
+    const { store, clock, settings, windowBytes, random, logger } = services;
+    this.recent = new RecentCalls(clock);
+    this.window = new Window(windowBytes, clock);
+    this.backoff = createBackoff(settings.retry_on_failure, random);
+    const heldBytes = services.letsGoOfPayloads === true ? 0 : windowBytes;
+    const limits = { entries: 2048, waiting: MAX_WAITING, bytes: heldBytes + AHEAD_BYTES };
+    const maxWaitMs = maxDelay(settings.retry_on_failure);
+    this.head = new QueueHead(store, clock, { ...limits, maxWaitMs }, this.waiting, (error) => this.onLoaded(error));
+    this.logRefusal = limitedLog(clock, ({ error, delayMs }, suppressed) => {
+      const details = { error: error.class, message: error.message, retryInMs: Math.round(delayMs), suppressed };
+      logger.warn(details, "the pipeline refused a delivery; it stays in the journal and is handed in again");
+    });
+    this.logStoreError = limitedLog(clock, (error, suppressed) =>
+      logger.error({ err: error, suppressed }, "the journal cannot be read; will try again"),
+    );
+    this.logPartial = limitedLog(clock, (message, suppressed) =>
+      logger.warn({ message, suppressed }, "an exporter rejected some records"),
+    );
+  }
+
+  get isEmpty(): boolean {
+    return this.head.isEmpty;
+  }
+
+  /** Entries that are inside the pipeline, or wait to be handed in again. */
+  get inFlight(): number {
+    return this.window.size;
+  }
+
+  /** Nothing goes through: the pipeline refuses everything, or holds as much as it may and has let go of nothing for long. */
+  get isStuck(): boolean {
+    return this.recent.failureRate === 1 || this.window.stuckMs > STUCK_AFTER_MS;
+  }
+
+  get paused(): boolean {
+    return this.isPaused;
+  }
+
+  /** A start is a new chance: nothing waits for the time of its retry. */
+  start(): void {
+    this.isStarted = true;
+    this.head.retryNow();
+    this.pump();
+  }
+
+  /** Hands nothing more on. What is inside the pipeline may still end. */
+  stop(): void {
+    this.isStarted = false;
+    this.cancelWake();
+  }
+
+  pause(): void {
+    this.isPaused = true;
+  }
+
+  resume(): void {
+    this.isPaused = false;
+    this.pump();
+  }
+
+  add(stored: StoredEntry, batch: Batch): void {
+    this.head.add(stored, batch, undefined);
+    this.pump();
+  }
+
+  /** Takes in entries that were put in the place of others, as handed on. One that was read meanwhile comes by itself. */
+  addMade(made: readonly { readonly stored: StoredEntry; readonly batch: Batch }[]): Delivery[] {
+    return made.flatMap(({ stored, batch }) => {
+      if (this.head.has(stored)) return [];
+      const item = this.head.addPart(stored, batch, undefined);
+      this.lastRef = Math.max(this.lastRef, item.ref);
+      this.window.add(item.ref, item.entry.bytes);
+      return [this.deliveryOf(item, batch)];
+    });
+  }
+
+  /** A full journal refuses; it never makes room this way. */
+  async dropOldest(): Promise<boolean> {
+    return false;
+  }
+
+  /** There are pending entries in the store that did not come through `add`. */
+  rescan(): void {
+    this.head.rescan();
+    this.pump();
+  }
+
+  retryNow(): void {
+    this.head.retryNow();
+    this.pump();
+  }
+
+  /** Hands on what fits, and sets the timer for the rest. To be called when any of that may have changed. */
+  private pump(): void {
+    if (this.isPumping || !this.isStarted) return;
+    this.isPumping = true;
+    for (let item = this.next(); item !== undefined; item = this.next()) this.handOn(item);
+    this.isPumping = false;
+    if (!this.isStarted) return;
+    this.setTimer();
+    this.head.refill();
+  }
+
+  private next(): QueueItem | undefined {
+    if (this.isPaused || !this.isStarted) return undefined;
+    const retry = this.waiting.take(this.services.clock.monotonic());
+    return retry ?? (this.window.isFull ? undefined : this.head.takeFirst());
+  }
+
+  private handOn(item: QueueItem): void {
+    this.lastRef = Math.max(this.lastRef, item.ref);
+    this.window.add(item.ref, item.entry.bytes);
+    if (item.deadLetterCause !== undefined) void this.deadLetter(item, item.deadLetterCause);
+    else if (item.batch !== undefined) this.deliver(item, item.batch);
+    else {
+      this.services.store.payload(item.ref).then(
+        (batch) => this.deliver(item, batch),
+        (cause: unknown) => this.onUnreadable(item, cause),
+      );
+    }
+  }
+
+  private deliver(item: QueueItem, stored: Batch): void {
+    if (!this.isStarted) return;
+    const { generation, prepare } = this.services;
+    const isCurrent = item.entry.generation === generation || this.isMade(item);
+    const { batch, error } = isCurrent ? { batch: stored } : prepare(item.entry, stored);
+    if (error !== undefined)
+      return void this.deadLetter(item, { reason: "permanent", category: errorCategory(error), error });
+    const delivery = this.deliveryOf(item, batch);
+    if (this.services.letsGoOfPayloads) this.head.releasePayload(item);
+    this.services.consumer(delivery);
+  }
+
+  /** Entries that were made from others carry a key by which a queue recognises them. */
+  private deliveryOf(item: QueueItem, batch: Batch): Delivery {
+    const { id, source, enqueuedAt } = item.entry;
+    const origin = {
+      receiver: source.receiver,
+      transport: source.transport,
+      position: item.ref,
+      ...(isKeyedEntryId(id) && { key: id }),
+      ...(this.isMade(item) && { key: `${id}/${enqueuedAt}`, isOnce: true }),
+      ...clientOfEntry(item.entry),
+    };
+    return new Delivery(batch, origin, new Debt((outcome) => this.settled(item, outcome)));
+  }
+
+  private isMade({ entry }: QueueItem): boolean {
+    return entry.signal !== this.services.signal;
+  }
+
+  private settled(item: QueueItem, outcome: Outcome): void {
+    if (outcome.ok) {
+      this.recent.sent();
+      if (outcome.message !== "") this.logPartial(outcome.message);
+      const rejected = possiblyRejected(outcome);
+      const { signal, items } = item.entry;
+      this.services.metrics.sent[signal].add(Math.max(0, items - rejected));
+      if (rejected > 0) return void this.deadLetter(item, partialCause(item, { ...outcome, rejected }));
+      this.services.store.ack(item.ref);
+      this.ownFailures.ended(item.ref, true);
+      return this.end(item);
+    }
+    const error = this.classify(outcome.refusal);
+    if (!this.isStarted && error.kind !== "permanent") return; // it is handed on again by the next run
+    this.recent.failed(error);
+    item.entry = withFailure(item.entry, error, this.services.clock.now(), true);
+    if (error.kind === "permanent")
+      return void this.deadLetter(item, { reason: "permanent", category: errorCategory(error), error });
+    if (!this.isOwnFailure(item, outcome.refusal)) return this.retry(item, error);
+    void this.deadLetter(item, { reason: "poison", category: "component_failure", error });
+  }
+
+  private isOwnFailure({ ref }: QueueItem, { failedIn }: Refusal): boolean {
+    if (failedIn !== undefined) return this.ownFailures.failed(ref);
+    this.ownFailures.refused(ref);
+    return false;
+  }
+
+  private retry(item: QueueItem, error: AttemptError): void {
+    const delayMs = this.backoff(item.entry.attempts, error.retryAfterMs);
+    this.logRefusal({ error, delayMs });
+    item.entry = withDelay(item.entry, delayMs);
+    this.services.store.update(item.ref, item.entry);
+    this.delay(item, delayMs);
+  }
+
+  private delay(item: QueueItem, ms: number): void {
+    item.dueAt = this.services.clock.monotonic() + ms;
+    this.head.delayOrPark(item);
+    this.setTimer();
+  }
+
+  private async deadLetter(item: QueueItem, cause: DeadLetterCause): Promise<void> {
+    const { deadLetters, settlement } = this.services;
+    const remaining = (batch: Batch) => settlement.remaining(item.ref, batch);
+    const written = await deadLetters.write(item, cause, cause.lost === undefined ? remaining : undefined);
+    if (written !== "unwritten") return this.end(item);
+    item.deadLetterCause = cause;
+    this.delay(item, STORE_RETRY_MS);
+  }
+
+  private onUnreadable(item: QueueItem, cause: unknown): void {
+    if (isEntryGone(cause)) {
+      this.services.deadLetters.reportUnreadable(item.entry, cause);
+      return this.end(item);
+    }
+    if (this.isStarted) this.logStoreError(cause);
+    this.delay(item, STORE_RETRY_MS);
+  }
+
+  private end(item: QueueItem): void {
+    this.window.remove(item.ref);
+    this.ownFailures.ended(item.ref, false);
+    this.services.settlement.ended(item.ref);
+    this.head.remove(item);
+    this.services.onRemoved(item.entry);
+    this.pump();
+  }
+
+  private onLoaded(error: unknown): void {
+    if (error === undefined) {
+      if (this.services.damageReporter.reportNewCorrupt()) this.services.onDamaged();
+      return this.pump();
+    }
+    if (!this.isStarted) return;
+    this.logStoreError(error);
+    this.wakeIn(STORE_RETRY_MS);
+  }
+
+  private setTimer(): void {
+    const due = this.waiting.nextDue;
+    if (due !== undefined) this.wakeIn(due - this.services.clock.monotonic());
+  }
+
+  private wakeIn(ms: number): void {
+    this.cancelWake();
+    if (this.isStarted) this.cancelWake = this.services.clock.after(Math.max(1, ms), () => this.pump());
+  }
+}
+
+/** Which records were rejected is not known, so all of the delivery is kept, marked as one that was mostly taken. */
+function partialCause(item: QueueItem, outcome: PartialRejection): DeadLetterCause {
+  const error = partialSuccessError([item], outcome);
+  return { reason: "partial_success", category: "schema", error, lost: Math.min(outcome.rejected, item.entry.items) };
+}

@@ -1,0 +1,234 @@
+import { type Delivery, limitedLog } from "#contract";
+import { StartError } from "#contract/errors";
+import type { Entry, ExporterStatus } from "#contract/operations";
+import type { Journal, JournalNotes, JournalSettings } from "#contract/operators";
+import type { CompleteSettings } from "#contract/schema";
+import { Admission } from "../admit/admission.js";
+import { stoppingRefusal } from "../admit/refusals.js";
+import type { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
+import { metadataOnDisk, type NeededMetadata } from "../entry/client-metadata.js";
+import type { DamageReporter } from "../operate/damage-reporter.js";
+import type { ExporterControl } from "../operate/exporter-control.js";
+import { exporterStatus } from "../operate/exporter-status.js";
+import type { QueueMetrics } from "../operate/queue-metrics.js";
+import type { PlacedStoreOptions } from "../operate/queue-place.js";
+import { createQueueServices } from "../operate/queue-services.js";
+import { createReplayPreparation, type PrepareReplayed } from "../send/replay-preparation.js";
+import type { OpenReport, QueueStore } from "../store/store.js";
+import { EntryExchange } from "./entry-exchange.js";
+import { JournalFeed } from "./journal-feed.js";
+import { PipelineNotes } from "./pipeline-notes.js";
+
+export interface PipelineJournalSettings extends Omit<JournalSettings, "durable"> {
+  /** What operators call it. */
+  readonly id: string;
+  /** False: it takes nothing new, and only hands on what is there. */
+  readonly isTaking: boolean;
+  readonly settings: CompleteSettings;
+  readonly createStore: (options: Pick<PlacedStoreOptions, "onDamage" | "onRoom">) => QueueStore;
+  readonly generation: string;
+  /** Known when exporters have started. */
+  readonly neededMetadata: () => NeededMetadata;
+  readonly startMaintenance: (control: ExporterControl) => () => void;
+}
+
+/** The id of a pipeline's journal among the queues. */
+export function journalId(pipeline: string): string {
+  return `${JOURNAL_PREFIX}${pipeline}`;
+}
+
+export const JOURNAL_PREFIX = "intake/";
+
+/**
+ * The journal of a pipeline, as the pipeline's beginning and as operators see it: a queue like an exporter's, whose far
+ * end is the pipeline. It opens and closes the store; the way in is `Admission`, the way out `JournalFeed`.
+ */
+export class PipelineJournal implements Journal, ExporterControl {
+  readonly id: string;
+  readonly settings: CompleteSettings;
+  readonly store: QueueStore;
+  readonly prepare: PrepareReplayed;
+  readonly hasPipeline: ExporterControl["hasPipeline"];
+  replayRate: number;
+  private readonly journalSettings: PipelineJournalSettings;
+  private readonly metrics: QueueMetrics;
+  private readonly deadLetters: DeadLetterWriter;
+  private readonly damageReporter: DamageReporter;
+  readonly exchange: EntryExchange;
+  private readonly admission: Admission;
+  private readonly feed: JournalFeed;
+  private readonly notes: PipelineNotes;
+  private readonly since: number;
+  private isOpen = true;
+  private stopMaintenance = () => {};
+
+  constructor(journalSettings: PipelineJournalSettings) {
+    this.journalSettings = journalSettings;
+    const { id, settings, clock } = journalSettings;
+    const store = journalSettings.createStore({
+      onDamage: (report) => this.onDamage(report),
+      // Deliveries that the next queue refused for lack of room are retried at once.
+      onRoom: () => this.feed.retryNow(),
+    });
+    this.id = id;
+    this.settings = settings;
+    this.store = store;
+    this.prepare = createReplayPreparation(journalSettings.prepareReplay);
+    this.hasPipeline = journalSettings.hasPipeline;
+    this.replayRate = settings.replay.rate;
+    this.since = clock.now();
+    const { metrics, damageReporter, filter, deadLetters } = createQueueServices(journalSettings, store);
+    this.metrics = metrics;
+    this.damageReporter = damageReporter;
+    this.deadLetters = deadLetters;
+    this.notes = new PipelineNotes(store, () => this.feed.lastRef);
+    this.exchange = this.createExchange();
+    this.feed = new JournalFeed({
+      ...journalSettings,
+      ...{ store, metrics, deadLetters, damageReporter, prepare: this.prepare, settlement: this.notes },
+      onRemoved: (entry) => this.admission.entryRemoved(entry, []),
+      onDamaged: () => this.admission.recount(),
+    });
+    this.admission = new Admission({
+      ...journalSettings,
+      ...{ store, metrics, filter, deadLetters, queue: this.feed },
+      batchingOf: () => undefined,
+      metadataOnDisk: (metadata) => metadataOnDisk(metadata, journalSettings.neededMetadata()),
+    });
+  }
+
+  async start(): Promise<void> {
+    this.damageReporter.reportOpening(await this.openStore());
+    this.exchange.opened(await this.notes.load());
+    this.admission.recount();
+    this.registerGauges();
+    this.stopMaintenance = this.journalSettings.startMaintenance(this);
+    if (this.isOpen) this.feed.start(); // a stop may have come while the store was read
+  }
+
+  /** What a processor of another pipeline took out is on its way to the exporters: processors do not see it. */
+  accept(delivery: Delivery): void {
+    if (!this.isOpen) delivery.refuse(stoppingRefusal(this.id));
+    else if (!this.journalSettings.isTaking || delivery.setback !== undefined) this.journalSettings.consumer(delivery);
+    else this.admission.accept(delivery, this.journalSettings.pipeline);
+  }
+
+  /** Takes what was refused behind it, also while it stops: the next run hands it on. */
+  keep(delivery: Delivery): void {
+    this.admission.accept(delivery, this.journalSettings.pipeline);
+  }
+
+  /** Hands nothing more on; still keeps what comes. */
+  stopFeeding(): void {
+    this.feed.stop();
+  }
+
+  notesOf(processor: string): JournalNotes {
+    return this.notes.notesOf(processor);
+  }
+
+  async drain(): Promise<void> {
+    await this.admission.drain();
+    this.isOpen = false;
+    this.feed.stop();
+  }
+
+  abort(): void {
+    this.isOpen = false;
+    this.exchange.stop();
+    this.admission.abort();
+    this.feed.stop();
+  }
+
+  async stop(): Promise<void> {
+    this.stopMaintenance();
+    this.exchange.stop();
+    await this.deadLetters.stop();
+    this.metrics.stop();
+    await this.store.close();
+  }
+
+  pause(): void {
+    this.feed.pause();
+  }
+
+  resume(): void {
+    this.feed.resume();
+  }
+
+  retryNow(): void {
+    this.feed.retryNow();
+  }
+
+  /** A journal has no breaker: its pipeline is in the same process. */
+  forceBreaker(): void {}
+
+  onReplayed(entries: readonly Entry[]): void {
+    this.admission.entriesAdded(entries);
+    this.feed.rescan();
+  }
+
+  status(): ExporterStatus {
+    const { id, replayRate, feed, since } = this;
+    const { paused, inFlight, recent, isStuck } = feed;
+    const breaker = { state: "closed", forced: false, since } as const;
+    return exporterStatus({
+      ...{ id, stats: this.store.stats, paused, inFlight, recent, breaker, replayRate, isStuck },
+      health: this.settings.health,
+      now: this.journalSettings.clock.now(),
+    });
+  }
+
+  private createExchange(): EntryExchange {
+    const { pipeline, generation, clock, logger } = this.journalSettings;
+    return new EntryExchange({
+      ...{ store: this.store, clock },
+      newEntry: (batch) => ({
+        ...{ batch, pipeline, generation, enqueuedAt: clock.now() },
+        source: { receiver: pipeline, transport: "internal" },
+      }),
+      onMade: (made) => {
+        this.admission.entriesAdded(made.map(({ stored }) => stored.entry));
+        return this.feed.addMade(made);
+      },
+      onUnknown: () => this.feed.rescan(),
+      logStoreError: limitedLog(clock, (error, suppressed) =>
+        logger.error({ err: error, suppressed }, "the journal cannot be written; will try again"),
+      ),
+    });
+  }
+
+  private async openStore(): Promise<OpenReport> {
+    try {
+      return await this.store.open();
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      const { pipeline } = this.journalSettings;
+      throw new StartError(`the journal of pipeline ${pipeline} cannot be opened: ${message}`, [], { cause: error });
+    }
+  }
+
+  /** What is known of the store may be wrong now. */
+  private onDamage(report: OpenReport): void {
+    this.damageReporter.reportOpening(report);
+    this.admission.recount();
+    this.feed.rescan();
+  }
+
+  private registerGauges(): void {
+    const { store, settings, feed } = this;
+    const { clock, signal } = this.journalSettings;
+    this.metrics.registerGauges({
+      stats: () => store.stats,
+      now: () => clock.now(),
+      signals: [signal],
+      size: () => store.stats.pending.entries,
+      capacity: 0,
+      byteCapacity: settings.sending_queue.max_bytes,
+      inFlight: () => feed.inFlight,
+      breaker: () => "closed",
+      held: () => 0,
+      paused: () => false,
+    });
+  }
+}

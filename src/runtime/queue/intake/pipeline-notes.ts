@@ -1,0 +1,131 @@
+import type { EntrySettlement, JournalNotes } from "#contract/operators";
+import type { Batch } from "#otlp";
+import { type EntryRef, isQueueNote, type Note, type QueueStore } from "../store/store.js";
+
+/**
+ * Notes are kept for a while when no entry needs them any more: what comes late may still ask for them. Those of all processors
+ * together have this at most, and less where they need less.
+ */
+const KEPT_BYTES = 8 * 1024 * 1024;
+/** With more than this the oldest go, whoever needs them: an entry that is tried for days must not fill the disk. */
+const MAX_BYTES = 64 * 1024 * 1024;
+/** Old notes are looked for after so many new bytes. */
+const PRUNE_EVERY_BYTES = 512 * 1024;
+/** What a note costs beside its bytes. */
+const NOTE_OVERHEAD_BYTES = 200;
+
+/**
+ * A note in memory. Its bytes are a text of one character each: that takes a quarter of the memory of a small buffer of its own,
+ * and a small buffer that is not its own would hold all of the buffer it was cut from.
+ */
+interface KeptNote extends Omit<Note, "bytes"> {
+  readonly text: string;
+}
+
+/** The notes of a pipeline's processors: in the store of its journal and, while it runs, in memory. */
+export class PipelineNotes implements EntrySettlement {
+  private readonly store: QueueStore;
+  private readonly lastRef: () => EntryRef;
+  private kept: KeptNote[] = [];
+  private keptBytes = 0;
+  private bytesSincePrune = 0;
+  private isPruning = false;
+  private firstRef: EntryRef = 0;
+  /** By processor, how many bytes are enough when no entry needs them. */
+  private readonly enough = new Map<string, number>();
+  /** By processor: one that was made anew answers in the place of the one before. */
+  private readonly settlements = new Map<string, EntrySettlement>();
+
+  /** `lastRef` is the last entry that was handed on: nobody has seen, or decided on, one that came after it. */
+  constructor(store: QueueStore, lastRef: () => EntryRef) {
+    this.store = store;
+    this.lastRef = lastRef;
+  }
+
+  /** Reads what earlier runs have written, and gives all notes of the store. It is open, and nothing has been read from it. */
+  async load(): Promise<readonly Note[]> {
+    const { notes: stored } = this.store;
+    const notes = stored === undefined || stored.isReached === false ? [] : await stored.load();
+    this.kept = notes.filter(({ owner }) => !isQueueNote(owner)).map(toKept);
+    this.keptBytes = this.kept.reduce((sum, { text }) => sum + sizeOf(text), 0);
+    const newest = this.kept.reduce((max, { after }) => Math.max(max, after), 0);
+    this.firstRef = (await this.oldestPending()) ?? newest + 1;
+    return notes;
+  }
+
+  notesOf(owner: string): JournalNotes {
+    const read = () => this.kept.filter((note) => note.owner === owner).map(fromKept);
+    const write = (bytes: Uint8Array) => this.write(owner, bytes);
+    const firstPosition = () => this.firstRef;
+    this.enough.set(owner, KEPT_BYTES);
+    return {
+      read,
+      write,
+      answerFor: (settlement) => void this.settlements.set(owner, settlement),
+      keepAtMost: (bytes) => void this.enough.set(owner, bytes),
+      get firstPosition() {
+        return firstPosition();
+      },
+    };
+  }
+
+  /** Of an entry that is given up what no processor has settled. */
+  remaining(position: EntryRef, batch: Batch): Batch {
+    const settlements = [...this.settlements.values()];
+    return settlements.reduce((rest, settlement) => settlement.remaining(position, rest), batch);
+  }
+
+  ended(position: EntryRef): void {
+    for (const settlement of this.settlements.values()) settlement.ended(position);
+  }
+
+  private write(owner: string, bytes: Uint8Array): void {
+    const note = { owner, after: this.lastRef(), bytes };
+    const number = this.store.notes?.add(note) ?? 0;
+    this.kept.push(toKept({ ...note, number }));
+    this.keptBytes += sizeOf(bytes);
+    this.bytesSincePrune += sizeOf(bytes);
+    if (this.bytesSincePrune >= PRUNE_EVERY_BYTES) void this.prune();
+  }
+
+  /** Looks which entries are left, and lets go of the oldest notes that none needs, if there are many. A store that cannot be read is asked next time. */
+  private async prune(): Promise<void> {
+    if (this.isPruning) return;
+    this.isPruning = true;
+    this.bytesSincePrune = 0;
+    const oldest = await this.oldestPending().catch(() => 0);
+    this.firstRef = oldest ?? this.lastRef();
+    const keptBytes = Math.min(KEPT_BYTES, sum(this.enough.values()));
+    let count = 0;
+    for (const { after, text } of this.kept) {
+      const isNeeded = oldest !== undefined && after >= oldest;
+      if (this.keptBytes <= keptBytes || (isNeeded && this.keptBytes <= MAX_BYTES)) break;
+      this.keptBytes -= sizeOf(text);
+      count++;
+    }
+    this.store.notes?.remove(this.kept.splice(0, count).map(({ number }) => number));
+    this.isPruning = false;
+  }
+
+  private async oldestPending(): Promise<EntryRef | undefined> {
+    return (await this.store.pending(undefined, 1))[0]?.ref;
+  }
+}
+
+function toKept({ bytes, ...note }: Note): KeptNote {
+  return { ...note, text: Buffer.prototype.latin1Slice.call(bytes, 0, bytes.length) };
+}
+
+function fromKept({ text, ...note }: KeptNote): Note {
+  return { ...note, bytes: Buffer.from(text, "latin1") };
+}
+
+function sizeOf({ length }: Uint8Array | string): number {
+  return length + NOTE_OVERHEAD_BYTES;
+}
+
+function sum(numbers: Iterable<number>): number {
+  let total = 0;
+  for (const number of numbers) total += number;
+  return total;
+}

@@ -1,0 +1,207 @@
+import {
+  type Admin,
+  AdminError,
+  type Entry,
+  type ReplayOptions,
+  type RevealOptions,
+  revisionOf,
+} from "#contract/operations";
+import type { Batch } from "#otlp";
+import { batchToJson } from "#otlp/json";
+import { editDeadLetter } from "../dead-letters/change/edit.js";
+import type { ReplayServices } from "../dead-letters/change/replay-chunk.js";
+import { plannedOptions } from "../dead-letters/change/replay-options.js";
+import { type Controls, controlOf, queriedControls } from "../dead-letters/dead-letters.js";
+import { deleteSelected, restoreSelected } from "../dead-letters/deletion.js";
+import { replayDeadLetters } from "../dead-letters/replay.js";
+import { checkQuery } from "../dead-letters/search/check-query.js";
+import { DeadLetterGrouping } from "../dead-letters/search/dead-letter-groups.js";
+import { countDeadLetters } from "../dead-letters/search/dead-letter-stats.js";
+import { FailureIndexes } from "../dead-letters/search/failure-indexes.js";
+import { listPage } from "../dead-letters/search/list-page.js";
+import { findEntry, selectDeadLetters } from "../dead-letters/selection.js";
+import { exportLines, importLines } from "../dead-letters/transfer/transfer.js";
+import { auditedAdmin } from "../records/audited-admin.js";
+import type { OperatorRecords } from "../records/operator-records.js";
+import { isStoreError } from "../store/store.js";
+import { ShownEntries } from "./shown-entries.js";
+
+const MAX_BY_LENGTH = 200;
+const DEFAULT_REPLAYS = 100;
+
+export interface AdminServices extends ReplayServices {
+  readonly records: OperatorRecords;
+  /** A batch as people may see it; see `Host`. Without it payloads are given only to those who reveal them. */
+  readonly mask?: ((batch: Batch) => Promise<Batch>) | undefined;
+}
+
+/** What operators see and do, over all exporters. The map may still grow after the call. */
+export function createAdmin(controls: Controls, services: AdminServices): Admin {
+  const view = (options: RevealOptions = {}) =>
+    options.reveal === true ? undefined : (batch: Batch) => masked(batch, services.mask);
+  const { audit, tracker, jobs, originals, moves } = services.records;
+  services.records.watchEntries(async (id) => (await findEntry(controls, id)) !== undefined);
+  moves.setControls(controls);
+  const maskSample = view();
+  const shown = new ShownEntries(services.mask);
+  const replayServices = { ...services, tracker, originals, moves, maskSample };
+  const { clock } = services;
+  const indexes = new FailureIndexes();
+  const grouping = new DeadLetterGrouping(controls, indexes, clock);
+  const admin: Admin = {
+    actingAs: (operator) => auditedAdmin(admin, services.records, operator),
+    audit: (query) => withAdminErrors(() => audit.list(query)),
+    exporters: () => [...controls.values()].map((control) => control.status()),
+    pause: (exporter) => controlOf(controls, exporter).pause(),
+    resume: (exporter) => controlOf(controls, exporter).resume(),
+    retryNow: (exporter) => controlOf(controls, exporter).retryNow(),
+    forceBreaker: (exporter, state) => controlOf(controls, exporter).forceBreaker(state),
+    setReplayRate(exporter, rate) {
+      const control = controlOf(controls, exporter);
+      checkRate(rate);
+      control.replayRate = rate;
+    },
+    async listDeadLetters(query) {
+      checkQuery(query);
+      return withAdminErrors(async () => {
+        const page = await listPage(controls, query, { indexes, clock });
+        return { ...page, entries: await shown.all(page.entries) };
+      });
+    },
+    deadLetter: (id) =>
+      withAdminErrors(async () => {
+        const found = await findEntry(controls, id);
+        const delivered = found === undefined ? await tracker.deliveredEntry(id) : undefined;
+        if (found === undefined) return delivered && shown.one(delivered);
+        return shown.one(found.control.isInFlight?.(id) ? inFlight(found.entry) : found.entry);
+      }),
+    payload: (id, options) => withAdminErrors(() => payloadOf(controls, originals, id, view(options), options)),
+    async deadLetterGroups(query) {
+      checkQuery(query);
+      return withAdminErrors(() => grouping.list(query));
+    },
+    async deadLetterStats(query) {
+      checkQuery(query);
+      return withAdminErrors(() => countDeadLetters(controls, query, indexes));
+    },
+    editDeadLetter: (id, edit) =>
+      withAdminErrors(async () => {
+        checkBy(edit.by);
+        await moves.settleLeft();
+        return shown.one(await editDeadLetter(controls, id, edit, { ...services, originals }));
+      }),
+    async replay(selection, options) {
+      checkReplay(options);
+      checkPipeline(controls, options);
+      const planned = plannedOptions(controls, selection, options);
+      return withAdminErrors(async () =>
+        replayDeadLetters(await selectDeadLetters(controls, selection), planned, replayServices),
+      );
+    },
+    startReplay: (selection, options) => jobs.start(admin, selection, options),
+    replays: (limit = DEFAULT_REPLAYS) => withAdminErrors(() => tracker.list(limit)),
+    replayJob: (id) => withAdminErrors(() => tracker.get(id)),
+    controlReplay: (id, change) => jobs[change](id),
+    watchReplay: (id, listener) => tracker.watch(id, listener),
+    deleteDeadLetters: (selection, options) =>
+      withAdminErrors(async () => {
+        await moves.settleLeft();
+        return deleteSelected(controls, selection, options?.dryRun ?? false, { ...services, originals });
+      }),
+    restoreDeadLetters: (selection) => withAdminErrors(() => restoreSelected(controls, selection, services)),
+    exportDeadLetters(query, options) {
+      checkQuery(query);
+      queriedControls(controls, query);
+      const onUnreadable = (id: string) =>
+        services.logger.error({ id }, "a dead letter could not be exported: its payload cannot be read");
+      const mask = view(options);
+      const show = mask && ((entry: Entry) => shown.one(entry));
+      return linesWithAdminErrors(exportLines(controls, query, { mask, show, onUnreadable }));
+    },
+    importDeadLetters: (lines) => withAdminErrors(() => importLines(controls, lines)),
+  };
+  return admin;
+}
+
+function inFlight(entry: Entry): Entry {
+  return entry.state === "pending" ? { ...entry, state: "in_flight" } : entry;
+}
+
+function checkBy(by: unknown): void {
+  if (typeof by !== "string" || by.trim() === "" || by.length > MAX_BY_LENGTH)
+    throw new AdminError("bad_request", "say who it is: by must be a name");
+}
+
+function checkReplay({ by, rate, generation }: ReplayOptions): void {
+  checkBy(by);
+  if (generation !== undefined && (generation.trim() === "" || generation.length > MAX_BY_LENGTH))
+    throw new AdminError("bad_request", "generation must be a name");
+  if (rate !== undefined) checkRate(rate);
+}
+
+/** Without a config nobody knows which dead letters it would be about. */
+function checkPipeline(controls: Controls, { pipeline }: ReplayOptions): void {
+  if (pipeline === undefined) return;
+  const known = [...controls.values()].flatMap(({ hasPipeline }) => hasPipeline ?? []);
+  if (known.length === 0)
+    throw new AdminError(
+      "bad_request",
+      "what is replayed without its own pipeline needs an agent that runs: start it first",
+    );
+  if (pipeline === false || known.some((hasPipeline) => hasPipeline(pipeline))) return;
+  throw new AdminError("bad_request", `there is no pipeline ${JSON.stringify(pipeline)} in the config`);
+}
+
+function checkRate(rate: number): void {
+  if (!(rate > 0) || !Number.isFinite(rate)) {
+    throw new AdminError("bad_request", "the rate must be a number of entries per second, more than 0");
+  }
+}
+
+async function payloadOf(
+  controls: Controls,
+  originals: OperatorRecords["originals"],
+  id: string,
+  mask: ((batch: Batch) => Promise<Batch>) | undefined,
+  { revision }: RevealOptions = {},
+): Promise<string | undefined> {
+  const found = await findEntry(controls, id);
+  const isPresent = revision === undefined || (found !== undefined && revision === revisionOf(found.entry));
+  const batch = isPresent
+    ? found && (await found.control.store.payload(found.ref))
+    : await originals.payload(id, revision);
+  if (batch === undefined) return undefined;
+  return batchToJson(mask === undefined ? batch : await mask(batch));
+}
+
+/** What cannot be masked is not shown. */
+async function masked(batch: Batch, mask: AdminServices["mask"]): Promise<Batch> {
+  try {
+    if (mask !== undefined) return await mask(batch);
+  } catch (error) {
+    throw new AdminError("unavailable", "the payload cannot be masked; reveal it to see it as it is", { cause: error });
+  }
+  throw new AdminError("unavailable", "nothing here can mask payloads; reveal them to see them as they are");
+}
+
+/** A store that is closed, or cannot be read, is no fault of the one who asks. */
+async function withAdminErrors<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw asAdminError(error);
+  }
+}
+
+async function* linesWithAdminErrors(lines: AsyncIterable<string>): AsyncGenerator<string> {
+  try {
+    yield* lines;
+  } catch (error) {
+    throw asAdminError(error);
+  }
+}
+
+/** A `StoreError` as operators see it; other errors stay as they are. */
+export function asAdminError(error: unknown, message?: string): unknown {
+  return isStoreError(error) ? new AdminError("unavailable", message ?? error.message, { cause: error }) : error;
+}

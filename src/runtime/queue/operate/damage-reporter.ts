@@ -1,0 +1,65 @@
+import type { Logger } from "#contract";
+import type { Entry } from "#contract/operations";
+import type { OpenReport, QueueStore, StoreError } from "../store/store.js";
+import type { QueueMetrics } from "./queue-metrics.js";
+
+export interface DamageReporterServices {
+  readonly store: QueueStore;
+  readonly logger: Logger;
+  readonly metrics: QueueMetrics;
+}
+
+/** Counts and logs what a store has lost or set aside: damage is never silent. */
+export class DamageReporter {
+  private readonly services: DamageReporterServices;
+  private reportedCorrupt = 0;
+
+  constructor(services: DamageReporterServices) {
+    this.services = services;
+  }
+
+  /** What was found when the store was opened, or opened again. */
+  reportOpening({ lostEntries, lostBounds, corruptEntries, setAside }: OpenReport): void {
+    const { logger, metrics, store } = this.services;
+    this.reportedCorrupt = store.stats.corrupt;
+    if (lostEntries + corruptEntries === 0 && setAside === undefined) return;
+    metrics.unreadable.add(corruptEntries);
+    metrics.lost.add(lostEntries);
+    const found = { lostEntries, ...lostBounds, corruptEntries, setAside };
+    const message = `the queue was damaged; what can be read goes on: ${lossInWords({ lostEntries, lostBounds })}`;
+    logger.error(found, message);
+  }
+
+  /** One entry could not be read when its turn came. */
+  reportUnreadable({ id, items }: Entry, cause: StoreError): void {
+    const { logger, metrics } = this.services;
+    if (cause.code === "corrupt") this.reportedCorrupt += 1;
+    metrics.unreadable.add(1);
+    logger.error({ id, items, err: cause }, "an entry cannot be read; it has been set aside");
+  }
+
+  /** Reports entries that the store found damaged while it was read for others; true when there are new ones. */
+  reportNewCorrupt(): boolean {
+    const { logger, metrics, store } = this.services;
+    const { corrupt } = store.stats;
+    const entries = corrupt - this.reportedCorrupt;
+    this.reportedCorrupt = corrupt;
+    if (entries <= 0) return false;
+    metrics.unreadable.add(entries);
+    logger.error({ entries }, "entries of the queue were damaged and have been set aside; the others go on");
+    return true;
+  }
+}
+
+/** How many entries are lost, as exactly as that is known. */
+export function lossInWords({ lostEntries, lostBounds }: Pick<OpenReport, "lostEntries" | "lostBounds">): string {
+  if (lostBounds === undefined) return `${entries(lostEntries)} lost`;
+  const { atLeast, atMost } = lostBounds;
+  if (atMost === undefined)
+    return atLeast === 0 ? "an unknown number of entries is lost" : `at least ${entries(atLeast)} lost`;
+  return atLeast === 0 ? `at most ${entries(atMost)} lost` : `at least ${atLeast} and at most ${entries(atMost)} lost`;
+}
+
+function entries(count: number): string {
+  return count === 1 ? "1 entry is" : `${count === 0 ? "no" : count} entries are`;
+}

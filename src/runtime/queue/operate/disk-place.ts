@@ -1,0 +1,116 @@
+import { constants } from "node:fs";
+import { access, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { StartError } from "#contract/errors";
+import type { OutletSettings } from "#contract/operators";
+import { type CompleteSettings, completeSettings } from "#contract/schema";
+import { makePrivateDirectory } from "#system";
+import { JOURNAL_PREFIX } from "../intake/pipeline-journal.js";
+import { Keyring } from "../store/encryption/keyring.js";
+import { adoptOldBallasts } from "../store/level/disk/ballast.js";
+import { SharedDisk } from "../store/level/disk/shared-disk.js";
+import { isStoreThere, storesUnder } from "../store/level/open/summary-file.js";
+import { LevelStore } from "../store/level-store.js";
+import { MemoryStore } from "../store/memory-store.js";
+import type { QueueStore } from "../store/store.js";
+import { directoryNameOf } from "./directory-name.js";
+import { warnOfOrphanedQueues } from "./orphaned-queues.js";
+import type { PlacedStoreOptions, QueuePlace, QueuePlaceServices } from "./queue-place.js";
+import { tightenPermissions } from "./tighten-permissions.js";
+
+/** A directory with a store in each of its directories. */
+export class DiskPlace implements QueuePlace {
+  private readonly root: string;
+  private readonly isNeeded: boolean;
+  private readonly disk: SharedDisk;
+  private readonly services: QueuePlaceServices;
+  private keyring = new Keyring();
+  /** Where the queues and journals of this config are. */
+  private readonly used = new Set<string>();
+  /** Ids of the journals, and names of the directories, that earlier runs have left. */
+  private leftJournals: ReadonlySet<string> = new Set();
+  private leftNames: ReadonlySet<string> = new Set();
+
+  /** `isNeeded`: the directory is made, and has to be usable. */
+  constructor(root: string, isNeeded: boolean, services: QueuePlaceServices) {
+    this.root = root;
+    this.disk = new SharedDisk(root);
+    this.isNeeded = isNeeded;
+    this.services = services;
+  }
+
+  async start(keyring: Keyring): Promise<void> {
+    this.keyring = keyring;
+    if (this.isNeeded) await prepareDirectory(this.root);
+    await tightenPermissions(this.root, this.services.logger);
+    await adoptOldBallasts(this.root);
+    this.leftJournals = await journalsUnder(this.root);
+    this.leftNames = await queueNamesUnder(this.root);
+  }
+
+  createStore(
+    { id, otherIds = [] }: Pick<OutletSettings, "id" | "otherIds">,
+    { durability, durability_interval: intervalMs }: CompleteSettings,
+    options: PlacedStoreOptions,
+  ): QueueStore {
+    const directory = join(this.root, this.directoryName(id, otherIds));
+    this.used.add(directory);
+    const now = () => this.services.clock.now();
+    const { keyring, disk } = this;
+    const shared = { disk, isJournal: id.startsWith(JOURNAL_PREFIX) };
+    return new LevelStore({ exporter: id, directory, durability, intervalMs }, { now, keyring, ...shared, ...options });
+  }
+
+  createRecordStore(id: string): QueueStore {
+    if (this.used.size === 0) return new MemoryStore({ exporter: id });
+    return this.createStore({ id }, completeSettings({ durability: "fsync" }), {});
+  }
+
+  exists(id: string): Promise<boolean> {
+    return isStoreThere(join(this.root, directoryNameOf(id)));
+  }
+
+  isJournalLeft(id: string): boolean {
+    return this.leftJournals.has(id);
+  }
+
+  reserve(id: string): void {
+    this.used.add(join(this.root, directoryNameOf(id)));
+  }
+
+  warnOfOrphans(): Promise<void> {
+    return warnOfOrphanedQueues(this.root, this.used, this.services.logger);
+  }
+
+  /** That of another spelling of its id, when only that is there: the exporter was renamed from an alias of its type. */
+  private directoryName(id: string, otherIds: readonly string[]): string {
+    const names = [id, ...otherIds].map(directoryNameOf);
+    return names.find((name) => this.leftNames.has(name)) ?? directoryNameOf(id);
+  }
+}
+
+/** Makes the directory if need be; throws a `StartError` that names the key when it cannot be used. */
+async function prepareDirectory(path: string): Promise<void> {
+  try {
+    await makePrivateDirectory(path);
+    await access(path, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const hint = "choose another with extensions: reliability: directory:, or turn queues off with sending_queue";
+    throw new StartError(`the directory ${path} cannot be used (${code ?? message}); ${hint}`, ["directory"], {
+      cause: error,
+    });
+  }
+}
+
+/** The journals below the directory. Whether one is empty is known when it is open: its summary may be a little older. */
+async function journalsUnder(root: string): Promise<ReadonlySet<string>> {
+  const stores = await storesUnder(root).catch(() => []);
+  return new Set(stores.map(({ summary }) => summary.exporter).filter((id) => id.startsWith(JOURNAL_PREFIX)));
+}
+
+/** The directories that queues were left in, by name; of one that is gone, its summary file tells that it was there. */
+async function queueNamesUnder(root: string): Promise<ReadonlySet<string>> {
+  const entries = await readdir(root, { withFileTypes: true }).catch(() => []);
+  return new Set(entries.map((entry) => (entry.isDirectory() ? entry.name : entry.name.replace(/\.witness$/, ""))));
+}

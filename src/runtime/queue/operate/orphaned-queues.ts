@@ -1,0 +1,88 @@
+import { readdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import type { Logger } from "#contract";
+import { JOURNAL_PREFIX } from "../intake/pipeline-journal.js";
+import { isRecordsId } from "../records/operator-records.js";
+import { isNewerFormat } from "../store/format/meta.js";
+import { isStoreDirectory, type StoreSummary, storesUnder } from "../store/level/open/summary-file.js";
+import { directoryNameOf, exporterOfDirectory } from "./directory-name.js";
+
+/**
+ * Warns of queues below a directory that are not empty and that nothing of this config uses: an exporter that was renamed or
+ * removed, or whose queue was turned off, leaves what it had not delivered behind. `used` are the directories of the
+ * queues that are in use: a queue that was moved still says whose it was, and only its place tells who has it now. Never
+ * rejects.
+ *
+ * Where a newer version has written, nobody here knows what its other directories are for: it gets no other advice then.
+ */
+export async function warnOfOrphanedQueues(root: string, used: ReadonlySet<string>, logger: Logger): Promise<void> {
+  try {
+    const stores = await storesUnder(root);
+    const newer = stores.filter(({ summary }) => isNewerFormat(summary.format));
+    if (newer.length > 0) return warnOfNewerVersion(root, newer, logger);
+    for (const { directory, summary } of stores) {
+      if (isQueueLeft(directory, summary, used)) warnOf(directory, summary, logger);
+    }
+    const known = new Set([...used, ...stores.map(({ directory }) => directory)]);
+    for (const directory of await storesWithoutSummary(root, known)) warnOfUnknown(directory, logger);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") logger.warn({ err: error }, "cannot look for other queues");
+  }
+}
+
+function warnOfNewerVersion(root: string, newer: readonly { directory: string }[], logger: Logger): void {
+  const directories = newer.map(({ directory }) => directory);
+  const advice = "run that version, or move the whole directory aside and keep it; nothing was changed";
+  logger.warn({ directories }, `a newer version has written queues in ${root}: ${advice}`);
+}
+
+/** What operators did waits for nobody. */
+function isQueueLeft(directory: string, { pending, failed }: StoreSummary, used: ReadonlySet<string>): boolean {
+  return !used.has(directory) && !isRecordsId(exporterOfDirectory(basename(directory)) ?? "") && pending + failed > 0;
+}
+
+function warnOf(directory: string, { exporter, pending, failed: deadLetters }: StoreSummary, logger: Logger): void {
+  const id = exporterOfDirectory(basename(directory));
+  const found = { exporter: id ?? exporter, directory, pending, deadLetters };
+  const advice = id === undefined ? adviceOnMoved(exporter) : adviceOn(id);
+  logger.warn(found, `nothing sends what is in the queue of ${id ?? exporter}: ${advice}`);
+}
+
+/** Its summary file is gone or damaged; how much is in it is known when it is opened. */
+function warnOfUnknown(directory: string, logger: Logger): void {
+  const exporter = exporterOfDirectory(basename(directory))!;
+  const message = `nothing sends what may be in the queue of ${exporter}, whose summary file is missing`;
+  logger.warn({ exporter, directory }, `${message}: ${adviceOn(exporter)}`);
+}
+
+async function storesWithoutSummary(root: string, known: ReadonlySet<string>): Promise<string[]> {
+  const found: string[] = [];
+  for (const entry of await readdir(root, { withFileTypes: true })) {
+    const directory = join(root, entry.name);
+    const id = exporterOfDirectory(entry.name);
+    if (!entry.isDirectory() || known.has(directory) || id === undefined || isRecordsId(id)) continue;
+    if (await isStoreDirectory(directory)) found.push(directory);
+  }
+  return found;
+}
+
+function adviceOn(queue: string): string {
+  return `${orphanAdvice(queue)}, or move the directory and its .witness file elsewhere if it is not needed`;
+}
+
+/** What sends the entries of such a queue again. */
+export function orphanAdvice(queue: string): string {
+  const isJournal = queue.startsWith(JOURNAL_PREFIX);
+  return `configure ${isJournal ? `a ${journalOwner(queue)}` : "an exporter of that name with a queue"}`;
+}
+
+function journalOwner(queue: string): string {
+  const name = queue.slice(JOURNAL_PREFIX.length);
+  return /^(connector|processor)\//.test(name) ? name.replace("/", " ") : `pipeline ${name}`;
+}
+
+/** No exporter has a directory of that name: it was moved, or is a copy. */
+function adviceOnMoved(exporter: string): string {
+  const name = directoryNameOf(exporter);
+  return `no exporter would look for it there. If it is not a copy, give it and its .witness file the name ${name} while no agent runs and nothing else has that name; keep copies elsewhere`;
+}

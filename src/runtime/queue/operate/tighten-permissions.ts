@@ -1,0 +1,30 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { Logger } from "#contract";
+import { makePrivate } from "#system";
+import { isStoreDirectory } from "../store/level/open/summary-file.js";
+import { exporterOfDirectory } from "./directory-name.js";
+
+/**
+ * Takes the queues below a directory away from everybody but their owner: versions before have let others read them. The
+ * directory itself is changed only when nothing else is in it; it may be one that others need. Never rejects.
+ */
+export async function tightenPermissions(root: string, logger: Logger): Promise<void> {
+  const names = await readdir(root).catch(() => []);
+  const own: string[] = [];
+  for (const name of names) if (await isOwn(root, name)) own.push(name);
+  const paths = own.length === names.length ? [root] : own.map((name) => join(root, name));
+  let changed = 0;
+  for (const path of paths) changed += await makePrivate(path);
+  if (changed === 0) return;
+  logger.warn({ directory: root, changed }, "others could read files of the queues: now only their owner can");
+}
+
+async function isOwn(root: string, name: string): Promise<boolean> {
+  if (name === ".set-aside") return true;
+  const [, summaryOf] = SUMMARY_FILE.exec(name) ?? [];
+  if (summaryOf !== undefined) return exporterOfDirectory(summaryOf) !== undefined;
+  return exporterOfDirectory(name) !== undefined && (await isStoreDirectory(join(root, name)).catch(() => false));
+}
+
+const SUMMARY_FILE = /^(.*)\.witness$/;

@@ -1,0 +1,223 @@
+import type { Delivery } from "#contract";
+import { StartError } from "#contract/errors";
+import type { Entry, ExporterStatus } from "#contract/operations";
+import type { Batching, Outlet, OutletSettings } from "#contract/operators";
+import type { CompleteSettings } from "#contract/schema";
+import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
+import type { ForwardMarks } from "./dead-letters/forward-marks.js";
+import type { DeadLetterForwarder } from "./dead-letters/forwarder.js";
+import { mayBeSecret } from "./entry/client-metadata.js";
+import type { BatchingOf } from "./entry/queue-item.js";
+import { EntryLifecycle } from "./entry-lifecycle.js";
+import type { DamageReporter } from "./operate/damage-reporter.js";
+import type { ExporterControl } from "./operate/exporter-control.js";
+import { exporterStatus } from "./operate/exporter-status.js";
+import type { QueueMetrics } from "./operate/queue-metrics.js";
+import { createQueueServices } from "./operate/queue-services.js";
+import type { ReplayTracker } from "./records/replay-tracker.js";
+import type { HeadLimits } from "./schedule/queue-head.js";
+import { createReplayPreparation, type PrepareReplayed } from "./send/replay-preparation.js";
+import type { OpenReport, QueueStore } from "./store/store.js";
+
+export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "typeDefaults"> {
+  readonly settings: CompleteSettings;
+  /** sending_queue.batch is written somewhere: it counts for all pipelines. */
+  readonly isBatching: boolean;
+  /** `onDamage` is to be told when the store had to be opened again, or set an entry aside, while in use. */
+  readonly createStore: (onDamage: (report: OpenReport) => void) => QueueStore;
+  /** Names the config the agent runs with. */
+  readonly generation: string;
+  /** How much of the queue is kept in memory. */
+  readonly limits?: HeadLimits;
+  readonly isEncrypted?: boolean;
+  /** Told what becomes of entries that were replayed. */
+  readonly tracker?: ReplayTracker | undefined;
+  /** Puts its dead letters into the queue of another exporter too. */
+  readonly forwarder?: DeadLetterForwarder | undefined;
+  /** Told what becomes of copies of dead letters of others. */
+  readonly forwardMarks?: ForwardMarks | undefined;
+  /** Looks after its dead letters; gives the function that stops it. */
+  readonly startMaintenance: (control: ExporterControl) => () => void;
+}
+
+/**
+ * An exporter's queue as the end of a pipeline, and as operators see it. It opens and closes the store; the way of an entry
+ * from its delivery to its end is in entry-lifecycle.ts.
+ */
+export class QueueOutlet implements Outlet, ExporterControl {
+  readonly id: string;
+  readonly settings: CompleteSettings;
+  readonly store: QueueStore;
+  readonly prepare: PrepareReplayed;
+  readonly hasPipeline: ExporterControl["hasPipeline"];
+  readonly pipelines: ExporterControl["pipelines"];
+  replayRate: number;
+  private readonly outletSettings: QueueOutletSettings;
+  private readonly metrics: QueueMetrics;
+  private readonly lifecycle: EntryLifecycle;
+  private readonly deadLetters: DeadLetterWriter;
+  private readonly damageReporter: DamageReporter;
+  private stopMaintenance = () => {};
+
+  constructor(outletSettings: QueueOutletSettings) {
+    this.outletSettings = outletSettings;
+    const { id, settings } = outletSettings;
+    const store = outletSettings.createStore((report) => this.onDamage(report));
+    this.id = id;
+    this.settings = settings;
+    this.store = store;
+    this.prepare = createReplayPreparation(outletSettings.prepareReplay, outletSettings.pipelines);
+    this.hasPipeline = outletSettings.hasPipeline;
+    this.pipelines = outletSettings.pipelines;
+    this.replayRate = settings.replay.rate;
+    const { metrics, damageReporter, filter, deadLetters } = createQueueServices(outletSettings, store);
+    const { prepare } = this;
+    this.metrics = metrics;
+    this.damageReporter = damageReporter;
+    this.deadLetters = deadLetters;
+    this.lifecycle = new EntryLifecycle({
+      ...outletSettings,
+      ...{ store, metrics, filter, deadLetters, damageReporter, prepare },
+      batchingOf: createBatchingOf(outletSettings),
+    });
+  }
+
+  async start(): Promise<void> {
+    this.warnOfCredentials();
+    this.damageReporter.reportOpening(await this.openStore());
+    this.lifecycle.admission.recount();
+    this.registerGauges();
+    this.stopMaintenance = this.outletSettings.startMaintenance(this);
+    this.outletSettings.forwarder?.start(this);
+    await this.lifecycle.start();
+  }
+
+  /** Which headers an exporter sends on is known when it has started. */
+  private warnOfCredentials(): void {
+    const { exporter, isEncrypted, logger } = this.outletSettings;
+    const headers = (exporter.metadataKeys ?? []).filter(mayBeSecret);
+    if (headers.length === 0 || isEncrypted) return;
+    const warning =
+      "credentials of clients are kept in the queue until they are sent on: give it reliability.encryption";
+    logger.warn({ headers }, warning);
+  }
+
+  /** An exporter whose breaker is open, or that is refused everything, is available again once nothing is left in its queue to try it with. */
+  get isAvailable(): boolean {
+    const { scheduler, policy, isEmpty } = this.lifecycle;
+    const { breaker, holds } = policy;
+    const isWell = breaker.state === "closed" && !holds.isDown;
+    return !scheduler.paused && (isWell || (!breaker.forced && isEmpty));
+  }
+
+  accept(delivery: Delivery, pipeline: string): void {
+    this.lifecycle.admit(delivery, pipeline);
+  }
+
+  drain(): Promise<void> {
+    return this.lifecycle.drain();
+  }
+
+  abort(): void {
+    this.lifecycle.abort();
+  }
+
+  async stop(): Promise<void> {
+    this.stopMaintenance();
+    await this.outletSettings.forwarder?.stop();
+    await this.deadLetters.stop();
+    this.metrics.stop();
+    this.lifecycle.policy.onClosing();
+    await this.store.close();
+  }
+
+  pause(): void {
+    this.lifecycle.scheduler.pause();
+  }
+
+  resume(): void {
+    this.lifecycle.scheduler.resume();
+  }
+
+  retryNow(): void {
+    this.lifecycle.retryNow();
+  }
+
+  forceBreaker(state: "open" | "closed" | "auto"): void {
+    this.lifecycle.forceBreaker(state);
+  }
+
+  isInFlight(id: string): boolean {
+    return this.lifecycle.isInFlight(id);
+  }
+
+  onReplayed(entries: readonly Entry[]): void {
+    this.lifecycle.admission.entriesAdded(entries);
+    this.lifecycle.rescan();
+  }
+
+  status(): ExporterStatus {
+    const { id, replayRate } = this;
+    const { scheduler, policy, waitingRetries, nextRetryIn } = this.lifecycle;
+    const { paused, inFlight } = scheduler;
+    const { recent, breaker, holds } = policy;
+    const { state, forced, since, waitMs } = breaker;
+    const now = this.outletSettings.clock.now();
+    const { stats } = this.store;
+    const { isDown, status: refused } = holds;
+    return exporterStatus({
+      ...{ id, stats, paused, inFlight, recent, isDown, refused, replayRate },
+      breaker: { state, forced, since, ...(waitMs !== undefined && { probeAt: now + waitMs }) },
+      ...(nextRetryIn !== undefined && { retries: { entries: waitingRetries, nextAt: now + nextRetryIn } }),
+      health: this.settings.health,
+      now,
+    });
+  }
+
+  private async openStore(): Promise<OpenReport> {
+    try {
+      return await this.store.open();
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      throw new StartError(`the queue of exporter ${this.id} cannot be opened: ${message}`, [], { cause: error });
+    }
+  }
+
+  /** What is known of the store may be wrong now. */
+  private onDamage(report: OpenReport): void {
+    this.damageReporter.reportOpening(report);
+    this.lifecycle.admission.recount();
+    this.lifecycle.rescan();
+  }
+
+  private registerGauges(): void {
+    const { store, settings } = this;
+    const { scheduler, policy } = this.lifecycle;
+    const { clock, signals = [] } = this.outletSettings;
+    const { sizer, queue_size: capacity, max_bytes: byteCapacity } = settings.sending_queue;
+    const unit = sizer === "requests" ? "entries" : sizer;
+    this.metrics.registerGauges({
+      stats: () => store.stats,
+      now: () => clock.now(),
+      signals,
+      size: () => store.stats.pending[unit],
+      capacity,
+      byteCapacity,
+      inFlight: () => scheduler.inFlight,
+      waitingRetries: () => this.lifecycle.waitingRetries,
+      breaker: () => policy.breaker.state,
+      held: () => policy.holds.count,
+      paused: () => scheduler.paused,
+    });
+  }
+}
+
+/** What is written under sending_queue.batch wins over the pipeline's own processor, which still says what is kept apart. */
+function createBatchingOf({ settings, isBatching, batching }: QueueOutletSettings): BatchingOf {
+  if (!isBatching) return (pipeline) => batching?.get(pipeline);
+  const { flush_timeout: timeoutMs, min_size: minSize, max_size: maxSize, sizer } = settings.sending_queue.batch;
+  const own: Batching = { timeoutMs, minSize, maxSize, sizer, metadataKeys: [] };
+  const merged = new Map<string, Batching>();
+  for (const [pipeline, { metadataKeys }] of batching ?? []) merged.set(pipeline, { ...own, metadataKeys });
+  return (pipeline) => merged.get(pipeline) ?? own;
+}

@@ -1,0 +1,155 @@
+import type { Clock } from "#contract";
+import type { Entry } from "#contract/operations";
+import { Batch } from "#otlp";
+import { DELETE_CHUNK_SIZE, walkDeadLetters } from "../dead-letters/dead-letters.js";
+import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
+
+export interface RecordLogSettings {
+  readonly createStore: () => QueueStore;
+  /** False while nothing was ever kept: then reading opens, and makes, nothing. */
+  readonly exists: () => Promise<boolean>;
+  readonly clock: Clock;
+  /** Older records are removed; 0: none is. */
+  readonly retentionMs: number;
+  readonly maxRecords: number;
+  /** Whether a record that is too old, or one too many, may go; without it, all may. */
+  readonly mayRemove?: ((record: never) => Promise<boolean>) | undefined;
+}
+
+export interface KeptRecord<T> {
+  readonly ref: EntryRef;
+  readonly id: string;
+  readonly record: T;
+}
+
+const CLEANING_INTERVAL_MS = 60_000;
+
+/** A record lies in the head of an entry without payload, so that one read gives a page of them. */
+type RecordEntry<T> = Entry & { readonly record: T };
+
+/**
+ * Records of what was done, in the order in which they came, kept in a store like those of the queues: as durable, as
+ * private, and read again after a restart. The store is opened when it is first needed, since most agents run without
+ * anybody operating them. Records are only ever added, and removed by their age and number.
+ */
+export class RecordLog<T extends { readonly at: number }> {
+  private readonly settings: RecordLogSettings;
+  private opening: Promise<QueueStore> | undefined;
+  private cleanedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(settings: RecordLogSettings) {
+    this.settings = settings;
+  }
+
+  /** Resolves when it is on disk. With an id it is found by that. */
+  async add(record: T, { id, batch = NO_PAYLOAD }: { id?: string; batch?: Batch } = {}): Promise<KeptRecord<T>> {
+    const store = await this.open();
+    await this.clean(store);
+    const fields = { state: "failed", record, ...(id !== undefined && { id }) } as Partial<Entry>;
+    const kept = await store.put({
+      batch,
+      pipeline: "",
+      source: { receiver: "", transport: "" },
+      enqueuedAt: record.at,
+      generation: "",
+      fields,
+    });
+    return toRecord(kept);
+  }
+
+  /** Writes a record anew in its place. */
+  async replace({ ref, id }: Pick<KeptRecord<T>, "ref" | "id">, record: T): Promise<void> {
+    const store = await this.open();
+    const stored = await store.find(id);
+    if (stored?.ref === ref) await store.fail(ref, { ...stored.entry, record } as RecordEntry<T>);
+  }
+
+  async find(id: string): Promise<KeptRecord<T> | undefined> {
+    const stored = await (await this.openIfThere())?.find(id);
+    return stored && toRecord<T>(stored);
+  }
+
+  /** The payload that was added with a record; undefined when there is none of this id. */
+  async payload(id: string): Promise<Batch | undefined> {
+    const store = await this.openIfThere();
+    const stored = await store?.find(id);
+    return stored && (await store!.payload(stored.ref));
+  }
+
+  /** Removes records for good, before their time. */
+  async remove(ids: readonly string[]): Promise<void> {
+    const { store, refs } = await this.refsOf(ids);
+    await store?.delete(refs);
+  }
+
+  /** The same, and resolves when nothing of them is in the files any more. */
+  async erase(ids: readonly string[]): Promise<void> {
+    const { store, refs } = await this.refsOf(ids);
+    await (store?.erase?.(refs) ?? store?.delete(refs));
+  }
+
+  /** What lies behind a place, or all. */
+  async *walk(order: "oldest" | "newest", after?: EntryRef): AsyncGenerator<KeptRecord<T>> {
+    const store = await this.openIfThere();
+    if (store === undefined) return;
+    for await (const stored of walkDeadLetters(store, order, after)) yield toRecord<T>(stored);
+  }
+
+  async close(): Promise<void> {
+    const store = await this.opening?.catch(() => undefined);
+    this.opening = undefined;
+    await store?.close();
+  }
+
+  private async openIfThere(): Promise<QueueStore | undefined> {
+    return this.opening !== undefined || (await this.settings.exists()) ? this.open() : undefined;
+  }
+
+  /** One that could not be opened is tried again by the next who needs it. */
+  private open(): Promise<QueueStore> {
+    this.opening ??= (async () => {
+      const store = this.settings.createStore();
+      await store.open();
+      return store;
+    })().catch((error: unknown) => {
+      this.opening = undefined;
+      throw error;
+    });
+    return this.opening;
+  }
+
+  private async clean(store: QueueStore): Promise<void> {
+    const { clock, retentionMs, maxRecords } = this.settings;
+    const now = clock.now();
+    if (now - this.cleanedAt < CLEANING_INTERVAL_MS) return;
+    this.cleanedAt = now;
+    const isOld = ({ enqueuedAt }: Entry) => retentionMs > 0 && enqueuedAt + retentionMs <= now;
+    for (let after: EntryRef | undefined; ; ) {
+      const page = await store.failed(after, DELETE_CHUNK_SIZE, "oldest");
+      const excess = store.stats.failed.entries - maxRecords;
+      const due = page.filter(({ entry }, i) => i < excess || isOld(entry));
+      await store.delete((await this.removable(due)).map(({ ref }) => ref));
+      if (due.length < DELETE_CHUNK_SIZE) return;
+      after = due.at(-1)!.ref;
+    }
+  }
+
+  private async removable(due: readonly StoredEntry[]): Promise<readonly StoredEntry[]> {
+    const { mayRemove } = this.settings;
+    if (mayRemove === undefined) return due;
+    const may = await Promise.all(due.map((stored) => mayRemove(toRecord<T>(stored).record as never)));
+    return due.filter((_, i) => may[i]);
+  }
+
+  private async refsOf(ids: readonly string[]): Promise<{ store: QueueStore | undefined; refs: EntryRef[] }> {
+    const store = await this.openIfThere();
+    const found = await Promise.all(ids.map((id) => store?.find(id)));
+    return { store, refs: found.flatMap((stored) => stored?.ref ?? []) };
+  }
+}
+
+const NO_PAYLOAD = Batch.empty("logs");
+
+function toRecord<T>({ ref, entry }: StoredEntry): KeptRecord<T> {
+  return { ref, id: entry.id, record: (entry as RecordEntry<T>).record };
+}

@@ -1,0 +1,267 @@
+import type { Clock, Logger } from "#contract";
+import type { AttemptError, Entry, ReplayEnd, ReplayJob, ReplayOutcome } from "#contract/operations";
+import type { KeptRecord, RecordLog } from "./record-log.js";
+
+/** A replay as it is kept: with what is known of its entries. */
+export type ReplayRecord = Omit<ReplayJob, "pending" | "isSettled"> & { readonly at: number };
+
+/** An entry that was delivered after a replay, with its history. */
+export interface DeliveredRecord {
+  readonly at: number;
+  readonly entry: Entry;
+}
+
+export interface ReplayTrackerServices {
+  readonly replays: RecordLog<ReplayRecord>;
+  readonly delivered: RecordLog<DeliveredRecord>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Outcomes of single entries that are kept of a replay, those that failed first; it counts all. */
+const MAX_OUTCOMES = 1000;
+const MAX_REMEMBERED = 100;
+const WRITE_INTERVAL_MS = 1000;
+
+interface TrackedReplay {
+  record: ReplayRecord;
+  /** Where it lies in the store, once it does; writes wait for each other. */
+  kept: KeptRecord<ReplayRecord> | undefined;
+  writing: Promise<void>;
+  /** Entries in their queues: how many parts of each, and whether one of them has failed. */
+  readonly open: Map<string, OpenEntry>;
+  readonly failed: ReplayOutcome[];
+  readonly delivered: ReplayOutcome[];
+  readonly listeners: Set<() => void>;
+  cancelWrite: (() => void) | undefined;
+}
+
+interface OpenEntry {
+  parts: number;
+  end: ReplayEnd;
+  error: ReplayOutcome["error"];
+}
+
+/**
+ * Knows what became of every entry that was put back, until it has left its queue: delivered, given up again or dropped,
+ * as a whole or in parts. Replays, and the histories of delivered entries, are kept in the store, so that they can be
+ * asked for after a restart. An entry says itself which replay it belongs to (`replayId` of its last cycle).
+ */
+export class ReplayTracker {
+  private readonly services: ReplayTrackerServices;
+  private readonly tracked = new Map<string, TrackedReplay>();
+  /** Histories that are being written. */
+  private readonly keeping = new Set<Promise<void>>();
+
+  constructor(services: ReplayTrackerServices) {
+    this.services = services;
+  }
+
+  begin(record: Omit<ReplayRecord, "at" | "queued" | "delivered" | "failedAgain">): void {
+    const whole = { ...record, at: record.startedAt, queued: 0, delivered: 0, failedAgain: 0 };
+    this.track(whole, undefined);
+    this.forgetOldest();
+  }
+
+  /** A replay that did not even begin. */
+  forget(id: string): void {
+    this.tracked.get(id)?.cancelWrite?.();
+    this.tracked.delete(id);
+  }
+
+  /** What is known of a replay while it puts entries back. */
+  update(id: string, change: Partial<ReplayRecord>): void {
+    const tracked = this.tracked.get(id);
+    if (tracked === undefined) return;
+    tracked.record = { ...tracked.record, ...change };
+    this.changed(tracked);
+  }
+
+  /** These are in their queues now. */
+  queued(id: string, entries: readonly string[]): void {
+    const tracked = this.tracked.get(id);
+    if (tracked === undefined) return;
+    for (const entry of entries) tracked.open.set(entry, { parts: 1, end: "delivered", error: undefined });
+    tracked.record = { ...tracked.record, queued: tracked.record.queued + entries.length };
+    this.changed(tracked);
+  }
+
+  /** An entry was replaced by so many parts. */
+  split(entry: Entry, parts: number): void {
+    void this.withOpen(entry, (_, open) => {
+      open.parts += parts - 1;
+    });
+  }
+
+  /** An entry, or a part of one, has left its queue. */
+  ended(entry: Entry, end: ReplayEnd, error?: AttemptError): void {
+    if (end === "delivered") {
+      const kept = this.keepDelivered(entry).finally(() => this.keeping.delete(kept));
+      this.keeping.add(kept);
+    }
+    void this.withOpen(entry, (tracked, open, id) => {
+      open.parts -= 1;
+      if (end !== "delivered") Object.assign(open, { end, error: error && shortError(error) });
+      if (open.parts > 0) return;
+      tracked.open.delete(id);
+      this.settle(tracked, { id, outcome: open.end, at: this.services.clock.now(), error: open.error });
+    });
+  }
+
+  async get(id: string): Promise<ReplayJob | undefined> {
+    const tracked = await this.find(id);
+    return tracked && { ...jobOf(tracked.record), outcomes: outcomesOf(tracked) };
+  }
+
+  /** The newest first; dry runs, which put nothing back, are found by their id only. */
+  async list(limit: number): Promise<ReplayJob[]> {
+    const found = new Map<string, ReplayJob>();
+    for (const { record } of [...this.tracked.values()].reverse())
+      if (!record.dryRun) found.set(record.id, jobOf(record));
+    for await (const { record } of this.services.replays.walk("newest")) {
+      if (found.size >= limit) break;
+      if (!found.has(record.id)) found.set(record.id, jobOf(interrupted(record)));
+    }
+    return [...found.values()].sort((a, b) => b.startedAt - a.startedAt).slice(0, limit);
+  }
+
+  /** Calls back whenever something of the replay has changed; gives what ends that. */
+  watch(id: string, listener: () => void): () => void {
+    const tracked = this.tracked.get(id);
+    tracked?.listeners.add(listener);
+    return () => void tracked?.listeners.delete(listener);
+  }
+
+  /** The entry as it was when it was delivered after a replay: what is kept has not counted the attempt that went well. */
+  async deliveredEntry(id: string): Promise<Entry | undefined> {
+    const found = await this.services.delivered.find(id);
+    if (found === undefined) return undefined;
+    const { entry, at } = found.record;
+    return { ...entry, state: "delivered", deliveredAt: at, calls: entry.calls + 1, attempts: entry.attempts + 1 };
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.keeping);
+    for (const tracked of this.tracked.values()) {
+      if (tracked.cancelWrite !== undefined) await this.write(tracked);
+      tracked.cancelWrite?.();
+      await tracked.writing;
+    }
+  }
+
+  private settle(tracked: TrackedReplay, outcome: ReplayOutcome): void {
+    const { record } = tracked;
+    const isDelivered = outcome.outcome === "delivered";
+    const list = isDelivered ? tracked.delivered : tracked.failed;
+    if (list.length < MAX_OUTCOMES) list.push(withoutUndefined(outcome));
+    tracked.record = isDelivered
+      ? { ...record, delivered: record.delivered + 1 }
+      : { ...record, failedAgain: record.failedAgain + 1 };
+    this.changed(tracked);
+  }
+
+  /** After a restart nothing is known of its parts: each is taken for the whole. */
+  private async withOpen(
+    entry: Entry,
+    work: (tracked: TrackedReplay, open: OpenEntry, id: string) => void,
+  ): Promise<void> {
+    const { replayId, replayedAs } = entry.cycles.at(-1) ?? {};
+    if (replayId === undefined || replayedAs === undefined) return;
+    const tracked = this.tracked.get(replayId) ?? (await this.find(replayId));
+    if (tracked === undefined) return;
+    const open = tracked.open.get(replayedAs) ?? { parts: 1, end: "delivered", error: undefined };
+    tracked.open.set(replayedAs, open);
+    work(tracked, open, replayedAs);
+  }
+
+  private async find(id: string): Promise<TrackedReplay | undefined> {
+    const known = this.tracked.get(id);
+    if (known !== undefined) return known;
+    const kept = await this.services.replays.find(recordId(id));
+    return this.tracked.get(id) ?? (kept && this.track(interrupted(kept.record), kept));
+  }
+
+  private track(record: ReplayRecord, kept: TrackedReplay["kept"]): TrackedReplay {
+    const [failed, delivered] = [[] as ReplayOutcome[], [] as ReplayOutcome[]];
+    for (const each of record.outcomes ?? []) (each.outcome === "delivered" ? delivered : failed).push(each);
+    const tracked: TrackedReplay = {
+      ...{ record, kept, failed, delivered, writing: Promise.resolve() },
+      open: new Map(),
+      listeners: new Set(),
+      cancelWrite: undefined,
+    };
+    this.tracked.set(record.id, tracked);
+    return tracked;
+  }
+
+  private changed(tracked: TrackedReplay): void {
+    for (const listener of tracked.listeners) listener();
+    if (tracked.record.dryRun) return;
+    tracked.cancelWrite ??= this.services.clock.after(WRITE_INTERVAL_MS, () => {
+      tracked.cancelWrite = undefined;
+      void this.write(tracked);
+    });
+  }
+
+  private write(tracked: TrackedReplay): Promise<void> {
+    const { replays, logger } = this.services;
+    tracked.writing = tracked.writing.then(async () => {
+      const outcomes = [...tracked.failed, ...tracked.delivered].slice(0, MAX_OUTCOMES);
+      const record = { ...tracked.record, outcomes };
+      try {
+        if (tracked.kept !== undefined) await replays.replace(tracked.kept, record);
+        else tracked.kept = await replays.add(record, { id: recordId(record.id) });
+      } catch (error) {
+        logger.error({ err: error }, "a replay cannot be kept");
+      }
+    });
+    return tracked.writing;
+  }
+
+  private async keepDelivered(entry: Entry): Promise<void> {
+    const { delivered, clock, logger } = this.services;
+    try {
+      await delivered.add({ at: clock.now(), entry }, { id: entry.id });
+    } catch (error) {
+      logger.error({ err: error, id: entry.id }, "the history of a delivered entry cannot be kept");
+    }
+  }
+
+  /** Those that still have entries in their queues are the last to go. */
+  private forgetOldest(): void {
+    for (const [id, { record, open }] of this.tracked) {
+      if (this.tracked.size <= MAX_REMEMBERED) return;
+      if (record.state !== "running" && record.state !== "paused" && open.size === 0) this.tracked.delete(id);
+    }
+  }
+}
+
+/** Ids of entries and replays are looked up in the same way. */
+function recordId(id: string): string {
+  return `replay-${id}`;
+}
+
+/** The agent has stopped while it ran. */
+function interrupted(record: ReplayRecord): ReplayRecord {
+  if (record.state !== "running" && record.state !== "paused") return record;
+  return { ...record, state: "failed", error: "the agent stopped while it ran; what was put back stays so" };
+}
+
+function jobOf({ at: _, outcomes: __, ...record }: ReplayRecord): ReplayJob {
+  const pending = record.queued - record.delivered - record.failedAgain;
+  const isOver = record.state !== "running" && record.state !== "paused";
+  return { ...record, pending, isSettled: isOver && pending === 0 };
+}
+
+function outcomesOf({ failed, delivered, open }: TrackedReplay): ReplayOutcome[] {
+  const pending = Array.from(open.keys(), (id): ReplayOutcome => ({ id, outcome: "pending" }));
+  return [...failed, ...pending, ...delivered].slice(0, MAX_OUTCOMES);
+}
+
+function shortError({ class: kind, message }: AttemptError): ReplayOutcome["error"] {
+  return { class: kind, message: message.slice(0, 200) };
+}
+
+function withoutUndefined({ error, ...outcome }: ReplayOutcome): ReplayOutcome {
+  return error === undefined ? outcome : { ...outcome, error };
+}

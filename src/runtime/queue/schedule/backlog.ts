@@ -1,0 +1,291 @@
+import type { Clock, Delivery } from "#contract";
+import type { AttemptError } from "#contract/operations";
+import type { Batch } from "#otlp";
+import type { QueueItem } from "../entry/queue-item.js";
+import type { Bisections } from "../send/bisect.js";
+import type { QueueStore, StoredEntry } from "../store/store.js";
+import { DelayQueue } from "./delay-queue.js";
+import { type HeadLimits, QueueHead } from "./queue-head.js";
+import { type GroupBisection, GroupBuilder, type SendGroup } from "./send-group.js";
+
+/** How long to wait before the store is asked again after it failed. */
+export const STORE_RETRY_MS = 5000;
+
+/** Retries of several pipelines that are due lie between each other: so many are passed over to find those that go together. */
+const MAX_PASSED_OVER = 256;
+
+/**
+ * All entries that are not being sent, and whose turn is next: parts of what was taken apart, retries that are due, and the
+ * others in the order they came, as many together as may be sent in one request. Retries and first attempts take turns, so
+ * that neither has to wait for the other. Parts of one entry come out one after the other.
+ */
+export class Backlog {
+  readonly head: QueueHead;
+  private readonly bisections: Bisections;
+  private readonly clock: Clock;
+  private readonly waiting = new DelayQueue();
+  private readonly maxWaiting: number;
+  private readonly limits: HeadLimits;
+  /** These are sent before all others; the last one first. */
+  private readonly urgent: SendGroup[] = [];
+  /** Items that exceeded sending_queue.max_age while they waited for a retry. */
+  private readonly expired: QueueItem[] = [];
+  private lastWasRetry = false;
+  private isFlushing = false;
+  /** Monotonic time of the last `updateNow`: what is due, and in how long the next one is, follow one time. */
+  private now: number;
+
+  /** `onLoaded` is called after each reading of the store; the error is there when it failed. */
+  constructor(
+    store: QueueStore,
+    clock: Clock,
+    limits: HeadLimits,
+    bisections: Bisections,
+    onLoaded: (error?: unknown) => void,
+  ) {
+    this.clock = clock;
+    this.bisections = bisections;
+    this.now = clock.monotonic();
+    this.head = new QueueHead(store, clock, limits, this.waiting, onLoaded);
+    // More than that wait only when dead letters cannot be written.
+    this.maxWaiting = limits.waiting + 2 * limits.entries;
+    this.limits = limits;
+  }
+
+  /** Reads the clock; all other methods use that time until the next call. */
+  updateNow(): void {
+    this.now = this.clock.monotonic();
+  }
+
+  /** Entries in memory that wait for the time of their retry; those that find no room there are not counted. */
+  get waitingRetries(): number {
+    return this.waiting.size;
+  }
+
+  /** Milliseconds until the first of them is due; undefined when none waits. */
+  get nextRetryIn(): number | undefined {
+    const due = this.waiting.nextDue;
+    return due === undefined ? undefined : Math.max(0, due - this.clock.monotonic());
+  }
+
+  /** Milliseconds from the last `updateNow` until the next retry is due; undefined when none waits. */
+  get dueIn(): number | undefined {
+    const due = this.waiting.nextDue;
+    return due === undefined ? undefined : due - this.now;
+  }
+
+  /** Milliseconds from the last `updateNow` until entries that wait for others are sent without them. */
+  get mergeDueIn(): number | undefined {
+    const due = this.head.dueAt;
+    return due === undefined ? undefined : due - this.now;
+  }
+
+  /** From now on nothing waits for others to be sent with. */
+  flush(): void {
+    this.isFlushing = true;
+  }
+
+  get hasWork(): boolean {
+    if (this.urgent.length > 0 || this.hasFresh) return true;
+    const { dueIn } = this;
+    return dueIn !== undefined && dueIn <= 0;
+  }
+
+  /**
+   * What is to be sent next, so many entries at most. A probe prefers an entry that has not failed, and of those that have one
+   * that is not `avoided`: a bad one must not keep the breaker open.
+   */
+  next(probe: boolean, maxEntries?: number, avoided?: QueueItem): SendGroup | undefined {
+    const isRetryFirst = !probe && !this.lastWasRetry;
+    const first = isRetryFirst ? this.nextRetry(maxEntries) : this.nextFresh(maxEntries);
+    if (first !== undefined) {
+      this.lastWasRetry = isRetryFirst;
+      return first;
+    }
+    this.lastWasRetry = !isRetryFirst;
+    return isRetryFirst ? this.nextFresh(maxEntries) : this.nextRetry(maxEntries, probe ? avoided : undefined);
+  }
+
+  /** Takes out the one that came first of those in memory, whether its turn has come or not. */
+  takeOldest(): QueueItem | undefined {
+    const { oldest: retry } = this.waiting;
+    const { first } = this.head;
+    const urgent = this.oldestUrgent();
+    const ref = Math.min(...[retry, first, urgent?.items[0]].map((item) => item?.ref ?? Number.POSITIVE_INFINITY));
+    if (first?.ref === ref) return this.head.takeFirst();
+    if (urgent?.items[0]?.ref === ref) return this.takeFromUrgent(this.urgent.indexOf(urgent));
+    if (retry !== undefined) this.waiting.remove(retry);
+    return retry;
+  }
+
+  /** Takes out an entry that was queued before `time`, whether its turn has come or not. */
+  takeQueuedBefore(time: number): QueueItem | undefined {
+    const urgent = this.takeUrgentQueuedBefore(time);
+    if (urgent !== undefined) return urgent;
+    if ((this.head.first?.queuedSince ?? time) < time) return this.head.takeFirst();
+    if (this.expired.length === 0) this.expired.push(...this.waiting.takeQueuedBefore(time));
+    return this.expired.pop();
+  }
+
+  /** Since when the oldest of them waits, or before; undefined when there is none. */
+  get oldestQueuedSince(): number | undefined {
+    const ofUrgent = this.urgent.map(({ items }) => items[0]!.queuedSince);
+    const times = [...ofUrgent, this.head.first?.queuedSince, this.waiting.oldestQueuedSince];
+    const known = times.filter((time) => time !== undefined);
+    return known.length === 0 ? undefined : Math.min(...known);
+  }
+
+  /** The item is tried again after that time. */
+  retryIn(item: QueueItem, ms: number): void {
+    item.dueAt = this.clock.monotonic() + ms;
+    this.head.delayOrPark(item);
+  }
+
+  /** The turn of the item comes again after that time; it stays in memory. */
+  delay(item: QueueItem, ms: number): void {
+    item.dueAt = this.clock.monotonic() + ms;
+    this.waiting.add(item);
+  }
+
+  /** Its backend refuses everything: the turn of the item comes again after that time, or with `endHold`. */
+  hold(item: QueueItem, ms: number): void {
+    item.isHeld = true;
+    this.retryIn(item, ms);
+  }
+
+  /** Those that are held under this key have their turn now. */
+  endHold(key: string): void {
+    this.waiting.endHold(key, this.clock.monotonic());
+    this.head.endHold(key);
+  }
+
+  /** The store failed to do its part for the item: its turn comes again when the store may have recovered. */
+  delayForStore(item: QueueItem): void {
+    this.delay(item, STORE_RETRY_MS);
+  }
+
+  /** The item was replaced in the store by these parts. */
+  replaceWithParts(item: QueueItem, parts: readonly { readonly stored: StoredEntry; readonly batch: Batch }[]): void {
+    const deliveries = item.delivery?.split(parts.map(({ batch }) => batch));
+    const addPart = (part: StoredEntry, batch: Batch, delivery: Delivery | undefined) =>
+      Object.assign(this.head.addPart(part, batch, delivery), { refused: item.refused });
+    this.bisections.addParts(
+      item,
+      parts.map(({ stored, batch }, i) => addPart(stored, batch, deliveries?.[i])),
+    );
+  }
+
+  /** Some of the item was delivered, and in the store these have taken its place: they are tried again after that time. */
+  replaceWithShares(
+    item: QueueItem,
+    shares: readonly { readonly stored: StoredEntry; readonly batch: Batch }[],
+    ms: number,
+  ): void {
+    const deliveries = item.delivery?.split(shares.map(({ batch }) => batch));
+    for (const [i, { stored, batch }] of shares.entries()) {
+      const share = this.head.addPart(stored, batch, deliveries?.[i]);
+      const { mustBeAlone, failingSince, failureStreak } = item;
+      this.retryIn(Object.assign(share, { mustBeAlone, failingSince, failureStreak }), ms);
+    }
+  }
+
+  /** The item is not being sent any more; a part of the same bisection may be. */
+  release(item: QueueItem): void {
+    const next = this.bisections.release(item);
+    if (next !== undefined) this.urgent.push({ items: [next] });
+  }
+
+  /** These are sent before all others, the first one first. */
+  addUrgent(groups: readonly SendGroup[]): void {
+    for (const group of [...groups].reverse()) this.urgent.push(group);
+  }
+
+  /** Entries that wait for a retry are settled together as refused for good, before all others. Those that are not in memory are left. */
+  settleRefused(items: readonly QueueItem[], refusal: AttemptError): void {
+    const waiting = items.filter((item) => this.waiting.has(item));
+    if (waiting.length === 0) return;
+    for (const item of waiting) {
+      this.waiting.remove(item);
+      item.isHeld = false;
+      item.hasRetryTurn = true;
+    }
+    this.addUrgent([{ items: waiting, refusal }]);
+  }
+
+  private get hasFresh(): boolean {
+    return this.waiting.size < this.maxWaiting && this.head.isDue(this.mergeTime);
+  }
+
+  private get mergeTime(): number {
+    return this.isFlushing ? Number.POSITIVE_INFINITY : this.now;
+  }
+
+  /** The next retry, with those that are due too and may be sent with it. `avoided` is taken if no other is due. */
+  private nextRetry(maxEntries: number | undefined, avoided?: QueueItem): SendGroup | undefined {
+    const first = this.takeDue(avoided);
+    if (first === undefined) return undefined;
+    const group = new GroupBuilder(first, this.limits, maxEntries);
+    const others: QueueItem[] = [];
+    while (!group.isFull && others.length < MAX_PASSED_OVER) {
+      const next = this.waiting.take(this.now);
+      if (next === undefined) break;
+      if (next === avoided || !group.add(next)) others.push(next);
+    }
+    for (const other of others) this.waiting.add(other);
+    return { items: group.items };
+  }
+
+  private takeDue(avoided: QueueItem | undefined): QueueItem | undefined {
+    const first = this.waiting.take(this.now);
+    if (first === undefined || first !== avoided) return first;
+    const other = this.waiting.take(this.now);
+    if (other !== undefined) this.waiting.add(first);
+    return other ?? first;
+  }
+
+  private nextFresh(maxEntries: number | undefined): SendGroup | undefined {
+    for (;;) {
+      const group = this.takeUrgent() ?? this.takeReady(maxEntries);
+      const part = group?.items[0]?.entry.parent === undefined ? undefined : group.items[0];
+      if (part === undefined || this.bisections.tryAcquire(part)) return group;
+    }
+  }
+
+  private takeReady(maxEntries: number | undefined): SendGroup | undefined {
+    const items = this.hasFresh ? this.head.takeGroup(this.mergeTime, maxEntries) : undefined;
+    return items === undefined ? undefined : { items };
+  }
+
+  /** Parts of what was refused last come first, in the order of its search. */
+  private takeUrgent(): SendGroup | undefined {
+    const last = this.urgent.findLastIndex(({ bisection }) => !bisection?.isBusy || bisection.hasSuccess);
+    if (last === -1) return undefined;
+    const { bisection } = this.urgent[last]!;
+    const next = bisection === undefined || bisection.hasSuccess ? last : this.nextOf(bisection);
+    return this.urgent.splice(next, 1)[0];
+  }
+
+  private nextOf(bisection: GroupBisection): number {
+    const places = [...this.urgent.keys()].filter((at) => this.urgent[at]!.bisection === bisection);
+    return places[bisection.next(places.map((at) => this.urgent[at]!.items.length))]!;
+  }
+
+  /** Takes the first entry out of the last of those groups that begin with one queued before `time`. */
+  private takeUrgentQueuedBefore(time: number): QueueItem | undefined {
+    const at = this.urgent.findLastIndex(({ items }) => items[0]!.queuedSince < time);
+    return at === -1 ? undefined : this.takeFromUrgent(at);
+  }
+
+  private takeFromUrgent(at: number): QueueItem | undefined {
+    const { items, bisection } = this.urgent[at]!;
+    this.urgent.splice(at, 1, ...(items.length > 1 ? [{ items: items.slice(1), bisection }] : []));
+    return items[0];
+  }
+
+  /** The group that begins with the oldest entry. */
+  private oldestUrgent(): SendGroup | undefined {
+    let oldest = this.urgent[0];
+    for (const group of this.urgent) if (group.items[0]!.ref < oldest!.items[0]!.ref) oldest = group;
+    return oldest;
+  }
+}

@@ -1,0 +1,112 @@
+import type { Clock } from "#contract";
+import type { CompleteSettings } from "#contract/schema";
+import { type DeadLetterOutcome, type DropOutcome, deadLetter } from "../entry/outcome.js";
+import { EXPIRED, RETRY_LIMITED } from "../entry/queue-errors.js";
+import type { QueueItem } from "../entry/queue-item.js";
+import type { QueueMetrics } from "../operate/queue-metrics.js";
+import { isRetry } from "./send-group.js";
+
+/** What is to be done with entries whose turn has come together: send them, let them wait, or end them without a call. */
+export type GateDecision =
+  | { readonly kind: "send" }
+  | { readonly kind: "wait"; readonly ms: number }
+  | { readonly kind: "end" };
+
+const SEND: GateDecision = { kind: "send" };
+const END: GateDecision = { kind: "end" };
+const DROP: DropOutcome = { kind: "drop" };
+
+/** Decides whether entries may be sent now: not if they have expired, and a retry not over the rate limit of retries. */
+export class Gate {
+  private readonly settings: CompleteSettings;
+  private readonly clock: Clock;
+  private readonly metrics: QueueMetrics;
+  private readonly limiter: RetryLimiter;
+
+  constructor(settings: CompleteSettings, clock: Clock, metrics: QueueMetrics) {
+    this.settings = settings;
+    this.clock = clock;
+    this.metrics = metrics;
+    this.limiter = new RetryLimiter(settings.retry_on_failure.rate_limit, clock);
+  }
+
+  /** Entries that came before this time have expired; undefined when none ever does. */
+  get oldestAllowed(): number | undefined {
+    const { max_age } = this.settings.sending_queue;
+    return max_age === 0 ? undefined : this.clock.monotonic() - max_age;
+  }
+
+  /** How an entry ends that is not to be sent in any case; undefined for others. */
+  endOf(item: QueueItem): DeadLetterOutcome | undefined {
+    if (item.deadLetterCause !== undefined) return { kind: "dead_letter", cause: item.deadLetterCause };
+    return item.queuedSince < (this.oldestAllowed ?? item.queuedSince) ? expiredOutcome(item) : undefined;
+  }
+
+  /** Decides on entries that would be one request: they need one turn if any of them is a retry. */
+  decide(items: readonly QueueItem[]): GateDecision {
+    if (!items.some((item) => isRetry(item) && !item.hasRetryTurn)) return SEND;
+    const decision = this.takeRetryTurn(items);
+    (decision === SEND ? this.metrics.limiterAllowed : this.metrics.limiterLimited).add(1);
+    return decision;
+  }
+
+  /** How an entry ends that is over the rate limit of retries. */
+  excessOutcome({ entry }: QueueItem): DeadLetterOutcome | DropOutcome {
+    if (this.settings.retry_on_failure.rate_limit.on_excess === "drop") return DROP;
+    const error = entry.lastError ?? RETRY_LIMITED;
+    return deadLetter("retry_rate_limit", error);
+  }
+
+  private takeRetryTurn(items: readonly QueueItem[]): GateDecision {
+    const { on_excess } = this.settings.retry_on_failure.rate_limit;
+    if (on_excess !== "delay") return this.limiter.tryTake() ? SEND : END;
+    const ms = this.limiter.reserve();
+    for (const item of items) item.hasRetryTurn = true;
+    return ms === 0 ? SEND : { kind: "wait", ms };
+  }
+}
+
+/** What becomes of an entry that is too old. */
+export function expiredOutcome({ entry }: QueueItem): DeadLetterOutcome {
+  return {
+    kind: "dead_letter",
+    cause: { reason: "expired", category: "expired", error: entry.lastError ?? EXPIRED },
+  };
+}
+
+interface RetryLimiterSettings {
+  readonly per_second: number;
+  readonly burst: number;
+}
+
+/**
+ * A token bucket for retries: in any span of t seconds at most per_second * t + burst turns fall. Kept as the time of
+ * the next turn, so it needs no timer. Time is monotonic: a clock that is set back or forward changes nothing.
+ */
+export class RetryLimiter {
+  private readonly clock: Clock;
+  private readonly interval: number;
+  private readonly tolerance: number;
+  private nextTurn = Number.NEGATIVE_INFINITY;
+
+  constructor({ per_second, burst }: RetryLimiterSettings, clock: Clock) {
+    this.clock = clock;
+    this.interval = 1000 / per_second;
+    this.tolerance = (burst - 1) * this.interval;
+  }
+
+  /** Takes the next turn, whenever it is; gives the milliseconds until then. */
+  reserve(): number {
+    const now = this.clock.monotonic();
+    const turn = Math.max(this.nextTurn, now - this.tolerance);
+    this.nextTurn = turn + this.interval;
+    return Math.max(0, turn - now);
+  }
+
+  /** Takes a turn only if there is one now. */
+  tryTake(): boolean {
+    if (this.nextTurn > this.clock.monotonic()) return false;
+    this.reserve();
+    return true;
+  }
+}

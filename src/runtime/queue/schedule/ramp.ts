@@ -1,0 +1,137 @@
+import type { Clock } from "#contract";
+
+/** Entries per second that a ramp starts with at least. */
+const MIN_RATE = 10;
+/** The rate doubles so often. After that there is no limit. */
+const DOUBLINGS = 10;
+/** Entries are let through in stages of this length, so that they can be merged. */
+const STAGE_MS = 100;
+const RATE_WINDOW_MS = 1000;
+
+/**
+ * Slows the queue down after its backend has failed, so that a backend that has just come back is not run over by all that
+ * waited. It starts at the rate at which the backend last took entries, and doubles ten times in `ms` milliseconds, as long as
+ * more requests succeed than fail. Then there is no limit. A backend that has not failed is never slowed down, so a restart
+ * alone is no reason for a ramp.
+ */
+export class Ramp {
+  private readonly clock: Clock;
+  private readonly stepMs: number;
+  private readonly stageMs: number;
+  private readonly taken: SuccessRate;
+  /** Entries per second; infinite while there is no ramp. */
+  private rate = Number.POSITIVE_INFINITY;
+  private doublings = 0;
+  private stepAt = 0;
+  private successes = 0;
+  private failures = 0;
+  private stageAt = 0;
+  /** Entries that the present stage still lets through. */
+  private left = 0;
+
+  /** With 0 there is no ramp. */
+  constructor(ms: number, clock: Clock) {
+    this.clock = clock;
+    this.stepMs = ms / DOUBLINGS;
+    this.stageMs = Math.min(STAGE_MS, this.stepMs);
+    this.taken = new SuccessRate(clock);
+  }
+
+  /** Entries per second that the backend took when it last worked. */
+  get successRate(): number {
+    return this.taken.rate;
+  }
+
+  /** The backend works again. `rate`: entries per second that it took before it failed. */
+  start(rate: number = this.successRate): void {
+    if (this.stepMs === 0) return;
+    const now = this.clock.monotonic();
+    this.rate = Math.max(MIN_RATE, rate);
+    this.doublings = 0;
+    this.startStep(now);
+    this.startStage(now);
+  }
+
+  get isActive(): boolean {
+    return this.rate !== Number.POSITIVE_INFINITY;
+  }
+
+  /** Milliseconds until the next request may be made; 0: now. */
+  waitMs(): number {
+    if (!this.isActive) return 0;
+    const now = this.clock.monotonic();
+    if (now >= this.stepAt + this.stepMs) this.endStep(now);
+    if (now >= this.stageAt + this.stageMs) this.startStage(now);
+    return this.left > 0 || !this.isActive ? 0 : this.stageAt + this.stageMs - now;
+  }
+
+  /** How many entries the next request may have, if `waitMs` is 0. */
+  get maxEntries(): number {
+    return this.isActive ? Math.max(1, this.left) : Number.POSITIVE_INFINITY;
+  }
+
+  /** A request is made for so many entries. */
+  countRequest(entries: number): void {
+    this.left -= entries;
+  }
+
+  /** The backend took a request of so many entries. */
+  succeeded(entries: number): void {
+    this.taken.add(entries);
+    this.successes += 1;
+  }
+
+  /** A request failed, and the backend may be to blame. */
+  failed(): void {
+    this.failures += 1;
+  }
+
+  /** Without an answer the step goes on. */
+  private endStep(now: number): void {
+    if (this.successes + this.failures === 0) return;
+    if (this.successes > this.failures) {
+      this.doublings += 1;
+      this.rate = this.doublings < DOUBLINGS ? this.rate * 2 : Number.POSITIVE_INFINITY;
+    }
+    this.startStep(now);
+  }
+
+  private startStep(now: number): void {
+    this.stepAt = now;
+    this.successes = 0;
+    this.failures = 0;
+  }
+
+  private startStage(now: number): void {
+    this.stageAt = now;
+    this.left = Math.max(1, Math.round((this.rate * this.stageMs) / 1000));
+  }
+}
+
+/** Entries that the backend takes per second: in the last second in which it took any, or in the one before that. */
+class SuccessRate {
+  private readonly clock: Clock;
+  private startedAt = Number.NEGATIVE_INFINITY;
+  private count = 0;
+  private previous = 0;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** Per second. */
+  get rate(): number {
+    return Math.max(this.previous, this.count);
+  }
+
+  add(entries: number): void {
+    const now = this.clock.monotonic();
+    const elapsed = now - this.startedAt;
+    if (elapsed >= RATE_WINDOW_MS) {
+      this.previous = (this.count * 1000) / elapsed;
+      this.startedAt = now;
+      this.count = 0;
+    }
+    this.count += entries;
+  }
+}

@@ -1,0 +1,276 @@
+import type { Clock } from "#contract";
+import { type EntryOutcome, givenUpWith } from "../entry/outcome.js";
+import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
+import type { AttemptPolicy, Hold } from "../send/attempt-policy.js";
+import type { Permit } from "../send/breaker.js";
+import { type Backlog, STORE_RETRY_MS } from "./backlog.js";
+import { expiredOutcome } from "./gate.js";
+import type { SendGroup } from "./send-group.js";
+
+export interface SchedulerServices {
+  readonly clock: Clock;
+  /** How many entries may be dealt with at a time. */
+  readonly maxSlots: number;
+  readonly backlog: Backlog;
+  readonly policy: AttemptPolicy;
+  readonly turns: Turns;
+  readonly logStoreError: (error: unknown) => void;
+}
+
+/** What is done with the slots that the scheduler gives away. */
+export interface Turns {
+  /** Gives its slot back with `releaseSlot`, as `checkHealth` does. */
+  attempt(group: SendGroup, permit: Permit): void;
+  checkHealth(permit: Permit): void;
+  /** Carries out what was decided of an item without a call. */
+  carryOut(item: QueueItem, outcome: EntryOutcome): Promise<void> | undefined;
+}
+
+/**
+ * Gives entries their turns: whenever a slot is free, and the policies allow it, the next one of the backlog gets the slot;
+ * one timer wakes it for what has to wait. It does not know what happens in a turn.
+ *
+ * Invariants:
+ * - No more slots are taken for calls than there are. What waits for a retry holds none, so nothing behind it waits for it.
+ * - What is too old ends whether anything may be sent or not.
+ */
+export class Scheduler {
+  private readonly services: SchedulerServices;
+  private readonly wakeTimer: WakeTimer;
+  private usedSlots = 0;
+  private isStarted = false;
+  private isPaused = false;
+  private isPumping = false;
+  private isAborted = false;
+  private onIdle: (() => void) | undefined;
+  private onNextLoad: ((isGood: boolean) => void) | undefined;
+
+  constructor(services: SchedulerServices) {
+    this.services = services;
+    this.wakeTimer = new WakeTimer(services.clock, () => this.pump());
+  }
+
+  get inFlight(): number {
+    return this.usedSlots;
+  }
+
+  get paused(): boolean {
+    return this.isPaused;
+  }
+
+  /** Begins to give turns. */
+  start(): void {
+    this.isStarted = true;
+    this.pump();
+  }
+
+  pause(): void {
+    this.isPaused = true;
+  }
+
+  resume(): void {
+    this.isPaused = false;
+    this.pump();
+  }
+
+  /** Begins nothing new; resolves when all slots are free. What waits for a retry stays in the store. */
+  async drain(): Promise<void> {
+    this.isStarted = false;
+    this.wakeTimer.cancel();
+    if (this.usedSlots === 0 || this.isAborted) return;
+    await new Promise<void>((resolve) => {
+      this.onIdle = resolve;
+    });
+  }
+
+  /** Begins nothing new, and waits for nothing. */
+  abort(): void {
+    this.isStarted = false;
+    this.isAborted = true;
+    this.wakeTimer.cancel();
+    this.onIdle?.();
+  }
+
+  /** Gives as many turns as may be, and sets the timer for the rest. To be called when any of that may have changed. */
+  pump(): void {
+    if (this.isPumping || !this.isStarted) return;
+    const { backlog, policy } = this.services;
+    this.isPumping = true;
+    while (this.isStarted && this.hasFreeSlot()) {
+      backlog.updateNow();
+      if (this.endExpired()) continue;
+      if (this.isPaused || !(policy.wantsHealthCheck || backlog.hasWork) || !this.startNext()) break;
+    }
+    this.isPumping = false;
+    this.scheduleWake();
+    backlog.head.refill();
+  }
+
+  /** A turn is over; others may have its slot. */
+  releaseSlot(): void {
+    this.usedSlots -= 1;
+    if (this.usedSlots === 0) this.onIdle?.();
+    this.pump();
+  }
+
+  /** Gives the item a slot, though none may be free, to end without being sent. */
+  endWithoutSending(item: QueueItem, outcome: EntryOutcome): Promise<void> | undefined {
+    this.usedSlots += 1;
+    const carriedOut = this.services.turns.carryOut(item, outcome);
+    if (carriedOut !== undefined) return carriedOut.then(() => this.releaseSlot());
+    this.releaseSlot();
+    return undefined;
+  }
+
+  /** Gives up the oldest entry that is not being sent, or reads more of them. False when there is none, or it has to stay. */
+  async dropOldest(cause: DeadLetterCause): Promise<boolean> {
+    const { backlog } = this.services;
+    const item = backlog.takeOldest();
+    if (item === undefined) return backlog.head.hasUnloaded && (await this.loadMore());
+    // One whose dead letter could not be written yet keeps the reason it was given up for.
+    await this.endWithoutSending(item, { kind: "dead_letter", cause: item.deadLetterCause ?? cause });
+    return !backlog.head.has(item);
+  }
+
+  /** The store has been read; the error is there when that failed. */
+  onLoaded(error: unknown): void {
+    this.onNextLoad?.(error === undefined);
+    this.onNextLoad = undefined;
+    if (error === undefined) return this.pump();
+    if (!this.isStarted) return;
+    this.services.logStoreError(error);
+    this.wakeTimer.wakeWithin(STORE_RETRY_MS);
+  }
+
+  private hasFreeSlot(): boolean {
+    return this.usedSlots < this.services.maxSlots;
+  }
+
+  /** Ends one entry that is too old. False when there is none. */
+  private endExpired(): boolean {
+    const { backlog, policy } = this.services;
+    const { oldestAllowed } = policy.gate;
+    const item = oldestAllowed === undefined ? undefined : backlog.takeQueuedBefore(oldestAllowed);
+    if (item !== undefined) void this.endWithoutSending(item, expiredOutcome(item));
+    return item !== undefined;
+  }
+
+  /** Takes one entry a step further; false when none may be at the moment. */
+  private startNext(): boolean {
+    const { policy, turns } = this.services;
+    const permit = policy.acquire();
+    if ("waitMs" in permit) return this.onHold(permit);
+    if (policy.isHealthCheck(permit)) {
+      this.usedSlots += 1;
+      turns.checkHealth(permit);
+      return true;
+    }
+    const group = this.takeSendable(permit.probe);
+    if (group === undefined) policy.giveBack(permit);
+    else {
+      this.usedSlots += 1;
+      turns.attempt(group, permit);
+    }
+    return group !== undefined;
+  }
+
+  private onHold({ waitMs, rejects }: Hold): boolean {
+    if (waitMs !== undefined) this.wakeTimer.wakeWithin(waitMs);
+    const group = rejects ? this.takeSendable(false) : undefined;
+    for (const item of group?.items ?? []) void this.endWithoutSending(item, this.services.policy.rejection());
+    return group !== undefined;
+  }
+
+  /** What to send next; entries that must not be sent now are dealt with on the way. */
+  private takeSendable(probe: boolean): SendGroup | undefined {
+    const { backlog, policy } = this.services;
+    while (this.hasFreeSlot()) {
+      const next = backlog.next(probe, probe ? 1 : policy.maxEntries, policy.probeAvoids);
+      if (next === undefined) return undefined;
+      const group = this.endThoseNotToSend(next);
+      if (group.items.length === 0) continue;
+      const holdMs = policy.holds.waitMs(group.items[0]!);
+      if (holdMs > 0) {
+        for (const item of group.items) backlog.hold(item, holdMs);
+        continue;
+      }
+      const decision = policy.gate.decide(group.items);
+      if (decision.kind === "send") return group;
+      for (const item of group.items) {
+        if (decision.kind === "wait") backlog.delay(item, decision.ms);
+        else void this.endWithoutSending(item, policy.gate.excessOutcome(item));
+      }
+    }
+    return undefined;
+  }
+
+  /** Ends those of a group that must not be sent in any case; gives the others. */
+  private endThoseNotToSend(group: SendGroup): SendGroup {
+    const { gate } = this.services.policy;
+    const endCause = group.bisection?.endCause;
+    const endOf = (item: QueueItem): EntryOutcome | undefined =>
+      endCause === undefined ? gate.endOf(item) : givenUpWith(item, endCause);
+    if (group.items.every((item) => endOf(item) === undefined)) return group;
+    const items = group.items.filter((item) => {
+      const outcome = endOf(item);
+      if (outcome !== undefined) void this.endWithoutSending(item, outcome);
+      return outcome === undefined;
+    });
+    return { ...group, items };
+  }
+
+  private scheduleWake(): void {
+    const { dueIn, mergeDueIn } = this.services.backlog;
+    if (dueIn !== undefined && dueIn > 0) this.wakeTimer.wakeWithin(dueIn);
+    if (mergeDueIn !== undefined && mergeDueIn > 0) this.wakeTimer.wakeWithin(mergeDueIn);
+    const { oldestAllowed } = this.services.policy.gate;
+    if (oldestAllowed === undefined) return;
+    const { oldestQueuedSince } = this.services.backlog;
+    if (oldestQueuedSince === undefined) return;
+    // One that has become too old since this began to look goes next time.
+    if (oldestQueuedSince >= oldestAllowed || this.hasFreeSlot())
+      this.wakeTimer.wakeWithin(oldestQueuedSince - oldestAllowed + 1);
+  }
+
+  /** False when the store could not be read. */
+  private loadMore(): Promise<boolean> {
+    this.services.backlog.head.refill();
+    return new Promise((resolve) => {
+      this.onNextLoad = resolve;
+    });
+  }
+}
+
+/** Timers cannot wait longer than some weeks; nothing here needs to sleep longer than this without looking. */
+const MAX_DELAY_MS = 3_600_000;
+
+/** One timer for everything that waits: rings at the earliest time it was set to, then forgets. */
+class WakeTimer {
+  private readonly clock: Clock;
+  private readonly onWake: () => void;
+  private at = Number.POSITIVE_INFINITY;
+  private cancelTimer = () => {};
+
+  constructor(clock: Clock, onWake: () => void) {
+    this.clock = clock;
+    this.onWake = onWake;
+  }
+
+  /** Rings `ms` from now at the latest. */
+  wakeWithin(ms: number): void {
+    const now = this.clock.monotonic();
+    const at = now + Math.min(Math.max(0, ms), MAX_DELAY_MS);
+    if (at >= this.at) return;
+    this.cancelTimer();
+    this.at = at;
+    this.cancelTimer = this.clock.after(at - now, () => {
+      this.at = Number.POSITIVE_INFINITY;
+      this.onWake();
+    });
+  }
+
+  cancel(): void {
+    this.cancelTimer();
+    this.at = Number.POSITIVE_INFINITY;
+  }
+}

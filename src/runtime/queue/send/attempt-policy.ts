@@ -1,0 +1,484 @@
+import { type Clock, type Logger, limitedLog, type PartialRejection } from "#contract";
+import type { Undelivered } from "#contract/errors";
+import type { AttemptError } from "#contract/operations";
+import type { CompleteSettings } from "#contract/schema";
+import type { Batch } from "#otlp";
+import {
+  type DeadLetterOutcome,
+  deadLetter,
+  type EntryOutcome,
+  type GroupOutcome,
+  outcomeOfEach,
+} from "../entry/outcome.js";
+import { breakerOpenError, partialSuccessError } from "../entry/queue-errors.js";
+import { type DeadLetterCause, type QueueItem, withDelay, withFailure } from "../entry/queue-item.js";
+import type { QueueMetrics } from "../operate/queue-metrics.js";
+import { type Backoff, createBackoff } from "../schedule/backoff.js";
+import { Gate } from "../schedule/gate.js";
+import { Ramp } from "../schedule/ramp.js";
+import { recordsOf, type SendGroup } from "../schedule/send-group.js";
+import type { AttemptResult } from "./attempt-sender.js";
+import type { BackendMemory } from "./backend-memory.js";
+import type { Bisections } from "./bisect.js";
+import { BlameJudge } from "./blame-judge.js";
+import { Breaker, type BreakerState, type Permit } from "./breaker.js";
+import { Holds } from "./holds.js";
+import { PoisonDetector } from "./poison-detector.js";
+import { RecentCalls } from "./recent-calls.js";
+import { RefusalPolicy } from "./refusal-policy.js";
+
+export interface AttemptPolicyServices {
+  readonly settings: CompleteSettings;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly logger: Logger;
+  readonly metrics: QueueMetrics;
+  readonly bisections: Bisections;
+  /** Remembers the backend's state over a restart. It has been read when `onOpened` is called. */
+  readonly memory: BackendMemory;
+  /** The exporter can be asked how it is, so no entry is needed for a probe. */
+  readonly canCheckHealth: boolean;
+  /** Nothing is pending, so nothing but a health check can tell whether the backend is back. */
+  readonly isEmpty: () => boolean;
+  /** What is held under this key need not wait any longer. */
+  readonly onHoldEnd: (key: string) => void;
+  /** These are refused for good with this error, which is known without another call. */
+  readonly onBlamed: (items: readonly QueueItem[], error: AttemptError) => void;
+  /** Something waits because it is refused as a whole, under this key. */
+  readonly hasHeld: (key: string) => boolean;
+}
+
+/** A call that failed, and may be made again. */
+interface CallFailure {
+  readonly error: AttemptError;
+  /** It spends an attempt of each entry. */
+  readonly counts: boolean;
+  readonly isPoison: boolean;
+  /** It was made for one entry. */
+  readonly isAlone: boolean;
+  /** Records of all entries it was made for. */
+  readonly requestItems: number;
+}
+
+/** Why no call may be made at the moment. */
+export interface Hold {
+  /** Milliseconds until it is worth asking again; undefined when a result, or an operator, decides that. */
+  readonly waitMs: number | undefined;
+  /** Entries do not wait for the breaker to close: they become dead letters, with `rejection`. */
+  readonly rejects: boolean;
+}
+
+/**
+ * Where ramp, breaker, retry limit, backoff, poison detection and refusals meet. They answer three questions: may a call
+ * be made now (`acquire`), may this entry be sent now (`gate`), and what follows from the result of its call (`decide`).
+ * Nothing is carried out here: the answers are values.
+ */
+export class AttemptPolicy {
+  readonly breaker: Breaker;
+  readonly gate: Gate;
+  readonly recent: RecentCalls;
+  readonly holds: Holds;
+  private readonly services: AttemptPolicyServices;
+  /** The probe with this epoch of the breaker found the exporter well: entries try it next. */
+  private healthyEpoch: number | undefined;
+  private readonly ramp: Ramp;
+  private readonly backoff: Backoff;
+  private readonly poison: PoisonDetector;
+  private readonly judge = new BlameJudge();
+  private lastFailed: QueueItem | undefined;
+  private readonly refusals: RefusalPolicy;
+  private readonly logPartial: (partial: PartialRejection) => void;
+  private readonly logRetry: (what: { readonly error: AttemptError; readonly delayMs: number }) => void;
+
+  constructor(services: AttemptPolicyServices) {
+    this.services = services;
+    const { settings, clock, random, logger, metrics } = services;
+    this.recent = new RecentCalls(clock);
+    this.holds = new Holds({ ...services, onHoldEnd: (key, wasTold) => this.onHoldEnd(key, wasTold) });
+    this.ramp = new Ramp(settings.replay.ramp, clock);
+    this.breaker = new Breaker(settings.circuit_breaker, clock, (to, from) => this.onBreakerChange(to, from));
+    this.gate = new Gate(settings, clock, metrics);
+    this.backoff = createBackoff(settings.retry_on_failure, random);
+    this.poison = new PoisonDetector(settings.retry_on_failure.poison, clock);
+    this.refusals = new RefusalPolicy(services);
+    this.logPartial = limitedLog(clock, (partial, suppressed) =>
+      logger.warn({ ...partial, suppressed }, "the other side rejected some records"),
+    );
+    this.logRetry = limitedLog(clock, ({ error, delayMs }, suppressed) => {
+      const why = { error: error.class, blame: error.blame, message: error.message };
+      const details = { ...why, retryInMs: Math.round(delayMs), suppressed };
+      logger.warn(details, "sending failed; it stays in the queue and is tried again");
+    });
+  }
+
+  /** The queue is about to be closed. */
+  onClosing(): void {
+    const { memory } = this.services;
+    const { failures } = this.breaker;
+    if (failures !== (memory.known.failures ?? 0)) memory.update({ failures });
+    memory.flush();
+  }
+
+  /**
+   * The queue has been opened: goes on with what an earlier run knew of the backend. With another config the backend may be
+   * another one, or mended: it is tried at once.
+   */
+  onOpened(): void {
+    const { memory, clock, logger } = this.services;
+    const { breaker, error, failingSince, failures = 0 } = memory.known;
+    const probeInMs = memory.hasConfigChanged ? 0 : (breaker?.probeAt ?? 0) - clock.now();
+    this.breaker.restore({ failures, openSince: breaker?.openSince, probeInMs });
+    if (error !== undefined) this.recent.found(error, breaker?.openSince ?? failingSince);
+    if (this.breaker.state === "closed") return;
+    const { waitMs, since } = this.breaker;
+    const details = { since: new Date(since).toISOString(), probeInMs: waitMs, error: error?.class };
+    logger.warn({ ...details, message: error?.message }, "circuit breaker: still open after the restart");
+  }
+
+  /** The right to make one call now, which ends with `decide`, `reportHealth` or `giveBack`. */
+  acquire(): Permit | Hold {
+    const rampMs = this.ramp.waitMs();
+    if (rampMs > 0) return { waitMs: rampMs, rejects: false };
+    const permit = this.breaker.acquire();
+    if (permit !== undefined) return permit;
+    const rejects = this.services.settings.circuit_breaker.on_open === "dead_letter" && this.breaker.state === "open";
+    return { waitMs: this.breaker.waitMs, rejects };
+  }
+
+  /** How many entries may be sent with a permit. */
+  get maxEntries(): number {
+    return this.ramp.maxEntries;
+  }
+
+  /** An entry that a probe should not be made with, if there is another one: the last call that failed was made for it. */
+  get probeAvoids(): QueueItem | undefined {
+    return this.lastFailed;
+  }
+
+  /** No call was made. */
+  giveBack(permit: Permit): void {
+    this.breaker.report(permit, "cancelled");
+  }
+
+  /** A probe with this permit asks the exporter how it is, instead of sending an entry. */
+  isHealthCheck({ probe, epoch }: Permit): boolean {
+    return probe && this.services.canCheckHealth && (epoch !== this.healthyEpoch || this.services.isEmpty());
+  }
+
+  /** The exporter is to be asked how it is, also when there is nothing to send. */
+  get wantsHealthCheck(): boolean {
+    const { state, forced, currentEpoch } = this.breaker;
+    if (!this.services.canCheckHealth || state === "closed" || forced) return false;
+    return currentEpoch !== this.healthyEpoch || this.services.isEmpty();
+  }
+
+  /**
+   * One that answers may still not take data: what waits has the last word, and the check has it only when nothing does. So an
+   * answer such as 500 does not keep entries from being tried.
+   */
+  reportHealth(permit: Permit, error: AttemptError | undefined, isCancelled: boolean): void {
+    const isHealthy = error === undefined;
+    if (!isHealthy && !isCancelled) this.recent.found(error);
+    this.services.metrics.healthChecked(isHealthy);
+    const hasAnswered = isHealthy || (error.status !== undefined && error.blame === "entry");
+    if (hasAnswered) this.healthyEpoch = permit.epoch;
+    const hasLastWord = this.services.isEmpty();
+    const result = isHealthy ? "success" : "failure";
+    this.breaker.report(permit, isCancelled || (hasAnswered && !hasLastWord) ? "cancelled" : result);
+  }
+
+  /** An entry comes into the queue. One that must not wait for the breaker is counted when it is given up. */
+  countArrival(): void {
+    if (this.breaker.state === "open" && this.services.settings.circuit_breaker.on_open === "hold")
+      this.services.metrics.rejected.add(1);
+  }
+
+  /** What becomes of an entry that met an open breaker and must not wait for it. */
+  rejection(): DeadLetterOutcome {
+    this.services.metrics.rejected.add(1);
+    return deadLetter("breaker_open", breakerOpenError(this.recent.lastError?.error));
+  }
+
+  /** A call is made for these. */
+  countAttempt({ items, bisection }: SendGroup): void {
+    if (bisection !== undefined) bisection.isBusy = true;
+    this.holds.onCall(items[0]!);
+    for (const item of items) {
+      item.hasRetryTurn = false;
+      item.isHeld = false;
+      if (item.entry.calls > 0) this.services.metrics.retried(item.entry.calls);
+    }
+    this.ramp.countRequest(items.length);
+  }
+
+  /** What follows from the result of a call; the breaker is told, and the attempt is noted on the entries. */
+  decide(group: SendGroup, permit: Permit, result: AttemptResult): GroupOutcome {
+    if (group.bisection !== undefined) group.bisection.isBusy = false;
+    const wasProbe = this.holds.isProbe(group.items[0]!);
+    this.holds.onResult(group.items[0]!);
+    switch (result.kind) {
+      case "delivered":
+        return this.delivered(group, permit, result);
+      case "failed":
+        if (result.undelivered !== undefined && !isRefusedForGood(result.error, result.undelivered))
+          return this.partlySent(group, permit, result, result.undelivered);
+        return this.failed(group, permit, result.batches, result.error, wasProbe);
+      case "refused_before":
+        this.giveBack(permit);
+        this.services.metrics.permanent.add(1);
+        return this.refusals.refused(group, result.batches, result.error, true);
+      case "unfit":
+        this.giveBack(permit);
+        return this.refusals.unfit(group.items[0]!, result.batch, result.error);
+      case "unreadable":
+        this.giveBack(permit);
+        return unreadableOutcome(group, result.causes);
+      case "cancelled":
+        this.giveBack(permit);
+        return outcomeOfEach(group.items, () => result);
+    }
+  }
+
+  private delivered(
+    { items, bisection }: SendGroup,
+    permit: Permit,
+    { sent, partial }: Extract<AttemptResult, { kind: "delivered" }>,
+  ): GroupOutcome {
+    this.breaker.report(permit, "success");
+    this.poison.succeeded();
+    this.judge.succeeded();
+    this.recent.sent();
+    this.ramp.succeeded(items.length);
+    this.noteSuccess();
+    this.holds.onSuccess(items[0]!);
+    bisection?.taken(items.length);
+    for (const item of items) this.services.bisections.delivered(item);
+    if (partial !== undefined) this.logPartial(partial);
+    if ((partial?.rejected ?? 0) > 0) return this.partlyDelivered(items, sent, partial!);
+    return outcomeOfEach(items, (_item, i) => ({ kind: "delivered", sent: sent[i]! }));
+  }
+
+  /** Which records were rejected is not known, so all of the request is kept, marked as one that was mostly taken. */
+  private partlyDelivered(
+    items: readonly QueueItem[],
+    sent: readonly Batch[],
+    partial: PartialRejection,
+  ): GroupOutcome {
+    this.services.metrics.partialSuccess.add(1);
+    const error = partialSuccessError(items, partial);
+    let uncounted = partial.rejected;
+    return outcomeOfEach(items, (item, i) => {
+      const rejected = Math.min(uncounted, sent[i]!.count);
+      uncounted -= rejected;
+      item.entry = withFailure(item.entry, error, this.services.clock.now(), true, recordsOf(items));
+      const own = { lost: rejected, rejected: partial.rejected };
+      const cause: DeadLetterCause = { reason: "partial_success", category: "schema", error, ...own };
+      const told = items.length === 1 ? partial : { rejected: 0, message: error.message };
+      return { kind: "partly_delivered", sent: sent[i]!, partial: told, rejected, cause };
+    });
+  }
+
+  /**
+   * One of several servers did not take its share: the breaker is about all of them, so it counts for those that did, and
+   * what is left is sent without company, so that each server's own answer is known.
+   */
+  private partlySent(
+    { items, bisection }: SendGroup,
+    permit: Permit,
+    { batches, error }: Extract<AttemptResult, { kind: "failed" }>,
+    { marks, isOutage }: Undelivered,
+  ): GroupOutcome {
+    const wasTaken = marks.includes(0);
+    this.breaker.report(permit, wasTaken ? "success" : "answered");
+    const blamed = this.judged(items[0]!, isOutage ? { ...error, blame: "backend" } : error);
+    if (wasTaken) bisection?.taken(1);
+    const delays = new Map<number, number>();
+    const failure = {
+      ...{ error: blamed, counts: blamed.blame === "entry", isPoison: false },
+      ...{ isAlone: items.length === 1, requestItems: recordsOf(items) },
+    };
+    let from = 0;
+    const outcomes = outcomeOfEach(items, (item, i) => {
+      const batch = batches[i]!;
+      const own = marks.subarray(from, (from += batch.count));
+      if (own.every((mark) => mark === 0)) {
+        this.services.bisections.delivered(item);
+        return { kind: "delivered", sent: batch };
+      }
+      item.mustBeAlone = true;
+      const isOneShare = isUniform(own);
+      const outcome = this.failedEntry(item, isOneShare ? failure : { ...failure, counts: false }, delays);
+      if (isOneShare || outcome.kind !== "retry") return outcome;
+      return { kind: "divide", batch, marks: own, delayMs: outcome.delayMs };
+    });
+    const [delayMs] = delays.values();
+    if (delayMs !== undefined) this.logRetry({ error: blamed, delayMs });
+    return outcomes;
+  }
+
+  /** The failed call is counted, and its error says whose failure it was. */
+  private judged(item: QueueItem, error: AttemptError): AttemptError {
+    const blame = this.judge.decide(item, error, this.recent.lastSentAt);
+    const blamed = error.blame === blame ? error : { ...error, blame };
+    this.services.metrics.callFailed(blame);
+    this.recent.failed(blamed);
+    return blamed;
+  }
+
+  private failed(
+    group: SendGroup,
+    permit: Permit,
+    batches: readonly Batch[],
+    cause: AttemptError,
+    wasProbe: boolean,
+  ): GroupOutcome {
+    if (cause.kind === "permanent") {
+      this.recent.failed(cause);
+      this.breaker.report(permit, "answered");
+      return this.refused(group, batches, cause, wasProbe);
+    }
+    this.ramp.failed();
+    const { items } = group;
+    const error = this.judged(items[0]!, cause);
+    const counts = error.blame === "entry";
+    this.lastFailed = items[0]!;
+    this.breaker.report(permit, "failure");
+    if (!counts) this.noteFailure(error);
+    if (cause.blame === undefined && !counts) noteTimeout(items);
+    const isPoison = this.isPoison(group, error);
+    const delays = new Map<number, number>();
+    const failure = { error, counts, isPoison, isAlone: items.length === 1, requestItems: recordsOf(items) };
+    const decide = (item: QueueItem) => this.failedEntry(item, failure, delays);
+    const outcomes = outcomeOfEach(items, decide);
+    // Of a breaker that is open, or was opened by this, the log has been told.
+    const [delayMs] = delays.values();
+    if (this.breaker.state === "closed" && delayMs !== undefined) this.logRetry({ error, delayMs });
+    return outcomes;
+  }
+
+  /** It is held when the backend refuses everything. Otherwise the data is to blame, whatever the status says. */
+  private refused(group: SendGroup, batches: readonly Batch[], error: AttemptError, wasProbe: boolean): GroupOutcome {
+    const verdict = this.holds.onRefusal(group.items, error, wasProbe);
+    if (verdict.kind === "final") {
+      this.services.metrics.permanent.add(1);
+      return this.refusals.refused(group, batches, verdict.error);
+    }
+    const { delayMs } = verdict;
+    const requestItems = recordsOf(group.items);
+    const at = this.services.clock.now();
+    return outcomeOfEach(group.items, (item) => {
+      item.entry = withDelay(withFailure(item.entry, error, at, false, requestItems), delayMs);
+      return { kind: "retry", delayMs };
+    });
+  }
+
+  private onHoldEnd(key: string, wasTold: boolean): void {
+    if (wasTold) this.ramp.start();
+    this.services.onHoldEnd(key);
+  }
+
+  private isPoison({ items }: SendGroup, error: AttemptError): boolean {
+    const [item] = items as [QueueItem];
+    if (items.length === 1 && error.blame === "entry") return this.poison.failed(item, error);
+    this.poison.failedTogether();
+    item.failureStreak = undefined;
+    return false;
+  }
+
+  /**
+   * Entries that have failed equally often wait equally long, so that they can be sent together again. The wait grows with every
+   * call, whoever was to blame, so that nobody hammers a backend that is down.
+   */
+  private failedEntry(
+    item: QueueItem,
+    { error, counts, isPoison, isAlone, requestItems }: CallFailure,
+    delays: Map<number, number>,
+  ): EntryOutcome {
+    const { clock } = this.services;
+    item.failingSince ??= clock.monotonic();
+    item.entry = withFailure(item.entry, error, clock.now(), counts, requestItems);
+    const { enabled, max_retries } = this.services.settings.retry_on_failure;
+    if (!enabled) return deadLetter("retry_disabled", error);
+    if (item.entry.attempts > max_retries && counts) return deadLetter("max_retries", error);
+    if (this.isOutOfTime(item)) {
+      if (isAlone || !counts) return deadLetter("max_elapsed_time", error);
+      item.mustBeAlone = true;
+    }
+    if (isPoison) return deadLetter("poison", error);
+    const { calls } = item.entry;
+    const delayMs = delays.get(calls) ?? this.backoff(calls, error.retryAfterMs);
+    delays.set(calls, delayMs);
+    item.entry = withDelay(item.entry, delayMs);
+    return { kind: "retry", delayMs };
+  }
+
+  private isOutOfTime({ failingSince }: QueueItem): boolean {
+    const { max_elapsed_time } = this.services.settings.retry_on_failure;
+    return max_elapsed_time > 0 && this.services.clock.monotonic() - failingSince! >= max_elapsed_time;
+  }
+
+  private noteFailure(error: AttemptError): void {
+    const { memory, clock } = this.services;
+    const { failingSince, successRate = this.ramp.successRate } = memory.known;
+    if (failingSince === undefined) memory.update({ failingSince: clock.now(), error, successRate });
+  }
+
+  private noteSuccess(): void {
+    const { memory } = this.services;
+    if (memory.known.failingSince === undefined) return;
+    const successRate = this.breaker.state === "closed" ? undefined : memory.known.successRate;
+    memory.update({ failingSince: undefined, error: undefined, failures: 0, successRate });
+  }
+
+  /** A breaker that an operator holds is not remembered: after a restart the config decides. */
+  private rememberBreaker(to: BreakerState): void {
+    const { memory, clock } = this.services;
+    const { since: openSince, waitMs = 0, forced } = this.breaker;
+    if (to === "half_open") return;
+    const isOpen = to === "open" && !forced;
+    const error = this.recent.lastError?.error;
+    const changes = isOpen
+      ? { breaker: { openSince, probeAt: clock.now() + waitMs }, error }
+      : { breaker: undefined, ...(to === "closed" && { successRate: undefined }) };
+    memory.update({ ...changes, failures: 0 }, { isUrgent: true });
+  }
+
+  private onBreakerChange(to: BreakerState, from: BreakerState): void {
+    const { metrics, logger, memory } = this.services;
+    const { successRate } = memory.known;
+    this.rememberBreaker(to);
+    if (to === "open") metrics.opened.add(1);
+    if (to === "closed") {
+      metrics.closed.add(1);
+      this.ramp.start(successRate);
+    }
+    const error = this.recent.lastError?.error;
+    const why = to === "open" && error !== undefined ? { error: error.class, message: error.message } : {};
+    const level = to === "open" ? "warn" : "info";
+    logger[level]({ from, to, forced: this.breaker.forced, ...why }, `circuit breaker: ${to.replace("_", " ")}`);
+  }
+}
+
+/** A large request may be what takes too long: those that were in it are sent in smaller ones. */
+function noteTimeout(items: readonly QueueItem[]): void {
+  if (items.length > 1) for (const item of items) item.timeoutsInCompany += 1;
+}
+
+/** Those that can be read are sent without the others, in the turn they have. */
+function unreadableOutcome({ items, bisection }: SendGroup, causes: readonly unknown[]): GroupOutcome {
+  const outcomes = causes.map((cause): EntryOutcome | undefined =>
+    cause === undefined ? undefined : { kind: "unreadable", cause },
+  );
+  const readable = items.filter((_item, i) => causes[i] === undefined);
+  for (const item of readable) item.hasRetryTurn = true;
+  return { outcomes, regrouped: readable.length === 0 ? [] : [{ items: readable, bisection }] };
+}
+
+function isUniform(marks: Uint16Array): boolean {
+  return marks.every((mark) => mark === marks[0]);
+}
+
+/** All of it was to go to one server, and the config says that such a refusal is final. */
+function isRefusedForGood({ kind }: AttemptError, { marks }: Undelivered): boolean {
+  return kind === "permanent" && isUniform(marks);
+}

@@ -1,0 +1,154 @@
+import type { Exporter, PartialRejection, SendOptions } from "#contract";
+import type { Undelivered } from "#contract/errors";
+import { isRefusal, type Refusal } from "#contract/errors";
+import type { AttemptError } from "#contract/operations";
+import { validateRejection } from "#contract/operators";
+import { Batch } from "#otlp";
+import type { QueueItem } from "../entry/queue-item.js";
+import { keyOfGroup, type SendGroup } from "../schedule/send-group.js";
+import type { QueueStore } from "../store/store.js";
+import type { CallTimeout } from "./call-timeout.js";
+import type { Classify } from "./classify.js";
+import type { PreparedBatch, PrepareReplayed } from "./replay-preparation.js";
+
+/**
+ * What came of an attempt to send entries as one request. `batches` are what is stored of each of them; `sent` is what the
+ * other side took of each.
+ */
+export type AttemptResult =
+  | { readonly kind: "delivered"; readonly sent: readonly Batch[]; readonly partial: PartialRejection | undefined }
+  | {
+      readonly kind: "failed";
+      readonly batches: readonly Batch[];
+      readonly error: AttemptError;
+      /** One of several servers has not taken its share. The marks are those of all records of `batches`. */
+      readonly undelivered?: Undelivered | undefined;
+    }
+  /** Nothing was sent: an earlier refusal of these is known to be about them. */
+  | { readonly kind: "refused_before"; readonly batches: readonly Batch[]; readonly error: AttemptError }
+  /** The replay steps of its pipeline refuse the only one; the other side has no part in it. */
+  | { readonly kind: "unfit"; readonly batch: Batch; readonly error: AttemptError }
+  /** Nothing was sent: what kept each of them from being read, if anything. */
+  | { readonly kind: "unreadable"; readonly causes: readonly unknown[] }
+  /** It was broken off from here, or not made because of that. */
+  | { readonly kind: "cancelled" };
+
+const CANCELLED: AttemptResult = { kind: "cancelled" };
+
+export interface AttemptSenderServices {
+  readonly exporter: Exporter;
+  readonly store: QueueStore;
+  readonly prepare: PrepareReplayed;
+  readonly classify: Classify;
+  readonly timeout: CallTimeout;
+}
+
+/** Makes one attempt: reads payloads that are not in memory, prepares what was replayed, sends it all within its time. */
+export class AttemptSender {
+  private readonly services: AttemptSenderServices;
+  private hasAborted = false;
+
+  constructor(services: AttemptSenderServices) {
+    this.services = services;
+  }
+
+  /** True when nothing is sent any more. */
+  get isAborted(): boolean {
+    return this.hasAborted;
+  }
+
+  /** `done` is called exactly once. */
+  attempt({ items, refusal }: SendGroup, done: (result: AttemptResult) => void): void {
+    const send = (batches: readonly Batch[]) =>
+      refusal === undefined
+        ? this.send(items, batches, done)
+        : done({ kind: "refused_before", batches, error: refusal });
+    const batches = inMemory(items);
+    if (batches !== undefined) return send(batches);
+    void Promise.all(items.map((item) => this.read(item))).then((read) => {
+      const causes = read.map(({ cause }) => cause);
+      if (causes.some((cause) => cause !== undefined)) return done({ kind: "unreadable", causes });
+      send(read.map(({ batch }) => batch!));
+    });
+  }
+
+  /** Tells every call to give up, now; one whose payload is still being read is not made. */
+  abort(refusal: Refusal): void {
+    this.hasAborted = true;
+    this.services.timeout.abortAll(refusal);
+  }
+
+  stop(): void {
+    this.services.timeout.stop();
+  }
+
+  /** Asks the exporter how it is; without an error it is well. */
+  checkHealth(done: (error: AttemptError | undefined) => void): void {
+    this.services.timeout.run(
+      async (abort) => this.services.exporter.check?.(abort),
+      () => done(undefined),
+      (cause) => done(this.services.classify(cause)),
+    );
+  }
+
+  private async read({ batch, ref }: QueueItem): Promise<{ readonly batch?: Batch; readonly cause?: unknown }> {
+    try {
+      return { batch: batch ?? (await this.services.store.payload(ref)) };
+    } catch (error) {
+      return { cause: error ?? new Error("unreadable") };
+    }
+  }
+
+  private send(items: readonly QueueItem[], batches: readonly Batch[], done: (result: AttemptResult) => void): void {
+    const { exporter, timeout } = this.services;
+    if (this.hasAborted) return done(CANCELLED);
+    const prepared = this.prepare(items, batches);
+    if (prepared.batch === undefined) return done({ kind: "unfit", batch: batches[0]!, error: prepared.error });
+    const { batch } = prepared;
+    const sent = items.length === 1 ? [batch] : batches;
+    timeout.run(
+      (abort) => exporter.send(batch, abort, sendOptionsOf(items)),
+      (answer) => done({ kind: "delivered", sent, partial: validateRejection(answer, batch.count) }),
+      (cause) =>
+        done(this.hasAborted ? CANCELLED : { kind: "failed", batches, ...this.failureOf(cause, batch, batches) }),
+    );
+  }
+
+  /** What the replay steps have made of an entry is not what is stored: then which of its records are undelivered is not known. */
+  private failureOf(cause: unknown, sent: Batch, batches: readonly Batch[]) {
+    const error = this.services.classify(cause);
+    const undelivered = isRefusal(cause) ? cause.undelivered : undefined;
+    if (undelivered === undefined || batches.length > 1 || batches[0] === sent) return { error, undelivered };
+    const marks = new Uint16Array(batches[0]!.count).fill(1);
+    return { error, undelivered: { ...undelivered, marks } };
+  }
+
+  /** What was replayed is always sent alone. */
+  private prepare(items: readonly QueueItem[], batches: readonly Batch[]): PreparedBatch {
+    const [{ entry }] = items as [QueueItem];
+    if (items.length > 1) return { batch: Batch.merge(batches) };
+    return entry.replays === 0 ? { batch: batches[0]! } : this.services.prepare(entry, batches[0]!);
+  }
+}
+
+/** What was replayed is sent alone, and what is sent together has the same metadata: so it is true of the whole request. */
+function sendOptionsOf(items: readonly QueueItem[]): SendOptions {
+  const { id, replays, metadata } = items[0]!.entry;
+  const idempotencyKey = keyOfGroup(items);
+  if (replays === 0 && metadata === undefined) return { idempotencyKey };
+  return {
+    idempotencyKey,
+    ...(replays > 0 && { replayed: { id, attempt: replays } }),
+    ...(metadata && { metadata: new Map(Object.entries(metadata)) }),
+  };
+}
+
+/** The payloads, if all of them are in memory. */
+function inMemory(items: readonly QueueItem[]): readonly Batch[] | undefined {
+  const batches: Batch[] = [];
+  for (const { batch } of items) {
+    if (batch === undefined) return undefined;
+    batches.push(batch);
+  }
+  return batches;
+}

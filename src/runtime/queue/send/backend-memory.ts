@@ -1,0 +1,116 @@
+import type { Clock } from "#contract";
+import type { AttemptError } from "#contract/operations";
+import type { Note, NoteNumber, QueueStore } from "../store/store.js";
+
+/** The state of a backend that its queue remembers over a restart. All times are wall-clock times. */
+export interface BackendState {
+  /** Since when the backend fails; undefined: the last call succeeded, or nothing is known. */
+  readonly failingSince?: number | undefined;
+  /** The error of the last call that failed, while the backend fails or its breaker is open. */
+  readonly error?: AttemptError | undefined;
+  /** Failures in a row that the closed circuit breaker has counted. */
+  readonly failures?: number | undefined;
+  /** Set while the circuit breaker is not closed. */
+  readonly breaker?: { readonly openSince: number; readonly probeAt: number } | undefined;
+  /** Entries per second that the backend took before it failed; undefined while it works. */
+  readonly successRate?: number | undefined;
+}
+
+/** As it is stored: `generation` names the config that it was learnt with. */
+interface StoredState extends BackendState {
+  readonly at: number;
+  readonly generation: string;
+}
+
+export interface BackendMemoryServices {
+  readonly store: Pick<QueueStore, "notes">;
+  readonly clock: Clock;
+  /** Names the config that the agent runs with. */
+  readonly generation: string;
+}
+
+const OWNER = "backend";
+/** Changes that are not urgent are written together, at most this often. */
+const WRITE_INTERVAL_MS = 1000;
+
+/**
+ * Keeps in the queue's store what is known about the backend: whether it was failing when the agent stopped, and the state of
+ * the circuit breaker. It is one note of a few hundred bytes, and there is none while the backend works.
+ *
+ * A call never causes a write, only a change does: the first failure, the first success, a change of the breaker. The write
+ * rides along with the next commit of the queue. An agent that is killed before then remembers the state before the change.
+ * That is safe: attempts do not depend on this state, so a forgotten outage costs a few calls and never an entry.
+ */
+export class BackendMemory {
+  private readonly services: BackendMemoryServices;
+  private state: BackendState = {};
+  private isDirty = false;
+  private note: NoteNumber | undefined;
+  private cancelWrite: (() => void) | undefined;
+  private changedConfig = false;
+
+  constructor(services: BackendMemoryServices) {
+    this.services = services;
+  }
+
+  /** The state as it is known now. */
+  get known(): BackendState {
+    return this.state;
+  }
+
+  /** The state that was read was learnt with another config, which may have named another backend. */
+  get hasConfigChanged(): boolean {
+    return this.changedConfig;
+  }
+
+  /** Reads what an earlier run has left. To be called once, when the store is open. A store that cannot be read knows nothing. */
+  async load(): Promise<void> {
+    const notes = (await this.services.store.notes?.load().catch(() => [])) ?? [];
+    const own = notes.filter(({ owner }) => owner === OWNER);
+    const read = own.map((note) => ({ note, stored: decode(note) })).sort((a, b) => b.stored.at - a.stored.at);
+    const [newest, ...older] = read;
+    this.services.store.notes?.remove(older.map(({ note }) => note.number));
+    if (newest === undefined) return;
+    const { at: _, generation, ...state } = newest.stored;
+    this.note = newest.note.number;
+    this.state = state;
+    this.changedConfig = generation !== this.services.generation;
+  }
+
+  /** Changes what is known. It is written within a second, or with the next commit if it is urgent. */
+  update(changes: BackendState, { isUrgent = false } = {}): void {
+    this.state = { ...this.state, ...changes };
+    this.isDirty = true;
+    if (isUrgent) this.write();
+    else this.cancelWrite ??= this.services.clock.after(WRITE_INTERVAL_MS, () => this.write());
+  }
+
+  /** Writes what has not been written yet. To be called before the store is closed. */
+  flush(): void {
+    if (this.isDirty) this.write();
+  }
+
+  private write(): void {
+    this.cancelWrite?.();
+    this.cancelWrite = undefined;
+    this.isDirty = false;
+    const { store, clock, generation } = this.services;
+    const previous = this.note;
+    const bytes = isWorthKeeping(this.state) ? encode({ ...this.state, at: clock.now(), generation }) : undefined;
+    this.note = bytes && store.notes?.add({ owner: OWNER, after: 0, bytes });
+    if (previous !== undefined) store.notes?.remove([previous]);
+  }
+}
+
+function isWorthKeeping({ failingSince, breaker, failures = 0, successRate }: BackendState): boolean {
+  return failingSince !== undefined || breaker !== undefined || failures > 0 || successRate !== undefined;
+}
+
+function encode(state: StoredState): Uint8Array {
+  return Buffer.from(JSON.stringify(state));
+}
+
+/** The store has checked that the bytes are those that were written. */
+function decode({ bytes }: Note): StoredState {
+  return JSON.parse(Buffer.from(bytes).toString()) as StoredState;
+}

@@ -1,0 +1,133 @@
+import { blameOf, type FailureKind } from "#contract";
+import type { Refusal, RefusalCategory, RefusalKind } from "#contract/errors";
+import { isGenericCode, toRefusal } from "#contract/errors";
+import type { AttemptError } from "#contract/operations";
+import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
+import { maskSecrets } from "./mask-secrets.js";
+
+export interface ClassifyRules {
+  readonly retry_on: readonly string[];
+  readonly permanent_on: readonly string[];
+  /** Whose failure it is, whatever the table says. When both match, it is the backend's: that loses nothing. */
+  readonly blame_backend_on?: readonly string[];
+  readonly blame_entry_on?: readonly string[];
+  /** The category of permanent errors, by rules of the same form. */
+  readonly categories?: Readonly<Record<RefusalCategory, readonly string[]>>;
+  /** Errors keep where they were thrown. */
+  readonly keepStack?: boolean;
+}
+
+/** What an attempt failed with, as it is kept with the entry. Without `blame` it is permanent, or a timeout. */
+export type Classify = (error: unknown) => AttemptError;
+
+export interface HoldRules extends Pick<ClassifyRules, "permanent_on"> {
+  readonly hold_on: readonly string[];
+}
+
+/**
+ * Names errors and decides their kind: as the exporter says (anything unknown is transient), unless a rule of the
+ * config matches. A rule is a status ("HTTP 409", "409", "4xx", "UNAVAILABLE") or a code ("ECONNRESET"), in any case.
+ * When both lists match, retry_on wins: trying again loses nothing.
+ */
+export function createClassifier(rules: ClassifyRules): Classify {
+  const retry = rules.retry_on.map(ruleMatcher);
+  const permanent = rules.permanent_on.map(ruleMatcher);
+  const backend = (rules.blame_backend_on ?? []).map(ruleMatcher);
+  const entry = (rules.blame_entry_on ?? []).map(ruleMatcher);
+  const categories = Object.entries(rules.categories ?? {}) as [RefusalCategory, readonly string[]][];
+  const categoryRules = categories.map(([category, texts]) => ({ category, matchers: texts.map(ruleMatcher) }));
+  const toAttemptError = rules.keepStack === true ? describeWithStack : describe;
+  return (error) => {
+    const refusal = toRefusal(error);
+    const name = classOf(refusal);
+    const matches = (match: RuleMatcher) => match(name, refusal);
+    const kind = kindOf(refusal.kind, retry.some(matches), permanent.some(matches));
+    const blame = backend.some(matches) ? "backend" : entry.some(matches) ? "entry" : blameOf(refusal);
+    const attemptError = withBlame(toAttemptError(refusal, name, kind), blame);
+    const rule = kind === "permanent" && categoryRules.find(({ matchers }) => matchers.some(matches));
+    return rule ? { ...attemptError, category: rule.category } : attemptError;
+  };
+}
+
+function withBlame(error: AttemptError, blame: FailureKind["blame"]): AttemptError {
+  return error.kind === "permanent" || blame === "timeout" ? error : { ...error, blame };
+}
+
+/**
+ * True for refusals of a backend that refuses everything, such as those of a token that has expired: nothing is wrong with
+ * the data. What `permanent_on` names is refused for good all the same.
+ */
+export function createHoldRule({ hold_on, permanent_on }: HoldRules): (error: AttemptError) => boolean {
+  const hold = hold_on.map(ruleMatcher);
+  const permanent = permanent_on.map(ruleMatcher);
+  return (error) => {
+    const matches = (match: RuleMatcher) => match(error.class, error);
+    return error.kind === "permanent" && hold.some(matches) && !permanent.some(matches);
+  };
+}
+
+function kindOf(kind: RefusalKind, isRetried: boolean, isPermanent: boolean): RefusalKind {
+  if (kind === "permanent") return isRetried ? "transient" : "permanent";
+  return isPermanent && !isRetried ? "permanent" : kind;
+}
+
+/** The stack of what was thrown in the first place says more than that of the refusal around it. */
+function describeWithStack(refusal: Refusal, name: string, kind: RefusalKind): AttemptError {
+  const { cause } = refusal;
+  const stack = (cause instanceof Error ? cause.stack : undefined) ?? refusal.stack;
+  return { ...describe(refusal, name, kind), ...(stack !== undefined && { stack: maskedText(stack, MAX_STACK) }) };
+}
+
+/** Characters of a stack that are kept with an entry. */
+const MAX_STACK = 4000;
+
+function describe(refusal: Refusal, name: string, kind: RefusalKind): AttemptError {
+  const { code, status, retryAfterMs } = refusal;
+  const category = refusal.category ?? (kind === "permanent" && refusal.kind !== kind ? "integration" : undefined);
+  return {
+    kind,
+    class: name,
+    message: maskedText(refusal.message, MAX_ERROR_MESSAGE),
+    code,
+    ...(status !== undefined && { status }),
+    ...(kind === "permanent" && category !== undefined && { category }),
+    ...(Number.isFinite(retryAfterMs) && { retryAfterMs: retryAfterMs! }),
+  };
+}
+
+/** Some more than is kept is looked at: a credential that lies across the end could not be told by its beginning. */
+function maskedText(text: string, length: number): string {
+  return maskSecrets(text.slice(0, length + MAX_SECRET)).slice(0, length);
+}
+
+/** Characters of a credential, such as a long signed token. */
+const MAX_SECRET = 4000;
+
+/** A name that stays the same for the same kind of trouble: the peer's word for it, a code, or the error's name. */
+function classOf(refusal: Refusal): string {
+  if (refusal.status !== undefined) return refusal.status;
+  if (!isGenericCode(refusal.code)) return refusal.code;
+  const { cause } = refusal;
+  if (!(cause instanceof Error)) return "unknown";
+  const code = (cause as { code?: unknown }).code;
+  return typeof code === "string" ? code : cause.name;
+}
+
+/** A word for what kind of trouble it is, for people who sort dead letters. */
+export function errorCategory(error: AttemptError): string {
+  if (error.kind === "permanent") return error.category ?? "schema";
+  if (error.kind === "throttled" || error.class === "HTTP 429") return "downstream_throttled";
+  if (/TIMEOUT|TIMEDOUT|DEADLINE|HTTP 504|HTTP 408/.test(error.class)) return "downstream_timeout";
+  if (/^HTTP|^[A-Z]+(_[A-Z]+)?$/.test(error.class) && !/^E[A-Z]+$/.test(error.class)) return "downstream_error";
+  return /^E[A-Z_]+$|^ERR_/.test(error.class) ? "connection_error" : "unknown";
+}
+
+type RuleMatcher = (name: string, refusal: Pick<Refusal, "code"> & { readonly status?: string | undefined }) => boolean;
+
+function ruleMatcher(rule: string): RuleMatcher {
+  const wanted = rule.trim().toUpperCase();
+  const range = /^(?:HTTP )?([1-5])XX$/.exec(wanted)?.[1];
+  if (range !== undefined) return (_name, { status }) => status?.startsWith(`HTTP ${range}`) ?? false;
+  return (name, { code, status }) =>
+    [name, code, status, status?.replace(/^HTTP /, "")].some((word) => word?.toUpperCase() === wanted);
+}

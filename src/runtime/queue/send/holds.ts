@@ -1,0 +1,252 @@
+import type { Clock, Logger } from "#contract";
+import type { AttemptError, ExporterStatus } from "#contract/operations";
+import type { CompleteSettings } from "#contract/schema";
+import type { Signal } from "#otlp/signals";
+import { holdKeyOf, type QueueItem } from "../entry/queue-item.js";
+import type { QueueMetrics } from "../operate/queue-metrics.js";
+import { type Backoff, createBackoff } from "../schedule/backoff.js";
+import { createHoldRule } from "./classify.js";
+
+export interface HoldsServices {
+  readonly settings: CompleteSettings;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: QueueMetrics;
+  /** A lane is not held any more: those under its key need not wait. `wasTold`: it was long enough to be told. */
+  readonly onHoldEnd: (key: string, wasTold: boolean) => void;
+  /** These were refused together, with this error, and are to blame themselves: they need not be sent to know that. */
+  readonly onBlamed: (items: readonly QueueItem[], error: AttemptError) => void;
+  /** Something waits that is of the lane with this key. */
+  readonly hasHeld: (key: string) => boolean;
+}
+
+/** What follows from a refusal: it is final, with this error, or what was sent waits. */
+export type RefusalVerdict =
+  | { readonly kind: "final"; readonly error: AttemptError }
+  | { readonly kind: "hold"; readonly delayMs: number };
+
+/** A lane that is held is not tried more often, however short the waits between retries are. */
+const MIN_PROBE_INTERVAL_MS = 1000;
+/** How long others wait for the result of the call that tries their lane. */
+const PROBE_WAIT_MS = 1000;
+/** The first refused request is not retried before this time: until then, others may show that the backend takes data. */
+const FIRST_RETRY_MS = 10_000;
+/** After so many refusals in a row it is the backend, and not one entry. */
+const REFUSALS_TO_TELL = 2;
+/** Lanes that are remembered while nothing of them is held. */
+const MAX_LANES = 1000;
+
+/** What may be refused as a whole: the entries of one signal, and of one batch key where keys are kept apart. */
+interface Lane {
+  readonly key: string;
+  readonly signal: Signal;
+  /** Refusals in a row, but of entries that others have overtaken; 0 when it is not held. */
+  refusals: number;
+  /** Since when, by the wall clock and by the monotonic one. */
+  since: number;
+  startedAt: number;
+  /** Monotonic time of the next probe. */
+  nextProbeAt: number;
+  probe: QueueItem | undefined;
+  error: AttemptError | undefined;
+  /** The entries of the refused request, while it is the only refusal. */
+  suspects: readonly QueueItem[];
+  /** The number of the last call that was taken. */
+  lastTaken: number;
+}
+
+/**
+ * Holds what a backend refuses as a whole: a token that has expired, or a wrong address, is no fault of the data, so entries
+ * wait in the queue as they do behind an open breaker, and lose no attempts.
+ *
+ * The first refusal is followed at once by another entry of the lane. If that is taken, the lane goes on, and what was refused
+ * is to blame itself: one call was enough, unless `hold_retries` wants more. If it is refused too, the lane is held, the log and
+ * the status say so, and single entries try it, each later than the one before. What was refused meanwhile is sent again when the
+ * hold has ended, and is to blame if it is refused then.
+ */
+export class Holds {
+  private readonly services: HoldsServices;
+  private readonly isHoldError: (error: AttemptError) => boolean;
+  private readonly backoff: Backoff;
+  private readonly holdRetries: number;
+  private readonly lanes = new Map<string, Lane>();
+  /** Calls since the first refusal. */
+  private calls = 0;
+  /** Monotonic time of the last call that was taken, of any lane. */
+  private lastSuccessAt = Number.NEGATIVE_INFINITY;
+
+  constructor(services: HoldsServices) {
+    this.services = services;
+    const { retry_on_failure } = services.settings;
+    this.isHoldError = createHoldRule(retry_on_failure);
+    this.holdRetries = retry_on_failure.hold_retries;
+    this.backoff = createBackoff({ ...retry_on_failure, jitter: "none" }, () => 0);
+  }
+
+  /** Milliseconds until the lane of the item may be tried; 0: now. */
+  waitMs(item: QueueItem): number {
+    const lane = this.heldLane(item);
+    if (lane === undefined) return 0;
+    if (lane.probe !== undefined) return PROBE_WAIT_MS;
+    return Math.max(0, lane.nextProbeAt - this.services.clock.monotonic());
+  }
+
+  /** A call is made for entries of which this is the first. */
+  onCall(item: QueueItem): void {
+    if (this.lanes.size === 0) return;
+    this.calls += 1;
+    item.callNumber = this.calls;
+    const lane = this.heldLane(item);
+    if (lane !== undefined) lane.probe ??= item;
+  }
+
+  /** The call has ended, whatever came of it. */
+  onResult(item: QueueItem): void {
+    const lane = this.heldLane(item);
+    if (lane?.probe === item) lane.probe = undefined;
+  }
+
+  /** The backend took it: its lane is held no longer. */
+  onSuccess(item: QueueItem): void {
+    if (this.lanes.size === 0) return;
+    this.lastSuccessAt = this.services.clock.monotonic();
+    const lane = this.lanes.get(holdKeyOf(item));
+    if (lane === undefined) return;
+    lane.lastTaken = Math.max(lane.lastTaken, item.callNumber ?? 0);
+    if (lane.refusals === 0) return;
+    const { suspects, error } = lane;
+    // A call that began before the refusal says nothing about what came after it.
+    if (suspects.some(({ refused }) => refused!.firstAt >= lane.lastTaken)) return;
+    this.end(lane);
+    if (suspects.length > 0 && this.holdRetries === 0) this.services.onBlamed(suspects, asFaultOfData(error!));
+  }
+
+  /** These, which were sent together, are refused. */
+  onRefusal(items: readonly QueueItem[], error: AttemptError, wasProbe: boolean): RefusalVerdict {
+    if (!this.isHoldError(error)) return { kind: "final", error };
+    this.services.metrics.refused(error.class);
+    const lane = this.laneOf(items[0]!);
+    for (const item of items) this.noteRefusal(item, lane);
+    const sinceOvertaken = Math.min(...items.map(({ refused }) => refused!.sinceOvertaken));
+    // What was refused comes behind the others of its lane, so that one that has not been tries it.
+    const ownDelayMs = this.backoff(Math.max(1, sinceOvertaken), error.retryAfterMs);
+    if (lane.refusals === 0 && sinceOvertaken > 0) {
+      const isToBlame = sinceOvertaken >= this.holdRetries;
+      return isToBlame ? { kind: "final", error: asFaultOfData(error) } : { kind: "hold", delayMs: ownDelayMs };
+    }
+    for (const item of items) item.isHeld = true;
+    if (wasProbe || lane.refusals < REFUSALS_TO_TELL) this.countRefusal(lane, error);
+    lane.suspects = lane.refusals === 1 ? items : [];
+    if (lane.refusals === 1) return { kind: "hold", delayMs: Math.max(ownDelayMs, FIRST_RETRY_MS) };
+    return { kind: "hold", delayMs: Math.max(ownDelayMs, lane.nextProbeAt + 1 - this.services.clock.monotonic()) };
+  }
+
+  isProbe(item: QueueItem): boolean {
+    return this.heldLane(item)?.probe === item;
+  }
+
+  /** Lanes are tried again now. */
+  retryNow(): void {
+    for (const lane of this.lanes.values()) lane.nextProbeAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** How many lanes are held. */
+  get count(): number {
+    return this.toldLanes().length;
+  }
+
+  /** Nothing at all is taken. */
+  get isDown(): boolean {
+    return this.toldLanes().some(({ startedAt }) => startedAt >= this.lastSuccessAt);
+  }
+
+  /** What is refused at the moment, since when and why. */
+  get status(): ExporterStatus["refused"] {
+    const lanes = this.toldLanes();
+    const [first] = lanes;
+    if (first?.error === undefined) return undefined;
+    const { class: errorClass, message } = first.error;
+    const signals = [...new Set(lanes.map(({ signal }) => signal))];
+    return { since: first.since, signals, class: errorClass, message, advice: adviceOn(errorClass) };
+  }
+
+  /** One of which nothing is left, as it became too old or made room for others, is held no longer. */
+  private toldLanes(): Lane[] {
+    return [...this.lanes.values()].filter((lane) => lane.refusals >= REFUSALS_TO_TELL && this.hasHeld(lane));
+  }
+
+  private hasHeld({ key, probe }: Lane): boolean {
+    return probe !== undefined || this.services.hasHeld(key);
+  }
+
+  /** While the lane is held it is not known whose fault it is. */
+  private noteRefusal(item: QueueItem, { lastTaken, refusals }: Lane): void {
+    const { firstAt, sinceOvertaken } = item.refused ?? { firstAt: this.calls, sinceOvertaken: 0 };
+    const isOvertaken = refusals === 0 && firstAt < lastTaken;
+    item.refused = { firstAt, sinceOvertaken: isOvertaken ? sinceOvertaken + 1 : sinceOvertaken };
+  }
+
+  private countRefusal(lane: Lane, error: AttemptError): void {
+    const { clock, logger } = this.services;
+    lane.refusals += 1;
+    lane.error = error;
+    const delayMs = Math.max(MIN_PROBE_INTERVAL_MS, this.backoff(lane.refusals - 1, error.retryAfterMs));
+    lane.nextProbeAt = clock.monotonic() + (lane.refusals < REFUSALS_TO_TELL ? 0 : delayMs);
+    if (lane.refusals !== REFUSALS_TO_TELL) return;
+    lane.since = clock.now();
+    lane.startedAt = clock.monotonic();
+    const details = { signal: lane.signal, error: error.class, message: error.message, advice: adviceOn(error.class) };
+    logger.error(details, "the backend refuses everything: the queue holds it until that is mended");
+  }
+
+  private end(lane: Lane): void {
+    const { onHoldEnd, logger } = this.services;
+    const wasTold = lane.refusals >= REFUSALS_TO_TELL;
+    if (wasTold) logger.info({ signal: lane.signal }, "the backend takes again what it refused; the queue is sent");
+    lane.refusals = 0;
+    lane.probe = undefined;
+    lane.suspects = [];
+    onHoldEnd(lane.key, wasTold);
+  }
+
+  private heldLane(item: QueueItem): Lane | undefined {
+    if (this.lanes.size === 0) return undefined;
+    const lane = this.lanes.get(holdKeyOf(item));
+    return lane === undefined || lane.refusals === 0 ? undefined : lane;
+  }
+
+  private laneOf(item: QueueItem): Lane {
+    const key = holdKeyOf(item);
+    let lane = this.lanes.get(key);
+    if (lane === undefined) {
+      const idle = { refusals: 0, since: 0, startedAt: 0, nextProbeAt: 0, probe: undefined, error: undefined };
+      lane = { key, signal: item.entry.signal, ...idle, suspects: [], lastTaken: 0 };
+      this.forgetLanes();
+      this.lanes.set(key, lane);
+    }
+    return lane;
+  }
+
+  private forgetLanes(): void {
+    if (this.lanes.size < MAX_LANES) return;
+    for (const lane of [...this.lanes.values()])
+      if (lane.refusals === 0 || !this.hasHeld(lane)) this.lanes.delete(lane.key);
+  }
+}
+
+/** Only some of the data may be refused, so it is worth looking for that. */
+function asFaultOfData({ category: _, ...error }: AttemptError): AttemptError {
+  return error;
+}
+
+/** What to look at, by the status. */
+function adviceOn(errorClass: string): string {
+  if (/\b407$/.test(errorClass))
+    return "it is the proxy that refuses: write its user and password into proxy_url, or into the proxy of the environment, and restart the agent";
+  if (/\b(401|402)$|UNAUTHENTICATED/.test(errorClass))
+    return "the credentials are missing, wrong or have expired: renew what stands under headers, or what auth names, and restart the agent if it is in the config";
+  if (/\b403$|PERMISSION_DENIED/.test(errorClass))
+    return "the credentials may not write this signal here: grant the right, or use other credentials";
+  if (/\b415$/.test(errorClass)) return "the backend does not read this encoding: look at encoding and compression";
+  return "the endpoint does not take this signal: look at its address, path and scheme";
+}

@@ -1,0 +1,77 @@
+import type { Clock } from "#contract";
+import type { AttemptError } from "#contract/operations";
+import type { Batch } from "#otlp";
+import { deadLetter, type EntryOutcome, type GroupOutcome, outcomeOfEach } from "../entry/outcome.js";
+import { type QueueItem, withBlame, withFailure, withRefusal } from "../entry/queue-item.js";
+import type { QueueMetrics } from "../operate/queue-metrics.js";
+import { GroupBisection, partsOfGroup, recordsOf, type SendGroup } from "../schedule/send-group.js";
+import { type Bisections, canBisect, isWorthBisecting } from "./bisect.js";
+
+export interface RefusalPolicyServices {
+  readonly clock: Clock;
+  readonly metrics: QueueMetrics;
+  readonly bisections: Bisections;
+}
+
+/**
+ * What follows from a permanent refusal. What was sent is parted, along the borders of entries first and then inside the
+ * entry that is to blame, so that only bad records become dead letters; unless everything is refused.
+ */
+export class RefusalPolicy {
+  private readonly services: RefusalPolicyServices;
+
+  constructor(services: RefusalPolicyServices) {
+    this.services = services;
+  }
+
+  /** The replay steps of its pipeline refuse the item: no call was made. */
+  unfit(item: QueueItem, batch: Batch, error: AttemptError): GroupOutcome {
+    item.entry = withRefusal(item.entry, error, this.services.clock.now());
+    return outcomeOfEach([item], () => this.entryRefused(item, batch, error));
+  }
+
+  /**
+   * The other side refused all of it: it is sent again in parts, until the entries that are to blame are alone. `isKnown`: the
+   * call was noted on the entries when it was made.
+   */
+  refused(group: SendGroup, batches: readonly Batch[], error: AttemptError, isKnown = false): GroupOutcome {
+    const { items } = group;
+    const at = this.services.clock.now();
+    const bisection = this.countRefusal(group, error);
+    const isAlone = items.length === 1;
+    const isFutile = bisection?.endCause !== undefined;
+    const counts = isAlone || isFutile || bisection === undefined;
+    for (const item of items)
+      item.entry = isKnown
+        ? withBlame(item.entry, error, counts)
+        : withFailure(item.entry, error, at, counts, recordsOf(items));
+    if (isAlone && !isFutile) return outcomeOfEach(items, (item) => this.entryRefused(item, batches[0]!, error));
+    if (bisection === undefined || isFutile) return outcomeOfEach(items, () => deadLetter("permanent_refusal", error));
+    for (const item of items) item.hasRetryTurn = true;
+    this.services.metrics.bisections.add(1);
+    return { outcomes: items.map(() => undefined), regrouped: partsOfGroup(group, bisection) };
+  }
+
+  /** Undefined when it is of no use to look for the entries that are to blame. */
+  private countRefusal(group: SendGroup, error: AttemptError): GroupBisection | undefined {
+    const { items } = group;
+    if (items.length === 1 && group.bisection === undefined) return undefined;
+    if (items.length > 1 && !isWorthBisecting(error)) return undefined;
+    const bisection = group.bisection ?? new GroupBisection();
+    // An entry of several records that was refused alone says little: the others in it may be good.
+    bisection.refused(items.length === 1 ? items[0]!.entry.items : items.length);
+    if (bisection.isFutile) bisection.endCause ??= deadLetter("permanent_refusal", error).cause;
+    return bisection;
+  }
+
+  /** Only the bad records of an entry die, if they can be found, and otherwise all of it. */
+  private entryRefused(item: QueueItem, batch: Batch, error: AttemptError): EntryOutcome {
+    const { bisections } = this.services;
+    const isDivisible = canBisect(item.entry, error);
+    const outcome = deadLetter("permanent_refusal", error);
+    if (item.entry.parent === undefined && !isDivisible) return outcome;
+    if (bisections.refused(item)) return { kind: "end_bisection", cause: outcome.cause };
+    if (!isDivisible) return outcome;
+    return { kind: "bisect", batch, sizes: bisections.partSizes(item), cause: outcome.cause };
+  }
+}

@@ -1,0 +1,66 @@
+import { ERROR_CODES, isGenericCode, toRefusal } from "#contract/errors";
+import type { AttemptError, Entry } from "#contract/operations";
+import type { OutletSettings } from "#contract/operators";
+import type { Batch } from "#otlp";
+import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
+
+/** What is sent of an entry that was replayed, or would be (`onlyCheck`), or why it is not fit to be sent. Never throws. */
+export type PrepareReplayed = (
+  entry: Pick<Entry, "pipeline" | "signal" | "goesAsItIs">,
+  batch: Batch,
+  onlyCheck?: boolean,
+) => PreparedBatch;
+
+export type PreparedBatch =
+  | { readonly batch: Batch; readonly error?: undefined }
+  | { readonly batch?: undefined; readonly error: AttemptError };
+
+const REPLAY_REFUSED = ERROR_CODES.SLUICE_REPLAY_REFUSED;
+
+/**
+ * Puts the steps that a pipeline has for replayed data in front of every send of it. Only what is sent changes; the stored
+ * payload stays, so that a later config can treat it better. A step that refuses, fails or leaves records out makes the
+ * entry a dead letter again: whatever it does, no record is lost by it. What came from a pipeline that does not end here, as
+ * what was replayed to another exporter, passes the steps of that pipeline and then those of all that do: the backend gets
+ * nothing that its own pipelines would have masked.
+ */
+export function createReplayPreparation(
+  prepareReplay: OutletSettings["prepareReplay"],
+  ending: OutletSettings["pipelines"] = [],
+): PrepareReplayed {
+  if (prepareReplay === undefined) return (_entry, batch) => ({ batch });
+  const pipelinesOf = ({ pipeline, signal }: Pick<Entry, "pipeline" | "signal">) => {
+    const own = ending.filter((each) => each.signal === signal).map(({ id }) => id);
+    return own.includes(pipeline) ? [pipeline] : [pipeline, ...own];
+  };
+  return (entry, batch, onlyCheck) => {
+    if (entry.goesAsItIs) return { batch };
+    try {
+      const prepared = pipelinesOf(entry).reduce((each, pipeline) => prepareReplay(each, pipeline, onlyCheck), batch);
+      return prepared.count < batch.count ? { error: leftOutError(batch, prepared) } : { batch: prepared };
+    } catch (error) {
+      const refusal = toRefusal(error);
+      return { error: replayRefusedError(refusal.message, refusal.code) };
+    }
+  };
+}
+
+function leftOutError(batch: Batch, prepared: Batch): AttemptError {
+  const missing = batch.count - prepared.count;
+  const which = prepared.count === 0 ? `all ${missing}` : `${missing} of ${batch.count}`;
+  return replayRefusedError(
+    `the replay steps of its pipeline left out ${which} records; nothing was sent`,
+    REPLAY_REFUSED,
+  );
+}
+
+function replayRefusedError(message: string, code: string): AttemptError {
+  const name = isGenericCode(code) ? REPLAY_REFUSED : code;
+  return {
+    kind: "permanent",
+    category: "schema",
+    class: name,
+    code: name,
+    message: message.slice(0, MAX_ERROR_MESSAGE),
+  };
+}

@@ -1,0 +1,62 @@
+import { z } from "zod";
+import { configPath, secret, section } from "#contract/schema";
+
+const SOURCES = ["file", "key", "command"] as const;
+
+const queueKey = z
+  .strictObject({
+    id: z
+      .string()
+      .regex(/^[\w.-]{1,64}$/, { error: "expected a short name such as 2026-01" })
+      .meta({ description: "Names the key, in messages and in the queue." }),
+    file: configPath().optional().meta({
+      description: "A file with the key: 32 bytes, or the same in hexadecimal or base64.",
+    }),
+    key: secret()
+      .optional()
+      .meta({ description: "The key itself in hexadecimal or base64, from a variable of the environment." }),
+    command: z
+      .array(z.string().min(1))
+      .min(1)
+      .optional()
+      .meta({ description: "A program and its arguments that prints the key, such as one that asks a key service." }),
+  })
+  .superRefine((written, context) => {
+    if (SOURCES.filter((source) => written[source] !== undefined).length === 1) return;
+    context.addIssue({ code: "custom", message: "expected exactly one of file, key and command" });
+  });
+
+/** Queues are not encrypted unless this is written. */
+export const encryptionSchema = section(
+  z
+    .strictObject({
+      enabled: z.boolean().default(true).meta({
+        description: "False writes new entries as they are; what is encrypted is still read with the keys.",
+      }),
+      keys: z.array(queueKey).min(1, "expected at least one key").meta({
+        description: "The keys that queues are read with.",
+      }),
+      refuse_plain: z.boolean().default(false).meta({
+        description:
+          "Take nothing from a queue that is not encrypted for it: set it when all that was written before is delivered.",
+      }),
+      active: z.string().optional().meta({ description: "The id of the key to write with; the first one without." }),
+    })
+    .superRefine(({ keys, active, enabled, refuse_plain }, context) => {
+      if (refuse_plain && !enabled)
+        context.addIssue({
+          code: "custom",
+          path: ["refuse_plain"],
+          message: "entries are written in plain text with enabled: false, and could not be read again",
+        });
+      const ids = keys.map(({ id }) => id);
+      for (const [i, id] of ids.entries())
+        if (ids.indexOf(id) !== i)
+          context.addIssue({ code: "custom", path: ["keys", i, "id"], message: "another key has this id" });
+      if (active !== undefined && !ids.includes(active))
+        context.addIssue({ code: "custom", path: ["active"], message: "there is no key with this id" });
+    }),
+);
+
+export type EncryptionConfig = z.infer<typeof encryptionSchema>;
+export type QueueKeyConfig = EncryptionConfig["keys"][number];

@@ -1,0 +1,52 @@
+import type { Entry } from "#contract/operations";
+import type { Batch } from "#otlp";
+import { sequenceOfId } from "../new-entry.js";
+import type { EntryRef } from "../store.js";
+
+/** The head of p, u and f values. */
+export interface EntryHead {
+  readonly entry: Entry;
+  /** Chunks of the payload besides the first, which is in the p value of its origin. */
+  readonly chunks: number;
+  /** The ref where the payload is, of an entry that was replayed. */
+  readonly origin?: EntryRef;
+}
+
+/** What has to be known of an entry to change or remove it. */
+export interface EntryInfo {
+  readonly id: string;
+  readonly state: "pending" | "failed";
+  readonly items: number;
+  readonly bytes: number;
+  readonly enqueuedAt: number;
+  readonly chunks: number;
+  readonly origin: EntryRef;
+  /** There is a u value. */
+  readonly changed: boolean;
+}
+
+export function infoOf(ref: EntryRef, head: EntryHead, changed: boolean): EntryInfo {
+  const { id, items, bytes, enqueuedAt } = head.entry;
+  const state = head.entry.state === "failed" ? "failed" : "pending";
+  return { id, state, items, bytes, enqueuedAt, chunks: head.chunks, origin: head.origin ?? ref, changed };
+}
+
+export function headOf(ref: EntryRef, entry: Entry, info: Pick<EntryInfo, "chunks" | "origin">): EntryHead {
+  return { entry, chunks: info.chunks, ...(info.origin === ref ? {} : { origin: info.origin }) };
+}
+
+/** Whether an id has to be looked up, since it was not made from this ref. */
+export function isIndexed(id: string, ref: EntryRef): boolean {
+  return sequenceOfId(id) !== ref;
+}
+
+/** Bytes of payload in one value: small enough for LevelDB to move around, large enough to be rare. */
+const MAX_CHUNK_BYTES = 256 * 1024;
+
+/** A payload in pieces of at most CHUNK, each as the parts it lies in. */
+export function chunksOf(batch: Batch): Uint8Array[][] {
+  if (batch.byteLength <= MAX_CHUNK_BYTES) return [[...batch.chunks]];
+  const bytes = batch.bytes;
+  const count = Math.ceil(bytes.length / MAX_CHUNK_BYTES);
+  return Array.from({ length: count }, (_, i) => [bytes.subarray(i * MAX_CHUNK_BYTES, (i + 1) * MAX_CHUNK_BYTES)]);
+}

@@ -1,0 +1,217 @@
+import type { Entry } from "#contract/operations";
+import type { Batch } from "#otlp";
+import type { ChangesDuringReads } from "./level/changes-during-reads.js";
+import { loadDamagedEntry } from "./level/damaged-entry.js";
+import { toStoreError } from "./level/errors.js";
+import type { LazyChanges } from "./level/lazy-changes.js";
+import type { LevelDb } from "./level/level-db.js";
+import type { Database } from "./level/open/database.js";
+import {
+  type FoundEntry,
+  failedAfter,
+  failedFactsAfter,
+  findRefById,
+  firstPending,
+  loadEntry,
+  loadPayload,
+  loadWholePayloads,
+  pendingFrom,
+  UnreadableEntryError,
+} from "./level/reader.js";
+import type { StoreState } from "./level/store-state.js";
+import type { Transaction } from "./level/transaction.js";
+import { sequenceOfId } from "./new-entry.js";
+import {
+  type EntryRef,
+  isEntryGone,
+  noSuchEntry,
+  type OpenReport,
+  type StoredEntry,
+  type StoredFacts,
+  StoreError,
+  type WantedPayload,
+} from "./store.js";
+
+/** Commits what `work` does to these entries, about so many bytes; resolves with its result once it is written. */
+export type CommitChange = <T>(
+  refs: readonly EntryRef[],
+  bytes: number,
+  work: (transaction: Transaction) => T,
+) => Promise<T>;
+
+export interface LevelReadsServices {
+  readonly directory: string;
+  readonly database: Database;
+  readonly state: StoreState;
+  readonly lazyChanges: LazyChanges;
+  readonly changesDuringReads: ChangesDuringReads;
+  readonly commitChange: CommitChange;
+  /** Throws unless the store is open. */
+  readonly checkOpen: () => void;
+  readonly onDamage: (report: OpenReport) => void;
+}
+
+const MAX_TRIES = 3;
+
+/**
+ * The reads of a store that is in use. What they find is compared with what commits changed during the read and with
+ * what is still to be written. An entry that cannot be read is set aside and the read begins anew, as it does after
+ * the database had to be repaired.
+ */
+export class LevelReads {
+  private readonly services: LevelReadsServices;
+  private readonly state: StoreState;
+  private readonly lazyChanges: LazyChanges;
+  private readonly changesDuringReads: ChangesDuringReads;
+
+  constructor(services: LevelReadsServices) {
+    this.services = services;
+    this.state = services.state;
+    this.lazyChanges = services.lazyChanges;
+    this.changesDuringReads = services.changesDuringReads;
+  }
+
+  pending(after: EntryRef | undefined, limit: number): Promise<StoredEntry[]> {
+    return this.read(async (db) => {
+      const { commits } = this.state;
+      const found: StoredEntry[] = [];
+      const from = Math.max(this.state.oldest?.pending.searchFrom ?? 0, after === undefined ? 0 : after + 1);
+      for await (const page of pendingFrom(db, from, this.state.meta)) {
+        for (const entry of page)
+          if (found.length < limit && this.stillExists(entry.ref, "pending")) found.push(this.withLatestChanges(entry));
+        if (found.length >= limit) break;
+      }
+      if (found.length === 0 && after === undefined) await this.checkNothingPending(db, commits);
+      return found;
+    });
+  }
+
+  failed(after: EntryRef | undefined, limit: number, order: "oldest" | "newest"): Promise<StoredEntry[]> {
+    return this.read(async (db) => {
+      const positions = this.state.oldest?.withPositions(this.state.meta) ?? this.state.meta;
+      const found: StoredEntry[] = [];
+      // What was removed meanwhile leaves room for more: a short page means that there are no others.
+      for (let at = after; ; ) {
+        const missing = limit - found.length;
+        const page = await failedAfter(db, at, missing, order, positions);
+        for (const entry of page) if (this.stillExists(entry.ref, "failed")) found.push(this.withLatestChanges(entry));
+        if (page.length < missing || found.length === limit) return found;
+        at = page.at(-1)!.ref;
+      }
+    });
+  }
+
+  /** What changed during the read is told to those who watch, and left out here. */
+  failedFacts(after: EntryRef | undefined, limit: number): Promise<StoredFacts[]> {
+    return this.read(async (db) => {
+      const positions = this.state.oldest?.withPositions(this.state.meta) ?? this.state.meta;
+      return failedFactsAfter(db, after, limit, positions);
+    });
+  }
+
+  find(id: string): Promise<StoredEntry | undefined> {
+    return this.read(async (db) => {
+      for (const ref of [sequenceOfId(id), await findRefById(db, id)]) {
+        if (ref === undefined || !this.stillExists(ref)) continue;
+        const found = await loadEntry(db, ref);
+        if (found?.entry.id === id && this.stillExists(ref)) return this.withLatestChanges(found);
+      }
+      return undefined;
+    });
+  }
+
+  payload(ref: EntryRef): Promise<Batch> {
+    return this.read(
+      async (db) => {
+        const info = this.stillExists(ref)
+          ? (this.state.infos.get(ref) ?? (await loadEntry(db, ref))?.info)
+          : undefined;
+        if (info === undefined) throw noSuchEntry(ref);
+        return loadPayload(db, ref, info);
+      },
+      (error) => {
+        throw new StoreError("corrupt", `entry ${ref} of the queue was damaged and has been set aside`, {
+          cause: error,
+        });
+      },
+    );
+  }
+
+  /** Those that lie in one value with their entry, which is nearly all, are read together. */
+  async payloads(wanted: readonly WantedPayload[]): Promise<(Batch | undefined)[]> {
+    const found = await this.read((db) => loadWholePayloads(db, wanted));
+    for (const [i, { ref }] of wanted.entries()) found[i] ??= await this.payloadIfThere(ref);
+    return found;
+  }
+
+  private async payloadIfThere(ref: EntryRef): Promise<Batch | undefined> {
+    try {
+      return await this.payload(ref);
+    } catch (error) {
+      if (isEntryGone(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** Runs a read; sets aside what it finds unreadable, repairs the database if it is damaged, and tries again. */
+  private async read<T>(work: (db: LevelDb) => Promise<T>, onUnreadable?: (error: unknown) => T): Promise<T> {
+    const { database, directory, checkOpen, onDamage } = this.services;
+    for (let tries = 0; ; ) {
+      checkOpen();
+      const db = await database.whenRepaired();
+      try {
+        return await this.changesDuringReads.track(() => work(db));
+      } catch (error) {
+        if (error instanceof UnreadableEntryError) {
+          const existed = await this.changesDuringReads.track(() => this.quarantine(error.ref));
+          if (existed && onUnreadable !== undefined) return onUnreadable(error);
+          if (existed) onDamage({ isNew: false, lostEntries: 0, corruptEntries: 1, setAside: undefined });
+        } else if (tries++ >= MAX_TRIES || !(await database.recover(error, db))) throw toStoreError(error, directory);
+      }
+    }
+  }
+
+  /** Sets an entry aside; false when it was removed while it was being read, which is no damage. */
+  private async quarantine(ref: EntryRef): Promise<boolean> {
+    const { database, commitChange } = this.services;
+    const { infos, meta } = this.state;
+    const { info, values, possibleOrigin } = await loadDamagedEntry(database.current, ref, meta);
+    return commitChange([], 1000, (transaction) => {
+      if (info === undefined || this.changesDuringReads.info(ref) === null) return false;
+      if (transaction.info(ref) === undefined) infos.set(ref, info);
+      transaction.quarantine(ref, values);
+      if (possibleOrigin !== undefined) transaction.restoreOrigin(possibleOrigin);
+      this.state.oldest?.notePendingAt(possibleOrigin ?? ref);
+      return true;
+    });
+  }
+
+  /** Nothing is pending though the counters say otherwise: what was there is lost, and must not be waited for. */
+  private async checkNothingPending(db: LevelDb, commits: number): Promise<void> {
+    const { pending } = this.state.meta;
+    const isCertain = () => this.state.commits === commits && !this.lazyChanges.hasUnwrittenAcks;
+    if (pending.entries === 0 || !isCertain()) return;
+    const firstRef = await firstPending(db, 0, this.state.meta);
+    if (firstRef !== undefined) this.state.oldest?.notePendingAt(firstRef);
+    else if (isCertain())
+      await this.services.commitChange(
+        [],
+        100,
+        (transaction) => isCertain() && transaction.uncountLostPending(pending),
+      );
+  }
+
+  private withLatestChanges({ ref, entry, info, batch }: FoundEntry): StoredEntry {
+    if (this.changesDuringReads.info(ref) === undefined) this.state.infos.set(ref, info);
+    if (batch !== undefined) this.state.payloads.set(ref, batch);
+    const changed = this.lazyChanges.unwrittenUpdate(ref) ?? this.changesDuringReads.entry(ref);
+    return { ref, entry: changed === undefined ? entry : { ...changed, state: entry.state } };
+  }
+
+  /** Whether an entry that was read is still there, and still in that state. */
+  private stillExists(ref: EntryRef, state?: Entry["state"]): boolean {
+    const latest = this.changesDuringReads.info(ref);
+    if (this.lazyChanges.isAcked(ref) || latest === null) return false;
+    return latest === undefined || state === undefined || latest.state === state;
+  }
+}

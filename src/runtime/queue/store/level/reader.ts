@@ -1,0 +1,200 @@
+import type { Entry } from "#contract/operations";
+import { Batch } from "#otlp";
+import { type EntryHead, type EntryInfo, infoOf } from "../format/entry-value.js";
+import { decodeFacts, factsOf } from "../format/failure-facts.js";
+import { unframe, unframeBytes } from "../format/frame.js";
+import { chunkKey, endOfRange, idKey, RANGES, refKey, refOf } from "../format/keys.js";
+import type { Meta } from "../format/meta.js";
+import type { EntryRef, StoredEntry, StoredFacts, WantedPayload } from "../store.js";
+import type { LevelDb } from "./level-db.js";
+import { decodeHead, scanKeys, scanRefs, scanRows } from "./scan.js";
+
+/** An entry that cannot be read. Whoever catches it sets the entry aside and goes on. */
+export class UnreadableEntryError extends Error {
+  override readonly name = "UnreadableEntry";
+  readonly ref: EntryRef;
+
+  constructor(ref: EntryRef) {
+    super(`entry ${ref} of the queue cannot be read`);
+    this.ref = ref;
+  }
+}
+
+export interface FoundEntry extends StoredEntry {
+  readonly info: EntryInfo;
+  /** The payload, when it came with the entry anyway. */
+  readonly batch?: Batch;
+}
+
+/** An entry by its ref, in any state; undefined when there is none. */
+export async function loadEntry(db: LevelDb, ref: EntryRef): Promise<FoundEntry | undefined> {
+  const [f, h, u] = await db.getMany([
+    refKey(RANGES.failed, ref),
+    refKey(RANGES.moved, ref),
+    refKey(RANGES.update, ref),
+  ]);
+  if (h !== undefined) return undefined;
+  const p = f === undefined ? await db.get(refKey(RANGES.entry, ref)) : undefined;
+  if (f === undefined && p === undefined) return undefined;
+  const head =
+    f === undefined ? decodeHead<EntryHead>(RANGES.entry, ref, p) : decodeHead<EntryHead>(RANGES.failed, ref, f);
+  if (head === undefined) throw new UnreadableEntryError(ref);
+  const now = f === undefined ? (decodeHead<EntryHead>(RANGES.update, ref, u) ?? head) : head;
+  return { ref, entry: now.entry, info: infoOf(ref, now, u !== undefined) };
+}
+
+/** The ref that an id was given when it does not tell it. */
+export async function findRefById(db: LevelDb, id: string): Promise<EntryRef | undefined> {
+  const known = decodeHead<{ id: string; ref: EntryRef }>(RANGES.id, 0, await db.get(idKey(id)));
+  return known?.id === id ? known.ref : undefined;
+}
+
+export async function loadPayload(db: LevelDb, ref: EntryRef, info: EntryInfo): Promise<Batch> {
+  const { origin, chunks } = info;
+  const rest = Array.from({ length: chunks }, (_, i) => chunkKey(origin, i + 1));
+  const [p, ...more] = await db.getMany([refKey(RANGES.entry, origin), ...rest]);
+  const first = p === undefined ? undefined : unframe(RANGES.entry, origin, 0, p);
+  if (first === undefined) throw new UnreadableEntryError(ref);
+  const furtherBodies = more.map((value, i) => {
+    const chunk = value === undefined ? undefined : unframe(RANGES.chunk, origin, i + 1, value);
+    if (chunk === undefined) throw new UnreadableEntryError(ref);
+    return chunk.body;
+  });
+  const { entry } = first.head as EntryHead;
+  const bytes = furtherBodies.length === 0 ? first.body : Buffer.concat([first.body, ...furtherBodies]);
+  return Batch.trusted(entry.signal, bytes, entry.items);
+}
+
+/**
+ * The payloads that lie whole in the value of their entry, in one read and without decoding what stands before them;
+ * undefined for others: those in several chunks, of replayed entries, gone or damaged.
+ */
+export async function loadWholePayloads(db: LevelDb, wanted: readonly WantedPayload[]): Promise<(Batch | undefined)[]> {
+  const values = await db.getMany(wanted.map(({ ref }) => refKey(RANGES.entry, ref)));
+  return wanted.map(({ ref, signal, items }, i) => {
+    const body = values[i] && wholeBody(ref, values[i]);
+    return body && Batch.trusted(signal, body, items);
+  });
+}
+
+/** An entry's head ends with where the rest of its payload is: here, there is no rest. */
+const END_OF_WHOLE = Buffer.from('"chunks":0}');
+
+function wholeBody(ref: EntryRef, value: Uint8Array): Buffer | undefined {
+  const read = unframeBytes(RANGES.entry, ref, 0, value);
+  return read?.head.subarray(-END_OF_WHOLE.length).equals(END_OF_WHOLE) ? read.body : undefined;
+}
+
+/** Pending entries from a ref on, page by page. Goes over those that are not pending without reading them. */
+export async function* pendingFrom(db: LevelDb, from: EntryRef, meta: Meta): AsyncGenerator<FoundEntry[]> {
+  const hasNonPending = meta.failed.entries + meta.moved > 0;
+  for await (const rows of hasNonPending ? pendingRows(db, from) : scanRows(db, RANGES.entry, from)) {
+    if (rows.length === 0) continue;
+    const changed = await updatesBetween(db, refOf(rows[0]![0]), refOf(rows.at(-1)![0]));
+    yield rows.map(([key, value]) => pendingEntry(refOf(key), value, changed));
+  }
+}
+
+/** The lowest pending ref from a ref on. */
+export async function firstPending(db: LevelDb, from: EntryRef, meta: Meta): Promise<EntryRef | undefined> {
+  const hasNonPending = meta.failed.entries + meta.moved > 0;
+  for await (const page of scanKeys(db, RANGES.entry, from, undefined, hasNonPending ? 128 : 1)) {
+    const refs = await pendingRefs(db, page.map(refOf), hasNonPending);
+    if (refs[0] !== undefined) return refs[0];
+  }
+  return undefined;
+}
+
+/** Failed entries behind a ref, in either order. */
+export async function failedAfter(
+  db: LevelDb,
+  after: EntryRef | undefined,
+  limit: number,
+  order: "oldest" | "newest",
+  meta: Meta,
+): Promise<FoundEntry[]> {
+  const rows = await db.iterator({ ...failedRange(after, order, meta), limit }).all();
+  return rows.map(([key, value]) => {
+    const ref = refOf(key);
+    const head = decodeHead<EntryHead>(RANGES.failed, ref, value);
+    if (head === undefined) throw new UnreadableEntryError(ref);
+    return { ref, entry: head.entry, info: infoOf(ref, head, false) };
+  });
+}
+
+/** The same, the oldest first, without decoding more than their facts. */
+export async function failedFactsAfter(
+  db: LevelDb,
+  after: EntryRef | undefined,
+  limit: number,
+  meta: Meta,
+): Promise<StoredFacts[]> {
+  const range = failedRange(after, "oldest", meta);
+  const rows = await db.iterator({ ...range, limit, highWaterMarkBytes: FACTS_BYTES }).all();
+  return rows.map(([key, value]) => {
+    const ref = refOf(key);
+    const read = unframeBytes(RANGES.failed, ref, 0, value);
+    if (read === undefined) throw new UnreadableEntryError(ref);
+    const entry = () => (JSON.parse(read.head.toString()) as EntryHead).entry;
+    return { ref, facts: decodeFacts(read.body) ?? factsOf(entry()), entry };
+  });
+}
+
+/**
+ * What is read of facts in one go. With LevelDB's own 16 KB a third of the time goes into asking for the next; with much more than
+ * this, others wait for the thread and for what is made of it.
+ */
+const FACTS_BYTES = 128 * 1024;
+
+function failedRange(after: EntryRef | undefined, order: "oldest" | "newest", { failedHead }: Meta) {
+  const [lowest, end] = [refKey(RANGES.failed, failedHead), endOfRange(RANGES.failed)];
+  if (order === "oldest") return { gte: after === undefined ? lowest : refKey(RANGES.failed, after + 1), lt: end };
+  return { gte: lowest, lt: after === undefined ? end : refKey(RANGES.failed, after), reverse: true };
+}
+
+function pendingEntry(ref: EntryRef, value: Uint8Array, changed: ReadonlyMap<EntryRef, Entry>): FoundEntry {
+  const read = unframe(RANGES.entry, ref, 0, value);
+  if (read === undefined) throw new UnreadableEntryError(ref);
+  const head = read.head as EntryHead;
+  const now = changed.get(ref);
+  const entry = now ?? head.entry;
+  const found = { ref, entry, info: infoOf(ref, { ...head, entry }, now !== undefined) };
+  if (head.chunks > 0 || head.origin !== undefined) return found;
+  return { ...found, batch: Batch.trusted(entry.signal, read.body, head.entry.items) };
+}
+
+async function updatesBetween(db: LevelDb, first: EntryRef, last: EntryRef): Promise<Map<EntryRef, Entry>> {
+  const found = new Map<EntryRef, Entry>();
+  for await (const page of scanRows(db, RANGES.update, first, last))
+    for (const [key, value] of page) {
+      const head = decodeHead<EntryHead>(RANGES.update, refOf(key), value);
+      if (head !== undefined) found.set(refOf(key), head.entry);
+    }
+  return found;
+}
+
+async function* pendingRows(db: LevelDb, from: EntryRef): AsyncGenerator<[Uint8Array, Uint8Array][]> {
+  for await (const page of scanKeys(db, RANGES.entry, from, undefined, 128)) {
+    const refs = await pendingRefs(db, page.map(refOf), true);
+    for (let i = 0; i < refs.length; i += 64) {
+      const keys = refs.slice(i, i + 64).map((ref) => refKey(RANGES.entry, ref));
+      const values = await db.getMany(keys);
+      yield keys.flatMap((key, k): [Uint8Array, Uint8Array][] => (values[k] === undefined ? [] : [[key, values[k]]]));
+    }
+  }
+}
+
+/** Those of ascending refs that are neither failed nor only hold a replayed entry's payload. */
+async function pendingRefs(
+  db: LevelDb,
+  refs: readonly EntryRef[],
+  hasNonPending: boolean,
+): Promise<readonly EntryRef[]> {
+  const [first, last] = [refs[0], refs.at(-1)];
+  if (!hasNonPending || first === undefined || last === undefined) return refs;
+  const [failed, moved] = await Promise.all([
+    scanRefs(db, RANGES.failed, first, last),
+    scanRefs(db, RANGES.moved, first, last),
+  ]);
+  return refs.filter((ref) => !failed.has(ref) && !moved.has(ref));
+}

@@ -1,0 +1,159 @@
+import type { Batch } from "#otlp";
+import { ZERO_AMOUNT } from "../amounts.js";
+import type { EntryInfo } from "../format/entry-value.js";
+import { FORMAT } from "../format/frame.js";
+import { type Meta, newMeta } from "../format/meta.js";
+import { entryId, sequenceOfId } from "../new-entry.js";
+import type { EntryRef, LevelStoreSettings } from "../store.js";
+import { loadDamagedEntry } from "./damaged-entry.js";
+import type { StoreChange } from "./group-commit.js";
+import type { LevelDb } from "./level-db.js";
+import { OldestEntries } from "./oldest-entries.js";
+import { loadEntry, UnreadableEntryError } from "./reader.js";
+import { RecentCache } from "./recent-cache.js";
+import { Transaction } from "./transaction.js";
+
+/** Opening has to count entries that the counters on disk leave out: about a third of a second for this many bytes. */
+const MAX_UNCOUNTED_BYTES = 128 * 1024 * 1024;
+
+const NOTHING_LOADED: ReadonlyMap<EntryRef, EntryInfo> = new Map();
+
+export interface WriteHooks {
+  /** Called before LevelDB writes, with the counters as they will be; what it gives is waited for. */
+  readonly beforeWrite: (next: Meta) => Promise<void> | undefined;
+  /** Called when LevelDB says that it has written. Throws if that does not count, and then nothing changes in memory. */
+  readonly afterWrite: () => void;
+  /** Called when a transaction is written and known. */
+  readonly onWritten: (transaction: Transaction) => void;
+}
+
+/**
+ * What is known of the store in memory: the counters, the latest entries and payloads, where the oldest ones are. Nothing
+ * of it changes before LevelDB has written.
+ */
+export class StoreState {
+  meta: Meta;
+  readonly infos = new RecentCache<EntryInfo>(50_000, () => 1);
+  readonly payloads = new RecentCache<Batch>(16 * 1024 * 1024, (batch) => batch.byteLength + 64);
+  oldest: OldestEntries | undefined;
+  /** Commits of this process. */
+  commits = 0;
+  /** Something was written without an fsync. */
+  hasUnsyncedWrites = false;
+  /** Versions that do not know it leave the store alone. */
+  private readonly format: number;
+  private readonly durability: LevelStoreSettings["durability"];
+  private readonly hooks: WriteHooks;
+  /** Bytes of entries that the counters on disk do not know yet. */
+  private uncountedBytes = 0;
+
+  constructor(
+    { exporter, durability }: Pick<LevelStoreSettings, "exporter" | "durability">,
+    hooks: WriteHooks,
+    format = FORMAT,
+  ) {
+    this.format = format;
+    this.meta = newMeta(exporter);
+    this.durability = durability;
+    this.hooks = hooks;
+  }
+
+  /** Begins anew with a database that has just been opened. */
+  async reset(db: LevelDb, meta: Meta): Promise<void> {
+    this.uncountedBytes = MAX_UNCOUNTED_BYTES;
+    const { exporter } = this.meta; // whose it is now: it may have been another's, or have had another name
+    this.meta = { ...meta, exporter, format: this.format, last: Math.max(meta.last, this.meta.last) };
+    this.clearCaches();
+    this.oldest?.stop();
+    this.oldest = new OldestEntries(
+      db,
+      () => this.meta,
+      (ref) => this.infos.get(ref),
+    );
+    await this.oldest.find(this.meta);
+  }
+
+  /** Counts what a store should hold that cannot be opened yet. */
+  expect(pending: number, failed: number): void {
+    const amount = (entries: number) => ({ ...ZERO_AMOUNT, entries });
+    this.meta = { ...this.meta, pending: amount(pending), failed: amount(failed) };
+  }
+
+  /** Writes changes in one step; those that cannot be applied are told so. */
+  async write(db: LevelDb, changes: readonly StoreChange[]): Promise<void> {
+    const unknown = this.unknownRefs(changes);
+    const loaded = unknown.length === 0 ? NOTHING_LOADED : await this.loadInfos(db, unknown);
+    const batch = db.batch();
+    const transaction = new Transaction(batch, this.meta, (ref) => this.infos.get(ref) ?? loaded.get(ref));
+    if (this.oldest !== undefined) Object.assign(transaction.meta, this.oldest.positions);
+    let sync = false;
+    for (const change of changes) {
+      try {
+        change.apply(transaction);
+        sync ||= change.sync ?? (!change.lazy && this.durability === "fsync");
+      } catch (error) {
+        change.fail(error);
+      }
+    }
+    const { wroteMeta } = transaction.finish(this.uncountedBytes < MAX_UNCOUNTED_BYTES);
+    const isEmpty = batch.length === 0;
+    const preparation = this.hooks.beforeWrite(transaction.meta);
+    if (preparation !== undefined) await preparation;
+    await batch.write({ sync });
+    if (!isEmpty) this.hooks.afterWrite();
+    this.hasUnsyncedWrites = !sync;
+    this.uncountedBytes = wroteMeta ? 0 : this.uncountedBytes + changes.reduce((sum, { bytes }) => sum + bytes, 0);
+    this.applyWritten(transaction);
+  }
+
+  /** Whether this is the id of an entry that is still to come. */
+  willAssignId(id: string): boolean {
+    const sequence = sequenceOfId(id);
+    return sequence !== undefined && sequence > this.meta.last && id === entryId(this.meta.tag, sequence);
+  }
+
+  clearCaches(): void {
+    this.infos.clear();
+    this.payloads.clear();
+  }
+
+  private applyWritten(transaction: Transaction): void {
+    this.meta = transaction.meta;
+    this.commits++;
+    for (const [ref, info] of transaction.infos) {
+      if (info === null) {
+        this.infos.delete(ref);
+        this.payloads.delete(ref);
+      } else this.infos.set(ref, info);
+    }
+    this.oldest?.applyCommit(transaction.infos, this.meta);
+    this.hooks.onWritten(transaction);
+  }
+
+  /** Entries that changes look up and of which nothing is known in memory: none, mostly. */
+  private unknownRefs(changes: readonly StoreChange[]): EntryRef[] {
+    const unknown = new Set<EntryRef>();
+    for (const { refs } of changes) for (const ref of refs) if (this.infos.get(ref) === undefined) unknown.add(ref);
+    return [...unknown];
+  }
+
+  private async loadInfos(db: LevelDb, refs: readonly EntryRef[]): Promise<Map<EntryRef, EntryInfo>> {
+    const loaded = new Map<EntryRef, EntryInfo>();
+    const loadOne = async (ref: EntryRef) => {
+      const info = await this.loadInfo(db, ref);
+      if (info !== undefined) loaded.set(ref, info);
+    };
+    for (let i = 0; i < refs.length; i += 64) await Promise.all(refs.slice(i, i + 64).map(loadOne));
+    return loaded;
+  }
+
+  /** Works also for an entry that cannot be read, as far as there is anything left of it. */
+  private async loadInfo(db: LevelDb, ref: EntryRef): Promise<EntryInfo | undefined> {
+    try {
+      return (await loadEntry(db, ref))?.info;
+    } catch (error) {
+      if (!(error instanceof UnreadableEntryError)) throw error;
+      return (await loadDamagedEntry(db, ref, this.meta)).info;
+    }
+  }
+}

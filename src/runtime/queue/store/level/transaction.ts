@@ -1,0 +1,256 @@
+import type { Entry } from "#contract/operations";
+import type { Batch } from "#otlp";
+import { adjustAmount, ZERO_AMOUNT } from "../amounts.js";
+import { chunksOf, type EntryHead, type EntryInfo, headOf, infoOf, isIndexed } from "../format/entry-value.js";
+import { encodeFacts } from "../format/failure-facts.js";
+import { frame } from "../format/frame.js";
+import { chunkKey, idKey, META_KEY, quarantineKey, RANGES, refKey } from "../format/keys.js";
+import { addRef, encodeMeta, type Meta, NO_REFS, subtractRef } from "../format/meta.js";
+import { createEntry, entryId } from "../new-entry.js";
+import {
+  type Amount,
+  type EntryRef,
+  type NewEntry,
+  type Note,
+  type NoteNumber,
+  noSuchEntry,
+  type StoredEntry,
+  StoreError,
+} from "../store.js";
+
+/** Where a transaction writes: LevelDB's chained batch. Keys and values are copied at once. */
+export interface KeyValueWriter {
+  put(key: Uint8Array, value: Uint8Array): unknown;
+  del(key: Uint8Array): unknown;
+}
+
+/** Bytes that a commit makes free, by where they lie. */
+export interface RemovedPayload {
+  readonly ref: EntryRef;
+  readonly bytes: number;
+}
+
+/**
+ * What one commit changes. Sees its own changes, and leaves the rest of the world as it was: the counters and what is
+ * known of entries are taken over only once LevelDB has written it all. A method that throws has changed nothing.
+ */
+export class Transaction {
+  /** Entries as this transaction leaves them; null for those it removes. */
+  readonly infos = new Map<EntryRef, EntryInfo | null>();
+  /** Those of them that are dead letters. */
+  readonly failed = new Map<EntryRef, Entry>();
+  readonly removed: RemovedPayload[] = [];
+  readonly meta: { -readonly [K in keyof Meta]: Meta[K] };
+  private onlyAdds = true;
+  private readonly writer: KeyValueWriter;
+  private readonly lookUp: (ref: EntryRef) => EntryInfo | undefined;
+
+  constructor(writer: KeyValueWriter, meta: Meta, lookUp: (ref: EntryRef) => EntryInfo | undefined) {
+    this.writer = writer;
+    this.meta = { ...meta };
+    this.lookUp = lookUp;
+  }
+
+  /**
+   * The last thing to write: the counters. Commits that only add entries to the end may leave them out, since whoever
+   * opens the store can count those. That is what makes filling a queue cheap: LevelDB need not merge tables
+   * that have no key in common.
+   */
+  finish(mayOmitMeta: boolean): { wroteMeta: boolean } {
+    if (mayOmitMeta && this.onlyAdds) return { wroteMeta: false };
+    this.meta.commits += 1;
+    this.writer.put(META_KEY, encodeMeta(this.meta));
+    return { wroteMeta: true };
+  }
+
+  /** Writes the counters in any case: LevelDB writes nothing, and so syncs nothing, when there is nothing to write. */
+  requireMeta(): void {
+    this.onlyAdds = false;
+  }
+
+  info(ref: EntryRef): EntryInfo | undefined {
+    const changed = this.infos.get(ref);
+    return changed === undefined ? this.lookUp(ref) : (changed ?? undefined);
+  }
+
+  put(fresh: NewEntry, givenId: string | undefined): StoredEntry {
+    const ref = this.nextRef();
+    const entry = createEntry(fresh, givenId ?? entryId(this.meta.tag, ref), this.meta.exporter);
+    const chunks = this.putPayload(ref, entry, fresh.batch);
+    const head = { entry, chunks };
+    if (entry.state === "failed") this.putFailed(ref, head);
+    if (entry.state === "failed" || isIndexed(entry.id, ref)) this.onlyAdds = false;
+    this.indexId(entry.id, ref);
+    this.setInfo(ref, infoOf(ref, head, false), entry);
+    return { ref, entry };
+  }
+
+  remove(ref: EntryRef): void {
+    const info = this.info(ref);
+    if (info === undefined) return;
+    this.onlyAdds = false;
+    this.writer.del(refKey(RANGES.entry, ref));
+    if (info.changed) this.writer.del(refKey(RANGES.update, ref));
+    if (info.state === "failed") this.writer.del(refKey(RANGES.failed, ref));
+    if (isIndexed(info.id, ref)) this.writer.del(idKey(info.id));
+    this.removePayload(ref, info);
+    this.setInfo(ref, null);
+    this.removed.push({ ref: info.origin, bytes: info.bytes });
+  }
+
+  /** Says once more that there is nothing at these keys. */
+  markDeleted(keys: readonly Uint8Array[]): void {
+    this.onlyAdds = false;
+    for (const key of keys) this.writer.del(key);
+  }
+
+  update(ref: EntryRef, entry: Entry): void {
+    const info = this.info(ref);
+    if (info === undefined) return;
+    this.onlyAdds = false;
+    const changed = { ...entry, state: info.state };
+    const head = headOf(ref, changed, info);
+    const isFailed = info.state === "failed";
+    if (isFailed) this.putFailed(ref, head);
+    else this.writer.put(refKey(RANGES.update, ref), frame(RANGES.update, ref, 0, head, []));
+    this.setInfo(ref, infoOf(ref, head, info.changed || !isFailed), changed);
+  }
+
+  fail(ref: EntryRef, entry: Entry): void {
+    const info = this.requireInfo(ref);
+    this.onlyAdds = false;
+    const head = headOf(ref, { ...entry, state: "failed" }, info);
+    this.putFailed(ref, head);
+    if (info.changed) this.writer.del(refKey(RANGES.update, ref));
+    this.setInfo(ref, infoOf(ref, head, false), head.entry);
+    this.meta.failedHead = Math.min(this.meta.failedHead, ref);
+  }
+
+  replace(ref: EntryRef, replacements: readonly NewEntry[], ids: readonly (string | undefined)[]): StoredEntry[] {
+    this.requireInfo(ref);
+    this.remove(ref);
+    return replacements.map((replacement, i) => this.put(replacement, ids[i]));
+  }
+
+  replay(changes: ReadonlyMap<EntryRef, Entry>): StoredEntry[] {
+    for (const ref of changes.keys()) {
+      if (this.requireInfo(ref).state !== "failed")
+        throw new StoreError("not_found", `entry ${ref} is not a dead letter`);
+    }
+    return [...changes].map(([ref, entry]) => this.moveToEnd(ref, entry));
+  }
+
+  /** Removes what cannot be read; `values` are what is left of it, with their keys. */
+  quarantine(ref: EntryRef, values: readonly (readonly [Uint8Array, Uint8Array])[]): void {
+    this.onlyAdds = false;
+    for (const [key, value] of values) {
+      this.writer.put(quarantineKey(ref, key), value);
+      this.writer.del(key);
+    }
+    this.remove(ref);
+    this.meta.corrupt += 1;
+  }
+
+  /** Stops counting pending entries that are nowhere to be found. */
+  uncountLostPending({ entries, items, bytes }: Amount): void {
+    this.onlyAdds = false;
+    const { pending } = this.meta;
+    this.meta.pending = {
+      entries: pending.entries - entries,
+      items: pending.items - items,
+      bytes: pending.bytes - bytes,
+    };
+    this.meta.corrupt += entries;
+  }
+
+  /** Gives a payload back to the entry it came with, when the one that it was replayed as is gone. */
+  restoreOrigin(origin: EntryRef): void {
+    this.writer.del(refKey(RANGES.moved, origin));
+    this.meta.moved -= 1;
+    this.meta.head = Math.min(this.meta.head, origin);
+  }
+
+  /** Notes are counted nowhere: a commit that only adds them may leave the counters out. */
+  putNote(number: NoteNumber, { owner, after, bytes }: Omit<Note, "number">): void {
+    this.writer.put(refKey(RANGES.note, number), frame(RANGES.note, number, 0, { owner, after }, [bytes]));
+  }
+
+  removeNote(number: NoteNumber): void {
+    this.writer.del(refKey(RANGES.note, number));
+  }
+
+  private moveToEnd(from: EntryRef, entry: Entry): StoredEntry {
+    this.onlyAdds = false;
+    const info = this.requireInfo(from);
+    const ref = this.nextRef();
+    const replayed: Entry = { ...entry, state: "pending" };
+    const head = headOf(ref, replayed, info);
+    this.writer.put(refKey(RANGES.entry, ref), frame(RANGES.entry, ref, 0, head, []));
+    this.writer.del(refKey(RANGES.failed, from));
+    if (isIndexed(info.id, from)) this.writer.del(idKey(info.id));
+    this.indexId(entry.id, ref);
+    this.writer.put(refKey(RANGES.moved, info.origin), frame(RANGES.moved, info.origin, 0, { owner: ref }, []));
+    if (from === info.origin) this.meta.moved += 1;
+    else this.writer.del(refKey(RANGES.entry, from));
+    this.setInfo(from, null);
+    this.setInfo(ref, infoOf(ref, head, false));
+    return { ref, entry: replayed };
+  }
+
+  private putFailed(ref: EntryRef, head: EntryHead): void {
+    this.writer.put(refKey(RANGES.failed, ref), frame(RANGES.failed, ref, 0, head, encodeFacts(head.entry)));
+  }
+
+  private putPayload(ref: EntryRef, entry: Entry, batch: Batch): number {
+    const [first, ...rest] = chunksOf(batch);
+    for (const [i, chunk] of rest.entries())
+      this.writer.put(chunkKey(ref, i + 1), frame(RANGES.chunk, ref, i + 1, undefined, chunk));
+    this.writer.put(refKey(RANGES.entry, ref), frame(RANGES.entry, ref, 0, { entry, chunks: rest.length }, first!));
+    return rest.length;
+  }
+
+  private removePayload(ref: EntryRef, info: EntryInfo): void {
+    for (let n = 1; n <= info.chunks; n++) this.writer.del(chunkKey(info.origin, n));
+    if (info.origin === ref) return;
+    this.writer.del(refKey(RANGES.entry, info.origin));
+    this.writer.del(refKey(RANGES.moved, info.origin));
+    this.meta.moved -= 1;
+  }
+
+  private indexId(id: string, ref: EntryRef): void {
+    if (isIndexed(id, ref)) this.writer.put(idKey(id), frame(RANGES.id, 0, 0, { id, ref }, []));
+  }
+
+  private nextRef(): EntryRef {
+    this.meta.last += 1;
+    return this.meta.last;
+  }
+
+  private requireInfo(ref: EntryRef): EntryInfo {
+    const info = this.info(ref);
+    if (info === undefined) throw noSuchEntry(ref);
+    return info;
+  }
+
+  private setInfo(ref: EntryRef, info: EntryInfo | null, entry?: Entry): void {
+    const before = this.info(ref);
+    if (before !== undefined) this.count(before, -1);
+    if (info !== null) this.count(info, 1);
+    this.sumRef(ref, Number(info !== null) - Number(before !== undefined));
+    this.infos.set(ref, info);
+    if (info?.state === "failed" && entry !== undefined) this.failed.set(ref, entry);
+    else this.failed.delete(ref);
+  }
+
+  private sumRef(ref: EntryRef, change: number): void {
+    const { refSum, pending, failed } = this.meta;
+    if (pending.entries + failed.entries === 0) this.meta.refSum = NO_REFS;
+    else if (refSum !== undefined && change !== 0)
+      this.meta.refSum = change > 0 ? addRef(refSum, ref) : subtractRef(refSum, ref);
+  }
+
+  private count(info: EntryInfo, sign: 1 | -1): void {
+    const amount = adjustAmount(this.meta[info.state], info, sign);
+    this.meta[info.state] = amount.entries <= 0 ? ZERO_AMOUNT : amount;
+  }
+}

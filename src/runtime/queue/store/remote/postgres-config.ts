@@ -1,0 +1,54 @@
+import { hostname } from "node:os";
+import { z } from "zod";
+import { postgresConnectionKeys, quoteTable, tableName } from "#brokers/postgres";
+import { duration } from "#contract/schema";
+
+const ENTRIES_SUFFIX = "_entries";
+const NOTES_SUFFIX = "_notes";
+/** The server cuts longer names, and would have one table where there should be three. */
+const MAX_NAME_BYTES = 63 - ENTRIES_SUFFIX.length;
+
+export const postgresStoreKeys = z.strictObject({
+  ...postgresConnectionKeys,
+  table: tableName()
+    .refine(
+      (name) => Buffer.byteLength(name.split(".").at(-1)!) <= MAX_NAME_BYTES,
+      `expected a name of at most ${MAX_NAME_BYTES} bytes`,
+    )
+    .default("sluice_queue")
+    .meta({
+      description:
+        "The table of the queues; those of their entries and notes have _entries and _notes behind it. They are made when there are none.",
+    }),
+  agent: z
+    .string()
+    .regex(/^[^/]+$/, "expected a name without /, which parts it from the names of queues")
+    .optional()
+    .meta({ description: "The agent's name, the same after every restart. Default: its host's." }),
+  timeout: duration()
+    .refine((ms) => ms >= 100, "expected at least 100ms")
+    .default(10_000)
+    .meta({ description: "A server that takes longer to answer counts as gone." }),
+});
+
+export type PostgresStoreConfig = z.infer<typeof postgresStoreKeys>;
+
+export function agentName({ agent }: PostgresStoreConfig): string {
+  return agent ?? hostname();
+}
+
+/** What the queue of an exporter, or a journal, is called in the table. No agent's name has a slash in it. */
+export function queueName(config: PostgresStoreConfig, id: string): string {
+  return `${agentName(config)}/${id}`;
+}
+
+/** The tables as SQL has them. */
+export function tablesOf({ table }: PostgresStoreConfig) {
+  return {
+    queues: quoteTable(table),
+    entries: quoteTable(`${table}${ENTRIES_SUFFIX}`),
+    notes: quoteTable(`${table}${NOTES_SUFFIX}`),
+  };
+}
+
+export type PostgresTables = ReturnType<typeof tablesOf>;
