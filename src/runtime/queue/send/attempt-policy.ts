@@ -34,44 +34,44 @@ export interface AttemptPolicyServices {
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
   readonly bisections: Bisections;
-  /** Remembers the backend's state over a restart. It has been read when `onOpened` is called. */
+  /** Remembers the backend's state across restarts. It must be loaded before `onOpened` is called. */
   readonly memory: BackendMemory;
-  /** The exporter can be asked how it is, so no entry is needed for a probe. */
+  /** Whether the exporter has a health check, so that a probe needs no entry. */
   readonly canCheckHealth: boolean;
-  /** Nothing is pending, so nothing but a health check can tell whether the backend is back. */
+  /** Whether no entry is pending. Then only a health check can tell whether the backend works again. */
   readonly isEmpty: () => boolean;
-  /** What is held under this key need not wait any longer. */
+  /** Called when entries held under this key no longer have to wait. */
   readonly onHoldEnd: (key: string) => void;
-  /** These are refused for good with this error, which is known without another call. */
+  /** Called with entries that are refused permanently with this error. They need no further call. */
   readonly onBlamed: (items: readonly QueueItem[], error: AttemptError) => void;
-  /** Something waits because it is refused as a whole, under this key. */
+  /** Whether entries wait under this key because the backend refuses everything under it. */
   readonly hasHeld: (key: string) => boolean;
 }
 
-/** A call that failed, and may be made again. */
+/** A failed call that may be retried. */
 interface CallFailure {
   readonly error: AttemptError;
-  /** It spends an attempt of each entry. */
+  /** Whether the failure uses up an attempt of each entry. */
   readonly counts: boolean;
   readonly isPoison: boolean;
-  /** It was made for one entry. */
+  /** Whether the call was made for a single entry. */
   readonly isAlone: boolean;
-  /** Records of all entries it was made for. */
+  /** Number of records of all entries in the call. */
   readonly requestItems: number;
 }
 
-/** Why no call may be made at the moment. */
+/** The reason why no call may be made at the moment. */
 export interface Hold {
-  /** Milliseconds until it is worth asking again; undefined when a result, or an operator, decides that. */
+  /** Milliseconds until `acquire` is worth calling again; undefined if that depends on a result or on an operator. */
   readonly waitMs: number | undefined;
-  /** Entries do not wait for the breaker to close: they become dead letters, with `rejection`. */
+  /** Whether entries become dead letters (with `rejection`) instead of waiting until the breaker closes. */
   readonly rejects: boolean;
 }
 
 /**
- * Where ramp, breaker, retry limit, backoff, poison detection and refusals meet. They answer three questions: may a call
- * be made now (`acquire`), may this entry be sent now (`gate`), and what follows from the result of its call (`decide`).
- * Nothing is carried out here: the answers are values.
+ * Combines ramp, breaker, retry limit, backoff, poison detection and refusals. It answers three questions: may a call
+ * be made now (`acquire`), may this entry be sent now (`gate`), and what follows from the result of its call
+ * (`decide`). It only returns decisions; other classes carry them out.
  */
 export class AttemptPolicy {
   readonly breaker: Breaker;
@@ -79,7 +79,7 @@ export class AttemptPolicy {
   readonly recent: RecentCalls;
   readonly holds: Holds;
   private readonly services: AttemptPolicyServices;
-  /** The probe with this epoch of the breaker found the exporter well: entries try it next. */
+  /** The breaker's epoch in which a health check succeeded. In this epoch, the next probes send entries. */
   private healthyEpoch: number | undefined;
   private readonly ramp: Ramp;
   private readonly backoff: Backoff;
@@ -111,7 +111,7 @@ export class AttemptPolicy {
     });
   }
 
-  /** The queue is about to be closed. */
+  /** To be called when the queue is about to be closed. */
   onClosing(): void {
     const { memory } = this.services;
     const { failures } = this.breaker;
@@ -120,8 +120,8 @@ export class AttemptPolicy {
   }
 
   /**
-   * The queue has been opened: goes on with what an earlier run knew of the backend. With another config the backend may be
-   * another one, or mended: it is tried at once.
+   * To be called when the queue has been opened. Restores what an earlier run knew about the backend. If the config has
+   * changed, the backend may be a different one or may have been fixed, so it is tried at once.
    */
   onOpened(): void {
     const { memory, clock, logger } = this.services;
@@ -135,7 +135,7 @@ export class AttemptPolicy {
     logger.warn({ ...details, message: error?.message }, "circuit breaker: still open after the restart");
   }
 
-  /** The right to make one call now, which ends with `decide`, `reportHealth` or `giveBack`. */
+  /** Requests the right to make one call now. A permit must be ended with `decide`, `reportHealth` or `giveBack`. */
   acquire(): Permit | Hold {
     const rampMs = this.ramp.waitMs();
     if (rampMs > 0) return { waitMs: rampMs, rejects: false };
@@ -145,27 +145,27 @@ export class AttemptPolicy {
     return { waitMs: this.breaker.waitMs, rejects };
   }
 
-  /** How many entries may be sent with a permit. */
+  /** The maximum number of entries per call. */
   get maxEntries(): number {
     return this.ramp.maxEntries;
   }
 
-  /** An entry that a probe should not be made with, if there is another one: the last call that failed was made for it. */
+  /** The entry of the last failed call. A probe prefers any other entry. */
   get probeAvoids(): QueueItem | undefined {
     return this.lastFailed;
   }
 
-  /** No call was made. */
+  /** Returns a permit with which no call was made. */
   giveBack(permit: Permit): void {
     this.breaker.report(permit, "cancelled");
   }
 
-  /** A probe with this permit asks the exporter how it is, instead of sending an entry. */
+  /** Whether a probe with this permit calls the exporter's health check instead of sending an entry. */
   isHealthCheck({ probe, epoch }: Permit): boolean {
     return probe && this.services.canCheckHealth && (epoch !== this.healthyEpoch || this.services.isEmpty());
   }
 
-  /** The exporter is to be asked how it is, also when there is nothing to send. */
+  /** Whether a health check is needed, even if there is nothing to send. */
   get wantsHealthCheck(): boolean {
     const { state, forced, currentEpoch } = this.breaker;
     if (!this.services.canCheckHealth || state === "closed" || forced) return false;
@@ -173,8 +173,9 @@ export class AttemptPolicy {
   }
 
   /**
-   * One that answers may still not take data: what waits has the last word, and the check has it only when nothing does. So an
-   * answer such as 500 does not keep entries from being tried.
+   * A healthy exporter may still refuse data. So while entries wait, they decide the breaker's state, and the health
+   * check decides only if there are none. A check answered with an error such as 500 does not stop entries from being
+   * tried.
    */
   reportHealth(permit: Permit, error: AttemptError | undefined, isCancelled: boolean): void {
     const isHealthy = error === undefined;
@@ -187,19 +188,22 @@ export class AttemptPolicy {
     this.breaker.report(permit, isCancelled || (hasAnswered && !hasLastWord) ? "cancelled" : result);
   }
 
-  /** An entry comes into the queue. One that must not wait for the breaker is counted when it is given up. */
+  /**
+   * Counts an entry that joins the queue while the breaker is open. With `on_open: dead_letter` it is counted in
+   * `rejection` instead.
+   */
   countArrival(): void {
     if (this.breaker.state === "open" && this.services.settings.circuit_breaker.on_open === "hold")
       this.services.metrics.rejected.add(1);
   }
 
-  /** What becomes of an entry that met an open breaker and must not wait for it. */
+  /** The outcome of an entry that met an open breaker and must not wait. */
   rejection(): DeadLetterOutcome {
     this.services.metrics.rejected.add(1);
     return deadLetter("breaker_open", breakerOpenError(this.recent.lastError?.error));
   }
 
-  /** A call is made for these. */
+  /** To be called before a call is made for this group. */
   countAttempt({ items, bisection }: SendGroup): void {
     if (bisection !== undefined) bisection.isBusy = true;
     this.holds.onCall(items[0]!);
@@ -211,7 +215,10 @@ export class AttemptPolicy {
     this.ramp.countRequest(items.length);
   }
 
-  /** What follows from the result of a call; the breaker is told, and the attempt is noted on the entries. */
+  /**
+   * Decides what follows from the result of a call. Reports the result to the breaker and records the attempt on the
+   * entries.
+   */
   decide(group: SendGroup, permit: Permit, result: AttemptResult): GroupOutcome {
     if (group.bisection !== undefined) group.bisection.isBusy = false;
     const wasProbe = this.holds.isProbe(group.items[0]!);
@@ -258,7 +265,7 @@ export class AttemptPolicy {
     return outcomeOfEach(items, (_item, i) => ({ kind: "delivered", sent: sent[i]! }));
   }
 
-  /** Which records were rejected is not known, so all of the request is kept, marked as one that was mostly taken. */
+  /** It is not known which records were rejected, so the whole request is kept, with the number of rejected records. */
   private partlyDelivered(
     items: readonly QueueItem[],
     sent: readonly Batch[],
@@ -279,8 +286,8 @@ export class AttemptPolicy {
   }
 
   /**
-   * One of several servers did not take its share: the breaker is about all of them, so it counts for those that did, and
-   * what is left is sent without company, so that each server's own answer is known.
+   * One of several servers did not take its share. The breaker stands for all servers, so the call counts as a success
+   * if any of them took data. The rest is sent one entry at a time, so that each server's own answer is known.
    */
   private partlySent(
     { items, bisection }: SendGroup,
@@ -316,7 +323,7 @@ export class AttemptPolicy {
     return outcomes;
   }
 
-  /** The failed call is counted, and its error says whose failure it was. */
+  /** Counts the failed call and returns its error with the blame decided. */
   private judged(item: QueueItem, error: AttemptError): AttemptError {
     const blame = this.judge.decide(item, error, this.recent.lastSentAt);
     const blamed = error.blame === blame ? error : { ...error, blame };
@@ -350,13 +357,13 @@ export class AttemptPolicy {
     const failure = { error, counts, isPoison, isAlone: items.length === 1, requestItems: recordsOf(items) };
     const decide = (item: QueueItem) => this.failedEntry(item, failure, delays);
     const outcomes = outcomeOfEach(items, decide);
-    // Of a breaker that is open, or was opened by this, the log has been told.
+    // Opening the breaker is logged elsewhere, so only failures with a closed breaker are logged here.
     const [delayMs] = delays.values();
     if (this.breaker.state === "closed" && delayMs !== undefined) this.logRetry({ error, delayMs });
     return outcomes;
   }
 
-  /** It is held when the backend refuses everything. Otherwise the data is to blame, whatever the status says. */
+  /** Holds the entries if the backend refuses everything. Otherwise the data is to blame, whatever the status says. */
   private refused(group: SendGroup, batches: readonly Batch[], error: AttemptError, wasProbe: boolean): GroupOutcome {
     const verdict = this.holds.onRefusal(group.items, error, wasProbe);
     if (verdict.kind === "final") {
@@ -386,8 +393,8 @@ export class AttemptPolicy {
   }
 
   /**
-   * Entries that have failed equally often wait equally long, so that they can be sent together again. The wait grows with every
-   * call, whoever was to blame, so that nobody hammers a backend that is down.
+   * Entries that have failed equally often wait equally long, so that they can be sent together again. The wait grows
+   * with every call, no matter who was to blame, so that a backend that is down is not flooded.
    */
   private failedEntry(
     item: QueueItem,
@@ -459,12 +466,12 @@ export class AttemptPolicy {
   }
 }
 
-/** A large request may be what takes too long: those that were in it are sent in smaller ones. */
+/** A timeout may be due to the size of the request, so its entries will be sent in smaller requests. */
 function noteTimeout(items: readonly QueueItem[]): void {
   if (items.length > 1) for (const item of items) item.timeoutsInCompany += 1;
 }
 
-/** Those that can be read are sent without the others, in the turn they have. */
+/** Readable entries are sent at once, without the unreadable ones, and keep their turn. */
 function unreadableOutcome({ items, bisection }: SendGroup, causes: readonly unknown[]): GroupOutcome {
   const outcomes = causes.map((cause): EntryOutcome | undefined =>
     cause === undefined ? undefined : { kind: "unreadable", cause },
@@ -478,7 +485,7 @@ function isUniform(marks: Uint16Array): boolean {
   return marks.every((mark) => mark === marks[0]);
 }
 
-/** All of it was to go to one server, and the config says that such a refusal is final. */
+/** Whether the whole request went to one server and its refusal is final by the config. */
 function isRefusedForGood({ kind }: AttemptError, { marks }: Undelivered): boolean {
   return kind === "permanent" && isUniform(marks);
 }

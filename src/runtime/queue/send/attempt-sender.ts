@@ -12,8 +12,8 @@ import type { Classify } from "./classify.js";
 import type { PreparedBatch, PrepareReplayed } from "./replay-preparation.js";
 
 /**
- * What came of an attempt to send entries as one request. `batches` are what is stored of each of them; `sent` is what the
- * other side took of each.
+ * The result of an attempt to send entries as one request. `batches` has the stored batch of each entry; `sent` has the
+ * batch that the backend took of each.
  */
 export type AttemptResult =
   | { readonly kind: "delivered"; readonly sent: readonly Batch[]; readonly partial: PartialRejection | undefined }
@@ -21,16 +21,16 @@ export type AttemptResult =
       readonly kind: "failed";
       readonly batches: readonly Batch[];
       readonly error: AttemptError;
-      /** One of several servers has not taken its share. The marks are those of all records of `batches`. */
+      /** Set if one of several servers did not take its share. The marks cover all records of `batches`, in order. */
       readonly undelivered?: Undelivered | undefined;
     }
-  /** Nothing was sent: an earlier refusal of these is known to be about them. */
+  /** Nothing was sent, because an earlier refusal of these entries is known to be their own fault. */
   | { readonly kind: "refused_before"; readonly batches: readonly Batch[]; readonly error: AttemptError }
-  /** The replay steps of its pipeline refuse the only one; the other side has no part in it. */
+  /** The replay steps of the pipeline refused the only entry. The backend was not called. */
   | { readonly kind: "unfit"; readonly batch: Batch; readonly error: AttemptError }
-  /** Nothing was sent: what kept each of them from being read, if anything. */
+  /** Nothing was sent. `causes` has the read error of each entry, or undefined if it could be read. */
   | { readonly kind: "unreadable"; readonly causes: readonly unknown[] }
-  /** It was broken off from here, or not made because of that. */
+  /** The agent aborted the call, or did not make it because it was aborting. */
   | { readonly kind: "cancelled" };
 
 const CANCELLED: AttemptResult = { kind: "cancelled" };
@@ -43,7 +43,10 @@ export interface AttemptSenderServices {
   readonly timeout: CallTimeout;
 }
 
-/** Makes one attempt: reads payloads that are not in memory, prepares what was replayed, sends it all within its time. */
+/**
+ * Makes one attempt: reads payloads that are not in memory, prepares replayed entries, and sends the request within its
+ * timeout.
+ */
 export class AttemptSender {
   private readonly services: AttemptSenderServices;
   private hasAborted = false;
@@ -52,12 +55,12 @@ export class AttemptSender {
     this.services = services;
   }
 
-  /** True when nothing is sent any more. */
+  /** Whether `abort` was called. Nothing is sent afterwards. */
   get isAborted(): boolean {
     return this.hasAborted;
   }
 
-  /** `done` is called exactly once. */
+  /** Calls `done` exactly once. */
   attempt({ items, refusal }: SendGroup, done: (result: AttemptResult) => void): void {
     const send = (batches: readonly Batch[]) =>
       refusal === undefined
@@ -72,7 +75,7 @@ export class AttemptSender {
     });
   }
 
-  /** Tells every call to give up, now; one whose payload is still being read is not made. */
+  /** Aborts all calls now. A call whose payload is still being read is not made. */
   abort(refusal: Refusal): void {
     this.hasAborted = true;
     this.services.timeout.abortAll(refusal);
@@ -82,7 +85,7 @@ export class AttemptSender {
     this.services.timeout.stop();
   }
 
-  /** Asks the exporter how it is; without an error it is well. */
+  /** Calls the exporter's health check. `done` gets no error if the exporter is healthy. */
   checkHealth(done: (error: AttemptError | undefined) => void): void {
     this.services.timeout.run(
       async (abort) => this.services.exporter.check?.(abort),
@@ -114,7 +117,10 @@ export class AttemptSender {
     );
   }
 
-  /** What the replay steps have made of an entry is not what is stored: then which of its records are undelivered is not known. */
+  /**
+   * If replay steps changed the entry's batch, the marks do not fit the stored records. Then all of them count as
+   * undelivered.
+   */
   private failureOf(cause: unknown, sent: Batch, batches: readonly Batch[]) {
     const error = this.services.classify(cause);
     const undelivered = isRefusal(cause) ? cause.undelivered : undefined;
@@ -123,7 +129,7 @@ export class AttemptSender {
     return { error, undelivered: { ...undelivered, marks } };
   }
 
-  /** What was replayed is always sent alone. */
+  /** A replayed entry is always sent alone. */
   private prepare(items: readonly QueueItem[], batches: readonly Batch[]): PreparedBatch {
     const [{ entry }] = items as [QueueItem];
     if (items.length > 1) return { batch: Batch.merge(batches) };
@@ -131,7 +137,10 @@ export class AttemptSender {
   }
 }
 
-/** What was replayed is sent alone, and what is sent together has the same metadata: so it is true of the whole request. */
+/**
+ * A replayed entry is sent alone, and entries sent together share the same metadata. So the first entry's options are
+ * valid for the whole request.
+ */
 function sendOptionsOf(items: readonly QueueItem[]): SendOptions {
   const { id, replays, metadata } = items[0]!.entry;
   const idempotencyKey = keyOfGroup(items);
@@ -143,7 +152,7 @@ function sendOptionsOf(items: readonly QueueItem[]): SendOptions {
   };
 }
 
-/** The payloads, if all of them are in memory. */
+/** Returns the payloads if all of them are in memory. */
 function inMemory(items: readonly QueueItem[]): readonly Batch[] | undefined {
   const batches: Batch[] = [];
   for (const { batch } of items) {

@@ -2,9 +2,9 @@ import type { Clock } from "#contract";
 import type { AttemptError } from "#contract/operations";
 import type { Note, NoteNumber, QueueStore } from "../store/store.js";
 
-/** The state of a backend that its queue remembers over a restart. All times are wall-clock times. */
+/** The state of a backend that its queue remembers across restarts. All times are wall-clock times. */
 export interface BackendState {
-  /** Since when the backend fails; undefined: the last call succeeded, or nothing is known. */
+  /** Time since when the backend fails; undefined if the last call succeeded or nothing is known. */
   readonly failingSince?: number | undefined;
   /** The error of the last call that failed, while the backend fails or its breaker is open. */
   readonly error?: AttemptError | undefined;
@@ -16,7 +16,7 @@ export interface BackendState {
   readonly successRate?: number | undefined;
 }
 
-/** As it is stored: `generation` names the config that it was learnt with. */
+/** The state as stored. `generation` identifies the config under which it was learnt. */
 interface StoredState extends BackendState {
   readonly at: number;
   readonly generation: string;
@@ -25,21 +25,22 @@ interface StoredState extends BackendState {
 export interface BackendMemoryServices {
   readonly store: Pick<QueueStore, "notes">;
   readonly clock: Clock;
-  /** Names the config that the agent runs with. */
+  /** Identifies the config that the agent runs with. */
   readonly generation: string;
 }
 
 const OWNER = "backend";
-/** Changes that are not urgent are written together, at most this often. */
+/** Changes that are not urgent are written together, at most once per interval. */
 const WRITE_INTERVAL_MS = 1000;
 
 /**
- * Keeps in the queue's store what is known about the backend: whether it was failing when the agent stopped, and the state of
- * the circuit breaker. It is one note of a few hundred bytes, and there is none while the backend works.
+ * Keeps what is known about the backend in the queue's store: whether it was failing when the agent stopped, and the
+ * state of the circuit breaker. This is one note of a few hundred bytes, and none while the backend works.
  *
- * A call never causes a write, only a change does: the first failure, the first success, a change of the breaker. The write
- * rides along with the next commit of the queue. An agent that is killed before then remembers the state before the change.
- * That is safe: attempts do not depend on this state, so a forgotten outage costs a few calls and never an entry.
+ * Only changes are written (the first failure, the first success, a change of the breaker), never single calls. The
+ * write rides along with the next commit of the queue. An agent that is killed before then remembers the state before
+ * the change. That is safe: attempts do not depend on this state, so a forgotten outage costs a few calls and never an
+ * entry.
  */
 export class BackendMemory {
   private readonly services: BackendMemoryServices;
@@ -53,17 +54,20 @@ export class BackendMemory {
     this.services = services;
   }
 
-  /** The state as it is known now. */
+  /** The current state. */
   get known(): BackendState {
     return this.state;
   }
 
-  /** The state that was read was learnt with another config, which may have named another backend. */
+  /** Whether the loaded state was learnt under another config, which may have named another backend. */
   get hasConfigChanged(): boolean {
     return this.changedConfig;
   }
 
-  /** Reads what an earlier run has left. To be called once, when the store is open. A store that cannot be read knows nothing. */
+  /**
+   * Loads the state that an earlier run left. To be called once, when the store is open. If the store cannot be read,
+   * nothing is known.
+   */
   async load(): Promise<void> {
     const notes = (await this.services.store.notes?.load().catch(() => [])) ?? [];
     const own = notes.filter(({ owner }) => owner === OWNER);
@@ -77,7 +81,7 @@ export class BackendMemory {
     this.changedConfig = generation !== this.services.generation;
   }
 
-  /** Changes what is known. It is written within a second, or with the next commit if it is urgent. */
+  /** Changes the state. The change is written within a second, or with the next commit if it is urgent. */
   update(changes: BackendState, { isUrgent = false } = {}): void {
     this.state = { ...this.state, ...changes };
     this.isDirty = true;
@@ -85,7 +89,7 @@ export class BackendMemory {
     else this.cancelWrite ??= this.services.clock.after(WRITE_INTERVAL_MS, () => this.write());
   }
 
-  /** Writes what has not been written yet. To be called before the store is closed. */
+  /** Writes pending changes. To be called before the store is closed. */
   flush(): void {
     if (this.isDirty) this.write();
   }
@@ -110,7 +114,7 @@ function encode(state: StoredState): Uint8Array {
   return Buffer.from(JSON.stringify(state));
 }
 
-/** The store has checked that the bytes are those that were written. */
+/** The store has already verified the checksum of the bytes. */
 function decode({ bytes }: Note): StoredState {
   return JSON.parse(Buffer.from(bytes).toString()) as StoredState;
 }

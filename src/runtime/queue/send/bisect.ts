@@ -6,20 +6,20 @@ import type { QueueItem } from "../entry/queue-item.js";
 import type { NewEntry } from "../store/store.js";
 import { Bisection } from "./bisection.js";
 
-/** Whether sending the entry in parts is worth it: the data is to blame, and only some of it may be. */
+/** Whether the entry should be sent in parts: the data is to blame, and perhaps only some of it. */
 export function canBisect(entry: Entry, error: AttemptError): boolean {
   return entry.items >= 2 && isWorthBisecting(error);
 }
 
-/** Whether it is the data that was refused, so that some of it may be taken. */
+/** Whether the refusal is about the data, so that the backend may accept a part of it. */
 export function isWorthBisecting(error: AttemptError): boolean {
   if (error.kind !== "permanent") return false;
   return error.code === ERROR_CODES.SLUICE_TOO_LARGE || error.category !== "integration";
 }
 
 /**
- * The parts of an entry, as entries of their own: as old as it, and named after the one all parts came from. What happened to
- * it has happened to them, in company. One that cannot be cut is one part.
+ * Returns the parts of an entry as entries of their own. They keep the age and the failure history of the entry, and
+ * their `parent` is the entry that was cut first. An entry that cannot be cut gives one part.
  */
 export function partsOf(entry: Entry, batch: Batch, sizes: readonly number[]): NewEntry[] {
   const { pipeline, source, enqueuedAt, generation, cycles, replays, history, firstFailedAt, lastError } = entry;
@@ -39,8 +39,8 @@ export function partsOf(entry: Entry, batch: Batch, sizes: readonly number[]): N
 }
 
 /**
- * What is left of an entry that was delivered in part, share by share: each goes to a server of its own. They are the entry
- * itself, as it is after the attempt, with fewer records; so the first has its id.
+ * Returns the undelivered shares of a partly delivered entry, one for each server. Each is the entry as it is after the
+ * attempt, with fewer records. The first one keeps the entry's id.
  */
 export function undeliveredShares(entry: Entry, batch: Batch, marks: Uint16Array): NewEntry[] {
   const { pipeline, source, enqueuedAt, generation, id, ...fields } = entry;
@@ -54,11 +54,14 @@ export function undeliveredShares(entry: Entry, batch: Batch, marks: Uint16Array
   }));
 }
 
-/** What surrounds a record is repeated in every part that has records of it: many parts may take so many times the room. */
+/**
+ * Resources and scopes are repeated in every part that has records of them, so parts may take this many times the
+ * entry's bytes.
+ */
 const MAX_GROWTH = 4;
 const MIN_ROOM_BYTES = 1024 * 1024;
 
-/** All sizes but the last of a run are equal, or single records stand before the rest of their part. */
+/** Either all sizes are equal except the last, or single records alternate with the rest of their part. */
 function cut(batch: Batch, sizes: readonly number[]): Batch[] {
   const [first = 1, second = 0] = sizes;
   const hasProbes = first === 1 && second > 1;
@@ -85,15 +88,20 @@ interface EntryBisection {
   readonly search: Bisection;
   /** The part that is being sent. */
   busy: QueueItem | undefined;
-  /** The others, the last added last. */
+  /** Parts that wait; the last one was added last. */
   readonly parts: QueueItem[];
 }
 
-/** The parts of entries that were taken apart. Parts of one entry are sent one after the other, in the order of its search. */
+/**
+ * Keeps the parts of bisected entries. The parts of one entry are sent one at a time, in the order given by its search.
+ */
 export class Bisections {
   private readonly bisections = new Map<string, EntryBisection>();
 
-  /** True: the item may be sent now. False: another part is being sent; this one comes out of `release` in its turn. */
+  /**
+   * Returns true if the item may be sent now. Returns false if another part is being sent; `release` gives this one
+   * later.
+   */
   tryAcquire(item: QueueItem): boolean {
     const bisection = this.bisections.get(rootOf(item.entry));
     if (bisection?.busy !== undefined && bisection.busy !== item) {
@@ -105,7 +113,7 @@ export class Bisections {
     return true;
   }
 
-  /** The item is not being sent any more; gives the part of its bisection whose turn it is. */
+  /** To be called when the item is no longer being sent. Returns the part of its bisection that is to be sent next. */
   release(item: QueueItem): QueueItem | undefined {
     const root = rootOf(item.entry);
     const bisection = this.bisections.get(root);
@@ -117,12 +125,12 @@ export class Bisections {
     return bisection.busy;
   }
 
-  /** An item was replaced by these parts. */
+  /** Replaces an item with these parts. */
   addParts(item: QueueItem, parts: readonly QueueItem[]): void {
     this.bisectionOf(item).parts.push(...[...parts].reverse());
   }
 
-  /** Notes that an item was refused; true when the rest of its bisection need not be tried. */
+  /** Records the refusal of an item. Returns true if the rest of its bisection need not be tried. */
   refused(item: QueueItem): boolean {
     const { search } = this.bisectionOf(item);
     search.refused(item.entry.items);
@@ -133,12 +141,12 @@ export class Bisections {
     this.bisections.get(rootOf(item.entry))?.search.taken(item.entry.items);
   }
 
-  /** The sizes of the parts that a refused item is to be cut into. */
+  /** The sizes of the parts that a refused item should be cut into. */
   partSizes(item: QueueItem): readonly number[] {
     return this.bisectionOf(item).search.partSizes(item.entry.items);
   }
 
-  /** Takes the parts that have not been sent yet out of an item's bisection. */
+  /** Removes and returns the parts of an item's bisection that have not been sent yet. */
   takeRemaining(item: QueueItem): QueueItem[] {
     return this.bisectionOf(item).parts.splice(0);
   }

@@ -1,28 +1,29 @@
-/** Of what was refused alone and nothing taken, so many are enough to know that the other side refuses everything. */
+/** If this many single ones were refused and nothing was taken, the backend refuses everything. */
 export const MAX_BAD_ALONE = 16;
 
-/** Parts that one is cut into at once: all of them are written to the store together. */
+/** The maximum number of parts from one cut, because all of them are written to the store together. */
 const MAX_PARTS = 512;
-/** So many must have been seen, good or bad, before their share says something. */
+/** The minimum number of good and bad ones that must have been seen to estimate the share of bad ones. */
 const MIN_SEEN = 8;
-/** What was seen longer ago than so many counts less and less: bad ones often lie together. */
+/** Older results count less and less beyond this number, because bad ones often lie together. */
 const MAX_SEEN = 64;
-/** After so many bad ones in a row, and nothing taken, it is looked elsewhere. */
+/** After this many bad ones in a row, with nothing taken, the search continues elsewhere. */
 const STUCK_AFTER = 2;
-/** Single ones that are tried of a part while nothing has been taken. */
+/** The number of single ones that are tried of each part while nothing has been taken. */
 const PROBES = 4;
 
 /**
- * The search for what is bad in something that was refused: for the bad records of an entry, or for the bad entries of a
- * request. Both follow this rule.
+ * The search for bad parts of a refused request: for the bad records of an entry, or for the bad entries of a request.
+ * "Ones" below are records or entries.
  *
- * - A refused part is cut in halves; the first is sent next. One bad one among n is found with about 2 log2 n calls.
- * - When enough has been seen to know the share of bad ones, a refused part is cut into parts of the size of which half are
- *   likely to be all good: where many are bad that is one, so that a thousand with 500 bad ones take little more than a
+ * - A refused part is cut into halves, and the first half is sent next. One bad one among n is found with about 2 log2
+ *   n calls.
+ * - Once the share of bad ones can be estimated, a refused part is cut into parts of such a size that half of them are
+ *   likely to be all good. Where many are bad this size is one, so a thousand with 500 bad ones take little more than a
  *   thousand calls.
- * - While nothing has been taken, and two bad ones have been found, the largest part is next, and of each that is refused a few
- *   single ones from all over it: so a good one is found wherever it lies, and whoever refuses everything is known after
- *   MAX_BAD_ALONE single ones, however many there are.
+ * - While nothing has been taken and two bad ones have been found, the largest part is sent next. Of each refused part
+ *   a few single ones from all over it are tried. So a good one is found wherever it lies, and a backend that refuses
+ *   everything is recognised after MAX_BAD_ALONE single ones, whatever the size.
  */
 export class Bisection {
   private hasTaken = false;
@@ -30,12 +31,12 @@ export class Bisection {
   private good = 0;
   private bad = 0;
 
-  /** One of its parts was taken: the other side does not refuse everything. */
+  /** Whether any part was taken, which means that the backend does not refuse everything. */
   get hasSuccess(): boolean {
     return this.hasTaken;
   }
 
-  /** The other side refuses everything: what has not been sent yet need not be. */
+  /** Whether the backend refuses everything, so that unsent parts need not be sent. */
   get isFutile(): boolean {
     return !this.hasTaken && this.badAlone >= MAX_BAD_ALONE;
   }
@@ -51,12 +52,12 @@ export class Bisection {
     this.see(0, 1);
   }
 
-  /** The sizes, in order, of the parts into which a refused part of this size is cut. */
+  /** The sizes, in order, of the parts that a refused part of this size is cut into. */
   partSizes(count: number): readonly number[] {
     return this.isStuck ? probesOf(count) : equalParts(count, this.partSize(count));
   }
 
-  /** Which of the parts that wait, the last added last, is sent next; -1 when none waits. */
+  /** The index of the waiting part that is sent next (the last part was added last); -1 if none waits. */
   next(sizes: readonly number[]): number {
     if (!this.isStuck) return sizes.length - 1;
     const single = sizes.lastIndexOf(1);
@@ -88,7 +89,7 @@ function equalParts(count: number, size: number): number[] {
   return sizes;
 }
 
-/** A single one at the beginning of each of a few equal parts, and the rest of that part. */
+/** Cuts into a few equal parts, each with its first one on its own. */
 function probesOf(count: number): number[] {
   const parts = equalParts(count, Math.ceil(count / Math.min(PROBES, Math.ceil(count / 2))));
   return parts.flatMap((size) => (size > 1 ? [1, size - 1] : [1]));

@@ -4,21 +4,21 @@ import { FailureRateWindow } from "./failure-rate-window.js";
 
 export type BreakerState = "closed" | "open" | "half_open";
 
-/** The right to make one call; its holder must report how the call went, once. */
+/** The right to make one call. Its holder must report the outcome once. */
 export interface Permit {
   readonly probe: boolean;
-  /** Counts the changes of state: a report of an earlier epoch says nothing about the present one. */
+  /** The number of state changes so far. Reports from an earlier epoch are ignored. */
   readonly epoch: number;
 }
 
 /**
- * - `success`: the other side took it. `failure`: it may be down.
- * - `answered`: it refused this data for good, so it is up; never counts as a failure.
- * - `cancelled`: no call was made, or it was broken off from here.
+ * - `success`: the backend took the data. `failure`: the backend may be down.
+ * - `answered`: the backend refused this data permanently, so it is up. This never counts as a failure.
+ * - `cancelled`: no call was made, or the agent aborted it.
  */
 export type BreakerOutcome = "success" | "failure" | "answered" | "cancelled";
 
-/** How an earlier run left a breaker. */
+/** The state of a breaker at the end of an earlier run. */
 export interface RestoredBreaker {
   readonly failures: number;
   readonly openSince: number | undefined;
@@ -28,12 +28,12 @@ export interface RestoredBreaker {
 export type BreakerSettings = CompleteSettings["circuit_breaker"];
 
 /**
- * Lets calls through while they succeed, none while the other side is down, and single probes to find out.
+ * Lets calls through while they succeed, none while the backend is down, and single probes to find out.
  *
  * closed -> open after failure_threshold failures in a row, or when the share of failures in the window is too large;
- * open -> half_open after reset_timeout, when somebody wants to call; half_open -> closed after success_threshold
- * successful probes, and back to open on any failed one. Results of calls that began before the last change say
- * nothing about the present and are ignored.
+ * open -> half_open after reset_timeout, on the next request for a permit; half_open -> closed after success_threshold
+ * successful probes, and back to open on any failed one. Results of calls that began before the last state change are
+ * ignored.
  */
 export class Breaker {
   private readonly settings: BreakerSettings;
@@ -66,7 +66,7 @@ export class Breaker {
     return this.current;
   }
 
-  /** The epoch of permits that are given now. */
+  /** The epoch of permits issued now. */
   get currentEpoch(): number {
     return this.epoch;
   }
@@ -75,12 +75,12 @@ export class Breaker {
     return this.isForced;
   }
 
-  /** When it came into its state, by the wall clock. */
+  /** Wall-clock time of the last state change. */
   get since(): number {
     return this.changedAt;
   }
 
-  /** Undefined: no call may be made now. */
+  /** Returns undefined if no call may be made now. */
   acquire(): Permit | undefined {
     if (this.current === "closed") return this.permit;
     if (this.isForced) return undefined;
@@ -93,13 +93,13 @@ export class Breaker {
     return this.permit;
   }
 
-  /** Milliseconds until `acquire` is worth asking again; undefined when a result, or an operator, decides that. */
+  /** Milliseconds until `acquire` is worth calling again; undefined if that depends on a result or on an operator. */
   get waitMs(): number | undefined {
     if (this.current !== "open" || this.isForced) return undefined;
     return Math.max(0, this.openUntil - this.clock.monotonic());
   }
 
-  /** Says how a call went. */
+  /** Reports the outcome of a call. */
   report(permit: Permit, outcome: BreakerOutcome): void {
     if (permit.epoch !== this.epoch) return;
     if (permit.probe) return this.reportProbe(outcome);
@@ -110,14 +110,14 @@ export class Breaker {
     if (this.settings.enabled && !this.isForced && this.isOverThreshold()) this.changeState("open");
   }
 
-  /** Failures in a row, while it is closed. */
+  /** Failures in a row while the breaker is closed. */
   get failures(): number {
     return this.consecutiveFailures;
   }
 
   /**
-   * Goes on where an earlier run of the agent left it, if the config still has a breaker. `openSince` (wall-clock time) is set
-   * when it was not closed: then it waits `probeInMs` for the next probe, but not longer than `reset_timeout`.
+   * Restores the state of an earlier run, if the config still has a breaker. `openSince` (wall-clock time) is set if
+   * the breaker was not closed. Then the next probe is made after `probeInMs`, but no later than after `reset_timeout`.
    */
   restore({ failures, openSince, probeInMs }: RestoredBreaker): void {
     if (!this.settings.enabled) return;
@@ -131,7 +131,9 @@ export class Breaker {
     this.changedAt = Math.min(openSince, this.clock.now());
   }
 
-  /** Holds it open or closed whatever happens; "auto" lets it decide again, from where it is. */
+  /**
+   * Holds the breaker open or closed, whatever happens. "auto" lets it decide again, starting from its current state.
+   */
   force(state: "open" | "closed" | "auto"): void {
     this.isForced = state !== "auto";
     if (state !== "auto") this.changeState(state);

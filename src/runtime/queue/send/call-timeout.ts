@@ -1,33 +1,33 @@
 import type { Clock } from "#contract";
 import { ERROR_CODES, isRefusal, Refusal } from "#contract/errors";
 
-/** One call to an exporter under way. */
+/** A call to an exporter that has not ended. */
 export interface TimedCall {
   readonly controller: AbortController;
   /** How many calls the controller has served, this one included. */
   readonly uses: number;
-  /** Called when the exporter has not even given up some time after it was told to. */
+  /** Called if the exporter has still not ended the call some time after the abort. */
   readonly abandon: (refusal: Refusal) => void;
 }
 
 /**
- * Making an AbortController costs more than all else that is done for a call. One that was not used is good for the next
- * call; but not for ever, in case an exporter leaves its listeners on it.
+ * Making an AbortController costs more than everything else done for a call, so one that was not aborted is reused. The
+ * number of uses is limited, in case an exporter leaves its listeners on the signal.
  */
 const MAX_USES = 64;
 
-/** How long an exporter may take to give up before its call is considered ended without it. */
+/** How long an exporter may take to end an aborted call before the call is abandoned. */
 const ABANDON_AFTER_MS = 1000;
 
 /**
- * Ends calls that take too long. All calls may take equally long, so they end in the order they began and one timer
- * serves them all.
+ * Aborts calls that take too long. All calls have the same timeout, so they expire in the order in which they began,
+ * and one timer serves them all.
  */
 export class CallTimeout {
   private readonly id: string;
   private readonly ms: number;
   private readonly clock: Clock;
-  /** Calls under way, oldest first, with the monotonic time at which each must be over. */
+  /** Calls under way, oldest first, with the monotonic time of each deadline. */
   private readonly calls = new Map<TimedCall, number>();
   private readonly reusable: TimedCall[] = [];
   private cancelTimer: (() => void) | undefined;
@@ -39,8 +39,8 @@ export class CallTimeout {
   }
 
   /**
-   * Makes a call. Exactly one of `done` and `failed` is called, once: with what came of it, with the reason it was aborted
-   * for, or, if the exporter does not even give up then, with that reason a little later.
+   * Makes a call. Calls either `done` or `failed`, exactly once: with the result, with the error or abort reason, or,
+   * if the exporter ignores the abort, with the abort reason a little later.
    */
   run<T>(work: (abort: AbortSignal) => Promise<T>, done: (result: T) => void, failed: (error: unknown) => void): void {
     let isOver = false;
@@ -52,7 +52,7 @@ export class CallTimeout {
     const { signal } = call.controller;
     let working: Promise<T>;
     try {
-      // What gives no promise in spite of its type is done already.
+      // A plugin may return a plain value in spite of the declared type.
       working = Promise.resolve(work(signal));
     } catch (error) {
       working = Promise.reject(error);
@@ -82,13 +82,13 @@ export class CallTimeout {
     return call;
   }
 
-  /** The exporter is done with the call. */
+  /** To be called when the exporter has ended the call. */
   end(call: TimedCall): void {
     this.calls.delete(call);
     if (call.uses < MAX_USES && !call.controller.signal.aborted) this.reusable.push(call);
   }
 
-  /** Tells every call to give up, now. */
+  /** Aborts all calls now. */
   abortAll(refusal: Refusal): void {
     for (const call of [...this.calls.keys()]) call.controller.abort(refusal);
     this.stop();
@@ -120,7 +120,7 @@ export class CallTimeout {
   }
 }
 
-/** Some of it was delivered: that must not get lost because the rest was given up. */
+/** Some records were delivered. This must not be forgotten because the rest was aborted. */
 function tellsUndelivered(error: unknown): boolean {
   return isRefusal(error) && error.undelivered !== undefined;
 }

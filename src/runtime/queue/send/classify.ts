@@ -8,16 +8,22 @@ import { maskSecrets } from "./mask-secrets.js";
 export interface ClassifyRules {
   readonly retry_on: readonly string[];
   readonly permanent_on: readonly string[];
-  /** Whose failure it is, whatever the table says. When both match, it is the backend's: that loses nothing. */
+  /**
+   * Rules that override the table of failures. If rules of both lists match, the backend is blamed, because then
+   * nothing is lost.
+   */
   readonly blame_backend_on?: readonly string[];
   readonly blame_entry_on?: readonly string[];
   /** The category of permanent errors, by rules of the same form. */
   readonly categories?: Readonly<Record<RefusalCategory, readonly string[]>>;
-  /** Errors keep where they were thrown. */
+  /** Whether errors keep their stack. */
   readonly keepStack?: boolean;
 }
 
-/** What an attempt failed with, as it is kept with the entry. Without `blame` it is permanent, or a timeout. */
+/**
+ * Turns the error of an attempt into the form that is kept with the entry. Without `blame`, the error is permanent or a
+ * timeout.
+ */
 export type Classify = (error: unknown) => AttemptError;
 
 export interface HoldRules extends Pick<ClassifyRules, "permanent_on"> {
@@ -25,9 +31,9 @@ export interface HoldRules extends Pick<ClassifyRules, "permanent_on"> {
 }
 
 /**
- * Names errors and decides their kind: as the exporter says (anything unknown is transient), unless a rule of the
- * config matches. A rule is a status ("HTTP 409", "409", "4xx", "UNAVAILABLE") or a code ("ECONNRESET"), in any case.
- * When both lists match, retry_on wins: trying again loses nothing.
+ * Names errors and decides their kind. The exporter's own classification holds (anything unknown is transient), unless
+ * a rule of the config matches. A rule is a status ("HTTP 409", "409", "4xx", "UNAVAILABLE") or a code ("ECONNRESET"),
+ * in upper or lower case. If rules of both lists match, retry_on wins, because a retry loses nothing.
  */
 export function createClassifier(rules: ClassifyRules): Classify {
   const retry = rules.retry_on.map(ruleMatcher);
@@ -54,8 +60,8 @@ function withBlame(error: AttemptError, blame: FailureKind["blame"]): AttemptErr
 }
 
 /**
- * True for refusals of a backend that refuses everything, such as those of a token that has expired: nothing is wrong with
- * the data. What `permanent_on` names is refused for good all the same.
+ * Returns a predicate for errors of a backend that refuses everything, for example because a token has expired. The
+ * data is not to blame then. Errors named in `permanent_on` are permanent anyway.
  */
 export function createHoldRule({ hold_on, permanent_on }: HoldRules): (error: AttemptError) => boolean {
   const hold = hold_on.map(ruleMatcher);
@@ -71,14 +77,14 @@ function kindOf(kind: RefusalKind, isRetried: boolean, isPermanent: boolean): Re
   return isPermanent && !isRetried ? "permanent" : kind;
 }
 
-/** The stack of what was thrown in the first place says more than that of the refusal around it. */
+/** The stack of the original error says more than the stack of the refusal that wraps it. */
 function describeWithStack(refusal: Refusal, name: string, kind: RefusalKind): AttemptError {
   const { cause } = refusal;
   const stack = (cause instanceof Error ? cause.stack : undefined) ?? refusal.stack;
   return { ...describe(refusal, name, kind), ...(stack !== undefined && { stack: maskedText(stack, MAX_STACK) }) };
 }
 
-/** Characters of a stack that are kept with an entry. */
+/** The maximum number of characters of a stack kept with an entry. */
 const MAX_STACK = 4000;
 
 function describe(refusal: Refusal, name: string, kind: RefusalKind): AttemptError {
@@ -95,15 +101,15 @@ function describe(refusal: Refusal, name: string, kind: RefusalKind): AttemptErr
   };
 }
 
-/** Some more than is kept is looked at: a credential that lies across the end could not be told by its beginning. */
+/** Masks more text than is kept, because a credential cut off at the end could not be recognised. */
 function maskedText(text: string, length: number): string {
   return maskSecrets(text.slice(0, length + MAX_SECRET)).slice(0, length);
 }
 
-/** Characters of a credential, such as a long signed token. */
+/** The maximum number of characters of a credential, such as a long signed token. */
 const MAX_SECRET = 4000;
 
-/** A name that stays the same for the same kind of trouble: the peer's word for it, a code, or the error's name. */
+/** Returns a stable name for the kind of failure: the backend's status, a code, or the error's name. */
 function classOf(refusal: Refusal): string {
   if (refusal.status !== undefined) return refusal.status;
   if (!isGenericCode(refusal.code)) return refusal.code;
@@ -113,7 +119,7 @@ function classOf(refusal: Refusal): string {
   return typeof code === "string" ? code : cause.name;
 }
 
-/** A word for what kind of trouble it is, for people who sort dead letters. */
+/** Returns a category of failures, for people who sort dead letters. */
 export function errorCategory(error: AttemptError): string {
   if (error.kind === "permanent") return error.category ?? "schema";
   if (error.kind === "throttled" || error.class === "HTTP 429") return "downstream_throttled";

@@ -19,9 +19,9 @@ export interface EntryCompletionServices {
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
   readonly logStoreError: (error: unknown) => void;
-  /** Told what becomes of entries that were replayed. */
+  /** Notified of how replayed entries end. */
   readonly tracker?: Pick<ReplayTracker, "split" | "ended"> | undefined;
-  /** Told what becomes of copies of dead letters of others. */
+  /** Notified of how forwarded copies of other exporters' dead letters end. */
   readonly forwardMarks?: ForwardMarks | undefined;
 }
 
@@ -31,8 +31,9 @@ const GONE: EntryEnd = { isPending: false, parts: [] };
 type Completed = EntryEnd | Promise<EntryEnd>;
 
 /**
- * Carries outcomes out: writes them to the store, tells the client that waits, counts, and puts what stays pending back to
- * wait. Gives where the entry is then: at once unless the store must be waited for. Nothing rejects.
+ * Carries out outcomes: writes them to the store, answers the waiting client, counts, and puts entries that stay
+ * pending back into the backlog. Returns the entry's end, synchronously unless the store must be awaited. The promise
+ * never rejects.
  */
 export class EntryCompletion {
   private readonly services: EntryCompletionServices;
@@ -103,7 +104,9 @@ export class EntryCompletion {
     return GONE;
   }
 
-  /** A copy of another exporter's dead letter becomes none of its own, unless nobody knows of that one. */
+  /**
+   * A forwarded copy of another exporter's dead letter becomes no dead letter itself, unless the original is not known.
+   */
   private async endCopy(item: QueueItem, cause: DeadLetterCause): Promise<WriteOutcome> {
     const { forwardMarks, store, metrics, logger, deadLetters } = this.services;
     const { id, forwardOf, items, signal } = item.entry;
@@ -138,7 +141,7 @@ export class EntryCompletion {
         );
         return { isPending: false, parts };
       },
-      // A write that was said to have failed may have been done: then the parts are found when the store is read again.
+      // A write reported as failed may still have happened. Then the parts are found when the store is read again.
       (error: unknown) => (isEntryGone(error) ? this.lost(item) : this.retryStore(item, error)),
     );
   }

@@ -2,13 +2,13 @@ import type { Clock } from "#contract";
 
 const BUCKETS = 12;
 
-/** How many calls there were lately, and how many of them failed, in constant memory. */
+/** Counts recent calls and how many of them failed, in constant memory. */
 export class FailureRateWindow {
   private readonly clock: Clock;
   private readonly bucketMs: number;
   private readonly calls = new Array<number>(BUCKETS).fill(0);
   private readonly failures = new Array<number>(BUCKETS).fill(0);
-  /** Number of the bucket that is being filled, since the beginning of time. */
+  /** Number of the bucket that is being filled, counted from time 0 of the monotonic clock. */
   private currentBucket: number;
 
   constructor(windowMs: number, clock: Clock) {
@@ -24,7 +24,7 @@ export class FailureRateWindow {
     if (failed) this.failures[bucket]! += 1;
   }
 
-  /** Calls in the window, and the rate of those that failed, from 0 to 1. */
+  /** The number of calls in the window, and the share of failed ones, from 0 to 1. */
   read(): { readonly calls: number; readonly rate: number } {
     this.advance();
     const calls = sum(this.calls);

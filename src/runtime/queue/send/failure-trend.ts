@@ -2,17 +2,17 @@ import type { Clock } from "#contract";
 import type { ExporterStatus } from "#contract/operations";
 
 const BUCKET_MS = 60_000;
-/** Of a minute each: the younger half is compared with the older one. */
+/** One bucket per minute. The newer half is compared with the older half. */
 const BUCKETS = 10;
-/** More, or less, than that share of what was before is a change. */
+/** The trend changes if the newer count is more, or less, than this multiple of the older one. */
 const RISES_FROM = 1.2;
 const FALLS_FROM = 0.8;
 
-/** Whether an exporter's calls fail more often than they did, in constant memory and without a timer. */
+/** Whether an exporter's calls fail more often than before, in constant memory and without a timer. */
 export class FailureTrend {
   private readonly clock: Clock;
   private readonly failures = new Array<number>(BUCKETS).fill(0);
-  /** Number of the bucket that is being filled, since the beginning of the monotonic clock. */
+  /** Number of the bucket that is being filled, counted from time 0 of the monotonic clock. */
   private current: number;
 
   constructor(clock: Clock) {
@@ -25,7 +25,7 @@ export class FailureTrend {
     this.failures[this.current % BUCKETS]! += 1;
   }
 
-  /** The last five minutes beside the five before. */
+  /** Compares the last five minutes with the five before. */
   read(): ExporterStatus["failureTrend"] {
     this.advance();
     let [recent, before] = [0, 0];

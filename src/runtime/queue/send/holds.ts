@@ -12,57 +12,70 @@ export interface HoldsServices {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
-  /** A lane is not held any more: those under its key need not wait. `wasTold`: it was long enough to be told. */
+  /**
+   * Called when a lane is no longer held, so that entries under its key need not wait. `wasTold`: the hold lasted long
+   * enough to be reported.
+   */
   readonly onHoldEnd: (key: string, wasTold: boolean) => void;
-  /** These were refused together, with this error, and are to blame themselves: they need not be sent to know that. */
+  /**
+   * Called with entries that were refused together with this error and are to blame themselves. They need not be sent
+   * again.
+   */
   readonly onBlamed: (items: readonly QueueItem[], error: AttemptError) => void;
-  /** Something waits that is of the lane with this key. */
+  /** Whether entries of the lane with this key are waiting. */
   readonly hasHeld: (key: string) => boolean;
 }
 
-/** What follows from a refusal: it is final, with this error, or what was sent waits. */
+/** What follows from a refusal: it is final with this error, or the entries wait. */
 export type RefusalVerdict =
   | { readonly kind: "final"; readonly error: AttemptError }
   | { readonly kind: "hold"; readonly delayMs: number };
 
-/** A lane that is held is not tried more often, however short the waits between retries are. */
+/** A held lane is not tried more often than this, however short the backoff is. */
 const MIN_PROBE_INTERVAL_MS = 1000;
-/** How long others wait for the result of the call that tries their lane. */
+/** How long other entries wait for the result of the call that tries their lane. */
 const PROBE_WAIT_MS = 1000;
-/** The first refused request is not retried before this time: until then, others may show that the backend takes data. */
+/**
+ * The first refused request is not retried before this time, because until then other entries may show that the backend
+ * takes data.
+ */
 const FIRST_RETRY_MS = 10_000;
-/** After so many refusals in a row it is the backend, and not one entry. */
+/** After this many refusals in a row, the backend is to blame, not a single entry. */
 const REFUSALS_TO_TELL = 2;
-/** Lanes that are remembered while nothing of them is held. */
+/** The maximum number of lanes remembered while none of their entries are held. */
 const MAX_LANES = 1000;
 
-/** What may be refused as a whole: the entries of one signal, and of one batch key where keys are kept apart. */
+/**
+ * A set of entries that a backend may refuse as a whole: those of one signal, and of one batch key where keys are kept
+ * apart.
+ */
 interface Lane {
   readonly key: string;
   readonly signal: Signal;
-  /** Refusals in a row, but of entries that others have overtaken; 0 when it is not held. */
+  /** Refusals in a row, not counting entries that others have overtaken; 0 if the lane is not held. */
   refusals: number;
-  /** Since when, by the wall clock and by the monotonic one. */
+  /** Start of the hold, by the wall clock (`since`) and by the monotonic clock (`startedAt`). */
   since: number;
   startedAt: number;
   /** Monotonic time of the next probe. */
   nextProbeAt: number;
   probe: QueueItem | undefined;
   error: AttemptError | undefined;
-  /** The entries of the refused request, while it is the only refusal. */
+  /** The entries of the refused request, while there has been only one refusal. */
   suspects: readonly QueueItem[];
-  /** The number of the last call that was taken. */
+  /** Number of the last successful call. */
   lastTaken: number;
 }
 
 /**
- * Holds what a backend refuses as a whole: a token that has expired, or a wrong address, is no fault of the data, so entries
- * wait in the queue as they do behind an open breaker, and lose no attempts.
+ * Holds entries that a backend refuses as a whole. An expired token or a wrong address is not the data's fault, so
+ * entries wait in the queue as they do behind an open breaker, and use up no attempts.
  *
- * The first refusal is followed at once by another entry of the lane. If that is taken, the lane goes on, and what was refused
- * is to blame itself: one call was enough, unless `hold_retries` wants more. If it is refused too, the lane is held, the log and
- * the status say so, and single entries try it, each later than the one before. What was refused meanwhile is sent again when the
- * hold has ended, and is to blame if it is refused then.
+ * After the first refusal, another entry of the lane is sent at once. If the backend takes it, the lane continues, and
+ * the refused entry itself is to blame: one call was enough, unless `hold_retries` asks for more. If the other entry is
+ * refused too, the lane is held, the log and the status report it, and single entries probe the lane at growing
+ * intervals. Entries refused meanwhile are sent again when the hold has ended; if they are refused then, they are to
+ * blame.
  */
 export class Holds {
   private readonly services: HoldsServices;
@@ -70,9 +83,9 @@ export class Holds {
   private readonly backoff: Backoff;
   private readonly holdRetries: number;
   private readonly lanes = new Map<string, Lane>();
-  /** Calls since the first refusal. */
+  /** Number of calls since the first refusal. */
   private calls = 0;
-  /** Monotonic time of the last call that was taken, of any lane. */
+  /** Monotonic time of the last successful call of any lane. */
   private lastSuccessAt = Number.NEGATIVE_INFINITY;
 
   constructor(services: HoldsServices) {
@@ -83,7 +96,7 @@ export class Holds {
     this.backoff = createBackoff({ ...retry_on_failure, jitter: "none" }, () => 0);
   }
 
-  /** Milliseconds until the lane of the item may be tried; 0: now. */
+  /** Milliseconds until the item's lane may be tried; 0 means now. */
   waitMs(item: QueueItem): number {
     const lane = this.heldLane(item);
     if (lane === undefined) return 0;
@@ -91,7 +104,7 @@ export class Holds {
     return Math.max(0, lane.nextProbeAt - this.services.clock.monotonic());
   }
 
-  /** A call is made for entries of which this is the first. */
+  /** To be called before a call is made. `item` is the first entry of the call. */
   onCall(item: QueueItem): void {
     if (this.lanes.size === 0) return;
     this.calls += 1;
@@ -100,13 +113,13 @@ export class Holds {
     if (lane !== undefined) lane.probe ??= item;
   }
 
-  /** The call has ended, whatever came of it. */
+  /** To be called when the call has ended, whatever the result. */
   onResult(item: QueueItem): void {
     const lane = this.heldLane(item);
     if (lane?.probe === item) lane.probe = undefined;
   }
 
-  /** The backend took it: its lane is held no longer. */
+  /** To be called when the backend took the item. Ends the hold of its lane. */
   onSuccess(item: QueueItem): void {
     if (this.lanes.size === 0) return;
     this.lastSuccessAt = this.services.clock.monotonic();
@@ -115,20 +128,21 @@ export class Holds {
     lane.lastTaken = Math.max(lane.lastTaken, item.callNumber ?? 0);
     if (lane.refusals === 0) return;
     const { suspects, error } = lane;
-    // A call that began before the refusal says nothing about what came after it.
+    // A call that began before the refusal does not prove that the backend takes data now.
     if (suspects.some(({ refused }) => refused!.firstAt >= lane.lastTaken)) return;
     this.end(lane);
     if (suspects.length > 0 && this.holdRetries === 0) this.services.onBlamed(suspects, asFaultOfData(error!));
   }
 
-  /** These, which were sent together, are refused. */
+  /** To be called when entries that were sent together are refused. */
   onRefusal(items: readonly QueueItem[], error: AttemptError, wasProbe: boolean): RefusalVerdict {
     if (!this.isHoldError(error)) return { kind: "final", error };
     this.services.metrics.refused(error.class);
     const lane = this.laneOf(items[0]!);
     for (const item of items) this.noteRefusal(item, lane);
     const sinceOvertaken = Math.min(...items.map(({ refused }) => refused!.sinceOvertaken));
-    // What was refused comes behind the others of its lane, so that one that has not been tries it.
+    // Refused entries wait behind the others of their lane, so that an entry that has not been refused yet tries the
+    // lane next.
     const ownDelayMs = this.backoff(Math.max(1, sinceOvertaken), error.retryAfterMs);
     if (lane.refusals === 0 && sinceOvertaken > 0) {
       const isToBlame = sinceOvertaken >= this.holdRetries;
@@ -145,22 +159,22 @@ export class Holds {
     return this.heldLane(item)?.probe === item;
   }
 
-  /** Lanes are tried again now. */
+  /** Makes all lanes due for a probe now. */
   retryNow(): void {
     for (const lane of this.lanes.values()) lane.nextProbeAt = Number.NEGATIVE_INFINITY;
   }
 
-  /** How many lanes are held. */
+  /** Number of held lanes. */
   get count(): number {
     return this.toldLanes().length;
   }
 
-  /** Nothing at all is taken. */
+  /** Whether the backend takes nothing at all. */
   get isDown(): boolean {
     return this.toldLanes().some(({ startedAt }) => startedAt >= this.lastSuccessAt);
   }
 
-  /** What is refused at the moment, since when and why. */
+  /** The signals that are refused at the moment, since when and why. */
   get status(): ExporterStatus["refused"] {
     const lanes = this.toldLanes();
     const [first] = lanes;
@@ -170,7 +184,7 @@ export class Holds {
     return { since: first.since, signals, class: errorClass, message, advice: adviceOn(errorClass) };
   }
 
-  /** One of which nothing is left, as it became too old or made room for others, is held no longer. */
+  /** A lane without waiting entries (they expired or were dropped to free space) does not count as held. */
   private toldLanes(): Lane[] {
     return [...this.lanes.values()].filter((lane) => lane.refusals >= REFUSALS_TO_TELL && this.hasHeld(lane));
   }
@@ -234,12 +248,12 @@ export class Holds {
   }
 }
 
-/** Only some of the data may be refused, so it is worth looking for that. */
+/** Without its category the error allows bisection, since perhaps only some of the data is refused. */
 function asFaultOfData({ category: _, ...error }: AttemptError): AttemptError {
   return error;
 }
 
-/** What to look at, by the status. */
+/** Returns advice for the operator, depending on the status. */
 function adviceOn(errorClass: string): string {
   if (/\b407$/.test(errorClass))
     return "it is the proxy that refuses: write its user and password into proxy_url, or into the proxy of the environment, and restart the agent";

@@ -5,11 +5,11 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   [/\beyJ[\w-]{5,}\.[\w-]+\.?[\w-]*/g, MASK],
   [/(:\/\/)[^/?#\s@]+@/g, `$1${MASK}@`],
   [/((?:password|passwd|pwd|secret|authorization|cookie)["']?\s*[:=]\s*["']?)[^\s"',;&}]+/gi, `$1${MASK}`],
-  // "token: expired" says why; only what looks made up is taken for one.
+  // "token: expired" is a reason, not a secret. Only values that look random are masked.
   [/((?:token|key)["']?\s*[:=]\s*["']?)(?=[^\s"',;&}]*\d|[^\s"',;&}]{20})[^\s"',;&}]{6,}/gi, `$1${MASK}`],
 ];
 
-/** What a backend said, without the credentials that it may have echoed: it is kept with the entry, and shown. */
+/** Masks credentials that a backend's message may have echoed. Messages are kept with the entry and shown to people. */
 export function maskSecrets(text: string): string {
   return PATTERNS.reduce((masked, [pattern, replacement]) => masked.replace(pattern, replacement), text);
 }

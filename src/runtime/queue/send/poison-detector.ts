@@ -2,23 +2,27 @@ import type { Clock } from "#contract";
 import type { AttemptError } from "#contract/operations";
 import type { CompleteSettings } from "#contract/schema";
 
-/** Failures that are remembered of an entry, if its settings do not ask for more. */
+/** The number of failures remembered per entry, unless the settings ask for more. */
 const MAX_SNAPSHOTS = 16;
 
-/** What an entry's last failures were like. Kept with the entry while it is in memory. */
+/** An entry's last failures. Kept with the entry while it is in memory. */
 export interface FailureStreak {
   class: string;
-  /** The last failures in a row: when, and how many calls of the exporter had succeeded and failed by then. */
+  /**
+   * The last failures in a row: the time of each, and the exporter's numbers of successful and failed calls at that
+   * time.
+   */
   readonly snapshots: { readonly at: number; readonly successes: number; readonly failures: number }[];
 }
 
 type PoisonSettings = CompleteSettings["retry_on_failure"]["poison"];
 
 /**
- * Finds entries that it is futile to send again: the same error at least `failures` times within `window`, while so many
- * others go through that it cannot be chance. If the entry were like the others, each of its calls would fail with the
- * share of calls that failed in that time, its own among them, and all n of them with the n-th power of it; below
- * `max_chance` the entry is to blame. Being throttled is never the entry's fault.
+ * Finds poison entries, which are not worth sending again: they failed with the same error at least `failures` times
+ * within `window`, while so many other calls succeeded that this is unlikely to be chance. If the entry were like the
+ * others, each of its calls would fail with a probability equal to the share of failed calls in that time (including
+ * its own), and all n calls with the n-th power of it. Below `max_chance`, the entry is to blame. Throttling is never
+ * the entry's fault.
  */
 export class PoisonDetector {
   private readonly settings: PoisonSettings;
@@ -35,12 +39,12 @@ export class PoisonDetector {
     this.successes += 1;
   }
 
-  /** Notes a failure of entries that were sent together: it is not known which of them is to blame. */
+  /** Records a failed call for several entries. It is not known which of them is to blame. */
   failedTogether(): void {
     this.failures += 1;
   }
 
-  /** Notes a failure that is not permanent. True: the entry is poison. */
+  /** Records a failure that is not permanent. Returns true if the entry is poison. */
   failed(entry: { failureStreak: FailureStreak | undefined }, error: AttemptError): boolean {
     this.failures += 1;
     const { enabled, failures, window } = this.settings;

@@ -5,7 +5,7 @@ import { FailureTrend } from "./failure-trend.js";
 
 const WINDOW_MS = 60_000;
 
-/** How the last calls of an exporter went, for those who look at its health. */
+/** The results of an exporter's recent calls, for its status. */
 export class RecentCalls {
   private readonly clock: Clock;
   private readonly window: FailureRateWindow;
@@ -27,7 +27,7 @@ export class RecentCalls {
     return this.lastFailure;
   }
 
-  /** Share of the calls of the last minute that failed. */
+  /** Share of failed calls in the last minute, from 0 to 1. */
   get failureRate(): number {
     return this.window.read().rate;
   }
@@ -41,7 +41,7 @@ export class RecentCalls {
     this.sentAt = this.clock.now();
   }
 
-  /** Why it is not well now, found without a call that would count. */
+  /** Sets the last error without counting a call, for example after a failed health check. */
   found(error: AttemptError, at = this.clock.now()): void {
     this.lastFailure = { at, error };
   }

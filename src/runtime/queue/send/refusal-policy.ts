@@ -14,8 +14,8 @@ export interface RefusalPolicyServices {
 }
 
 /**
- * What follows from a permanent refusal. What was sent is parted, along the borders of entries first and then inside the
- * entry that is to blame, so that only bad records become dead letters; unless everything is refused.
+ * Decides what follows from a permanent refusal. A refused request is split, first between entries and then inside the
+ * entry that is to blame, so that only bad records become dead letters. If everything is refused, nothing is split.
  */
 export class RefusalPolicy {
   private readonly services: RefusalPolicyServices;
@@ -24,15 +24,15 @@ export class RefusalPolicy {
     this.services = services;
   }
 
-  /** The replay steps of its pipeline refuse the item: no call was made. */
+  /** The replay steps of the pipeline refused the item. No call was made. */
   unfit(item: QueueItem, batch: Batch, error: AttemptError): GroupOutcome {
     item.entry = withRefusal(item.entry, error, this.services.clock.now());
     return outcomeOfEach([item], () => this.entryRefused(item, batch, error));
   }
 
   /**
-   * The other side refused all of it: it is sent again in parts, until the entries that are to blame are alone. `isKnown`: the
-   * call was noted on the entries when it was made.
+   * The backend refused the whole request. It is sent again in parts until the entries that are to blame are alone.
+   * `isKnown`: the call is already recorded on the entries.
    */
   refused(group: SendGroup, batches: readonly Batch[], error: AttemptError, isKnown = false): GroupOutcome {
     const { items } = group;
@@ -52,19 +52,19 @@ export class RefusalPolicy {
     return { outcomes: items.map(() => undefined), regrouped: partsOfGroup(group, bisection) };
   }
 
-  /** Undefined when it is of no use to look for the entries that are to blame. */
+  /** Returns undefined if searching for the entries to blame is pointless. */
   private countRefusal(group: SendGroup, error: AttemptError): GroupBisection | undefined {
     const { items } = group;
     if (items.length === 1 && group.bisection === undefined) return undefined;
     if (items.length > 1 && !isWorthBisecting(error)) return undefined;
     const bisection = group.bisection ?? new GroupBisection();
-    // An entry of several records that was refused alone says little: the others in it may be good.
+    // The refusal of a single entry with several records says little, because other records in it may be good.
     bisection.refused(items.length === 1 ? items[0]!.entry.items : items.length);
     if (bisection.isFutile) bisection.endCause ??= deadLetter("permanent_refusal", error).cause;
     return bisection;
   }
 
-  /** Only the bad records of an entry die, if they can be found, and otherwise all of it. */
+  /** Only the bad records of an entry become dead letters if they can be found, otherwise the whole entry. */
   private entryRefused(item: QueueItem, batch: Batch, error: AttemptError): EntryOutcome {
     const { bisections } = this.services;
     const isDivisible = canBisect(item.entry, error);

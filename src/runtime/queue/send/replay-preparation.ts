@@ -4,7 +4,10 @@ import type { OutletSettings } from "#contract/operators";
 import type { Batch } from "#otlp";
 import { MAX_ERROR_MESSAGE } from "../entry/queue-errors.js";
 
-/** What is sent of an entry that was replayed, or would be (`onlyCheck`), or why it is not fit to be sent. Never throws. */
+/**
+ * Returns the batch to send for a replayed entry, or the error why it cannot be sent. With `onlyCheck`, the entry is
+ * not sent afterwards. Never throws.
+ */
 export type PrepareReplayed = (
   entry: Pick<Entry, "pipeline" | "signal" | "goesAsItIs">,
   batch: Batch,
@@ -18,11 +21,11 @@ export type PreparedBatch =
 const REPLAY_REFUSED = ERROR_CODES.SLUICE_REPLAY_REFUSED;
 
 /**
- * Puts the steps that a pipeline has for replayed data in front of every send of it. Only what is sent changes; the stored
- * payload stays, so that a later config can treat it better. A step that refuses, fails or leaves records out makes the
- * entry a dead letter again: whatever it does, no record is lost by it. What came from a pipeline that does not end here, as
- * what was replayed to another exporter, passes the steps of that pipeline and then those of all that do: the backend gets
- * nothing that its own pipelines would have masked.
+ * Runs a pipeline's replay steps before every send of a replayed entry. Only the sent batch changes. The stored payload
+ * stays the same, so that a later config can treat it better. If a step refuses, fails or leaves out records, the entry
+ * becomes a dead letter again, so no record is lost. An entry of a pipeline that does not end at this exporter (for
+ * example, a dead letter replayed to another exporter) passes the steps of its own pipeline and then those of all
+ * pipelines that end here, so the backend gets nothing that its own pipelines would have masked.
  */
 export function createReplayPreparation(
   prepareReplay: OutletSettings["prepareReplay"],
