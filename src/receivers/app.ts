@@ -4,8 +4,8 @@ import { defineReceiver, StartError } from "../plugin.js";
 const WHAT_TO_DO = "start it with createSluice in a program of yours, or use another receiver";
 
 /**
- * What a program emits that embeds Sluice. The program's instance puts its own `AppIntake` in its place; wherever
- * there is no such program, it cannot start.
+ * The telemetry that a program emits when it embeds Sluice. The embedding instance replaces this receiver with its own
+ * `AppIntake`; without an embedding program the receiver cannot start.
  */
 export const appReceiver = defineReceiver({
   type: "app",

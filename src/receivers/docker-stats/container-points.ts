@@ -4,7 +4,7 @@ import { BLOCK_IO, type DOCKER_METRICS, MEMORY_BYTES, MEMORY_COUNTS, NETWORK_IO 
 
 export type DockerOutput = MetricOutput<typeof DOCKER_METRICS>;
 
-/** What Docker's answer about a container's use of the machine comes to. */
+/** Adds the points for one container from Docker's `/stats` response. */
 export function addStats(stats: ObjectFields, points: PointCollector, output: DockerOutput): void {
   addCpu(stats, points, output);
   addMemory(fieldsOf(stats["memory_stats"]), points, output);
@@ -38,7 +38,7 @@ function addCpu(stats: ObjectFields, points: PointCollector, output: DockerOutpu
   output.add(points, "container.cpu.utilization", cpuPercent(cpu, fieldsOf(stats["precpu_stats"])));
 }
 
-/** The share of the machine's time since the answer before, times the number of CPUs: 100 is one CPU. */
+/** CPU time used since the previous response, as a percentage of one CPU: 100 means one CPU was fully busy. */
 function cpuPercent(cpu: ObjectFields, before: ObjectFields): number {
   const used = (each: ObjectFields) => numberOf(fieldsOf(each["cpu_usage"])["total_usage"]) ?? 0;
   const system = (each: ObjectFields) => numberOf(each["system_cpu_usage"]) ?? 0;
@@ -61,7 +61,7 @@ function addMemory(memory: ObjectFields, points: PointCollector, output: DockerO
     output.add(points, `container.memory.${name}`, numberOf(kernel[name]));
 }
 
-/** Without the cache that the kernel would give up first, as `docker stats` has it. */
+/** Memory in use without reclaimable page cache, calculated the way `docker stats` does. */
 function usedMemory(memory: ObjectFields, kernel: ObjectFields): number | undefined {
   const usage = numberOf(memory["usage"]);
   const cache = numberOf(kernel["total_inactive_file"]) ?? numberOf(kernel["inactive_file"]) ?? 0;
@@ -84,7 +84,7 @@ function addBlockIo(io: ObjectFields, points: PointCollector, output: DockerOutp
 
 const HEALTH_STATES = ["starting", "healthy", "unhealthy"];
 
-/** What Docker knows of a container whatever it does. */
+/** Adds the points that come from inspecting a container and do not depend on its current load. */
 export function addInspection(
   inspection: ObjectFields,
   points: PointCollector,
@@ -107,7 +107,7 @@ export function addInspection(
     });
 }
 
-/** How many CPUs it may use: by --cpus, by a list of them, or by its share of a period. */
+/** The number of CPUs that the container may use, set by --cpus, by a CPU list or by its quota per period. */
 function cpuLimit(host: ObjectFields): number {
   const nano = numberOf(host["NanoCpus"]);
   if (nano) return nano / 1e9;

@@ -2,10 +2,10 @@ import { request as httpRequest, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 import { readAnswer, type TlsClientOptions } from "#net";
 
-/** Where Docker listens: a Unix socket, or a host. */
+/** Docker's address: a Unix socket or a host. */
 export type DockerEndpoint = { readonly socketPath: string } | { readonly url: URL };
 
-/** `unix:///path`, `tcp://host:port`, `http://host`, `https://host`. Undefined for anything else. */
+/** Parses `unix:///path`, `tcp://host:port`, `http://host` or `https://host`. Returns undefined for anything else. */
 export function parseDockerEndpoint(text: string): DockerEndpoint | undefined {
   const path = /^unix:\/\/(\/.+)$/.exec(text)?.[1];
   if (path !== undefined) return { socketPath: path };
@@ -16,15 +16,14 @@ export function parseDockerEndpoint(text: string): DockerEndpoint | undefined {
 export interface DockerApiSettings {
   readonly endpoint: DockerEndpoint;
   readonly version: string | undefined;
-  /** 0: no limit. */
+  /** 0 means no limit. */
   readonly timeoutMs: number;
   readonly tls: TlsClientOptions | undefined;
 }
 
-/** An answer of Docker's may be so long at most. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
-/** Asks Docker's API. */
+/** A client for Docker's HTTP API. */
 export class DockerApi {
   private readonly settings: DockerApiSettings;
   private prefix: string;
@@ -34,11 +33,11 @@ export class DockerApi {
     this.prefix = settings.version === undefined ? "" : `/v${settings.version}`;
   }
 
-  /** The JSON at a path. Throws with Docker's own words when there is none. */
+  /** Returns the JSON at a path. When Docker reports an error, throws an error with Docker's message. */
   async get(path: string, abort: AbortSignal): Promise<unknown> {
     const { status, text } = await this.ask(this.prefix + path, abort);
     if (status === 200) return JSON.parse(text);
-    // Docker drops old versions of its API, and configs live longer.
+    // Docker drops support for old API versions, and a config may still name one.
     if (status === 400 && this.prefix !== "" && /too old/.test(text)) {
       this.prefix = "";
       return this.get(path, abort);

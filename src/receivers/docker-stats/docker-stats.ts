@@ -8,7 +8,7 @@ import { DockerApi, parseDockerEndpoint } from "./docker-api.js";
 import { imageFilter } from "./image-filter.js";
 import { DOCKER_METRICS } from "./metrics.js";
 
-/** What Docker knows of its running containers. */
+/** Metrics about Docker's running containers. */
 export const dockerStatsReceiver = defineReceiver<DockerStatsConfig>({
   type: "docker_stats",
   summary: "Asks Docker what its running containers use: CPU, memory, disks and network.",
@@ -17,7 +17,7 @@ export const dockerStatsReceiver = defineReceiver<DockerStatsConfig>({
   create: (config, context) => new DockerStatsReceiver(config, context),
 });
 
-/** Docker takes a second or two to answer for a container, and many containers are asked for at once. */
+/** Docker takes a second or two to answer for one container, so many containers are queried at once. */
 const MAX_REQUESTS = 32;
 
 class DockerStatsReceiver implements Receiver {

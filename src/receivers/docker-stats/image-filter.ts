@@ -1,8 +1,8 @@
 import { compilePattern } from "#text";
 
 /**
- * Whether an image is meant by a list of filters: a name, a glob with * and ?, or a pattern between slashes. One with ! in front
- * means what it does not match. Throws for a pattern that is none.
+ * Returns a predicate for image names. A filter is a name, a glob with * and ?, or a regular expression between
+ * slashes; a leading ! negates it. Throws if a regular expression is invalid.
  */
 export function imageFilter(filters: readonly string[]): (image: string) => boolean {
   const tests = filters.map((filter) => {

@@ -1,6 +1,6 @@
 import { counter, gauge, type MetricTable, optional, upDown } from "#receiving";
 
-/** What the kernel counts of a group's memory, under the kernel's names: bytes, and counts of pages. */
+/** The kernel's names for a control group's memory statistics: sizes in bytes here, page counts in `MEMORY_COUNTS`. */
 export const MEMORY_BYTES = words(
   `active_anon active_file anon cache dirty file hierarchical_memory_limit hierarchical_memsw_limit inactive_anon inactive_file mapped_file rss rss_huge total_active_anon total_active_file total_cache total_dirty total_inactive_anon total_inactive_file total_mapped_file total_rss total_rss_huge total_unevictable total_writeback unevictable writeback`,
 );
@@ -16,7 +16,7 @@ export const MEMORY_COUNTS: ReadonlyMap<string, string> = new Map([
 ]);
 const ON_BY_DEFAULT: ReadonlySet<string> = new Set(["file", "total_cache"]);
 
-/** Lists of the answer that are about devices, and what they count. */
+/** Maps the per-device lists in the response to the metrics they are reported as. */
 export const BLOCK_IO: ReadonlyMap<string, string> = new Map([
   ["io_merged_recursive", "{operations}"],
   ["io_queued_recursive", "{operations}"],
@@ -29,7 +29,7 @@ export const BLOCK_IO: ReadonlyMap<string, string> = new Map([
 ]);
 const BLOCK_IO_ON = "io_service_bytes_recursive";
 
-/** What each interface counts, as the answer and the metrics call it. */
+/** Maps the response's counters of each network interface to metric names. */
 export const NETWORK_IO: ReadonlyMap<string, string> = new Map([
   ["rx_bytes", "By"],
   ["rx_dropped", "{packets}"],
@@ -42,7 +42,6 @@ export const NETWORK_IO: ReadonlyMap<string, string> = new Map([
 ]);
 const NETWORK_ON: ReadonlySet<string> = new Set(["rx_bytes", "rx_dropped", "tx_bytes", "tx_dropped"]);
 
-/** The metrics of the Collector's receiver. */
 export const DOCKER_METRICS: MetricTable = {
   "container.cpu.limit": optional(gauge("{cpus}", "How many CPUs the container may use.")),
   "container.cpu.logical.count": optional(gauge("{cpus}", "CPUs that the container sees.", true)),

@@ -10,10 +10,9 @@ const glob = z.string().superRefine((pattern, context) => {
   if (problem !== undefined) context.addIssue({ code: "custom", message: `not a pattern for paths: ${problem}` });
 });
 
-/** One pattern, or a list of them. */
 const globs = z.union([glob.transform((one) => [one]), z.array(glob)]);
 
-/** A pattern in RE2 syntax, checked here and kept as text. */
+/** A pattern in RE2 syntax. The schema checks it and keeps it as text. */
 function pattern(prefix = "") {
   return z.string().superRefine((source, context) => {
     try {

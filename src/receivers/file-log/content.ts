@@ -4,7 +4,10 @@ import { createGunzip } from "node:zlib";
 
 const PIECE_BYTES = 256 * 1024;
 
-/** Reads up to `length` bytes of the content from `position` on. Fewer: there is no more, for now. */
+/**
+ * Reads up to `length` bytes of the content starting at `position`. Fewer bytes mean that the content ends there for
+ * now.
+ */
 export interface FileContent {
   read(target: Buffer, length: number, position: number): Promise<number>;
   close(): void;
@@ -31,15 +34,15 @@ export class PlainContent implements FileContent {
 }
 
 /**
- * What a gzip file has, from its begin on: positions are those of the text in it, and may only go forwards. A file that
- * is still being written ends early; what is no gzip at some place ends there, and `problem` says why.
+ * The decompressed content of a gzip file. Positions count decompressed bytes and may only move forward. A file that is
+ * still being written ends early. Content that is not valid gzip ends where the damage begins, and `problem` says why.
  */
 export class GzipContent implements FileContent {
   problem: string | undefined;
   private readonly stream: ReturnType<typeof createGunzip>;
   private readonly chunks: AsyncIterator<Buffer>;
   private held: Buffer[] = [];
-  /** Where the first of those held begins. */
+  /** The position of the first chunk in `held`. */
   private start = 0;
   private heldBytes = 0;
   private hasEnded = false;
@@ -88,7 +91,7 @@ export class GzipContent implements FileContent {
     } catch (error) {
       this.hasEnded = true;
       const { code, message } = error as NodeJS.ErrnoException;
-      if (code !== "Z_BUF_ERROR") this.problem = message; // else it is still being written
+      if (code !== "Z_BUF_ERROR") this.problem = message; // otherwise the file is still being written
     }
   }
 
@@ -101,7 +104,10 @@ export class GzipContent implements FileContent {
   }
 }
 
-/** A stream of the handle's own would close the handle when it is destroyed, whatever `autoClose` says; others still read from it. */
+/**
+ * A stream created by the handle would close the handle when it is destroyed, even with `autoClose: false`, and others
+ * still read from the handle.
+ */
 async function* piecesOf(handle: FileHandle): AsyncGenerator<Buffer> {
   for (let position = 0; ; ) {
     const piece = Buffer.allocUnsafe(PIECE_BYTES);
@@ -116,7 +122,7 @@ const GZIP_MAGIC = [0x1f, 0x8b];
 
 export type FileCompression = "" | "gzip" | "auto";
 
-/** Whether a file is read as gzip: by its name, or by its first bytes, as the key `compression` has it. */
+/** Whether a file is read as gzip. The key `compression` decides whether its name or its first bytes count. */
 export async function isGzipFile(handle: FileHandle, path: string, compression: FileCompression): Promise<boolean> {
   if (compression === "gzip") return true;
   if (compression !== "auto") return false;
@@ -125,7 +131,7 @@ export async function isGzipFile(handle: FileHandle, path: string, compression: 
   return bytesRead === 2 ? head[0] === GZIP_MAGIC[0] && head[1] === GZIP_MAGIC[1] : path.endsWith(".gz");
 }
 
-/** The first bytes of the content, as many as there are. */
+/** Reads the first bytes of the content, or fewer if it is shorter. */
 export async function readHead(handle: FileHandle, size: number, isGzip: boolean): Promise<Buffer> {
   const target = Buffer.alloc(size);
   if (!isGzip) return target.subarray(0, await new PlainContent(handle).read(target, size, 0));

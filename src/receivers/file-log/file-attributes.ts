@@ -3,7 +3,7 @@ import { basename, resolve } from "node:path";
 import type { LogValue } from "#logs/entries";
 import type { FileLogConfig } from "./config.js";
 
-/** All that it may say. */
+/** All attributes that can describe the file of a record. */
 export const FILE_ATTRIBUTES = [
   "log.file.name",
   "log.file.path",
@@ -14,7 +14,7 @@ export const FILE_ATTRIBUTES = [
   "log.file.path_resolved",
 ];
 
-/** What a record says of the file that it is from. Throws what the file system does. */
+/** Builds the attributes that describe the file of a record. Throws file system errors. */
 export class FileAttributes {
   private readonly config: FileLogConfig;
 
@@ -42,7 +42,7 @@ export class FileAttributes {
   }
 }
 
-/** The name behind a number in a file such as /etc/passwd; the number itself for one that has none there. */
+/** Looks up a numeric id in a file such as /etc/passwd. Returns the number itself if it has no name there. */
 async function nameOf(file: string, id: number): Promise<string> {
   const text = await readFile(file, "utf8").catch(() => "");
   for (const line of text.split("\n")) {

@@ -16,8 +16,8 @@ import { PlainOutput } from "./plain-output.js";
 import { START, TrackedFile } from "./tracked-file.js";
 
 /**
- * Lines of files as log records. How far a file was read is kept on disk, and moves only when every exporter behind has
- * what was read: after a crash the rest is read again, and nothing is passed over.
+ * Reads lines of files as log records. The offset of each file is kept on disk and advances only once every exporter in
+ * the pipeline has the records, so after a crash unfinished records are read again and none are skipped.
  */
 export const fileLogReceiver = defineReceiver<FileLogConfig>({
   type: "file_log",
@@ -87,7 +87,7 @@ class FileLogReceiver implements Receiver {
       () => this.table.openFiles,
       { receiver: this.context.id },
     );
-    // What is written from now on is read, also of files that are begun with at their ends.
+    // Find the files first: everything written from now on is read, even in files where reading starts at the end.
     const files = await this.look();
     this.running = this.run(files);
   }
@@ -96,7 +96,7 @@ class FileLogReceiver implements Receiver {
     this.isStopping = true;
     this.reader.isStopping = true;
     this.wake();
-    const stopped = this.outbox.stop(); // who reads may wait for room
+    const stopped = this.outbox.stop(); // the reading loop may be waiting for room
     await this.running;
     await stopped;
     await this.store.close();
@@ -140,7 +140,7 @@ class FileLogReceiver implements Receiver {
       } catch (error) {
         this.logProblem({ path: this.config.include.join(", "), reason: (error as Error).message });
       }
-      // Looking at thousands of files must not be all that the agent does.
+      // Pause long enough that checking thousands of files does not take all of the agent's time.
       const pause = Math.max(this.config.poll_interval, Math.min(MAX_PAUSE_MS, lookMs * 9));
       if (!hasMore) await this.pause(pause);
       if (this.isStopping) return;
@@ -237,13 +237,13 @@ function cutterSettings(config: FileLogConfig): CutterSettings {
   };
 }
 
-/** Without operators and expressions, records need not be more than their bytes. */
+/** Without operators and expressions, records can be written from their bytes without making log entries. */
 function needsEntries({ operators, attributes, resource }: FileLogConfig): boolean {
   const texts = [...Object.values(attributes), ...Object.values(resource)];
   return operators.length > 0 || texts.some((text) => text.includes("EXPR("));
 }
 
-/** The file that a receiver keeps its offsets in: both spellings of the type have the same. */
+/** The name of the file for this receiver's offsets. Both spellings of the receiver's type give the same name. */
 function storeName(id: string): string {
   const safe = id
     .replace(/^filelog(?=\/|$)/, "file_log")

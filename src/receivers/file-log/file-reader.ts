@@ -5,18 +5,18 @@ import type { FileTable } from "./file-table.js";
 import type { Outbox } from "./outbox.js";
 import type { TrackedFile } from "./tracked-file.js";
 
-/** Where records go: written as they are, or through operators. */
+/** Writes records directly or passes them through operators. */
 export interface RecordOutput extends RecordSink {
-  /** The records that follow are of this file; `ms` is the time. */
+  /** The records that follow come from this file. `ms` is the current time. */
   beginFile(file: TrackedFile, ms: number): void;
-  /** The window of the file is cut: what operators still hold of it is told. */
+  /** Called when all records of a window have been taken. Reports the file positions that operators still hold. */
   endWindow(outbox: Outbox): void;
-  /** Room to read into, of at least this size. */
+  /** Returns a buffer of at least this size to read into. */
   window(size: number): Buffer;
   readonly byteLength: number;
-  /** Passes on what was held back for long enough; `ms` is the time. */
+  /** Passes on entries that operators have held for long enough. `ms` is the current time. */
   flushOld(outbox: Outbox, ms: number): void;
-  /** Hands in all that was written. */
+  /** Hands in everything that has been written. */
   send(outbox: Outbox): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ interface FileReaderServices {
   readonly onProblem: (path: string, error: unknown) => void;
 }
 
-/** Reads files to their ends, window by window, and hands in what is in them. */
+/** Reads files to their ends, one window at a time, and hands in their records. */
 export class FileReader {
   private readonly services: FileReaderServices;
   private readonly flushPeriodMs: number;
@@ -41,7 +41,7 @@ export class FileReader {
     this.services = services;
   }
 
-  /** True when it has not come to the end of the file, so that others have their turn. */
+  /** Returns true if the file has more to read: it stopped early to give other files a turn. */
   async read(file: TrackedFile): Promise<boolean> {
     const { clock } = this.services.context;
     const isIdle = this.flushPeriodMs > 0 && clock.monotonic() - file.grownAt >= this.flushPeriodMs;
@@ -68,7 +68,7 @@ export class FileReader {
       const { offset, records, isSkipping } = file.position;
       const window = output.window(this.windowSize);
       const size = await content.read(window, window.length, offset);
-      if (!(await table.isStill(file))) return false; // the next look finds out where its content is
+      if (!(await table.isStill(file))) return false; // the next look finds where the file's content is now
       const isEnd = size < window.length;
       const state: CutState = { offset, records, isSkipping };
       output.beginFile(file, context.clock.now());
@@ -89,7 +89,7 @@ export class FileReader {
 }
 
 const WINDOW_SIZE = 1024 * 1024;
-/** A batch is handed in when it has this size; those of many small files are one. */
+/** A batch is handed in at this size. Records of many small files share one batch. */
 const BATCH_SIZE = 1024 * 1024;
-/** So much is read of one file before the next has its turn. */
+/** The number of bytes read from one file before the next file gets its turn. */
 const MAX_TURN_BYTES = 16 * 1024 * 1024;

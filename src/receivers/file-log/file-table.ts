@@ -5,7 +5,7 @@ import { type FileCompression, isGzipFile, readHead } from "./content.js";
 import type { FileMark, OffsetStore } from "./offset-store.js";
 import { inodeKey, START, TrackedFile } from "./tracked-file.js";
 
-/** A path that a pattern has, and what is there. */
+/** A path that matches a pattern, with the file's stats. */
 export interface FoundFile {
   readonly path: string;
   readonly stats: Stats;
@@ -26,20 +26,21 @@ export interface FileTableSettings {
 }
 
 /**
- * The files that are known, told apart by what they are and not by their names.
+ * The known files, identified by inode and content rather than by name.
  *
- * A file is the same one while its inode and its first bytes are. One that was moved is found by its inode, also under a
- * name that no pattern has, in the folder where it was. One that was copied and emptied is found by its first bytes: the
- * copy goes on where the file was. As long as both have the same content, the copy is not read. What is neither is new.
+ * A file stays the same file while its inode and its first bytes stay the same. A moved file is found by its inode in
+ * its old folder, even if its new name matches no pattern. If a file was copied and then truncated, the copy is found
+ * by its first bytes and reading continues in the copy. While original and copy have the same content, the copy is not
+ * read. Any other file is new.
  */
 export class FileTable {
   readonly files = new Set<TrackedFile>();
   private readonly settings: FileTableSettings;
   private readonly services: FileTableServices;
   private readonly byInode = new Map<string, TrackedFile>();
-  /** Copies of files that are still there, by inode, as they were when that was found out. */
+  /** Copies of files that still exist, keyed by the copy's inode, with the copy's stats when it was recognised. */
   private readonly copies = new Map<string, { readonly of: TrackedFile; readonly stats: Stats }>();
-  /** Files with an open handle; the first was used least recently. */
+  /** Files with an open handle, least recently used first. */
   private readonly opened = new Set<TrackedFile>();
   private round = 0;
 
@@ -59,8 +60,8 @@ export class FileTable {
   }
 
   /**
-   * Finds out what these are. `startOf` says where to begin with one that is new. Gives the files that have something to be
-   * read, perhaps.
+   * Identifies the found files. `startOf` says where to start reading a new file. Returns the files that may have
+   * something to read.
    */
   async look(found: readonly FoundFile[], startOf: (found: FoundFile) => FileMark): Promise<TrackedFile[]> {
     this.round++;
@@ -68,7 +69,7 @@ export class FileTable {
     const seen = new Set<string>();
     for (const each of found) {
       const key = inodeKey(each.stats);
-      if (seen.has(key)) continue; // a second name of the same file
+      if (seen.has(key)) continue; // another name of the same file
       seen.add(key);
       if (!(await this.recognise(each))) strangers.push(each);
     }
@@ -78,7 +79,7 @@ export class FileTable {
     return [...this.files].filter((file) => file.seenIn === this.round || file.isElsewhere);
   }
 
-  /** A handle on the file's content; undefined when it is not where it was. */
+  /** Returns a handle on the file's content, or undefined if the file is no longer at its path. */
   async open(file: TrackedFile): Promise<FileHandle | undefined> {
     if (file.handle !== undefined) {
       this.opened.delete(file);
@@ -93,12 +94,15 @@ export class FileTable {
     return file.handle;
   }
 
-  /** Whether what was just read from the file's handle is of this content: it may have been emptied since the last look. */
+  /**
+   * Whether the data just read through the file's handle belongs to this file: the file may have been truncated since
+   * the last look.
+   */
   async isStill(file: TrackedFile): Promise<boolean> {
     return file.isGzip || (file.handle !== undefined && (await this.checkHead(file)));
   }
 
-  /** Lets go of what has not been seen for long. */
+  /** Forgets files that have not been seen for a long time. */
   async forgetOld(maxAgeMs: number, maxGone: number): Promise<void> {
     const now = this.services.now();
     const gone = [...this.files].filter((file) => file.seenIn !== this.round && !file.isElsewhere && file.isSettled);
@@ -121,7 +125,7 @@ export class FileTable {
     await file.close();
   }
 
-  /** By its inode, and by its first bytes if it has changed. */
+  /** Recognises a known file by its inode and, if the file has changed, by its first bytes. */
   private async recognise({ path, stats }: FoundFile): Promise<boolean> {
     const file = this.byInode.get(inodeKey(stats));
     if (file === undefined) return false;
@@ -154,7 +158,7 @@ export class FileTable {
     if (!file.isGzip && stats.size < file.position.offset) this.truncated(file, stats.size);
   }
 
-  /** Shorter than it was, with the same first bytes. */
+  /** Called when a file got shorter but still has the same first bytes. */
   private truncated(file: TrackedFile, size: number): void {
     const { onTruncate } = this.settings;
     this.services.onTruncated(file, onTruncate);
@@ -163,7 +167,7 @@ export class FileTable {
     this.services.store.markMoved(file);
   }
 
-  /** Whether it begins as it did; more of its begin is remembered then. */
+  /** Whether the file still begins with its fingerprint. If so, a fingerprint that is not full yet is extended. */
   private async hasSameContent(file: TrackedFile, path: string): Promise<boolean> {
     if (file.handle === undefined) {
       const handle = await this.openPath(path);
@@ -195,7 +199,7 @@ export class FileTable {
     }
   }
 
-  /** Its content is not behind its inode any more. */
+  /** The file's content is no longer behind its inode. */
   private async lose(file: TrackedFile): Promise<void> {
     await this.close(file);
     if (this.byInode.get(file.key) === file) this.byInode.delete(file.key);
@@ -204,7 +208,7 @@ export class FileTable {
     this.services.store.keep(file);
   }
 
-  /** A file that no pattern finds: it is read on where it was moved to, as long as something comes. */
+  /** Handles a known file that no pattern finds any more: it is read on at its new place for as long as it grows. */
   private async follow(file: TrackedFile): Promise<void> {
     if (file.handle !== undefined) {
       if (await this.followHandle(file)) return;
@@ -243,7 +247,10 @@ export class FileTable {
     return true;
   }
 
-  /** Looks in the folder where it was: for its inode, then for the newest file that begins as it did and is long enough. */
+  /**
+   * Searches the file's folder for its inode, then for the newest file that has the same first bytes and is long
+   * enough.
+   */
   private async search(file: TrackedFile): Promise<FileHandle | undefined> {
     if (file.fingerprint.length === 0) return undefined;
     const folder = dirname(file.path);
@@ -284,7 +291,10 @@ export class FileTable {
     }
   }
 
-  /** One that is not known by its inode: a copy, the copy of one that is gone, or new. */
+  /**
+   * Decides what a file with an unknown inode is: a copy of an existing file, the copy of a file that is gone, or a new
+   * file.
+   */
   private async identify(found: FoundFile, startOf: (found: FoundFile) => FileMark): Promise<void> {
     const { path, stats } = found;
     const copy = this.copies.get(inodeKey(stats));
@@ -322,7 +332,7 @@ export class FileTable {
     }
   }
 
-  /** The file of which this may be a copy: the one with the longest begin in common. */
+  /** Returns the file that this one may be a copy of: the one with the longest matching fingerprint. */
   private originalOf(head: Buffer, path: string, stats: Stats, isGzip: boolean): TrackedFile | undefined {
     let best: TrackedFile | undefined;
     for (const file of this.files) {
@@ -332,7 +342,7 @@ export class FileTable {
         if (isGzip || fingerprint.length === head.length) best = file;
         continue;
       }
-      // A few first lines may be the same by chance: then only what lies beside it can be a copy.
+      // A short fingerprint may match by chance, so only files in the same folder count as copies.
       const isShort = fingerprint.length < this.settings.fingerprintSize;
       if (isShort && (path === file.path || dirname(path) !== dirname(file.path))) continue;
       if (isGzip || stats.size >= position.offset) best = file;
@@ -340,7 +350,10 @@ export class FileTable {
     return best;
   }
 
-  /** Whether two files that are both there have the same content, as far as both go. */
+  /**
+   * Whether two existing files have the same content up to the length of the shorter one. Only the last bytes are
+   * compared.
+   */
   private async isCopy(handle: FileHandle, stats: Stats, file: TrackedFile, path: string): Promise<boolean> {
     const isShort = file.fingerprint.length < this.settings.fingerprintSize;
     if (isShort && dirname(path) !== dirname(file.path)) return false;
@@ -376,11 +389,11 @@ export class FileTable {
   }
 }
 
-/** So long a file that was moved to a name no pattern has is read on after the last that came. */
+/** A file that was moved to a name without a pattern is closed once it has not grown for this long. */
 const ROTATED_IDLE_MS = 30_000;
 const MAX_SEARCHED = 5000;
 const COMPARED_BYTES = 1000;
-/** A copy is younger than what it is a copy of, by clocks that need not be the same. */
+/** A copy is never older than its original; the slack allows for differing clocks. */
 const CLOCK_SLACK_MS = 2000;
 
 function startsWith(bytes: Buffer, start: Buffer): boolean {

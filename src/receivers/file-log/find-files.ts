@@ -2,11 +2,11 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 
 /**
- * Globs as the Collector has them: `*` and `?` within a name, `[abc]` and `[^a-z]`, `{one,other}`, and `**` for any number
- * of folders, links to folders left out. Names that begin with a point are not special.
+ * Globs with the Collector's syntax: `*` and `?` within a name, `[abc]` and `[^a-z]`, `{one,other}`, and `**` for any
+ * number of folders (links to folders are not followed). Names that start with a dot are not special.
  */
 
-/** Why a pattern is none; undefined when it is one. */
+/** Returns why a pattern is invalid, or undefined if it is valid. */
 export function globProblem(pattern: string): string | undefined {
   try {
     for (const each of expandBraces(pattern)) globExpression(each);
@@ -16,13 +16,16 @@ export function globProblem(pattern: string): string | undefined {
   }
 }
 
-/** Whether a path fits one of these patterns as a whole. */
+/** Whether the whole path matches one of the patterns. */
 export function pathMatcher(patterns: readonly string[]): (path: string) => boolean {
   const expressions = patterns.flatMap((pattern) => expandBraces(clean(pattern)).map(globExpression));
   return (path) => expressions.some((expression) => expression.test(path));
 }
 
-/** Finds the files of patterns, again and again. What cannot be looked into is told to `onProblem`. */
+/**
+ * Finds the files that match the patterns each time `find` is called. Reports folders that cannot be read to
+ * `onProblem`.
+ */
 export class FileFinder {
   private readonly patterns: readonly (readonly GlobSegment[])[];
   private readonly isExcluded: (path: string) => boolean;
@@ -38,7 +41,10 @@ export class FileFinder {
     this.onProblem = onProblem;
   }
 
-  /** Paths, each once, in the order of the patterns and by name; of files and of whatever else has such a name. */
+  /**
+   * Returns each matching path once, in the order of the patterns and then by name. Matches may also be folders or
+   * other non-files.
+   */
   async find(): Promise<string[]> {
     const found = new Set<string>();
     for (const segments of this.patterns) await this.walk("", segments, 0, found);
@@ -70,7 +76,7 @@ export class FileFinder {
     }
   }
 
-  /** `**` stands for no folder, or for any number of them. At the end it stands for all that is in them. */
+  /** `**` matches zero or more folders. At the end of a pattern it matches everything in them. */
   private async walkDeep(
     folder: string,
     segments: readonly GlobSegment[],
@@ -111,7 +117,7 @@ export class FileFinder {
 
 const ANY_FOLDERS = Symbol("**");
 
-/** A name, a pattern for one, or any number of folders. */
+/** A literal name, a pattern for a name, or any number of folders. */
 type GlobSegment = string | RegExp | typeof ANY_FOLDERS;
 
 function joinPath(folder: string, name: string): string {
@@ -119,7 +125,7 @@ function joinPath(folder: string, name: string): string {
   return folder === "/" ? `/${name}` : `${folder}/${name}`;
 }
 
-/** As Go writes a path: without `.` and double slashes, and relative where it was. */
+/** Cleans a path as Go's `filepath.Clean` does: removes `.` and double slashes, and keeps relative paths relative. */
 function clean(pattern: string): string {
   return join(pattern);
 }
@@ -144,13 +150,13 @@ function globExpression(pattern: string): RegExp {
   return new RegExp(`^${source}$`, "s");
 }
 
-/** The pattern of one name as the source of a regular expression. */
+/** Translates the glob for one name into the source of a regular expression. */
 function segmentSource(segment: string): string {
   let source = "";
   for (let i = 0; i < segment.length; i++) {
     const char = segment[i]!;
     if (char === "*") {
-      if (!source.endsWith("[^/]*")) source += "[^/]*"; // a second star says nothing, and would cost time
+      if (!source.endsWith("[^/]*")) source += "[^/]*"; // a second star changes nothing and would only cost time
     } else if (char === "?") source += "[^/]";
     else if (char === "[") {
       const end = segment.indexOf("]", i + 2);

@@ -14,10 +14,10 @@ import {
 } from "#otlp/tags";
 
 /**
- * Writes a JSON object as the attributes of a log record, from its bytes and without making objects or strings of them:
- * what `JSON.parse` and `writeLogMap` would write. It only takes what is plain: an object that is not too deep, has no key
- * twice and none of `taken`. Of anything else, also of what is no JSON, it writes something and says false: who asked
- * forgets what was written, and goes the long way.
+ * Writes a JSON object as the attributes of a log record, directly from its bytes and without creating objects or
+ * strings. The result equals that of `JSON.parse` and `writeLogMap`. It only handles the plain case: an object that is
+ * not nested too deeply, has no duplicate keys and none of the keys in `taken`. For any other input, including invalid
+ * JSON, `write` returns false after possibly writing something; the caller discards that and uses the general path.
  */
 export class JsonAttributes {
   private readonly taken: readonly Buffer[];
@@ -27,12 +27,15 @@ export class JsonAttributes {
   private readonly keyStarts = new Uint32Array(MAX_KEYS);
   private readonly keyEnds = new Uint32Array(MAX_KEYS);
 
-  /** Of the members that `noted` names, where their texts are; -1 where the object has none, or it is no plain text. */
+  /**
+   * Text ranges of the members that `noted` names; -1 if the object has no such member or its value is not a plain
+   * text.
+   */
   readonly notedStarts: Int32Array;
   readonly notedEnds: Int32Array;
   private readonly noted: readonly Buffer[];
 
-  /** `taken` are attributes that the record has already. */
+  /** `taken` lists attributes that the record already has. */
   constructor(taken: readonly string[], noted: readonly string[] = []) {
     this.taken = taken.map((key) => Buffer.from(key));
     this.noted = noted.map((key) => Buffer.from(key));
@@ -40,7 +43,7 @@ export class JsonAttributes {
     this.notedEnds = new Int32Array(noted.length);
   }
 
-  /** The text at [from, to) must be valid UTF-8. */
+  /** The text in [from, to) must be valid UTF-8. Returns false if the general path is needed. */
   write(writer: WireWriter, source: Buffer, from: number, to: number): boolean {
     this.source = source;
     this.at = from;
@@ -51,7 +54,7 @@ export class JsonAttributes {
     return this.members(writer, LOG_ATTRIBUTES_TAG, 0) && this.next() === -1;
   }
 
-  /** The byte behind white space; -1 at the end. */
+  /** Skips white space and returns the next byte, or -1 at the end. */
   private next(): number {
     const { source, end } = this;
     while (this.at < end) {
@@ -62,7 +65,7 @@ export class JsonAttributes {
     return -1;
   }
 
-  /** The members of an object behind its {, each as a field of this tag. */
+  /** Writes the members of an object, starting after its {, each as a field with this tag. */
   private members(writer: WireWriter, tag: number, depth: number): boolean {
     if (depth > MAX_DEPTH) return false;
     if (this.next() === 0x7d) {
@@ -84,10 +87,10 @@ export class JsonAttributes {
     }
   }
 
-  /** Objects inside are only looked through when they are small: their keys are compared where they lie. */
+  /** Whether no earlier key of the object equals this one. Only keys of the outermost object are compared. */
   private isNewKey(start: number, end: number, count: number, depth: number): boolean {
     const { source, keyStarts, keyEnds } = this;
-    if (depth > 0) return count === 0; // who has more than one key in it goes the long way
+    if (depth > 0) return count === 0; // a nested object with several keys takes the general path
     for (let i = 0; i < count; i++) {
       if (keyEnds[i]! - keyStarts[i]! === end - start && isSame(source, keyStarts[i]!, source, start, end - start))
         return false;
@@ -140,7 +143,7 @@ export class JsonAttributes {
     }
   }
 
-  /** A KeyValue of two texts where they lie: most of what there is. */
+  /** Writes a KeyValue of two texts copied from the source: the most common case. */
   private textMember(writer: WireWriter, tag: number, start: number, end: number, from: number, to: number): void {
     const { source } = this;
     const keySize = end - start;
@@ -162,7 +165,7 @@ export class JsonAttributes {
     writer.length = copyInto(bytes, at, source, from, to);
   }
 
-  /** The same of a number. */
+  /** Writes a KeyValue with a number. */
   private numberMember(writer: WireWriter, tag: number, start: number, end: number, value: number): void {
     const { source } = this;
     const keySize = end - start;
@@ -241,7 +244,10 @@ export class JsonAttributes {
     return true;
   }
 
-  /** Behind the " of a text without escapes: where it ends, with the place behind its closing "; -1, in place, for others. */
+  /**
+   * Starts after the opening ". Returns where a text without escapes ends and moves past its closing "; returns -1
+   * without moving for any other text.
+   */
   private plainText(): number {
     const { source, end } = this;
     for (let i = this.at + 1; i < end; i++) {
@@ -279,7 +285,7 @@ export class JsonAttributes {
     return true;
   }
 
-  /** NaN for what is no number. */
+  /** Returns NaN if there is no number. */
   private readNumber(): number {
     const { source, end } = this;
     const start = this.at;
@@ -301,7 +307,7 @@ export class JsonAttributes {
   }
 }
 
-/** A digit, + - . e or E. */
+/** Whether the byte is a digit or one of + - . e E. */
 function isNumberByte(byte: number): boolean {
   return (byte >= 48 && byte <= 57) || byte === 43 || byte === 45 || byte === 46 || byte === 69 || byte === 101;
 }

@@ -4,16 +4,16 @@ import { crc32c } from "#codecs";
 import { makePrivateDirectory, PRIVATE_FILE_MODE } from "#system";
 import { limitedLog, type ReceiverContext } from "../../plugin.js";
 
-/** How far a file was read: everything in front of it is safe, or was never wanted. */
+/** How far a file has been read. Everything before this point is safe or was never wanted. */
 export interface FileMark {
   readonly offset: number;
-  /** How many records lie in front of it. */
+  /** The number of records before this point. */
   readonly records: number;
-  /** It is inside a record that was cut at max_log_size, whose rest is left out. */
+  /** Whether this point is inside a record that was cut at max_log_size and whose rest is skipped. */
   readonly isSkipping: boolean;
 }
 
-/** What is remembered of a file. */
+/** The state kept for a file. */
 export interface StoredFile {
   readonly dev: number;
   readonly ino: number;
@@ -24,22 +24,22 @@ export interface StoredFile {
 
 export interface StoredOffsets {
   readonly files: readonly StoredFile[];
-  /** The patterns that were watched when it was last written: what is new under them appeared since. */
+  /** The patterns watched at the last write. Unknown files that match them have appeared since. */
   readonly patterns: readonly string[];
-  /** What was there could not be read: nothing is known of what was read before. */
+  /** Whether the stored offsets could not be read, so earlier progress is unknown. */
   readonly isDamaged: boolean;
 }
 
-/** A file whose mark is kept; `id` is given by the store. */
+/** A file whose mark is kept. The store assigns `id`. */
 export interface KeptFile extends StoredFile {
   storeId?: number | undefined;
 }
 
 /**
- * Offsets on disk, in one file: a line for each file that is known, and one for each time a mark moved. Lines are added as
- * marks move, one write at a time; now and then the file is written anew beside the old one and takes its place. Each line
- * has a checksum: a line that was only half written is the last one, and is left out. What is lost with the last lines,
- * when the machine fails, is read again.
+ * Offsets in one file on disk, with a line for each known file and a line for each move of a mark. Lines are appended
+ * as marks move, one write at a time. From time to time the file is rewritten to a new file that replaces it. Each line
+ * has a checksum; a half-written last line is ignored. If a machine failure loses the last lines, the records they
+ * covered are read again.
  */
 export class OffsetStore {
   private readonly path: string;
@@ -68,7 +68,7 @@ export class OffsetStore {
     );
   }
 
-  /** Throws what the file system does when the directory cannot be made or the file not be read. */
+  /** Throws the file system's error if the directory cannot be created or the file cannot be read. */
   async load(): Promise<StoredOffsets> {
     await makePrivateDirectory(dirname(this.path));
     let text: Buffer;
@@ -81,7 +81,7 @@ export class OffsetStore {
     return this.parse(text);
   }
 
-  /** Begins to write: the file is made anew with what is kept. */
+  /** Starts writing: rewrites the file with the kept state. */
   async begin(patterns: readonly string[]): Promise<void> {
     this.patterns = patterns;
     await this.rewrite();
@@ -93,7 +93,7 @@ export class OffsetStore {
     this.wake();
   }
 
-  /** Its mark has moved on. */
+  /** Called when the file's mark has moved. */
   markMoved(file: KeptFile): void {
     if (!this.files.has(file)) return;
     this.moved.add(file);
@@ -109,7 +109,7 @@ export class OffsetStore {
     this.wake();
   }
 
-  /** Resolves when all that is known was written, or could not be. */
+  /** Resolves when all changes have been written or have failed to be written. */
   async flush(): Promise<void> {
     while (this.writing !== undefined) await this.writing;
   }
@@ -150,7 +150,7 @@ export class OffsetStore {
     return { files: [...files.values()], patterns: patterns ?? [], isDamaged };
   }
 
-  /** Writes what is not written yet. */
+  /** Writes pending changes. */
   wake(): void {
     if (this.handle === undefined || this.writing !== undefined || !this.isBehind) return;
     this.writing = this.writeAll().finally(() => {
@@ -159,15 +159,15 @@ export class OffsetStore {
   }
 
   private async writeAll(): Promise<void> {
-    await Promise.resolve(); // what happens in one moment is one write
+    await Promise.resolve(); // changes made in the same tick share one write
     while (this.isBehind) {
       try {
         if (this.isRewriteDue || this.size > MIN_REWRITE_SIZE + 4 * this.sizeAtRewrite) await this.rewrite();
         else await this.append();
       } catch (error) {
         this.logFailure(error);
-        this.isRewriteDue = true; // half a line may be there
-        return; // the next mark that moves, or the next look at the files, tries again
+        this.isRewriteDue = true; // the file may end in half a line
+        return; // the next mark that moves, or the next look at the files, retries
       }
     }
   }

@@ -11,20 +11,20 @@ import type { FileMark } from "./offset-store.js";
 import type { Outbox } from "./outbox.js";
 import type { TrackedFile } from "./tracked-file.js";
 
-/** Where the record of an entry begins in its file. */
+/** Where the record of an entry starts in its file. */
 interface EntryOrigin {
   readonly file: TrackedFile;
   readonly mark: FileMark;
 }
 
-/** Records that go through operators, as entries, and are written when they come out. */
+/** Turns records into entries, passes them through operators and writes what the operators emit. */
 export class OperatorOutput implements RecordOutput {
   private readonly config: FileLogConfig;
   private readonly chain: OperatorChain;
   private readonly writers = new Map<string, LogBatchWriter>();
   private readonly resource: LogMap;
   private readonly isNumbered: boolean;
-  /** Set when the only operator is a plain json_parser. */
+  /** Set if the only operator is a plain json_parser. */
   private readonly json: JsonAttributes | undefined;
   private time: EntryTime | undefined;
   private severity: EntrySeverity | undefined;
@@ -35,7 +35,7 @@ export class OperatorOutput implements RecordOutput {
   private ms = 0;
   private number = 0;
   private size = 0;
-  /** Files of which an operator holds something. */
+  /** Files with entries that an operator holds. */
   private readonly holders = new Set<TrackedFile>();
 
   constructor(config: FileLogConfig, context: ReceiverContext) {
@@ -52,7 +52,7 @@ export class OperatorOutput implements RecordOutput {
     this.json = this.jsonAttributes();
   }
 
-  /** Which attributes a file's records have is known before any is read: those of the config, and `log.file.*`. */
+  /** This is possible because the other attributes are known in advance: the ones in the config and `log.file.*`. */
   private jsonAttributes(): JsonAttributes | undefined {
     const { operators, attributes } = this.config;
     const [only] = operators;
@@ -107,11 +107,13 @@ export class OperatorOutput implements RecordOutput {
   async send(outbox: Outbox): Promise<void> {
     const writers = [...this.writers.values()];
     this.size = 0;
-    if (this.writers.size > MAX_WRITERS) this.writers.clear(); // what they hold is still sent
+    if (this.writers.size > MAX_WRITERS) this.writers.clear(); // the entries in these writers are still sent
     await outbox.send(writers);
   }
 
-  /** A line of JSON whose members are to become attributes, and nothing else: no entry need be made of it. */
+  /**
+   * Writes a line of JSON whose members become attributes without making an entry. Returns false if the line needs one.
+   */
   private writeJson(json: JsonAttributes, bytes: Buffer, from: number, to: number): boolean {
     const { attributes } = this.file;
     const writer = this.writerFor("", this.resource, "");
@@ -126,7 +128,7 @@ export class OperatorOutput implements RecordOutput {
     return isWritten;
   }
 
-  /** Time and severity, where the config wants them; false when that is not as simple as most of the time. */
+  /** Writes time and severity if the config wants them. Returns false if a value needs the general path. */
   private writeReadings(wire: WireWriter, { notedStarts, notedEnds }: JsonAttributes, bytes: Buffer): boolean {
     const { time, severity } = this;
     if (time !== undefined && (notedStarts[0]! < 0 || !time.write(wire, bytes, notedStarts[0]!, notedEnds[0]!)))
@@ -182,8 +184,8 @@ export class OperatorOutput implements RecordOutput {
   }
 
   /**
-   * A file is read again from the first record that an operator holds. What was held and is not any more, of whichever
-   * file, is on its way with the next batch.
+   * A file must be read again from the first record that an operator holds. Records that were held and no longer are,
+   * of any file, travel with the next batch.
    */
   private noteHeld(outbox: Outbox): void {
     if (!this.chain.canHold) return;
@@ -201,9 +203,11 @@ export class OperatorOutput implements RecordOutput {
 }
 
 const CAPACITY = 4 * 1024 * 1024;
-/** What is read at once, unless records are longer: it lies in the memory that is written to. */
+/**
+ * The usual read size (longer records need more). The window is part of the writer's own memory, which saves a copy.
+ */
 const WINDOW = 1024 * 1024;
-/** Resources come and go: with more than this many all are made anew. */
+/** Above this number of resources all writers are discarded and created again as needed. */
 const MAX_WRITERS = 1000;
 
 function resourceKey(resource: LogMap): string {

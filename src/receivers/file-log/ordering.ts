@@ -5,7 +5,7 @@ import type { FoundFile } from "./file-table.js";
 type OrderingCriteria = NonNullable<FileLogConfig["ordering_criteria"]>;
 type SortBy = OrderingCriteria["sort_by"][number];
 
-/** The files that come first by these criteria, of each group; those that lack what is compared are left out. */
+/** Returns the first files of each group by these criteria. Files that lack a compared value are left out. */
 export function chooseFiles(found: readonly FoundFile[], criteria: OrderingCriteria): FoundFile[] {
   const { group_by, sort_by } = criteria;
   if (sort_by.length === 0) return [...found];

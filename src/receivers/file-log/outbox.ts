@@ -5,8 +5,8 @@ import type { OffsetStore } from "./offset-store.js";
 import type { FileSegment, TrackedFile } from "./tracked-file.js";
 
 /**
- * Hands in what was read, and lets the marks of the files move when that is safe. A few batches are on their way at once; who
- * reads waits for room.
+ * Hands in batches and moves the marks of the files once their records are safe. A few batches may be in flight at
+ * once; the reader waits when there are too many.
  */
 export class Outbox {
   private readonly context: ReceiverContext;
@@ -31,12 +31,12 @@ export class Outbox {
     );
   }
 
-  /** What is added to the next batch from here on is of this file too. */
+  /** Records added to the next batch from now on may come from this file. */
   note(file: TrackedFile): void {
     if (!this.segments.has(file)) this.segments.set(file, file.beginSegment());
   }
 
-  /** Hands in what the writers hold, which is all that was noted. */
+  /** Hands in the writers' records. They cover all files noted so far. */
   async send(writers: Iterable<LogBatchWriter>): Promise<void> {
     const batches = [...writers].filter(({ count }) => count > 0).map((writer) => writer.finish());
     const segments = [...this.segments.values()];
@@ -55,7 +55,7 @@ export class Outbox {
     }
   }
 
-  /** Resolves when all that was handed in has its outcome. */
+  /** Resolves when everything handed in has an outcome. */
   async stop(): Promise<void> {
     this.isStopping = true;
     this.onRoom();
@@ -97,6 +97,6 @@ export class Outbox {
   }
 }
 
-/** As many batches, of about a megabyte each, may be without an outcome. */
+/** The number of batches, of about a megabyte each, that may be without an outcome. */
 const MAX_IN_FLIGHT = 8;
 const REJECTED_PAUSE_MS = 5000;

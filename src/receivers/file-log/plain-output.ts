@@ -5,7 +5,7 @@ import type { RecordOutput } from "./file-reader.js";
 import type { Outbox } from "./outbox.js";
 import type { TrackedFile } from "./tracked-file.js";
 
-/** Records as they are in the file: bytes that become the bytes of a request. */
+/** Writes records as they are in the file: their bytes become the bytes of a request. */
 export class PlainOutput implements RecordOutput {
   private readonly config: FileLogConfig;
   private readonly resource: Uint8Array;
@@ -32,7 +32,8 @@ export class PlainOutput implements RecordOutput {
       this.windowSize = size;
       this.writer = this.createWriter();
     }
-    // A window of another size while records wait to be handed in: it costs a copy more.
+    // A window of another size is needed while records wait to be handed in: it lies outside the writer and costs one
+    // more copy.
     return size <= this.windowSize ? this.writer.window.subarray(0, size) : Buffer.allocUnsafeSlow(size);
   }
 
@@ -72,5 +73,5 @@ export class PlainOutput implements RecordOutput {
 
 const NOTHING = new Uint8Array(0);
 const MIN_WINDOW = 1024 * 1024;
-/** A batch that is not handed in yet, and what a window adds to it. */
+/** Room for a batch that has not been handed in yet and for the records of one more window. */
 const CAPACITY = 4 * 1024 * 1024;

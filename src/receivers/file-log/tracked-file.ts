@@ -2,54 +2,54 @@ import type { FileHandle } from "node:fs/promises";
 import type { LogMap } from "#logs/entries";
 import type { FileMark, KeptFile } from "./offset-store.js";
 
-/** A stretch of a file whose records are on their way and not safe yet. */
+/** A range of a file whose records have been handed in and are not safe yet. */
 export interface FileSegment {
   readonly file: TrackedFile;
-  /** Where whoever reads the file next has to begin while this is not safe. */
+  /** Where reading must start again if this segment does not become safe. */
   readonly start: FileMark;
 }
 
 /**
- * A file that is read: what is known of its content, and how far it is safe.
+ * A file being read: its identity and how far its records are safe.
  *
  * Invariants:
- * - `position` is where the next record begins: all in front of it was cut into records.
- * - Every record in front of `position` is safe, or in a segment of `unsettled`, or in `held`.
- * - So everything in front of `mark` is on disk behind every exporter, or was never wanted.
+ * - `position` is where the next record starts: everything before it was cut into records.
+ * - Every record before `position` is safe, or in a segment of `unsettled`, or in `held`.
+ * - So everything before `mark` is on disk at every exporter, or was never wanted.
  */
 export class TrackedFile implements KeptFile {
   storeId?: number | undefined;
   path: string;
   dev: number;
   ino: number;
-  /** The first bytes of its content, as many as there are, up to fingerprint_size. */
+  /** The first bytes of the content, up to fingerprint_size. */
   fingerprint: Buffer;
   position: FileMark;
-  /** The earliest record that an operator keeps back. */
+  /** The earliest record that an operator holds. */
   held: FileMark | undefined;
   handle: FileHandle | undefined;
   isGzip = false;
-  /** Fields of a log record that tell which file it is from. */
+  /** Encoded log record fields that describe this file. */
   attributes: Uint8Array = NOTHING;
-  /** The same as values. */
+  /** The same attributes as values. */
   attributeValues: LogMap = {};
-  /** The path that they are of. */
+  /** The path that the attributes were made for. */
   attributesPath = "";
-  /** As it was at the last look; 0 and -1 before the first. */
+  /** Size and modification time at the last look; -1 and 0 before the first. */
   size = -1;
   mtimeMs = 0;
-  /** Its size when it was last read to its end. */
+  /** The size when the file was last read to its end. */
   readSize = -1;
-  /** At its end is what is no whole record yet. */
+  /** Whether the file ends in an incomplete record. */
   hasRest = false;
-  /** When it was last seen to grow, or to be there, by the monotonic clock. */
+  /** When the file last grew or appeared, by the monotonic clock. */
   grownAt = 0;
   seenAt = 0;
-  /** The number of the look that has seen it where its path says. */
+  /** The number of the last look that saw the file at its path. */
   seenIn = 0;
-  /** It is not where it was, and was looked for elsewhere. */
+  /** Whether the file is missing from its path and has already been searched for. */
   wasSearched = false;
-  /** The rest of it is being read where it was moved or copied to, under a name that no pattern has. */
+  /** Whether the rest of the file is read at a place that no pattern matches, where it was moved or copied to. */
   isElsewhere = false;
   private readonly unsettled = new Set<FileSegment>();
 
@@ -65,7 +65,7 @@ export class TrackedFile implements KeptFile {
     return inodeKey(this);
   }
 
-  /** How far it is safe. */
+  /** How far the file is safe. */
   get mark(): FileMark {
     let first = this.held ?? this.position;
     for (const { start } of this.unsettled) if (start.offset < first.offset) first = start;
@@ -76,7 +76,7 @@ export class TrackedFile implements KeptFile {
     return this.unsettled.size === 0;
   }
 
-  /** The records behind `held`, or else behind `position`, are on their way from now on. */
+  /** Starts a segment: the records from `held`, or else from `position`, belong to the next batch. */
   beginSegment(): FileSegment {
     const segment = { file: this, start: this.held ?? this.position };
     this.unsettled.add(segment);
@@ -87,7 +87,7 @@ export class TrackedFile implements KeptFile {
     this.unsettled.delete(segment);
   }
 
-  /** What it was is gone: nothing of it can be read again, whatever becomes of what is on its way. */
+  /** The old content is gone and cannot be read again, whatever the outcome of the records in flight. */
   restart(position: FileMark): void {
     this.unsettled.clear();
     this.held = undefined;
@@ -105,7 +105,7 @@ const NOTHING = new Uint8Array(0);
 
 export const START: FileMark = { offset: 0, records: 0, isSkipping: false };
 
-/** Names a file on this machine for as long as it exists. */
+/** Identifies a file on this machine for as long as the file exists. */
 export function inodeKey({ dev, ino }: { readonly dev: number; readonly ino: number }): string {
   return `${dev}:${ino}`;
 }

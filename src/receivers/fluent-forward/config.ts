@@ -16,7 +16,7 @@ export const fluentForwardSchema = z.strictObject({
 
 export type FluentForwardConfig = z.infer<typeof fluentForwardSchema>;
 
-/** Endpoint and transport as those that listen take them. */
+/** Endpoint and transport in the form that listening functions take. */
 export function listenTarget({ endpoint }: FluentForwardConfig): [endpoint: string, transport: "tcp" | "unix"] {
   return endpoint.startsWith(UNIX) ? [endpoint.slice(UNIX.length), "unix"] : [endpoint, "tcp"];
 }

@@ -6,7 +6,6 @@ import { type FluentForwardConfig, fluentForwardSchema, listenTarget } from "./c
 import { ForwardConnection } from "./forward-connection.js";
 import { WaitingRoom } from "./waiting-room.js";
 
-/** Records from Fluentd, Fluent Bit and Docker's log driver. */
 export const fluentForwardReceiver = defineReceiver<FluentForwardConfig>({
   type: "fluent_forward",
   aliases: ["fluentforward"],
@@ -18,7 +17,7 @@ export const fluentForwardReceiver = defineReceiver<FluentForwardConfig>({
   create: (config, context) => new FluentForwardReceiver(config, context),
 });
 
-/** The protocol's own authentication, and TLS, are not there. */
+/** The receiver supports neither the protocol's own authentication nor TLS. */
 const NONE = { tls: false, auth: false };
 const MAX_CONNECTIONS = 10_000;
 const MAX_CONNECTIONS_PER_CLIENT = 2500;
@@ -61,7 +60,7 @@ class FluentForwardReceiver implements Receiver {
     this.port = await listen(server, listenAddress(...listenTarget(this.config)), ["endpoint"]);
   }
 
-  /** What was read is handed in and acknowledged; what was not, clients send again. */
+  /** Hands in and acknowledges the events that were read. Clients resend the rest. */
   async stop(): Promise<void> {
     const { server } = this;
     this.server = undefined;

@@ -9,41 +9,44 @@ import type { WaitingRoom } from "./waiting-room.js";
 
 export interface ConnectionSettings {
   readonly intake: BatchIntake;
-  /** Where the bytes that are held are counted. */
+  /** Counts the bytes that connections hold in memory. */
   readonly room: Intake;
   readonly waitingRoom: WaitingRoom;
   readonly context: ReceiverContext;
   readonly sayClosed: (event: { readonly reason: string }) => void;
 }
 
-/** An event may have so many bytes. */
 const MAX_EVENT_BYTES = 32 * 1024 * 1024;
 const FIRST_BYTES = 64 * 1024;
-/** An event that has begun must be whole after so long: half ones hold room that others need. */
+/** A started event must be complete within this time, because incomplete events hold memory that others need. */
 const EVENT_LIMIT_MS = 60_000;
-/** So long a client may leave acknowledgements unread while it sends on. */
+/** How long a client may leave acknowledgements unread while it keeps sending. */
 const UNREAD_LIMIT_MS = 60_000;
-/** And so long when there is nothing more to come. */
+/** The same limit after the last event, when the receiver stops. */
 const LAST_LIMIT_MS = 2000;
 
-/** Events that have come together. */
+/** Events that were read together. */
 interface ReadEvents {
-  /** Undefined: they have no records. */
+  /** Undefined if the events have no records. */
   readonly batch: Batch | undefined;
   readonly acknowledgements: readonly Buffer[];
-  /** Some of them want no acknowledgement. */
+  /** Whether some events want no acknowledgement. */
   readonly isUnattended: boolean;
-  /** Why what follows them cannot be read. */
+  /** Why the next event cannot be read. */
   readonly problem: string | undefined;
-  /** How many bytes of memory the event that follows them has not got yet; undefined: there is none, or it is no problem. */
+  /**
+   * The bytes of memory that the next event still needs. Undefined if there is no next event or memory is not the
+   * problem.
+   */
   readonly lacking: number | undefined;
 }
 
 /**
- * Events of one client. Those that have come together are handed in as one batch, and no more is read until every exporter
- * behind has it on disk; then the client gets its acknowledgements, and no more is read until it has taken them. What finds no
- * room in memory waits for it, and its client waits too. A client whose event cannot be read, or taken, is hung up on without
- * an acknowledgement: it sends it again, as the protocol says; what one had sent that asks for none is counted as refused.
+ * The events of one client. Events that arrive together are handed in as one batch, and nothing more is read until
+ * every exporter in the pipeline has that batch on disk. Then the client gets its acknowledgements, and nothing more is
+ * read until the client has read them. Events that find no memory wait for it, and their client waits too. A client
+ * whose event cannot be read or accepted is disconnected without an acknowledgement; the protocol makes it send the
+ * event again. Events that ask for no acknowledgement are counted as refused.
  */
 export class ForwardConnection {
   private readonly socket: Socket;
@@ -56,10 +59,10 @@ export class ForwardConnection {
   private isStopping = false;
   private cancelLimit: (() => void) | undefined;
   private endWait: (() => void) | undefined;
-  /** Until when the first event that is held may wait for room; undefined: it does not. */
+  /** The deadline for the first held event to get memory; undefined if it is not waiting. */
   private waitLimit: number | undefined;
   private isWaiting = false;
-  /** An event took too long to come, and it was not its client's fault alone. */
+  /** Whether an event took too long to arrive while the connection itself was waiting for memory. */
   private isLate = false;
 
   constructor(socket: Socket, settings: ConnectionSettings) {
@@ -77,19 +80,22 @@ export class ForwardConnection {
     });
   }
 
-  /** Resolves when what has come is handed in. */
+  /** Resolves when the events that have arrived were handed in. */
   async stopReading(): Promise<void> {
     this.isStopping = true;
     this.socket.pause();
     this.endWait?.();
-    // What has found room is read next.
+    // A wait that ends with room starts the next read.
     for (let reading = this.reading; reading !== undefined; ) {
       await reading;
       reading = this.reading === reading ? undefined : this.reading;
     }
   }
 
-  /** What is under way is waited for, and what was written to the client is sent, unless it does not take it. */
+  /**
+   * Waits for the work in progress, then closes the socket after its last writes, or after `LAST_LIMIT_MS` if the
+   * client does not read them.
+   */
   async finish(): Promise<void> {
     await this.working;
     if (this.socket.closed) return;
@@ -110,13 +116,13 @@ export class ForwardConnection {
     return this.work();
   }
 
-  /** Hands in what has come, in as many batches as there is room for. */
+  /** Hands in the events that have arrived, in as many batches as memory allows. */
   private async work(): Promise<void> {
     for (;;) {
       const reading = this.readEvents();
       this.reading = reading;
       const { batch, acknowledgements, isUnattended, problem, lacking } = await reading;
-      this.reading = undefined; // which would hold the batch until the client sends again
+      this.reading = undefined; // the settled promise would keep the batch in memory until the client sends again
       if (batch !== undefined && !(await this.handIn(batch, isUnattended))) return;
       for (const acknowledgement of acknowledgements) this.socket.write(acknowledgement);
       if (problem !== undefined) return this.hangUp(problem);
@@ -143,7 +149,7 @@ export class ForwardConnection {
     return isThere;
   }
 
-  /** What is held, with what came last, found no room in time. */
+  /** Gives up because the held bytes, with `last`, found no memory in time. */
   private giveUp(last: Buffer = Buffer.alloc(0)): void {
     const { intake, context } = this.settings;
     const { records, isUnattended } = countRecords(Buffer.concat([this.bytes.subarray(0, this.length), last]));
@@ -152,7 +158,7 @@ export class ForwardConnection {
     this.hangUp("there was no room for what it sent");
   }
 
-  /** Those before one that cannot be read are as good as ever. */
+  /** Events before an unreadable one are still handed in. */
   private async readEvents(): Promise<ReadEvents> {
     const { room, context } = this.settings;
     const writer = new LogBatchWriter(NOTHING, NOTHING, FIRST_BYTES);
@@ -201,7 +207,7 @@ export class ForwardConnection {
     }
   }
 
-  /** False when the client was hung up on. */
+  /** Returns false if the client was disconnected. */
   private async handIn(batch: Batch, isUnattended: boolean): Promise<boolean> {
     const { intake, context } = this.settings;
     const outcome = await intake.accept(batch, { transport: "fluent_forward", isUnattended });
@@ -211,7 +217,9 @@ export class ForwardConnection {
     return false;
   }
 
-  /** Resolves when the client has taken what was written to it, or is gone; one that does not is hung up on. */
+  /**
+   * Resolves when the client has read what was written to it, or is gone. A client that does not read is disconnected.
+   */
   private taken(): Promise<void> {
     const { socket } = this;
     if (!socket.writableNeedDrain || this.isStopping) return Promise.resolve();
@@ -230,7 +238,10 @@ export class ForwardConnection {
     });
   }
 
-  /** Capacity doubles, so that an event in many pieces is copied a few times only. False: there is no room. */
+  /**
+   * Doubles the capacity as needed, so an event that arrives in many pieces is copied only a few times. Returns false
+   * if there is no memory.
+   */
   private append(chunk: Buffer): boolean {
     const needed = this.length + chunk.length;
     if (needed > this.bytes.length) {
@@ -245,12 +256,12 @@ export class ForwardConnection {
     return true;
   }
 
-  /** Forgets the first bytes; a client that is silent holds no room. */
+  /** Removes the first bytes. A silent client then holds no memory. */
   private drop(count: number): void {
     const rest = this.length - count;
     this.waitLimit = undefined;
     if (rest <= 0) return this.releaseAll();
-    this.cancelLimit?.(); // the one that is half there now has begun later
+    this.cancelLimit?.(); // the event that is now incomplete started later
     this.cancelLimit = undefined;
     this.bytes.copy(this.bytes, 0, count, this.length);
     this.length = rest;
@@ -265,7 +276,7 @@ export class ForwardConnection {
     });
   }
 
-  /** Nothing is held any more, of a whole event or a half one. */
+  /** Releases everything held, including an incomplete event. */
   private releaseAll(): void {
     this.cancelLimit?.();
     this.cancelLimit = undefined;

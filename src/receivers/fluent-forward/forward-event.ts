@@ -12,35 +12,36 @@ import {
 import { MAX_VALUES, MessagePackError, MessagePackReader, packText, ValueScanner } from "./message-pack.js";
 import { PlainEntry } from "./plain-entry.js";
 
-/** What a client wants to hear when the records that it sent at once are safe. */
+/** The result of reading one event: the acknowledgement its client expects once the records are safe. */
 export interface ForwardEvent {
-  /** The answer; undefined: the client wants none. */
+  /** Undefined if the client wants no acknowledgement. */
   readonly acknowledgement: Buffer | undefined;
 }
 
 const TAG_ATTRIBUTE = "fluent.tag";
 const METADATA_ATTRIBUTE = "fluent.metadata";
 const COMPRESSIONS: ReadonlySet<string> = new Set(["gzip", "zstd"]);
-/** A few kilobytes may claim to be gigabytes. */
+/** Bounds decompression: a few kilobytes may claim to be gigabytes. */
 const MAX_UNPACKED_BYTES = 64 * 1024 * 1024;
-/** What a value takes in memory beside its text. */
+/** The memory that a value takes besides its text. */
 const VALUE_BYTES = 64;
-/** Clients take some 30 bytes; it is held until they have read it. */
+/** Clients send about 30 bytes; the chunk id is held until the client has read its acknowledgement. */
 const MAX_CHUNK_BYTES = 4096;
-/** After so many records others get their turn. */
+/** The number of records read before yielding to other work. */
 const RECORDS_PER_TURN = 1000;
-/** So many values are read before room is asked for. */
+/** The number of values read before more memory is reserved. */
 const VALUES_AT_ONCE = 10_000;
 
 const NO_RESOURCE = newLogMap();
 
-/** False: there is no room for so much. */
+/** Returns false if there is not that much memory. */
 type Reserve = (bytes: number) => boolean;
 
 /**
- * Reads one event of the forward protocol in any of its modes, told apart by the second element: a time is that of the one
- * record that follows, a list holds entries, and bytes hold them packed. Throws a `MessagePackError`, or what `decompress`
- * does, and then has written none of its records. `reserve` is asked for what it takes in memory beside the bytes.
+ * Reads one event of the forward protocol in any of its modes. The second element tells the modes apart: a time belongs
+ * to the single record that follows, a list holds entries, and bytes hold packed entries. Throws a `MessagePackError`
+ * or an error of `decompress`, and then has written none of the event's records. `reserve` is asked for memory beyond
+ * the bytes themselves.
  */
 export async function readEvent(bytes: Buffer, reserve: Reserve, out: LogBatchWriter): Promise<ForwardEvent> {
   const before = out.mark;
@@ -75,8 +76,8 @@ async function writeEvent(bytes: Buffer, reserve: Reserve, out: LogBatchWriter):
 }
 
 /**
- * How many records the whole events of these bytes hold, as far as that is known without unpacking them, and whether any of
- * them asks for no acknowledgement. It ends at one that cannot be read.
+ * Counts the records in the complete events of these bytes, as far as possible without decompressing, and tells whether
+ * any event asks for no acknowledgement. Stops at an event that cannot be read.
  */
 export function countRecords(bytes: Buffer): { readonly records: number; readonly isUnattended: boolean } {
   let records = 0;
@@ -91,7 +92,7 @@ export function countRecords(bytes: Buffer): { readonly records: number; readonl
       from = end;
     }
   } catch {
-    // What cannot be read has no number.
+    // An unreadable event is not counted.
   }
   return { records, isUnattended };
 }
@@ -119,7 +120,7 @@ function isUnattendedBy(options: LogMap): boolean {
   return acknowledgementOf(options) === undefined;
 }
 
-/** How many entries are compressed is known by what their sender says, if it does. */
+/** For compressed entries the sender's `size` option counts, if there is one. */
 function countPacked(packed: Buffer, { compressed, size }: LogMap): number {
   if (compressed !== undefined && compressed !== "" && compressed !== "text")
     return typeof size === "bigint" && size > 0n && size <= MAX_VALUES ? Number(size) : 1;
@@ -159,13 +160,14 @@ function reserveValues(count: number, reserve: Reserve): void {
 }
 
 function readRecord(reader: MessagePackReader, tag: string, out: LogBatchWriter): void {
-  const attributes: LogMap = {}; // not without a prototype, which makes it slow
+  const attributes: LogMap = {}; // a null prototype would make it slow
   const timestamp = readTime(reader, attributes);
   const entry = new LogEntry(null, attributes, NO_RESOURCE, undefined);
   entry.timestamp = timestamp;
   let bodyKey: string | undefined;
   reader.fields((key, value) => {
-    // Fluentd writes message, and Fluent Bit log. Of both the last is the body, as with the Collector; the other is kept.
+    // Fluentd writes message, Fluent Bit writes log. If a record has both, the last one becomes the body, as in the
+    // Collector, and the other is kept as an attribute.
     if (key !== "message" && key !== "log") return setValue(attributes, key, value);
     if (bodyKey !== undefined && bodyKey !== key) setValue(attributes, bodyKey, entry.body);
     bodyKey = key;
@@ -175,7 +177,7 @@ function readRecord(reader: MessagePackReader, tag: string, out: LogBatchWriter)
   out.add(400, (wire) => writeEntry(wire, entry));
 }
 
-/** Fluent Bit may write metadata beside the time. */
+/** Fluent Bit may write metadata next to the time. */
 function readTime(reader: MessagePackReader, attributes: LogMap): bigint {
   if (reader.nextKind !== "array") return reader.time();
   if (reader.array() !== 2) throw new MessagePackError("expected a time and its metadata");

@@ -2,19 +2,19 @@ import { isUtf8 } from "node:buffer";
 import { type LogMap, type LogValue, newLogMap, setValue } from "#logs/entries";
 import type { PlainEntry } from "./plain-entry.js";
 
-/** The bytes are no MessagePack, or none that is taken here. */
+/** The bytes are not MessagePack, or use a part of it that is not supported. */
 export class MessagePackError extends Error {
   override readonly name = "MessagePackError";
 }
 
-/** Deeper values are refused: who reads them would need as many calls. */
+/** Deeper values are rejected because reading them recursively would need as many nested calls. */
 const MAX_DEPTH = 32;
-/** So are more values than this at once: each is a few bytes there, and many more in memory. */
+/** More values in one event are rejected: each takes a few bytes on the wire and many more in memory. */
 export const MAX_VALUES = 1_000_000;
 
 /**
- * Finds where a value ends, in as many calls as it comes in pieces; what was looked at is not looked at again. A header tells
- * how many bytes or values follow it, so that a number of values that are still to come is all there is to remember.
+ * Finds where a value ends while its bytes arrive in pieces, without looking at any byte twice. Each header says how
+ * many bytes or values follow, so the scanner only remembers how many values are still missing.
  */
 export class ValueScanner {
   private at: number;
@@ -24,7 +24,7 @@ export class ValueScanner {
     this.at = from;
   }
 
-  /** The end of the value, or undefined until it has come. */
+  /** Returns the end of the value, or undefined until it has arrived. */
   end(bytes: Buffer, length: number): number | undefined {
     while (this.pending > 0) {
       if (this.at >= length) return undefined;
@@ -39,7 +39,7 @@ export class ValueScanner {
 
 interface ValueHead {
   readonly kind: "nil" | "false" | "true" | "uint" | "int" | "float" | "text" | "bytes" | "array" | "map" | "ext";
-  /** Bytes of the head itself, and of what it says follows: bytes of its own, or values. */
+  /** Size of the header in bytes, followed by the bytes or values that it announces. */
   readonly size: number;
   readonly bytes: number;
   readonly values: number;
@@ -52,7 +52,7 @@ const head = (kind: ValueHead["kind"], size: number, bytes = 0, values = 0): Val
   values,
 });
 
-/** Undefined while the head is not there as a whole. */
+/** Returns undefined if the header is incomplete. */
 function headAt(bytes: Buffer, at: number, length: number): ValueHead | undefined {
   const type = bytes[at]!;
   if (type < 0x80 || type >= 0xe0) return head("int", 0, 1);
@@ -68,7 +68,7 @@ function headAt(bytes: Buffer, at: number, length: number): ValueHead | undefine
   return head(kind, 1 + sizeBytes, kind === "ext" ? count + 1 : count);
 }
 
-/** From 0xc0 to 0xdf: the kind, how many bytes its size has, and the size of what has none. */
+/** Types 0xc0 to 0xdf: the kind, the number of bytes of its length field, and the fixed length of types without one. */
 const TYPES: readonly (readonly [ValueHead["kind"] | undefined, number, number])[] = [
   ["nil", 0, 0],
   [undefined, 0, 0],
@@ -104,7 +104,7 @@ const TYPES: readonly (readonly [ValueHead["kind"] | undefined, number, number])
   ["map", 4, 0],
 ];
 
-/** Reads values one behind the other. */
+/** Reads values one after the other. */
 export class MessagePackReader {
   private readonly bytes: Buffer;
   private at = 0;
@@ -118,7 +118,6 @@ export class MessagePackReader {
     return this.at >= this.bytes.length;
   }
 
-  /** How many values have been read. */
   get valueCount(): number {
     return MAX_VALUES - this.valuesLeft;
   }
@@ -127,7 +126,7 @@ export class MessagePackReader {
     return this.peek().kind;
   }
 
-  /** Reads an entry if it is a plain one; false, and nothing is read, if it is not. */
+  /** Reads an entry if it is a plain one. Otherwise reads nothing and returns false. */
   plain(record: PlainEntry): boolean {
     if (!record.read(this.bytes, this.at)) return false;
     this.at = record.end;
@@ -136,7 +135,7 @@ export class MessagePackReader {
     return true;
   }
 
-  /** The number of values that follow. */
+  /** Reads an array header and returns the number of values that follow. */
   array(): number {
     return this.next("array").values;
   }
@@ -145,7 +144,7 @@ export class MessagePackReader {
     return this.raw().toString();
   }
 
-  /** The bytes of a text, or of bytes. */
+  /** Reads the bytes of a text or binary value. */
   raw(): Buffer {
     const { kind, size, bytes } = this.peek();
     if (kind !== "text" && kind !== "bytes") throw new MessagePackError(`expected a text, and there was: ${kind}`);
@@ -153,7 +152,7 @@ export class MessagePackReader {
     return this.take(bytes);
   }
 
-  /** Nanoseconds since the epoch: seconds, or the extension that Fluentd has for times. */
+  /** Nanoseconds since the epoch, from whole seconds or from Fluentd's extension type for times. */
   time(): bigint {
     if (this.nextKind !== "ext") {
       const seconds = this.value();
@@ -172,12 +171,12 @@ export class MessagePackReader {
     return map;
   }
 
-  /** Reads a map and gives its keys and values one after the other. */
+  /** Reads a map and passes on its keys and values one by one. */
   fields(take: (key: string, value: LogValue) => void, depth = MAX_DEPTH): void {
     for (let left = this.next("map").values; left > 0; left -= 2) take(this.key(), this.value(depth - 1));
   }
 
-  /** Passes over a value, whatever it is. */
+  /** Skips a value of any type. */
   skip(): void {
     const end = new ValueScanner(this.at).end(this.bytes, this.bytes.length);
     if (end === undefined) throw new MessagePackError("it ends in the middle of a value");
@@ -204,11 +203,11 @@ export class MessagePackReader {
     }
   }
 
-  /** Texts often come as bytes; what is no text stays bytes, so that nothing of it is lost. */
+  /** Text often arrives as binary. Bytes that are not UTF-8 stay bytes, so nothing is lost. */
   private textOrBytes(): string | Uint8Array {
     const bytes = this.raw();
     const text = bytes.toString();
-    // Only what could not be read, or is that character itself, needs a second look.
+    // Only a text that contains the replacement character can have been invalid UTF-8.
     return text.includes("\uFFFD") && !isUtf8(bytes) ? Buffer.from(bytes) : text;
   }
 
@@ -234,14 +233,14 @@ export class MessagePackReader {
       case "uint":
         return bytes === 8 ? unsigned(from.readBigUInt64BE(0)) : BigInt(from.readUIntBE(0, bytes));
       case "int":
-        // A number of one byte is its own head, and has the sign of it.
+        // A one-byte number is its own header, and its sign is that byte's sign.
         return bytes === 8 ? from.readBigInt64BE(0) : BigInt(from.readIntBE(0, bytes));
       default:
         throw new MessagePackError(`expected a simple value, and there was: ${kind}`);
     }
   }
 
-  /** The type in the first byte, and the data. */
+  /** Reads the type, as the first byte, and the data. */
   private extension(): Buffer {
     return this.take(this.next("ext").bytes);
   }
@@ -274,12 +273,12 @@ export class MessagePackReader {
   }
 }
 
-/** What no signed integer holds is a text, as with the Collector. */
+/** An integer too large for a signed one becomes text, as in the Collector. */
 function unsigned(value: bigint): bigint | string {
   return value > 0x7fff_ffff_ffff_ffffn ? String(value) : value;
 }
 
-/** A text, with its head. */
+/** Encodes a text with its header. */
 export function packText(bytes: Uint8Array): Buffer {
   if (bytes.length < 32) return Buffer.concat([Buffer.of(0xa0 | bytes.length), bytes]);
   const size = Buffer.alloc(5, 0xdb);

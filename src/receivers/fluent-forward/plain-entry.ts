@@ -17,7 +17,7 @@ const NONE = -1;
 
 type PlainKind = "text" | "int" | "double" | "true" | "false" | "nil";
 
-/** A key of a record and its value, where they lie. Of an integer the value itself is kept. */
+/** The position of a key and its value in the bytes. For an integer the value itself is kept. */
 class PlainField {
   keyStart = 0;
   keyEnd = 0;
@@ -25,23 +25,24 @@ class PlainField {
   start = 0;
   end = 0;
   integer = 0;
-  /** What its AnyValue takes. */
+  /** The size of its AnyValue. */
   valueSize = 0;
 }
 
 /**
- * An entry of a time and a record as nearly all are: a time in Fluentd's extension, keys that are texts, and texts, numbers,
- * booleans and nil as values. It is read where it lies, and its texts are copied as they are; nothing is made of them. Of any
- * other entry `read` says that it is none: that, and what is wrong with it, is left to who reads values one by one.
+ * A plain entry: a time in Fluentd's extension type and a record whose keys are texts and whose values are texts,
+ * numbers, booleans or nil. Nearly all entries are like this. The entry is read in place and its texts are copied
+ * without creating strings. For any other entry `read` returns false; the general reader then handles it and reports
+ * what is wrong with it.
  *
- * One is used for all entries in turn: what `read` has found, `write` writes as the fields of a log record.
+ * One instance serves all entries in turn: `read` finds the fields, and `write` writes them as the fields of a log
+ * record.
  */
 export class PlainEntry {
-  /** Where the entry ends. */
   end = 0;
-  /** How many values it has. */
+  /** The number of values in the entry. */
   values = 0;
-  /** How many bytes its fields take. */
+  /** The size of its fields in bytes. */
   size = 0;
   private readonly fields = Array.from({ length: MAX_FIELDS }, () => new PlainField());
   private bytes: Buffer = Buffer.alloc(0);
@@ -50,12 +51,12 @@ export class PlainEntry {
   private timeAt = 0;
   private readonly tag: Uint8Array;
 
-  /** `tag` is the attribute that every record gets, as a whole field. */
+  /** `tag` is the encoded attribute that every record gets. */
   constructor(tag: Uint8Array) {
     this.tag = tag;
   }
 
-  /** False: the entry that begins there is no plain one. */
+  /** Returns false if the entry at this position is not a plain one. */
   read(bytes: Buffer, from: number): boolean {
     this.bytes = bytes;
     let at = from;
@@ -65,7 +66,7 @@ export class PlainEntry {
     if (bytes[at] !== 0xd7 || bytes[at + 1] !== 0) return false;
     this.timeAt = at + 2;
     at += 10;
-    if (hasMetadata && bytes[at++] !== 0x80) return false; // it is empty nearly always
+    if (hasMetadata && bytes[at++] !== 0x80) return false; // the metadata map is nearly always empty
     const head = bytes[at++]!;
     if (head >= 0x80 && head < 0x90) return this.readFields(at, head & 0x0f);
     if (head !== 0xde) return false;
@@ -121,7 +122,7 @@ export class PlainEntry {
     return at <= this.bytes.length;
   }
 
-  /** Gives where it ends. */
+  /** Returns where the field ends. */
   private readField(field: PlainField, from: number): number {
     const keyEnd = this.readText(field, from);
     if (keyEnd === NONE) return NONE;
@@ -135,7 +136,7 @@ export class PlainEntry {
     return valueEnd;
   }
 
-  /** Gives where it ends; none: it is no text of whole UTF-8. */
+  /** Returns where the text ends, or NONE if it is not a complete UTF-8 text. */
   private readText(field: PlainField, at: number): number {
     const { bytes } = this;
     const type = bytes[at]!;
@@ -189,7 +190,7 @@ export class PlainEntry {
     }
   }
 
-  /** A key that comes twice counts once, and the tag is that of the event: that is for who makes maps. */
+  /** Duplicate keys count once, and the tag belongs to the event; the general reader handles both cases. */
   private isKnown(at: number): boolean {
     const { fields } = this;
     const field = fields[at]!;
@@ -242,7 +243,7 @@ const TAG_KEY = Buffer.from("fluent.tag");
 const LOG_KEY = Buffer.from("log");
 const MESSAGE_KEY = Buffer.from("message");
 
-/** What the body of its KeyValue takes. */
+/** The size of the KeyValue's content. */
 function keyValueSize({ keyStart, keyEnd, valueSize }: PlainField): number {
   const keySize = keyEnd - keyStart;
   return 1 + varintSize(keySize) + keySize + 1 + varintSize(valueSize) + valueSize;

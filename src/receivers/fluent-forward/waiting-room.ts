@@ -1,13 +1,19 @@
 import type { ReceiverContext } from "../../plugin.js";
 
-/** So long what was read may wait for room, and at least half as long: those that wait for each other do not all give up at once. */
+/**
+ * The longest wait for memory. Each wait lasts between half of it and all of it at random, so connections that wait for
+ * each other do not all give up at once.
+ */
 const WAIT_LIMIT_MS = 60_000;
-/** What waits counts nowhere else: beyond so much of all clients together none waits. */
+/**
+ * Bytes that wait here are not counted in the intake's limit. When all clients together exceed this, nothing more may
+ * wait.
+ */
 const MAX_HELD_BYTES = 32 * 1024 * 1024;
 const FIRST_PAUSE_MS = 20;
 const MAX_PAUSE_MS = 250;
 
-/** What was read and finds no room waits here, while no more is read from its client. */
+/** Holds bytes that were read and find no memory. Nothing more is read from their client meanwhile. */
 export class WaitingRoom {
   private readonly context: ReceiverContext;
   private held = 0;
@@ -16,13 +22,16 @@ export class WaitingRoom {
     this.context = context;
   }
 
-  /** By the clock's monotonic time, what begins to wait now has waited enough. */
+  /** The deadline, by the monotonic clock, for a wait that starts now. */
   limit(): number {
     const { clock, random } = this.context;
     return clock.monotonic() + WAIT_LIMIT_MS * (0.5 + random() / 2);
   }
 
-  /** Resolves with whether `attempt` has come true, until the limit and unless `isOver`; `held` bytes are nobody else's. */
+  /**
+   * Retries `attempt` until it succeeds, the limit passes or `isOver` returns true, and resolves with whether it
+   * succeeded. `held` is the number of bytes that only this wait accounts for.
+   */
   async wait(held: number, limit: number, attempt: () => boolean, isOver: () => boolean): Promise<boolean> {
     if (attempt()) return true;
     if (this.held + held > MAX_HELD_BYTES) return false;

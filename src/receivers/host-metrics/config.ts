@@ -4,7 +4,7 @@ import { compilePattern } from "#text";
 import { duration, ignored, section } from "../../plugin.js";
 import { HOST_METRICS, SCRAPER_NAMES, type ScraperName } from "./metrics.js";
 
-/** Names to take or to leave out: whole names, or patterns. */
+/** Names to include or exclude: literal names or patterns. */
 function filter(key: string, what: string) {
   return section(
     z

@@ -7,12 +7,11 @@ import { HOST_METRICS } from "./metrics.js";
 import type { MountUsage } from "./mount-usage.js";
 import type { Scraper } from "./system-scrapers.js";
 
-/** The kernel counts sectors of this size, whatever the disk has. */
+/** The kernel counts in sectors of this size, whatever the disk's own sector size. */
 const SECTOR_BYTES = 512;
 
 type NameFilter = ScraperConfigs["disk"]["include"];
 
-/** By `include` and `exclude` of a config. */
 export function wantedBy(include: NameFilter, exclude: NameFilter): Wanted {
   const isIncluded = include === undefined ? () => true : matcher(include);
   const isExcluded = exclude === undefined ? () => false : matcher(exclude);
@@ -61,7 +60,7 @@ export function diskScraper(files: HostFiles, { metrics, include, exclude }: Scr
   };
 }
 
-/** Of those that answer; then it rejects if some do not. */
+/** Measures the file systems that answer, then rejects if some did not. */
 export function filesystemScraper(files: HostFiles, config: ScraperConfigs["filesystem"], mounts: MountUsage): Scraper {
   const output = new MetricOutput(HOST_METRICS.filesystem, config.metrics);
   const isDevice = wantedBy(config.include_devices, config.exclude_devices);
@@ -94,13 +93,13 @@ export function filesystemScraper(files: HostFiles, config: ScraperConfigs["file
   };
 }
 
-/** Types of file systems that have a device. */
+/** File system types that have a device. */
 async function physicalTypes(files: HostFiles): Promise<ReadonlySet<string>> {
   const types = (await files.lines("filesystems")).filter((line) => !line.startsWith("nodev"));
   return new Set([...types.map((line) => line.trim()), "zfs"]);
 }
 
-/** Blanks in names are written as \040. */
+/** The kernel writes spaces in names as \040. */
 function unescapeOctal(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 8)));
 }

@@ -2,12 +2,11 @@ import { readFileSync } from "node:fs";
 import { readFile, readlink } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-/** The kernel counts CPU time in these, on every Linux there is for Node.js. */
+/** The unit of CPU time in /proc, the same on every Linux that runs Node.js. */
 export const TICKS_PER_SECOND = 100;
 
-/** The files of the machine that is measured. */
 export class HostFiles {
-  /** Where its file system is; empty when the agent runs on it. */
+  /** The root of the machine's file system; empty if the agent runs directly on the machine. */
   readonly root: string;
   private readAtOnce = 0;
 
@@ -15,7 +14,7 @@ export class HostFiles {
     this.root = root.replace(/\/+$/, "");
   }
 
-  /** The process whose mounts and network are the machine's: in a container the agent's own are not. */
+  /** The process whose mounts and network are the machine's own. In a container the agent's are different. */
   get witness(): string {
     return this.root === "" ? "self" : "1";
   }
@@ -25,8 +24,9 @@ export class HostFiles {
   }
 
   /**
-   * What the kernel says of a process, which takes it microseconds and never waits for anybody: read at once, at a tenth of what
-   * it costs by way of other threads. A command line is not read like this: for it the kernel may wait for the process.
+   * Reads a process file synchronously. The kernel produces it within microseconds without waiting for anything, so
+   * this takes a tenth of the time of an asynchronous read. Never read a command line this way: the kernel may wait for
+   * the process.
    */
   async readProcess(pid: string, file: "stat" | "status"): Promise<string> {
     if (++this.readAtOnce % FILES_PER_TURN === 0) await nextTurn();
@@ -41,16 +41,16 @@ export class HostFiles {
     return readlink(`${this.root}/proc/${path}`);
   }
 
-  /** A file of names and numbers, such as meminfo or vmstat; kilobytes stay such. */
+  /** Parses a file of names and numbers, such as meminfo or vmstat. Kilobytes are not converted. */
   async numbers(path: string): Promise<Map<string, number>> {
     return numbersIn(await this.read(path));
   }
 }
 
-/** After so many files that are read at once others get their turn: that is less than a millisecond. */
+/** The number of synchronous reads before yielding to other work: they take less than a millisecond together. */
 const FILES_PER_TURN = 50;
 
-/** Lines of names and numbers. */
+/** Parses lines of names and numbers. */
 export function numbersIn(text: string): Map<string, number> {
   const lines = text.split("\n").filter((line) => line !== "");
   return new Map(
@@ -61,5 +61,5 @@ export function numbersIn(text: string): Map<string, number> {
   );
 }
 
-/** Whether something of this name is wanted. */
+/** Whether an item with this name is wanted. */
 export type Wanted = (name: string) => boolean;

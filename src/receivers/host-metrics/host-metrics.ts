@@ -15,7 +15,7 @@ import {
   systemScraper,
 } from "./system-scrapers.js";
 
-/** What a machine does, from its /proc, with the Collector's names. */
+/** Metrics about the machine from its /proc, with the Collector's names. */
 export const hostMetricsReceiver = defineReceiver<HostMetricsConfig>({
   type: "host_metrics",
   aliases: ["hostmetrics"],
@@ -53,7 +53,7 @@ class HostMetricsReceiver implements Receiver {
     return this.scraping.stop();
   }
 
-  /** What another machine's /proc is mounted at may come later; a machine that has none never gets one. */
+  /** Another machine's /proc may be mounted later, so this is only logged. A machine without /proc never gets one. */
   private reportNoProc(cause: Error): void {
     const message = `there is no /proc to read: ${cause.message}`;
     if (this.files.root === "") throw new StartError(message, ["root_path"], { cause });

@@ -1,6 +1,5 @@
 import { counter, gauge, type MetricTable, optional, upDown } from "#receiving";
 
-/** The metrics of the Collector's hostmetrics receiver, by scraper. */
 export const HOST_METRICS = {
   cpu: {
     "system.cpu.time": counter("s", "Seconds each logical CPU spent on each mode.", false),

@@ -4,12 +4,12 @@ import { waitAtMost } from "#contract";
 import type { Clock } from "../../plugin.js";
 
 const ANSWER_LIMIT_MS = 5000;
-/** Each holds one of the few threads that all of the agent's files are read with. */
+/** Each unanswered query blocks one of the few threads that do all of the agent's file access. */
 const MAX_UNANSWERED = 2;
 
 /**
- * Asks file systems how full they are. One whose server is gone may never answer, and nobody can take the question back: it is not
- * asked again before it has, and when there are several such ones, no other is asked either.
+ * Queries how full file systems are. If a file system's server is gone, the query may never return and cannot be
+ * cancelled. That file system is not queried again until it answers, and when several hang, no other is queried either.
  */
 export class MountUsage {
   private readonly clock: Clock;
@@ -21,7 +21,7 @@ export class MountUsage {
     this.ask = ask;
   }
 
-  /** Undefined for one that says that there is nothing. Rejects when it does not answer. */
+  /** Returns undefined if the file system reports no size. Rejects if it does not answer. */
   async of(path: string): Promise<StatsFs | undefined> {
     const { unanswered } = this;
     if (unanswered.has(path)) throw new Error(`${path} does not answer`);

@@ -6,12 +6,11 @@ import { wantedBy } from "./device-scrapers.js";
 import { type HostFiles, numbersIn, TICKS_PER_SECOND } from "./host-files.js";
 import { HOST_METRICS } from "./metrics.js";
 
-/** The machine's process ids. */
 export async function listProcesses(files: HostFiles): Promise<string[]> {
   return (await readdir(`${files.root}/proc`)).filter((name) => /^\d+$/.test(name));
 }
 
-/** A command line may be of megabytes; nobody reads more of it than this. */
+/** A command line can have megabytes; the rest is cut off. */
 const MAX_COMMAND_LINE = 4096;
 
 interface CpuTimes {
@@ -20,7 +19,10 @@ interface CpuTimes {
   readonly wait: number;
 }
 
-/** Measures every process that is wanted: one collector, with its resource, for each. What ends meanwhile, or may not be read, is left out. */
+/**
+ * Measures every wanted process, each with its own resource. Processes that end meanwhile or cannot be read are left
+ * out.
+ */
 export function processScraper(files: HostFiles, config: ScraperConfigs["process"]) {
   const output = new MetricOutput(HOST_METRICS.process, config.metrics);
   const isWanted = wantedBy(config.include, config.exclude);
@@ -43,7 +45,7 @@ export function processScraper(files: HostFiles, config: ScraperConfigs["process
     const command = (await files.read(`${pid}/cmdline`)).slice(0, MAX_COMMAND_LINE).split("\0");
     const path = await files.link(`${pid}/exe`).catch(() => "");
     const name = path === "" ? stat.name : basename(path);
-    // Threads of the kernel have no command line: they are no processes to whoever asks for such.
+    // Kernel threads have no command line, and users do not count them as processes.
     if (command[0] === "" || !isWanted(name)) return undefined;
     const startMs = bootMs + (stat.startTicks / TICKS_PER_SECOND) * 1000;
     if (nowMs - startMs < config.scrape_process_delay) return undefined;
@@ -85,11 +87,11 @@ export function processScraper(files: HostFiles, config: ScraperConfigs["process
   }
 }
 
-/** The name stands in parentheses, and may have some of its own. */
+/** The name stands in parentheses and may contain parentheses itself. */
 function parseStat(text: string) {
   const end = text.lastIndexOf(")");
   const fields = text.slice(end + 2).split(" ");
-  const number = (index: number) => Number(fields[index - 3]); // numbered as in proc(5), where the state is the third
+  const number = (index: number) => Number(fields[index - 3]); // numbered as in proc(5), where the state is field 3
   return {
     name: text.slice(text.indexOf("(") + 1, end),
     parent: number(4),

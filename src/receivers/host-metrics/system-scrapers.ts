@@ -3,7 +3,7 @@ import type { ScraperConfigs } from "./config.js";
 import { type HostFiles, TICKS_PER_SECOND } from "./host-files.js";
 import { HOST_METRICS } from "./metrics.js";
 
-/** Measures something, and adds it to the points. */
+/** Measures one subject and adds its points. */
 export type Scraper = (points: PointCollector) => Promise<void>;
 
 const CPU_STATES = ["user", "nice", "system", "idle", "wait", "interrupt", "softirq", "steal"] as const;
@@ -17,7 +17,7 @@ export function cpuScraper(files: HostFiles, { metrics }: ScraperConfigs["cpu"])
       const [cpu = "", ...numbers] = line.split(/\s+/);
       if (!/^cpu\d+$/.test(cpu)) continue;
       const ticks = CPU_STATES.map((_, i) => Number(numbers[i] ?? 0));
-      // The kernel counts the time of guests in user and nice, too: it is theirs already.
+      // The kernel already counts guest time in user and nice.
       now.set(cpu, ticks);
       for (const [i, state] of CPU_STATES.entries()) {
         output.add(points, "system.cpu.time", ticks[i]! / TICKS_PER_SECOND, { cpu, state });
@@ -141,7 +141,7 @@ export function processesScraper(
     if (!output.wants("system.processes.count")) return;
     const counts = new Map<string, number>();
     for (const pid of await listProcesses()) {
-      // A process may end while it is looked at.
+      // A process may end while it is being read.
       const text = await files.readProcess(pid, "stat").catch(() => undefined);
       if (text === undefined) continue;
       const state = PROCESS_STATES[text.charAt(text.lastIndexOf(")") + 2)] ?? "unknown";

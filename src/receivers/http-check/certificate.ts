@@ -1,11 +1,11 @@
 import type { X509Certificate } from "node:crypto";
 
-/** Go's order of the parts of a name. */
+/** The order in which Go writes the parts of a distinguished name. */
 const NAME_PARTS = ["SERIALNUMBER", "CN", "POSTALCODE", "STREET", "ST", "L", "OU", "O", "C"];
-/** The Collector's order of alternative names. */
+/** The order in which the Collector lists alternative names. */
 const ALTERNATIVES = ["IP Address", "URI", "DNS", "email"];
 
-/** What metrics say of a server's certificate. */
+/** The attributes that describe a server's certificate. */
 export function certificateAttributes({ issuer, subject, subjectAltName }: X509Certificate) {
   return {
     "http.tls.issuer": distinguishedName(issuer),
@@ -21,7 +21,7 @@ export function secondsLeft({ validTo }: X509Certificate, nowMs: number): number
   return Math.trunc((Date.parse(validTo) - nowMs) / 1000);
 }
 
-/** Node.js writes a part a line, the Collector all in one: CN=shop,O=Shop,C=DE. */
+/** Node.js writes one part per line; the Collector writes them all in one, such as CN=shop,O=Shop,C=DE. */
 function distinguishedName(lines: string): string {
   const parts = new Map<string, string[]>();
   for (const line of linesOf(lines)) {
@@ -33,7 +33,7 @@ function distinguishedName(lines: string): string {
   return sorted.map(([, same]) => same.join("+")).join(",");
 }
 
-/** `DNS:a, IP Address:127.0.0.1`; a name with a comma in it is a JSON text. */
+/** Parses `DNS:a, IP Address:127.0.0.1`. Node.js writes a name that contains a comma as a JSON string. */
 function alternativeNames(written: string): string[] {
   const found = [...written.matchAll(/(IP Address|URI|DNS|email):("(?:\\.|[^"\\])*"|[^,]*)/g)];
   const ranked = found.sort(([, one], [, other]) => ALTERNATIVES.indexOf(one!) - ALTERNATIVES.indexOf(other!));

@@ -7,7 +7,7 @@ import { validationSchema } from "./validations.js";
 
 const ONE_EACH = "each check has a connection of its own, so that all of the way is checked";
 
-/** The text is kept as it was written: metrics have it. */
+/** Keeps the text as written, because metrics repeat it. */
 const url = () =>
   z
     .string()

@@ -8,24 +8,24 @@ import { addressOfUrl, openRequest, proxyFromEnvironment, proxyOfUrl, type TlsCl
 import { sendAuthorized } from "#net/auth";
 import { isRefusal, Refusal } from "../../plugin.js";
 
-/** What one endpoint is asked. */
+/** The request that an endpoint gets. */
 export interface CheckSettings {
   readonly url: URL;
   readonly method: string;
-  /** By lower-case name. */
+  /** Keyed by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   readonly tls: TlsClientOptions;
-  /** Undefined means the one of the environment, if there is one. */
+  /** Undefined means the environment's proxy, if there is one. */
   readonly proxyUrl: URL | undefined;
   readonly authenticator: ClientAuthenticator | undefined;
-  /** In line for it stand those of which a large body is kept, to be judged. */
+  /** Limits the number of large bodies in memory; a check waits here before it keeps one for its validations. */
   readonly keptBodies: Semaphore;
-  /** Milliseconds, of a clock that only goes on. */
+  /** A monotonic clock in milliseconds. */
   readonly monotonic: () => number;
 }
 
-/** How long the steps of the last request took, in milliseconds; 0 for what there was not. */
+/** Durations of the last request's phases in milliseconds; 0 for phases that did not happen. */
 export interface CheckPhases {
   lookup: number;
   connection: number;
@@ -34,32 +34,32 @@ export interface CheckPhases {
   response: number;
 }
 
-/** An answer. */
+/** The response to a check. */
 export interface CheckAnswer {
   readonly status: number;
-  /** The server's, where there was TLS. */
+  /** The server's certificate, if TLS was used. */
   readonly certificate: X509Certificate | undefined;
   readonly size: number;
-  /** What was found of the body, one for each rule; empty where it was not read to its end. */
+  /** The result of each rule; empty if the body was not read to its end. */
   readonly verdicts: readonly boolean[];
-  /** Why the body was not read to its end; undefined when it was. */
+  /** Why the body was not read to its end; undefined if it was. */
   readonly bodyError: Error | undefined;
 }
 
-/** Finds of a body what there is to find; undefined where nobody asks. */
+/** Applies all rules to a body; undefined if there are no rules. */
 export type JudgeBody = ((body: Buffer) => readonly boolean[]) | undefined;
 
 const MAX_REDIRECTS = 10;
-/** Of a longer body nobody needs the rest: the server answers. One that is kept takes memory. */
+/** Longer bodies are cut off: the server has answered. The limit is lower for bodies kept in memory. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 const MAX_KEPT_BODY_BYTES = 4 * 1024 * 1024;
-/** So much of each is kept without standing in line for it. */
+/** Up to this size a body is kept without waiting for `keptBodies`. */
 const FREE_BODY_BYTES = 256 * 1024;
 const REDIRECTS = [301, 302, 303, 307, 308];
-/** These ask for the same again at another place; the others for a GET there. */
+/** These repeat the same method at the new location; the other redirects continue with GET. */
 const SAME_METHOD_REDIRECTS = [307, 308];
 
-/** Asks one endpoint, each time on a new connection. */
+/** Sends requests to one endpoint, each on a new connection. */
 export class HttpCheckClient {
   private readonly settings: CheckSettings;
 
@@ -67,7 +67,7 @@ export class HttpCheckClient {
     this.settings = settings;
   }
 
-  /** Rejects when no head of an answer comes. `phases` is written to on the way, so that it is known of failures too. */
+  /** Rejects if no response head arrives. `phases` is filled in along the way, so it is also known after a failure. */
   async check(phases: CheckPhases, judge: JudgeBody, abort: AbortSignal): Promise<CheckAnswer> {
     const { authenticator, method, headers, body } = this.settings;
     if (authenticator === undefined) return this.follow({}, phases, judge, abort);
@@ -77,7 +77,7 @@ export class HttpCheckClient {
     const send = async (more: AuthHeaders) => {
       answer = await this.follow(more, phases, judge, abort);
       const { status } = answer;
-      // The authenticator is told so that it gets others, and if it has some, they are tried.
+      // The refusal makes the authenticator get other credentials; if it has some, they are tried.
       if (status === 401 || status === 403) throw new Refusal("permanent", "", { status: `HTTP ${status}` });
       return answer;
     };
@@ -99,7 +99,8 @@ export class HttpCheckClient {
     let { method, body } = this.settings;
     let to = url;
     for (let redirects = 0; ; redirects++) {
-      // Credentials are for the host that they were written for, and not to be read on the way if they were not before.
+      // Send credentials only to the host they were configured for, and never over plain HTTP if the original URL was
+      // https.
       const isTrusted = to.host === url.host && (to.protocol === "https:" || url.protocol === "http:");
       const sent = isTrusted ? merged(headers, more) : onlyContentType(headers);
       const response = await this.ask(to, method, sent, body, phases, abort);
@@ -132,7 +133,7 @@ export class HttpCheckClient {
     let hasTurn = false;
     const began = monotonic();
     try {
-      // Behind 101 comes another protocol.
+      // After 101 another protocol follows.
       for await (const chunk of response.statusCode === 101 ? [] : (response as AsyncIterable<Buffer>)) {
         size += chunk.length;
         if (size > max) throw new Error(`it is longer than ${max} bytes`);
@@ -142,7 +143,7 @@ export class HttpCheckClient {
         await keptBodies.acquire(abort);
         hasTurn = true;
       }
-      // A body without a length is whole when its connection ends, and so it does when we give up.
+      // A body without a length ends with its connection, which also ends when the check is aborted.
       abort.throwIfAborted();
       phases.response = monotonic() - began;
       return { size, verdicts: judge?.(Buffer.concat(chunks)) ?? [], bodyError: undefined };
@@ -165,7 +166,7 @@ export class HttpCheckClient {
     const { tls, proxyUrl, monotonic } = this.settings;
     const { isSecure, host, port } = addressOfUrl(url);
     const proxy = proxyUrl === undefined ? proxyFromEnvironment(isSecure, host, port) : proxyOfUrl(proxyUrl);
-    // A configured length could only contradict the body.
+    // A configured length could only contradict the body's real one.
     const length = body === "" ? {} : { "content-length": String(Buffer.byteLength(body)) };
     const all = { "user-agent": "sluice", ...headers, ...length };
     return new Promise((resolve, reject) => {
@@ -183,7 +184,7 @@ export class HttpCheckClient {
   }
 }
 
-/** The user and the password of a URL, as a header. */
+/** The user name and password of a URL as an authorization header. */
 export function urlCredentials({ username, password }: URL): Readonly<Record<string, string>> {
   if (username === "" && password === "") return {};
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
@@ -206,7 +207,7 @@ function measure(request: ClientRequest, phases: CheckPhases, monotonic: () => n
   request.once("finish", lap("request"));
 }
 
-/** What the server wrote is not repeated: the error is an attribute of a metric. */
+/** The error does not repeat the server's text, because it becomes a metric attribute. */
 function redirected(location: string, from: URL): URL {
   const to = URL.canParse(location, from.href) ? new URL(location, from) : undefined;
   if (to?.protocol === "http:" || to?.protocol === "https:") return to;
@@ -217,13 +218,13 @@ function onlyContentType({ "content-type": type }: Readonly<Record<string, strin
   return type === undefined ? {} : { "content-type": type };
 }
 
-/** Names in lower case; what is undefined is taken away. */
+/** Header names must be in lower case. Headers that are undefined in `more` are removed. */
 function merged(headers: Readonly<Record<string, string>>, more: AuthHeaders): Record<string, string> {
   const all = Object.entries({ ...headers, ...more });
   return Object.fromEntries(all.filter((header): header is [string, string] => header[1] !== undefined));
 }
 
-/** Without its user and password. */
+/** The URL without user name and password. */
 export function bareUrl(url: URL): URL {
   const bare = new URL(url);
   bare.username = "";

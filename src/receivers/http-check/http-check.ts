@@ -10,7 +10,7 @@ import { bareUrl, type CheckAnswer, type CheckPhases, HttpCheckClient, urlCreden
 import { HTTP_CHECK_METRICS } from "./metrics.js";
 import { AnswerBody, compileValidations, type Validation } from "./validations.js";
 
-/** Whether HTTP servers answer, and how. */
+/** Checks whether HTTP servers answer, and how. */
 export const httpCheckReceiver = defineReceiver<HttpCheckConfig>({
   type: "http_check",
   aliases: ["httpcheck"],
@@ -20,9 +20,8 @@ export const httpCheckReceiver = defineReceiver<HttpCheckConfig>({
   create: (config, context) => new HttpCheckReceiver(config, context),
 });
 
-/** One endpoint of a target. */
 interface CheckedEndpoint {
-  /** As metrics have it: as it was written, without credentials and what else in it looks like a secret. */
+  /** The URL as written, without credentials and anything else that looks like a secret; metrics repeat it. */
   readonly url: string;
   readonly method: string;
   readonly timeoutMs: number;
@@ -30,14 +29,14 @@ interface CheckedEndpoint {
   readonly client: HttpCheckClient;
 }
 
-/** Each check that waits for its server has a connection open. */
+/** Each check in progress holds an open connection. */
 const MAX_CHECKS = 128;
-/** So many large bodies are in memory at a time, for validations. */
+/** The number of large bodies kept in memory at a time for validations. */
 const MAX_KEPT_BODIES = 8;
 const DEFAULT_TIMEOUT_MS = 30_000;
 const STATUS_CLASSES = [1, 2, 3, 4, 5];
 const NS_PER_MS = 1_000_000;
-/** What a server says of itself may be in a reason, and reasons are attributes. */
+/** A reason becomes an attribute and may contain text from the server. */
 const MAX_REASON_LENGTH = 300;
 
 class HttpCheckReceiver implements Receiver {
@@ -116,7 +115,7 @@ class HttpCheckReceiver implements Receiver {
     return [points];
   }
 
-  /** A check that the end of the agent interrupts says nothing of the server, and is not counted. */
+  /** A check that is interrupted by the agent's shutdown says nothing about the server and is not counted. */
   private async check(endpoint: CheckedEndpoint, points: PointCollector, moment: ScrapeMoment): Promise<void> {
     const { abort, late } = moment;
     const { clock } = this.context;
@@ -180,7 +179,7 @@ class HttpCheckReceiver implements Receiver {
     }
     const counts = { passed: new Map<string, number>(), failed: new Map<string, number>() };
     for (const [index, { type }] of validations.entries()) {
-      // Nobody can tell of a body that is not all there.
+      // An incomplete body counts as failed.
       const count = counts[verdicts[index] === true ? "passed" : "failed"];
       count.set(type, (count.get(type) ?? 0) + 1);
     }
@@ -209,7 +208,7 @@ function judgeBy(validations: readonly Validation[]) {
 
 const SAME_URLS = "several checks have this URL in their metrics, without secrets: their points cannot be told apart";
 
-/** As it was written, where that can be told from the way in which credentials are. */
+/** Keeps the text as written if the credentials can be cut out of it. */
 function withoutCredentials(text: string, url: URL): string {
   if (url.username === "" && url.password === "") return text;
   const rest = text.replace(/^([a-z]+:\/\/)[^/?#]*@/i, "$1");
@@ -217,10 +216,10 @@ function withoutCredentials(text: string, url: URL): string {
   return URL.canParse(rest) && new URL(rest).href === href ? rest : href;
 }
 
-/** What the client itself says about a body. */
+/** Headers about a body's framing, which the client sets itself. */
 const FRAMING = new Set(["content-length", "transfer-encoding"]);
 
-/** By lower-case name. */
+/** Keyed by lower-case name. */
 function headersOf({ headers, body, auto_content_type: isAutomatic }: CheckTargetConfig): Record<string, string> {
   const lowerCase = Object.entries(headers ?? {}).map(([name, value]) => [name.toLowerCase(), value] as const);
   const written = Object.fromEntries(lowerCase.filter(([name]) => !FRAMING.has(name)));

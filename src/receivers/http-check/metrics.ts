@@ -1,6 +1,5 @@
 import { gauge, type MetricTable, optional, upDown } from "#receiving";
 
-/** The metrics of the Collector's receiver. */
 export const HTTP_CHECK_METRICS = {
   "httpcheck.status": upDown("1", "1 for the class that the status of the answer is of, 0 for the others."),
   "httpcheck.duration": gauge("ms", "How long the check took, with redirects and the body.", true),

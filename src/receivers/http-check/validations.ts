@@ -4,7 +4,7 @@ import { section } from "../../plugin.js";
 
 const text = () => z.string().min(1).optional();
 const size = () => z.number().int().nonnegative().optional();
-/** Throws with what is wrong. */
+/** Throws an error that says what is wrong. */
 const checked = (compile: (source: string) => unknown) =>
   text().superRefine((source, context) => {
     try {
@@ -36,13 +36,13 @@ export const validationSchema = section(
 
 export type ValidationConfig = z.infer<typeof validationSchema>;
 
-/** A rule for bodies. Its type is what metrics call it. */
+/** A rule for bodies. Metrics use its type as a name. */
 export interface Validation {
   readonly type: "contains" | "not_contains" | "json_path" | "size" | "regex";
   readonly passes: (body: AnswerBody) => boolean;
 }
 
-/** A body, and what is made of it at most once. */
+/** A body whose text and JSON are decoded at most once. */
 export class AnswerBody {
   readonly bytes: Buffer;
   private asText: string | undefined;
@@ -57,7 +57,7 @@ export class AnswerBody {
     return this.asText;
   }
 
-  /** Undefined where it is no JSON. */
+  /** Undefined if the body is not JSON. */
   get json(): unknown {
     this.asJson ??= { value: parsed(this.text) };
     return this.asJson.value;
@@ -90,7 +90,10 @@ function jsonRule(source: string, equals: string | undefined): Validation["passe
   };
 }
 
-/** `a.b.0`, with `\.` for a dot in a name; `$.a[0]`, as many write it, is the same. Throws for queries, which are not known here. */
+/**
+ * Parses `a.b.0`, with `\.` for a dot in a name. `$.a[0]`, a common notation, means the same. Throws for query
+ * expressions, which are not supported.
+ */
 function parseJsonPath(source: string): string[] {
   const plain = source
     .replace(/^\$/, "")
@@ -104,7 +107,7 @@ function parseJsonPath(source: string): string[] {
   });
 }
 
-/** Undefined where there is none. */
+/** Returns undefined if the path leads nowhere. */
 function valueAt(json: unknown, path: readonly string[]): unknown {
   let value = json;
   for (const name of path) {
@@ -115,7 +118,7 @@ function valueAt(json: unknown, path: readonly string[]): unknown {
   return value;
 }
 
-/** Undefined for what is nested too deep to be written. */
+/** Returns undefined for a value nested too deeply to be written. */
 function plainText(value: unknown): string | undefined {
   if (value === null) return "";
   if (typeof value !== "object") return String(value);

@@ -1,8 +1,8 @@
 import type { KafkaGroupMember, KafkaMemberShare, KafkaTopicMetadata } from "#brokers";
 
 /**
- * Shares the partitions of every topic evenly among those members of the group that read it. Agents of one group may read
- * different topics.
+ * Distributes the partitions of every topic evenly among the group members that read the topic. Agents of one group may
+ * read different topics.
  */
 export function assignPartitions(
   _self: string,
@@ -10,7 +10,7 @@ export function assignPartitions(
   _topics: ReadonlySet<string>,
   metadata: { readonly topics: ReadonlyMap<string, Pick<KafkaTopicMetadata, "partitionsCount">> },
 ): KafkaMemberShare[] {
-  // In an order that all members would find, so that a partition mostly stays where it is.
+  // All members compute the same order, so a partition mostly stays with its member.
   const ids = [...members.keys()].toSorted();
   const shares = new Map(ids.map((memberId) => [memberId, { memberId, assignments: new Map() } as KafkaMemberShare]));
   const topics = new Set([...members.values()].flatMap((member) => member.topics ?? []));

@@ -22,7 +22,7 @@ function topicName() {
     .refine((name) => !name.startsWith("^"), "expected the name of a topic; patterns of names are not supported");
 }
 
-/** The section of a signal. */
+/** The config section of a signal. */
 function source(topic: string) {
   return section(
     z.strictObject({
@@ -47,7 +47,7 @@ const DEFAULT_TOPICS: Readonly<Record<Signal, string>> = {
   metrics: "otlp_metrics",
 };
 
-/** Older configs have one topic and one encoding beside the signals. */
+/** Older configs have one topic and one encoding outside the signal sections. */
 const UNDER_SIGNAL = "write it under logs, traces or metrics";
 
 const keys = z
@@ -152,7 +152,7 @@ const keys = z
   .superRefine((config, context) => {
     const seen = new Map<string, Signal>();
     for (const signal of SIGNALS) {
-      // Which signals the old topic is for is known when it starts: by the pipelines that read from it.
+      // The pipelines decide at start which signals the old topic is for.
       const written = topicsOf(config, signal).filter((topic) => topic !== config.topic);
       for (const topic of written) {
         const other = seen.get(topic);
@@ -192,7 +192,7 @@ export function topicsOf(config: SignalSources, signal: Signal): readonly string
   return topics ?? [topic];
 }
 
-/** What the messages of a signal are. */
+/** The encoding of a signal's messages. */
 export function encodingOf(config: SignalSources, signal: Signal): MessageEncoding {
   return config[signal]?.encoding ?? config.encoding ?? "otlp_proto";
 }

@@ -21,17 +21,17 @@ export interface SessionParts {
   readonly connection: KafkaConsumerOptions;
   readonly context: ComponentContext;
   readonly topics: readonly string[];
-  /** What is known of partitions from sessions before, and is kept for those to come. */
+  /** Partitions known from earlier sessions, kept for later ones. */
   readonly partitions: Map<string, Partition>;
-  /** Is given what was fetched for a partition. */
+  /** Called with the records fetched for a partition. */
   readonly onRecords: (partition: Partition, records: readonly KafkaRecordSet[]) => void;
 }
 
 /**
- * One membership of the consumer group: joins it, reads the partitions that it is given, and commits what is settled. It
- * ends with an error when the broker is lost; a new one then goes on with the partitions where this one was.
+ * One membership of the consumer group: joins the group, reads the assigned partitions and commits settled offsets. The
+ * session ends with an error when the broker is lost; a new session continues with the same partitions.
  *
- * Reading has connections of its own: a broker that waits for new records would keep heartbeats waiting.
+ * Reading uses separate connections, because a broker waiting for new records would hold up heartbeats.
  */
 export class GroupSession {
   private readonly parts: SessionParts;
@@ -56,7 +56,7 @@ export class GroupSession {
       partitionAssigner: assignPartitions,
       ...(config.group_instance_id !== undefined && { groupInstanceId: config.group_instance_id }),
     };
-    // A join is answered when all members of the group have come, which may take as long as a rebalance.
+    // The broker answers a join once all group members have arrived, which may take as long as a rebalance.
     const joinTimeout = config.rebalance_timeout + config.request_timeout;
     this.group = new kafka.Consumer({ ...options, timeout: joinTimeout, requestTimeout: joinTimeout });
     this.reader = new kafka.Consumer(options);
@@ -79,7 +79,7 @@ export class GroupSession {
     );
   }
 
-  /** Resolves when the group is joined; then `failed` tells of its end. */
+  /** Resolves when the group is joined; from then on `failed` reports the session's end. */
   async start(): Promise<void> {
     const topics = await this.existingTopics();
     this.group.topics.trackAll(...topics);
@@ -90,22 +90,24 @@ export class GroupSession {
     void this.watchTopics(topics);
   }
 
-  /** Rejects when this session is over. */
+  /** Rejects when this session has ended. */
   get failed(): Promise<void> {
     return this.end;
   }
 
-  /** A partition may be read again that was full. */
+  /** Called when a partition that was full may be read again. */
   wake(): void {
     this.fetcher.wake();
   }
 
-  /** Reads nothing more. */
+  /** Stops reading. */
   pause(): void {
     this.fetcher.stop();
   }
 
-  /** Commits what is settled, leaves the group, and closes all connections; waits for a broker only so long. */
+  /**
+   * Commits settled offsets, leaves the group and closes all connections. Waits for a broker only for a limited time.
+   */
   async close(): Promise<void> {
     this.pause();
     const { clock } = this.parts.context;
@@ -128,7 +130,7 @@ export class GroupSession {
     group.on("consumer:group:join", ({ assignments }) => {
       this.assign(assignments ?? []).catch((error: unknown) => this.fail(error));
     });
-    // What is settled by now is committed before others may get the partitions.
+    // Commit settled offsets before other members may get the partitions.
     group.on("consumer:group:rebalance", () => void this.commit());
     group.on("consumer:heartbeat:error", ({ error }) => this.fail(error));
   }
@@ -151,7 +153,7 @@ export class GroupSession {
     await this.commit();
   }
 
-  /** The partitions as one would begin to read them who knows nothing but what the broker does. */
+  /** Returns the partitions at their committed offsets, as a new reader would start. */
   private async committedOffsets(assignments: readonly KafkaAssignment[]): Promise<Map<string, Partition>> {
     const found = new Map<string, Partition>();
     if (assignments.length === 0) return found;
@@ -182,7 +184,7 @@ export class GroupSession {
     }
   }
 
-  /** Never rejects: what could not be committed is committed the next time, or read again. */
+  /** Never rejects: offsets that could not be committed are committed next time, or their messages are read again. */
   private async commit(): Promise<void> {
     const due = this.assigned.filter(({ isCommitDue }) => isCommitDue);
     if (due.length === 0 || this.isCommitting) return;
@@ -221,7 +223,7 @@ export class GroupSession {
     return there;
   }
 
-  /** A topic that is made, deleted or given more partitions needs the group to share anew. */
+  /** The group must rebalance when a topic is created, deleted or given more partitions. */
   private async watchTopics(there: readonly string[]): Promise<void> {
     const { topics, context } = this.parts;
     const { signal } = this.ended;
@@ -233,7 +235,7 @@ export class GroupSession {
     }
   }
 
-  /** Undefined when the broker does not answer. */
+  /** Returns undefined if the broker does not answer. */
   private async describeTopics(topics: readonly string[]): Promise<string | undefined> {
     const words: string[] = [];
     for (const topic of topics) {
@@ -249,7 +251,7 @@ export class GroupSession {
   }
 }
 
-/** Not a failure: the next session begins at once. */
+/** Not a failure: the next session starts at once. */
 export class TopicsChanged extends Error {
   override readonly name = "TopicsChanged";
 
@@ -264,8 +266,8 @@ const CLOSE_LIMIT_MS = 3000;
 const TOPIC_CHECK_MS = 10_000;
 
 /**
- * Whether what is on its way of a partition still counts: nobody has read on from where we were, and it is the same topic.
- * If so, it need not be read twice.
+ * Whether the unsettled messages of a known partition still count: no other member has read on, and it is the same
+ * topic. If so, they need not be read again.
  */
 function goesOn(known: Partition, fresh: Partition): boolean {
   if (known.topicId !== fresh.topicId) return false;

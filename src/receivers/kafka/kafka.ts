@@ -36,7 +36,6 @@ import { GroupSession, type SessionParts, TopicsChanged } from "./group-session.
 import type { Partition } from "./partition.js";
 import { pause } from "./pause.js";
 
-/** Reads topics of Kafka as a member of a consumer group. */
 export const kafkaReceiver = defineReceiver<KafkaReceiverConfig>({
   type: "kafka",
   summary: "Reads topics of Kafka; an offset is committed when every exporter behind has the data on disk.",
@@ -105,7 +104,7 @@ class KafkaReceiver implements Receiver {
     await this.dedup?.stop();
   }
 
-  /** One session after the other, until we are stopped. */
+  /** Runs one session after the other until the receiver stops. */
   private async run(parts: SessionParts): Promise<void> {
     const { logger, clock } = this.context;
     const { signal } = this.stopping;
@@ -139,7 +138,7 @@ class KafkaReceiver implements Receiver {
       const isControl = (attributes & CONTROL_BATCH) !== 0;
       for (const record of isControl ? [] : records) {
         const offset = firstOffset + BigInt(record.offsetDelta);
-        // A broker gives whole sets of records, also when only the last of one is asked for.
+        // A broker returns whole record sets, even if only the last record of a set was asked for.
         if (offset < from) continue;
         void this.take(intake, partition, offset, messageOf(partition, offset, firstTimestamp, record));
       }
@@ -166,7 +165,7 @@ class KafkaReceiver implements Receiver {
   }
 }
 
-/** Adds the headers that are wanted to every resource; undefined when none are. */
+/** Adds the wanted headers to every resource; undefined if none are wanted. */
 function headerExtraction({ header_extraction: wanted }: KafkaReceiverConfig): MessageCompletion | undefined {
   if (!wanted?.extract_headers || wanted.headers.length === 0) return undefined;
   return (batch, { headers }) => {
@@ -181,7 +180,7 @@ function headerExtraction({ header_extraction: wanted }: KafkaReceiverConfig): M
 type MessageCompletion = (batch: Batch, message: IncomingMessage) => Batch;
 
 const MAX_WAIT_MS = 5000;
-/** The bit of a set of records that marks the beginning or the end of a transaction, not data. */
+/** The attribute bit of a record set that marks the start or end of a transaction instead of data. */
 const CONTROL_BATCH = 0b100000;
 
 function messageOf(

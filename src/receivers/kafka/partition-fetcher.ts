@@ -15,20 +15,20 @@ interface FetcherParts {
   readonly config: KafkaReceiverConfig;
   readonly context: ComponentContext;
   readonly onRecords: (partition: Partition, records: readonly KafkaRecordSet[]) => void;
-  /** A broker has not answered several times in a row. */
+  /** Called when a broker has failed to answer several times in a row. */
   readonly onFailure: (error: unknown) => void;
 }
 
 /**
- * Fetches records of the partitions it is told to read: one request at a time to each broker that leads some of them. A
- * partition with too much unsettled is left out of requests until that is settled.
+ * Fetches records of the partitions it is told to read, with one request at a time to each broker that leads some of
+ * them. A partition with too many unsettled bytes is left out of requests until they are settled.
  */
 export class PartitionFetcher {
   private readonly parts: FetcherParts;
   private readonly logFault: (message: string) => void;
   private readonly stopped = new AbortController();
   private partitions: readonly Partition[] = [];
-  /** The brokers that are being asked, by their ids. */
+  /** Ids of the brokers with a request in progress. */
   private readonly busy = new Set<number>();
   private isLooking = false;
   private lookAgain = false;
@@ -41,13 +41,13 @@ export class PartitionFetcher {
     );
   }
 
-  /** Reads these partitions from now on. What is fetched for others is thrown away. */
+  /** Reads these partitions from now on. Records fetched for other partitions are discarded. */
   read(partitions: readonly Partition[]): void {
     this.partitions = partitions;
     this.wake();
   }
 
-  /** Looks for partitions that can be read. */
+  /** Checks which partitions can be read now. */
   wake(): void {
     if (this.isLooking) this.lookAgain = true;
     else void this.look();
@@ -123,7 +123,7 @@ export class PartitionFetcher {
       if (this.stopped.signal.aborted) return;
       const { response } = error as { readonly response?: KafkaFetchResponse };
       if (response === undefined) return this.fault(error);
-      // Some partitions could not be read; the others are in the answer.
+      // Some partitions could not be read; the response contains the others.
       this.handOver(response, requested);
       await this.repair(response, requested, error);
     }
@@ -135,7 +135,10 @@ export class PartitionFetcher {
     }
   }
 
-  /** Only of what is still read, and from where it was asked for: meanwhile the group may have shared anew. */
+  /**
+   * Yields only responses for partitions that are still read from the requested offset: the group may have rebalanced
+   * meanwhile.
+   */
   private *answers(
     response: KafkaFetchResponse,
     requested: ReadonlyMap<Partition, bigint>,
@@ -162,7 +165,7 @@ export class PartitionFetcher {
     await this.fault(error);
   }
 
-  /** What we want to read is not there any more: the broker has deleted it by age or size, or lost it. */
+  /** The wanted offset no longer exists: the broker deleted it by age or size, or lost it. */
   private async beginAnew(partition: Partition): Promise<void> {
     const { topic, index, position } = partition;
     try {
@@ -180,7 +183,7 @@ export class PartitionFetcher {
       );
       partition.beginAt(begin);
     } catch {
-      // It is found out again with the next request.
+      // The next request finds out again.
     }
   }
 
@@ -195,5 +198,5 @@ export class PartitionFetcher {
 
 const OFFSET_OUT_OF_RANGE = 1;
 const FAULT_PAUSE_MS = 500;
-/** So often in a row something may go wrong before the group is joined anew, with new connections. */
+/** The number of consecutive failures before the group is joined again with new connections. */
 const MAX_FAILURES = 10;

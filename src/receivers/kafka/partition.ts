@@ -2,19 +2,19 @@
  * A partition that this receiver reads.
  *
  * Invariants:
- * - `position` is the offset behind the last message that was taken from the broker.
- * - Every message from `start` to `position` was settled, or is in `unsettled`.
- * - So everything in front of `commitOffset` is on disk behind every exporter, or was there before we began.
+ * - `position` is the offset after the last message taken from the broker.
+ * - Every message from `start` to `position` is settled or in `unsettled`.
+ * - So everything before `commitOffset` is on disk at every exporter, or was there before we started.
  */
 export class Partition {
   readonly topic: string;
   readonly index: number;
-  /** The id of the topic: one that is deleted and made again has another, and offsets that mean something else. */
+  /** The topic's id. A topic that is deleted and created again has another id, and its offsets mean something else. */
   readonly topicId: string;
   position: bigint;
-  /** What the broker has last been told. */
+  /** The offset last committed to the broker. */
   committed: bigint;
-  /** In the order of their offsets: they are added as they are read. */
+  /** In offset order, because messages are added as they are read. */
   private readonly unsettled = new Set<UnsettledMessage>();
   unsettledBytes = 0;
 
@@ -30,7 +30,7 @@ export class Partition {
     return partitionKey(this.topic, this.index);
   }
 
-  /** A message was taken from the broker. Give them in order. */
+  /** Records a message taken from the broker. Call it in offset order. */
   take(offset: bigint, bytes: number): UnsettledMessage {
     const message = { offset, bytes };
     this.unsettled.add(message);
@@ -43,31 +43,34 @@ export class Partition {
     if (this.unsettled.delete(message)) this.unsettledBytes -= message.bytes;
   }
 
-  /** The broker has nothing for us in front of this offset: what was there is compacted, or of a transaction that was aborted. */
+  /** The broker has no messages for us before this offset: they were compacted or belong to an aborted transaction. */
   skipTo(offset: bigint): void {
     if (offset > this.position) this.position = offset;
   }
 
-  /** What was to be read is gone, and the broker goes on here: the offsets of what is on its way mean nothing any more. */
+  /**
+   * The wanted messages are gone and the broker continues here, so the offsets of messages in flight no longer mean
+   * anything.
+   */
   beginAt(offset: bigint): void {
     this.unsettled.clear();
     this.unsettledBytes = 0;
     this.position = offset;
   }
 
-  /** Where whoever reads the partition next has to begin. */
+  /** Where the next reader of the partition must start. */
   get commitOffset(): bigint {
     for (const first of this.unsettled) return first.offset;
     return this.position;
   }
 
-  /** Whether there is something to tell the broker. */
+  /** Whether there is an offset to commit. */
   get isCommitDue(): boolean {
     return this.commitOffset > this.committed;
   }
 }
 
-/** A message that was read, and is not on disk behind every exporter yet. */
+/** A message that was read and is not on disk at every exporter yet. */
 export interface UnsettledMessage {
   readonly offset: bigint;
   readonly bytes: number;

@@ -1,6 +1,6 @@
 import type { Clock } from "../../plugin.js";
 
-/** Resolves after so long, or at once when the signal fires. */
+/** Resolves after this time, or at once when the signal fires. */
 export function pause(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

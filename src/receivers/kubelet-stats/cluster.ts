@@ -2,16 +2,16 @@ import { fieldsOf, KubernetesApi, type ObjectFields, textOf } from "#net/kuberne
 import type { KubeletStatsConfig } from "./config.js";
 import { quantityOf } from "./quantity.js";
 
-/** CPUs and bytes of memory of a node; 0 where they are not known. */
+/** CPUs and bytes of memory of a node; 0 if unknown. */
 export interface NodeCapacity {
   readonly cpu: number;
   readonly memory: number;
 }
 
-/** What only the API server of the cluster knows. */
+/** Reads what only the cluster's API server knows. */
 export class Cluster {
   private readonly api: KubernetesApi;
-  /** Where the volumes behind claims are, by claim: a claim that is bound stays with its volume. */
+  /** Volume sources by claim. A bound claim keeps its volume. */
   private sources = new Map<string, ObjectFields>();
   private used = new Map<string, ObjectFields>();
 
@@ -26,7 +26,7 @@ export class Cluster {
     return { cpu: quantityOf(capacity["cpu"]), memory: quantityOf(capacity["memory"]) };
   }
 
-  /** What the volume behind a claim is. */
+  /** Returns the source of the volume behind a claim. */
   async volumeOf(namespace: string, claim: string, abort: AbortSignal): Promise<ObjectFields> {
     const key = `${namespace}/${claim}`;
     const source = this.sources.get(key) ?? (await this.ask(namespace, claim, abort));
@@ -35,7 +35,7 @@ export class Cluster {
     return source;
   }
 
-  /** Forgets the claims that have not been asked for since the last time. */
+  /** Forgets claims that were not asked for since the last call. */
   forgetUnused(): void {
     this.sources = this.used;
     this.used = new Map();

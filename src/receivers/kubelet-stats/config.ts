@@ -8,7 +8,7 @@ import { KUBELET_METRICS } from "./metrics.js";
 const NO_KUBECONFIG = "kubeconfig files are not read: use serviceAccount, or tls with cert_file and key_file";
 const AUTH_TYPES = ["none", "tls", "serviceAccount", "kubeConfig"] as const;
 
-/** A list of values; null is as if it were not written. */
+/** A list of values; null means the default. */
 const choices = <T extends string>(values: readonly [T, ...T[]], byDefault: readonly T[]) =>
   z
     .array(z.enum(values))
@@ -112,5 +112,4 @@ export const kubeletStatsSchema = z
 
 export type KubeletStatsConfig = z.infer<typeof kubeletStatsSchema>;
 
-/** Attributes of a resource. */
 export type KubeletAttributes = Partial<Record<keyof KubeletStatsConfig["resource_attributes"], string>>;

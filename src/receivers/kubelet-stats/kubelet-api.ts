@@ -6,10 +6,10 @@ import type { KubeletStatsConfig } from "./config.js";
 
 /** A summary of 500 pods has about 5 MB. */
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
-/** And 50,000 objects. */
+/** A summary of 500 pods has about 50,000 objects. */
 const MAX_OBJECTS = 1_000_000;
 
-/** host:port or a URL; without a host this machine. Undefined when it is none of these. */
+/** Accepts host:port or a URL; without a host it means this machine. Returns undefined for anything else. */
 export function kubeletUrl(endpoint: string, isSecure: boolean): string | undefined {
   const scheme = isSecure ? "https" : "http";
   if (endpoint === "") return `${scheme}://${hostname()}:${isSecure ? 10250 : 10255}`;
@@ -17,7 +17,10 @@ export function kubeletUrl(endpoint: string, isSecure: boolean): string | undefi
   return URL.canParse(url) ? url : undefined;
 }
 
-/** Asks a kubelet. Tokens are read anew for every request, and certificates after one that failed: both are renewed in their files. */
+/**
+ * A client for a kubelet. Tokens are read again for every request, and certificates after a failed request, because
+ * both are renewed in their files.
+ */
 export class KubeletApi {
   private readonly api: KubernetesApi;
   private readonly renew: () => Promise<void>;
@@ -27,7 +30,7 @@ export class KubeletApi {
     this.renew = renew;
   }
 
-  /** Throws a `StartError` when the certificate to show cannot be read. */
+  /** Throws a `StartError` if the client certificate cannot be read. */
   static async open(config: KubeletStatsConfig): Promise<KubeletApi> {
     const { endpoint, auth_type, ca_file, cert_file, key_file, insecure_skip_verify, token_file } = config;
     const apiServer = kubeletUrl(endpoint, auth_type !== "none");

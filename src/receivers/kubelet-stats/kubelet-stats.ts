@@ -19,7 +19,7 @@ import {
 } from "./summary-points.js";
 import { volumeAttributes } from "./volume-attributes.js";
 
-/** What a kubelet knows of its node, pods, containers and volumes. */
+/** Metrics from a kubelet about its node, pods, containers and volumes. */
 export const kubeletStatsReceiver = defineReceiver<KubeletStatsConfig>({
   type: "kubelet_stats",
   aliases: ["kubeletstats"],
@@ -29,9 +29,9 @@ export const kubeletStatsReceiver = defineReceiver<KubeletStatsConfig>({
   create: (config, context) => new KubeletStatsReceiver(config, context),
 });
 
-/** One collection: what was answered, and where its points go. */
+/** The state of one collection: the responses and the destination of its points. */
 interface Collection extends ScrapeMoment {
-  /** Undefined when pods were not asked for, or not told. */
+  /** Undefined if the pods were not queried or the query failed. */
   readonly pods: ReadonlyMap<string, CatalogedPod> | undefined;
   readonly capacity: NodeCapacity | undefined;
   readonly collectors: PointCollector[];
@@ -44,7 +44,7 @@ class KubeletStatsReceiver implements Receiver {
   private readonly scraping: ScrapingReceiver;
   private readonly cluster: Cluster | undefined;
   private kubelet: KubeletApi | undefined;
-  /** When counters began of which the kubelet does not say it. */
+  /** The start time for counters whose own start the kubelet does not report. */
   private began = 0;
 
   constructor(config: KubeletStatsConfig, context: ReceiverContext) {
@@ -145,7 +145,7 @@ class KubeletStatsReceiver implements Receiver {
     const name = textOf(container, "name");
     const id = known?.containerIds.get(name);
     const isIdWanted = this.config.extra_metadata_labels.includes("container.id");
-    // Without its id it would be a second resource beside the one that it is from the next collection on.
+    // Without its id the container would be another resource now than from the next collection on.
     if (isIdWanted && !id) return this.sayUnknown(`container ${name}`, pod, collection);
     const attributes = { ...pod, "k8s.container.name": name, ...(isIdWanted && id && { "container.id": id }) };
     const target = this.target(container, attributes, collection);
@@ -177,14 +177,14 @@ class KubeletStatsReceiver implements Receiver {
     addVolume(volume, this.target(volume, attributes, collection));
   }
 
-  /** What the volume behind a claim says of itself, in place of the claim. */
+  /** Replaces the attributes of a claim with those of the volume behind it. */
   private async behindClaim(attributes: KubeletAttributes, abort: AbortSignal): Promise<KubeletAttributes> {
     const claim = attributes["k8s.persistentvolumeclaim.name"];
     if (this.cluster === undefined || !claim) return {};
     return volumeAttributes(await this.cluster.volumeOf(attributes["k8s.namespace.name"]!, claim, abort));
   }
 
-  /** When the pods could not be asked for, that was said once, for all of them. */
+  /** Reports a missing pod or container, unless the query for all pods failed, which has been reported once. */
   private sayUnknown(what: string, pod: KubeletAttributes, { pods, failed }: Collection): void {
     if (pods !== undefined) failed(`${what} of ${pod["k8s.pod.name"]}`, new Error("/pods does not know it yet"));
   }

@@ -1,9 +1,9 @@
 import { counter, gauge, type MetricTable, optional, upDown } from "#receiving";
 
-/** What is measured, and how its metrics begin. */
+/** The measured kinds of objects; the names of their metrics start with these. */
 export type MeasuredThing = "container" | "k8s.pod" | "k8s.node" | "k8s.node.system_container";
 
-/** Fields of a summary's memory, and what metrics call them; each with its unit. */
+/** Memory fields of a summary with their metric names and units. */
 export const MEMORY: readonly (readonly [field: string, metric: string, unit: string])[] = [
   ["availableBytes", "available", "By"],
   ["usageBytes", "usage", "By"],
@@ -27,10 +27,9 @@ export const VOLUME: readonly (readonly [field: string, metric: string, unit: st
   ["inodesUsed", "inodes.used", "1"],
 ];
 
-/** What a pod's spec allows and asks for, as metrics call it. */
+/** The metric names for the limits and requests of a pod's spec. */
 export const AMOUNTS = ["cpu_limit", "cpu_request", "memory_limit", "memory_request"] as const;
 
-/** The metrics of the Collector's receiver. */
 export const KUBELET_METRICS: MetricTable = {
   ...usage("container", "container"),
   ...usage("k8s.pod", "pod"),

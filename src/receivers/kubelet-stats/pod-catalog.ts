@@ -2,20 +2,20 @@ import { fieldsOf, listOf, type ObjectFields, textOf } from "#net/kubernetes";
 import { AMOUNTS } from "./metrics.js";
 import { quantityOf } from "./quantity.js";
 
-/** What a spec allows and asks for: CPUs and bytes, 0 where it says nothing. */
+/** Limits and requests of a spec in CPUs and bytes; 0 if the spec has none. */
 export type Amounts = Readonly<Record<(typeof AMOUNTS)[number], number>>;
 
-/** What is known of a pod by its spec and status. */
+/** Facts about a pod from its spec and status. */
 export interface CatalogedPod {
-  /** Ids of containers by their names, without the name of the runtime. */
+  /** Container ids by container name, without the prefix of the runtime. */
   readonly containerIds: ReadonlyMap<string, string>;
   readonly containerAmounts: ReadonlyMap<string, Amounts>;
-  /** The sums of its containers; 0 where one of them has none. */
+  /** The sums over its containers; 0 if one of them has no value. */
   readonly amounts: Amounts;
   readonly volumes: ReadonlyMap<string, ObjectFields>;
 }
 
-/** Pods by their uids, of the list that a kubelet answers /pods with. */
+/** Indexes a kubelet's /pods response by pod uid. */
 export function catalogOf(pods: unknown): ReadonlyMap<string, CatalogedPod> {
   return new Map(listOf(pods, "items").map((pod) => [textOf(pod, "metadata", "uid"), catalogedPod(pod)]));
 }
@@ -32,7 +32,7 @@ function catalogedPod(pod: unknown): CatalogedPod {
   };
 }
 
-/** `containerd://abc` is abc. */
+/** Returns `abc` for `containerd://abc`. */
 function containerId(status: unknown): string {
   return textOf(status, "containerID")
     .trim()

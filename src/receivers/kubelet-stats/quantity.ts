@@ -17,7 +17,7 @@ const SUFFIXES: Readonly<Record<string, number>> = {
   Ei: 2 ** 60,
 };
 
-/** A quantity as Kubernetes writes it: 250m, 1.5, 512Mi, 1e3. 0 for what is none, and for what is below 0. */
+/** Parses a Kubernetes quantity such as 250m, 1.5, 512Mi or 1e3. Returns 0 for invalid and negative values. */
 export function quantityOf(value: unknown): number {
   if (typeof value === "number") return Math.max(0, value);
   const match = /^\+?(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)?|[eE]([+-]?\d{1,3}))$/.exec(String(value));

@@ -4,19 +4,19 @@ import type { NodeCapacity } from "./cluster.js";
 import { AMOUNTS, FILESYSTEM, type KUBELET_METRICS, MEMORY, type MeasuredThing, VOLUME } from "./metrics.js";
 import type { Amounts } from "./pod-catalog.js";
 
-/** Where points of one resource go. */
+/** Where the points of one resource go. */
 export interface PointTarget {
   readonly points: PointCollector;
   readonly output: MetricOutput<typeof KUBELET_METRICS>;
 }
 
-/** What use is a part of. */
+/** The totals that usage is divided by. */
 export interface Wholes {
   readonly amounts: Amounts | undefined;
   readonly capacity: NodeCapacity | undefined;
 }
 
-/** CPU, memory and uptime of anything that a summary has. */
+/** Adds CPU, memory and uptime of any object in a summary. */
 export function addUsage(
   prefix: MeasuredThing,
   stats: ObjectFields,
@@ -33,7 +33,7 @@ export function addUsage(
   if (began !== undefined) output.add(points, `${prefix}.uptime`, Math.floor((now - began) / 1000));
 }
 
-/** Use of CPUs and memory as a part of what a spec allows, of what it asks for, and of the node. */
+/** Adds CPU and memory usage as fractions of limits, requests and node capacity. */
 export function addShares(
   prefix: "k8s.container" | "k8s.pod",
   stats: ObjectFields,
@@ -55,7 +55,7 @@ export function addFilesystem(prefix: MeasuredThing, filesystem: ObjectFields, {
     output.add(points, `${prefix}.filesystem.${name}`, countOf(filesystem, field));
 }
 
-/** Of the default interface, or of all that there are. */
+/** Adds the counters of the default interface, or of all interfaces. */
 export function addNetwork(
   prefix: "k8s.pod" | "k8s.node",
   network: ObjectFields,
@@ -76,7 +76,7 @@ export function addNetwork(
   }
 }
 
-/** What only nodes have: inodes and processes. */
+/** Adds metrics that only nodes have: inodes and processes. */
 export function addNode(node: ObjectFields, { points, output }: PointTarget): void {
   output.add(points, "k8s.node.filesystem.inode.count", countOf(node, "fs", "inodes"));
   output.add(points, "k8s.node.filesystem.inode.free", countOf(node, "fs", "inodesFree"));
@@ -96,7 +96,7 @@ export function addVolume(volume: ObjectFields, { points, output }: PointTarget)
   output.add(points, "k8s.pod.volume.usage", countOf(volume, "usedBytes"));
 }
 
-/** When it began; undefined when it does not say, or says what cannot be. */
+/** When the object started; undefined if the time is missing or impossible. */
 export function startOf(stats: ObjectFields, now: number): number | undefined {
   const began = Date.parse(textOf(stats, "startTime"));
   return began > 0 && began <= now ? began : undefined;
@@ -107,7 +107,7 @@ function usedCores(stats: ObjectFields): number | undefined {
   return nanoCores === undefined ? undefined : nanoCores / 1e9;
 }
 
-/** Kubelets have unsigned numbers that went below 0, and points have no place for them. */
+/** Kubelets report unsigned numbers that went below 0. These are left out because points cannot hold them. */
 function countOf(stats: ObjectFields, ...path: readonly string[]): number | undefined {
   const value = fieldsOf(stats, ...path.slice(0, -1))[path.at(-1)!];
   return typeof value === "number" && value >= 0 && value < 2 ** 63 ? value : undefined;

@@ -1,10 +1,10 @@
 import { fieldsOf, type ObjectFields, textOf } from "#net/kubernetes";
 import type { KubeletAttributes } from "./config.js";
 
-/** Types of volumes that say nothing else of themselves. */
+/** Volume types without any further attributes. */
 const PLAIN_TYPES = ["configMap", "downwardAPI", "emptyDir", "secret", "hostPath", "local"];
 
-/** What a volume of a pod, or the persistent volume behind a claim, says of itself. */
+/** The attributes of a pod's volume or of the persistent volume behind a claim. */
 export function volumeAttributes(source: ObjectFields): KubeletAttributes {
   const plain = PLAIN_TYPES.find((type) => isWritten(source[type]));
   if (plain !== undefined) return { "k8s.volume.type": plain };

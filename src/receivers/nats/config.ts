@@ -66,7 +66,7 @@ export const natsReceiverSchema = NATS_CLIENTS.reduce(
 
 export type NatsReceiverConfig = z.infer<typeof natsReceiverSchema>;
 
-/** The subjects of the signals that have a pipeline. */
+/** The signals that have a pipeline. */
 export function usedSignals(intakes: Readonly<Partial<Record<Signal, unknown>>>): Signal[] {
   return SIGNALS.filter((signal) => intakes[signal] !== undefined);
 }

@@ -6,7 +6,7 @@ import type { NatsReceiverConfig } from "./config.js";
 
 const NS_PER_MS = 1e6;
 
-/** The durable consumer of a signal, made when there is none; one that is there is used as it is. */
+/** Returns the durable consumer of a signal. Creates it if there is none; an existing one is used as it is. */
 export async function ensureConsumer(
   session: NatsSession,
   signal: Signal,

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "#brokers";
 
 const NS_PER_MS = 1e6;
 
-/** What the rest of the agent sees of a message; read lazily, as OTLP needs little of it. */
+/** A message as the rest of the agent sees it. Properties are read lazily because OTLP needs few of them. */
 export class NatsMessage implements IncomingMessage {
   readonly body: Uint8Array;
   private readonly message: JsMsg;

@@ -8,20 +8,21 @@ import { ensureConsumer } from "./ensure-consumer.js";
 import { NatsMessage } from "./incoming-message.js";
 
 const RETRY_MS = 1000;
-/** For how long a message that nobody takes is left alone. */
+/** How long a message that was refused for good is left alone before the next try. */
 const REJECTED_DELAY_MS = 30_000;
-/** Messages that were acknowledged, in case the acknowledgement got lost. */
+/** The number of acknowledged messages to remember, in case an acknowledgement gets lost. */
 const MAX_REMEMBERED = 10_000;
 
 /**
- * The messages of one durable consumer.
+ * Reads the messages of one durable consumer.
  *
- * - A message is acknowledged when its outcome is `taken`, and not before. The server bounds how many have no
- *   acknowledgement (`max_ack_pending`), so nothing is kept waiting here.
- * - While a message is worked on the server is told so, thrice in `ack_wait`; else it would hand it out again.
- * - A message that comes again while the first copy is worked on, or after its acknowledgement was lost, is not handed in
- *   a second time.
- * - Whatever goes wrong, the consumer is opened again: the stream may come back.
+ * - A message is acknowledged only when its outcome is `taken`. The server bounds the number of unacknowledged messages
+ *   (`max_ack_pending`), so nothing waits here.
+ * - While a message is being processed, the server is told so three times per `ack_wait`; otherwise it would redeliver
+ *   the message.
+ * - A message that is redelivered while its first copy is being processed, or after its acknowledgement was lost, is
+ *   not handed in again.
+ * - After any failure the consumer is opened again, because the stream may come back.
  */
 export class NatsSource {
   private readonly signal: Signal;
@@ -31,7 +32,7 @@ export class NatsSource {
   private readonly intake: MessageIntake;
   private readonly logReason: (reason: string) => void;
   private readonly logRejected: (outcome: Extract<MessageOutcome, { kind: "rejected" }>) => void;
-  /** The newest copy of each message that is worked on. */
+  /** The newest copy of each message in progress. */
   private readonly inProgress = new Map<string, JsMsg>();
   private readonly acknowledged = new OldestFirstMap<true>();
   private messages: ConsumerMessages | undefined;
@@ -72,11 +73,11 @@ export class NatsSource {
     void this.run();
   }
 
-  /** Resolves when every message has its outcome, and the server was told. */
+  /** Resolves when every message has its outcome and the server has been told. */
   async stop(): Promise<void> {
     this.isStopping = true;
     this.endPause();
-    // The server keeps what it has not handed out; what is on its way is returned.
+    // The server keeps messages it has not handed out; messages on their way are returned to it.
     void this.messages?.close();
     await this.intake.stop();
     this.stopTelling();
@@ -95,7 +96,7 @@ export class NatsSource {
     }
   }
 
-  /** Resolves or rejects when no more messages come: the consumer or the stream is gone, or we are stopping. */
+  /** Ends when no more messages come: the consumer or the stream is gone, or the receiver stops. */
   private async consume(session: NatsSession): Promise<void> {
     const { consumer, ackWaitMs } = await ensureConsumer(session, this.signal, this.config);
     this.ackWaitMs = ackWaitMs;
@@ -104,7 +105,7 @@ export class NatsSource {
     const messages = await consumer.consume({ callback, max_messages: PULLED, abort_on_missing_resource: true });
     this.messages = messages;
     if (this.isStopping) void messages.close();
-    // The client would notice by missing heartbeats, half a minute after the server is back.
+    // Without this the client would notice only by missing heartbeats, half a minute after the server is back.
     const forget = this.link.onceLost(() => void messages.close());
     try {
       const error = await messages.closed();
@@ -136,7 +137,7 @@ export class NatsSource {
     if (this.acknowledged.size > MAX_REMEMBERED) this.acknowledged.delete(this.acknowledged.oldest!);
   }
 
-  /** A message that is at the other subject may be acknowledged; one that is not stays. */
+  /** A message may be acknowledged once it is stored at the other subject. Otherwise it stays in the stream. */
   private async setAside(
     key: string,
     message: JsMsg,
@@ -178,8 +179,8 @@ export class NatsSource {
 }
 
 /**
- * What a message is known by, the same each time it is handed out. A stream that is made anew counts from the beginning: the time
- * tells its messages from those of the old one. In two parts: a number as large as the whole time takes twice as long to be written as text.
+ * Identifies a message across redeliveries. A recreated stream counts from the beginning, so the time tells its
+ * messages from the old ones. The time is written in two parts because formatting the whole number takes twice as long.
  */
 function keyOf({ info: { streamSequence, timestampNanos } }: JsMsg): string {
   return `${streamSequence}@${Math.floor(timestampNanos / NS_PER_S)}.${timestampNanos % NS_PER_S}`;
@@ -187,14 +188,14 @@ function keyOf({ info: { streamSequence, timestampNanos } }: JsMsg): string {
 
 const NS_PER_S = 1e9;
 
-/** On a connection that was closed no answer can be given: the server hands the message out again. */
+/** Ignores errors: on a closed connection no answer is possible, and the server redelivers the message. */
 function answer(give: () => void): void {
   try {
     give();
   } catch {
-    // as above
+    // see the function's comment
   }
 }
 
-/** Messages that are asked for ahead of those that have come. */
+/** The number of messages requested ahead of the ones that have arrived. */
 const PULLED = 500;

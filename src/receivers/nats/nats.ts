@@ -3,7 +3,10 @@ import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "..
 import { type NatsReceiverConfig, natsReceiverSchema, usedSignals } from "./config.js";
 import { NatsSource } from "./nats-source.js";
 
-/** Messages of JetStream streams; one is acknowledged once every exporter behind has its data on disk. */
+/**
+ * Reads messages of JetStream streams. A message is acknowledged once every exporter in the pipeline has its data on
+ * disk.
+ */
 export const natsReceiver = defineReceiver<NatsReceiverConfig>({
   type: "nats",
   summary: "Reads messages of NATS JetStream, and acknowledges them when their data is safe.",

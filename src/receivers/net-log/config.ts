@@ -75,7 +75,7 @@ const values = () =>
     .nullish()
     .transform((map) => map ?? {});
 
-/** What all of them have behind what they read. */
+/** Keys that all log receivers of this folder share. */
 const shared = {
   operators: operatorsSchema.default([]).meta({ description: "What is done to records, in order." }),
   attributes: values().meta({ description: "Attributes of every record; EXPR(...) in them is an expression." }),

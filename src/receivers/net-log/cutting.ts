@@ -2,13 +2,13 @@ import { type CutState, type CutterSettings, createCutter, type RecordSink, text
 import { compilePattern } from "#text";
 import type { TcpConfig, UdpConfig } from "./config.js";
 
-/** How what comes on a connection is cut into records: gives how much of the window is done with. */
+/** Cuts a connection's data into records. Returns how many bytes of the window are finished with. */
 export type Cut = (window: Buffer, state: CutState, isEnd: boolean, sink: RecordSink) => number;
 
-/** UDP's packets are no longer. */
+/** No UDP packet is longer. */
 const MAX_PACKET_SIZE = 65_535;
 
-/** Lines, what a pattern divides, or, with one_log_per_packet, all that there is. */
+/** Cuts into lines, at a pattern or, with one_log_per_packet, not at all. */
 export function cutBy(config: TcpConfig | UdpConfig, isWhole: boolean, trailer: "LF" | "NUL" | undefined): Cut {
   const settings = cutterSettings(config, isWhole, trailer);
   const cutter = createCutter(settings);
@@ -39,10 +39,10 @@ function cutterSettings(
   };
 }
 
-/** Matches nowhere: an end of a text in front of its beginning. */
+/** A pattern that never matches: the end of a text before its beginning. */
 const NEVER = "\\z.\\A";
 
-/** Messages with their length in front of them, as RFC 6587 has it. What does not begin so is taken as a line. */
+/** Cuts messages that are preceded by their length (RFC 6587). Data without a length goes to `otherwise`. */
 export function octetCounting(maxOctets: number, otherwise: Cut): Cut {
   return (window, state, isEnd, sink) => {
     let from = 0;

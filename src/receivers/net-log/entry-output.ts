@@ -11,16 +11,16 @@ export interface EntryOutputSettings {
   readonly transport: "tcp" | "udp";
 }
 
-/** Records are handed in together after so long, or when they come to so much. */
+/** Records are handed in together after this time or at this size. */
 const FLUSH_MS = 100;
 const FLUSH_BYTES = 1024 * 1024;
-/** With more than this on its way who sends is made to wait, or is not heard. */
+/** With more bytes than this in memory, TCP senders wait and UDP packets are dropped. */
 const MAX_BYTES = 32 * 1024 * 1024;
 const MAX_WRITERS = 1000;
 
 /**
- * Texts that came over the network, through operators, as batches. Nobody is told what became of them: what is refused for now is tried
- * again until it is taken, and meanwhile no more is read than `isFull` allows.
+ * Passes texts from the network through operators and hands them in as batches. Senders never learn the outcome:
+ * batches refused for now are retried until they are taken, and meanwhile `isFull` limits how much is read.
  */
 export class EntryOutput {
   private readonly settings: EntryOutputSettings;
@@ -50,7 +50,7 @@ export class EntryOutput {
     this.intake = new BatchIntake({ signal: "logs", transport: settings.transport }, context);
   }
 
-  /** Whether no more should be read for now. */
+  /** Whether reading should stop for now. */
   get isFull(): boolean {
     return this.pending + this.written > MAX_BYTES;
   }
@@ -67,7 +67,7 @@ export class EntryOutput {
     else this.flushSoon();
   }
 
-  /** Hands in all that is there, and waits for what was handed in; what cannot be taken while the agent stops is told of. */
+  /** Hands in everything and waits for the outcomes. Logs what cannot be taken while the agent stops. */
   async stop(): Promise<void> {
     this.cancelFlush?.();
     this.cancelFlush = undefined;

@@ -16,7 +16,7 @@ import { EntryOutput, type EntryOutputSettings } from "./entry-output.js";
 import { TcpInput } from "./tcp-input.js";
 import { UdpInput } from "./udp-input.js";
 
-/** Lines that come over TCP. */
+/** Lines received over TCP. */
 export const tcpLogReceiver = defineReceiver<TcpLogConfig>({
   type: "tcp_log",
   aliases: ["tcplog"],
@@ -28,7 +28,7 @@ export const tcpLogReceiver = defineReceiver<TcpLogConfig>({
     new NetLogReceiver({ tcp: config, cut: cutBy(config, false, undefined), path: [] }, config, context),
 });
 
-/** Packets of UDP. */
+/** Packets received over UDP. */
 export const udpLogReceiver = defineReceiver<UdpLogConfig>({
   type: "udp_log",
   aliases: ["udplog"],
@@ -39,7 +39,7 @@ export const udpLogReceiver = defineReceiver<UdpLogConfig>({
     new NetLogReceiver({ udp: config, cut: cutBy(config, true, undefined), path: [] }, config, context),
 });
 
-/** Messages of syslog, over TCP or UDP. */
+/** Syslog messages received over TCP or UDP. */
 export const syslogReceiver = defineReceiver<SyslogConfig>({
   type: "syslog",
   summary: "Takes messages of syslog over TCP or UDP, and parses them.",
@@ -94,7 +94,7 @@ class NetLogReceiver implements Receiver {
         : new TcpInput(tcp, context, cut, output, path);
   }
 
-  /** Where it listens, once it has started. */
+  /** The port, once the receiver has started. */
   get port(): number {
     return this.input?.port ?? 0;
   }

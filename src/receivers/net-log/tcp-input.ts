@@ -9,7 +9,7 @@ import type { EntryOutput } from "./entry-output.js";
 
 const DEFAULT_CONNECTIONS = 1000;
 
-/** Connections of which what comes is cut into records. Who sends more than can be taken is made to wait. */
+/** Cuts the data of TCP connections into records. A client that sends more than can be taken has to wait. */
 export class TcpInput {
   port = 0;
   private readonly config: TcpConfig;
@@ -20,7 +20,7 @@ export class TcpInput {
   private readonly connections = new Map<Socket, Connection>();
   private server: Server | undefined;
 
-  /** `path` is that of the config's keys. */
+  /** `path` is the path of the config section, for errors. */
   constructor(config: TcpConfig, context: ReceiverContext, cut: Cut, output: EntryOutput, path: readonly string[]) {
     this.config = config;
     this.context = context;
@@ -43,12 +43,12 @@ export class TcpInput {
     this.port = await listen(this.server, listenAddress(config.listen_address, "tcp"), [...path, "listen_address"]);
   }
 
-  /** Goes on to read where it had stopped to. */
+  /** Reads on after a pause. */
   resume(): void {
     for (const socket of this.connections.keys()) socket.resume();
   }
 
-  /** What was read is cut to its end. */
+  /** Cuts the remaining data into records, without waiting for more. */
   async stop(): Promise<void> {
     const { server } = this;
     this.server = undefined;
@@ -76,7 +76,7 @@ export class TcpInput {
   }
 }
 
-/** What has come on a connection and is no whole record yet. */
+/** Data of a connection that does not form a whole record yet. */
 class Connection {
   private readonly cut: Cut;
   private readonly sink: { takeText(bytes: Buffer, from: number, to: number): void; takeBytes(bytes: Buffer): void };
@@ -99,7 +99,7 @@ class Connection {
     this.read(this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]), false);
   }
 
-  /** What is left may be longer than one record. */
+  /** The remaining data may be longer than one record. */
   end(): void {
     while (this.rest.length > 0) this.read(this.rest, true);
   }

@@ -6,7 +6,10 @@ import type { UdpConfig } from "./config.js";
 import type { Cut } from "./cutting.js";
 import type { EntryOutput } from "./entry-output.js";
 
-/** Packets of UDP. They get no answer: one that cannot be taken is counted, and the log tells of it now and then. */
+/**
+ * Receives UDP packets. Senders get no answer: packets that cannot be taken are counted, and the log mentions them from
+ * time to time.
+ */
 export class UdpInput {
   port = 0;
   private readonly config: UdpConfig;
@@ -18,7 +21,7 @@ export class UdpInput {
   private readonly sayRefused: (reason: string) => void;
   private socket: Socket | undefined;
 
-  /** `path` is that of the config's keys. */
+  /** `path` is the path of the config section, for errors. */
   constructor(config: UdpConfig, context: ReceiverContext, cut: Cut, output: EntryOutput, path: readonly string[]) {
     this.config = config;
     this.context = context;

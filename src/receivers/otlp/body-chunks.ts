@@ -1,18 +1,18 @@
 /**
- * The body of a request as it comes in, in few pieces however small those are that the client sends: a byte that came alone
- * would cost a hundred. Large chunks stay as they are, small ones are copied together.
+ * A request body as it arrives, kept in few chunks however small the client's pieces are: a byte kept in its own buffer
+ * would cost a hundred. Large chunks stay as they are; small ones are copied together.
  */
 export class BodyChunks {
-  /** Bytes that have come. */
+  /** Bytes received so far. */
   size = 0;
-  /** Pieces that they came in. */
+  /** The number of pieces received. */
   private pieces = 0;
   private readonly chunks: Buffer[] = [];
-  /** The last chunk, while there is room behind what was copied into it. */
+  /** The last chunk, while there is room after the data copied into it. */
   private block: Buffer | undefined;
   private used = 0;
 
-  /** Bytes of memory that it takes to add this chunk; 0 when there is room for it. */
+  /** The bytes of memory needed to add this chunk; 0 if the current block has room for it. */
   costOf(chunk: Buffer): number {
     if (this.isKept(chunk)) return chunk.length;
     const missing = chunk.length - this.roomInBlock;
@@ -20,7 +20,7 @@ export class BodyChunks {
   }
 
   /**
-   * Does it come in pieces so small that reading them costs more than anything done with the body? Each takes about a
+   * Whether the pieces are so small that reading them costs more than processing the body. Each piece takes about a
    * microsecond, however small it is.
    */
   get isCrumbled(): boolean {
@@ -34,20 +34,20 @@ export class BodyChunks {
     this.size += chunk.length;
   }
 
-  /** What has come, in order. */
+  /** The data so far, in order. */
   list(): readonly Buffer[] {
     if (this.block === undefined) return this.chunks;
     return [...this.chunks.slice(0, -1), this.block.subarray(0, this.used)];
   }
 
-  /** Takes everything out, in one piece. */
+  /** Removes and returns everything as one buffer. */
   take(): Buffer {
     const body = joined(this.list());
     this.clear();
     return body;
   }
 
-  /** Takes everything out, in the pieces that it came in if these are few and keep little more in memory than themselves. */
+  /** Removes and returns everything, as separate pieces if they are few and hold little unused memory. */
   takePieces(): readonly Buffer[] {
     const { size } = this;
     const pieces = this.list();
@@ -65,7 +65,10 @@ export class BodyChunks {
     this.pieces = 0;
   }
 
-  /** The usual request comes in one chunk, which is not copied, unless it would keep much more in memory than itself. */
+  /**
+   * Whether a chunk is kept without copying, as in the usual request that arrives in one chunk. A chunk that is a small
+   * part of its memory block is copied instead.
+   */
   private isKept(chunk: Buffer): boolean {
     if (chunk.length <= this.roomInBlock) return false;
     const isLarge = chunk.length >= MIN_KEPT_BYTES || this.size === 0;
@@ -92,13 +95,13 @@ export class BodyChunks {
     return this.block === undefined ? 0 : this.block.length - this.used;
   }
 
-  /** No more than has come so far, so that little stays unused. */
+  /** No larger than the data so far, so little memory stays unused. */
   private get nextBlockSize(): number {
     return Math.min(MAX_BLOCK_BYTES, Math.max(MIN_BLOCK_BYTES, this.size));
   }
 }
 
-/** The pieces as one. */
+/** The pieces as one buffer. */
 export function joined(pieces: readonly Buffer[]): Buffer {
   return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
 }
@@ -107,13 +110,13 @@ function memoryOf(pieces: readonly Buffer[]): number {
   return pieces.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
 }
 
-/** As many pieces of any size as nobody needs to be refused for. */
+/** No request is refused for its small pieces up to this number. */
 const MAX_CRUMBS = 16_384;
-/** The smallest packets of any network carry many times as much. */
+/** The smallest packets of any network carry many times as many bytes. */
 const MIN_MEAN_PIECE_BYTES = 32;
-/** Pieces that are smaller than this on the average take longer to send than to put together. */
+/** Pieces smaller than this on average take longer to send one by one than to join. */
 const MIN_PIECE_BYTES = 16 * 1024;
-/** What pieces may keep in memory, in relation to their size. */
+/** The memory that pieces may keep alive, relative to their size. */
 const MAX_MEMORY = 1.5;
 const MIN_KEPT_BYTES = 4096;
 const MIN_BLOCK_BYTES = 256;

@@ -23,7 +23,7 @@ const common = {
   middlewares: unsupported("middlewares are extensions of the Collector that do not exist here"),
 };
 
-/** Empty lists and absent ones allow no origin. */
+/** Empty and missing lists allow no origin. */
 const cors = z.strictObject({
   allowed_origins: z
     .array(z.string())
@@ -42,13 +42,13 @@ const cors = z.strictObject({
 
 const urlPath = (path: string) => z.string().startsWith("/", "expected a path such as /v1/logs").default(path);
 
-/** Where to listen, unless another place is written. */
+/** The address to listen on, with this default. */
 const endpointAt = (address: string) =>
   listenEndpoint()
     .default(address)
     .meta({ description: "Where to listen; 0.0.0.0 in front of the port is every interface." });
 
-/** The keys of an HTTP server that takes records. */
+/** The config keys of an HTTP server that receives records. */
 export const httpServerKeys = (defaultEndpoint: string) => ({
   ...common,
   endpoint: endpointAt(defaultEndpoint),
@@ -100,7 +100,7 @@ const serverParameters = z.strictObject({
   timeout: duration().default(20_000).meta({ description: "How long the client may take to answer a ping." }),
 });
 
-/** The keys of a gRPC server that takes records. */
+/** The config keys of a gRPC server that receives records. */
 export const grpcServerKeys = (defaultEndpoint: string) => ({
   ...common,
   endpoint: endpointAt(defaultEndpoint),
@@ -176,7 +176,10 @@ export type HttpConfig = z.infer<typeof httpSchema>;
 export type GrpcConfig = z.infer<typeof grpcSchema>;
 export type OtlpReceiverConfig = z.infer<typeof otlpReceiverSchema>;
 
-/** The body's length is told once: two that differ are the end of one answer and the beginning of another. */
+/**
+ * Rejects configured framing headers: with two different lengths, a client would take part of one response for the
+ * next.
+ */
 function refuseFraming(configured: Readonly<Record<string, string>>, context: z.RefinementCtx): void {
   for (const name of Object.keys(configured)) {
     if (/^(content-length|transfer-encoding)$/i.test(name))

@@ -4,9 +4,11 @@ import type { HttpConfig } from "./config.js";
 
 type CorsConfig = NonNullable<HttpConfig["cors"]>;
 
-/** Answers for browsers. Without allowed origins there is none, and a preflight is just a wrong method. */
+/**
+ * CORS headers for browsers. Without allowed origins there are none, and a preflight request is just a wrong method.
+ */
 export class Cors {
-  /** `https://*.example.com`: a star stands for any characters, everything else for itself. */
+  /** Matchers such as `https://*.example.com`: a star stands for any characters. */
   private readonly origins: readonly ((origin: string) => boolean)[];
   private readonly headers: string;
   private readonly exposed: string;
@@ -23,7 +25,9 @@ export class Cors {
     return config?.allowed_origins?.length ? new Cors(config) : undefined;
   }
 
-  /** Headers that let the page read the answer, as names and values in turn; none for an origin that may not. */
+  /**
+   * Headers that let the page read the response, as alternating names and values; empty if the origin is not allowed.
+   */
   answerHeaders(request: IncomingMessage): string[] {
     const { origin } = request.headers;
     if (origin === undefined || !this.allows(origin)) return ["Vary", "Origin"];

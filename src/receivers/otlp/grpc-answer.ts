@@ -21,8 +21,8 @@ function sendOkTrailers(this: ServerHttp2Stream): void {
 }
 
 /**
- * Answers with a status alone. When the client goes on sending, it is told to stop (RST_STREAM with NO_ERROR), which
- * leaves the connection and its other calls as they are.
+ * Answers with only a status. If the client keeps sending, it is told to stop (RST_STREAM with NO_ERROR), which does
+ * not affect the connection's other calls.
  */
 export function answerError(
   stream: ServerHttp2Stream,
@@ -43,7 +43,7 @@ export function answerError(
   sendHeadersAndClose(stream, headers, clock);
 }
 
-/** Answers a request that is no gRPC at all, in HTTP's own words. */
+/** Answers a request that is not gRPC with a plain HTTP status and text. */
 export function answerNotGrpc(stream: ServerHttp2Stream, httpStatus: number, message: string, clock: Clock): void {
   if (stream.destroyed || stream.closed) return;
   const status = { code: GRPC_STATUS.UNKNOWN, message: encodeGrpcMessage(message) };
@@ -51,17 +51,17 @@ export function answerNotGrpc(stream: ServerHttp2Stream, httpStatus: number, mes
   sendHeadersAndClose(stream, headers, clock);
 }
 
-/** How a stream is closed that is not done with reading and has its answer. */
+/** The RST_STREAM code for a stream that was answered before it was read to its end. */
 const NO_ERROR = 0;
-/** How long a client may go on sending after its answer, and how much of that is read. */
+/** How long a client may keep sending after its answer, and how many bytes of that are read. */
 const LINGER_MS = 1000;
 const MAX_REST_BYTES = 64 * 1024;
 const MAX_REST_FRAMES = 256;
 
 /**
- * Some clients (curl among them) lose an answer that comes together with the end of the stream while they are sending. So
- * the client has a moment to end by itself, as most do; what it sends meanwhile is thrown away, and beyond a little not
- * even read.
+ * Some clients, such as curl, lose an answer that arrives together with the end of the stream while they are sending.
+ * So the client gets a moment to end the stream itself, as most do. Data it sends meanwhile is discarded, and beyond a
+ * small amount not even read.
  */
 function sendHeadersAndClose(stream: ServerHttp2Stream, headers: OutgoingHttpHeaders, clock: Clock): void {
   stream.respond(headers, { endStream: true });

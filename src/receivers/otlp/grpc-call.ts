@@ -19,17 +19,17 @@ import { IncomingRequest } from "./incoming-request.js";
 import type { RequestIntake } from "./request-intake.js";
 import { OVERLOADED, tooLarge } from "./upload.js";
 
-/** How long a client may take to send a message when it sets no deadline itself. */
+/** How long a client may take to send a message if it sets no deadline itself. */
 const READ_TIMEOUT_MS = 60_000;
 
-/** One unary call that brings records. */
+/** One unary call that carries records. */
 export class GrpcCall extends IncomingRequest<GrpcEndpoint> {
   private readonly stream: ServerHttp2Stream;
   private readonly headers: IncomingHttpHeaders;
-  /** Monotonic times: when the client stops waiting, and when the upload must be whole. */
+  /** Monotonic times: when the client stops waiting, and when the upload must be complete. */
   private readonly deadline: number;
   private readonly readUntil: number;
-  /** As the message's own header says, once that has come. */
+  /** The length from the message's header, once it has arrived. */
   private messageLength: number | undefined;
 
   constructor(
@@ -57,7 +57,7 @@ export class GrpcCall extends IncomingRequest<GrpcEndpoint> {
     this.stream.on("close", () => this.finish());
   }
 
-  /** Answers when time is up: the client's own deadline, or too slow an upload. */
+  /** Answers if the client's deadline has passed or the upload is too slow. */
   checkTime(now: number): void {
     if (now < (this.state === "reading" ? this.readUntil : this.deadline)) return;
     const message = this.state === "reading" ? "the request took too long to arrive" : "deadline exceeded";
@@ -85,7 +85,7 @@ export class GrpcCall extends IncomingRequest<GrpcEndpoint> {
     else this.handInCompressed(this.encodingName, frame.message);
   }
 
-  /** What a compressed message is compressed with; the endpoint has seen that it can be undone. */
+  /** The compression of a compressed message; the endpoint has checked that it is supported. */
   private get encodingName(): string | undefined {
     const name = this.headers["grpc-encoding"] as string | undefined;
     return name === "identity" ? undefined : name;

@@ -24,7 +24,10 @@ const STREAM_WINDOW = 4 * MIB;
 const CHECK_INTERVAL_MS = 500;
 const ACCEPTED_ENCODINGS: readonly string[] = ["identity", "gzip", "deflate", "zstd", "snappy", "lz4"];
 
-/** OTLP, or another format, over gRPC on one port, straight on HTTP/2: decides from a call's headers whether to read it. */
+/**
+ * Serves OTLP or another format over gRPC on one port, directly on HTTP/2. Decides from a call's headers whether to
+ * read it.
+ */
 export class GrpcEndpoint {
   readonly config: GrpcConfig;
   readonly clock: Clock;
@@ -32,7 +35,7 @@ export class GrpcEndpoint {
   readonly uploadRoom: UploadRoom;
   readonly open = new Set<GrpcCall>();
   readonly handedIn = new InFlightCounter();
-  /** The port it listens on, once started. */
+  /** The port, once the endpoint has started. */
   port = 0;
   private isStopping = false;
   private readonly context: ReceiverContext;
@@ -140,7 +143,7 @@ export class GrpcEndpoint {
     void outcome.then((late) => this.onAuthenticated(stream, headers, late));
   }
 
-  /** Nothing of the message has been read so far. */
+  /** Called before any of the message has been read. */
   private onAuthenticated(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, outcome: AuthOutcome): void {
     if (stream.destroyed || stream.closed) return;
     if (isAuthError(outcome)) this.refuseUnread(stream, answerOfAuthError(outcome));
@@ -196,8 +199,8 @@ function unimplementedStatus(message: string): RpcStatus {
 }
 
 /**
- * The first release of each line that has all fixes of holes by which a client harms an HTTP/2 server, as the database of Node.js's
- * security working group has them. Lines that are not here, and not newer than these, get no fixes any more.
+ * The first release of each Node.js line with all known fixes for holes through which a client can harm an HTTP/2
+ * server, according to the Node.js security working group. Older lines that are missing here get no more fixes.
  */
 const HTTP2_FIXED: Readonly<Record<number, readonly [minor: number, patch: number]>> = {
   22: [23, 2],
@@ -206,7 +209,7 @@ const HTTP2_FIXED: Readonly<Record<number, readonly [minor: number, patch: numbe
 };
 const NEWEST_HTTP2_LINE = 26;
 
-/** What to say to whoever lets others speak HTTP/2 to this Node.js; undefined if it has no known holes. */
+/** Returns a warning for users who expose HTTP/2 on this Node.js version, or undefined if it has no known holes. */
 export function http2Warning(version: string = process.versions.node): string | undefined {
   const [major = 0, minor = 0, patch = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
   if (major > NEWEST_HTTP2_LINE) return undefined;

@@ -2,32 +2,34 @@ import type { ServerHttp2Session } from "node:http2";
 import type { Clock } from "../../plugin.js";
 import type { GrpcConfig } from "./config.js";
 
-/** What the session may send before it must wait for us: wide, so that a large message needs no round trips. */
+/**
+ * How many bytes a session may send before it must wait for us: wide, so a large message needs no extra round trips.
+ */
 const SESSION_WINDOW = 16 * 1024 * 1024;
 
 type ServerKeepalive = NonNullable<NonNullable<GrpcConfig["keepalive"]>["server_parameters"]>;
 
-/** Without a `keepalive` section: connections that went away without a word, or never spoke HTTP/2, are not kept. */
+/** Used without a `keepalive` section: closes connections that went away silently or never spoke HTTP/2. */
 const DEFAULT_KEEPALIVE = { time: 120_000, timeout: 20_000 };
 
-/** How long a ping may lie in the queue of a session that sends nothing any more. */
+/** How long a ping may stay in the queue of a session before the session counts as dead. */
 const UNSENT_PING_MS = 1500;
-/** A session that is never quiet is pinged this often nevertheless. */
+/** A session that is never quiet is still pinged this often. */
 const MAX_UNPROVEN_MS = 10_000;
 
 interface SessionTimes {
   readonly since: number;
   idleSince: number;
   closing: number | undefined;
-  /** What had been read of the connection at the last check, and when the session was last known to be alive. */
+  /** Bytes read at the last check, bytes read when the session was last known to be alive, and that time. */
   bytesRead: number;
   provenBytes: number;
   provenAt: number;
-  /** When the ping was handed over that is to prove it. */
+  /** When the ping that tests the session was queued; undefined if there is none. */
   pingedAt: number | undefined;
 }
 
-/** The open connections, and how long each may live. */
+/** The open connections and their lifetimes. */
 export class GrpcSessions {
   private readonly sessions = new Map<ServerHttp2Session, SessionTimes>();
   private readonly clock: Clock;
@@ -55,13 +57,13 @@ export class GrpcSessions {
     this.pingWhenSilent(session, this.keepAlive ?? DEFAULT_KEEPALIVE);
   }
 
-  /** Ends connections that are dead, too old or were idle for too long. `busy` tells which have calls. */
+  /** Ends connections that are dead, too old or idle for too long. `busy` tells which have calls. */
   checkTime(now: number, busy: (session: ServerHttp2Session) => boolean): void {
     for (const [session, times] of this.sessions) endIfTerminated(session, times, now);
     this.endIfOld(now, busy);
   }
 
-  /** Politely first. */
+  /** Closes gracefully first and destroys after the grace period. */
   private endIfOld(now: number, busy: (session: ServerHttp2Session) => boolean): void {
     const {
       max_connection_age: age,
@@ -80,7 +82,7 @@ export class GrpcSessions {
     }
   }
 
-  /** GOAWAY: no new calls, those that are open may end. */
+  /** Sends GOAWAY: no new calls are accepted, open ones may end. */
   closeAll(): void {
     for (const session of this.sessions.keys()) session.close();
   }
@@ -89,7 +91,7 @@ export class GrpcSessions {
     for (const session of this.sessions.keys()) session.destroy();
   }
 
-  /** A client that is silent for `time` and then does not answer a ping within `timeout` is gone. */
+  /** A client that is silent for `time` and then does not answer a ping within `timeout` is considered gone. */
   private pingWhenSilent(
     session: ServerHttp2Session,
     { time, timeout }: Pick<ServerKeepalive, "time" | "timeout">,
@@ -104,9 +106,9 @@ export class GrpcSessions {
 }
 
 /**
- * A client that breaks the protocol is sent GOAWAY by nghttp2, which from then on neither reads nor writes; Node.js says nothing of
- * it and keeps the connection, even when the client has closed it. Such a session is known by a ping that is not sent. So
- * each is given one when it has received something and then fallen silent.
+ * Ends sessions that nghttp2 has terminated. When a client breaks the protocol, nghttp2 sends GOAWAY and then neither
+ * reads nor writes. Node.js does not report this and keeps the connection, even after the client has closed it. Such a
+ * session never sends a queued ping, so each session gets one after it has received data and then fallen silent.
  */
 function endIfTerminated(session: ServerHttp2Session, times: SessionTimes, now: number): void {
   if (session.destroyed) return;

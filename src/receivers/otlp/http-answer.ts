@@ -3,14 +3,14 @@ import { contentTypeOf, type ErrorAnswer, encodeStatus, retryAfterSeconds } from
 import type { Clock } from "../../plugin.js";
 import type { BodyEncoding } from "./request-intake.js";
 
-/** Writing answers so that clients get to see them, whatever they are doing at the time. */
+/** Writes answers in a way that clients get to see them, even while they are still sending. */
 
-/** Up to this many bytes are read and thrown away to keep a connection; more is not worth the wait. */
+/** Up to this many bytes are read and discarded to keep a connection; more is not worth the wait. */
 const MAX_DISCARD_BYTES = 1024 * 1024;
-/** How long a refused client may go on sending before the connection is cut. */
+/** How long a refused client may keep sending before the connection is cut. */
 const LINGER_MS = 1000;
 
-/** Headers as names and values in turn. */
+/** Headers as alternating names and values. */
 export type HeaderList = string[];
 
 export interface HttpAnswer {
@@ -19,7 +19,7 @@ export interface HttpAnswer {
   readonly body: Buffer;
 }
 
-/** An error as google.rpc.Status in the request's encoding; as plain text when that is thrift or not known. */
+/** An error as google.rpc.Status in the request's encoding, or as plain text if that is thrift or unknown. */
 export function errorAnswer(
   error: ErrorAnswer,
   encoding: BodyEncoding | undefined,
@@ -33,11 +33,11 @@ export function errorAnswer(
   return { status: error.httpStatus, headers, body };
 }
 
-/** Answers a request that was read to its end. A client that leaves its answer unread loses the connection in time. */
+/** Answers a request that was read to its end. A client that does not read its answer in time loses the connection. */
 export function answerComplete(response: ServerResponse, answer: HttpAnswer, writeTimeoutMs: number): void {
   if (response.destroyed) return;
   response.writeHead(answer.status, answer.headers);
-  // An empty body would be a second buffer to write.
+  // An empty body would be one more buffer to write.
   if (answer.body.length === 0) response.end();
   else response.end(answer.body);
   const { socket } = response;
@@ -45,9 +45,9 @@ export function answerComplete(response: ServerResponse, answer: HttpAnswer, wri
 }
 
 /**
- * Answers a request whose body is still coming. A short rest is thrown away and the connection kept. Otherwise the
- * connection ends, but not at once: closing a socket with unread bytes resets it, and the client would lose the answer.
- * With `isUnread` nothing more is read meanwhile: only a client that reads while it sends gets to see the answer then.
+ * Answers a request whose body is still arriving. A short rest is discarded and the connection kept. Otherwise the
+ * connection is closed, but not at once: closing a socket with unread bytes resets it, and the client would lose the
+ * answer. With `isUnread` nothing more is read meanwhile, so only a client that reads while it sends gets the answer.
  */
 export function answerEarly(
   request: IncomingMessage,

@@ -26,17 +26,17 @@ import { SHUTTING_DOWN, tooLarge } from "./upload.js";
 import type { UploadRoom } from "./upload-room.js";
 
 const DEFAULT_MAX_BYTES = 20 * 1024 * 1024;
-/** So much of whoever is not let in is thrown away to keep its connection. */
+/** Up to this many bytes from a rejected client are discarded to keep its connection. */
 const MAX_UNREAD_BYTES = 16 * 1024;
 
-/** What is taken where, and the key of the config that says so. */
+/** One format over HTTP: its config key and the path of each signal. */
 export interface HttpProtocol {
   readonly key: string;
   readonly format: RequestFormat;
   readonly paths: Partial<Record<Signal, string>>;
 }
 
-/** OTLP, or another format, over HTTP on one port: decides from a request's head whether to read it. */
+/** Serves OTLP or another format over HTTP on one port. Decides from a request's head whether to read it. */
 export class HttpEndpoint {
   readonly config: HttpServerConfig;
   readonly clock: Clock;
@@ -45,12 +45,12 @@ export class HttpEndpoint {
   readonly open = new Set<HttpExchange>();
   readonly handedIn = new InFlightCounter();
   isStopping = false;
-  /** The port it listens on, once started. */
+  /** The port, once the endpoint has started. */
   port = 0;
   private readonly context: ReceiverContext;
   private readonly limits: ReceiverLimits;
   private readonly protocol: HttpProtocol;
-  /** By path: where it goes in, or why it cannot. */
+  /** By path: the intake, or the reason there is none. */
   private readonly routes: ReadonlyMap<string, RequestIntake | string>;
   private readonly compressions: ReadonlySet<string>;
   private readonly cors: Cors | undefined;
@@ -137,7 +137,7 @@ export class HttpEndpoint {
 
   private handle(request: IncomingMessage, response: ServerResponse, waitsForContinue: boolean): void {
     if (this.isStopping) return this.refuseUnread(request, response, SHUTTING_DOWN);
-    // Browsers send no credentials with a preflight.
+    // Browsers send no credentials with a preflight request.
     if (request.method === "OPTIONS" && this.cors && this.routeOf(request.url ?? "/") !== undefined)
       return this.preflight(request, response, this.cors);
     if (this.authenticator === undefined) return this.handleKnown(request, response, waitsForContinue, undefined);
@@ -149,7 +149,7 @@ export class HttpEndpoint {
     });
   }
 
-  /** Nothing of the body has been read so far. */
+  /** Called before any of the body has been read. */
   private onAuthenticated(
     request: IncomingMessage,
     response: ServerResponse,
@@ -158,7 +158,7 @@ export class HttpEndpoint {
   ): void {
     if (!isAuthError(outcome)) return this.handleKnown(request, response, waitsForContinue, outcome);
     const challenge = outcome.kind === "unauthenticated" ? ["WWW-Authenticate", this.authenticator!.challenge] : [];
-    // Whoever is not let in is not read from, not even to keep the connection.
+    // Nothing is read from a rejected client, except a short body to keep the connection.
     if (!request.complete && !(Number(request.headers["content-length"] ?? Number.NaN) <= MAX_UNREAD_BYTES))
       response.shouldKeepAlive = false;
     this.refuseUnread(request, response, answerOfAuthError(outcome), challenge);
@@ -202,7 +202,7 @@ export class HttpEndpoint {
     answerEarly(request, response, { status: 204, headers, body: Buffer.alloc(0) }, this.clock);
   }
 
-  /** Answers from the head alone; the body, if there is one, is not read. */
+  /** Answers from the head alone without reading the body. */
   private refuseUnread(
     request: IncomingMessage,
     response: ServerResponse,
@@ -210,7 +210,7 @@ export class HttpEndpoint {
     extraHeaders: HeaderList = [],
   ) {
     this.countRefused(answer);
-    // Whether a client that asked for 100-continue sends its body after all is anyone's guess.
+    // A client that asked for 100-continue may or may not send its body anyway.
     if (this.isStopping || request.headers.expect !== undefined) response.shouldKeepAlive = false;
     const encoding = this.encodingOf(request);
     const headers = [...this.extraHeaders(request), ...extraHeaders];

@@ -8,7 +8,7 @@ import { IncomingRequest } from "./incoming-request.js";
 import type { BodyEncoding, RequestIntake } from "./request-intake.js";
 import { CRUMBLED, OVERLOADED, tooLarge } from "./upload.js";
 
-/** One POST of records over HTTP. */
+/** One POST request with records. */
 export class HttpExchange extends IncomingRequest<HttpEndpoint> {
   private readonly request: IncomingMessage;
   private readonly response: ServerResponse;
@@ -48,7 +48,10 @@ export class HttpExchange extends IncomingRequest<HttpEndpoint> {
     else this.handInCompressed(this.compression, body.take());
   }
 
-  /** The answer waits in no set: a large set that changes all the time keeps what was in it alive for long. */
+  /**
+   * Removes the request from the endpoint's set: a large set that changes all the time keeps its former members in
+   * memory for long.
+   */
   protected override onHandedIn(): void {
     this.endpoint.open.delete(this);
   }
@@ -92,7 +95,7 @@ function successAnswer(body: Buffer, encoding: OtlpEncoding, extra: HeaderList):
   return { status: 200, headers, body };
 }
 
-/** To clients that read no answer but its status. */
+/** An answer for clients that only read the status. */
 function takenAnswer(extra: HeaderList): HttpAnswer {
   return { status: 202, headers: ["Content-Length", "0", ...extra], body: Buffer.alloc(0) };
 }

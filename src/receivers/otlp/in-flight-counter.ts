@@ -1,4 +1,4 @@
-/** Counts what is under way, and tells when nothing is. */
+/** Counts operations in progress and tells when there are none. */
 export class InFlightCounter {
   private count = 0;
   private readonly waiting: (() => void)[] = [];
@@ -12,11 +12,11 @@ export class InFlightCounter {
     if (this.count === 0) for (const resolve of this.waiting.splice(0)) resolve();
   }
 
-  /** Resolves when the count is, or comes to, zero. */
+  /** Resolves when the count is or becomes zero. */
   whenZero(): Promise<void> {
     return this.count === 0 ? Promise.resolve() : new Promise((resolve) => this.waiting.push(resolve));
   }
 }
 
-/** How long the last answers get to reach their clients before the sockets are destroyed. */
+/** How long the last answers may take to reach their clients before the sockets are destroyed. */
 export const STOP_GRACE_MS = 300;

@@ -10,40 +10,41 @@ import type { BodyEncoding, RequestIntake } from "./request-intake.js";
 import { answerOfBadUpload, CRUMBLED, GAVE_WAY, OVERLOADED, Upload } from "./upload.js";
 import type { UploadRoom } from "./upload-room.js";
 
-/** The name that `from_context` knows the client's address by. */
+/** The name of the client's address in `from_context`. */
 const CLIENT_ADDRESS = "client.address";
 
 interface KeptHeaders {
-  /** By lower-case name. */
+  /** Keyed by lower-case name. */
   readonly headers: readonly (readonly [name: string, values: readonly string[]])[];
   readonly socket: Socket | undefined;
 }
 
-/** What a request needs of the endpoint that it came to. */
+/** The parts of an endpoint that its requests need. */
 interface RequestEndpoint {
   readonly maxBytes: number;
   readonly clock: Clock;
   readonly uploadRoom: UploadRoom;
-  /** Requests that may still be refused, or told that their time is up. */
+  /** Requests that may still be refused or timed out. */
   readonly open: Pick<Set<unknown>, "add" | "delete">;
   readonly handedIn: InFlightCounter;
   countRefused(error: ErrorAnswer): void;
 }
 
 /**
- * One request of either transport that may be read: its body comes in, goes to the intake, and the outcome goes out.
+ * A request of either transport that was accepted for reading: its body arrives, goes to the intake, and the outcome is
+ * answered.
  *
- * It is in `endpoint.open` until it is answered or the client goes away, or until it is handed in if its transport has no use
- * for it after that. It counts in `endpoint.handedIn` from the moment
- * the batch is handed in until the outcome is known, even if the client has gone. What it reserved is released when it is
- * handed in or ends, whichever comes first.
+ * It is in `endpoint.open` until it is answered or the client goes away; if its transport does not need it after
+ * hand-in, only until then. It counts in `endpoint.handedIn` from the moment the batch is handed in until the outcome
+ * is known, even if the client has gone. Its reserved memory is released when it is handed in or ends, whichever comes
+ * first.
  */
 export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
   protected readonly endpoint: Endpoint;
   protected readonly upload: Upload;
   protected readonly encoding: BodyEncoding;
   protected state: "reading" | "handed in" | "done" = "reading";
-  /** Who it is from, if the endpoint has an authenticator. */
+  /** The authenticated client, if the endpoint has an authenticator. */
   private readonly client: AuthenticatedClient | undefined;
   private readonly address: string | undefined;
 
@@ -66,17 +67,17 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
     this.encoding = encoding;
   }
 
-  /** Called when the body is in the batch. */
+  /** Called once the batch has taken over the body. */
   protected onHandedIn(): void {}
   protected abstract onChunk(chunk: Buffer): void;
   protected abstract onEnd(): void;
   protected abstract answerRefused(error: ErrorAnswer): void;
   protected abstract answerOutcome(outcome: Outcome): void;
-  /** The headers that are kept, and the socket that they came by; undefined if none are. */
+  /** The headers to keep and the socket they came from; undefined if none are kept. */
   protected abstract keptHeaders(): KeptHeaders | undefined;
   protected abstract header(name: string): string | readonly string[] | undefined;
 
-  /** Ends the request with an error, unless it was handed in. */
+  /** Ends the request with an error, unless it has been handed in. */
   refuse(error: ErrorAnswer): void {
     if (this.state !== "reading") return;
     this.finish();
@@ -146,7 +147,7 @@ export abstract class IncomingRequest<Endpoint extends RequestEndpoint> {
     this.refuse(answerOfBadUpload(error, this.endpoint.maxBytes));
   }
 
-  /** What is known of the client beside its headers; no header can pretend to be that. */
+  /** Facts about the client other than its headers; no header can fake them. */
   private metadata(): Origin["metadata"] {
     const known = this.client && authMetadata(this.client);
     const kept = this.keptHeaders();

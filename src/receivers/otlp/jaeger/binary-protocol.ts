@@ -9,7 +9,7 @@ export class BinaryProtocol extends ThriftReader {
     const head = this.readI32() >>> 0;
     if ((head & VERSION_MASK) >>> 0 !== VERSION_1) {
       if (head >= 0x80000000) throw this.malformed("the message has another version");
-      // In the older form, which says no version, the length of the name comes first.
+      // The older form has no version and starts with the length of the name.
       this.at -= 4;
       const name = this.readText();
       this.advance(1 + 4);

@@ -5,7 +5,7 @@ const PROTOCOL = 0x82;
 const VERSION = 1;
 const MAX_VARINT_BYTES = 10;
 
-/** The types by the numbers of the compact protocol: 1 and 2 are a boolean that is true or false. */
+/** Types by their numbers in the compact protocol; 1 and 2 are the booleans true and false. */
 const TYPES: readonly number[] = [
   THRIFT.stop,
   THRIFT.bool,
@@ -22,9 +22,8 @@ const TYPES: readonly number[] = [
   THRIFT.struct,
 ];
 
-/** Thrift's compact protocol. */
 export class CompactProtocol extends ThriftReader {
-  /** A boolean that is a field is said by its type. */
+  /** The value of a boolean field, which the compact protocol encodes in the field's type. */
   private fieldValue = false;
 
   override readMessageName(): string {
@@ -48,7 +47,7 @@ export class CompactProtocol extends ThriftReader {
     this.high = ((highHalf >>> 1) ^ sign) >>> 0;
   }
 
-  /** Unlike all other numbers it is written with its last byte first. */
+  /** Unlike all other numbers, a double is written in little-endian order. */
   override readDouble(): number {
     const { at } = this;
     this.advance(8);
@@ -105,7 +104,7 @@ export class CompactProtocol extends ThriftReader {
     return value;
   }
 
-  /** Whether a number is whole, and no longer than 64 bits can be: then it may be read without looking. */
+  /** Checks that a varint is complete and at most 64 bits long, so it can be read without further checks. */
   private checkVarint(): void {
     const { bytes, at } = this;
     let end = at;

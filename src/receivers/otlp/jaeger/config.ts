@@ -3,7 +3,7 @@ import { listenEndpoint } from "#net";
 import { byteSize, ignored, section } from "../../../plugin.js";
 import { grpcServerKeys, httpServerKeys, receiverLimits } from "../config.js";
 
-/** A packet of UDP over IPv4 has no more. */
+/** A UDP packet over IPv4 cannot carry more. */
 const MAX_PACKET_SIZE = 65_507;
 
 const udp = (defaultEndpoint: string) =>

@@ -8,7 +8,7 @@ import { batchOfProto } from "./read-proto.js";
 import { batchOfThrift } from "./read-thrift.js";
 import { THRIFT, type ThriftReader } from "./thrift-reader.js";
 
-/** What Jaeger's clients send over gRPC (protobuf) and HTTP (thrift). */
+/** The requests of Jaeger's clients over gRPC (protobuf) and HTTP (thrift). */
 export const JAEGER_FORMAT: RequestFormat = {
   name: "thrift of Jaeger",
   contentTypes: "application/x-thrift",
@@ -26,7 +26,7 @@ export const JAEGER_FORMAT: RequestFormat = {
   },
 };
 
-/** The batch of a message to Jaeger's agent, such as a packet of UDP has. */
+/** Reads the batch of a message to Jaeger's agent, such as a UDP packet. */
 export function batchOfMessage(reader: ThriftReader, maxElements: number): Batch {
   const name = reader.readMessageName();
   if (name !== "emitBatch")

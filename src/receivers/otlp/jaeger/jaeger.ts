@@ -7,7 +7,7 @@ import { type JaegerReceiverConfig, jaegerReceiverSchema } from "./config.js";
 import { JAEGER_FORMAT } from "./format.js";
 import { UdpEndpoint, type UdpProtocol } from "./udp-endpoint.js";
 
-/** Spans from clients of Jaeger, as its collector and its agent took them. */
+/** Spans from Jaeger clients, over the protocols of Jaeger's collector and agent. */
 export const jaegerReceiver = defineReceiver<JaegerReceiverConfig>({
   type: "jaeger",
   summary: "Receives spans of Jaeger over gRPC, and as thrift over HTTP and UDP.",

@@ -3,10 +3,13 @@ import { MalformedError } from "#otlp/signals";
 
 const MAX_VARINT_BYTES = 10;
 
-/** Reads the protobuf of a stranger where it lies: every field is checked as it is read. A message that is read takes one of the elements. */
+/**
+ * Reads untrusted protobuf in place and checks every field as it is read. Each message counts towards the limit of
+ * elements.
+ */
 export class ProtoReader {
   readonly bytes: Buffer;
-  /** What `field` read last: a tag, and where its value begins; of what has a length, behind that. */
+  /** Results of the last `field` call: the tag and the start of the value, after its length if it has one. */
   protected tag = 0;
   protected valueStart = 0;
   private elementsLeft: number;
@@ -16,7 +19,7 @@ export class ProtoReader {
     this.elementsLeft = maxElements;
   }
 
-  /** A number of which only the lowest values matter. */
+  /** Reads a number of which only small values matter. */
   protected integer(at: number): number {
     const byte = this.bytes[at]!;
     if (byte < 128) return byte;
@@ -30,8 +33,9 @@ export class ProtoReader {
   }
 
   /**
-   * Reads the field at `p` of a message that ends at `to`, of which nothing is known: `tag` is its tag, `valueStart` where its value
-   * begins, of what has a length behind that. Gives the position behind it; throws a `MalformedError` where it is none.
+   * Reads the unchecked field at `p` of a message that ends at `to`. Sets `tag`, and `valueStart` to the start of the
+   * value (after its length if it has one). Returns the position after the field; throws a `MalformedError` if there is
+   * no valid field.
    */
   protected field(p: number, to: number): number {
     const { bytes } = this;
@@ -76,7 +80,7 @@ export class ProtoReader {
   }
 }
 
-/** The position behind the varint at `p`, which must be whole. */
+/** The position after the varint at `p`, which must be complete. */
 function varintEnd(bytes: Buffer, p: number, to: number): number {
   const last = Math.min(p + MAX_VARINT_BYTES, to);
   for (let at = p; at < last; at++) if (bytes[at]! < 128) return at + 1;

@@ -8,17 +8,17 @@ import { TagList } from "./tag-list.js";
 import { beginProcess, endProcess, JaegerBatchWriter } from "./write-otlp.js";
 
 /**
- * The batch of a jaeger.api_v2.PostSpansRequest. Throws a `MalformedError` when it is none, or has more than `maxElements` spans, tags and
- * the like.
+ * Reads a jaeger.api_v2.PostSpansRequest as a batch. Throws a `MalformedError` if it is invalid or has more than
+ * `maxElements` spans, tags and other elements.
  */
 export function batchOfProto(bytes: Buffer, maxElements: number): Batch {
   return new PostSpansReader(bytes, maxElements).read();
 }
 
-/** What is farther away than this is as far: doubles hold all seconds up to there, and OTLP far fewer. */
+/** Seconds beyond this are clamped: doubles hold every second up to here, and OTLP's range is much smaller. */
 const MAX_SECONDS = 2 ** 52;
 
-// Tags of jaeger.api_v2: requests and batches, processes, spans, references, logs, tags, and times.
+// Tags of jaeger.api_v2 for requests and batches, processes, spans, references, logs, tags and times.
 const BATCH = 10;
 const BATCH_SPAN = 10;
 const BATCH_PROCESS = 18;
@@ -54,7 +54,7 @@ class PostSpansReader extends ProtoReader {
   private readonly writer: JaegerBatchWriter;
   private readonly span = new SpanDraft();
   private readonly processTags = new TagList();
-  /** What `time` read last. */
+  /** Results of the last `time` call. */
   private seconds = 0;
   private nanos = 0;
 
@@ -129,7 +129,7 @@ class PostSpansReader extends ProtoReader {
     this.writer.add(span);
   }
 
-  /** Processes of spans are few, and known by their bytes. */
+  /** The key of a span's own process: its bytes, because processes are few and repeat. */
   private ownProcess(from: number, to: number): string {
     const key = this.bytes.toString("latin1", from, to);
     if (!this.writer.hasProcess(key)) this.writer.addProcess(key, this.process(from, to));
@@ -190,7 +190,10 @@ class PostSpansReader extends ProtoReader {
     if (!this.readShortTag(from, to, tags)) this.readAnyTag(from, to, tags);
   }
 
-  /** A tag with a text or a small integer, with one byte for each length and the fields in their order, as nearly all are; else false. */
+  /**
+   * Reads a tag with a text or a small integer, one-byte lengths and fields in order, as nearly all are. Returns false
+   * for any other tag.
+   */
   private readShortTag(from: number, to: number, tags: TagList): boolean {
     const { bytes } = this;
     if (to - from < 2 || bytes[from] !== TAG_KEY || bytes[from + 1]! > 127) return false;
@@ -282,7 +285,7 @@ class PostSpansReader extends ProtoReader {
     }
   }
 
-  /** A Timestamp or a Duration. */
+  /** Reads a Timestamp or a Duration. */
   private time(from: number, to: number): void {
     const { bytes } = this;
     let seconds = 0;
@@ -302,7 +305,7 @@ class PostSpansReader extends ProtoReader {
     this.nanos = nanos;
   }
 
-  /** Copies an id to its place among those of the span; gives its size. */
+  /** Copies an id to its place in the span's ids and returns its size. */
   private id(start: number, end: number, to: number, size: number): number {
     const { bytes } = this;
     const { ids } = this.span;
@@ -314,7 +317,7 @@ class PostSpansReader extends ProtoReader {
   }
 }
 
-/** What the Collector says of a tag that says less than it should. */
+/** The text that the Collector uses for a tag without a known type. */
 export function unknownType(type: number): string {
   return `<Unknown Jaeger TagType "${type}">`;
 }

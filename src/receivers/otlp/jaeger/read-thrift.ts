@@ -7,12 +7,12 @@ import { TagList } from "./tag-list.js";
 import { THRIFT, type ThriftReader } from "./thrift-reader.js";
 import { beginProcess, endProcess, JaegerBatchWriter } from "./write-otlp.js";
 
-/** The batch of a jaeger.thrift Batch, behind which, with `isAll`, nothing may come. */
+/** Reads a jaeger.thrift Batch. With `isAll` nothing may follow it. */
 export function batchOfThrift(reader: ThriftReader, maxElements: number, isAll = true): Batch {
   return new ThriftBatchReader(reader, maxElements).read(isAll);
 }
 
-/** Thrift's types of tags, in their order, as those of protobuf. */
+/** Thrift's tag types in order, mapped to those of protobuf. */
 const TAG_TYPES = [
   JAEGER_TAG_TYPES.string,
   JAEGER_TAG_TYPES.float64,
@@ -94,7 +94,7 @@ class ThriftBatchReader {
     this.writer.add(span);
   }
 
-  /** The field of a span that is a number of 64 bits. */
+  /** Reads a 64-bit field of a span. */
   private readNumber(id: number): void {
     const { reader, span } = this;
     reader.readI64();
@@ -202,7 +202,7 @@ class ThriftBatchReader {
   }
 }
 
-/** Writes the number that was read last as eight bytes, the highest first. */
+/** Writes the number read last as eight bytes in big-endian order. */
 function putId(ids: Buffer, at: number, { low, high }: ThriftReader): void {
   ids.writeUInt32BE(high, at);
   ids.writeUInt32BE(low, at + 4);

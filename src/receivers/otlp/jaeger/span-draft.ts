@@ -7,14 +7,15 @@ const TRACE_ID_BYTES = 16;
 const SPAN_ID_BYTES = 8;
 
 /**
- * What Jaeger's formats have in common: a span as it is being read, before it is written as one of OTLP. There is one for all spans of a
- * request, so that none makes objects.
+ * A span being read, in a form common to all of Jaeger's formats, before it is written as OTLP. One instance serves all
+ * spans of a request, so no objects are created per span.
  *
- * Ids are copied into `ids`, as thrift has them in pieces; one that was not sent has no length. Times are seconds and nanoseconds.
+ * Ids are copied into `ids` because thrift sends them in parts; an id that was not sent has length 0. Times are seconds
+ * and nanoseconds.
  */
 export class SpanDraft {
   readonly tags = new TagList();
-  /** The events, written already. */
+  /** The events, already encoded. */
   readonly events = new WireWriter(256);
   nameStart = 0;
   nameEnd = 0;
@@ -23,10 +24,10 @@ export class SpanDraft {
   startNanos = 0;
   durationSeconds = 0;
   durationNanos = 0;
-  /** Where the spans of its own process go: of protobuf alone, where it differs from that of the batch. */
+  /** The span's own process if it differs from the batch's. Only protobuf has this. */
   process: string | undefined;
   ids: Buffer = Buffer.alloc(256);
-  /** In `ids`: the trace, the span and the parent that stands beside the references, which thrift alone has. */
+  /** Sizes in `ids` of the trace id, the span id and the parent id outside the references, which only thrift has. */
   traceSize = 0;
   spanSize = 0;
   parentSize = 0;
@@ -46,7 +47,7 @@ export class SpanDraft {
     this.traceSize = this.spanSize = this.parentSize = this.referenceCount = 0;
   }
 
-  /** Makes room for another reference: gives its place. */
+  /** Makes room for another reference and returns its place in `ids`. */
   addReference(type: number): number {
     const at = this.referenceCount++;
     const end = this.referenceSpanAt(at) + SPAN_ID_BYTES;
@@ -64,7 +65,7 @@ export class SpanDraft {
     return this.referenceTraceAt(reference) + TRACE_ID_BYTES;
   }
 
-  /** The list for the fields of a log, which are then ended with `addEvent`. */
+  /** Returns the list for a log's fields; finish it with `addEvent`. */
   beginEvent(bytes: Uint8Array): TagList {
     this.fields.clear(bytes);
     return this.fields;
@@ -85,13 +86,13 @@ export class SpanDraft {
   }
 }
 
-/** Places in `ids`. */
+/** Positions in `ids`. */
 export const TRACE_AT = 0;
 export const SPAN_AT: number = TRACE_AT + TRACE_ID_BYTES;
 export const PARENT_AT: number = SPAN_AT + SPAN_ID_BYTES;
 const REFERENCES_AT = PARENT_AT + SPAN_ID_BYTES;
 
-/** Times that OTLP cannot say are the nearest that it can; zero is none. */
+/** A time outside OTLP's range becomes the nearest one inside it. Zero means no time. */
 export function writeTime(out: WireWriter, field: number, seconds: number, nanos: number): void {
   joinNanos(seconds, nanos);
   if (nanosLow === 0 && nanosHigh === 0) return;

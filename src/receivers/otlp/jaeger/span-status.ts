@@ -6,12 +6,12 @@ const ERROR = 2;
 const SERVER_KIND = 2;
 const CLIENT_KIND = 3;
 
-/** The message that belongs to the status found last. */
+/** The message of the status found last. */
 export let statusMessage = "";
 
 /**
- * The status that tags tell of, as the Collector reads it: `error: true` first, then what OpenTelemetry writes, then the status of HTTP. Takes the
- * tags out that say nothing more. Its message is in `statusMessage`.
+ * Derives the status from tags as the Collector does: first from `error: true`, then from OpenTelemetry's tags, then
+ * from the HTTP status. Removes tags that carry no other information. The message is in `statusMessage`.
  */
 export function takeStatus(tags: TagList, kind: number): number {
   const isWritten = tags.has(SPECIAL.statusCode);
@@ -32,7 +32,7 @@ export function takeStatus(tags: TagList, kind: number): number {
   return code;
 }
 
-/** One that is no text says nothing. */
+/** A message that is not text is ignored. */
 function takeMessage(tags: TagList): string | undefined {
   if (!tags.has(SPECIAL.statusMessage)) return undefined;
   const text = tags.textOf(SPECIAL.statusMessage) ?? "";
@@ -40,7 +40,7 @@ function takeMessage(tags: TagList): string | undefined {
   return text;
 }
 
-/** That a server answered 4xx is no error of its own. */
+/** A 4xx answer is not an error of the server. */
 function codeOfHttp(tags: TagList, kind: number): number {
   const status = tags.integerOf(SPECIAL.httpCode) ?? numberIn(tags.textOf(SPECIAL.httpCode));
   if (status === undefined) return UNSET;

@@ -11,7 +11,7 @@ import {
 import { JAEGER_TAG_TYPES, JAEGER_TAGS } from "#traces";
 import { writeUtf8 } from "./write-utf8.js";
 
-/** Keys of tags that are more than attributes; each has a place of its own in a list. */
+/** Keys of tags with a special meaning; each has a fixed place in a list. */
 const SPECIAL_KEYS: readonly string[] = [
   JAEGER_TAGS.kind,
   JAEGER_TAGS.error,
@@ -29,7 +29,7 @@ const SPECIAL_KEYS: readonly string[] = [
   "opencensus.exporterversion",
 ];
 
-/** Their places. They are written out because a literal is compiled into the code. */
+/** Places of the special keys, written out so the compiler can inline them as literals. */
 export const SPECIAL = {
   kind: 0,
   error: 1,
@@ -47,14 +47,14 @@ export const SPECIAL = {
   clientVersion: 13,
 } as const;
 
-/** What is known of a key. */
+/** Facts about a key. */
 interface TagKey {
   readonly text: string;
-  /** As the field of a KeyValue. */
+  /** The key encoded as a field of a KeyValue. */
   readonly field: Uint8Array;
-  /** Its place among those that are more than attributes, or -1. */
+  /** Its place among the special keys, or -1. */
   readonly special: number;
-  /** A bit that few other keys have. */
+  /** A bit that few other keys share, to rule out duplicates quickly. */
   readonly bit: number;
 }
 
@@ -68,14 +68,14 @@ function keyOf(text: string): TagKey {
   return { text, field: out.written(), special: SPECIAL_KEYS.indexOf(text), bit: 1 << (text.length * 5 + last) };
 }
 
-/** From so many tags on keys are looked up, and not compared. */
+/** Up to this many tags, keys are compared one by one; beyond it they are looked up in a map. */
 const MAX_COMPARED = 64;
 const REMOVED = -1;
 const NOWHERE = -1;
 
 /**
- * The tags of a span, a log or a process, where they lie in the bytes: of several with one key the last counts, in the first one's
- * place. A list is filled and written again and again, so that a tag makes no object.
+ * The tags of a span, a log or a process, by their positions in the bytes. If a key repeats, the last value counts, in
+ * the first one's place. A list is cleared and reused, so a tag creates no object.
  */
 export class TagList {
   private bytes: Uint8Array = new Uint8Array(0);
@@ -83,7 +83,7 @@ export class TagList {
   private readonly keys: TagKey[] = [];
   /** Types of Jaeger's protobuf, or REMOVED. */
   private readonly types: number[] = [];
-  /** Texts and binary values: where they lie. Integers and booleans: two halves of 32 bits. */
+  /** For texts and binary values their range; for integers and booleans two halves of 32 bits. */
   private readonly firsts: number[] = [];
   private readonly seconds: number[] = [];
   private readonly doubles: number[] = [];
@@ -93,7 +93,7 @@ export class TagList {
   private seen = 0;
   private lookup: Map<string, number> | undefined;
 
-  /** Begins again, with tags that lie in these bytes. */
+  /** Starts a new list of tags in these bytes. */
   clear(bytes: Uint8Array): void {
     this.bytes = bytes;
     this.count = 0;
@@ -104,7 +104,7 @@ export class TagList {
     for (let i = 0; i < places.length; i++) places[i] = NOWHERE;
   }
 
-  /** A tag whose key is the text [keyStart, keyEnd). See the fields of the class for what first and second are. */
+  /** Adds a tag whose key is the text [keyStart, keyEnd). See the class's fields for `first` and `second`. */
   add(keyStart: number, keyEnd: number, type: number, first: number, second: number, double: number): void {
     const at = this.placeOf(KEYS.get(this.bytes, keyStart, keyEnd));
     this.types[at] = type;
@@ -113,17 +113,17 @@ export class TagList {
     this.doubles[at] = double;
   }
 
-  /** A tag whose value is this text. */
+  /** Adds a tag with this text as its value. */
   addMade(keyStart: number, keyEnd: number, text: string): void {
     this.setMade(KEYS.get(this.bytes, keyStart, keyEnd), text);
   }
 
-  /** Leaves the first place to a tag with this key, which may come later or be given by `fillFirst`. */
+  /** Reserves the first place for a tag with this key, which may be added later or filled by `fillFirst`. */
   leaveFirst(key: string): void {
     this.types[this.placeOf(keyOf(key))] = REMOVED;
   }
 
-  /** Gives the first tag the text [start, end), unless it has come. */
+  /** Gives the first tag the text [start, end), unless the tag was added. */
   fillFirst(start: number, end: number): void {
     if (this.types[0] !== REMOVED) return;
     this.types[0] = JAEGER_TAG_TYPES.string;
@@ -177,14 +177,14 @@ export class TagList {
     if (at !== NOWHERE) this.types[at] = REMOVED;
   }
 
-  /** The text of a tag; undefined when there is none, or it is something else. */
+  /** The text of a tag; undefined if the tag is missing or not a text. */
   textOf(special: number): string | undefined {
     const at = this.placeOfSpecial(special);
     if (at === NOWHERE || this.types[at] !== JAEGER_TAG_TYPES.string) return undefined;
     return this.made.get(at) ?? TEXTS.get(this.bytes, this.firsts[at]!, this.seconds[at]!);
   }
 
-  /** Takes the text of a tag out; one that is no text stays. */
+  /** Removes a tag and returns its text. A tag that is not text stays. */
   takeText(special: number): string | undefined {
     const text = this.textOf(special);
     if (text !== undefined) this.remove(special);
@@ -196,14 +196,14 @@ export class TagList {
     return at !== NOWHERE && this.types[at] === JAEGER_TAG_TYPES.bool && this.firsts[at] !== 0;
   }
 
-  /** The integer of a tag; undefined when there is none, or it is something else. */
+  /** The integer of a tag; undefined if the tag is missing or not an integer. */
   integerOf(special: number): number | undefined {
     const at = this.placeOfSpecial(special);
     if (at === NOWHERE || this.types[at] !== JAEGER_TAG_TYPES.int64) return undefined;
     return (this.seconds[at]! | 0) * 2 ** 32 + this.firsts[at]!;
   }
 
-  /** Gives a tag another key, behind all others. */
+  /** Gives a tag another key and moves it to the end. */
   rename(from: number, to: number): void {
     const at = this.placeOfSpecial(from);
     const made = this.made.get(at);
@@ -216,7 +216,7 @@ export class TagList {
     this.types[at] = REMOVED;
   }
 
-  /** Gives a tag another key and this text, behind all others. */
+  /** Gives a tag another key and this text and moves it to the end. */
   replace(from: number, to: number, text: string): void {
     this.remove(from);
     this.setMade(keyOf(SPECIAL_KEYS[to]!), text);
@@ -227,7 +227,7 @@ export class TagList {
     return at === NOWHERE || this.types[at] === REMOVED ? NOWHERE : at;
   }
 
-  /** Writes what is left as attributes with this tag. */
+  /** Writes the remaining tags as attributes with this field tag. */
   write(out: WireWriter, attributesTag: number): void {
     for (let i = 0; i < this.count; i++) if (this.types[i] !== REMOVED) this.writeAttribute(out, attributesTag, i);
   }
@@ -277,7 +277,10 @@ export class TagList {
 /** A length up to this takes one byte. */
 const MAX_SHORT = 127;
 
-/** Writes an attribute whose value is the text [start, end), if it is short and ASCII, as nearly all are; else false, with nothing written. */
+/**
+ * Writes an attribute with the text [start, end) if it is short ASCII, as nearly all are. Otherwise writes nothing and
+ * returns false.
+ */
 function writeShortText(
   out: WireWriter,
   attributesTag: number,
@@ -310,5 +313,5 @@ function writeShortText(
   return true;
 }
 
-/** Texts that come again and again: kinds, scopes, states. */
+/** Texts that repeat often: kinds, scopes, states. */
 const TEXTS = new KeyCache<string>((b, start, end) => decodeText(b, start, end), 256);

@@ -1,6 +1,6 @@
 import { MalformedError } from "#otlp/signals";
 
-/** Types of thrift, by the numbers of its binary protocol. */
+/** Thrift types, by their numbers in the binary protocol. */
 export const THRIFT = {
   stop: 0,
   bool: 2,
@@ -16,18 +16,18 @@ export const THRIFT = {
   list: 15,
 } as const;
 
-/** Nobody nests structs and lists deeper than this; what does could exhaust the stack. */
+/** Deeper nesting of structs and lists is rejected, because it could exhaust the stack. */
 const MAX_DEPTH = 16;
 
 /**
- * Reads thrift where it lies, from bytes of which nothing is known: every read is within them, or throws a `MalformedError`. Lists
- * cannot claim more elements than there are bytes left.
+ * Reads untrusted thrift in place: every read stays within the bytes or throws a `MalformedError`. A list cannot claim
+ * more elements than there are bytes left.
  */
 export abstract class ThriftReader {
   readonly bytes: Buffer;
   protected at = 0;
   private depth = 0;
-  /** Structs that may still come: the smallest has one byte, and what is made of it takes many times that. */
+  /** The number of structs still allowed: the smallest takes one byte on the wire and many times that in memory. */
   private structsLeft: number;
 
   constructor(bytes: Buffer, maxStructs: number) {
@@ -39,19 +39,22 @@ export abstract class ThriftReader {
     return this.at === this.bytes.length;
   }
 
-  /** The name of the call that a message is. */
+  /** Reads the head of a message and returns the name of its call. */
   abstract readMessageName(): string;
   abstract readI32(): number;
-  /** Reads a number of 64 bits: its halves, both unsigned, are `low` and `high`. */
+  /** Reads a 64-bit number and sets `low` and `high` to its unsigned halves. */
   abstract readI64(): void;
   low = 0;
   high = 0;
   abstract readDouble(): number;
   abstract readBool(): boolean;
-  /** The id of the next field of a struct, or -1 at its end; `fieldType` is then its type. Its value must be read or skipped. */
+  /**
+   * Returns the id of the struct's next field, or -1 at its end, and sets `fieldType`. The field's value must then be
+   * read or skipped.
+   */
   abstract nextField(): number;
   fieldType = 0;
-  /** The field before is known to the compact protocol, and is another one in a nested struct. */
+  /** The id of the previous field, which the compact protocol builds on. Nested structs have their own. */
   protected lastField = 0;
   /** Reads the type and number of a list's elements. */
   protected abstract readListHead(): void;
@@ -60,12 +63,11 @@ export abstract class ThriftReader {
   protected abstract readMapHead(): { readonly key: number; readonly value: number; readonly size: number };
   protected abstract readLength(): number;
 
-  /** Where it reads. */
   get position(): number {
     return this.at;
   }
 
-  /** Begins a struct, of which `nextField` gives the fields. What it gives is for `endStruct`. */
+  /** Starts a struct; `nextField` then returns its fields. Pass the result to `endStruct`. */
   beginStruct(): number {
     this.deepen();
     this.structsLeft -= 1;
@@ -80,7 +82,7 @@ export abstract class ThriftReader {
     this.depth -= 1;
   }
 
-  /** Begins a list of structs, and gives how many there are; of anything else it throws. */
+  /** Starts a list of structs and returns their number. Throws if the elements are not structs. */
   beginStructs(): number {
     this.readListHead();
     const { size } = this;
@@ -89,7 +91,7 @@ export abstract class ThriftReader {
     return size;
   }
 
-  /** Passes over a text or binary value: gives where it begins, and it ends at `position`. */
+  /** Skips a text or binary value: returns where it starts; it ends at `position`. */
   readRange(): number {
     const size = this.readLength();
     const start = this.at;
@@ -97,13 +99,13 @@ export abstract class ThriftReader {
     return start;
   }
 
-  /** What is no UTF-8 is replaced. */
+  /** Invalid UTF-8 is replaced. */
   readText(): string {
     const start = this.readRange();
     return this.bytes.toString("utf8", start, this.at);
   }
 
-  /** Passes over a value of this type. */
+  /** Skips a value of this type. */
   skip(type: number): void {
     switch (type) {
       case THRIFT.bool:
@@ -162,7 +164,7 @@ export abstract class ThriftReader {
     this.depth -= 1;
   }
 
-  /** A boolean in a list is a byte, also where one that is a field has none. */
+  /** A boolean in a list takes one byte, even where a boolean field has none. */
   protected skipElement(type: number): void {
     if (type === THRIFT.bool) this.advance(1);
     else this.skip(type);
