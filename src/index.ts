@@ -24,7 +24,7 @@ export type { PinoDestination } from "./agent/embed/pino/destination.js";
 export type { Outcome } from "./runtime/contract/debt.js";
 export { isRefusal, Refusal, type RefusalKind, type RefusalOptions } from "./runtime/contract/errors/refusal.js";
 export type { Batch } from "./runtime/otlp/batch.js";
-export type { Signal } from "./runtime/otlp/bytes/signal.js";
+export type { Signal } from "./runtime/otlp/signals/signal.js";
 
 // Dead letters, status and metrics.
 

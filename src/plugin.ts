@@ -81,20 +81,20 @@ export type { FailureReason } from "./runtime/contract/operations/failure-reason
 // Batches: made, cut, and read as JSON or as plain objects.
 
 export { Batch } from "./runtime/otlp/batch.js";
-export { SIGNALS, type Signal } from "./runtime/otlp/bytes/signal.js";
 export { type SplitLimits, splitBatch } from "./runtime/otlp/edit/split-batch.js";
 export { batchFromJson, batchToJson } from "./runtime/otlp/json/batch-json.js";
 export { decodeTree, encodeTree, type Tree } from "./runtime/otlp/json/tree.js";
 export { isMalformed, MalformedError } from "./runtime/otlp/signals/malformed.js";
+export { SIGNALS, type Signal } from "./runtime/otlp/signals/signal.js";
 
 // Records: views of log records, spans and data points.
 
+export { asDouble, type Value } from "./runtime/otlp/bytes/value.js";
 export { type AnyRecordView, editRecords, type RecordVerdict, readRecords } from "./runtime/otlp/edit/edit-records.js";
 export type { Attributes } from "./runtime/otlp/views/attributes.js";
 export type { DataPointView } from "./runtime/otlp/views/data-point-view.js";
 export type { LogRecordView } from "./runtime/otlp/views/log-record-view.js";
 export type { SpanView } from "./runtime/otlp/views/span-view.js";
-export { asDouble, type Value } from "./runtime/otlp/views/value.js";
 
 // Schemas: what a component's config may say.
 

@@ -7,7 +7,7 @@ import {
   type sendUnaryData,
 } from "@grpc/grpc-js";
 import { OTLP_SERVICES } from "../../src/runtime/net/otlp/services.js";
-import { SIGNALS, type Signal } from "../../src/runtime/otlp/bytes/signal.js";
+import { SIGNALS, type Signal } from "../../src/runtime/otlp/signals/signal.js";
 
 export interface Received {
   readonly signal: Signal;

@@ -1,5 +1,4 @@
-import { writeKeyValue, writeValue } from "#otlp";
-import type { WireWriter } from "#otlp/bytes";
+import { type WireWriter, writeKeyValue, writeValue } from "#otlp/bytes";
 import { MAX_SEVERITY_NUMBER, SEVERITY_NUMBERS } from "#otlp/signals";
 import {
   LOG_ATTRIBUTES_TAG,

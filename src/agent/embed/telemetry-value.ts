@@ -1,4 +1,4 @@
-import { DoubleValue, type Value } from "#otlp";
+import { DoubleValue, type Value } from "#otlp/bytes";
 
 /** Deep enough for any log, and less than what a value may be on the wire. */
 const MAX_DEPTH = 20;

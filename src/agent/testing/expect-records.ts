@@ -1,6 +1,7 @@
 import { AssertionError } from "node:assert";
 import { inspect, isDeepStrictEqual } from "node:util";
-import type { Batch, Value } from "#otlp";
+import type { Batch } from "#otlp";
+import type { Value } from "#otlp/bytes";
 import { type PlainRecord, plainRecords } from "./plain-records.js";
 
 /** What is expected of a record; what is not said is not looked at. An attribute that is undefined must not be there. */

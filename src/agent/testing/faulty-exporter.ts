@@ -2,7 +2,7 @@ import type { Clock, ExporterFactory } from "#contract";
 import { defineExporter } from "#contract";
 import { Refusal, type RefusalKind } from "#contract/errors";
 import type { Batch } from "#otlp";
-import { type AnyRecordView, readRecords } from "#otlp";
+import { type AnyRecordView, readRecords } from "#otlp/views";
 import { type PlainRecord, plainRecords } from "./plain-records.js";
 
 /** How a backend misbehaves. Everything can be changed while it is in use. */

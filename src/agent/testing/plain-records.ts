@@ -1,6 +1,7 @@
-import type { Value } from "#otlp";
-import { Batch, editRecords, readRecords } from "#otlp";
+import { Batch } from "#otlp";
+import type { Value } from "#otlp/bytes";
 import { batchFromJson } from "#otlp/json";
+import { editRecords, readRecords } from "#otlp/views";
 
 /** What tests mostly look at of a record. */
 export interface PlainRecord {

@@ -1,6 +1,7 @@
-import { Batch, readRecords, type Value, writeKeyValue } from "#otlp";
-import { WireWriter } from "#otlp/bytes";
+import { Batch } from "#otlp";
+import { type Value, WireWriter, writeKeyValue } from "#otlp/bytes";
 import type { Signal } from "#otlp/signals";
+import { readRecords } from "#otlp/views";
 import type { Random } from "./random.js";
 
 /** The attribute by which a record of a sample is known again. */

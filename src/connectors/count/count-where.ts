@@ -1,8 +1,9 @@
-import { encodedKey, findAttribute, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp";
 import {
   after,
   attributesTagOf,
   decodeMessage,
+  encodedKey,
+  findAttribute,
   findField,
   fixed32,
   MESSAGES,
@@ -22,6 +23,7 @@ import {
   SPAN_EVENT_TIME_TAG,
   SPAN_START_TIME_TAG,
 } from "#otlp/tags";
+import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import { CONTEXT_SHAPES, type Condition, ConditionSet, type ContextName, type OnOttlError } from "#ottl";
 import type { Batch, Tree } from "../../plugin.js";
 

@@ -1,4 +1,3 @@
-import { message } from "#otlp";
 import { after, fixed32, skip, varint } from "#otlp/bytes";
 import {
   KEY_TAG,
@@ -15,6 +14,7 @@ import {
   STATUS_CODE_TAG,
   VALUE_TAG,
 } from "#otlp/tags";
+import { message } from "#otlp/views";
 
 /**
  * Some attributes by name, found in one pass over all that a message has: positions of their AnyValues, -1 where there is

@@ -1,5 +1,4 @@
-import { after, LENGTH_DELIMITED, skip, varint } from "#otlp/bytes";
-import { SHAPES } from "#otlp/signals";
+import { after, LENGTH_DELIMITED, SHAPES, skip, varint } from "#otlp/bytes";
 import type { Paint } from "#text";
 import type { Batch } from "../../plugin.js";
 import { withThousandsSeparators } from "./values.js";

@@ -1,5 +1,4 @@
-import { attributeValue, encodedKey, findAttribute, hasKey, message } from "#otlp";
-import { WireWriter } from "#otlp/bytes";
+import { attributeValue, encodedKey, findAttribute, hasKey, WireWriter } from "#otlp/bytes";
 import { plainValueText } from "#otlp/json";
 import {
   OWNER_TAG,
@@ -8,6 +7,7 @@ import {
   SCOPE_CONTAINER_TAG,
   SCOPE_ITEM_TAG,
 } from "#otlp/tags";
+import { message } from "#otlp/views";
 import { NO_JAEGER_SERVICE } from "#traces";
 import { writeAttributeTag } from "./tag-writer.js";
 import { eachMessage, hasIds, scopeTagsOf, writeSpan } from "./write-span.js";

@@ -1,5 +1,4 @@
-import { readValue } from "#otlp";
-import { after, skip, varint, type WireWriter } from "#otlp/bytes";
+import { after, readValue, skip, varint, type WireWriter } from "#otlp/bytes";
 import { plainValueText } from "#otlp/json";
 import {
   BOOL_VALUE_TAG,

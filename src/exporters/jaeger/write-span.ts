@@ -1,5 +1,15 @@
-import { attributeValue, encodedKey, findAttribute, message } from "#otlp";
-import { after, decodeText, findField, fixed32, skip, varint, WireWriter } from "#otlp/bytes";
+import {
+  after,
+  attributeValue,
+  decodeText,
+  encodedKey,
+  findAttribute,
+  findField,
+  fixed32,
+  skip,
+  varint,
+  WireWriter,
+} from "#otlp/bytes";
 import { nanos, seconds, splitNanos } from "#otlp/signals";
 import {
   SCOPE_ATTRIBUTES_TAG,
@@ -27,6 +37,7 @@ import {
   STATUS_CODE_TAG,
   STATUS_MESSAGE_TAG,
 } from "#otlp/tags";
+import { message } from "#otlp/views";
 import { JAEGER_KINDS, JAEGER_REF_TYPES, JAEGER_TAGS } from "#traces";
 import { writeAttributeTag, writeTextTag, writeTrueTag } from "./tag-writer.js";
 

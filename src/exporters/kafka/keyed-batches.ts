@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
-import { type Frame, partition, type RecordWalk } from "#otlp";
-import { after, findField, skip, varint } from "#otlp/bytes";
-import { SHAPES } from "#otlp/signals";
+import { after, findField, SHAPES, skip, varint } from "#otlp/bytes";
 import { LOG_TRACE_ID_TAG, OWNER_TAG, RESOURCE_ATTRIBUTES_TAG, SPAN_TRACE_ID_TAG } from "#otlp/tags";
+import { type Frame, partition, type RecordWalk } from "#otlp/views";
 import type { Batch } from "../../plugin.js";
 
 /** Records that belong into one partition. */

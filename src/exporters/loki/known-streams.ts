@@ -1,7 +1,6 @@
 import { ByteTable } from "#metrics";
 import { isHeader } from "#net";
-import { encodedKey } from "#otlp";
-import { after, skip, varint, WireWriter } from "#otlp/bytes";
+import { after, encodedKey, skip, varint, WireWriter } from "#otlp/bytes";
 import {
   findKeyAndValue,
   jsonText,

@@ -1,4 +1,3 @@
-import { message } from "#otlp";
 import { after, decodeMessage, fixed32, MESSAGES, skip, varint, type WireWriter } from "#otlp/bytes";
 import { PlainJsonWriter, plainAttributes, plainValue, treeHex, treeText, writeAscii, writeHex } from "#otlp/json";
 import {
@@ -14,6 +13,7 @@ import {
   SCOPE_VERSION_TAG,
   STRING_VALUE_TAG,
 } from "#otlp/tags";
+import { message } from "#otlp/views";
 import type { Tree } from "../../plugin.js";
 import type { Stream } from "./known-streams.js";
 import { logfmtOf } from "./logfmt-line.js";

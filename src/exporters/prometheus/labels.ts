@@ -1,5 +1,5 @@
 import { eachAttribute, labelName, type PrometheusNameRules } from "#metrics";
-import { readValue, valueText } from "#otlp";
+import { readValue, valueText } from "#otlp/bytes";
 
 /** A label of Prometheus. Sets of them are sorted by name, and have no two of one name and none without a value. */
 export type Label = readonly [name: string, value: string];

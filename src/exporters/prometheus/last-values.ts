@@ -1,5 +1,5 @@
 import { PointReader, SeriesTable } from "#metrics";
-import { type MetricData, type MetricVisitor, walkMetrics } from "#otlp";
+import { type MetricData, type MetricVisitor, walkMetrics } from "#otlp/views";
 import type { PartialRejection } from "../../plugin.js";
 import { labelText } from "./exposition-text.js";
 import { ExposedFamily, ExposedSeries } from "./families.js";

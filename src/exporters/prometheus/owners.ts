@@ -1,7 +1,7 @@
 import { AttributeKey, type MetricKind, metricName, nextOwnerId, OwnerTable, type PrometheusNameRules } from "#metrics";
-import { type MetricData, message } from "#otlp";
 import { after, decodeText, skip, varint } from "#otlp/bytes";
 import { RESOURCE_ATTRIBUTES_TAG, SCOPE_ATTRIBUTES_TAG } from "#otlp/tags";
+import { type MetricData, message } from "#otlp/views";
 import { type Label, LabelSet, type RawAttribute, readAttributes } from "./labels.js";
 
 /** How resources, scopes and metrics become names and labels. */

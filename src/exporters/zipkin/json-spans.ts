@@ -1,6 +1,5 @@
 import { isUtf8 } from "node:buffer";
 import { isIP } from "node:net";
-import { message } from "#otlp";
 import {
   after,
   decodeMessage,
@@ -39,6 +38,7 @@ import {
   STATUS_CODE_TAG,
   STATUS_MESSAGE_TAG,
 } from "#otlp/tags";
+import { message } from "#otlp/views";
 import { NO_SERVICE_NAME, SERVICE_NAME_KEYS, ZIPKIN_KINDS, ZIPKIN_TAGS } from "#traces";
 import { SPECIAL_TAGS, SpanTags } from "./span-tags.js";
 import { linkText } from "./to-zipkin.js";

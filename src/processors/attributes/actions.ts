@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { z } from "zod";
-import { valueText } from "#otlp";
+import { valueText } from "#otlp/bytes";
 import { compilePattern } from "#text";
 import { type Attributes, asDouble, type Origin, type Value } from "../../plugin.js";
 

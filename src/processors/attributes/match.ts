@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { valueText } from "#otlp";
+import { valueText } from "#otlp/bytes";
 import { SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS } from "#otlp/signals";
 import { compilePattern } from "#text";
 import { type AnyRecordView, type Attributes, ignored, type Value } from "../../plugin.js";

@@ -1,5 +1,4 @@
-import { encodedKey, hasKey } from "#otlp";
-import { after, POINT_ATTRIBUTES_TAGS, RecentTexts, skip, varint } from "#otlp/bytes";
+import { after, encodedKey, hasKey, POINT_ATTRIBUTES_TAGS, RecentTexts, skip, varint } from "#otlp/bytes";
 import { LOG_ATTRIBUTES_TAG, SPAN_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { Batch } from "../../plugin.js";
 

@@ -1,8 +1,17 @@
 import { ERROR_CODES, hasErrorCode } from "#contract/errors";
-import { type Frame, hasKey } from "#otlp";
-import { after, skip, varint, WireWriter } from "#otlp/bytes";
-import { type FieldRange, fieldsBesideRecords, SHAPES, type SignalShape } from "#otlp/signals";
+import {
+  after,
+  type FieldRange,
+  fieldsBesideRecords,
+  hasKey,
+  SHAPES,
+  type SignalShape,
+  skip,
+  varint,
+  WireWriter,
+} from "#otlp/bytes";
 import { OWNER_TAG, RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
+import type { Frame } from "#otlp/views";
 import type { Batch } from "../../plugin.js";
 import type { AttributeFinder, FoundAttributes } from "./attribute-finder.js";
 

@@ -1,6 +1,5 @@
-import type { Frame } from "#otlp";
-import { after, skip, varint } from "#otlp/bytes";
-import { leadsToRecord, SHAPES, type SignalShape } from "#otlp/signals";
+import { after, leadsToRecord, SHAPES, type SignalShape, skip, varint } from "#otlp/bytes";
+import type { Frame } from "#otlp/views";
 import { Batch } from "../../plugin.js";
 import { AttributeFinder } from "./attribute-finder.js";
 import { GroupTree, type RecordGroup } from "./group-tree.js";

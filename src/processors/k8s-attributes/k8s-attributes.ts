@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { withResource } from "#contract/operators";
-import { attributeValue, encodedKey, findAttribute, ResourceStamp, stampResources } from "#otlp";
+import { ResourceStamp, stampResources } from "#otlp";
+import { attributeValue, encodedKey, findAttribute } from "#otlp/bytes";
 import { RESOURCE_ATTRIBUTES_TAG } from "#otlp/tags";
 import { type Batch, type ComponentContext, defineProcessor, eachBatch, Refusal, SIGNALS } from "../../plugin.js";
 import { type CatalogEntry, PodCatalog } from "./catalog.js";

@@ -1,5 +1,5 @@
-import { message } from "#otlp";
 import { after, decodeMessage, encodeMessage, MESSAGES, skip, varint, type WireWriter } from "#otlp/bytes";
+import { message } from "#otlp/views";
 import type { Tree } from "../../plugin.js";
 
 const METRIC = MESSAGES["Metric"]!;

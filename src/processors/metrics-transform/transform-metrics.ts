@@ -1,7 +1,16 @@
-import { message } from "#otlp";
-import { after, decodeMessage, encodeMessage, MESSAGES, skip, varint, WireWriter } from "#otlp/bytes";
-import { countRecords, SHAPES } from "#otlp/signals";
+import {
+  after,
+  countRecords,
+  decodeMessage,
+  encodeMessage,
+  MESSAGES,
+  SHAPES,
+  skip,
+  varint,
+  WireWriter,
+} from "#otlp/bytes";
 import { OWNER_TAG, RESOURCE_CONTAINER_TAG, SCOPE_CONTAINER_TAG, SCOPE_ITEM_TAG } from "#otlp/tags";
+import { message } from "#otlp/views";
 import { Batch, type Tree } from "../../plugin.js";
 import type { MetricTransform } from "./config.js";
 import { ListedMetric } from "./listed-metric.js";

@@ -1,5 +1,4 @@
-import { attributeValue, writeKeyValue } from "#otlp";
-import type { Rewriter } from "#otlp/bytes";
+import { attributeValue, type Rewriter, writeKeyValue } from "#otlp/bytes";
 import type { Value } from "../../plugin.js";
 
 interface SeenAttribute {

@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
-import { RecordViews, type RecordWalk } from "#otlp";
+import { RecordViews, type RecordWalk } from "#otlp/views";
 import { ConditionSet, type OnOttlError } from "#ottl";
 import type { Origin } from "../../plugin.js";
 import type { BypassRule } from "./config.js";

@@ -1,4 +1,4 @@
-import { KEEP, type RecordReader, type RecordVisitor, type RecordWalk, type Verdict } from "#otlp";
+import { KEEP, type RecordReader, type RecordVisitor, type RecordWalk, type Verdict } from "#otlp/views";
 import type { Allowance } from "./allowance.js";
 import type { RecordKeys } from "./record-key.js";
 

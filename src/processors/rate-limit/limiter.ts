@@ -1,4 +1,4 @@
-import { RecordReader, RecordWalk } from "#otlp";
+import { RecordReader, RecordWalk } from "#otlp/views";
 import type { OnOttlError } from "#ottl";
 import type { Batch, Clock, Origin } from "../../plugin.js";
 import { Allowance } from "./allowance.js";

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { type RecordReader, type RecordWalk, valueText } from "#otlp";
+import { valueText } from "#otlp/bytes";
+import type { RecordReader, RecordWalk } from "#otlp/views";
 import type { Origin, Value } from "../../plugin.js";
 
 /** One part of the key that records are counted by. */

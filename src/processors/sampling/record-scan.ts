@@ -1,5 +1,4 @@
-import { encodedKey } from "#otlp";
-import { after, LENGTH_DELIMITED, skip, varint } from "#otlp/bytes";
+import { after, encodedKey, LENGTH_DELIMITED, skip, varint } from "#otlp/bytes";
 import {
   KEY_TAG,
   LOG_ATTRIBUTES_TAG,

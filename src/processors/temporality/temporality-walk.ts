@@ -1,7 +1,7 @@
 import { nextOwnerId, OwnerTable, PointReader, SeriesTable } from "#metrics";
-import { DROP, KEEP, message, type RecordVisitor, RecordWalk, type Verdict } from "#otlp";
 import { after, decodeText, findField, fixed32, skip, varint, type WireWriter } from "#otlp/bytes";
 import { OWNER_TAG } from "#otlp/tags";
+import { DROP, KEEP, message, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import { type Batch, type Delivery, type Processor, statefulProcessor } from "../../plugin.js";
 import { ExponentialValue } from "./exponential-value.js";
 import {

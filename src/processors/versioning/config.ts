@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ConfigPath } from "#contract/schema";
 import { configPath, didYouMean } from "#contract/schema";
-import type { Value } from "#otlp";
+import type { Value } from "#otlp/bytes";
 import { parseEventName, VERSION_ATTRIBUTE } from "./event-name.js";
 import { readSchemaFile, type SchemaFamily } from "./schema-file.js";
 import { CONVERTED_TYPES, createUpcaster, type Upcaster } from "./upcast.js";

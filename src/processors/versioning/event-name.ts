@@ -1,4 +1,4 @@
-import type { Value } from "#otlp";
+import type { Value } from "#otlp/bytes";
 
 /** An event's name without the version that some write into it, and that version. */
 export interface EventName {

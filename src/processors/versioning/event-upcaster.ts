@@ -1,6 +1,7 @@
 import type { Setback } from "#contract";
 import { ERROR_CODES } from "#contract/errors";
-import type { Batch, SpanView } from "#otlp";
+import type { Batch } from "#otlp";
+import { NameCache } from "#otlp/signals";
 import {
   type AnyRecordView,
   KEEP,
@@ -8,9 +9,9 @@ import {
   RecordViews,
   type RecordVisitor,
   RecordWalk,
+  type SpanView,
   type Verdict,
-} from "#otlp";
-import { NameCache } from "#otlp/signals";
+} from "#otlp/views";
 import type { EventVersions, VersioningConfig } from "./config.js";
 import { type EventName, parseEventName, parseVersion, VERSION_ATTRIBUTE } from "./event-name.js";
 import type { VersionedEvent } from "./upcast.js";

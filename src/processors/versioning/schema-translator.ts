@@ -1,6 +1,17 @@
-import type { Attributes, Batch, MetricView, ResourceView, SpanView } from "#otlp";
-import { type AnyRecordView, KEEP, RecordViews, type RecordVisitor, RecordWalk, type Verdict } from "#otlp";
+import type { Batch } from "#otlp";
 import { NameCache } from "#otlp/signals";
+import {
+  type AnyRecordView,
+  type Attributes,
+  KEEP,
+  type MetricView,
+  RecordViews,
+  type RecordVisitor,
+  RecordWalk,
+  type ResourceView,
+  type SpanView,
+  type Verdict,
+} from "#otlp/views";
 import type { VersioningConfig } from "./config.js";
 import { type Renaming, Translation } from "./translation.js";
 

@@ -1,5 +1,5 @@
-import type { Attributes, LogRecordView, SpanEventView, SpanView } from "#otlp";
-import { asDouble, type Value, valueText } from "#otlp";
+import { asDouble, type Value, valueText } from "#otlp/bytes";
+import type { Attributes, LogRecordView, SpanEventView, SpanView } from "#otlp/views";
 
 /** What has a version: a log record with an event name, a span, or an event of a span. */
 export type VersionedEvent = LogRecordView | SpanView | SpanEventView;

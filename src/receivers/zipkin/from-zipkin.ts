@@ -1,6 +1,5 @@
-import { Batch, writeKeyValue } from "#otlp";
-import type { Tree } from "#otlp/bytes";
-import { encodeMessage, MESSAGES, WireWriter } from "#otlp/bytes";
+import { Batch } from "#otlp";
+import { encodeMessage, MESSAGES, type Tree, WireWriter, writeKeyValue } from "#otlp/bytes";
 import { keyValues } from "#otlp/json";
 import {
   RESOURCE_CONTAINER_TAG,

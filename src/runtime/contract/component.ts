@@ -1,7 +1,8 @@
 import type { OperatorFunction } from "rxjs";
 import type { ZodType } from "zod";
-import type { AnyRecordView, Batch, DataPointView, LogRecordView, SpanView } from "#otlp";
+import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
+import type { AnyRecordView, DataPointView, LogRecordView, SpanView } from "#otlp/views";
 import type { Authenticators, AuthSide, ClientAuthenticator, ServerAuthenticator } from "./auth.js";
 import type { Clock } from "./clock.js";
 import type { Setback } from "./dead-letter.js";

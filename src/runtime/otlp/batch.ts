@@ -1,6 +1,6 @@
 import { checkRequest, HAS_DUPLICATE_FIELDS } from "./bytes/check/check-request.js";
 import { normalForm } from "./bytes/normal-form.js";
-import type { Signal } from "./bytes/signal.js";
+import type { Signal } from "./signals/signal.js";
 
 /**
  * Telemetry on its way: an OTLP request in protobuf wire form, and what was learnt about it.

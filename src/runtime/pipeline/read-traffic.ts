@@ -1,6 +1,6 @@
 import type { GraphPlan, Metrics } from "#contract";
 import type { GraphDescription, GraphNode, NodeCounts, Traffic } from "#contract/operations";
-import { SHAPES } from "#otlp/signals";
+import { SHAPES } from "#otlp/bytes";
 import type { Flows } from "./flows.js";
 
 /** Reads what has passed each edge and node of a graph so far. */

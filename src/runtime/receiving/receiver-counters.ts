@@ -1,5 +1,6 @@
 import type { Counter, Metrics } from "#contract";
-import { SHAPES, type Signal } from "#otlp/signals";
+import { SHAPES } from "#otlp/bytes";
+import type { Signal } from "#otlp/signals";
 
 /** How many records of one signal a receiver has taken, and has not. */
 export interface ReceiverCounters {

@@ -9,7 +9,7 @@ import { parseGrpcTarget } from "../../../src/runtime/net/endpoint.js";
 import { grpcFrame, grpcFrameHeader } from "../../../src/runtime/net/otlp/grpc-frame.js";
 import { encodeResponse } from "../../../src/runtime/net/otlp/response.js";
 import { encodeStatus } from "../../../src/runtime/net/otlp/rpc-status.js";
-import { SIGNALS } from "../../../src/runtime/otlp/bytes/signal.js";
+import { SIGNALS } from "../../../src/runtime/otlp/signals/signal.js";
 import { until } from "../../receivers/otlp/harness.js";
 import { wire } from "../../receivers/otlp/requests.js";
 import { GrpcJsServer } from "../grpc-server.js";

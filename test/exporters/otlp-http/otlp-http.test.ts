@@ -6,7 +6,7 @@ import { otlpHttpExporter } from "../../../src/exporters/otlp-http/otlp-http.js"
 import { Batch, batchFromJson, type Exporter, Refusal } from "../../../src/plugin.js";
 import { encodeResponse } from "../../../src/runtime/net/otlp/response.js";
 import { encodeStatus } from "../../../src/runtime/net/otlp/rpc-status.js";
-import { SIGNALS } from "../../../src/runtime/otlp/bytes/signal.js";
+import { SIGNALS } from "../../../src/runtime/otlp/signals/signal.js";
 import { until } from "../../receivers/otlp/harness.js";
 import { wire } from "../../receivers/otlp/requests.js";
 import { never, refusalOf, type Sink, startExporter, startSink } from "../harness.js";

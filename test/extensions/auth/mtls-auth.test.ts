@@ -4,7 +4,7 @@ import { credentials } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { mtlsAuth } from "../../../src/extensions/auth/mtls-auth.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
-import { SIGNALS } from "../../../src/runtime/otlp/bytes/signal.js";
+import { SIGNALS } from "../../../src/runtime/otlp/signals/signal.js";
 import { GrpcJsClient } from "../../receivers/otlp/grpc-client.js";
 import { PROTO, startReceiver } from "../../receivers/otlp/harness.js";
 import { wire } from "../../receivers/otlp/requests.js";

@@ -1,4 +1,4 @@
-import type { Signal } from "../../../src/runtime/otlp/bytes/signal.js";
+import type { Signal } from "../../../src/runtime/otlp/signals/signal.js";
 
 const attributes = [
   { key: "text", value: { stringValue: 'a \u{1f600} "quoted" text' } },

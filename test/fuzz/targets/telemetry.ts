@@ -1,10 +1,10 @@
 import { Batch } from "../../../src/runtime/otlp/batch.js";
-import { SIGNALS, type Signal } from "../../../src/runtime/otlp/bytes/signal.js";
 import { editRecords } from "../../../src/runtime/otlp/edit/edit-records.js";
 import { splitBatch } from "../../../src/runtime/otlp/edit/split-batch.js";
 import { batchFromJson, batchToJson } from "../../../src/runtime/otlp/json/batch-json.js";
 import { decodeTree, encodeTree } from "../../../src/runtime/otlp/json/tree.js";
 import { isMalformed } from "../../../src/runtime/otlp/signals/malformed.js";
+import { SIGNALS, type Signal } from "../../../src/runtime/otlp/signals/signal.js";
 import { assert, type FuzzTarget, magnitude, shapeOf } from "../fuzz.js";
 import { textMutator } from "../mutate-text.js";
 import { mutateWire } from "../mutate-wire.js";

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { AuthError, type ServerAuthenticator, type ServerAuthRequest } from "../../../src/runtime/contract/auth.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { OTLP_SERVICES } from "../../../src/runtime/net/otlp/services.js";
-import { SIGNALS } from "../../../src/runtime/otlp/bytes/signal.js";
+import { SIGNALS } from "../../../src/runtime/otlp/signals/signal.js";
 import { GrpcJsClient } from "./grpc-client.js";
 import { PROTO, post, type Running, startReceiver } from "./harness.js";
 import { wire } from "./requests.js";

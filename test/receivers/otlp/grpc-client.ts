@@ -7,7 +7,7 @@ import {
   type StatusObject,
 } from "@grpc/grpc-js";
 import { OTLP_SERVICES } from "../../../src/runtime/net/otlp/services.js";
-import type { Signal } from "../../../src/runtime/otlp/bytes/signal.js";
+import type { Signal } from "../../../src/runtime/otlp/signals/signal.js";
 
 export interface GrpcAnswer {
   readonly code: number;

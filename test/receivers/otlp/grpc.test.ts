@@ -9,7 +9,7 @@ import { grpcFrame, grpcFrameHeader } from "../../../src/runtime/net/otlp/grpc-f
 import { decodeResponse } from "../../../src/runtime/net/otlp/response.js";
 import { decodeStatus } from "../../../src/runtime/net/otlp/rpc-status.js";
 import { OTLP_SERVICES } from "../../../src/runtime/net/otlp/services.js";
-import { SIGNALS } from "../../../src/runtime/otlp/bytes/signal.js";
+import { SIGNALS } from "../../../src/runtime/otlp/signals/signal.js";
 import { GrpcJsClient } from "./grpc-client.js";
 import { type Running, startReceiver, until } from "./harness.js";
 import { wire } from "./requests.js";

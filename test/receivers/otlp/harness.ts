@@ -9,7 +9,7 @@ import { ACCEPTED, type Outcome } from "../../../src/runtime/contract/debt.js";
 import type { Origin } from "../../../src/runtime/contract/delivery.js";
 import { type Metrics, silentLogger } from "../../../src/runtime/contract/observability.js";
 import type { Batch } from "../../../src/runtime/otlp/batch.js";
-import { SIGNALS, type Signal } from "../../../src/runtime/otlp/bytes/signal.js";
+import { SIGNALS, type Signal } from "../../../src/runtime/otlp/signals/signal.js";
 
 /** An intake that remembers what it got and answers as told. */
 export class FakeIntake implements Intake {

@@ -5,7 +5,7 @@ import { Refusal } from "../../../src/plugin.js";
 import { COMPRESSIONS, compress } from "../../../src/runtime/codecs/compression/compress.js";
 import { decodeResponse } from "../../../src/runtime/net/otlp/response.js";
 import { decodeStatus } from "../../../src/runtime/net/otlp/rpc-status.js";
-import { SIGNALS } from "../../../src/runtime/otlp/bytes/signal.js";
+import { SIGNALS } from "../../../src/runtime/otlp/signals/signal.js";
 import { JSON_HEADERS, PROTO, post, type Running, startReceiver } from "./harness.js";
 import { json, wire } from "./requests.js";
 

@@ -1,5 +1,5 @@
 import { encodeTree } from "../../../src/plugin.js";
-import type { Signal } from "../../../src/runtime/otlp/bytes/signal.js";
+import type { Signal } from "../../../src/runtime/otlp/signals/signal.js";
 
 const attributes = [{ key: "service.name", value: { stringValue: "shop" } }];
 

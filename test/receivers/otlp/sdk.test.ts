@@ -9,7 +9,7 @@ import { MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk
 import { BasicTracerProvider, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { decodeTree } from "../../../src/plugin.js";
-import type { Signal } from "../../../src/runtime/otlp/bytes/signal.js";
+import type { Signal } from "../../../src/runtime/otlp/signals/signal.js";
 import { type Running, startReceiver } from "./harness.js";
 
 describe.each(["json", "proto"])("the OpenTelemetry SDK exporting %s", (encoding) => {

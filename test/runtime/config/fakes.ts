@@ -18,7 +18,7 @@ import {
   secret,
   section,
 } from "../../../src/runtime/contract/schema/schema.js";
-import { SIGNALS } from "../../../src/runtime/otlp/bytes/signal.js";
+import { SIGNALS } from "../../../src/runtime/otlp/signals/signal.js";
 
 const nothing = async () => {};
 

@@ -1,9 +1,9 @@
 import fc from "fast-check";
-import type { Signal } from "../../../src/runtime/otlp/bytes/signal.js";
+import { asDouble, DoubleValue, type Value } from "../../../src/runtime/otlp/bytes/value.js";
 import type { AnyRecordView } from "../../../src/runtime/otlp/edit/edit-records.js";
 import type { Tree, TreeValue } from "../../../src/runtime/otlp/json/tree.js";
+import type { Signal } from "../../../src/runtime/otlp/signals/signal.js";
 import type { Attributes } from "../../../src/runtime/otlp/views/attributes.js";
-import { asDouble, DoubleValue, type Value } from "../../../src/runtime/otlp/views/value.js";
 import { blob, double, int64, key, text, uint32, uint64 } from "./telemetry-arbitraries.js";
 import { DATA_KINDS, listOf, type Placed, recordsOf } from "./trees.js";
 

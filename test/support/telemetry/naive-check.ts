@@ -1,5 +1,5 @@
 import { isPackable, type Message, REQUEST } from "../../../src/runtime/otlp/bytes/messages.js";
-import type { Signal } from "../../../src/runtime/otlp/bytes/signal.js";
+import type { Signal } from "../../../src/runtime/otlp/signals/signal.js";
 
 /**
  * The check as one would write it who has time: a message is cut out of the one around it, a varint is read byte by byte into a

@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
-import type { Signal } from "../../../src/runtime/otlp/bytes/signal.js";
 import type { Tree, TreeValue } from "../../../src/runtime/otlp/json/tree.js";
+import type { Signal } from "../../../src/runtime/otlp/signals/signal.js";
 
 /**
  * The independent OTLP encoder and decoder: the protobufjs code generated for OpenTelemetry JS. It speaks trees here,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import type { Signal } from "../../../src/runtime/otlp/bytes/signal.js";
 import type { Tree } from "../../../src/runtime/otlp/json/tree.js";
+import type { Signal } from "../../../src/runtime/otlp/signals/signal.js";
 
 /**
  * Random OTLP requests as trees (see `decodeTree`): every field present or absent, every kind of value, the ends of

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { expect } from "vitest";
-import type { Signal } from "../../../src/runtime/otlp/bytes/signal.js";
 import type { Tree, TreeValue } from "../../../src/runtime/otlp/json/tree.js";
+import type { Signal } from "../../../src/runtime/otlp/signals/signal.js";
 
 /** A record of a tree with the messages around it. */
 export interface Placed {

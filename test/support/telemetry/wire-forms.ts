@@ -1,5 +1,5 @@
 import { type Field, type Message, REQUEST } from "../../../src/runtime/otlp/bytes/messages.js";
-import type { Signal } from "../../../src/runtime/otlp/bytes/signal.js";
+import type { Signal } from "../../../src/runtime/otlp/signals/signal.js";
 
 /**
  * Writes OTLP requests in the unusual ways that protobuf allows. Shares only the table of messages with the product:

@@ -2,8 +2,8 @@ import type { ClientAuthenticator } from "#contract";
 import { chooseRefusal, copyRefusal, ERROR_CODES, toRefusal } from "#contract/errors";
 import { parseGrpcTarget } from "#net";
 import { clientAuthenticator } from "#net/auth";
-import { partition } from "#otlp";
-import { SHAPES } from "#otlp/signals";
+import { SHAPES } from "#otlp/bytes";
+import { partition } from "#otlp/views";
 import {
   type Batch,
   defineExporter,

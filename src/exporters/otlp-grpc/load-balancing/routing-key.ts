@@ -1,15 +1,5 @@
 import { AttributeKey } from "#metrics";
-import {
-  attributeValue,
-  encodedKey,
-  type Frame,
-  findAttribute,
-  RecordReader,
-  type RecordWalk,
-  recordAttributesTag,
-  valueText,
-} from "#otlp";
-import { after, findField, skip, varint } from "#otlp/bytes";
+import { after, attributeValue, encodedKey, findAttribute, findField, skip, valueText, varint } from "#otlp/bytes";
 import { SPAN_KINDS } from "#otlp/signals";
 import {
   LOG_TRACE_ID_TAG,
@@ -19,6 +9,7 @@ import {
   SPAN_KIND_TAG,
   SPAN_TRACE_ID_TAG,
 } from "#otlp/tags";
+import { type Frame, RecordReader, type RecordWalk, recordAttributesTag } from "#otlp/views";
 import type { Batch, Signal, Value } from "../../../plugin.js";
 import { crc32 } from "./hash-ring.js";
 

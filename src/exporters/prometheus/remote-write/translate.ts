@@ -1,6 +1,6 @@
 import { type AttributeKey, PointReader, SeriesTable } from "#metrics";
-import { type MetricData, type MetricVisitor, walkMetrics } from "#otlp";
 import { decodeMessage, MESSAGES } from "#otlp/bytes";
+import { type MetricData, type MetricVisitor, walkMetrics } from "#otlp/views";
 import type { PartialRejection } from "../../../plugin.js";
 import { decimal } from "../exposition-text.js";
 import type { Label } from "../labels.js";

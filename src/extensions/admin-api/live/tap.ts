@@ -1,6 +1,6 @@
 import type { AgentInspection, GraphEdge } from "#contract/operations";
-import { DROP, KEEP, RecordWalk } from "#otlp";
 import { eachPoint, type PlacedRecord, placedRecords } from "#otlp/json";
+import { DROP, KEEP, RecordWalk } from "#otlp/views";
 import type { RecordCondition } from "#ottl";
 import { type Batch, batchToJson, type Clock } from "../../../plugin.js";
 import type { EventSource, EventStream } from "../events.js";

@@ -1,5 +1,4 @@
-import { readValue } from "#otlp";
-import { after, decodeText, findField, type Rewriter, skip, varint } from "#otlp/bytes";
+import { after, decodeText, findField, type Rewriter, readValue, skip, varint } from "#otlp/bytes";
 import { ARRAY_VALUE_TAG, ELEMENT_TAG, KEY_TAG, KVLIST_VALUE_TAG, STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
 import type { Value } from "../../../plugin.js";
 

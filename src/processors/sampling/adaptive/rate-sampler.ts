@@ -1,8 +1,8 @@
 import { FNV32_START, fnv32 } from "#codecs";
-import { attributeValue, DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp";
-import { after, decodeText, findField, varint } from "#otlp/bytes";
+import { after, attributeValue, decodeText, findField, varint } from "#otlp/bytes";
 import { SEVERITY_NUMBERS } from "#otlp/signals";
 import { OWNER_TAG, RESOURCE_ATTRIBUTES_TAG, STATUS_CODE_TAG } from "#otlp/tags";
+import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import type { Batch, Value } from "../../../plugin.js";
 import { ALWAYS } from "../bits56.js";
 import { findText, LOG_SHAPE, RecordScan, type ScanShape, SPAN_SHAPE, textEnd } from "../record-scan.js";

@@ -1,5 +1,4 @@
-import { attributeValue, encodedKey, findAttribute, readValue } from "#otlp";
-import { after, findField, varint } from "#otlp/bytes";
+import { after, attributeValue, encodedKey, findAttribute, findField, readValue, varint } from "#otlp/bytes";
 import { LOG_BODY_TAG } from "#otlp/tags";
 import type { Value } from "../../../plugin.js";
 

@@ -1,5 +1,4 @@
-import { attributeValue } from "#otlp";
-import { after, varint } from "#otlp/bytes";
+import { after, attributeValue, varint } from "#otlp/bytes";
 import { quoteJson } from "#ottl";
 import type { Value } from "../../../plugin.js";
 import { type Bits56, isLess, parseRandomness, parseThreshold, thresholdFor, thresholdText, toHex } from "../bits56.js";

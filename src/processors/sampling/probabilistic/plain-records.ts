@@ -1,6 +1,6 @@
-import { DROP, type Verdict } from "#otlp";
 import { putVarint, type WasmFunction, WasmSource, WireWriter } from "#otlp/bytes";
 import { SCOPE_ITEM_TAG } from "#otlp/tags";
+import { DROP, type Verdict } from "#otlp/views";
 import { Batch } from "../../../plugin.js";
 import type { PresentRecord } from "../record-stamp.js";
 import { decidePlain, MAX_KEY_BYTES, type PlainSettings } from "./plain-decision.js";

@@ -1,5 +1,4 @@
-import { attributeValue } from "#otlp";
-import { decodeText } from "#otlp/bytes";
+import { attributeValue, decodeText } from "#otlp/bytes";
 import type { Value } from "../../../plugin.js";
 import { ALWAYS, type Bits56, NEVER } from "../bits56.js";
 import { RecordScan, SPAN_SHAPE } from "../record-scan.js";

@@ -1,4 +1,5 @@
-import { DROP, encodedKey, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp";
+import { encodedKey } from "#otlp/bytes";
+import { DROP, KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import type { Batch } from "../../../plugin.js";
 import {
   ALL_ONES,

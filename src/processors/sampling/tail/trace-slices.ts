@@ -1,6 +1,14 @@
-import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp";
-import { after, fixed32, skip, varint, varintSize, WireWriter } from "#otlp/bytes";
-import { type FieldRange, fieldsBesideRecords, SHAPES } from "#otlp/signals";
+import {
+  after,
+  type FieldRange,
+  fieldsBesideRecords,
+  fixed32,
+  SHAPES,
+  skip,
+  varint,
+  varintSize,
+  WireWriter,
+} from "#otlp/bytes";
 import {
   RESOURCE_CONTAINER_TAG,
   SCOPE_CONTAINER_TAG,
@@ -9,6 +17,7 @@ import {
   SPAN_PARENT_ID_TAG,
   SPAN_TRACE_ID_TAG,
 } from "#otlp/tags";
+import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import { Batch } from "../../../plugin.js";
 
 /** A span where it lies in the bytes of the batch it came with; it keeps those bytes in memory. */

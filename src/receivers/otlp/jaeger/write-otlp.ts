@@ -1,5 +1,5 @@
-import { Batch, writeKeyValue } from "#otlp";
-import { WireWriter } from "#otlp/bytes";
+import { Batch } from "#otlp";
+import { WireWriter, writeKeyValue } from "#otlp/bytes";
 import {
   OWNER_TAG,
   RESOURCE_ATTRIBUTES_TAG,

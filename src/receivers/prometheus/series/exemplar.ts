@@ -1,5 +1,4 @@
-import { writeKeyValue } from "#otlp";
-import { WireWriter } from "#otlp/bytes";
+import { WireWriter, writeKeyValue } from "#otlp/bytes";
 import type { ExemplarText } from "../exposition/exposition-reader.js";
 import { writeTime } from "./write-time.js";
 

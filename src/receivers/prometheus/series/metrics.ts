@@ -1,7 +1,6 @@
 import { isIP } from "node:net";
 import { nextOwnerId, ucumUnit } from "#metrics";
-import { writeKeyValue } from "#otlp";
-import { WireWriter } from "#otlp/bytes";
+import { WireWriter, writeKeyValue } from "#otlp/bytes";
 import type { LabelPair } from "../exposition/series-text.js";
 import type { ScrapedType } from "./families.js";
 

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from "node:crypto";
 import type { Origin } from "#contract";
 import type { Batch } from "#otlp";
-import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp";
+import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import type { KeyedEntry } from "../group-key.js";
 
 /**

@@ -43,13 +43,3 @@ function nonEmptyName(name: unknown): string | undefined {
 const NO_REASON_MESSAGE = "the processor gave no reason";
 const MAX_MESSAGE_LENGTH = 1000;
 const MAX_NAME_LENGTH = 100;
-
-/** A plugin may give a number, such as the status of an HTTP answer. */
-export function optionalText(given: unknown): string | undefined {
-  return given === undefined || given === null ? undefined : errorMessage(given);
-}
-
-/** A sender can only be told to wait for a finite time that is not negative. */
-export function validDelay(ms: unknown): number | undefined {
-  return typeof ms === "number" && Number.isFinite(ms) && ms >= 0 ? ms : undefined;
-}

@@ -1,5 +1,4 @@
 import { isMalformed } from "#otlp/signals";
-import { optionalText, validDelay } from "../border/read-answers.js";
 import { ERROR_CODES, type ErrorCode } from "./error-codes.js";
 import { errorMessage } from "./error-message.js";
 
@@ -155,4 +154,14 @@ export function chooseRefusal(a: Refusal, b: Refusal): Refusal {
   if (a.kind === "permanent") return b;
   if (b.kind === "permanent") return a;
   return (b.retryAfterMs ?? 0) > (a.retryAfterMs ?? 0) ? b : a;
+}
+
+/** A plugin may give a number, such as the status of an HTTP answer. */
+function optionalText(given: unknown): string | undefined {
+  return given === undefined || given === null ? undefined : errorMessage(given);
+}
+
+/** A sender can only be told to wait for a finite time that is not negative. */
+function validDelay(ms: unknown): number | undefined {
+  return typeof ms === "number" && Number.isFinite(ms) && ms >= 0 ? ms : undefined;
 }

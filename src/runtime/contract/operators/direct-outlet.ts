@@ -1,4 +1,5 @@
-import { SHAPES, SIGNALS, type Signal } from "#otlp/signals";
+import { SHAPES } from "#otlp/bytes";
+import { SIGNALS, type Signal } from "#otlp/signals";
 import { validateRejection } from "../border/read-answers.js";
 import { AbortPool } from "../calls/abort-pool.js";
 import { type CallWithDeadline, Deadlines } from "../calls/deadlines.js";

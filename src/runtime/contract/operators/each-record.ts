@@ -1,5 +1,5 @@
-import type { Attributes } from "#otlp";
-import { type AnyRecordView, Batch, editRecords, editRecordsAsync, type RecordVerdict, splitBatch } from "#otlp";
+import { Batch, splitBatch } from "#otlp";
+import { type AnyRecordView, type Attributes, editRecords, editRecordsAsync, type RecordVerdict } from "#otlp/views";
 import { validateSetback } from "../border/read-answers.js";
 import type { Processor } from "../component.js";
 import { type DeadLetter, deadLetter, type Setback } from "../dead-letter.js";

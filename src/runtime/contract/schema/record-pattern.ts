@@ -1,5 +1,6 @@
-import type { AnyRecordView, Value } from "#otlp";
+import type { Value } from "#otlp/bytes";
 import { MAX_SEVERITY_NUMBER, SEVERITIES, SEVERITY_NUMBERS } from "#otlp/signals";
+import type { AnyRecordView } from "#otlp/views";
 
 /**
  * A small language for "records like these", in config and filters:

@@ -1,5 +1,5 @@
 import { decodeText } from "./decode-text.js";
-import { type Field, isPackable, type Message } from "./messages.js";
+import { type Field, isPackable, type Message, UNKNOWN_FIELDS } from "./messages.js";
 import { after, double, fixed32, fixed64, LENGTH_DELIMITED, skip, varint, varint64 } from "./wire.js";
 
 /**
@@ -13,9 +13,6 @@ import { after, double, fixed32, fixed64, LENGTH_DELIMITED, skip, varint, varint
 export type Tree = { [field: string]: TreeValue };
 /** What a field of a tree may be. */
 export type TreeValue = string | number | bigint | boolean | Uint8Array | Tree | TreeValue[];
-
-/** Under this symbol a decoded message keeps the fields nobody here knows, as they were, tag and all. */
-export const UNKNOWN_FIELDS: unique symbol = Symbol.for("sluice.unknown_fields");
 
 /** The message in [start, end) as plain objects. The bytes must have been checked. */
 export function decodeMessage(message: Message, b: Uint8Array, start = 0, end = b.length): Tree {

@@ -5,6 +5,7 @@ export { decodeMessage, decodeValue, type Tree, type TreeValue } from "./decode.
 export { decodeText } from "./decode-text.js";
 export { encodeField, encodeMessage } from "./encode.js";
 export { KeyCache } from "./key-cache.js";
+export { attributeEnd, encodedKey, findAttribute, hasKey, keyAt, keyEnd, nextAttribute, readKey } from "./key-value.js";
 export {
   attributesTagOf,
   dataPointMessage,
@@ -17,6 +18,24 @@ export {
 } from "./messages.js";
 export { RecentTexts } from "./recent-texts.js";
 export { Rewriter } from "./rewriter.js";
+export {
+  countRecords,
+  type FieldRange,
+  fieldsBesideRecords,
+  leadsToRecord,
+  SHAPES,
+  type SignalShape,
+} from "./signal-shape.js";
+export {
+  asDouble,
+  attributeValue,
+  DoubleValue,
+  readValue,
+  type Value,
+  valueText,
+  writeKeyValue,
+  writeValue,
+} from "./value.js";
 export { type WasmFunction, WasmSource } from "./wasm/wasm-source.js";
 export * as wasm from "./wasm/wasm-writer.js";
 export {

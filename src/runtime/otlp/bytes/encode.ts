@@ -1,7 +1,6 @@
 import { MalformedError } from "../signals/malformed.js";
 import { MAX_DEPTH } from "./check/check-faults.js";
-import { UNKNOWN_FIELDS } from "./decode.js";
-import { type Field, isPackable, type Message } from "./messages.js";
+import { type Field, isPackable, type Message, UNKNOWN_FIELDS } from "./messages.js";
 import { FIXED64, LENGTH_DELIMITED } from "./wire.js";
 import type { WireWriter } from "./writer.js";
 

@@ -5,8 +5,8 @@ import {
   symbolsOf,
   TEMPORALITIES,
 } from "../signals/enum-names.js";
+import type { Signal } from "../signals/signal.js";
 import { type FixedText, fixedText } from "./fixed-text.js";
-import type { Signal } from "./signal.js";
 import { DATA_POINT_TAG, METRIC_DATA_TAGS } from "./tags.js";
 import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "./wire.js";
 
@@ -380,3 +380,6 @@ export function dataPointMessage(dataTag: number): Message {
 export const POINT_ATTRIBUTES_TAGS: Readonly<Record<number, number>> = Object.fromEntries(
   METRIC_DATA_TAGS.map((tag) => [tag, attributesTagOf(dataPointMessage(tag))]),
 );
+
+/** Under this symbol a decoded message keeps the fields nobody here knows, as they were, tag and all. */
+export const UNKNOWN_FIELDS: unique symbol = Symbol.for("sluice.unknown_fields");

@@ -1,5 +1,5 @@
+import type { Signal } from "../signals/signal.js";
 import { type Message, REQUEST } from "./messages.js";
-import type { Signal } from "./signal.js";
 import { after, skip, varint } from "./wire.js";
 import { WireWriter } from "./writer.js";
 

@@ -1,5 +1,5 @@
 import { Batch } from "../batch.js";
-import { countRecords, type FieldRange, fieldsBesideRecords, leadsToRecord, SHAPES } from "../bytes/signal.js";
+import { countRecords, type FieldRange, fieldsBesideRecords, leadsToRecord, SHAPES } from "../bytes/signal-shape.js";
 import { after, skip, varint } from "../bytes/wire.js";
 import { WireWriter } from "../bytes/writer.js";
 import { type Frame, KEEP, RecordWalk, type WalkShape } from "../views/record-walk.js";

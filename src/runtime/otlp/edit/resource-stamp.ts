@@ -1,10 +1,10 @@
 import { Batch } from "../batch.js";
+import { encodedKey, hasKey } from "../bytes/key-value.js";
 import { Rewriter } from "../bytes/rewriter.js";
 import { OWNER_TAG, RESOURCE_ATTRIBUTES_TAG, RESOURCE_CONTAINER_TAG } from "../bytes/tags.js";
+import { attributeValue, type Value, writeKeyValue } from "../bytes/value.js";
 import { after, skip, varint } from "../bytes/wire.js";
 import { WireWriter } from "../bytes/writer.js";
-import { attributeValue, encodedKey, hasKey } from "../views/attributes.js";
-import { type Value, writeKeyValue } from "../views/value.js";
 
 interface StampedAttribute {
   readonly key: Uint8Array;

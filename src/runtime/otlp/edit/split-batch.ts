@@ -1,5 +1,11 @@
 import { Batch } from "../batch.js";
-import { type FieldRange, fieldsBesideRecords, leadsToRecord, SHAPES, type SignalShape } from "../bytes/signal.js";
+import {
+  type FieldRange,
+  fieldsBesideRecords,
+  leadsToRecord,
+  SHAPES,
+  type SignalShape,
+} from "../bytes/signal-shape.js";
 import { after, skip, varint, varintSize } from "../bytes/wire.js";
 import { WireWriter } from "../bytes/writer.js";
 

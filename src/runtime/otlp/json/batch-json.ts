@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import { Batch } from "../batch.js";
 import { REQUEST } from "../bytes/messages.js";
-import type { Signal } from "../bytes/signal.js";
 import { WireWriter } from "../bytes/writer.js";
+import type { Signal } from "../signals/signal.js";
 import { readJson } from "./read-json.js";
 import { writeJson } from "./write-json.js";
 

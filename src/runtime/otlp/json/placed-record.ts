@@ -1,4 +1,4 @@
-import type { Signal } from "../bytes/signal.js";
+import type { Signal } from "../signals/signal.js";
 
 /** An object of parsed JSON. */
 export type JsonObject = { readonly [key: string]: unknown };

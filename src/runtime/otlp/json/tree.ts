@@ -2,8 +2,8 @@ import { Batch } from "../batch.js";
 import { decodeMessage, type Tree } from "../bytes/decode.js";
 import { encodeMessage } from "../bytes/encode.js";
 import { REQUEST } from "../bytes/messages.js";
-import type { Signal } from "../bytes/signal.js";
 import { WireWriter } from "../bytes/writer.js";
+import type { Signal } from "../signals/signal.js";
 
 export type { Tree, TreeValue } from "../bytes/decode.js";
 

@@ -1,5 +1,5 @@
 import { type Message, REQUEST } from "../bytes/messages.js";
-import type { Signal } from "../bytes/signal.js";
+import type { Signal } from "../signals/signal.js";
 
 /**
  * Where an OTLP/JSON request has a member that OTLP does not: `resourceLogs[0].scopeLogs[0].logRecords[0].sevrity`. Readers

@@ -1,16 +1,6 @@
 /** The signals, and what OTLP calls things: severities, kinds, units of time; malformed input. */
 
 export {
-  countRecords,
-  type FieldRange,
-  fieldsBesideRecords,
-  leadsToRecord,
-  SHAPES,
-  SIGNALS,
-  type Signal,
-  type SignalShape,
-} from "../bytes/signal.js";
-export {
   MAX_SEVERITY_NUMBER,
   SEVERITIES,
   SEVERITY_NUMBER_NAMES,
@@ -34,3 +24,4 @@ export {
   splitNanos,
   toMicros,
 } from "./nanoseconds.js";
+export { SIGNALS, type Signal } from "./signal.js";

@@ -1,10 +1,16 @@
-import { anyValueAt, anyValueEnd } from "../bytes/any-value.js";
-import { decodeText } from "../bytes/decode-text.js";
+import { encodedKey, findAttribute, hasKey, readKey } from "../bytes/key-value.js";
 import { KEY_TAG, VALUE_TAG } from "../bytes/tags.js";
-import { after, findField, skip, varint } from "../bytes/wire.js";
+import {
+  attributeValue,
+  DoubleValue,
+  readValue,
+  readValues,
+  type Value,
+  valueRange,
+  writeKeyValue,
+} from "../bytes/value.js";
+import { after, skip, varint } from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
-import { NameCache } from "../signals/name-cache.js";
-import { DoubleValue, readValue, readValues, type Value, writeKeyValue } from "./value.js";
 
 const DELETED = Symbol("deleted");
 
@@ -161,108 +167,4 @@ function writeRaw(writer: WireWriter, key: string, value: RawValue): void {
 function valueWhenRead(value: Value | RawValue): Value {
   if (value instanceof RawValue) return readValue(value.bytes, 0, value.bytes.length);
   return value instanceof DoubleValue ? value.double : value;
-}
-
-/**
- * Position of the length of the KeyValue with this key among the fields with this tag in [p, end), or -1. The common
- * form of a KeyValue, key first, is compared in place.
- */
-export function findAttribute(b: Uint8Array, p: number, end: number, attributesTag: number, key: Uint8Array): number {
-  const keySize = key.length;
-  while (p < end) {
-    let tag = b[p++]!;
-    if (tag > 127) {
-      tag = varint(b, p - 1);
-      p = after;
-    }
-    if (tag !== attributesTag) {
-      p = skip(b, p, tag);
-      continue;
-    }
-    const at = p;
-    let size = b[p++]!;
-    if (size > 127) {
-      size = varint(b, p - 1);
-      p = after;
-    }
-    const stop = p + size;
-    if (size > 1 && b[p] === KEY_TAG && b[p + 1]! < 128) {
-      if (b[p + 1] === keySize && sameBytes(b, p + 2, key)) return at;
-    } else if (hasKey(b, p, stop, key)) return at;
-    p = stop;
-  }
-  return -1;
-}
-
-function sameBytes(b: Uint8Array, p: number, key: Uint8Array): boolean {
-  for (let i = key.length - 1; i >= 0; i--) if (b[p + i] !== key[i]) return false; // keys differ at their ends
-  return true;
-}
-
-/** Is this the key of the KeyValue in [start, end)? */
-export function hasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
-  if (end - start > 1 && b[start] === KEY_TAG && b[start + 1]! < 128) {
-    return b[start + 1] === key.length && sameBytes(b, start + 2, key);
-  }
-  for (let p = start; p < end; ) {
-    const tag = varint(b, p);
-    const at = after;
-    p = skip(b, at, tag);
-    if (tag !== KEY_TAG) continue;
-    varint(b, at);
-    return p - after === key.length && sameBytes(b, after, key);
-  }
-  return key.length === 0;
-}
-
-/** The value of the KeyValue whose length is at `lengthAt`. */
-export function attributeValue(b: Uint8Array, lengthAt: number): Value {
-  const [from, to] = valueRange(b, lengthAt);
-  return readValue(b, from, to);
-}
-
-/** Where that value lies; empty when it has none. */
-function valueRange(b: Uint8Array, lengthAt: number): [from: number, to: number] {
-  const from = anyValueAt(b, lengthAt);
-  return from < 0 ? [0, 0] : [from, anyValueEnd];
-}
-
-/** The key of the KeyValue in [start, end). */
-export function readKey(b: Uint8Array, start: number, end: number): string {
-  return decodeText(b, keyAt(b, start, end), keyEnd);
-}
-
-/** End of the key that `keyAt` found. */
-export let keyEnd = 0;
-
-/** Where the key of the KeyValue in [start, end) begins; it ends at `keyEnd`, and is empty if there is none. */
-export function keyAt(b: Uint8Array, start: number, end: number): number {
-  if (end - start > 1 && b[start] === KEY_TAG && b[start + 1]! < 128) {
-    keyEnd = start + 2 + b[start + 1]!;
-    return start + 2;
-  }
-  const at = findField(b, start, end, KEY_TAG);
-  const size = at < 0 ? 0 : varint(b, at);
-  const keyStart = at < 0 ? start : after;
-  keyEnd = keyStart + size;
-  return keyStart;
-}
-
-/** End of the KeyValue that `nextAttribute` found. */
-export let attributeEnd = 0;
-
-/** Where the next KeyValue with this tag begins among the fields in [p, end), or -1; it ends at `attributeEnd`. */
-export function nextAttribute(b: Uint8Array, p: number, end: number, attributesTag: number): number {
-  const at = findField(b, p, end, attributesTag);
-  if (at < 0) return -1;
-  const size = varint(b, at);
-  attributeEnd = after + size;
-  return after;
-}
-
-const encodedKeys = new NameCache<Uint8Array>((key) => Buffer.from(key, "utf8"));
-
-/** The UTF-8 of a key. */
-export function encodedKey(key: string): Uint8Array {
-  return encodedKeys.get(key);
 }

@@ -1,8 +1,8 @@
 import { MESSAGES } from "../bytes/messages.js";
+import { readValue, type Value, writeValue } from "../bytes/value.js";
 import { WireWriter } from "../bytes/writer.js";
 import { EncodedMessage } from "./message-view.js";
 import { hex, type RecordOwners, RecordView } from "./record-view.js";
-import { readValue, type Value, writeValue } from "./value.js";
 
 /** A log record: its fields are read when asked for, and written when set. */
 export class LogRecordView extends RecordView {

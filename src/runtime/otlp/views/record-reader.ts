@@ -1,4 +1,5 @@
 import { decodeText } from "../bytes/decode-text.js";
+import { encodedKey, findAttribute } from "../bytes/key-value.js";
 import { POINT_ATTRIBUTES_TAGS } from "../bytes/messages.js";
 import {
   LOG_ATTRIBUTES_TAG,
@@ -12,10 +13,9 @@ import {
   STRING_VALUE_TAG,
   VALUE_TAG,
 } from "../bytes/tags.js";
+import { attributeValue, type Value } from "../bytes/value.js";
 import { after, findField, varint } from "../bytes/wire.js";
-import { attributeValue, encodedKey, findAttribute } from "./attributes.js";
 import type { RecordWalk } from "./record-walk.js";
-import type { Value } from "./value.js";
 
 /**
  * Reads what most decisions about a record are made by, straight from the bytes and without making a view: its name and

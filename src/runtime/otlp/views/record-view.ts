@@ -1,6 +1,6 @@
 import type { Message } from "../bytes/messages.js";
-import type { Signal } from "../bytes/signal.js";
 import { WireWriter } from "../bytes/writer.js";
+import type { Signal } from "../signals/signal.js";
 import { DroppableView } from "./message-view.js";
 import type { MetricView, ResourceView, ScopeView } from "./owner-views.js";
 

@@ -1,6 +1,6 @@
 import { Batch } from "../batch.js";
 import { Rewriter } from "../bytes/rewriter.js";
-import { type RecordPath, SHAPES } from "../bytes/signal.js";
+import { type RecordPath, SHAPES } from "../bytes/signal-shape.js";
 import { after, skip, varint } from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
 

@@ -1,5 +1,4 @@
-import { findAttribute } from "#otlp";
-import { anyValueAt, anyValueEnd } from "#otlp/bytes";
+import { anyValueAt, anyValueEnd, findAttribute } from "#otlp/bytes";
 import { STRING_VALUE_TAG } from "#otlp/tags";
 import { FUNCTIONS } from "../functions/table.js";
 import type { ContextName } from "../paths/context.js";

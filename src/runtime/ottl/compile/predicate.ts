@@ -1,5 +1,4 @@
-import { encodedKey, findAttribute } from "#otlp";
-import { anyValueAt, anyValueEnd } from "#otlp/bytes";
+import { anyValueAt, anyValueEnd, encodedKey, findAttribute } from "#otlp/bytes";
 import type { PathAccess } from "../paths/path-access.js";
 import type { RecordContext } from "../paths/record-context.js";
 import type { AstNode, CallNode, PathNode } from "../syntax/ast.js";

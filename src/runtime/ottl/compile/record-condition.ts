@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { createExporterSettingsSchema, parseRecordPattern, type RecordPattern } from "#contract/schema";
-import { Batch, editRecords, readRecords } from "#otlp";
+import { Batch } from "#otlp";
 import { SIGNALS, type Signal } from "#otlp/signals";
+import { editRecords, readRecords } from "#otlp/views";
 import { type ContextName, RECORD_CONTEXTS } from "../paths/context.js";
 import { type PathTable, pathWithoutKeys } from "../paths/path-table.js";
 import { isOttlSyntaxError, OttlError, OttlSyntaxError } from "../values/error.js";

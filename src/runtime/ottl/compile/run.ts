@@ -1,6 +1,7 @@
 import type { Origin } from "#contract";
-import { Batch, DROP, KEEP, partition, type RecordVisitor, RecordWalk, type Verdict } from "#otlp";
-import { countRecords, SHAPES } from "#otlp/signals";
+import { Batch } from "#otlp";
+import { countRecords, SHAPES } from "#otlp/bytes";
+import { DROP, KEEP, partition, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import {
   CONTEXT_SHAPES,
   CONTEXT_SIGNALS,

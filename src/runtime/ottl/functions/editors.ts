@@ -1,4 +1,4 @@
-import { encodedKey } from "#otlp";
+import { encodedKey } from "#otlp/bytes";
 import { MatchingKeys } from "../paths/known-keys.js";
 import type { Getter, PathAccess } from "../paths/path-access.js";
 import type { RecordContext } from "../paths/record-context.js";

@@ -1,4 +1,4 @@
-import { encodedKey } from "#otlp";
+import { encodedKey } from "#otlp/bytes";
 import type { EditableMessage } from "../paths/editable-message.js";
 import { readField, writeField } from "../paths/field-access.js";
 import { plainText } from "../values/conversions.js";

@@ -1,6 +1,5 @@
-import type { WalkShape } from "#otlp";
-import { dataPointMessage } from "#otlp/bytes";
-import { SHAPES, SIGNALS, type Signal } from "#otlp/signals";
+import { dataPointMessage, SHAPES } from "#otlp/bytes";
+import { SIGNALS, type Signal } from "#otlp/signals";
 import {
   METRIC_DATA_TAGS,
   RESOURCE_CONTAINER_TAG,
@@ -8,6 +7,7 @@ import {
   SCOPE_ITEM_TAG,
   SPAN_EVENTS_TAG,
 } from "#otlp/tags";
+import type { WalkShape } from "#otlp/views";
 
 /** What a condition or statement is about, one at a time. */
 export type ContextName = "resource" | "scope" | "log" | "span" | "spanevent" | "metric" | "datapoint" | "exemplar";

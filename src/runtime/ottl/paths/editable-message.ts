@@ -1,12 +1,17 @@
-import { attributeEnd, encodedKey, findAttribute, keyAt, keyEnd, nextAttribute } from "#otlp";
 import {
   after,
   anyValueAt,
   anyValueEnd,
+  attributeEnd,
   attributesTagOf,
+  encodedKey,
   encodeField,
+  findAttribute,
   findField,
+  keyAt,
+  keyEnd,
   type Message,
+  nextAttribute,
   skip,
   varint,
   varintSize,

@@ -1,5 +1,4 @@
-import { encodedKey } from "#otlp";
-import { decodeText, KeyCache } from "#otlp/bytes";
+import { decodeText, encodedKey, KeyCache } from "#otlp/bytes";
 import type { Pattern } from "#text";
 
 /** A key as text and as bytes. */

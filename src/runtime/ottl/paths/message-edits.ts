@@ -1,5 +1,4 @@
-import { hasKey, readKey } from "#otlp";
-import type { WireWriter } from "#otlp/bytes";
+import { hasKey, readKey, type WireWriter } from "#otlp/bytes";
 import { KEY_TAG } from "#otlp/tags";
 import type { OttlValue } from "../values/value.js";
 import { writeOttlKeyValue } from "../values/wire-value.js";

@@ -1,4 +1,3 @@
-import type { FrameEdit } from "#otlp";
 import {
   after,
   dataPointMessage,
@@ -10,6 +9,7 @@ import {
   WireWriter,
 } from "#otlp/bytes";
 import { METRIC_DATA_TAGS, OWNER_TAG } from "#otlp/tags";
+import type { FrameEdit } from "#otlp/views";
 import { EditableMessage } from "./editable-message.js";
 import type { RecordContext } from "./record-context.js";
 

@@ -1,4 +1,4 @@
-import { encodedKey } from "#otlp";
+import { encodedKey } from "#otlp/bytes";
 import { OttlError } from "../values/error.js";
 import { isMap, type OttlMap, type OttlValue, typeName } from "../values/value.js";
 import { checkStorable } from "../values/wire-value.js";

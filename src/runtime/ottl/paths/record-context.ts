@@ -1,7 +1,7 @@
 import type { Origin } from "#contract";
-import type { RecordWalk } from "#otlp";
 import { dataPointMessage, decodeMessage, encodeMessage, MESSAGES, type Tree, WireWriter } from "#otlp/bytes";
 import { SCOPE_ITEM_TAG } from "#otlp/tags";
+import type { RecordWalk } from "#otlp/views";
 import type { OttlMap } from "../values/value.js";
 import type { ContextName } from "./context.js";
 import { EditableMessage } from "./editable-message.js";

@@ -1,4 +1,5 @@
-import { type AnyRecordView, type Batch, readRecords } from "#otlp";
+import type { Batch } from "#otlp";
+import { type AnyRecordView, readRecords } from "#otlp/views";
 
 export interface BatchExcerpt {
   readonly names: readonly string[];

@@ -1,5 +1,6 @@
 import { type CompleteSettings, parseRecordPattern } from "#contract/schema";
-import { type AnyRecordView, Batch, editRecords, readRecords } from "#otlp";
+import { Batch } from "#otlp";
+import { type AnyRecordView, editRecords, readRecords } from "#otlp/views";
 import {
   type BatchFacts,
   DEAD_LETTER_FACTS,

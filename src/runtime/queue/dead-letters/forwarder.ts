@@ -1,7 +1,8 @@
 import type { Clock, Counter, Logger, Metrics } from "#contract";
 import { StartError } from "#contract/errors";
 import { DEAD_LETTER_PREFIX, type DeadLetterAttributes, type Entry } from "#contract/operations";
-import { type Batch, editRecords } from "#otlp";
+import type { Batch } from "#otlp";
+import { editRecords } from "#otlp/views";
 import { hasQueue, type QueueControl } from "../operate/exporter-control.js";
 import { isEntryGone, type NewEntry, type StoredEntry } from "../store/store.js";
 import { type Controls, isDeleted, walkDeadLetters } from "./dead-letters.js";

@@ -1,6 +1,7 @@
 import type { Blame, Counter, Metrics } from "#contract";
 import type { FailureReason, FailureRule } from "#contract/operations";
-import { SHAPES, SIGNALS, type Signal } from "#otlp/signals";
+import { SHAPES } from "#otlp/bytes";
+import { SIGNALS, type Signal } from "#otlp/signals";
 import type { BreakerState } from "../send/breaker.js";
 import type { StoreStats } from "../store/store.js";
 

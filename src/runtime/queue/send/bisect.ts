@@ -1,7 +1,8 @@
 import { ERROR_CODES } from "#contract/errors";
 import type { AttemptError, Entry } from "#contract/operations";
-import { type Batch, partition, partitionByMarks, splitBatch } from "#otlp";
-import { SHAPES } from "#otlp/signals";
+import { type Batch, splitBatch } from "#otlp";
+import { SHAPES } from "#otlp/bytes";
+import { partition, partitionByMarks } from "#otlp/views";
 import type { QueueItem } from "../entry/queue-item.js";
 import type { NewEntry } from "../store/store.js";
 import { Bisection } from "./bisection.js";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type RoutingKey, recordHasher } from "../../../../src/exporters/otlp-grpc/load-balancing/routing-key.js";
 import { batchFromJson, type Signal } from "../../../../src/plugin.js";
-import { SHAPES } from "../../../../src/runtime/otlp/bytes/signal.js";
+import { SHAPES } from "../../../../src/runtime/otlp/bytes/signal-shape.js";
 import { partition } from "../../../../src/runtime/otlp/edit/partition.js";
 
 function hashes(signal: Signal, tree: object, key: RoutingKey, attributes: string[] = []): (number | undefined)[] {

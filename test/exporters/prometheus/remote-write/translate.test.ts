@@ -5,8 +5,8 @@ import { remoteWriteSchema } from "../../../../src/exporters/prometheus/remote-w
 import { Translator } from "../../../../src/exporters/prometheus/remote-write/translate.js";
 import { WriteRequestV1 } from "../../../../src/exporters/prometheus/remote-write/write-request.js";
 import { decompress } from "../../../../src/runtime/codecs/compression/decompress.js";
+import { writeKeyValue } from "../../../../src/runtime/otlp/bytes/value.js";
 import { WireWriter } from "../../../../src/runtime/otlp/bytes/writer.js";
-import { writeKeyValue } from "../../../../src/runtime/otlp/views/value.js";
 import { runs } from "../../../support/runs.js";
 import { BASE_MS } from "../metrics.js";
 import { readV1 } from "./write-server.js";

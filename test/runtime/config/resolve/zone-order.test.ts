@@ -4,7 +4,7 @@ import { z } from "zod";
 import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
 import { ZONES, type Zone } from "../../../../src/runtime/contract/component.js";
 import { defineConnector, defineProcessor } from "../../../../src/runtime/contract/define.js";
-import { SIGNALS } from "../../../../src/runtime/otlp/bytes/signal.js";
+import { SIGNALS } from "../../../../src/runtime/otlp/signals/signal.js";
 import { fakes } from "../fakes.js";
 import { brief, loadText, withoutUnused } from "../load-text.js";
 

@@ -11,7 +11,7 @@ import { answerOfRefusal, parseRetryAfter, retryAfterSeconds } from "../../../..
 import { decodeResponse, encodeResponse } from "../../../../src/runtime/net/otlp/response.js";
 import { decodeStatus, encodeStatus } from "../../../../src/runtime/net/otlp/rpc-status.js";
 import { encodingOf } from "../../../../src/runtime/net/otlp/services.js";
-import { SIGNALS } from "../../../../src/runtime/otlp/bytes/signal.js";
+import { SIGNALS } from "../../../../src/runtime/otlp/signals/signal.js";
 
 const encodings = fc.constantFrom("proto" as const, "json" as const);
 const signals = fc.constantFrom(...SIGNALS);

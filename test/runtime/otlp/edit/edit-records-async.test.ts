@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Batch } from "../../../../src/runtime/otlp/batch.js";
-import { SIGNALS } from "../../../../src/runtime/otlp/bytes/signal.js";
 import { editRecords } from "../../../../src/runtime/otlp/edit/edit-records.js";
 import { editRecordsAsync } from "../../../../src/runtime/otlp/edit/edit-records-async.js";
 import { decodeTree } from "../../../../src/runtime/otlp/json/tree.js";
+import { SIGNALS } from "../../../../src/runtime/otlp/signals/signal.js";
 import { runs } from "../../../support/runs.js";
 import { type Edit, edits } from "../../../support/telemetry/edits.js";
 import { referenceEncode } from "../../../support/telemetry/otlp-reference.js";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Batch } from "../../../../src/runtime/otlp/batch.js";
-import { SIGNALS, type Signal } from "../../../../src/runtime/otlp/bytes/signal.js";
 import { type AnyRecordView, editRecords, readRecords } from "../../../../src/runtime/otlp/edit/edit-records.js";
 import { decodeTree } from "../../../../src/runtime/otlp/json/tree.js";
+import { SIGNALS, type Signal } from "../../../../src/runtime/otlp/signals/signal.js";
 import { runs } from "../../../support/runs.js";
 import { type Edit, edits, editTree } from "../../../support/telemetry/edits.js";
 import { referenceDecode, referenceEncode } from "../../../support/telemetry/otlp-reference.js";

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Batch } from "../../../../src/runtime/otlp/batch.js";
-import { SHAPES, SIGNALS, type Signal } from "../../../../src/runtime/otlp/bytes/signal.js";
+import { SHAPES } from "../../../../src/runtime/otlp/bytes/signal-shape.js";
 import { partition } from "../../../../src/runtime/otlp/edit/partition.js";
 import { decodeTree } from "../../../../src/runtime/otlp/json/tree.js";
+import { SIGNALS, type Signal } from "../../../../src/runtime/otlp/signals/signal.js";
 import { CONTEXT_SHAPES, type ContextName } from "../../../../src/runtime/ottl/paths/context.js";
 import { runs } from "../../../support/runs.js";
 import { referenceEncode } from "../../../support/telemetry/otlp-reference.js";

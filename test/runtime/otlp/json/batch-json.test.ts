@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Batch } from "../../../../src/runtime/otlp/batch.js";
-import { SIGNALS } from "../../../../src/runtime/otlp/bytes/signal.js";
 import { batchFromJson, batchToJson } from "../../../../src/runtime/otlp/json/batch-json.js";
 import { decodeTree, encodeTree, type Tree, type TreeValue } from "../../../../src/runtime/otlp/json/tree.js";
 import { isMalformed } from "../../../../src/runtime/otlp/signals/malformed.js";
+import { SIGNALS } from "../../../../src/runtime/otlp/signals/signal.js";
 import { runs } from "../../../support/runs.js";
 import { referenceEncode, referenceJson } from "../../../support/telemetry/otlp-reference.js";
 import { request } from "../../../support/telemetry/telemetry-arbitraries.js";

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Batch } from "../../../../src/runtime/otlp/batch.js";
-import { SIGNALS, type Signal } from "../../../../src/runtime/otlp/bytes/signal.js";
 import { editRecords } from "../../../../src/runtime/otlp/edit/edit-records.js";
 import { splitBatch } from "../../../../src/runtime/otlp/edit/split-batch.js";
 import { batchFromJson, batchToJson } from "../../../../src/runtime/otlp/json/batch-json.js";
 import { decodeTree, encodeTree } from "../../../../src/runtime/otlp/json/tree.js";
 import { isMalformed } from "../../../../src/runtime/otlp/signals/malformed.js";
+import { SIGNALS, type Signal } from "../../../../src/runtime/otlp/signals/signal.js";
 import { runs } from "../../../support/runs.js";
 import { referenceDecode, referenceEncode } from "../../../support/telemetry/otlp-reference.js";
 import { request } from "../../../support/telemetry/telemetry-arbitraries.js";

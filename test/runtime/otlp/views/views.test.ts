@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { Batch } from "../../../../src/runtime/otlp/batch.js";
+import { asDouble, type Value } from "../../../../src/runtime/otlp/bytes/value.js";
 import { type AnyRecordView, editRecords, readRecords } from "../../../../src/runtime/otlp/edit/edit-records.js";
 import { decodeTree, encodeTree, type Tree } from "../../../../src/runtime/otlp/json/tree.js";
 import type { DataPointView } from "../../../../src/runtime/otlp/views/data-point-view.js";
 import type { LogRecordView } from "../../../../src/runtime/otlp/views/log-record-view.js";
 import type { SpanView } from "../../../../src/runtime/otlp/views/span-view.js";
-import { asDouble, type Value } from "../../../../src/runtime/otlp/views/value.js";
 
 type Content = { readonly [name: string]: unknown };
 

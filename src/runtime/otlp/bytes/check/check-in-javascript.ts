@@ -1,5 +1,5 @@
+import type { Signal } from "../../signals/signal.js";
 import { type Field, isPackable, type Message, REQUEST } from "../messages.js";
-import type { Signal } from "../signal.js";
 import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "../wire.js";
 import { FAULTS, HAS_DUPLICATES, MAX_DEPTH, malformed, tooManyElements } from "./check-faults.js";
 

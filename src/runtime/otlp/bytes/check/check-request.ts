@@ -1,6 +1,6 @@
 import type { MalformedError } from "../../signals/malformed.js";
+import type { Signal } from "../../signals/signal.js";
 import { REQUEST } from "../messages.js";
-import type { Signal } from "../signal.js";
 import { type WasmFunction, WasmSource } from "../wasm/wasm-source.js";
 import { FAULTS, HAS_DUPLICATES, malformed, tooManyElements } from "./check-faults.js";
 import { checkInJavaScript } from "./check-in-javascript.js";

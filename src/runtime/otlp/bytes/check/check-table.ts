@@ -1,38 +1,31 @@
 import { type Field, isPackable, MESSAGES, type Message } from "../messages.js";
 import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "../wire.js";
+import {
+  ACTION_MASK,
+  DESCEND,
+  DESCEND_KEY_VALUE,
+  DESCEND_RECORD,
+  DESCEND_VALUE,
+  MESSAGE_SHIFT,
+  PACKED_FIXED64,
+  PACKED_VARINT,
+  SKIP_BYTES,
+  SKIP_FIXED32,
+  SKIP_FIXED64,
+  SKIP_VARINT,
+  SPAN_ID,
+  TAGS,
+  TRACE_ID,
+  WRONG_TYPE,
+} from "./check-actions.js";
 
 /**
  * The table of messages as numbers, one a tag and message: what the check does with the value, which singular field it is, and
  * which message lies in it.
  */
 
-/** What to do with a value: the low bits of an entry. */
-export const UNKNOWN = 0;
-export const SKIP_VARINT = 1;
-export const SKIP_FIXED64 = 2;
-export const SKIP_BYTES = 3;
-export const SKIP_FIXED32 = 4;
-export const DESCEND = 5;
-export const DESCEND_KEY_VALUE = 6;
-export const DESCEND_VALUE = 7;
-export const DESCEND_RECORD = 8;
-export const TRACE_ID = 9;
-export const SPAN_ID = 10;
-export const PACKED_FIXED64 = 11;
-export const PACKED_VARINT = 12;
-export const WRONG_TYPE = 13;
-
-export const ACTION_MASK = 15;
-/** Bits of an entry: each singular field of a message has one of its own, which the members of a choice share. */
-export const SINGULAR_MASK = 0x1ffff0;
-/** The message that lies in a field, by its number, is in the bits from here on. */
-export const MESSAGE_SHIFT = 24;
-
-/** Entries a message: known tags are below this. */
-export const TAGS = 256;
-
 const MESSAGE_LIST: readonly Message[] = Object.values(MESSAGES);
-export const MESSAGE_COUNT = MESSAGE_LIST.length;
+const MESSAGE_COUNT = MESSAGE_LIST.length;
 
 /** The message that has this number. */
 export function messageOf(number: number): Message {

@@ -1,3 +1,4 @@
+import { MESSAGES } from "../messages.js";
 import { BOOL_VALUE_TAG, DOUBLE_VALUE_TAG, INT_VALUE_TAG, KEY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "../tags.js";
 import {
   add,
@@ -31,14 +32,12 @@ import {
   when,
 } from "../wasm/wasm-writer.js";
 import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "../wire.js";
-import { FAULTS, HAS_DUPLICATES, MAX_DEPTH } from "./check-faults.js";
 import {
   ACTION_MASK,
   DESCEND,
   DESCEND_KEY_VALUE,
   DESCEND_RECORD,
   DESCEND_VALUE,
-  MESSAGE_COUNT,
   MESSAGE_SHIFT,
   PACKED_FIXED64,
   PACKED_VARINT,
@@ -52,7 +51,8 @@ import {
   TRACE_ID,
   UNKNOWN,
   WRONG_TYPE,
-} from "./check-table.js";
+} from "./check-actions.js";
+import { FAULTS, HAS_DUPLICATES, MAX_DEPTH } from "./check-faults.js";
 
 /**
  * The walk of the check over every field of a request, in WebAssembly: see docs/decisions/0031-check-in-webassembly.md.
@@ -71,7 +71,7 @@ const LEVEL_BYTES = 12;
 /** What the entries of one message take. */
 export const MESSAGE_BYTES = TAGS * 4;
 const MESSAGE_BITS = Math.log2(MESSAGE_BYTES);
-export const INPUT_AT = TABLE_AT + MESSAGE_COUNT * MESSAGE_BYTES;
+export const INPUT_AT = TABLE_AT + Object.keys(MESSAGES).length * MESSAGE_BYTES;
 
 const PARAMETERS = 3;
 let variables = 0;

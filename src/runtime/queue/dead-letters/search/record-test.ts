@@ -1,6 +1,7 @@
 import { AdminError, type DeadLetterQuery } from "#contract/operations";
 import { parseRecordPattern } from "#contract/schema";
-import { type Batch, readRecords } from "#otlp";
+import type { Batch } from "#otlp";
+import { readRecords } from "#otlp/views";
 import { DEAD_LETTER_FACTS, isOttlSyntaxError, parseRecordCondition } from "#ottl";
 import { isEntryGone, type QueueStore, type StoredEntry, type WantedPayload } from "../../store/store.js";
 import { conditionFacts, type DeadLetterFacts } from "../dead-letter-filter.js";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Batch } from "../../../../../src/runtime/otlp/batch.js";
-import { SIGNALS, type Signal } from "../../../../../src/runtime/otlp/bytes/signal.js";
 import { encodeTree, type Tree } from "../../../../../src/runtime/otlp/json/tree.js";
 import { isMalformed } from "../../../../../src/runtime/otlp/signals/malformed.js";
+import { SIGNALS, type Signal } from "../../../../../src/runtime/otlp/signals/signal.js";
 import { runs } from "../../../../support/runs.js";
 import { naiveCheck } from "../../../../support/telemetry/naive-check.js";
 import { referenceEncode } from "../../../../support/telemetry/otlp-reference.js";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type Value, valueText } from "../../../../src/runtime/otlp/views/value.js";
+import { type Value, valueText } from "../../../../src/runtime/otlp/bytes/value.js";
 
 it.each<[Value, string]>([
   ["as it is", "as it is"],

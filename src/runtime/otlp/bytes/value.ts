@@ -1,9 +1,9 @@
-import { readAnyValue, readKeyValues, type ValueBuilder } from "../bytes/any-value.js";
-import { BOOL_VALUE_TAG, BYTES_VALUE_TAG, DOUBLE_VALUE_TAG, INT_VALUE_TAG, STRING_VALUE_TAG } from "../bytes/tags.js";
-import { varint, varint64 } from "../bytes/wire.js";
-import { MAX_VALUE_DEPTH, writeKeyValueBody, writeList, writeMap } from "../bytes/write-any-value.js";
-import type { WireWriter } from "../bytes/writer.js";
 import { MalformedError } from "../signals/malformed.js";
+import { anyValueAt, anyValueEnd, readAnyValue, readKeyValues, type ValueBuilder } from "./any-value.js";
+import { BOOL_VALUE_TAG, BYTES_VALUE_TAG, DOUBLE_VALUE_TAG, INT_VALUE_TAG, STRING_VALUE_TAG } from "./tags.js";
+import { varint, varint64 } from "./wire.js";
+import { MAX_VALUE_DEPTH, writeKeyValueBody, writeList, writeMap } from "./write-any-value.js";
+import type { WireWriter } from "./writer.js";
 
 /**
  * An OTLP AnyValue as plain JavaScript. Integers are numbers where they fit exactly, else bigint. Writing a number
@@ -124,4 +124,16 @@ function writeObject(writer: WireWriter, value: object | null, depth: number): v
   }
   if (Array.isArray(value)) writeList<Value>(writer, value, depth - 1, writeValue);
   else writeMap<Value>(writer, Object.entries(value), depth - 1, writeValue);
+}
+
+/** The value of the KeyValue whose length is at `lengthAt`. */
+export function attributeValue(b: Uint8Array, lengthAt: number): Value {
+  const [from, to] = valueRange(b, lengthAt);
+  return readValue(b, from, to);
+}
+
+/** Where that value lies; empty when it has none. */
+export function valueRange(b: Uint8Array, lengthAt: number): [from: number, to: number] {
+  const from = anyValueAt(b, lengthAt);
+  return from < 0 ? [0, 0] : [from, anyValueEnd];
 }

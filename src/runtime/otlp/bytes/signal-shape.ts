@@ -1,3 +1,4 @@
+import type { Signal } from "../signals/signal.js";
 import {
   DATA_POINT_TAG,
   METRIC_DATA_TAGS,
@@ -6,12 +7,6 @@ import {
   SCOPE_ITEM_TAG,
 } from "./tags.js";
 import { after, skip, varint } from "./wire.js";
-
-/** The kinds of telemetry a pipeline can carry. */
-export type Signal = "logs" | "traces" | "metrics";
-
-/** The three signals, for components that take all of them. */
-export const SIGNALS: readonly Signal[] = ["logs", "traces", "metrics"];
 
 /**
  * Where the records of a signal lie in its OTLP request, and what they are called.

@@ -1,0 +1,98 @@
+import { NameCache } from "../signals/name-cache.js";
+import { decodeText } from "./decode-text.js";
+import { KEY_TAG } from "./tags.js";
+import { after, findField, skip, varint } from "./wire.js";
+
+/** Attributes where they lie in the bytes: KeyValues found by their keys, one after the other. */
+
+/**
+ * Position of the length of the KeyValue with this key among the fields with this tag in [p, end), or -1. The common
+ * form of a KeyValue, key first, is compared in place.
+ */
+export function findAttribute(b: Uint8Array, p: number, end: number, attributesTag: number, key: Uint8Array): number {
+  const keySize = key.length;
+  while (p < end) {
+    let tag = b[p++]!;
+    if (tag > 127) {
+      tag = varint(b, p - 1);
+      p = after;
+    }
+    if (tag !== attributesTag) {
+      p = skip(b, p, tag);
+      continue;
+    }
+    const at = p;
+    let size = b[p++]!;
+    if (size > 127) {
+      size = varint(b, p - 1);
+      p = after;
+    }
+    const stop = p + size;
+    if (size > 1 && b[p] === KEY_TAG && b[p + 1]! < 128) {
+      if (b[p + 1] === keySize && sameBytes(b, p + 2, key)) return at;
+    } else if (hasKey(b, p, stop, key)) return at;
+    p = stop;
+  }
+  return -1;
+}
+
+function sameBytes(b: Uint8Array, p: number, key: Uint8Array): boolean {
+  for (let i = key.length - 1; i >= 0; i--) if (b[p + i] !== key[i]) return false; // keys differ at their ends
+  return true;
+}
+
+/** Is this the key of the KeyValue in [start, end)? */
+export function hasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
+  if (end - start > 1 && b[start] === KEY_TAG && b[start + 1]! < 128) {
+    return b[start + 1] === key.length && sameBytes(b, start + 2, key);
+  }
+  for (let p = start; p < end; ) {
+    const tag = varint(b, p);
+    const at = after;
+    p = skip(b, at, tag);
+    if (tag !== KEY_TAG) continue;
+    varint(b, at);
+    return p - after === key.length && sameBytes(b, after, key);
+  }
+  return key.length === 0;
+}
+
+/** The key of the KeyValue in [start, end). */
+export function readKey(b: Uint8Array, start: number, end: number): string {
+  return decodeText(b, keyAt(b, start, end), keyEnd);
+}
+
+/** End of the key that `keyAt` found. */
+export let keyEnd = 0;
+
+/** Where the key of the KeyValue in [start, end) begins; it ends at `keyEnd`, and is empty if there is none. */
+export function keyAt(b: Uint8Array, start: number, end: number): number {
+  if (end - start > 1 && b[start] === KEY_TAG && b[start + 1]! < 128) {
+    keyEnd = start + 2 + b[start + 1]!;
+    return start + 2;
+  }
+  const at = findField(b, start, end, KEY_TAG);
+  const size = at < 0 ? 0 : varint(b, at);
+  const keyStart = at < 0 ? start : after;
+  keyEnd = keyStart + size;
+  return keyStart;
+}
+
+/** End of the KeyValue that `nextAttribute` found. */
+export let attributeEnd = 0;
+
+/** Where the next KeyValue with this tag begins among the fields in [p, end), or -1; it ends at `attributeEnd`. */
+export function nextAttribute(b: Uint8Array, p: number, end: number, attributesTag: number): number {
+  const at = findField(b, p, end, attributesTag);
+  if (at < 0) return -1;
+  const size = varint(b, at);
+  attributeEnd = after + size;
+  return after;
+}
+
+const encodedKeys = new NameCache<Uint8Array>((key) => Buffer.from(key, "utf8"));
+
+/** The UTF-8 of a key. */
+export function encodedKey(key: string): Uint8Array {
+  return encodedKeys.get(key);
+}

@@ -1,0 +1,22 @@
+/** The records of a batch: walks over them, views of them, and edits. */
+
+export { type AnyRecordView, editRecords, type RecordVerdict, RecordViews, readRecords } from "../edit/edit-records.js";
+export { editRecordsAsync } from "../edit/edit-records-async.js";
+export { partition, partitionByMarks } from "../edit/partition.js";
+export type { Attributes } from "./attributes.js";
+export type { DataPointView } from "./data-point-view.js";
+export type { LogRecordView } from "./log-record-view.js";
+export { type MetricData, type MetricVisitor, message, walkMetrics } from "./metric-walk.js";
+export type { MetricView, ResourceView } from "./owner-views.js";
+export { RecordReader, recordAttributesTag } from "./record-reader.js";
+export {
+  DROP,
+  type Frame,
+  type FrameEdit,
+  KEEP,
+  type RecordVisitor,
+  RecordWalk,
+  type Verdict,
+  type WalkShape,
+} from "./record-walk.js";
+export type { SpanEventView, SpanView } from "./span-view.js";
