@@ -2,16 +2,16 @@ import { isNull, type MapNode, noEffectReason, parseId, Registry, SECTIONS, type
 import { BUILTINS, type Builtin, findBuiltin, loadAll } from "./builtins.js";
 
 /**
- * The built-in components that a config needs: those it names, and those that always run. All of them when it has
- * plugins, which may clash with any, or names a type that is none of them, for which the nearest is to be found; and
- * without a config.
+ * Registry of the built-in components that a config needs: those it names, and those that always run. It holds all
+ * built-ins without a config, when the config lists plugins (their types may clash with any built-in type), and when
+ * the config names an unknown type (to suggest the nearest one).
  */
 export async function builtinRegistry(config?: MapNode): Promise<Registry> {
   const needed = config === undefined ? undefined : neededBuiltins(config);
   return new Registry(await loadAll(needed ?? BUILTINS));
 }
 
-/** Undefined when not all of them are known. */
+/** Returns undefined when all built-ins are needed. */
 function neededBuiltins({ entries }: MapNode): Set<Builtin> | undefined {
   const plugins = entries.get("plugins");
   if (plugins !== undefined && !isNull(plugins.value)) return undefined;

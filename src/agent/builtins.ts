@@ -3,16 +3,16 @@ import type { ComponentFactory, ComponentKind } from "#contract";
 /** A component that comes with Sluice, before its code is loaded. */
 export interface Builtin {
   readonly kind: ComponentKind;
-  /** Every spelling of its type; the first is its own. */
+  /** All names of its type. The first is the canonical one; the others are aliases. */
   readonly types: readonly [string, ...string[]];
   readonly load: () => Promise<ComponentFactory>;
-  /** An extension that runs in every agent, named or not. */
+  /** Marks an extension that runs in every agent, even if the config does not name it. */
   readonly onByDefault?: true;
 }
 
 /**
- * The one list of the components that come with Sluice. Each is loaded when a config names it: the code of all of them
- * takes longer to load than most configs take to check.
+ * The list of all components that come with Sluice. Each is loaded only when a config names it: loading the code of all
+ * of them takes longer than checking most configs.
  */
 export const BUILTINS: readonly Builtin[] = [
   {
@@ -406,7 +406,7 @@ export const BUILTINS: readonly Builtin[] = [
   },
 ];
 
-/** The components that come with Sluice, all of them: `new Registry(await builtins())`. */
+/** Loads all components that come with Sluice: `new Registry(await builtins())`. */
 export function builtins(): Promise<ComponentFactory[]> {
   return loadAll(BUILTINS);
 }
@@ -415,7 +415,7 @@ export function loadAll(wanted: Iterable<Builtin>): Promise<ComponentFactory[]> 
   return Promise.all(Array.from(wanted, ({ load }) => load()));
 }
 
-/** Undefined when no component of this kind has this type. */
+/** Returns undefined when no built-in component of this kind has this type. */
 export function findBuiltin(kind: ComponentKind, type: string): Builtin | undefined {
   return BUILTINS.find((builtin) => builtin.kind === kind && builtin.types.includes(type));
 }

@@ -6,23 +6,25 @@ import { findBuiltin } from "./builtins.js";
 let loading: Promise<ReplayStep> | undefined;
 
 /**
- * A batch as people may see it who were not allowed to see what is in it: every detector of `pii` is on, and what they
- * find, also in bodies that are JSON, is masked. Rejects when it cannot be masked: then nothing of it may be shown.
+ * Masks a batch for people who may not see its content: runs every detector of `pii`, also on bodies that are JSON, and
+ * masks everything they find. Rejects when the batch cannot be masked; nothing of it may be shown then.
  */
 export async function maskBatch(batch: Batch): Promise<Batch> {
   return (await loadedMask())(batch);
 }
 
-/** The same at once, for whoever masks again and again; throws when a batch cannot be masked. */
+/**
+ * Loads the masking function for repeated use. The function is synchronous, and throws when a batch cannot be masked.
+ */
 export function loadedMask(): Promise<ReplayStep> {
   loading ??= loadMask();
   return loading;
 }
 
-/** Whoever sends decides where a text stands: names and keys are shown like bodies and values. */
+/** The sender decides where a text is put, so names and keys are masked like bodies and values. */
 const EVERYWHERE = ["names", "descriptions", "trace_state", "bytes", "keys"];
 
-/** That of the processor with nothing but defaults, so that what is shown does not depend on how a pipeline is configured. */
+/** Uses the processor's defaults only, so that masking does not depend on the config of a pipeline. */
 async function loadMask(): Promise<ReplayStep> {
   const factory = await findBuiltin("processor", "pii")!.load();
   if (factory.kind !== "processor" || factory.replay === undefined) throw new TypeError("pii cannot mask");

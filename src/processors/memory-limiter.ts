@@ -46,8 +46,8 @@ const schema = z
 type MemoryLimiterConfig = z.infer<typeof schema>;
 
 /**
- * Refuses data with a retryable error while the process uses too much memory (the JavaScript heap and all buffers).
- * Memory is measured when data arrives, at most once per `check_interval`.
+ * Refuses, retryably, while the process uses more memory than it should: the JavaScript heap and all buffers. Memory is
+ * measured at most once in `check_interval`, when data comes.
  */
 export const memoryLimiter = defineProcessor<MemoryLimiterConfig>({
   type: "memory_limiter",
@@ -76,10 +76,7 @@ export function softLimitOf(config: MemoryLimiterConfig, available: number): num
   return limit - (spike > 0 ? spike : limit / 5);
 }
 
-/**
- * Returns a function that tells whether more than `softLimit` bytes were in use at the last measurement. It logs every
- * change of that state.
- */
+/** Tells whether more than `softLimit` was in use when last measured; says so when that changes. */
 export function createMemoryCheck(
   intervalMs: number,
   softLimit: number,
@@ -105,7 +102,7 @@ function usedMemory(): number {
   return heapUsed + external;
 }
 
-/** Returns the memory limit of the container, or else the memory of the machine. */
+/** What a container may use, or else what the machine has. */
 function availableMemory(): number {
   const constrained = process.constrainedMemory?.() ?? 0;
   const total = totalmem();

@@ -5,7 +5,7 @@ export interface CommandOption {
   readonly type: "string" | "boolean";
   readonly multiple?: boolean;
   readonly short?: string;
-  /** How the value is called in the help: `FILE`. */
+  /** Placeholder of the value in the help, such as `FILE`. */
   readonly value?: string;
   readonly description: string;
 }
@@ -15,30 +15,33 @@ export type OptionValues = Readonly<Record<string, string | boolean | readonly (
 export interface CommandContext {
   readonly values: OptionValues;
   readonly terminal: Terminal;
-  /** The components a config may name: all, or at least those that matter for this one. Help needs none. */
+  /**
+   * Loads the components that a config may name: all of them, or at least those that this config needs. Help never
+   * calls it.
+   */
   readonly registry: (config?: MapNode) => Promise<Registry>;
 }
 
-/** One command: what the help says of it, and where its code is. Only the command that runs is loaded. */
+/** One command: its help, and how to load its code. Only the code of the command that runs is loaded. */
 export interface Command {
   readonly name: string;
   readonly summary: string;
   readonly details: readonly string[];
   readonly options: Readonly<Record<string, CommandOption>>;
-  /** How its plain arguments are called in the help: `[name ...]`. Without, it takes none. */
+  /** Placeholder of the positional arguments in the help, such as `[name ...]`. Without it the command takes none. */
   readonly names?: string;
   readonly examples: readonly string[];
-  /** Gives the exit code. */
+  /** Loads the command. The loaded function returns the exit code. */
   readonly load: () => Promise<(context: CommandContext) => Promise<number>>;
 }
 
-/** Commands about one thing: `sluice dlq list`, `sluice dlq show`. */
+/** Commands that share a first word: `sluice dlq list`, `sluice dlq show`. */
 export interface CommandGroup {
   readonly name: string;
   readonly summary: string;
   readonly details: readonly string[];
   readonly examples: readonly string[];
-  /** Their names begin with that of the group. */
+  /** Each command's name begins with the name of the group. */
   readonly commands: readonly Command[];
 }
 
@@ -46,7 +49,7 @@ export function isGroup(command: Command | CommandGroup): command is CommandGrou
   return "commands" in command;
 }
 
-/** Of every command that prints something a program may read. */
+/** Option of every command whose output programs may read. */
 export const JSON_OUT: Readonly<Record<string, CommandOption>> = {
   json: { type: "boolean", description: "Print JSON, for programs." },
 };

@@ -20,7 +20,7 @@ const CONFIG: Record<string, CommandOption> = {
   },
 };
 
-/** For commands about components: which plugins are looked at beside what comes with Sluice. */
+/** Options of commands about components: they name plugins to load besides the built-in components. */
 const PLUGINS: Record<string, CommandOption> = {
   config: {
     type: "string",

@@ -11,12 +11,12 @@ export interface ComponentDescription {
   readonly type: string;
   readonly aliases: readonly string[];
   readonly summary: string;
-  /** Signals it takes; for a connector, what it turns into what. */
+  /** Signals that the component accepts; for a connector, pairs of input and output signal. */
   readonly signals: readonly string[];
   readonly keys: readonly KeyDescription[];
 }
 
-/** `sluice components`: what a config may name, and the keys of each. */
+/** `sluice components`: lists the components that a config may name, with the keys of each. */
 export async function components(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const known = await registryWithPlugins(context);
@@ -58,7 +58,7 @@ function signalsOf(factory: ComponentFactory): string[] {
   return [...factory.signals];
 }
 
-/** The keys every exporter has, with the defaults of this one. */
+/** The keys that every exporter has, with the defaults of this exporter. */
 function commonKeys(defaults: Readonly<Record<string, unknown>>): KeyDescription[] {
   return describeKeys(uncheckedExporterSettingsSchema).map((key) => {
     const typeDefault = key.path
@@ -96,7 +96,7 @@ function headline({ kind, type, aliases, signals }: ComponentDescription): strin
   return `${kind} ${type}${also}${signals.length > 0 ? `: ${signals.join(", ")}` : ""}`;
 }
 
-/** A plugin's component may have none. */
+/** A plugin's component may have no summary. */
 function summaryLine({ summary }: ComponentDescription): string[] {
   return summary === "" ? [] : [`  ${summary}`];
 }

@@ -2,15 +2,15 @@ import type { ConfigSource } from "#config";
 import { UsageError } from "./terminal.js";
 
 /**
- * What `--config` names: a file, or what the Collector's prefixes say: `file:PATH`, `env:NAME`, or `yaml:TEXT`, in which
- * `a::b: 1` is short for a map in a map.
+ * Turns the arguments of `--config` into sources: a file name, or one of the Collector's prefixes: `file:PATH`,
+ * `env:NAME`, or `yaml:TEXT`, where `a::b: 1` is short for a map in a map.
  */
 export function configSources(
   names: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): readonly ConfigSource[] {
   let texts = 0;
-  // Problems are shown with the line they are in, so no two texts may have the same name.
+  // Each source needs its own name: problems are shown with the source line found by name.
   const textName = () => (++texts === 1 ? "yaml:" : `yaml:(${texts})`);
   return names.map((name) => sourceOf(name, env, textName));
 }
@@ -36,7 +36,7 @@ function sourceOf(
   }
 }
 
-/** Other beginnings are part of a file's name, as the letter of a drive is. */
+/** Any other prefix belongs to the file name, such as a drive letter. */
 const SCHEME = /^(file|env|yaml|https?):([\s\S]*)$/;
 
 function readVariable(name: string, env: Readonly<Record<string, string | undefined>>): string {
@@ -45,7 +45,7 @@ function readVariable(name: string, env: Readonly<Record<string, string | undefi
   return text;
 }
 
-/** `a::b: 1` as a map in a map; anything else as it is. */
+/** Rewrites `a::b: 1` as nested maps; returns any other text unchanged. */
 function expandNestedKeys(text: string): string {
   const keys = OUTER_KEYS.exec(text)?.[0].split("::").slice(0, -1) ?? [];
   const inner = keys.length === 0 ? text : text.slice(keys.join("::").length + 2);

@@ -4,7 +4,7 @@ import type { CommandContext } from "./command.js";
 import { configSources } from "./config-sources.js";
 import { UsageError } from "./terminal.js";
 
-/** Loads what `--config` and `--set` name, with its plugins; `pluginFolders` learns where these are. */
+/** Loads the config named by `--config` and `--set`, with its plugins. Adds the plugins' folders to `pluginFolders`. */
 export async function loadFromArguments(
   { values, terminal, registry }: CommandContext,
   watchdog = new Watchdog({ json: false }),

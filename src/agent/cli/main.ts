@@ -8,9 +8,12 @@ import { commandHelp, overview } from "./help.js";
 import { parseArguments } from "./parse-arguments.js";
 import { EXIT, processTerminal, type Terminal, UsageError } from "./terminal.js";
 
-/** Runs the command line of this process and ends it, once everything is written: nothing left behind may hold it. */
+/**
+ * Runs the command line of this process and exits once all output is written. Open handles cannot keep the process
+ * alive.
+ */
 export async function runProcess(process: NodeJS.Process): Promise<void> {
-  // Without a listener of ours Node.js opens its debugger on this signal, and whoever reaches that can run code here.
+  // Without a listener Node.js opens its debugger on SIGUSR1, and anyone who can connect to it can run code here.
   process.on("SIGUSR1", () => {});
   const onExit = (code: number) => onEarlyExit(process, code);
   process.once("exit", onExit);
@@ -31,21 +34,24 @@ function flushed(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => void stream.write("", () => resolve()));
 }
 
-/** What no command expects to be thrown: shown with the stack as the source has it. */
+/** Reports an error that no command expects, with source positions in its stack. */
 async function reportBug(error: unknown, { err }: Terminal): Promise<number> {
   const { sourceStack } = await import("../../runtime/host/errors/source-position.js");
   err.write(`sluice: this is a bug in Sluice or in a plugin: ${sourceStack(error) || errorMessage(error)}\n`);
   return EXIT.failed;
 }
 
-/** Nothing of Sluice ends the process before its command is done: a plugin must not make that look like success. */
+/**
+ * Exits with an error when the process ends before its command has finished: if a plugin calls process.exit(0), it must
+ * not look like success.
+ */
 function onEarlyExit(process: NodeJS.Process, code: number): void {
   if (code !== 0) return;
   process.exitCode = EXIT.failed;
   process.stderr.write("sluice: the process was ended before its work was done: a plugin has called process.exit\n");
 }
 
-/** Runs one command line; gives the exit code. */
+/** Runs one command line and returns the exit code. */
 export async function main(
   argv: readonly string[],
   terminal: Terminal,
@@ -128,7 +134,7 @@ function print(terminal: Terminal, text: string): number {
   return EXIT.ok;
 }
 
-/** Help needs no component. */
+/** Imported on demand, because help needs no component. */
 async function builtinRegistry(config?: MapNode): Promise<Registry> {
   const loader = await import("../builtin-registry.js");
   return loader.builtinRegistry(config);

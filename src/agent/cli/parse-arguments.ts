@@ -8,7 +8,7 @@ interface ParsedArguments {
   readonly names: readonly string[];
 }
 
-/** Reads a command's arguments; throws a `UsageError` that says what to write instead. */
+/** Parses a command's arguments. Throws a `UsageError` that says what to write instead. */
 export function parseArguments(command: Command, args: readonly string[]): ParsedArguments {
   const options = { ...command.options, help: { type: "boolean", short: "h" } as const };
   const { values, positionals, tokens } = parseArgs({

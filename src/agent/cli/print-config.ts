@@ -5,7 +5,7 @@ import { loadFromArguments } from "./load-from-arguments.js";
 import { showProblems } from "./show-problems.js";
 import { EXIT } from "./terminal.js";
 
-/** `sluice print-config`: the merged config on stdout, also when it is not valid; what is wrong with it on stderr. */
+/** `sluice print-config`: prints the merged config to stdout, even an invalid one, and its problems to stderr. */
 export async function printConfig(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const { config, tree, registry, problems, lineAt } = await loadFromArguments(context);

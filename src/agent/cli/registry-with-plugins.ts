@@ -6,8 +6,8 @@ import { configSources } from "./config-sources.js";
 import { showProblems } from "./show-problems.js";
 
 /**
- * The components that come with Sluice, and those of the plugins that `--config` and `--plugin` name. Undefined when
- * these cannot be loaded; that has been shown. Whatever else is wrong with the config does not matter here.
+ * The built-in components, and those of the plugins that `--config` and `--plugin` name. Returns undefined when a
+ * plugin cannot be loaded, after printing why. Other problems of the config are ignored.
  */
 export async function registryWithPlugins(context: CommandContext): Promise<Registry | undefined> {
   const { values, terminal } = context;

@@ -18,12 +18,12 @@ import { supervise } from "./supervise.js";
 import { EXIT, type Terminal, UsageError } from "./terminal.js";
 import { collectGarbage, tuneV8 } from "./v8.js";
 
-/** How long the agent's own telemetry may take to hand over its last words. */
+/** Time for the agent's own telemetry to send its last data, in milliseconds. */
 const TELEMETRY_STOP_MS = 2000;
-/** The same limit after a failure or a second signal, when nobody wants to wait. */
+/** The same limit after a failure or a second signal, when stopping must be quick. */
 const SHORT_TELEMETRY_STOP_MS = 250;
 
-/** `sluice run`: runs the agent until a signal ends it. */
+/** `sluice run`: runs the agent until a signal stops it. */
 export async function run(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const timeout = shutdownTimeout(values["shutdown-timeout"] as string | undefined);
@@ -115,7 +115,7 @@ function logWarnings(problems: readonly Problem[], logger: Logger): void {
   }
 }
 
-/** A start that failed for reasons in the config is shown like any other problem of it; anything else is a bug. */
+/** Prints a failed start like any other config problem if the config caused it; anything else is a bug. */
 function reportFailedStart(error: unknown, { lineAt }: LoadedConfig, terminal: Terminal): number {
   const { problems } = (error ?? {}) as { problems?: unknown };
   if (!Array.isArray(problems)) throw error;
@@ -131,7 +131,7 @@ function shutdownTimeout(text: string | undefined): number | undefined {
   return ms;
 }
 
-/** What the agent and its plugins write is for whoever runs it, unless it is given other permissions on purpose. */
+/** Files that the agent and its plugins create are readable by their owner only, unless they set other permissions. */
 function keepFilesToOwner(): void {
   if (isMainThread) process.umask(0o077);
 }

@@ -3,7 +3,7 @@ import type { CommandContext } from "./command.js";
 import { registryWithPlugins } from "./registry-with-plugins.js";
 import { EXIT } from "./terminal.js";
 
-/** `sluice schema`: the JSON Schema of a config. */
+/** `sluice schema`: prints the JSON Schema of a config. */
 export async function schema(context: CommandContext): Promise<number> {
   const registry = await registryWithPlugins(context);
   if (registry === undefined) return EXIT.failed;
@@ -11,7 +11,7 @@ export async function schema(context: CommandContext): Promise<number> {
   return EXIT.ok;
 }
 
-/** One line for each definition: indented, they would take nearly twice the room. */
+/** One line per definition: with indentation the schema would be nearly twice as large. */
 function schemaText({ definitions, ...root }: JsonSchema): string {
   const lines = Object.entries(definitions as JsonSchema).map(([name, json]) => `"${name}": ${JSON.stringify(json)}`);
   return JSON.stringify({ ...root, definitions: {} }, undefined, 2)

@@ -3,8 +3,8 @@ import { type Paint, painter } from "#text";
 import type { Output } from "./terminal.js";
 
 /**
- * Problems for a person: what is wrong, where, the line with a caret under the place, what to write instead; the count
- * at the end. `lineAt` gives source lines with secrets taken out.
+ * Prints problems: message, place, the source line with a caret under the place, what to write instead, and at the end
+ * the count. `lineAt` gives source lines with secrets masked.
  */
 export function showProblems(
   problems: readonly Problem[],
@@ -41,7 +41,7 @@ function excerptOf(place: Place, line: string | undefined, paint: Paint): string
   if (line === undefined || line.trim() === "" || place.column > MAX_WIDTH) return [];
   const number = String(place.line);
   const gap = " ".repeat(number.length);
-  // Tabs stay tabs, so that the caret stands under its place however wide they are.
+  // Tabs stay tabs, so that the caret is under its place whatever their width.
   const indent = line.slice(0, place.column - 1).replace(/[^\t]/g, " ");
   return [
     `  ${paint("dim", `${number} |`)} ${line.slice(0, MAX_WIDTH)}`,

@@ -2,7 +2,7 @@ import { config } from "rxjs";
 import type { Logger } from "#contract";
 import { firstPosition } from "#host";
 
-/** Errors that RxJS has nobody to give to are logged instead of thrown at the process. */
+/** Logs errors that no RxJS subscriber handles. RxJS would throw them as uncaught exceptions. */
 export function logStreamErrors(logger: Logger): void {
   config.onUnhandledError = (error) => {
     logger.error(

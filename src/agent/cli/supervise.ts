@@ -3,15 +3,15 @@ import type { Clock, Logger } from "#contract";
 import { firstPosition } from "#host";
 import { EXIT } from "./terminal.js";
 
-/** What is started, drained and, if need be, cut short. */
+/** The part of an agent that is supervised. */
 interface SupervisedAgent {
   start(): Promise<void>;
-  /** Resolves when drained, or when what is left was refused after `timeoutMs`. */
+  /** Resolves when drained, or when the rest was refused after `timeoutMs`. */
   stop(timeoutMs: number): Promise<void>;
   abort(): void;
 }
 
-/** The part of `process` that says when to stop. */
+/** The events of `process` that ask the agent to stop. */
 type ProcessSignals = Pick<EventEmitter, "on" | "off">;
 
 interface SuperviseOptions {
@@ -19,20 +19,20 @@ interface SuperviseOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly shutdownTimeoutMs: number;
-  /** The plugin whose code threw this; undefined when it was another's, or that cannot be told. */
+  /** The plugin whose code threw the error; undefined when it was other code, or is unknown. */
   readonly pluginOf?: (error: unknown) => string | undefined;
 }
 
-/** Beyond the drain's own limit: components get a moment to close. After that something hangs. */
+/** Extra time beyond the drain's own limit, in milliseconds, for components to close. After that the agent hangs. */
 const STOP_GRACE_MS = 10_000;
 const STAY_INTERVAL_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Runs until told to stop, and gives the exit code. The first SIGTERM or SIGINT drains (0); a second one aborts (1).
- * SIGHUP drains too; of those, which a closed terminal may send several of, only the first counts. An uncaught exception
- * is logged and drains (1): after it, nothing in the process can be trusted for long. One that a plugin threw, in a
- * callback of its own, is logged with its name, and so is any unhandled rejection: the agent goes on. Rejects only when
- * the start does.
+ * Runs the agent until it is asked to stop, and returns the exit code. The first SIGTERM or SIGINT drains (exit code
+ * 0), a second one aborts (1). SIGHUP drains too; further ones are ignored, because a closed terminal may send several.
+ * An uncaught exception is logged and drains (1), because the state of the process is unknown after it. An exception
+ * that a plugin threw in one of its own callbacks is only logged with the plugin's name, and an unhandled rejection is
+ * only logged: the agent continues. Rejects only if the start fails.
  */
 export async function supervise(agent: SupervisedAgent, options: SuperviseOptions): Promise<number> {
   const { signals, logger, clock, shutdownTimeoutMs, pluginOf = () => undefined } = options;
@@ -81,7 +81,7 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
     ["unhandledRejection", onRejection],
   ] as const;
   for (const [event, listener] of listeners) signals.on(event, listener);
-  // An agent that only measures at intervals has nothing else that keeps the process alive between two of them.
+  // Keeps the process alive: an agent that only scrapes at intervals has no other active handle in between.
   const staying = setInterval(() => {}, STAY_INTERVAL_MS);
 
   const runUntilStopped = async () => {

@@ -1,32 +1,32 @@
-/** Where a command writes, and what it may know of the outside. Passed in, so that commands can be tested. */
+/** A command's output, and what it may know of its environment. Passed in, so that commands can be tested. */
 export interface Terminal {
   readonly out: Output;
   readonly err: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Asks the person at the terminal for a line; undefined when nobody is there to answer. */
+  /** Asks the user for a line; undefined when there is no terminal. */
   readonly ask?: ((question: string) => Promise<string>) | undefined;
 }
 
 export interface Output {
   write(text: string): void;
   readonly isTerminal: boolean;
-  /** Colour is for a person at a terminal who did not set NO_COLOR. */
+  /** True on a terminal, unless NO_COLOR is set. */
   readonly colour: boolean;
-  /** Width of the terminal; undefined when it is none. */
+  /** Width of the terminal; undefined when the output is not a terminal. */
   readonly columns?: number | undefined;
-  /** Resolves when there is room for more; false when the reader has gone away. */
+  /** Resolves when more can be written; resolves with false when the reader has closed its end. */
   readonly drained?: () => Promise<boolean>;
 }
 
 export const EXIT = {
   ok: 0,
-  /** The config is bad, the agent could not start, or it was stopped before it had drained. */
+  /** The config is invalid, the agent could not start, or it was stopped before it had drained. */
   failed: 1,
-  /** The command line is wrong. */
+  /** The command line is invalid. */
   usage: 2,
 } as const;
 
-/** The command line cannot be understood. Shown with a pointer to the help; exit code 2. */
+/** The command line is invalid. Printed with a pointer to the help; exit code 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
   readonly suggestion: string | undefined;
@@ -38,9 +38,9 @@ export class UsageError extends Error {
 }
 
 /**
- * The process's own streams. That one cannot be written to (a closed terminal, a full disk) is no reason to crash, least of
- * all for an agent, which would try to log that. `onLost` is told when output is lost; not that a reader went away, as in
- * `sluice components | head`.
+ * The process's own streams. A stream that cannot be written to (a closed terminal, a full disk) must not crash the
+ * process, least of all an agent, which would try to log the error. `onLost` is called when output is lost, but not
+ * when a reader has closed its end, as in `sluice components | head`.
  */
 export function processTerminal(process: NodeJS.Process, onLost: (error: Error) => void): Terminal {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});

@@ -3,11 +3,14 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
 /**
- * Settings of V8 that `sluice run` makes, because the process is its own. Nothing else may import this file: a program that embeds
- * Sluice, or a test, keeps the settings it has.
+ * Settings of V8 that `sluice run` changes, because it owns its process. Nothing else may import this file: a program
+ * that embeds Sluice, or a test, keeps its own settings.
  */
 
-/** Sets what suits an agent better than V8's defaults. The benchmark does the same in the processes of single components. */
+/**
+ * Sets values that suit an agent better than V8's defaults. The benchmark does the same in the processes that measure
+ * single components.
+ */
 export function tuneV8(): void {
   tuneGarbageCollection();
   compileEarly();
@@ -25,23 +28,26 @@ function tuneGarbageCollection(): void {
 }
 
 /**
- * Lets V8 compile what runs often seven times as early as it would.
+ * Makes V8 compile hot functions seven times as early as by default.
  *
- * An agent runs the same few functions on every record from its first request on, so there is nothing to wait for: until
- * they are compiled a record takes several times as long. docs/decisions/0036-early-compilation.md has the measurements.
+ * An agent runs the same few functions on every record from its first request on, so waiting gains nothing: until they
+ * are compiled a record takes several times as long. docs/decisions/0036-early-compilation.md has the measurements.
  */
 function compileEarly(): void {
   if (HAS_INTERRUPT_BUDGET) setFlagsFromString("--interrupt-budget=10000");
 }
 
-/** V8 of Node.js 22 and later has another compiler in between, which is early by itself, and prints an error for a flag that it does not know. */
+/**
+ * V8 of Node.js 22 and later has another compiler in between, which is early by itself. It prints an error for a flag
+ * that it does not know.
+ */
 const HAS_INTERRUPT_BUDGET = process.versions.v8.startsWith("11.");
 
 let exposedGc: (() => void) | undefined;
 
 /**
- * Runs a full garbage collection, if V8 lets us: it gives `gc` to contexts that are made while its flag is set. Agents ask for
- * one to find deliveries that a plugin let go of: docs/decisions/0013-lost-deliveries.md.
+ * Runs a full garbage collection if V8 allows it: V8 gives `gc` to contexts that are created while its flag is set.
+ * Agents do this to find deliveries that a plugin has dropped: docs/decisions/0013-lost-deliveries.md.
  */
 export function collectGarbage(): void {
   exposedGc ??= globalThis.gc ?? exposeGc();

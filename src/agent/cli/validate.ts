@@ -3,7 +3,7 @@ import { loadFromArguments } from "./load-from-arguments.js";
 import { showProblems } from "./show-problems.js";
 import { EXIT } from "./terminal.js";
 
-/** `sluice validate`: says all that is wrong with a config. */
+/** `sluice validate`: prints all problems of a config. */
 export async function validate(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const { config, problems, lineAt } = await loadFromArguments(context);

@@ -17,11 +17,11 @@ interface AppIntakeSettings {
 type RefusedRecords = { readonly refusal: Refusal; readonly records: number };
 
 /**
- * Where a program's own telemetry goes in: the receiver `app` of an embedded Sluice.
+ * Takes the program's own telemetry in: the receiver `app` of an embedded Sluice.
  *
- * Everything that was offered is counted once, as accepted or as refused, and whatever was refused is logged, at most
- * once in ten seconds. Nothing here throws. Pipelines run outside of the asynchronous context that they were called from:
- * a request of the program is no context for what is sent on behalf of many, and must not live as long as a connection.
+ * Every offered record is counted once, as accepted or refused. Refusals are logged at most once in ten seconds. No
+ * method throws. Pipelines run outside the caller's asynchronous context: what they send belongs to many requests of
+ * the program, and a context must not live as long as a connection.
  */
 export class AppIntake {
   private readonly receiver: AppReceiver;
@@ -52,18 +52,21 @@ export class AppIntake {
     this.state = "open";
   }
 
-  /** From here on everything is refused. */
+  /** Refuses everything from now on. */
   close(): void {
     this.state = "closed";
   }
 
-  /** Why nothing of this signal can be taken, or undefined. */
+  /** The reason why nothing of this signal can be accepted, or undefined. */
   refusalOf(signal: Signal): Refusal | undefined {
     if (this.state !== "open") return this.state === "before" ? notStarted() : stopped();
     return this.receiver.intakes[signal] === undefined ? noPipeline(signal) : undefined;
   }
 
-  /** Room for bytes that are not handed in yet; the reason when there is none. What was taken must be released. */
+  /**
+   * Reserves room for bytes that are handed in later. Returns the reason when there is no room. The caller must release
+   * what it has reserved.
+   */
   reserve(signal: Signal, bytes: number): Refusal | undefined {
     const refusal = this.refusalOf(signal);
     if (refusal !== undefined) return refusal;
@@ -74,7 +77,7 @@ export class AppIntake {
     this.receiver.intakes[signal]?.release(bytes);
   }
 
-  /** Resolves when the batch is settled. Never rejects. Of one that is `unattended` the program hears no refusal. */
+  /** Resolves when the batch is settled. Never rejects. `unattended` means that the program will not see a refusal. */
   accept(batch: Batch, unattended = false): Promise<Outcome> {
     if (!Object.hasOwn(this.counts, batch?.signal)) return Promise.resolve({ ok: false, refusal: noBatch() });
     const refusal = this.refusalOf(batch.signal);
@@ -94,29 +97,29 @@ export class AppIntake {
     return settled;
   }
 
-  /** Counts and reports what was not even handed in. */
+  /** Counts and logs records that could not be handed in. */
   refuse(signal: Signal, records: number, refusal: Refusal): void {
     this.counts[signal].refused.add(records);
-    // The log may lead back to this very intake.
+    // The program's logger may emit into this very intake.
     if (this.isLogging) return;
     this.isLogging = true;
     try {
       this.logRefusal({ refusal, records });
     } catch {
-      // A logger that fails is no reason to fail the program.
+      // A failing logger must not fail the program.
     } finally {
       this.isLogging = false;
     }
   }
 
-  /** Counts failures of which the program was not told (`failOnError: false`), beside their count as refused. */
+  /** Counts failures that the program does not see (`failOnError: false`), in addition to counting them as refused. */
   countSilent(records: number, { code }: Refusal): void {
     const description = "Records that were not taken, and whose program had asked not to be told.";
     const errorClass = isWord(code) ? code : "other";
     this.metrics.counter("sluice_silent_failures", { description }, { error_class: errorClass }).add(records);
   }
 
-  /** Resolves when all that has been handed in until now is settled. */
+  /** Resolves when everything handed in so far is settled. */
   async settled(): Promise<void> {
     await Promise.all(this.unsettled);
   }
@@ -128,7 +131,7 @@ export class AppIntake {
   }
 }
 
-/** Codes of plugins may be anything: odd ones share a name, so that they cannot make endless series. */
+/** A plugin's error code can be any string. Unusual ones are counted as "other", to bound the number of series. */
 function isWord(code: string): boolean {
   return /^[A-Za-z][A-Za-z0-9_]{0,39}$/.test(code);
 }
@@ -136,7 +139,7 @@ function isWord(code: string): boolean {
 const ORIGIN = { transport: "in_process" };
 const UNATTENDED = { ...ORIGIN, isUnattended: true };
 
-/** A backend took the request, but not all of its records. */
+/** Refusal for a backend that accepted the request, but not all of its records. */
 export function partlyRejected({ rejected, message }: { rejected: number; message: string }): Refusal {
   const text = `the backend rejected ${rejected} of the records: ${message}`;
   return new Refusal("permanent", text, { code: ERROR_CODES.SLUICE_PARTLY_REJECTED, category: "integration" });

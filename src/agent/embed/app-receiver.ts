@@ -1,16 +1,16 @@
 import type { Intake, Receiver, ReceiverContext, ReceiverFactory } from "#contract";
 import type { Signal } from "#otlp/signals";
 
-/** The receiver of a config that a program emits into. */
+/** Id of the receiver that a program emits into. */
 export const APP = "app";
 
-/** The receiver `app` of one embedded Sluice. Gets its intakes when the config starts. */
+/** The receiver `app` of one embedded Sluice. It gets its intakes when the config starts. */
 export class AppReceiver {
   intakes: Readonly<Partial<Record<Signal, Intake>>> = {};
   /** Resolves when everything handed in is settled. */
   settled: () => Promise<void> = async () => {};
 
-  /** The receiver type `app`, leading here. */
+  /** Returns the receiver type `app` bound to this object. */
   bindFactory(type: ReceiverFactory): ReceiverFactory {
     return { ...type, create: (_config, context) => this.connect(context) };
   }

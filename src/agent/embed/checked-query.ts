@@ -1,8 +1,8 @@
 import { AdminError, DEAD_LETTER_QUERY, type DeadLetterQuery, type Selection } from "#contract/operations";
 
 /**
- * A query that has only what a query may have. One with a misspelt key would mean all dead letters, and a program in
- * JavaScript would delete them. Throws an `AdminError`.
+ * Returns the query if it has only known keys. A misspelt key would select all dead letters, and a program without
+ * types would then delete them. Throws an `AdminError`.
  */
 export function checkedQuery(query: DeadLetterQuery): DeadLetterQuery {
   if (typeof query !== "object" || query === null) throw new AdminError("bad_request", "a query is an object");
@@ -21,7 +21,7 @@ export function checkedSelection(selection: Selection): Selection {
   return selection;
 }
 
-/** A variable that holds nothing would choose all dead letters, and not those of what it was to hold. */
+/** A filter whose value is undefined or null would select all dead letters instead of none. */
 function checkNoMissingValues(query: DeadLetterQuery): void {
   const gap = Object.entries(query).find(([, value]) => value === undefined || value === null);
   if (gap === undefined) return;

@@ -2,7 +2,7 @@ import type { Problem } from "#config";
 import { ERROR_CODES } from "#contract/errors";
 import { ProblemsError } from "#host";
 
-/** A config that cannot be run. All that is wrong with it is in `problems`, and in the message, a line each. */
+/** A config that cannot be run. `problems` and the message have all of its problems; the message has one per line. */
 export class SluiceConfigError extends ProblemsError {
   override readonly name = "SluiceConfigError";
   readonly code = ERROR_CODES.SLUICE_CONFIG;

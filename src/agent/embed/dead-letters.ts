@@ -10,7 +10,7 @@ import {
 } from "#contract/operations";
 import { checkedQuery, checkedSelection } from "./checked-query.js";
 
-/** What could not be delivered, in code. Methods reject with an `AdminError`, also while Sluice does not run. */
+/** The dead letters, for programs. All methods reject with an `AdminError`, also while Sluice does not run. */
 export class DeadLetters {
   private readonly admin: () => Admin;
 
@@ -18,7 +18,7 @@ export class DeadLetters {
     this.admin = admin;
   }
 
-  /** Newest first; the `cursor` of a page gives the next one. */
+  /** Lists dead letters, newest first; the `cursor` of a page gives the next one. */
   async list(query: DeadLetterQuery = {}): Promise<DeadLetterPage> {
     return this.admin().listDeadLetters(checkedQuery(query));
   }
@@ -27,22 +27,22 @@ export class DeadLetters {
     return this.admin().deadLetter(id);
   }
 
-  /** Its records as OTLP/JSON, as they are: nothing is masked. */
+  /** The records of a dead letter as OTLP/JSON, with nothing masked. */
   async payload(id: string): Promise<string | undefined> {
     return this.admin().payload(id, { reveal: true });
   }
 
-  /** Grouped by what went wrong. */
+  /** Groups dead letters by failure. */
   async stats(query: DeadLetterQuery = {}): Promise<DeadLetterStats> {
     return this.admin().deadLetterStats(checkedQuery(query));
   }
 
-  /** Removes them for good; gives their number. */
+  /** Deletes dead letters permanently; returns how many. */
   async delete(selection: Selection, options?: { readonly dryRun?: boolean }): Promise<number> {
     return this.admin().deleteDeadLetters(checkedSelection(selection), options);
   }
 
-  /** One line of JSON each, that `import` reads again. */
+  /** Yields one line of JSON per dead letter, in the format that `import` reads. */
   async *export(query: DeadLetterQuery = {}): AsyncGenerator<string> {
     yield* this.admin().exportDeadLetters(checkedQuery(query), { reveal: true });
   }

@@ -6,8 +6,8 @@ import { createSelfTelemetry, type SelfTelemetry } from "#host";
 const TELEMETRY = ["service", "telemetry"];
 
 /**
- * What an embedded Sluice says of itself. Unless the config tells otherwise it logs from warnings on, and no port is
- * opened for its metrics.
+ * Logs and metrics of an embedded Sluice itself. By default it logs warnings and errors only, and opens no port for its
+ * metrics.
  */
 export function embeddedTelemetry(config: ResolvedConfig, logger: Logger | undefined): SelfTelemetry {
   const isWritten = (...path: string[]) => config.placeOf([...TELEMETRY, ...path]) !== undefined;
@@ -23,21 +23,21 @@ export function embeddedTelemetry(config: ResolvedConfig, logger: Logger | undef
   return createSelfTelemetry(embeddedConfig, {
     stderr,
     isTerminal: stderr.isTTY === true,
-    // A program in JavaScript may say null for none given, and false for no log at all.
+    // JavaScript programs may pass null for no logger, and false for no log at all.
     logger: logger === undefined || logger === null ? undefined : safeLogger(logger),
   });
 }
 
 /**
- * A program's logger, called from inside a pipeline: whatever it throws or rejects with stays here, so that a log that
- * fails costs its line and nothing else. What has no children of its own, such as `console`, is told their fields.
+ * Wraps the program's logger, because it is called inside pipelines: an error or rejection of the logger costs one log
+ * line and nothing else. For a logger without `child`, such as `console`, the wrapper adds the child's fields itself.
  */
 function safeLogger(logger: Logger, bound: Readonly<Record<string, unknown>> = {}): Logger {
   const logMethod = (level: "debug" | "info" | "warn" | "error") => (fields: object, message: string) => {
     try {
       ignoreRejection(logger[level]({ ...bound, ...fields }, message));
     } catch {
-      // Nobody is left to tell.
+      // The logger itself failed, so the error cannot be logged.
     }
   };
   return {
@@ -55,7 +55,7 @@ function safeLogger(logger: Logger, bound: Readonly<Record<string, unknown>> = {
   };
 }
 
-/** A log method may be asynchronous, whatever its type says. */
+/** A log method may return a promise, whatever its type says. */
 function ignoreRejection(result: unknown): void {
   if (result instanceof Promise) result.catch(() => {});
 }

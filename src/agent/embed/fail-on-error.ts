@@ -1,9 +1,11 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 
-/** Whether a failure is told to the program: as a call says, else its scope, else the instance. */
+/**
+ * Decides whether the program sees a failure: the option of the call comes first, then the scope, then the instance.
+ */
 export class FailOnError {
   private readonly byDefault: boolean;
-  /** Made when first used: in older Node.js it costs every promise of the process a little. */
+  /** Created on first use: in older Node.js versions it slows down every promise of the process. */
   private scopes: AsyncLocalStorage<boolean> | undefined;
 
   constructor(always: boolean) {
@@ -20,7 +22,7 @@ export class FailOnError {
   }
 }
 
-/** Whoever awaits it sees the rejection; if nobody does, nothing happens. */
+/** A caller that awaits the promise sees the rejection. If nobody awaits it, no unhandled rejection is raised. */
 export function withoutUnhandledRejection<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

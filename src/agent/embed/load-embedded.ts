@@ -8,33 +8,33 @@ import { APP, type AppReceiver } from "./app-receiver.js";
 import { SluiceConfigError } from "./config-error.js";
 import { RELIABILITY, withQueueDirectory } from "./queue-directory.js";
 
-/** A config as an object, as YAML text, or the file it is in. */
+/** A config as an object, as YAML text, or the file that contains it. */
 export type SluiceConfig = string | { readonly file: string } | Readonly<Record<string, unknown>>;
 
-/** Where an embedded config comes from, and what it is completed with. */
+/** The source of an embedded config, and the settings that complete it. */
 export interface EmbeddedLoadSettings {
   readonly config: SluiceConfig;
-  /** Components beside those of Sluice and of the plugins that the config lists. */
+  /** Components in addition to the built-in ones and to the plugins that the config lists. */
   readonly components?: readonly ComponentFactory[] | undefined;
-  /** Where paths of the config begin that is no file; the working directory unless told. */
+  /** Folder that relative paths of a config without a file are resolved against; default: the working directory. */
   readonly baseDirectory?: string | undefined;
-  /** Where queues are kept; needed unless `extensions.reliability.directory` says it, or no exporter has a queue. */
+  /** Directory of the queues; required unless `extensions.reliability.directory` is set or no exporter has a queue. */
   readonly queueDirectory?: string | undefined;
-  /** What `${env:NAME}` stands for. None unless told: the program's environment is not read. */
+  /** Values for `${env:NAME}`; default: none, because the program's environment is not read. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
 export interface EmbeddedConfig {
   readonly config: ResolvedConfig;
   readonly warnings: readonly Problem[];
-  /** Problems as they are to be shown: those of an object have no place in a text. */
+  /** Prepares problems for display: those of a config object have no place in a text. */
   readonly forDisplay: (problems: readonly Problem[]) => readonly Problem[];
 }
 
-/** What every embedded config has; the name is never shown. */
+/** Part of every embedded config. Its name is never shown. */
 const BASE_SOURCE = { text: `receivers: {${APP}: }`, name: "(embedded)" };
 
-/** Loads a config with its plugins for use in this process. Rejects with a `SluiceConfigError`. */
+/** Loads a config and its plugins for use in this process. Rejects with a `SluiceConfigError`. */
 export async function loadEmbedded(settings: EmbeddedLoadSettings, receiver: AppReceiver): Promise<EmbeddedConfig> {
   const { source, isText } = sourceOf(settings);
   const forDisplay = (problems: readonly Problem[]) =>
@@ -65,7 +65,7 @@ function isFile(config: object): config is { readonly file: string } {
   return typeof file === "string" && Object.keys(config).length === 1;
 }
 
-/** JSON is YAML. */
+/** Every JSON text is also YAML. */
 function textOf(config: unknown): string {
   if (typeof config !== "object" || config === null) {
     throw new SluiceConfigError([problem("not_a_map", "", "config must be an object, YAML text or { file }")]);
@@ -94,7 +94,8 @@ async function createRegistry(components: readonly ComponentFactory[], receiver:
 }
 
 /**
- * A built-in type as it is in a program: `app` leads to it, and no extension but the queues runs without being named.
+ * Adapts a built-in type for embedding: `app` is bound to the receiver, and no extension except the queues runs by
+ * default.
  */
 function asEmbedded(factory: ComponentFactory, receiver: AppReceiver): ComponentFactory {
   if (factory.kind === "receiver" && factory.type === APP) return receiver.bindFactory(factory);
@@ -110,7 +111,7 @@ function problem(code: Problem["code"], path: string, message: string): Problem 
   return { severity: "error", code, place: undefined, path, message };
 }
 
-/** What to write instead, in the words of those who embed. */
+/** Suggestions that differ for programs that embed Sluice, by problem code. */
 const HINTS: Readonly<Record<string, string>> = {
   no_receivers: `write receivers: [${APP}] to feed it with what the program emits`,
   unset_variable: "variables come from createSluice's option env alone",
@@ -125,12 +126,12 @@ function problemForDisplay(found: Problem, isText: boolean): Problem {
   };
 }
 
-/** The key by which OpenTelemetry's instrumentations know that a call is not to be traced. */
+/** The key that OpenTelemetry's instrumentations check to skip tracing a call. */
 const SUPPRESS_TRACING = createContextKey("OpenTelemetry SDK Context Key SUPPRESS_TRACING");
 
 /**
- * The config with exporters whose calls are not traced: an instrumented http module would make a span of every export,
- * whose export makes the next.
+ * Disables tracing for the calls of exporters: an instrumented http module would create a span for every export, and
+ * exporting that span would create the next one.
  */
 function withUntracedExporters(config: ResolvedConfig): ResolvedConfig {
   const exporters = new Map([...config.exporters].map(([id, spec]) => [id, untracedSpec(spec)]));
@@ -142,7 +143,10 @@ function untracedSpec(spec: ExporterSpec): ExporterSpec {
   return { ...spec, factory: { ...spec.factory, create } };
 }
 
-/** The same exporter, quietly. What is no exporter is left for the runtime to find out. */
+/**
+ * Wraps an exporter's calls in a context without tracing. An invalid exporter is returned unchanged, because the
+ * runtime reports it.
+ */
 function untracedExporter(exporter: Exporter): Exporter {
   if (typeof exporter?.send !== "function") return exporter;
   const { start, check, stop } = exporter;

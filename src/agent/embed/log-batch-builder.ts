@@ -9,10 +9,10 @@ import {
 } from "#otlp/tags";
 import { type LogInput, writeAttributes, writeLogRecord } from "./log-record.js";
 
-/** Tags and lengths of the messages around the records, at their longest. */
+/** Upper bound, in bytes, for the tags and lengths of the messages around the records. */
 const TAGS_AND_LENGTHS = 12;
 
-/** Makes requests of log records that are already written, all of one resource. */
+/** Builds batches from encoded log records that share one resource. */
 export class LogBatchBuilder {
   private readonly resource: Uint8Array;
 
@@ -25,12 +25,12 @@ export class LogBatchBuilder {
     this.resource = Buffer.from(writer.written());
   }
 
-  /** Bytes that a request takes beside its records, at most. */
+  /** Upper bound for the bytes of a batch besides its records. */
   get overhead(): number {
     return this.resource.length + TAGS_AND_LENGTHS;
   }
 
-  /** `records` are `count` LogRecords as they stand in a ScopeLogs, with tags and lengths. They are copied. */
+  /** `records` holds `count` LogRecords as fields of a ScopeLogs, with tags and lengths. The bytes are copied. */
   build(records: Uint8Array, count: number): Batch {
     const { resource } = this;
     const inner = resource.length + 1 + varintSize(records.length) + records.length;
@@ -46,7 +46,7 @@ export class LogBatchBuilder {
   }
 }
 
-/** A batch of these records, all of one resource. Throws when one of them cannot be written. */
+/** Encodes records that share one resource as a batch. Throws when a record cannot be encoded. */
 export function encodeLogs(
   records: readonly LogInput[],
   resource: Readonly<Record<string, unknown>>,

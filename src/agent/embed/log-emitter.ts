@@ -7,9 +7,9 @@ import { type FailOnError, withoutUnhandledRejection } from "./fail-on-error.js"
 import { LogBatchBuilder } from "./log-batch-builder.js";
 import { type LogInput, writeLogRecord } from "./log-record.js";
 
-/** How one emit behaves. */
+/** Options of one call of `emit`. */
 export interface EmitOptions {
-  /** Overrides what the scope and the instance say. */
+  /** Takes precedence over the scope and the instance. */
   readonly failOnError?: boolean;
 }
 
@@ -17,39 +17,39 @@ interface LogEmitterSettings {
   readonly intake: AppIntake;
   readonly clock: Clock;
   readonly failOnError: FailOnError;
-  /** Attributes of the resource that all records belong to. */
+  /** Resource attributes of all records. */
   readonly resource: Readonly<Record<string, unknown>>;
 }
 
-/** A batch of about this many bytes is complete. */
+/** A batch is handed in when it reaches about this size. */
 const TARGET_BATCH_BYTES = 256 * 1024;
-/** While others are being settled, records wait for company, at most so long. */
+/** While earlier batches are unsettled, records are collected for at most this long. */
 const BATCH_DELAY_MS = 5;
-/** A writer that grew beyond this for a large record is not kept. */
+/** A writer that grew beyond this size for a large record is discarded. */
 const MAX_REUSED_BYTES = 1024 * 1024;
 
 /**
- * Turns what a program logs into batches.
+ * Collects the log records of a program into batches.
  *
  * Invariants:
- * - `emit` never throws and holds nobody up: the record is written to bytes at once, so that later changes to it have
- *   no effect, and handed in when the current turn of the event loop ends. While earlier batches are not yet settled,
- *   records gather for a few milliseconds.
- * - The bytes that gather are reserved at the intake, so they count towards the intake's limit.
- * - What `flush` finds is handed in before it returns its promise.
- * - Writing a record runs code of the program (getters, `toJSON`), which may emit in turn: nothing of the emitter is
- *   under way meanwhile, and each record has a writer of its own.
+ * - `emit` never throws or blocks. The record is encoded at once, so later changes to it have no effect, and handed in
+ *   at the end of the current turn of the event loop. While earlier batches are unsettled, records are collected for a
+ *   few milliseconds.
+ * - Collected bytes are reserved at the intake, so they count towards the intake's limit.
+ * - `flush` hands in all collected records before it returns its promise.
+ * - Encoding a record runs code of the program (getters, `toJSON`), which may call `emit` again. The emitter's state is
+ *   therefore consistent at that point, and each record is encoded with its own writer.
  */
 export class LogEmitter {
   private readonly intake: AppIntake;
   private readonly clock: Clock;
   private readonly failOnError: FailOnError;
   private readonly batchBuilder: LogBatchBuilder;
-  /** A writer that no record is being written with, kept for the next one. */
+  /** An idle writer, kept for the next record. */
   private spareWriter: WireWriter | undefined;
   private records = new WireWriter(16 * 1024);
   private pending: PendingBatch | undefined;
-  /** Batches that are complete and are handed in with the next turn of the event loop. */
+  /** Complete batches, which are handed in in the next turn of the event loop. */
   private complete: (() => void)[] = [];
   private unsettled = 0;
   private immediate: NodeJS.Immediate | undefined;
@@ -63,9 +63,9 @@ export class LogEmitter {
   }
 
   /**
-   * Takes one record or several. The promise is settled when the records are: on disk, or with the queue off sent. With
-   * `failOnError` it rejects with the `Refusal` if any of them was not taken, and a rejection that nobody looks at is no
-   * unhandled one; without, failures are counted and logged.
+   * Accepts one record or several. The promise settles when the records are on disk, or sent if the queue is off. With
+   * `failOnError` it rejects with the `Refusal` if a record was not accepted; such a rejection never becomes an
+   * unhandled one. Without `failOnError`, failures are counted and logged.
    */
   emit(records: LogInput | readonly LogInput[], options?: EmitOptions): Promise<void> {
     const failOnError = options?.failOnError ?? this.failOnError.current;
@@ -73,13 +73,13 @@ export class LogEmitter {
     return failOnError ? withoutUnhandledRejection(throwIfRefused(results)) : whenSettled(results);
   }
 
-  /** Hands in what has gathered; resolves when everything emitted until now is settled. Never rejects. */
+  /** Hands in all collected records; resolves when everything emitted so far is settled. Never rejects. */
   flush(): Promise<void> {
     this.handIn();
     return this.intake.settled();
   }
 
-  /** Gives where the records are now, or why they were refused. Never throws, whatever is given as a list. */
+  /** Returns for each record the batch that holds it, or its refusal. Never throws, whatever the argument is. */
   private addAll(records: LogInput | readonly LogInput[], isSilent: boolean): EmitResult[] {
     const results: EmitResult[] = [];
     try {
@@ -127,7 +127,7 @@ export class LogEmitter {
     }
   }
 
-  /** Room for the record, and for the batch around it when it is the first. */
+  /** Reserves bytes for the record, and for the batch around it if the record is its first. */
   private reserve(length: number, isSilent: boolean): Refusal | undefined {
     const bytes = length + TAG_AND_LENGTH + (this.pending === undefined ? this.batchBuilder.overhead : 0);
     const refusal = this.intake.reserve("logs", bytes);
@@ -137,7 +137,7 @@ export class LogEmitter {
     return undefined;
   }
 
-  /** Ends the batch that gathers. */
+  /** Completes the batch that is being collected. */
   private seal(): void {
     const { pending } = this;
     if (pending === undefined) return;
@@ -179,9 +179,12 @@ export class LogEmitter {
   };
 }
 
-/** Records on their way into one batch. The promises are made when somebody asks, once for all records. */
+/** Records that will form one batch. Its promises are created only on demand, once for all records. */
 class PendingBatch {
-  /** Nobody hears of a failure: such records share no batch with others, for what is refused of them is kept. */
+  /**
+   * True when the program does not see failures. Such records share no batch with others: if the pipeline refuses them,
+   * Sluice keeps and retries them itself.
+   */
   readonly isSilent: boolean;
   count = 0;
   reserved = 0;
@@ -200,7 +203,7 @@ class PendingBatch {
     return this.outcome;
   }
 
-  /** Resolves when it is settled, well or not. */
+  /** Resolves when the batch is settled, whatever the outcome. */
   get ended(): Promise<void> {
     this.end ??= this.settled.then(() => {});
     return this.end;
@@ -211,10 +214,10 @@ class PendingBatch {
   }
 }
 
-/** The batch that a record is in, or why it is in none. */
+/** The batch that holds a record, or the reason why none does. */
 type EmitResult = PendingBatch | Refusal;
 
-/** The promise of a single record is that of its batch: who emits without waiting pays for no other. */
+/** A single record shares the promise of its batch, so `emit` without await creates no other promise. */
 function whenSettled(results: readonly EmitResult[]): Promise<void> {
   const [first] = results;
   if (results.length === 1) return first instanceof PendingBatch ? first.ended : RESOLVED;

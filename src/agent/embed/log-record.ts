@@ -13,29 +13,29 @@ import {
 } from "#otlp/tags";
 import { telemetryValue } from "./telemetry-value.js";
 
-/** The six names of severities that OpenTelemetry has numbers for. */
+/** The six severity names that OpenTelemetry has numbers for. */
 export type SeverityName = "trace" | "debug" | "info" | "warn" | "error" | "fatal";
 
-/** A log record as a program writes it. Values may be anything: see `telemetryValue`. */
+/** A log record as a program writes it. Values can be of any type: see `telemetryValue`. */
 export interface LogInput {
   /** The name of the event, such as "order.paid". */
   readonly name?: string;
   readonly body?: unknown;
-  /** Any text; the six names, whatever their case, also set the number. */
+  /** Any string; the six severity names, in any case, also set the number. */
   readonly severity?: SeverityName | (string & {});
-  /** OpenTelemetry's 1 to 24. */
+  /** OpenTelemetry's severity number, 1 to 24. */
   readonly severityNumber?: number;
   readonly attributes?: Readonly<Record<string, unknown>>;
-  /** 32 and 16 hex digits. What is none is kept as an attribute `trace_id` or `span_id`. */
+  /** 32 and 16 hex digits. An invalid id is kept as attribute `trace_id` or `span_id`. */
   readonly traceId?: string;
   readonly spanId?: string;
-  /** Milliseconds since the epoch, a Date, or nanoseconds as a bigint; now unless told. */
+  /** Milliseconds since the epoch, a Date, or nanoseconds as a bigint; default: now. */
   readonly timestamp?: number | bigint | Date;
 }
 
 const NUMBERS: Readonly<Record<string, number>> = SEVERITY_NUMBERS;
 
-/** Writes the body of an OTLP LogRecord. Throws when the record is none, or one of its getters does. */
+/** Writes the fields of an OTLP LogRecord. Throws when `record` is not an object, or one of its getters throws. */
 export function writeLogRecord(writer: WireWriter, record: LogInput, nowMs: number): void {
   if (typeof record !== "object" || record === null) throw new TypeError("a log record is an object with a body");
   const now = nanoseconds(nowMs);
@@ -62,7 +62,7 @@ function writeSeverity(writer: WireWriter, { severity, severityNumber }: LogInpu
   if (text !== "") writeText(writer, LOG_SEVERITY_TEXT_TAG, text);
 }
 
-/** An attribute without a value is left out. A map is as good as an object. */
+/** Accepts a Map or an object. Attributes whose value is undefined are skipped. */
 export function writeAttributes(
   writer: WireWriter,
   attributes: Readonly<Record<string, unknown>> | undefined,
@@ -110,7 +110,7 @@ function writeMessage(writer: WireWriter, tag: number, body: () => void): void {
 let lastMs = 0;
 let lastNanoseconds = 0n;
 
-/** Most records of a moment have the same time. */
+/** Caches the last conversion: many records have the same millisecond. */
 function nanoseconds(ms: number): bigint {
   if (ms !== lastMs) {
     lastNanoseconds = BigInt(Math.trunc(ms)) * 1_000_000n + BigInt(Math.round((ms % 1) * 1_000_000));
@@ -119,12 +119,12 @@ function nanoseconds(ms: number): bigint {
   return lastNanoseconds;
 }
 
-/** What is no time is now: a record is worth more than its timestamp. */
+/** An invalid time becomes the current time: losing the record would be worse. */
 function timeOf(time: number | bigint | Date, now: bigint): bigint {
   if (typeof time === "bigint") return time >= 0n && time < 1n << 64n ? time : now;
   const ms = Number(time);
   return ms >= 0 && ms < MAX_TIME_MS ? nanoseconds(ms) : now;
 }
 
-/** What 64 bits of nanoseconds reach to, in milliseconds. */
+/** The latest time that fits into 64 bits of nanoseconds, in milliseconds. */
 const MAX_TIME_MS = 18_446_744_073_709;

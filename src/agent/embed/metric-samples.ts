@@ -1,7 +1,7 @@
 import type { MetricAttributes } from "#contract";
 import type { MetricFamily, MetricRegistry } from "#host";
 
-/** A number that Sluice counts of itself, at this moment. */
+/** The current value of one of Sluice's own metrics. */
 export type MetricSample =
   | {
       readonly name: string;
@@ -17,7 +17,7 @@ export type MetricSample =
       readonly sum: number;
     };
 
-/** All numbers of a registry, now. A gauge that cannot be read is left out. */
+/** The current values of all metrics in a registry. A gauge whose callback fails is skipped. */
 export function metricSamples(registry: MetricRegistry): MetricSample[] {
   return [...registry.all()].flatMap(samplesOf);
 }

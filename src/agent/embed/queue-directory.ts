@@ -2,7 +2,7 @@ import type { ComponentSpec, ExporterSpec, PipelineSpec, Problem, ResolvedConfig
 import type { ExtensionFactory } from "#contract";
 import { completeSettings, type ExporterSettings, uncheckedExporterSettingsSchema } from "#contract/schema";
 
-/** The extension that wraps exporters. */
+/** Type of the extension that wraps exporters. */
 export const RELIABILITY = "reliability";
 
 const DIRECTORY_HINT =
@@ -11,8 +11,8 @@ const DIRECTORY_HINT =
 type ReliabilitySettings = ExporterSettings & { readonly directory?: string };
 
 /**
- * The config with a place for its queues. A program's folder is not written to unasked: when an exporter has a queue,
- * somebody must have said where. When none has, a directory that was named is for what is refused.
+ * Adds the directory of the queues to a config. Nothing is written to a program's folder unasked: if an exporter has a
+ * queue, the directory must have been named. If none has, a named directory is used for refused data.
  */
 export function withQueueDirectory(
   config: ResolvedConfig,
@@ -38,7 +38,7 @@ export function withQueueDirectory(
   return { config: withSettings(config, spec, { ...written, directory }) };
 }
 
-/** A journal that nobody asked for by name is not worth a directory that nobody has named. */
+/** With `durable_intake: auto`, a pipeline gets a journal only if a directory was named. */
 function hasJournal(config: ResolvedConfig, pipeline: PipelineSpec, hasDirectory: boolean): boolean {
   const { durableIntake = "auto", processors } = pipeline;
   if (durableIntake !== "auto") return durableIntake === "on";
@@ -75,7 +75,7 @@ function noDirectory(config: ResolvedConfig, queued: readonly ExporterSpec[]): P
   };
 }
 
-/** Where the journal would have been that nobody has named a directory for. */
+/** A warning for a pipeline that would have a journal if a directory had been named. */
 function waitsWarning(config: ResolvedConfig) {
   return ({ id }: PipelineSpec): Problem => ({
     severity: "warning",

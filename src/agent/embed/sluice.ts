@@ -21,31 +21,31 @@ import { LogEmitter } from "./log-emitter.js";
 import { type MetricSample, metricSamples } from "./metric-samples.js";
 import { type PinoDestination, pinoDestination } from "./pino/destination.js";
 
-/** Which config an embedded Sluice runs, and how it behaves towards the program. */
+/** Config of an embedded Sluice, and its behaviour towards the program. */
 export interface SluiceOptions extends EmbeddedLoadSettings {
-  /** Whether `emit` rejects when a record is not taken. False: it is counted and logged. */
+  /** Whether `emit` rejects when a record is not accepted. If false, the failure is counted and logged. */
   readonly failOnError?: boolean;
-  /** Attributes of the resource that emitted records belong to, such as `{ "service.name": "shop" }`. */
+  /** Resource attributes of emitted records, such as `{ "service.name": "shop" }`. */
   readonly resource?: Readonly<Record<string, unknown>>;
-  /** Where Sluice logs; to stderr, from warnings on, unless told. */
+  /** Receives Sluice's own log; default: warnings and errors go to stderr. */
   readonly logger?: Logger;
   readonly clock?: Clock;
   readonly random?: () => number;
 }
 
-/** How an embedded Sluice and its exporters are. */
+/** State of an embedded Sluice and its exporters. */
 export interface SluiceStatus {
   readonly state: "created" | "starting" | "ready" | "draining" | "stopped";
-  /** None before the start. */
+  /** Empty before the start. */
   readonly exporters: readonly ExporterStatus[];
 }
 
 /**
- * One config, running in this process. Touches nothing global: no signals, no exit, no environment; several run side by
- * side. It runs once: after a stop, make another one.
+ * One config, running in this process. It changes nothing global: no signals, no exit, no environment. Several can run
+ * side by side. Each runs only once: after a stop, create a new one.
  */
 export class Sluice {
-  /** Log records of the program. */
+  /** Emits log records of the program. */
   readonly logs: LogEmitter;
   readonly deadLetters: DeadLetters;
   private readonly config: ResolvedConfig;
@@ -77,8 +77,8 @@ export class Sluice {
   }
 
   /**
-   * Resolves when everything runs. Rejects with a `SluiceConfigError` when it cannot be started as configured; then
-   * nothing is left running. Rejects after a stop.
+   * Resolves when everything runs. Rejects with a `SluiceConfigError` when the config cannot be started; nothing is
+   * left running then. Rejects after a stop.
    */
   start(): Promise<void> {
     if (this.stopping !== undefined) return withoutUnhandledRejection(this.rejectRestart());
@@ -87,31 +87,31 @@ export class Sluice {
   }
 
   /**
-   * Takes nothing new, hands over all that was emitted and waits until it is settled; what is not after `timeoutMs`
-   * (service.shutdown_timeout) is refused, and counted. A start that is under way has as long to end. Never rejects; a
-   * second call joins the first.
+   * Accepts nothing new, hands in everything emitted, and waits until it is settled; after `timeoutMs` (default:
+   * service.shutdown_timeout) the rest is refused and counted. A start under way gets the same time to finish. Never
+   * rejects; a second call joins the first.
    */
   stop(timeoutMs?: number): Promise<void> {
     this.stopping ??= this.stopOnce(timeoutMs);
     return this.stopping;
   }
 
-  /** Resolves when all that was emitted until now is settled, well or not. Never rejects. */
+  /** Resolves when everything emitted so far is settled, whatever the outcome. Never rejects. */
   flush(): Promise<void> {
     return this.logs.flush();
   }
 
-  /** Hands in a batch of any signal; resolves with what became of it. Never rejects. */
+  /** Hands in a batch of any signal; resolves with its outcome. Never rejects. */
   accept(batch: Batch): Promise<Outcome> {
     return this.intake.accept(batch);
   }
 
-  /** Counts and reports records that were meant for this Sluice and that no batch can be made of. */
+  /** Counts and reports records that were meant for this Sluice but cannot be encoded as a batch. */
   refuse(signal: Signal, records: number, refusal: Refusal): void {
     this.intake.refuse(signal, records, refusal);
   }
 
-  /** Runs a function, and all that it starts, with another `failOnError`. */
+  /** Runs a function, and everything it starts, with another `failOnError`. */
   withFailOnError<T>(failOnError: boolean, run: () => T): T {
     return this.failOnError.runWith(failOnError, run);
   }
@@ -120,7 +120,7 @@ export class Sluice {
     return { state: this.state, exporters: this.agent.admin?.exporters() ?? [] };
   }
 
-  /** What Sluice counts of itself, at this moment. */
+  /** The current values of Sluice's own metrics. */
   metrics(): readonly MetricSample[] {
     return metricSamples(this.telemetry.metrics);
   }
@@ -130,7 +130,7 @@ export class Sluice {
     return this.admin.replay(checkedSelection(selection), { by: "the program", ...options });
   }
 
-  /** A destination for pino, in this thread: `pino(sluice.pinoDestination())`. */
+  /** A destination for pino in this thread: `pino(sluice.pinoDestination())`. */
   pinoDestination(): PinoDestination {
     return pinoDestination(this);
   }
@@ -141,7 +141,7 @@ export class Sluice {
     return admin;
   }
 
-  /** After a stop: a start that failed stays failed, any other comes too late. */
+  /** Rejects a start after a stop: with the error of the first start if it failed, else because it comes too late. */
   private async rejectRestart(): Promise<void> {
     await this.starting;
     throw new Error("this Sluice was stopped: make another one with createSluice");
@@ -172,7 +172,8 @@ export class Sluice {
       return this.intake.close();
     }
     this.state = "draining";
-    // In one go: what gathers is handed in while the intake is open, and nothing can be emitted after it.
+    // Both calls must follow each other without await: collected records are handed in while the intake is open, and
+    // nothing can be emitted afterwards.
     void this.logs.flush();
     this.intake.close();
     await this.agent.stop(timeoutMs);
@@ -180,7 +181,7 @@ export class Sluice {
     this.state = "stopped";
   }
 
-  /** Resolves when the start has ended, well or not; after `timeoutMs` it is ended. */
+  /** Resolves when the start has ended, whatever its result. Aborts it after `timeoutMs`. */
   private async awaitStart(timeoutMs: number): Promise<void> {
     const ended = this.starting?.catch(() => {}) ?? Promise.resolve();
     await waitAtMost(timeoutMs, ended, this.clock);
@@ -197,8 +198,8 @@ export class Sluice {
 }
 
 /**
- * Makes a Sluice of a config, not yet started. Rejects with a `SluiceConfigError` that has all problems of the config at
- * once.
+ * Creates a Sluice from a config, without starting it. Rejects with a `SluiceConfigError` that has all problems of the
+ * config.
  */
 export async function createSluice(options: SluiceOptions): Promise<Sluice> {
   const calledFrom = callerStack(createSluice);

@@ -1,23 +1,23 @@
 import { DoubleValue, type Value } from "#otlp/bytes";
 
-/** Deep enough for any log, and less than what a value may be on the wire. */
+/** Deep enough for any log, and below the limit for nested values on the wire. */
 const MAX_DEPTH = 20;
-/** What one value may come to: about so many bytes of text, or so many values of the size below. */
+/** Limit for one value: about this many bytes of text, where each nested value counts as at least `VALUE_BYTES`. */
 const MAX_BYTES = 16 * 1024 * 1024;
 const VALUE_BYTES = 128;
 
-/** The way from the value that was logged to the one that is looked at, and what all of it may still cost. */
+/** The objects on the path from the logged value to the current one, and the budget left for the whole value. */
 interface ValueWalk {
   readonly ancestors: readonly object[];
   readonly budget: { left: number };
 }
 
 /**
- * What a program logs as a telemetry value: a Date as its ISO text, an Error as its type, message, stack and fields,
- * anything with `toJSON` as that, bytes as bytes, and what is no data (functions, symbols) as text.
+ * Converts a logged value to a telemetry value: a Date becomes its ISO string, an Error its type, message, stack and
+ * fields, an object with `toJSON` its result. Bytes stay bytes. Functions and symbols become strings.
  *
- * Never throws and always ends: cycles are cut, so is what is too deep or too much (things that are linked to each other
- * in many ways are a tree without end), and what cannot be read is a text that says so.
+ * Never throws and always ends: cycles are cut, and so are values that are too deep or too large (a densely linked
+ * object graph is an endless tree). A value that cannot be read becomes a string that says so.
  */
 export function telemetryValue(value: unknown, walk?: ValueWalk): Value {
   switch (typeof value) {
@@ -58,7 +58,7 @@ function objectValue(value: object, { ancestors, budget }: ValueWalk): Value {
   return builtInValue(value, inside) ?? mapValue(Object.entries(value), inside);
 }
 
-/** Values of built-in types whose fields do not tell what they hold. */
+/** Converts built-in types whose fields do not show their content. */
 function builtInValue(value: object, walk: ValueWalk): Value | undefined {
   if (value instanceof RegExp) return String(value);
   if (value instanceof ArrayBuffer || value instanceof SharedArrayBuffer) return new Uint8Array(value);
@@ -89,7 +89,7 @@ function mapValue(entries: Iterable<[string, unknown]>, walk: ValueWalk): Value 
   return map;
 }
 
-/** Stands for a value of a list or map, and for all that follow. */
+/** Stands for a value of a list or map and for all values after it. */
 const TOO_MUCH = "[too much]";
 
 function chargedValue(item: unknown, walk: ValueWalk): Value {
@@ -98,7 +98,7 @@ function chargedValue(item: unknown, walk: ValueWalk): Value {
   return value;
 }
 
-/** The fields of an error; those that are not enumerable come first. */
+/** Yields the fields of an error, non-enumerable ones first. */
 function* errorFields(error: Error): Generator<[string, unknown]> {
   const { name, message, stack, cause } = error;
   yield ["type", String(name)];

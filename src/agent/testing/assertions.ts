@@ -2,12 +2,12 @@ import { deepStrictEqual } from "node:assert";
 import { inspect, isDeepStrictEqual } from "node:util";
 import { assertionError, check } from "./eventually.js";
 
-/** Fails, showing the difference, unless both are deeply the same. */
+/** Fails, and shows the difference, unless both are deeply equal. */
 export function assertEqual(actual: unknown, expected: unknown): void {
   deepStrictEqual(actual, expected);
 }
 
-/** Fails unless everything in `expected` is so in `actual`, which may have more. */
+/** Fails unless `actual` contains everything in `expected`; it may have more. */
 export function assertMatches(actual: unknown, expected: unknown): void {
   check(includesAll(actual, expected), () => `expected ${inspect(expected)} in ${inspect(actual, { depth: 4 })}`);
 }

@@ -2,12 +2,12 @@ import type { Clock, ComponentContext, ComponentFactory, ComponentKind } from "#
 import { noMetrics, silentLogger } from "#contract";
 import { assertionError } from "./eventually.js";
 
-/** What a component of this type is given in a test. */
+/** The context that a component of this kind gets in a test. */
 export function testContext(kind: ComponentKind, id: string, clock: Clock, random: () => number): ComponentContext {
   return { id, kind, logger: silentLogger, metrics: noMetrics, clock, random };
 }
 
-/** What the component's `create` gets for a config as it stands in the YAML; fails with all that is wrong with it. */
+/** Parses a config, as in the YAML, for the component's `create`. Fails with all of its problems. */
 export function parseConfig({ schema, type }: ComponentFactory, config: unknown): unknown {
   const { data, error } = schema.safeParse(config ?? {});
   if (error === undefined) return data;

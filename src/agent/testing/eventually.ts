@@ -1,9 +1,12 @@
 import { AssertionError } from "node:assert";
 
-/** How long a case waits for what should happen soon; below the five seconds that test runners give a test. */
+/**
+ * How long a case waits for something that should happen soon; less than the five seconds that test runners give a
+ * test.
+ */
 export const PATIENCE_MS = 4000;
 
-/** Resolves when the condition holds; fails with `words` when it does not within `patienceMs` of real time. */
+/** Resolves when the condition holds; fails with `message` if it does not within `patienceMs` of real time. */
 export async function eventually(
   condition: () => boolean,
   message: string | (() => string),
@@ -16,7 +19,7 @@ export async function eventually(
   }
 }
 
-/** What the promise resolves with; fails with `words` when it does not settle within `patienceMs`. */
+/** Resolves with the promise's value; fails with `message` if it does not settle within `patienceMs`. */
 export async function withTimeout<T>(work: Promise<T>, message: string, patienceMs: number = PATIENCE_MS): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
@@ -29,12 +32,12 @@ export async function withTimeout<T>(work: Promise<T>, message: string, patience
   }
 }
 
-/** The error that test runners take for a failed expectation. */
+/** The error that test runners show as a failed expectation. */
 export function assertionError(message: string): AssertionError {
   return new AssertionError({ message });
 }
 
-/** Fails with `words` unless the condition holds. */
+/** Fails with `message` unless the condition holds. */
 export function check(condition: boolean, message: string | (() => string)): asserts condition {
   if (!condition) throw assertionError(typeof message === "string" ? message : message());
 }

@@ -4,7 +4,7 @@ import type { Batch } from "#otlp";
 import type { Value } from "#otlp/bytes";
 import { type PlainRecord, plainRecords } from "./plain-records.js";
 
-/** What is expected of a record; what is not said is not looked at. An attribute that is undefined must not be there. */
+/** The expected parts of a record; fields left out are not checked. An attribute that is undefined must be absent. */
 export interface ExpectedRecord {
   readonly name?: string;
   readonly body?: Value;
@@ -12,24 +12,24 @@ export interface ExpectedRecord {
   readonly resource?: Readonly<Record<string, Value | undefined>>;
 }
 
-/** Batches, records, or something that has some, such as a pipeline. */
+/** Batches, records, or an object with records, such as a pipeline. */
 export type RecordSource = Batch | readonly (Batch | PlainRecord)[] | { records(): readonly PlainRecord[] };
 
-/** What can be asserted of records; each throws an error that shows them. */
+/** Assertions about records; a failed one throws an error that shows the records. */
 export interface RecordExpectations {
-  /** As many records as are expected, each with what is expected of it, in order. */
+  /** The records have these parts, in this order, and there are no others. */
   toMatch(expected: readonly ExpectedRecord[]): void;
-  /** One of the records at least has all of this. */
+  /** At least one record has all of this. */
   toInclude(expected: ExpectedRecord): void;
-  /** None of the records has all of this. */
+  /** No record has all of this. */
   toExclude(expected: ExpectedRecord): void;
   /** Every record has all of this, and there is at least one. */
   toAllMatch(expected: ExpectedRecord): void;
-  /** So many records. */
+  /** There are exactly this many records. */
   toHaveCount(count: number): void;
 }
 
-/** Expectations of records, for any test runner. Failures show the records, and where they differ. */
+/** Assertions about records, for any test runner. A failure shows the records and their differences. */
 export function expectRecords(source: RecordSource): RecordExpectations {
   const records = recordsOf(source);
   const fail = (message: string, stackStartFn: (...args: never[]) => void): never => {
@@ -89,7 +89,7 @@ function valueText(value: unknown): string {
   return value === undefined ? "nothing" : inspect(value);
 }
 
-/** Showing more records would bury the difference. */
+/** More records would hide the difference. */
 const MAX_SHOWN = 10;
 
 function recordsText(records: readonly PlainRecord[]): string {

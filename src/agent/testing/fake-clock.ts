@@ -1,9 +1,9 @@
 import type { Clock } from "#contract";
 
-/** Time that stands still until it is told to move. */
+/** A clock that stands still until a test advances it. */
 export class FakeClock implements Clock {
   private time = 1_700_000_000_000;
-  /** What the wall clock is off by. */
+  /** Offset of the wall clock. */
   private offset = 0;
   private timers: { at: number; run: () => void }[] = [];
 
@@ -11,7 +11,7 @@ export class FakeClock implements Clock {
     return this.time + this.offset;
   }
 
-  /** Sets the wall clock; timers and the monotonic time do not notice. */
+  /** Sets the wall clock; timers and the monotonic time do not change. */
   set(now: number): void {
     this.offset = now - this.time;
   }
@@ -28,7 +28,7 @@ export class FakeClock implements Clock {
     };
   }
 
-  /** Moves on, running what falls due, in order. */
+  /** Advances the clock and runs due timers, in order. */
   advance(ms: number): void {
     const end = this.time + ms;
     for (;;) {
@@ -41,7 +41,7 @@ export class FakeClock implements Clock {
     this.time = end;
   }
 
-  /** Moves on in steps, and lets everything happen that can before and after each: promises, immediates, timers. */
+  /** Advances in steps. Before and after each step, lets pending promises, immediates and timers run. */
   async pass(ms: number, step: number = ms): Promise<void> {
     await flushPromises();
     for (let gone = 0; gone < ms; gone += step) {
@@ -50,16 +50,16 @@ export class FakeClock implements Clock {
     }
   }
 
-  /** Timers that wait. */
+  /** Number of waiting timers. */
   get pending(): number {
     return this.timers.length;
   }
 }
 
-/** Lets everything happen that can without time passing. */
+/** Lets everything run that can run without the clock advancing. */
 export async function flushPromises(): Promise<void> {
   for (let i = 0; i < TURNS; i++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** A chain of that many promises and immediates is followed to its end. */
+/** Turns of the event loop to wait: chains of up to this many promises and immediates are run to their end. */
 const TURNS = 20;

@@ -5,30 +5,32 @@ import type { Batch } from "#otlp";
 import { type AnyRecordView, readRecords } from "#otlp/views";
 import { type PlainRecord, plainRecords } from "./plain-records.js";
 
-/** How a backend misbehaves. Everything can be changed while it is in use. */
+/** How a backend misbehaves. All settings can be changed while it is in use. */
 export interface Faults {
-  /** Of every so many sends (`of`), the first so many (`times`) fail. */
+  /** Of every `of` sends, the first `times` fail. */
   fails?: { readonly times: number; readonly of: number; readonly kind?: RefusalKind } | undefined;
-  /** Batches with such a record are refused for good. */
+  /** Batches with such a record are refused permanently. */
   poison?: ((record: AnyRecordView) => boolean) | undefined;
-  /** Time until an answer comes, on the pipeline's clock. */
+  /** Delay of an answer on the pipeline's clock, in milliseconds. */
   delayMs?: number | undefined;
-  /** Gives no answer at all, until the send is aborted. */
+  /** Never answers, until the send is aborted. */
   hangs?: boolean | undefined;
 }
 
-/** An exporter that fails as told, and what it got. */
+/** An exporter that fails as configured, and a record of its sends. */
 export type FaultyExporter = ExporterFactory & {
   readonly faults: Faults;
-  /** Sends so far, failed ones too. */
+  /** Number of sends so far, including failed ones. */
   readonly sends: number;
-  /** What it took, in order. */
+  /** The accepted batches, in order. */
   readonly exported: readonly Batch[];
   /** The records of `exported`, as plain objects. */
   records(): PlainRecord[];
 };
 
-/** An exporter for a config's `plugins`, of the type `faulty` unless told, with a backend that is flaky, picky or slow. */
+/**
+ * An exporter for a config's `plugins`, with a backend that can be flaky, picky or slow. Its default type is `faulty`.
+ */
 export function faultyExporter({
   type = "faulty",
   ...faults

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import { createServer } from "node:net";
 
 /**
- * Operating systems give outgoing connections ports above these. A server that ends and comes back at one of its own would
- * find it taken now and then, by some client's connection or by one that tries to reach this very server.
+ * Operating systems use ports above these for outgoing connections. A server that restarts at such a port would
+ * sometimes find it taken by a client's connection, even by a client that tries to reach this server.
  */
 const LOWEST_PORT = 10_000;
 const HIGHEST_PORT = 32_767;
@@ -11,7 +11,7 @@ const WELL_KNOWN_PORTS = [13_133, 14_250, 14_268];
 
 const given = new Set<number>();
 
-/** A port of 127.0.0.1 that nobody has now, for servers that may end and come back at it. Never the same twice. */
+/** A free port of 127.0.0.1 for servers that may restart at it. Never returns the same port twice. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = LOWEST_PORT + Math.floor(Math.random() * (HIGHEST_PORT - LOWEST_PORT + 1));

@@ -3,14 +3,14 @@ import type { Clock } from "#contract";
 import { Debt, Delivery, type Origin, type Outcome } from "#contract";
 import type { Batch } from "#otlp";
 
-/** A delivery that a test hands to a processor, and what was answered to its sender. */
+/** A delivery that a test passes to a processor, and its outcome. */
 export interface TestDelivery {
   readonly delivery: Delivery;
-  /** Undefined while it is owed. */
+  /** Undefined until settled. */
   readonly outcome: Outcome | undefined;
 }
 
-/** A delivery of this batch, for tests of a processor as a plain operator: with marbles, or with `of(...)`. */
+/** A delivery of this batch, for testing a processor as a plain operator: with marbles, or with `of(...)`. */
 export function testDelivery(batch: Batch, origin: Partial<Origin> = {}): TestDelivery {
   let outcome: Outcome | undefined;
   const debt = new Debt((settled) => {

@@ -3,23 +3,23 @@ import type { Value } from "#otlp/bytes";
 import { batchFromJson } from "#otlp/json";
 import { editRecords, readRecords } from "#otlp/views";
 
-/** What tests mostly look at of a record. */
+/** The fields of a record that tests usually check. */
 export interface PlainRecord {
   readonly name: string;
-  /** Of a log record. */
+  /** Only of a log record. */
   readonly body?: Value;
   readonly attributes: Readonly<Record<string, Value>>;
   readonly resource: Readonly<Record<string, Value>>;
 }
 
-/** A log record to be made: its body, or more of it. */
+/** A log record to create: its body, or an object with more fields. */
 export type TestLogInput =
   | string
   | {
-      /** Of the event. */
+      /** Name of the event. */
       readonly name?: string;
       readonly body?: Value;
-      /** 9, INFO, unless told. */
+      /** Default: 9, INFO. */
       readonly severityNumber?: number;
       readonly attributes?: Readonly<Record<string, Value>>;
     };
@@ -43,7 +43,7 @@ export function logs(...records: readonly TestLogInput[]): Batch {
 
 const KEYS = ["name", "body", "severityNumber", "attributes"];
 
-/** A key that is not known would be left out in silence, and a test would try something else than it says. */
+/** An unknown key would be ignored silently, and the test would not test what it says. */
 function checked(input: TestLogInput): Exclude<TestLogInput, string> {
   if (typeof input === "string") return { body: input };
   const unknown = Object.keys(input).find((key) => !KEYS.includes(key));

@@ -1,4 +1,4 @@
-/** Chance that can be had again: the same seed gives the same numbers. */
+/** A reproducible random generator: the same seed gives the same numbers. */
 export class Random {
   readonly seed: number;
   private state: number;

@@ -14,32 +14,32 @@ import { FakeClock, flushPromises } from "./fake-clock.js";
 import { type PlainRecord, plainRecords } from "./plain-records.js";
 import { storeFactory, type TestQueue } from "./stores.js";
 
-/** What a pipeline under test is given beside its config. */
+/** Options for a pipeline under test. */
 export interface RunPipelineOptions extends Partial<AgentOptions> {
-  /** The components to be tested, as a plugin exports them. */
+  /** The components to test, as a plugin exports them. */
   readonly plugins?: readonly (ComponentFactory | readonly ComponentFactory[])[];
-  /** Where paths of the config begin; the working directory unless told. */
+  /** Folder that relative paths of the config are resolved against; default: the working directory. */
   readonly folder?: string;
   /**
    * Puts a queue with retries, circuit breaker and dead letters in front of exporters, as in production, but not on
-   * disk: "memory", "noop" (takes everything, keeps nothing) or stores of one's own. "none" unless told.
+   * disk: "memory", "noop" (accepts everything, keeps nothing) or your own stores. Default: "none".
    */
   readonly queue?: TestQueue;
 }
 
-/** A config at work, with its ends in memory. */
+/** A running config with a receiver and an exporter in memory. */
 export interface TestPipeline {
-  /** Hands a batch in at the receiver `memory`; resolves with what a client would be told. */
+  /** Hands in a batch at the receiver `memory`; resolves with the outcome that a client would get. */
   send(batch: Batch): Promise<Outcome>;
-  /** What has come out at the exporter `memory`, in order. */
+  /** The batches that the exporter `memory` got, in order. */
   readonly exported: readonly Batch[];
   /** The records of `exported`, as plain objects. */
   records(): PlainRecord[];
-  /** What could not be delivered, oldest first. Needs a `queue`. */
+  /** The dead letters, oldest first. Needs a `queue`. */
   deadLetters(): Promise<TestDeadLetter[]>;
-  /** What operators can see and do. Needs a `queue`. */
+  /** The operators' interface. Needs a `queue`. */
   readonly admin: Admin;
-  /** Drains and stops; what is not settled in time is refused. A fake clock moves on by itself meanwhile. */
+  /** Drains and stops; batches that are not settled in time are refused. A fake clock advances by itself meanwhile. */
   stop(timeoutMs?: number): Promise<void>;
 }
 
@@ -52,8 +52,8 @@ export interface TestDeadLetter {
 }
 
 /**
- * Runs a config in this process, for tests. It has a receiver and an exporter called `memory`, which need not be
- * defined. Keeps the process alive until it is stopped. Throws with all problems when the config has any.
+ * Runs a config in this process, for tests. The config may use a receiver and an exporter called `memory` without
+ * defining them. Keeps the process alive until it is stopped. Throws with all problems of an invalid config.
  */
 export async function runPipeline(yaml: string, options: RunPipelineOptions = {}): Promise<TestPipeline> {
   const calledFrom = callerStack(runPipeline);
@@ -70,7 +70,7 @@ export async function runPipeline(yaml: string, options: RunPipelineOptions = {}
   await agent.start().catch((error: unknown) => {
     throw error instanceof ProblemsError ? thrownTo(calledFrom, error) : error;
   });
-  const keepAlive = setInterval(() => {}, 1 << 30); // the runtime's own timers keep no process alive
+  const keepAlive = setInterval(() => {}, 1 << 30); // the runtime's own timers do not keep a process alive
   return {
     send: (batch) => memory.send(batch),
     exported: memory.exported,
@@ -100,12 +100,12 @@ async function registryFor(
   return registry;
 }
 
-/** The extension that has the queues, with these in memory. */
+/** The extension with the queues, with all of them in memory. */
 export function queuesInMemory(): ExtensionFactory {
   return reliabilityWithStores(storeFactory("memory")!);
 }
 
-/** A test that does not name the health check, or the admin API, has no need of their ports. */
+/** The health check and the admin API run only if a test names them, because they open ports. */
 function offByDefault(factory: ComponentFactory): ComponentFactory {
   return factory.kind === "extension" ? { ...factory, onByDefault: false } : factory;
 }
@@ -130,7 +130,7 @@ export async function deadLettersOf(admin: Admin): Promise<TestDeadLetter[]> {
   }
 }
 
-/** Waits for the work, and gives what comes of it; when it waits for a fake clock, that is moved on. */
+/** Waits for the work and returns its result. A fake clock is advanced meanwhile, because the work may wait for it. */
 export async function advancingClock<T>(work: Promise<T>, clock: unknown): Promise<T> {
   if (!(clock instanceof FakeClock)) return work;
   let isOver = false;
@@ -143,7 +143,7 @@ export async function advancingClock<T>(work: Promise<T>, clock: unknown): Promi
 
 const STEP_MS = 50;
 
-/** A receiver and an exporter, both called `memory`, that a test holds the other ends of. */
+/** The receiver and the exporter called `memory`, controlled by the test. */
 class MemoryComponents {
   readonly exported: Batch[] = [];
   private intakes: Readonly<Partial<Record<Signal, Intake>>> = {};

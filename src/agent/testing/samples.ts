@@ -4,29 +4,29 @@ import type { Signal } from "#otlp/signals";
 import { readRecords } from "#otlp/views";
 import type { Random } from "./random.js";
 
-/** The attribute by which a record of a sample is known again. */
+/** The attribute that identifies a record of a sample. */
 export const SAMPLE_ID = "sample.id";
 
 export interface SampleSettings {
-  /** Of the records: one each. */
+  /** One id per record. */
   readonly ids: readonly string[];
-  /** More attributes of a record. */
+  /** Further attributes of a record. */
   readonly attributes?: (id: string, random: Random) => Readonly<Record<string, Value>>;
-  /** Adds fields that no version of OTLP has, to requests, resources, scopes and records. */
+  /** Adds fields that no version of OTLP has to requests, resources, scopes and records. */
   readonly unknownFields?: boolean;
 }
 
-/** Text of the field, unknown to OTLP, that the record with this id has. */
+/** Value of the unknown field in the record with this id. */
 export function unknownFieldOf(id: string): string {
   return `<unknown ${id}>`;
 }
 
-/** One for all batches, which get a copy of what is written: a suite makes tens of thousands of them. */
+/** Shared by all batches, which copy its bytes: a suite creates tens of thousands of them. */
 const sampleWriter = new WireWriter(16_384);
 
 /**
- * A batch as a client that is not ours may send it: several resources and scopes, attributes of all types, fields in
- * another order than usual and written at more length than need be, and more fields than are known.
+ * A batch as other clients may send it: several resources and scopes, attributes of all types, fields in unusual order,
+ * longer encodings than necessary, and unknown fields.
  */
 export function sampleBatch(signal: Signal, random: Random, settings: SampleSettings): Batch {
   const writer = sampleWriter;
@@ -40,7 +40,7 @@ export function sampleBatch(signal: Signal, random: Random, settings: SampleSett
   return Batch.admit(signal, Buffer.from(writer.written()));
 }
 
-/** The sample ids in a batch, in order; records without one are left out. */
+/** The sample ids in a batch, in order; records without one are skipped. */
 export function sampleIds(batch: Batch): string[] {
   const ids: string[] = [];
   readRecords(batch, (record) => {
@@ -69,14 +69,14 @@ function resourceGroup(
     for (const id of ids) RECORDS[signal](writer, random, id, settings);
     message(writer, 1, () => text(writer, 1, "sample.scope"));
   });
-  // Behind what it is the resource of: order means nothing in protobuf.
+  // Written after the scopes on purpose: the order of fields has no meaning in protobuf.
   message(writer, 1, () => {
     attribute(writer, 1, "service.name", service);
     if (settings.unknownFields) text(writer, UNKNOWN, "<unknown resource>");
   });
 }
 
-/** Not the one that says there is no value: a point without one may be left out by whoever writes values. */
+/** Not the flag for "no value": an exporter may leave out points without a value. */
 const RESERVED_FLAG = 2;
 
 type WriteRecord = (writer: WireWriter, random: Random, id: string, settings: SampleSettings) => void;
@@ -169,7 +169,10 @@ function lengthDelimited(writer: WireWriter, field: number, value: Uint8Array): 
   writer.lengthDelimited(value);
 }
 
-/** A byte longer than it need be, as some encoders write it: who encodes it anew writes other bytes. */
+/**
+ * Writes a varint one byte longer than necessary, as some encoders do: decoding and encoding it again would change the
+ * bytes.
+ */
 function integer(writer: WireWriter, field: number, value: number): void {
   writer.varint(field << 3);
   writer.byte(value | 128);

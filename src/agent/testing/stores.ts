@@ -1,10 +1,10 @@
 import type { QueueStore } from "#queue";
 import { MemoryStore, NoopStore } from "#queue";
 
-/** Where a test's queues and dead letters are: nowhere, in memory, or in stores of one's own, by exporter. */
+/** The store of a test's queues and dead letters: none, memory, or your own stores by exporter. */
 export type TestQueue = "none" | "noop" | "memory" | ((exporter: string) => QueueStore);
 
-/** Makes each exporter's store; undefined when exporters are to have no queue. */
+/** Creates each exporter's store; undefined when exporters have no queue. */
 export function storeFactory(queue: TestQueue): ((exporter: string) => QueueStore) | undefined {
   switch (queue) {
     case "none":
@@ -18,7 +18,7 @@ export function storeFactory(queue: TestQueue): ((exporter: string) => QueueStor
   }
 }
 
-/** Stores in memory that outlive the pipelines that use them: for what happens after a restart. */
+/** In-memory stores that outlive the pipelines that use them, for testing restarts. */
 export function lastingStores(): (exporter: string) => QueueStore {
   const stores = new Map<string, QueueStore>();
   return (exporter) => {

@@ -3,12 +3,12 @@ import { ACCEPTED, type Outcome } from "#contract";
 import { BUSY_RETRY_AFTER_MS, ERROR_CODES, Refusal } from "#contract/errors";
 import type { Batch } from "#otlp";
 
-/** An intake that remembers what it got and answers as told. */
+/** An intake that records its batches and answers as configured. */
 export class TestIntake implements Intake {
   readonly batches: Batch[] = [];
-  /** Bytes that were reserved and not yet released. */
+  /** Bytes that are reserved and not yet released. */
   reserved = 0;
-  /** How much may be reserved. */
+  /** How many bytes may be reserved. */
   room = Number.POSITIVE_INFINITY;
   answer: (batch: Batch) => Outcome | Promise<Outcome> = () => ACCEPTED;
 

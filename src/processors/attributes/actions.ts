@@ -60,10 +60,7 @@ function checkPattern(pattern: string, isExtract: boolean, problem: (path: strin
 export type ActionConfig = z.infer<typeof actionSchema>;
 type Action = (attributes: Attributes, origin: Origin) => void;
 
-/**
- * Compiles one configured action. The returned function leaves the attributes untouched when there is nothing to
- * change.
- */
+/** The change as a function. It touches nothing when there is nothing to change. */
 export function createAction(config: ActionConfig): Action {
   const { key = "", action } = config;
   switch (action) {
@@ -126,7 +123,7 @@ function convertAction(key: string, type: "int" | "double" | "string"): Action {
   };
 }
 
-/** Returns undefined when the value cannot be read as that type; the caller then keeps the old value. */
+/** Undefined when the value cannot be read as that type: then it stays as it is. */
 function convertValue(old: Value, type: "int" | "double" | "string"): Value | undefined {
   if (type === "string") return valueText(old);
   if (typeof old === "boolean") return type === "int" ? Number(old) : asDouble(Number(old));

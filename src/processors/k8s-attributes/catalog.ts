@@ -7,12 +7,12 @@ import type { K8sAttributesConfig, PodAssociation } from "./config.js";
 import { type MetadataObject, type Pod, type PodContainer, readMetadata, readPod } from "./pod.js";
 import { PodAttributes } from "./pod-attributes.js";
 
-/** A deleted pod stays known this long, because its data may still arrive. */
+/** Data of a pod that has gone comes for a while still. */
 const GRACE_MS = 120_000;
 
 const CLUSTER_NAMESPACE = "/api/v1/namespaces/kube-system";
 
-/** A pod and the stamps for its resources, which are made on first use. */
+/** A pod and the stamps of its resources, which are made when they are first needed. */
 export class CatalogEntry {
   readonly pod: Pod;
   readonly keys: readonly string[];
@@ -30,7 +30,7 @@ export class CatalogEntry {
     let stamp = this.stamps.get(key);
     if (stamp === undefined) {
       stamp = this.create(container, restarts);
-      // The number is limited because clients may send any restart count.
+      // A client may say any number of restarts.
       if (this.stamps.size < MAX_STAMPS) this.stamps.set(key, stamp);
     }
     return stamp;
@@ -43,10 +43,10 @@ export class CatalogEntry {
 
 const MAX_STAMPS = 100;
 
-/** All pods that the config selects, found by the attributes of resources and kept up to date. */
+/** All pods that the config asks for, found by what resources say of them, and kept up to date. */
 export class PodCatalog {
   readonly attributes: PodAttributes;
-  /** True once the first list of pods has arrived. */
+  /** The first list of pods is there. */
   isKnown = false;
   private readonly config: K8sAttributesConfig;
   private readonly context: ComponentContext;
@@ -72,7 +72,7 @@ export class PodCatalog {
     this.api = new KubernetesApi({ apiServer: apiServer && String(apiServer), tokenFile, caFile });
   }
 
-  /** Resolves when every list has been read once or has failed. Failed lists are retried until `stop` is called. */
+  /** Resolves when everything has been listed, or that has failed; it is tried again for as long as it runs. */
   async start(): Promise<void> {
     const { attributes } = this;
     if (attributes.needsClusterUid) await this.readClusterUid();
@@ -80,7 +80,7 @@ export class PodCatalog {
     if (attributes.needsNodes) this.watch("/api/v1/nodes", readMetadata, this.beside.nodes);
     if (attributes.needsReplicaSets)
       this.watch(`/apis/apps/v1${this.inNamespace()}/replicasets`, readMetadata, this.replicaSets);
-    // Namespaces, nodes and replica sets must be known before the pods that are described with them.
+    // What pods are described with is there before them.
     await Promise.all(this.lists.map((list) => list.start()));
     const pods = this.podList();
     this.lists.push(pods);
@@ -94,10 +94,7 @@ export class PodCatalog {
     this.leaving.clear();
   }
 
-  /**
-   * Finds the pod of a resource by the values of one association. Returns undefined if no such pod is known or the pod
-   * is excluded.
-   */
+  /** The pod of a resource, by what one association says of it; undefined: none is known, or it is excluded. */
   find(association: number, values: readonly string[]): CatalogEntry | undefined {
     return this.index.get(indexKey(association, values));
   }
@@ -172,7 +169,7 @@ export class PodCatalog {
     }
   }
 
-  /** Pods missing from a new list were deleted in the meantime. They too stay known for the grace period. */
+  /** Pods that have gone meanwhile, which a list does not say, leave in their time too. */
   private replaceAll(pods: readonly Pod[]): void {
     const listed = new Set(pods.map(podKey));
     for (const [key, { pod }] of this.pods) if (!listed.has(key)) this.leave(pod);
@@ -189,7 +186,7 @@ export class PodCatalog {
     );
     this.pods.set(podKey(pod), entry);
     for (const key of entry.keys) {
-      // Kubernetes may give an address to a new pod while the old one is still known; the newer pod wins.
+      // An address is given to the next pod while the one before is still told of.
       const other = this.index.get(key);
       if (other === undefined || other.pod.startTime <= pod.startTime) this.index.set(key, entry);
     }
@@ -232,7 +229,7 @@ export class PodCatalog {
     });
   }
 
-  /** An association may also name an extracted attribute of the pod, such as a label. */
+  /** A pod is also known by what is extracted of it, such as a label. */
   private extractedValue(pod: Pod, name: string): string[] {
     const value = this.extract(pod).get(name);
     return typeof value === "string" && value !== "" ? [value] : [];
@@ -250,13 +247,10 @@ export class PodCatalog {
   }
 }
 
-/**
- * Returns the values that a source may have for this pod. A pod can have several addresses and containers, or none.
- * Returns undefined if the source names another attribute.
- */
+/** What a pod may be called by a source: several addresses and containers, or nothing; undefined: the attribute is another. */
 function valuesOf(pod: Pod, { from, name }: PodAssociation["sources"][number]): readonly string[] | undefined {
   const { metadata, ips, isOnHostNetwork } = pod;
-  // Pods on the host network all share the address of their node.
+  // Pods on the network of their node all have its address.
   const addresses = isOnHostNetwork ? [] : ips;
   if (from === "connection") return addresses;
   switch (name) {

@@ -1,6 +1,6 @@
 import { fieldsOf, type KubernetesObject, listOf, type ObjectFields, textOf, textsOf } from "#net/kubernetes";
 
-/** The fields that are read from an API object. Only the name is guaranteed. */
+/** What is read of an object of the API: nothing of it is certain but its name. */
 export interface MetadataObject extends KubernetesObject {
   readonly metadata: KubernetesObject["metadata"] & {
     readonly labels?: Readonly<Record<string, string>>;
@@ -15,10 +15,7 @@ interface OwnerReference {
   readonly uid?: string;
 }
 
-/**
- * The fields of a pod that the config can ask for. All others are discarded, because there may be tens of thousands of
- * pods.
- */
+/** A pod, as much of it as can be asked for: the rest is let go of, as there may be tens of thousands. */
 export interface Pod extends MetadataObject {
   readonly nodeName: string;
   readonly hostname: string;
@@ -32,12 +29,12 @@ export interface PodContainer {
   readonly name: string;
   readonly image: string;
   readonly imageId: string;
-  /** Container ids by restart count. */
+  /** Ids by the number of restarts before. */
   readonly ids: ReadonlyMap<number, string>;
   readonly restarts: number;
 }
 
-/** Reads the needed fields from an API object. A field of the wrong type counts as missing. */
+/** Takes from an object of the API what is needed of it. Whatever is not of the right type is as if it were not there. */
 export function readPod(object: KubernetesObject): Pod {
   const spec = fieldsOf(object, "spec");
   const status = fieldsOf(object, "status");
@@ -88,7 +85,7 @@ function readContainers(spec: ObjectFields, status: ObjectFields): PodContainer[
   );
 }
 
-/** Returns the id without the runtime prefix, such as `containerd://`. */
+/** Without the runtime, which is in front: `containerd://...`. */
 function idOf(id: unknown): string {
   return textOf(id).replace(/^[^:]*:\/\//, "");
 }

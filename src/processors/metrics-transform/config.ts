@@ -2,12 +2,12 @@ import { z } from "zod";
 import { AGGREGATIONS, type Aggregation } from "#ottl";
 import { compilePattern, type Pattern } from "#text";
 
-/** Selects metrics, and data points within them. */
+/** Which metrics, and which of their points, something is done to. */
 export interface MetricFilter {
   readonly name: string;
-  /** Undefined if `name` must match exactly. */
+  /** Undefined: the name is meant as it is. */
   readonly pattern: Pattern | undefined;
-  /** Conditions on attributes of data points. A missing attribute counts as an empty text. */
+  /** What attributes of points must be; one that is missing counts as empty. */
   readonly labels: ReadonlyMap<string, (value: string) => boolean>;
 }
 

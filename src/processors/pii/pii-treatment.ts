@@ -14,23 +14,21 @@ import { treatJson } from "./treat-json.js";
 import { TreatmentCounts } from "./treatment-counts.js";
 import { ValueTreatment } from "./value-treatment.js";
 
+/** What is treated, how, and what is said of it. */
 export interface PiiTreatmentSettings extends FieldRuleSettings, TextTreatmentSettings {
-  /** If false, the processor counts what it would treat and changes nothing. */
+  /** False: count what would be treated, and change nothing. */
   readonly isEnforced: boolean;
-  /**
-   * Whether to add attributes to the owner of treated values that tell how many were treated (`info`), or also which
-   * ones (`debug`).
-   */
+  /** Attributes that tell how many values were treated, or also which, on what they were treated in. */
   readonly summary: "silent" | "info" | "debug";
-  /** Treat JSON bodies like maps. */
+  /** Look into bodies that are JSON as into maps. */
   readonly jsonBodies: boolean;
-  /** Additional places to treat; none by default. */
+  /** More places to look into; none, if it is left out. */
   readonly lookInto?: readonly ExtraPlace[] | undefined;
 }
 
-/** Work units that a batch may use for each of its bytes, without hashes and patterns. */
+/** What a batch may cost for each of its bytes, without hashes and patterns. */
 const UNITS_PER_BYTE = 48;
-/** JSON must be parsed to be treated. A larger text is masked instead. */
+/** JSON is built to be looked into. A larger text is masked. */
 const MAX_JSON_BYTES = 1 << 20;
 const JSON_UNITS_PER_BYTE = 16;
 
@@ -40,11 +38,11 @@ const SUMMARY_KEYS = "pii.treated.keys";
 /**
  * Treats personal data and secrets in the fields of batches.
  *
- * A batch without any passes as the same object. Only values change, never keys, and within a text only the bytes that
- * were found. Ids, numbers, metric names and unknown fields are not read. Treating a batch twice changes nothing more.
+ * A batch without any passes as the same object. Only values change, keys never do, and of a text only the bytes that
+ * were found; ids, numbers, names of metrics and unknown fields are not looked at. Treating again changes nothing.
  */
 export class PiiTreatment implements FieldVisitor {
-  /** Values treated since the last `takeCounts`. */
+  /** What was treated since the last `takeCounts`. */
   private readonly counts: TreatmentCounts;
   private readonly settings: PiiTreatmentSettings;
   private readonly fields: FieldRules;
@@ -53,9 +51,9 @@ export class PiiTreatment implements FieldVisitor {
   private readonly bodyField: FieldRule;
   private readonly summary = new SummaryAttributes();
   private readonly hasSummary: boolean;
-  /** Limits the work per batch, including the cost of hashes and patterns. */
+  /** What a batch may cost: hashes and patterns have their price. */
   private readonly walkSettings: WalkSettings;
-  /** True if attribute keys or byte values are treated as well. */
+  /** Attributes are not what they usually are: keys are looked at, or bytes. */
   private readonly looksIntoMore: boolean;
 
   constructor(settings: PiiTreatmentSettings) {
@@ -74,12 +72,12 @@ export class PiiTreatment implements FieldVisitor {
     this.bodyField = this.fields.ofMember(undefined, "body");
   }
 
-  /** The names that are counted: detectors, users' patterns, `field`, `secret_key` and `too_costly`. */
+  /** Names of what is counted: detectors, users' patterns, `field`, `secret_key` and `too_costly`. */
   get names(): readonly string[] {
     return [...this.texts.names, "field", "secret_key", "too_costly"];
   }
 
-  /** Calls `take` with the count of each name that was found since the last call. */
+  /** Calls `take` with the number of each name that has been found since the last time. */
   takeCounts(take: (index: number, count: number) => void): void {
     this.counts.take(take);
   }
@@ -88,10 +86,7 @@ export class PiiTreatment implements FieldVisitor {
     return rewriteFields(batch, this, this.walkSettings);
   }
 
-  /**
-   * Treats a batch like `treat`, but a batch that takes long is returned later. Until then, no other batch may be
-   * passed in.
-   */
+  /** The same, but a batch that takes long comes later; until then no other one may be given. */
   treatInTurns(batch: Batch): Batch | Promise<Batch> {
     return rewriteFieldsInTurns(batch, this, this.walkSettings);
   }
@@ -126,7 +121,7 @@ export class PiiTreatment implements FieldVisitor {
     }
     const valueEnd = valueStart + size;
     if (field.strategy === undefined && !this.looksIntoMore) {
-      // Most attributes are short texts without matches.
+      // The usual attribute is a short text with nothing in it.
       if (b[valueStart] === STRING_VALUE_TAG && b[valueStart + 1]! === size - 2 && size < 130) {
         const found = this.texts.find(b, valueStart + 2, valueEnd, field.hints);
         if (found === 0) return true;
@@ -161,10 +156,7 @@ export class PiiTreatment implements FieldVisitor {
     return false;
   }
 
-  /**
-   * Treats the AnyValue [start, end), whose length is at `lengthAt`. It consists of one text in which `found` matches
-   * were just found.
-   */
+  /** The AnyValue [start, end), whose length is at `lengthAt`: nothing but a text, in which so much has just been found. */
   private plainText(
     rewriter: Rewriter,
     field: FieldRule,
@@ -197,7 +189,7 @@ export class PiiTreatment implements FieldVisitor {
     summary.put(rewriter, end, attributesTag, SUMMARY_KEYS, [...keys].sort().join(","));
   }
 
-  /** Treats a KeyValue whose fields are not the usual two in the usual order. */
+  /** A KeyValue whose fields are not the usual two in the usual order. */
   private unusualAttribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): void {
     const b = rewriter.bytes;
     const valueAt = findField(b, start, end, VALUE_TAG);
@@ -209,7 +201,7 @@ export class PiiTreatment implements FieldVisitor {
     this.values.keyValue(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueStart + size);
   }
 
-  /** Returns true if the body was JSON; it is treated then. */
+  /** True when the body was JSON, and is dealt with. */
   private jsonBody(rewriter: Rewriter, field: FieldRule, lengthAt: number, start: number, end: number): boolean {
     const b = rewriter.bytes;
     if (field.strategy !== undefined || b[start] !== STRING_VALUE_TAG) return false;

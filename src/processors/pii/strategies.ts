@@ -6,27 +6,24 @@ import { HASH_COST, work } from "./detect/text/work.js";
 import { normalised } from "./normalise.js";
 
 /**
- * Ways to treat a value. `redact` removes a whole field, and replaces a part of one by a fixed text; `allow` leaves the
- * value alone.
+ * What is done to a value. `redact` takes a field out altogether, and puts a fixed text in the place of a part of one;
+ * `allow` leaves it as it is.
  *
- * Treating a value twice changes nothing more: no detector matches the replacements, and each strategy recognises its
- * own.
+ * Treating twice changes nothing: no detector finds anything in what a strategy leaves, and each strategy knows its own.
  */
 export const STRATEGIES = ["mask", "hash", "partial", "redact", "allow"] as const;
+/** One of `STRATEGIES`. */
 export type Strategy = (typeof STRATEGIES)[number];
 
 const HASHED = new RegExp(`^${HASH_PATTERN}$`);
 
-/** Returns the text that replaces a whole value. */
+/** A whole value, in the place of which the text is put. */
 export type WholeTreatment = (text: string) => string;
 
-/**
- * Returns the replacement for the part [start, end) of a text that a detector found. The result is ASCII, or UTF-8 read
- * as Latin-1.
- */
+/** The part [start, end) of a text that a detector found; gives ASCII, or UTF-8 read as Latin-1. */
 export type PartTreatment = (b: Uint8Array, start: number, end: number, detector: number) => string;
 
-/** Only `hash` needs the `key`. */
+/** `key` is needed for `hash` only. */
 export function wholeTreatment(strategy: Strategy, key: string | undefined): WholeTreatment {
   switch (strategy) {
     case "mask":
@@ -57,23 +54,20 @@ export function partTreatment(strategy: Strategy, key: string | undefined): Part
   }
 }
 
-/** With the same key, the same value gives the same text. Without the key, nobody can find the value by trying. */
+/** The same value gives the same text as long as the key is the same; nobody without the key can try values out. */
 function hashValue(key: string | undefined, value: Uint8Array | string): string {
   work.spent += HASH_COST;
   if (key === undefined) throw new Error("no key to hash with");
   return `hash(${createHmac("sha256", key).update(value).digest("hex").slice(0, 32)})`;
 }
 
-/** Keeps two characters at each end if the text is long enough. Applying it again changes nothing. */
+/** Two characters at each end of what is long enough. What this leaves, it leaves as it is. */
 function partialText(characters: readonly string[]): string {
   if (characters.length < 8) return MASK;
   return `${characters.slice(0, 2).join("")}${MASK}${characters.slice(-2).join("")}`;
 }
 
-/**
- * Keeps the part that distinguishes people without identifying them: the host of an address, the last digits of a
- * number.
- */
+/** What tells people apart without telling who they are: the host of an address, the last digits of a number. */
 function partialMatch(b: Uint8Array, start: number, end: number, detector: number): string {
   const text = latin1(b, start, end);
   switch (detector) {

@@ -2,18 +2,18 @@ import { MASK } from "./detect/text/treated.js";
 import type { FieldRule } from "./field-rules.js";
 import type { Strategy } from "./strategies.js";
 
-/** Treats the values in a JSON text. */
+/** What is done to the values in JSON. */
 interface JsonTreatment {
   member(parent: FieldRule, key: string): FieldRule;
-  /** Returns the treated text, and counts it if it changed. */
+  /** A text, treated; counted if it changes. */
   treat(text: string, field: FieldRule, strategy: Strategy | undefined): string;
-  /** Called when a value is removed, or masked because it is nested too deeply. */
+  /** Something is taken out, or masked because it is too deep to be looked into. */
   countField(field: FieldRule): void;
 }
 
 /**
- * Returns JSON text with its values treated like those of a map. Numbers, spaces and the order of keys stay as written.
- * Returns undefined if the text is not JSON.
+ * JSON text with its values treated like those of a map: numbers, blanks and the order of keys stay as they are written.
+ * Undefined when the text is not JSON.
  */
 export function treatJson(text: string, root: FieldRule, treatment: JsonTreatment): string | undefined {
   try {
@@ -28,10 +28,7 @@ const BLANKS = /[ \t\r\n]*/y;
 const TEXT = /"(?:[^"\\]|\\.)*"/y;
 const SCALAR = /[^\s,\]}]+/y;
 
-/**
- * Deeper values are masked, so that one line of brackets cannot make a batch impossible to treat. People do not nest
- * this deep.
- */
+/** Deeper than people write. What is below is masked: one line of brackets must not make a batch impossible to treat. */
 const MAX_DEPTH = 200;
 
 /** One pass over text that is known to be JSON. `copiedUpTo` is how much of it is in `out`. */
@@ -106,7 +103,7 @@ class JsonWalk {
     this.at++;
   }
 
-  /** Removes a member with the comma before it or, if it is the first, with the comma after it. */
+  /** Takes a member out, with the comma before it, or behind it where it is the first. */
   private removeMember(field: FieldRule, from: number, kept: number): void {
     this.treatment.countField(field);
     this.skipValue();
@@ -118,7 +115,7 @@ class JsonWalk {
     this.copiedUpTo = isLast ? this.at : this.at + 1;
   }
 
-  /** Removes the last comma of the output. Only spaces follow it. */
+  /** Nothing but blanks is behind it. */
   private removeLastComma(): void {
     for (let part = this.out.pop(); part !== undefined; part = this.out.pop()) {
       const comma = part.lastIndexOf(",");
@@ -159,7 +156,7 @@ class JsonWalk {
     this.copiedUpTo = this.at;
   }
 
-  /** Skips a value without treating it. */
+  /** Goes over a value without looking at it. */
   private skipValue(): void {
     this.skipBlanks();
     const open = this.text[this.at];

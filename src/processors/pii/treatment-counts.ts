@@ -1,13 +1,10 @@
 import type { FieldRule } from "./field-rules.js";
 
-/** Counts values that were treated (or would be, in a report), for the metrics and for the summary of each record. */
+/** What was, or in a report would be, treated: for the counters, and for the summary of each record. */
 export class TreatmentCounts {
-  /**
-   * Counts by detector: built-in detectors, users' patterns, then field rules, secret keys and texts that were too
-   * costly to search.
-   */
+  /** By detector: built-in ones, users' patterns, then field rules, secret keys and what was too costly to look at. */
   private readonly counts: number[];
-  /** Paths of the values treated in the present owner: resource, scope or record. */
+  /** Paths of what was treated in the present owner: resource, scope or record. */
   readonly keys = new Set<string>();
   hits = 0;
   private readonly fieldIndex: number;
@@ -29,13 +26,13 @@ export class TreatmentCounts {
     this.countHit(path);
   }
 
-  /** Counts a text that was masked because searching it would take too long. */
+  /** A text is masked because it would take too long to look for anything in it. */
   countTooCostly(path: string): void {
     this.counts[this.fieldIndex + 2]!++;
     this.countHit(path);
   }
 
-  /** Calls `take` for every detector that was counted since the last call, and resets the counts. */
+  /** Calls `take` with every detector that was counted since the last time, and begins anew. */
   take(take: (detector: number, count: number) => void): void {
     const { counts } = this;
     for (let i = 0; i < counts.length; i++) {

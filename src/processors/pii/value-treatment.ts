@@ -19,15 +19,14 @@ import { STRATEGIES, type Strategy, type WholeTreatment, wholeTreatment } from "
 import type { TextTreatment } from "./text-treatment.js";
 import type { TreatmentCounts } from "./treatment-counts.js";
 
-/** Limit for one attribute or body, because it is treated in one go and blocks everything else. */
+/** An attribute or a body is treated in one go: everybody waits meanwhile. */
 const MAX_UNITS_PER_FIELD = 64_000_000;
 const UNITS_PER_ELEMENT = 10;
 
 /**
- * Treats values: the matches of the detectors in texts, and everything in a field that a rule names.
+ * Treats values: texts as the detectors find something in them, and, where a rule names the field, everything in it.
  *
- * Value, list, member and text call each other for every field and share one set of positions, so they stay in one
- * file.
+ * Value, list, member and text call each other for every field, on one set of positions: they stay in one file.
  */
 export class ValueTreatment {
   private readonly fields: FieldRules;
@@ -38,7 +37,7 @@ export class ValueTreatment {
   private readonly looksIntoBytes: boolean;
   private readonly looksIntoKeys: boolean;
   private matchPath = "";
-  /** Limit of `work.spent` for the present attribute or body. */
+  /** What the present attribute or body may cost altogether. */
   private maxWork = 0;
 
   constructor(settings: PiiTreatmentSettings, fields: FieldRules, texts: TextTreatment, counts: TreatmentCounts) {
@@ -53,12 +52,12 @@ export class ValueTreatment {
     ) as Record<Strategy, WholeTreatment>;
   }
 
-  /** Call this when an attribute or a body begins. */
+  /** An attribute or a body begins. */
   begin(): void {
     this.maxWork = work.spent + MAX_UNITS_PER_FIELD;
   }
 
-  /** Treats a KeyValue [start, end) with its value [valueStart, valueEnd). */
+  /** A KeyValue [start, end) with its value [valueStart, valueEnd). */
   keyValue(
     rewriter: Rewriter,
     field: FieldRule,
@@ -93,7 +92,7 @@ export class ValueTreatment {
     return this.texts.find(b, after, after + size, 0) !== 0;
   }
 
-  /** Treats the key of a KeyValue if it is in [from, to), before or after the value. */
+  /** The key of a KeyValue, if it is in the part [from, to) of it, before or behind the value. */
   private key(rewriter: Rewriter, field: FieldRule, from: number, to: number): void {
     const at = findField(rewriter.bytes, from, to, KEY_TAG);
     if (at < 0) return;
@@ -101,13 +100,13 @@ export class ValueTreatment {
     this.string(rewriter, field, undefined, at, after, after + size);
   }
 
-  /** Removes a field, unless the processor only counts. */
+  /** Takes a field out, if it is not only counted. */
   removeField(rewriter: Rewriter, field: FieldRule, from: number, to: number): void {
     this.counts.countField(field, field.path);
     if (this.isEnforced) rewriter.remove(from, to);
   }
 
-  /** Treats the AnyValue [start, end), whose length is at `lengthAt`. */
+  /** The AnyValue [start, end), whose length is at `lengthAt`. */
   value(
     rewriter: Rewriter,
     field: FieldRule,
@@ -194,7 +193,7 @@ export class ValueTreatment {
     );
   }
 
-  /** Treats the string [start, end), whose length is at `lengthAt`. Returns true if there is nothing to treat in it. */
+  /** The string [start, end), whose length is at `lengthAt`. True when there is nothing to treat in it. */
   string(
     rewriter: Rewriter,
     field: FieldRule,
@@ -219,7 +218,7 @@ export class ValueTreatment {
     return false;
   }
 
-  /** Treats a string in which `found` matches were just found. */
+  /** The same of a string in which so much has just been found. */
   treatFound(rewriter: Rewriter, field: FieldRule, found: number, lengthAt: number, start: number, end: number): void {
     this.matchPath = field.path;
     if (found === TOO_COSTLY) return this.maskText(rewriter, field, lengthAt, end);
@@ -228,8 +227,8 @@ export class ValueTreatment {
   }
 
   /**
-   * Treats an AnyValue that consists of this text and has its length at `lengthAt`, if masks alone are enough.
-   * Otherwise returns false and does nothing.
+   * The same of an AnyValue that is nothing but this text and whose length is at `lengthAt`, if masks are all it takes; false, with
+   * nothing done, if it takes more than that.
    */
   maskFound(
     rewriter: Rewriter,
@@ -246,7 +245,7 @@ export class ValueTreatment {
     return true;
   }
 
-  /** Masks a text that would take too long to search. */
+  /** Masks a text that would take too long to look for anything in it. */
   maskText(rewriter: Rewriter, field: FieldRule, lengthAt: number, end: number): void {
     this.counts.countTooCostly(field.path);
     if (!this.isEnforced) return;
@@ -254,7 +253,7 @@ export class ValueTreatment {
     rewriter.skipTo(end);
   }
 
-  /** Treats a number, a boolean or bytes as a whole: a text takes its place. */
+  /** A number, a boolean or bytes that are to be treated as a whole: text stands in their place then. */
   private leaf(
     rewriter: Rewriter,
     field: FieldRule,
@@ -274,7 +273,7 @@ export class ValueTreatment {
     rewriter.skipTo(end);
   }
 
-  /** Treats a decoded text. In a report it stays unchanged. */
+  /** A text that has been decoded, treated; in a report it stays as it is. */
   treatText(text: string, field: FieldRule, strategy: Strategy | undefined): string {
     if (strategy !== undefined) {
       const treated = text === "" ? text : this.wholeTreatments[strategy](text);
@@ -295,7 +294,7 @@ export class ValueTreatment {
     return text;
   }
 
-  /** Counts the last matches under the path of their field. */
+  /** Counts what was found last, in the text of the field whose path was noted. */
   private readonly countMatches = (): void => {
     const { count, detectors } = matches;
     for (let i = 0; i < count; i++) this.counts.countDetected(detectors[i]!, this.matchPath);

@@ -7,10 +7,7 @@ import { detectGcp } from "./gcp-detector.js";
 import { detectDocker, detectKubernetesNode } from "./node-detectors.js";
 import { detectSystem } from "./system-detector.js";
 
-/**
- * The attributes that a detector may find: `usual` ones are added unless the config turns them off, others only if it
- * turns them on.
- */
+/** What a detector may find: what is added unless the config says no, and what is added only when it says so. */
 interface DetectorEntry {
   readonly detect: Detector;
   readonly usual: readonly string[];
@@ -37,9 +34,7 @@ const kubernetesNode = (section: "k8snode" | "k8s_node" | "k8s_api"): DetectorEn
   onRequest: [],
 });
 
-/**
- * Detectors by name, with the Collector's defaults. `env` is missing because it adds whatever its variable contains.
- */
+/** By name, with the Collector's choice of what is usual. `env` has what its variable has. */
 export const DETECTORS: Readonly<Record<Exclude<ResourceDetectorName, "env">, DetectorEntry>> = {
   system: {
     detect: detectSystem,

@@ -1,10 +1,7 @@
 import { environmentVariable } from "#system";
 import type { Detector, Found } from "./detector.js";
 
-/**
- * Reads OTEL_RESOURCE_ATTRIBUTES, or the older OTEL_RESOURCE: `key=value` pairs separated by commas, with
- * percent-encoded values.
- */
+/** OTEL_RESOURCE_ATTRIBUTES, or OTEL_RESOURCE of old: `key=value` pairs with commas between them, values percent-encoded. */
 export const detectEnv: Detector = async () => {
   const text = (environmentVariable("OTEL_RESOURCE_ATTRIBUTES") ?? environmentVariable("OTEL_RESOURCE") ?? "").trim();
   const pairs = text.split(",").filter((pair) => pair.trim() !== "");
@@ -30,7 +27,7 @@ function parsePair(pair: string): [key: string, value: string] {
   }
 }
 
-/** Needs the dyno metadata that Heroku's labs feature runtime-dyno-metadata puts into the environment. */
+/** Needs the metadata of dynos, which Heroku's labs feature runtime-dyno-metadata puts into the environment. */
 export const detectHeroku: Detector = async () => {
   const appId = environmentVariable("HEROKU_APP_ID");
   return {
@@ -44,7 +41,7 @@ export const detectHeroku: Detector = async () => {
   };
 };
 
-/** Detects an AWS Lambda function. */
+/** A function of AWS Lambda. */
 export const detectLambda: Detector = async (): Promise<Found> => {
   const name = environmentVariable("AWS_LAMBDA_FUNCTION_NAME");
   if (name === undefined) return {};

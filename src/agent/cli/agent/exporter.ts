@@ -31,7 +31,7 @@ export async function breaker(context: CommandContext): Promise<number> {
   );
 }
 
-/** For the audit. */
+/** The actor and the reason that the audit records. */
 function operatorBody(context: CommandContext): object {
   const { actor, reason } = operatorOf(context, false);
   return { by: actor, reason };

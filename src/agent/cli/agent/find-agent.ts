@@ -9,7 +9,7 @@ import { type ApiAccess, isDistrusted, isUnreachable, requestJson } from "./send
 const DEFAULT_API = "http://127.0.0.1:55679";
 const PROBE_TIMEOUT_MS = 2000;
 
-/** Of every command that asks a running agent. */
+/** Options of every command that asks a running agent. */
 export const AGENT_OPTIONS: Readonly<Record<string, CommandOption>> = {
   api: {
     type: "string",
@@ -21,15 +21,18 @@ export const AGENT_OPTIONS: Readonly<Record<string, CommandOption>> = {
   key: { type: "string", value: "FILE", description: "Its private key." },
 };
 
-/** An agent that may run: where, and how it is reached. */
+/** The address of an agent that may be running, and how to connect to it. */
 export interface AgentAddress {
   readonly base: URL;
   readonly access: ApiAccess;
-  /** It was named with --api: nothing else is meant. */
+  /** True when the address was given with --api; no other place is tried then. */
   readonly isNamed: boolean;
 }
 
-/** The agent named with --api, or the one at the default address, which SLUICE_API in the environment changes. */
+/**
+ * The agent named with --api, or the one at the default address. The environment variable SLUICE_API changes the
+ * default.
+ */
 export async function agentAddress({ values, terminal }: CommandContext): Promise<AgentAddress> {
   const api = values["api"] as string | undefined;
   const base = baseOf(api ?? (terminal.env["SLUICE_API"] || DEFAULT_API));
@@ -37,8 +40,8 @@ export async function agentAddress({ values, terminal }: CommandContext): Promis
 }
 
 /**
- * The same with what it takes to be let in; undefined when nobody listens there. Throws when somebody does who is no agent:
- * that is worth knowing.
+ * Adds the credentials that the agent asks for to its address. Returns undefined when nothing listens there. Throws
+ * when something else than an agent answers, because the user should know.
  */
 export async function findAgent(address: AgentAddress): Promise<AgentAddress | undefined> {
   const { base, access } = address;
@@ -55,8 +58,8 @@ export async function findAgent(address: AgentAddress): Promise<AgentAddress | u
 }
 
 /**
- * With the token of the file that the agent names, if this user can read it. Whoever answers here may name any file, so
- * nothing is sent that is not such a token.
+ * Adds the token from the file that the agent names, if this user can read it. The server could name any file, so the
+ * file's content is sent only if it has the form of an admin token.
  */
 async function withToken(access: ApiAccess, base: URL, file: unknown): Promise<ApiAccess> {
   const isNear = isLoopbackHost(base.hostname.replace(/^\[|\]$/g, ""));

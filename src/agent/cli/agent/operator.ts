@@ -3,13 +3,16 @@ import type { Operator, RevealOptions } from "#contract/operations";
 import type { CommandContext, CommandOption, OptionValues } from "../command.js";
 import { UsageError } from "../terminal.js";
 
-/** Of every command that changes something: for the audit. `--reason` is a filter of most of them. */
+/**
+ * Options of every command that changes something. The audit records them. The reason is `--why` because `--reason` is
+ * a filter of most of these commands.
+ */
 export const OPERATOR_OPTIONS: Readonly<Record<string, CommandOption>> = {
   by: { type: "string", value: "NAME", description: "Who does it, for the audit; default: your user name." },
   why: { type: "string", value: "TEXT", description: "Why it is done, for the audit." },
 };
 
-/** Of every command that shows payloads. */
+/** Options of every command that shows payloads. */
 export const REVEAL_OPTIONS: Readonly<Record<string, CommandOption>> = {
   reveal: {
     type: "boolean",
@@ -19,7 +22,7 @@ export const REVEAL_OPTIONS: Readonly<Record<string, CommandOption>> = {
   ...OPERATOR_OPTIONS,
 };
 
-/** Whoever runs the command. Where there are filters, `--reason` is one of them unless something is revealed. */
+/** The person who runs the command. In commands with filters, `--reason` is a filter unless --reveal is given. */
 export function operatorOf({ values, terminal }: CommandContext, hasFilters = true): Operator {
   const why = values["why"] ?? (values["reveal"] === true || !hasFilters ? values["reason"] : undefined);
   const reason = why as string | undefined;
@@ -27,7 +30,7 @@ export function operatorOf({ values, terminal }: CommandContext, hasFilters = tr
   return { actor, from: `command line on ${hostname()}`, ...(reason?.trim() && { reason: reason.trim() }) };
 }
 
-/** What is masked for others is shown to whoever says why. */
+/** With --reveal, masked values are shown. A reason is required and goes into the audit. */
 export function revealOptions(context: CommandContext): RevealOptions {
   if (context.values["reveal"] !== true) return {};
   if (operatorOf(context).reason === undefined)
@@ -38,7 +41,7 @@ export function revealOptions(context: CommandContext): RevealOptions {
   return { reveal: true };
 }
 
-/** The options without a `--reason` that says why something is revealed: it is no filter then. */
+/** Removes `--reason` when it gives the reason for --reveal, because it is not a filter then. */
 export function withoutRevealReason(values: OptionValues): OptionValues {
   if (values["reveal"] !== true || values["why"] !== undefined) return values;
   const { reason: _, ...others } = values;

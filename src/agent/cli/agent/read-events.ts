@@ -3,11 +3,11 @@ import type { IncomingMessage } from "node:http";
 /** One event of a stream of server-sent events. */
 export interface AgentEvent {
   readonly event: string;
-  // biome-ignore lint/suspicious/noExplicitAny: what the data is depends on the event
+  // biome-ignore lint/suspicious/noExplicitAny: the type of the data depends on the event
   readonly data: any;
 }
 
-/** The events of an answer, until it ends. */
+/** Yields the events of a response until it ends. */
 export async function* readEvents(response: IncomingMessage): AsyncGenerator<AgentEvent> {
   let rest = "";
   for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) {
@@ -21,7 +21,10 @@ export async function* readEvents(response: IncomingMessage): AsyncGenerator<Age
   }
 }
 
-/** Only a newline ends a line here: there are other characters in data that a regular expression takes for one. */
+/**
+ * Splits at "
+ * " only: data may contain other characters that a regular expression treats as line ends.
+ */
 function fieldOf(block: string, name: string): string | undefined {
   const line = block.split("\n").find((each) => each.startsWith(name));
   return line?.slice(name.length);

@@ -3,7 +3,7 @@ import { printable, printableJson } from "#text";
 import type { CommandContext } from "../command.js";
 import { EXIT } from "../terminal.js";
 
-/** Runs what asks an agent, or works on its files, and says what went wrong; gives the exit code. */
+/** Runs a command's work on an agent or its files, prints the error if it fails, and returns the exit code. */
 export async function reportFailure({ terminal }: CommandContext, work: () => Promise<number>): Promise<number> {
   try {
     return await work();

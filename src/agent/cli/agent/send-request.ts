@@ -7,22 +7,25 @@ import { AdminError, type AdminErrorCode, fromIsoTimes } from "#contract/operati
 export interface ApiRequest {
   readonly method: string;
   readonly json?: unknown;
-  /** Sent as they come, each with a newline. */
+  /** Lines sent as the request body as they come, each followed by a newline. */
   readonly lines?: AsyncIterable<string>;
-  /** What is answered is not ours: texts that look like times stay texts. */
+  /** True when the response is not in our format: strings that look like times are not converted. */
   readonly isPlain?: boolean;
-  /** Give up when nothing has been answered by then. */
+  /** The request fails when no response has begun by then. */
   readonly timeoutMs?: number;
 }
 
-/** How an agent is reached beside its URL. */
+/** TLS settings and the token that an agent's API may require. */
 export interface ApiAccess {
-  /** PEM: whom to trust in place of the system's authorities, and the certificate to show. */
+  /** All in PEM: the CA to trust in place of the system's, and the client certificate with its key. */
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
   readonly token?: string;
 }
 
-/** Asks the API; an error it answers with is thrown as the `AdminError` it was. No proxy, no redirect: this is for agents nearby. */
+/**
+ * Sends a request to the admin API. An error response is thrown as an `AdminError`. Uses no proxy and follows no
+ * redirect: this is for agents nearby.
+ */
 export async function sendRequest(url: URL, options: ApiRequest, access: ApiAccess): Promise<IncomingMessage> {
   const type = options.lines === undefined ? "application/json" : "application/x-ndjson";
   const headers = {
@@ -57,19 +60,19 @@ async function textOf(response: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** "read ECONNRESET" alone does not say who hung up. */
+/** Adds the server's address to the message: "read ECONNRESET" alone does not say who hung up. */
 function withOrigin(error: Error, url: URL): Error {
   if (!(error instanceof AdminError)) error.message = `${url.origin}: ${error.message}`;
   return error;
 }
 
-/** True when the certificate of whoever answers is not trusted, or this one is not trusted there. */
+/** True when this side does not trust the server's certificate, or the server does not trust ours. */
 export function isDistrusted(error: unknown): boolean {
   const code = String((error as NodeJS.ErrnoException).code);
   return /CERT|ISSUER|ERR_TLS|ERR_SSL|SIGNATURE/.test(code);
 }
 
-/** True when there is nobody to ask. */
+/** True when nothing listens at the address. */
 export function isUnreachable(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code;
   return code === "ECONNREFUSED" || code === "ENOENT" || code === "EHOSTUNREACH";

@@ -62,7 +62,7 @@ function rowOf({ id, state, breaker, queue, deadLetters, lastSentAt, failureRate
   ];
 }
 
-/** Why an exporter is not well, and what to do. */
+/** Says why an exporter is not healthy, and what to do about it. */
 function remarksOn(exporter: ExporterStatus, now: number): string[] {
   const { id, state, paused, breaker, refused, queue, lastError, deadLetters } = exporter;
   const remarks: string[] = [];

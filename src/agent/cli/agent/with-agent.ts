@@ -10,16 +10,16 @@ export interface AgentApi {
   readonly origin: string;
   get<T>(path: string): Promise<T>;
   post<T>(path: string, json: unknown): Promise<T>;
-  /** An answer that goes on, such as one of events; the caller ends it. */
+  /** For a response that does not end by itself, such as a stream of events; the caller must destroy it. */
   open(path: string): Promise<IncomingMessage>;
 }
 
-/** Runs a command on a running agent, and says what went wrong; gives the exit code. */
+/** Runs a command on a running agent, prints the error if it fails, and returns the exit code. */
 export function withAgent(context: CommandContext, work: (api: AgentApi) => Promise<number>): Promise<number> {
   return reportFailure(context, async () => work(await connectToAgent(context)));
 }
 
-/** Finds the agent, and what it takes to be let in: after a restart that is something else. */
+/** Finds the agent and its credentials. Call it again after the agent has restarted: the credentials change. */
 export async function connectToAgent(context: CommandContext): Promise<AgentApi> {
   const address = await agentAddress(context);
   const { base } = address;

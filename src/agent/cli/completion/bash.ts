@@ -1,6 +1,6 @@
 import type { CompletedCommand, CompletedOption } from "./completion.js";
 
-/** For bash 3.2 and newer, without the package bash-completion. */
+/** The script runs on bash 3.2 and newer, and does not need the package bash-completion. */
 export function bashScript(commands: readonly CompletedCommand[]): string {
   const options = commands.flatMap((command) => [command, ...command.commands]).flatMap((command) => command.options);
   return `# bash completion for sluice: source <(sluice completion bash)
@@ -42,7 +42,7 @@ function wordsOf({ options, names, takesFiles }: CompletedCommand): string {
   return `words="${words}"${takesFiles ? " files=1" : ""}`;
 }
 
-/** Options whose value is of a kind, as a pattern of `case`; the same name is of one kind in all commands. */
+/** A `case` pattern of all options whose value is of this kind. An option name has the same kind in all commands. */
 function flagPattern(options: readonly CompletedOption[], kind: CompletedOption["value"]): string {
   const flagsOf = ({ name, short }: CompletedOption) => [`--${name}`, ...(short === undefined ? [] : [`-${short}`])];
   return [...new Set(options.filter(({ value }) => value === kind).flatMap(flagsOf))].join("|");

@@ -6,16 +6,16 @@ import { bashScript } from "./bash.js";
 import { fishScript } from "./fish.js";
 import { zshScript } from "./zsh.js";
 
-/** What shells complete: a command or a group of them, with the options of a command. */
+/** A command, or a group of commands, as shells complete it. */
 export interface CompletedCommand {
   readonly name: string;
   readonly summary: string;
   readonly options: readonly CompletedOption[];
-  /** Of a group. */
+  /** Only a group has any. */
   readonly commands: readonly CompletedCommand[];
-  /** What may stand in the place of its plain arguments, */
+  /** Words that may be given as positional arguments. */
   readonly names: readonly string[];
-  /** or whether they are files. */
+  /** Whether the positional arguments are files. */
   readonly takesFiles: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface CompletedOption {
   readonly name: string;
   readonly short: string | undefined;
   readonly description: string;
-  /** What its value is; undefined of a switch. */
+  /** The kind of its value; undefined for a switch. */
   readonly value: "file" | "directory" | "text" | undefined;
 }
 
@@ -74,7 +74,7 @@ function completed({ summary, options, names }: Command, name: string): Complete
   };
 }
 
-/** `ID open|closed` names two words, `[name ...]` none. */
+/** Splits `open|closed` of `ID open|closed` into two words; `[name ...]` has none. */
 function wordsAmong(names = ""): string[] {
   return names.split(" ").flatMap((word) => (word.includes("|") ? word.split("|") : []));
 }

@@ -52,7 +52,7 @@ function argumentsOf({ options, names, takesFiles }: CompletedCommand, indent: s
   return `_arguments ${specs.map((spec) => `\\\n${indent}${spec}`).join(" ")}`;
 }
 
-/** `'(-c --config)'{-c,--config}'[what it is]:FILE:_files'` */
+/** One option as zsh's `_arguments` takes it: `'(-c --config)'{-c,--config}'[description]:FILE:_files'` */
 function optionSpec({ name, short, description, value }: CompletedOption): string {
   const text = `[${description.replace(/[[\]\\:]/g, "\\$&")}]`;
   const rest = value === undefined ? text : `${text}:${value}:${ACTIONS[value]}`;

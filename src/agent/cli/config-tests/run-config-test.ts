@@ -13,8 +13,9 @@ import { advancingClock, deadLettersOf, queuesInMemory, type TestDeadLetter } fr
 import type { ConfigTest, ExpectedRecords, TestInput } from "./test-file.js";
 
 /**
- * Runs a test on a config: its processors, connectors and queues as they are, the queues in memory; in the place of
- * receivers and exporters the test. Time stands still but for what an input waits. Gives what is not as expected.
+ * Runs one test on a config and returns what differs from the expectations. Processors, connectors and queues run as
+ * configured, with the queues in memory; the test stands in for receivers and exporters. The clock advances only by the
+ * `wait` of an input.
  */
 export async function runConfigTest(config: ResolvedConfig, test: ConfigTest): Promise<string[]> {
   const ends = new TestEnds();
@@ -50,11 +51,11 @@ export async function runConfigTest(config: ResolvedConfig, test: ConfigTest): P
   return failures;
 }
 
-/** Steps in which time goes on. */
+/** The clock advances in steps of at least this length. */
 const STEP_MS = 50;
 const MAX_STEPS = 1000;
 
-/** Lets a queue send what it has: nothing that is sent here fails, so it needs no more than a moment. */
+/** Gives the queues time to send everything. No send fails in a test, so a second on the fake clock is enough. */
 async function settle(clock: FakeClock): Promise<void> {
   await flushPromises();
   await clock.pass(1000, STEP_MS);
@@ -81,7 +82,7 @@ function recordFailures(what: string, found: readonly (Batch | PlainRecord)[], e
   }
 }
 
-/** In YAML a null says that something must not be there. */
+/** In the YAML of a test, null means that a field must be absent. */
 function withoutNulls(record: object): object {
   return Object.fromEntries(
     Object.entries(record).map(([key, value]) => {
@@ -94,9 +95,9 @@ function withoutNulls(record: object): object {
   );
 }
 
-/** Stands in the place of a config's receivers and exporters. */
+/** Replaces a config's receivers and exporters by ones that the test controls. */
 class TestEnds {
-  /** By exporter. */
+  /** Batches by exporter id. */
   readonly exported = new Map<string, Batch[]>();
   private readonly intakes = new Map<string, Readonly<Partial<Record<Signal, Intake>>>>();
 
@@ -142,7 +143,7 @@ class TestEnds {
   }
 }
 
-/** A test sends what the config has no place for. */
+/** A test sends a signal that no receiver of the config takes. */
 export class NoIntakeError extends Error {
   override readonly name = "NoIntakeError";
 }
@@ -151,7 +152,7 @@ function mapSpecs<Spec>(specs: ReadonlyMap<string, Spec>, change: (spec: Spec, i
   return new Map([...specs].map(([id, spec]) => [id, change(spec, id)]));
 }
 
-/** Of the extensions only the queues run: others have ports and files. */
+/** Of all extensions only the queues run; the others would open ports and files. */
 function onlyQueues(extensions: ResolvedConfig["extensions"]): ReadonlyMap<string, ComponentSpec<ExtensionFactory>> {
   const factory = queuesInMemory();
   const queues = [...extensions].filter(([, spec]) => spec.factory.type === factory.type);

@@ -28,7 +28,7 @@ const input = z
   })
   .refine(({ logs, otlp }) => (logs === undefined) !== (otlp === undefined), "expected either logs or otlp");
 
-/** What a null is expected of must not be there. */
+/** A field with the value null must be absent from the record. */
 const expectedRecord = z.strictObject({
   name: z.string().optional(),
   body: value.optional(),
@@ -55,7 +55,7 @@ const testFile = z.strictObject({ tests: z.array(test).min(1) });
 
 export type ExpectedRecords = z.infer<typeof expectedRecords>;
 
-/** One test of a config: what goes in, and what must come of it. */
+/** One test of a config: its inputs, and the expected result. */
 export interface ConfigTest {
   readonly name: string;
   readonly inputs: readonly TestInput[];
@@ -63,19 +63,19 @@ export interface ConfigTest {
 }
 
 export interface TestInput {
-  /** The receiver it comes in at; undefined: the first that has a pipeline for the signal. */
+  /** The receiver that takes the input; undefined means the first one with a pipeline for the signal. */
   readonly receiver: string | undefined;
   readonly batch: Batch;
-  /** How long, in milliseconds, time goes on after it. */
+  /** How far the clock advances after the input, in milliseconds. */
   readonly waitMs: number;
 }
 
-/** A file of tests cannot be read. */
+/** A test file cannot be read or is invalid. */
 export class TestFileError extends Error {
   override readonly name = "TestFileError";
 }
 
-/** Reads a file of tests; throws a `TestFileError` that says all that is wrong with it. */
+/** Reads a test file. Throws a `TestFileError` with all of its problems. */
 export function readTestFile(text: string, file: string): ConfigTest[] {
   const found = testFile.safeParse(parsedYaml(text, file));
   if (!found.success) {

@@ -16,7 +16,7 @@ const KINDS: Readonly<Record<ScaffoldKind, (scaffold: Scaffold) => ScaffoldFiles
   exporter: exporterFiles,
 };
 
-/** `sluice create processor NAME`: writes a package with a component to start from. Overwrites nothing. */
+/** `sluice create processor NAME`: writes a package with a starter component. Never overwrites a file. */
 export async function create({ values, terminal, registry }: CommandContext): Promise<number> {
   const [kind, name, ...more] = (values["names"] ?? []) as readonly string[];
   if (more.length > 0) throw new UsageError(`unexpected argument "${more[0]}"`);
@@ -46,7 +46,9 @@ function writeFiles(folder: string, files: ScaffoldFiles): void {
   }
 }
 
-/** One by one: Node's own way to make several tries for ever where nothing can be made, as below /proc. */
+/**
+ * Creates the folders one by one: Node's recursive mkdir loops forever where nothing can be created, as below /proc.
+ */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeFolder(dirname(folder));
@@ -85,13 +87,15 @@ function namedComponent(kind: ScaffoldKind, name: string | undefined, registry: 
   return { kind, name, type };
 }
 
-/** npm installs no package into itself, and nothing could be imported from them. */
+/** A package with one of these names could not depend on the package of the same name. */
 const DEPENDENCIES: ReadonlySet<string> = new Set(["sluice", "node_modules", ...Object.keys(VERSIONS)]);
 
-/** What is no word in YAML, and the ends that every test has. */
+/** Names that YAML reads as a value, and `memory`, the receiver and exporter of every pipeline test. */
 const RESERVED: ReadonlySet<string> = new Set(["null", "true", "false", "memory"]);
 
-/** `sluice-processor-geo-ip` and `@acme/geo-ip` are both of type `geo_ip`. */
+/**
+ * Derives the component type from the package name: `sluice-processor-geo-ip` and `@acme/geo-ip` both give `geo_ip`.
+ */
 function typeOf(kind: ScaffoldKind, name: string): string {
   const bare = name.replace(/^@[^/]+\//, "").replace(new RegExp(`^sluice-(?:plugin|${kind})-(?=[a-z])`), "");
   return bare.replace(/[^a-z0-9]+/g, "_").slice(0, 60);

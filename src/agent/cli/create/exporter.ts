@@ -1,6 +1,6 @@
 import type { Scaffold, ScaffoldFiles } from "./files.js";
 
-/** An exporter that posts OTLP/JSON somewhere. */
+/** Files of an exporter that posts OTLP/JSON to a URL. */
 export function exporterFiles({ type }: Scaffold): ScaffoldFiles {
   return { "src/index.ts": source(type), "test/index.test.ts": test(type), "example.yaml": example(type) };
 }

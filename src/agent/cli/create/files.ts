@@ -4,24 +4,24 @@ import { packageFolder, packageVersion } from "#contract";
 
 export type ScaffoldKind = "processor" | "receiver" | "exporter";
 
-/** What a new package is made for. */
+/** The choices that a new package is made from. */
 export interface Scaffold {
   readonly kind: ScaffoldKind;
-  /** Of the package. */
+  /** Name of the package. */
   readonly name: string;
-  /** Of the component, as a config names it. */
+  /** Type of the component, as a config names it. */
   readonly type: string;
-  /** Where it is written. */
+  /** Folder that the package is written to. */
   readonly folder: string;
 }
 
-/** Paths and texts. */
+/** File contents by path. */
 export type ScaffoldFiles = Readonly<Record<string, string>>;
 
-/** The versions a new package starts with: those that Sluice itself is built with. */
+/** Versions of the dependencies in a new package: the same that Sluice itself is built with. */
 export const VERSIONS = { "@types/node": "^20.19.43", typescript: "^7.0.2", vitest: "^4.1.12", zod: "^4.6.7" } as const;
 
-/** What every new package has, whatever is in it. */
+/** The files that every new package has. */
 export function commonFiles(scaffold: Scaffold): ScaffoldFiles {
   return {
     "package.json": `${JSON.stringify(manifest(scaffold), undefined, 2)}\n`,
@@ -40,7 +40,7 @@ function manifest({ name, kind, folder }: Scaffold): object {
     name,
     version: "0.1.0",
     description: `A ${kind} for Sluice.`,
-    // By the first of these Sluice finds the package when a config names its type without listing it.
+    // Sluice finds the package by its first keyword when a config names its type without listing it under `plugins`.
     keywords: ["sluice-plugin", "sluice", "opentelemetry"],
     type: "module",
     engines: { node: ">=20.19" },
@@ -65,8 +65,8 @@ function manifest({ name, kind, folder }: Scaffold): object {
 }
 
 /**
- * The Sluice that creates the package, where no registry need have it: the tarball that it was installed from, or the
- * folder that it is in. Undefined when it came from a registry, or is a single executable.
+ * The copy of Sluice that creates the package, if no registry may have it: the tarball it was installed from, or its
+ * own folder. Undefined when it came from a registry, or is a single executable.
  */
 function localSluice(folder: string): string | undefined {
   const sluiceFolder = packageFolder();
@@ -78,7 +78,10 @@ function localSluice(folder: string): string | undefined {
   return `file:${relative(folder, target).replaceAll("\\", "/")}`;
 }
 
-/** Where npm says that it installed a package from: a URL, or `file:` and a path. Undefined of what it did not install. */
+/**
+ * The source that npm recorded for an installed package: a URL, or `file:` and a path. Undefined if npm did not install
+ * it.
+ */
 function installedFrom(packageFolder: string): string | undefined {
   const modules = dirname(packageFolder);
   try {

@@ -1,6 +1,6 @@
 import type { Scaffold, ScaffoldFiles } from "./files.js";
 
-/** A processor that edits and drops records. */
+/** Files of a processor that edits and drops records. */
 export function processorFiles({ name, type }: Scaffold): ScaffoldFiles {
   return { "src/index.ts": source(name, type), "test/index.test.ts": test(type), "example.yaml": example(type) };
 }

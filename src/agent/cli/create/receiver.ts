@@ -1,6 +1,6 @@
 import type { Scaffold, ScaffoldFiles } from "./files.js";
 
-/** A receiver that asks for something at intervals. */
+/** Files of a receiver that polls at intervals. */
 export function receiverFiles({ type }: Scaffold): ScaffoldFiles {
   return { "src/index.ts": source(type), "test/index.test.ts": test(type), "example.yaml": example(type) };
 }

@@ -10,18 +10,18 @@ import { loadedMask } from "../../mask-batch.js";
 import type { CommandContext } from "../command.js";
 
 const DEFAULT_PORT = 55679;
-/** What is undelivered at the end is thrown away with the demo: there is nothing to wait for. */
+/** Time to stop, in milliseconds. It is short because undelivered data is deleted with the demo anyway. */
 const STOP_MS = 500;
 
-/** The demo's agent, in this process: what runs here cannot be left behind. */
+/** The demo's agent. It runs in this process, so it ends with the demo. */
 export interface DemoAgent {
-  /** Where it takes OTLP over HTTP. */
+  /** URL for OTLP logs over HTTP. */
   readonly logsUrl: string;
-  /** Its console and API. */
+  /** Address of its console and API. */
   readonly origin: string;
-  /** The token that the console wants. */
+  /** The token for signing in to the console. */
   readonly token: string;
-  /** Whether commands find it without being told where it is. */
+  /** True when commands find the agent without --api. */
   readonly isAtDefaultPort: boolean;
   status(): ExporterStatus;
   firstDeadLetter(): Promise<string | undefined>;
@@ -29,7 +29,7 @@ export interface DemoAgent {
   stop(): Promise<void>;
 }
 
-/** Runs an agent that sends to this backend, with all that it writes in `folder`. */
+/** Runs an agent that sends to this backend and keeps all of its files in `folder`. */
 export async function startAgent(
   folder: string,
   backendUrl: string,
@@ -80,7 +80,7 @@ export async function startAgent(
   };
 }
 
-/** As somebody would write it, but for times: those of an outage are short here. */
+/** A config as a user would write it, except for short retry and breaker times. */
 function configFor(folder: string, backendUrl: string, ports: { adminPort: number; otlpPort: number }): object {
   return {
     receivers: { otlp: { protocols: { http: { endpoint: `127.0.0.1:${ports.otlpPort}` } } } },
@@ -105,7 +105,7 @@ function configFor(folder: string, backendUrl: string, ports: { adminPort: numbe
   };
 }
 
-/** The wanted port if it is free, or one that is. */
+/** Returns the wanted port if it is free, else any free port. */
 async function choosePort(wanted: number): Promise<number> {
   const server = createServer();
   const port = await new Promise<number | undefined>((resolve) => {

@@ -2,18 +2,23 @@ import { randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** How the backend is: takes all it can read, takes nothing, or takes also what it could not read before. */
+/**
+ * State of the backend: "well" takes everything it can parse, "down" takes nothing, "mended" also takes what it could
+ * not parse before.
+ */
 export type BackendMood = "well" | "down" | "mended";
 
-/** The demo's backend: a server for OTLP/JSON that fails as the script says, and knows every order that it took. */
+/** The demo's backend: a server for OTLP/JSON that fails on cue, and remembers every order it took. */
 export interface DemoBackend {
   readonly url: string;
   mood: BackendMood;
-  /** Ids of the orders it took. */
+  /** Ids of the orders it has taken. */
   readonly taken: ReadonlySet<string>;
-  /** How many it took once more. */
+  /** Number of orders that it got more than once. */
   readonly duplicates: number;
-  /** A link that leads to this address once, so that a secret in it is in no list of processes. */
+  /**
+   * Returns a link that redirects to this address once. The secret in the address is thereby kept out of process lists.
+   */
   linkOnce(target: string): string;
   close(): Promise<void>;
 }

@@ -14,7 +14,10 @@ import { type DemoShop, startShop } from "./shop.js";
 
 const TICK_MS = 100;
 
-/** `sluice demo`: a shop, an agent and a backend that fails, in this process. Whatever happens, nothing of it stays. */
+/**
+ * `sluice demo`: runs a shop, an agent and a failing backend in this process. All of their files are deleted at the
+ * end, however the demo ends.
+ */
 export async function demo(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const port = portGiven(values["port"] as string | undefined);
@@ -71,7 +74,7 @@ async function run(context: CommandContext, { folder, port, guide, keys }: DemoS
   }
 }
 
-/** All that takes part. */
+/** The parts of a running demo. */
 interface Stage {
   readonly agent: DemoAgent;
   readonly backend: DemoBackend;
@@ -109,7 +112,10 @@ async function playScene(scene: Scene, stage: Stage): Promise<void> {
   if (keys.isThere) await during(stage, hint, () => keys.takeEnter());
 }
 
-/** Lets a person do it, or has it done when Enter is pressed or nobody is there. */
+/**
+ * Waits until the user replays the dead letters. Replays them itself when Enter is pressed, or when there is no
+ * keyboard.
+ */
 async function replay({ look }: Scene, stage: Stage, isReached: () => boolean): Promise<void> {
   const { agent, guide, keys } = stage;
   guide.look(look, undefined);
@@ -121,7 +127,7 @@ async function replay({ look }: Scene, stage: Stage, isReached: () => boolean): 
   await during(stage, "q: end", isReached);
 }
 
-/** Shows the counts until something holds, or the demo is ended. */
+/** Shows the counts until `isOver` returns true, or the user ends the demo. */
 async function during(stage: Stage, hint: string, isOver: () => boolean): Promise<void> {
   const { guide, keys } = stage;
   while (!keys.ended.aborted && !isOver()) {
@@ -148,7 +154,7 @@ function portGiven(text: string | undefined): number | undefined {
   throw new UsageError(`--port ${text} is no port`, "expected a number from 0 (any that is free) to 65535");
 }
 
-/** Opens an address in the browser of this desktop; false when there is no desktop, or nothing to open it with. */
+/** Opens an address in the desktop's browser. Returns false when there is no desktop, or no program to open it with. */
 function openBrowser(url: string, env: Terminal["env"], platform: NodeJS.Platform): Promise<boolean> {
   const command = commandFor(env, platform);
   if (command === undefined) return Promise.resolve(false);
@@ -160,7 +166,7 @@ function openBrowser(url: string, env: Terminal["env"], platform: NodeJS.Platfor
   });
 }
 
-/** Over ssh the desktop, if there is one, is not that of the person. */
+/** Returns undefined over ssh: the desktop, if there is one, is not in front of the user. */
 function commandFor(env: Terminal["env"], platform: NodeJS.Platform): readonly [string, ...string[]] | undefined {
   if (env["SSH_CONNECTION"]) return undefined;
   if (platform === "darwin") return ["open"];

@@ -2,36 +2,36 @@ import { type Paint, painter } from "#text";
 import type { Output } from "../terminal.js";
 import { type DemoCounts, type Look, SCENES, type Scene } from "./scenes.js";
 
-/** Where the demo can be looked at and what it leaves behind until it ends. */
+/** Addresses and folders of a running demo. */
 export interface DemoPlaces {
   readonly origin: string;
-  /** The console with what it takes to be let in. */
+  /** Address of the console, with the token in it. */
   readonly console: string;
   readonly folder: string;
   readonly isOpened: boolean;
-  /** What commands need to find the agent; empty when they find it by themselves. */
+  /** The --api option that commands need to find the agent; empty when they find it without. */
   readonly apiOption: string;
 }
 
-/** How the demo ended; `lost` are orders that were acknowledged, and are neither delivered nor kept. */
+/** The result of the demo. `lost` counts orders that were acknowledged, but are neither delivered nor dead letters. */
 export interface DemoEnd extends DemoCounts {
   readonly isComplete: boolean;
   readonly duplicates: number;
   readonly lost: number;
 }
 
-/** Tells whoever is there how the demo goes. */
+/** Reports the progress of the demo. */
 export interface Guide {
   begin(places: DemoPlaces): void;
   scene(scene: Scene): void;
-  /** Told again and again. */
+  /** Called many times, with the current counts. */
   counts(counts: DemoCounts, keys: string): void;
   reached(scene: Scene, counts: DemoCounts): void;
   look(look: Look, deadLetter: string | undefined): void;
   end(end: DemoEnd): void;
 }
 
-/** A line of JSON for each thing that happens. */
+/** Prints one line of JSON per event. */
 export function jsonGuide(out: Output): Guide {
   const print = (event: string, facts: object) => out.write(`${JSON.stringify({ event, ...facts })}\n`);
   return {
@@ -44,7 +44,7 @@ export function jsonGuide(out: Output): Guide {
   };
 }
 
-/** Text, and on a terminal a last line that counts. */
+/** Prints text, and on a terminal a last line with the current counts. */
 export function textGuide(out: Output): Guide {
   const paint = painter(out.colour);
   let places: DemoPlaces;

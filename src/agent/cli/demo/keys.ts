@@ -1,12 +1,12 @@
 import process from "node:process";
 
-/** What a person asks for while the demo runs: to go on, to have the replay done, or to end it. */
+/** Keyboard input while the demo runs. */
 export interface Keys {
-  /** Whether somebody can press one. */
+  /** True when stdin is a terminal. */
   readonly isThere: boolean;
   /** Aborted by q, Ctrl-C and signals. */
   readonly ended: AbortSignal;
-  /** Whether Enter was pressed since the last question. */
+  /** Whether Enter was pressed since the last call. */
   takeEnter(): boolean;
   close(): void;
 }
@@ -14,7 +14,7 @@ export interface Keys {
 const SIGNALS_TO_END = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 const CTRL_C = "\u0003";
 
-/** A second signal ends the process as it ends any other. */
+/** Handles the first signal only: a second one ends the process at once. */
 export function listenForKeys(isWanted: boolean): Keys {
   const { stdin } = process;
   const isThere = isWanted && stdin.isTTY === true;

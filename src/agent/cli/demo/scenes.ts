@@ -1,40 +1,40 @@
 import type { DemoBackend } from "./backend.js";
 import type { DemoShop } from "./shop.js";
 
-/** What can be counted at a moment of the demo. */
+/** The counts that scenes wait for and that are shown. */
 export interface DemoCounts {
   /** Orders that the agent has acknowledged. */
   readonly acknowledged: number;
   readonly delivered: number;
-  /** In the queue. */
+  /** Orders in the queue. */
   readonly waiting: number;
   readonly deadLetters: number;
   readonly breaker: "closed" | "open" | "half_open";
 }
 
-/** Where something can be looked at. */
+/** A page of the console and commands that show the current state. */
 export interface Look {
-  /** A page of the console, with its address behind the `#`. */
+  /** Name of a console page; `hash` is the part of its address after `#`. */
   readonly page: string;
   readonly hash: string;
-  /** The same as commands; `ID` stands for a dead letter. */
+  /** Commands that show the same; `ID` stands for a dead letter. */
   readonly commands: readonly string[];
 }
 
-/** A step of the demo: what happens, when it has happened, and what to look at then. */
+/** One step of the demo: its action, the condition that ends it, and what the user can look at afterwards. */
 export interface Scene {
   readonly name: "well" | "outage" | "recovery" | "poison" | "replay";
   readonly title: string;
-  /** Told when it begins. */
+  /** Shown when the scene begins. */
   readonly story: readonly string[];
   begin(parts: { readonly backend: DemoBackend; readonly shop: DemoShop }): void;
   isReached(counts: DemoCounts): boolean;
-  /** Told when it is reached. */
+  /** Shown when the scene's condition is reached. */
   readonly lesson: readonly string[];
   readonly look: Look;
 }
 
-/** So many orders are enough to see something. */
+/** Enough orders to make a difference visible. */
 const SOME = 12;
 
 export const SCENES: readonly Scene[] = [

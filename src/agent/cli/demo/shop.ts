@@ -1,18 +1,18 @@
 import { randomBytes } from "node:crypto";
 
-/** What sends in the demo: a shop with a few orders a second, each of which is a log record. */
+/** The demo's data source: a shop that sends a few orders a second, each as a log record. */
 export interface DemoShop {
-  /** Orders that the agent has acknowledged: each of them must arrive. */
+  /** Orders that the agent has acknowledged; each of them must arrive. */
   readonly acknowledged: number;
-  /** Whether a new release writes some totals as texts. */
+  /** While true, some totals are sent as strings instead of numbers. */
   hasBadRelease: boolean;
-  /** Sends no more; resolves when the last order is answered. */
+  /** Stops sending; resolves when the last order has been answered. */
   stop(): Promise<void>;
 }
 
 const INTERVAL_MS = 200;
 const ORDERS_A_REQUEST = 4;
-/** Of the orders of the bad release, one of so many is bad. */
+/** While `hasBadRelease` is true, one order in this many is bad. */
 const BAD_ONE_OF = 6;
 
 export function startShop(url: string): DemoShop {
@@ -26,7 +26,7 @@ export function startShop(url: string): DemoShop {
     await response.arrayBuffer();
     if (response.ok) acknowledged += orders.length;
   };
-  // What is refused, or cannot be sent while the agent stops, was never acknowledged: a shop like this forgets it.
+  // An order that is refused, or cannot be sent while the agent stops, was never acknowledged. The shop forgets it.
   const timer = setInterval(() => {
     unanswered = Promise.all([unanswered, send().catch(() => {})]);
   }, INTERVAL_MS);

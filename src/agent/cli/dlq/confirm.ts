@@ -1,7 +1,7 @@
 import type { CommandContext } from "../command.js";
 import { UsageError } from "../terminal.js";
 
-/** True when the person agrees, or said --yes. Where nobody can be asked, --yes is required. */
+/** True when the user confirms, or gave --yes. Without a terminal --yes is required. */
 export async function confirm({ values, terminal }: CommandContext, question: string): Promise<boolean> {
   if (values["yes"] === true) return true;
   if (terminal.ask === undefined) throw new UsageError("this deletes for good and nobody can be asked", "say --yes");

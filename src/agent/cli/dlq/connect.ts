@@ -12,9 +12,9 @@ import { remoteAdmin } from "./remote.js";
 const DEFAULT_DIRECTORY = "./data/queue";
 
 /**
- * Finds the dead letters: those of an agent, or those in the directory named with --dir, or where the config named with
- * --config keeps them, whose keys are used. When nothing is named and no agent
- * answers, the default directory is tried; what is done then is said.
+ * Opens the dead letters of a running agent, of the directory given with --dir, or of the queues of the config given
+ * with --config (with its encryption keys). With none of these options, and when no agent answers, it opens the default
+ * directory and says so.
  */
 export async function connect(context: CommandContext): Promise<DeadLetterConnection> {
   const { values, terminal } = context;

@@ -1,6 +1,6 @@
 import type { Admin, Operator } from "#contract/operations";
 
-/** The part of an agent's administration that is about dead letters: a running agent's, or one over a directory. */
+/** The part of the admin interface that is about dead letters, of a running agent or of a directory. */
 export type DeadLetterAdmin = Pick<
   Admin,
   | "listDeadLetters"
@@ -17,17 +17,17 @@ export type DeadLetterAdmin = Pick<
   | "importDeadLetters"
   | "audit"
 > & {
-  /** The same for somebody in particular; see `Admin`. */
+  /** Returns an admin whose changes are recorded under this operator's name; see `Admin`. */
   actingAs(operator: Operator): DeadLetterAdmin;
   controlReplay(id: string, change: "pause" | "resume" | "cancel"): unknown;
 };
 
-/** Where the dead letters are. `close` lets go of them. */
+/** Open dead letters. `close` releases them. */
 export interface DeadLetterConnection {
   readonly admin: DeadLetterAdmin;
-  /** For people: the URL or the directory. */
+  /** The agent's URL or the directory, for display. */
   readonly where: string;
-  /** No agent runs: nothing is sent for now. */
+  /** True when no agent runs: replayed entries are sent only when one starts. */
   readonly isOffline: boolean;
   close(): Promise<void>;
 }

@@ -40,7 +40,7 @@ export async function edit(context: CommandContext): Promise<number> {
 
 type SavePayload = (payload: string) => Promise<Entry>;
 
-/** Opens the editor again and again until what is saved is taken; what is not taken stays in its file. */
+/** Opens the editor until the saved file is accepted. A version that was not accepted stays in its file. */
 async function editByHand(
   context: CommandContext,
   admin: DeadLetterAdmin,
@@ -62,7 +62,7 @@ async function editByHand(
       terminal.err.write(`${code === 0 ? "" : `${editor} ended with ${code}. `}Nothing was changed.\n`);
       return code === 0 ? EXIT.ok : EXIT.failed;
     }
-    // Who leaves an editor with an error, as vi does with :cq, does not want what is in the file to count.
+    // Leaving an editor with an error, as `:cq` does in vi, means that the file must be ignored.
     if (code !== 0) return keepUnsaved(terminal, file, `${editor} ended with ${code}. Nothing was changed.`);
     try {
       const edited = await change(after);
@@ -87,7 +87,7 @@ function keepUnsaved({ err }: Terminal, file: string, why = ""): number {
   return EXIT.failed;
 }
 
-/** A shell splits the variable into program and options, as with any other program that opens an editor. */
+/** A shell splits the variable into program and options, as other programs that open an editor do. */
 async function openEditor(editor: string, file: string): Promise<number | null> {
   const child = spawn("sh", ["-c", `${editor} "$1"`, "sh", file], { stdio: "inherit" });
   return new Promise((resolve, reject) => {
@@ -102,7 +102,7 @@ async function readInput(): Promise<string> {
   return text;
 }
 
-/** What an editor might obey or hide is written as escapes, which mean the same in JSON. */
+/** Writes control characters as JSON escapes, because an editor might interpret or hide them. */
 function pretty(payload: string | undefined): string {
   if (payload === undefined) throw new AdminError("not_found", "its records cannot be read any more");
   return `${printableJson(JSON.parse(payload), undefined, 2)}\n`;

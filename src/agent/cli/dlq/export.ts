@@ -30,7 +30,8 @@ export async function exportDeadLetters(context: CommandContext): Promise<number
 async function toOutput(lines: AsyncIterable<string>, out: Output): Promise<number> {
   let number = 0;
   for await (const line of lines) {
-    // The same in JSON; a file gets it as it is.
+    // On a terminal control characters are printed as JSON escapes, which mean the same; a file gets the line
+    // unchanged.
     out.write(`${out.isTerminal ? printable(line) : line}\n`);
     number++;
     if ((await out.drained?.()) === false) break;
@@ -39,8 +40,8 @@ async function toOutput(lines: AsyncIterable<string>, out: Output): Promise<numb
 }
 
 /**
- * The file has its name only when it is whole. Until then it has one that nobody can know before, and that must not be there:
- * a link that somebody has put there is not followed. One that has the name of the file itself is replaced.
+ * Writes to a temporary file and renames it when it is complete. The temporary name is random and must not exist yet,
+ * so a symbolic link put there by someone else is not followed. A link at the final name is replaced.
  */
 async function toFile(lines: AsyncIterable<string>, file: string): Promise<number> {
   const partial = join(dirname(file), `.${basename(file)}.${randomBytes(8).toString("hex")}.part`);

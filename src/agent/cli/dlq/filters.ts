@@ -3,7 +3,7 @@ import { parseDuration } from "#contract/schema";
 import type { OptionValues } from "../command.js";
 import { UsageError } from "../terminal.js";
 
-/** The filters on the command line as a query. */
+/** Converts the filters on the command line to a query. */
 export function queryOf(values: OptionValues, now: number): DeadLetterQuery {
   const query: Record<string, string | number | boolean> = {};
   for (const [name, kind] of Object.entries(DEAD_LETTER_QUERY)) {
@@ -17,7 +17,7 @@ export function queryOf(values: OptionValues, now: number): DeadLetterQuery {
   return query as DeadLetterQuery;
 }
 
-/** A filter or `--all` must say what is meant: forgetting both must not mean everything. */
+/** Requires a filter or `--all`: leaving out both must not select everything. */
 export function selectionQuery(values: OptionValues, now: number): DeadLetterQuery {
   const query = queryOf(values, now);
   const { limit: _, ...filters } = query;
@@ -34,7 +34,7 @@ export function parsePositiveNumber(name: string, text: string): number {
   throw new UsageError(`--${name} ${text} is no number above 0`);
 }
 
-/** An ISO time, local unless it says otherwise, or a duration before now. */
+/** Parses an ISO time (local unless it has a zone), or a duration before now. */
 export function parseTime(name: string, text: string, now: number): number {
   const ago = /^\d+$/.test(text) ? undefined : parseDuration(text);
   if (ago !== undefined) return now - ago;

@@ -5,14 +5,14 @@ import type { DeadLetterAdmin } from "./dead-letter-admin.js";
 const POLL_MS = 250;
 
 export interface FollowOptions {
-  /** Also until every entry that was put back has left its queue; undefined: not. */
+  /** How long to wait, in milliseconds, until every replayed entry has left its queue; undefined: do not wait. */
   readonly waitsMs?: number | undefined;
   readonly onProgress: (done: number, total: number) => void;
-  /** Cancels what is not put back yet, and waits no longer. */
+  /** Cancels the rest of the replay, and stops waiting. */
   readonly abort: AbortSignal;
 }
 
-/** Starts a replay and follows it to its end; gives how it was then. */
+/** Starts a replay, follows it to its end, and returns its final state. */
 export async function followReplay(
   admin: DeadLetterAdmin,
   selection: Selection,

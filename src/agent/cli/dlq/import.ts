@@ -11,7 +11,7 @@ import { withDeadLetters } from "./with-dead-letters.js";
 
 const MAX_SHOWN = 20;
 
-/** `sluice dlq import`: looks at the whole file first, so that a damaged one changes nothing. */
+/** `sluice dlq import`: checks the whole file first, so that a damaged file changes nothing. */
 export async function importDeadLetters(context: CommandContext): Promise<number> {
   const { values } = context;
   const [file, ...more] = positionalArguments(context);
@@ -36,7 +36,10 @@ export async function importDeadLetters(context: CommandContext): Promise<number
   });
 }
 
-/** What the repaired queue has is left out. Numbers of problems are those of the entries that are left. */
+/**
+ * Imports the entries that a repair has set aside, except those that the repaired queue has. Line numbers in problems
+ * count only the entries that are imported.
+ */
 function importSetAside(context: CommandContext, folder: string): Promise<number> {
   return withDeadLetters(context, async ({ admin: anyone }) => {
     const admin = anyone.actingAs(operatorOf(context));

@@ -38,7 +38,7 @@ export async function list(context: CommandContext): Promise<number> {
   });
 }
 
-/** Goes on where a page ended early because its filters find little. */
+/** Requests further pages until the limit is reached: a page may end early when its filters match few entries. */
 async function fullPage(admin: DeadLetterAdmin, query: DeadLetterQuery): Promise<DeadLetterPage> {
   const { limit = DEFAULT_LIMIT } = query;
   const entries: Entry[] = [];

@@ -5,15 +5,15 @@ import type { CommandContext } from "../command.js";
 import { loadFromArguments } from "../load-from-arguments.js";
 import { showProblems } from "../show-problems.js";
 
-/** Where the queues of a config are, and the keys they are encrypted with. */
+/** The queues of a config: where they are, and the keys that they are encrypted with. */
 export interface QueueConfig {
   readonly directory: string;
-  /** They are there instead. */
+  /** Set when the queues are in PostgreSQL instead of the directory. */
   readonly postgres: PostgresStoreConfig | undefined;
   readonly keyring: Keyring;
 }
 
-/** What the config named with --config says of its queues; undefined without one. */
+/** Reads the queue settings of the config given with --config; undefined without one. */
 export async function readQueueConfig(context: CommandContext): Promise<QueueConfig | undefined> {
   if (context.values["config"] === undefined) return undefined;
   const { config, problems, lineAt } = await loadFromArguments(context);

@@ -10,7 +10,7 @@ import { splitLines } from "#text";
 import { type ApiAccess, type ApiRequest, requestJson, sendRequest } from "../agent/send-request.js";
 import type { DeadLetterAdmin } from "./dead-letter-admin.js";
 
-/** The dead letters of a running agent, over its API. `base` is the URL of the agent. */
+/** The dead letters of a running agent over its API. `base` is the agent's URL. */
 export function remoteAdmin(base: URL, access: ApiAccess, operator?: Operator): DeadLetterAdmin {
   const at = (path: string, query: object = {}) => {
     const url = new URL(`api/v1${path}`, base);
@@ -23,7 +23,7 @@ export function remoteAdmin(base: URL, access: ApiAccess, operator?: Operator): 
   const entryAt = (id: string) => `/dead-letters/${encodeURIComponent(id)}`;
 
   const who = { by: operator?.actor, reason: operator?.reason };
-  /** Who looks into records is kept in the audit. */
+  /** Adds the operator's name to queries that search in records, because the audit records those. */
   const withName = (query: DeadLetterQuery) =>
     RECORD_FILTERS.some((name) => query[name] !== undefined) ? { ...query, by: who.by } : query;
 
@@ -71,7 +71,7 @@ function selectionBody(selection: Selection) {
 function replayBody(selection: Selection, options: ReplayOptions) {
   const { by, approved = false, dryRun = false, rate, generation, pipeline, to, transform, samples } = options;
   const reveal = options.revealSamples || undefined;
-  // What is not given is not there in JSON.
+  // JSON leaves out undefined fields.
   const how = { rate, generation, pipeline, to, transform, samples, reveal };
   return { ...selectionBody(selection), by, approved, dryRun, ...how };
 }

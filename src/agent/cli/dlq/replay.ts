@@ -59,7 +59,7 @@ export async function replay(context: CommandContext): Promise<number> {
   });
 }
 
-/** How long to wait for the outcomes; undefined: not at all. */
+/** How long to wait for the outcomes, in milliseconds; undefined: do not wait. */
 function waitOption(values: CommandContext["values"]): number | undefined {
   const timeout = values["timeout"] as string | undefined;
   if (values["wait"] !== true) {
@@ -129,7 +129,7 @@ function selectionOf(context: CommandContext): Selection {
   return { ids };
 }
 
-/** Ctrl-C stops the replay, not the command: what was put back is still reported. */
+/** Ctrl-C cancels the replay, not the command: the entries replayed until then are still reported. */
 function onInterrupt(): { signal: AbortSignal; end(): void } {
   const controller = new AbortController();
   const abort = () => controller.abort();
@@ -176,13 +176,13 @@ function describeReport(
 
 interface Progress {
   show(done: number, total: number): void;
-  /** Takes the bar away. */
+  /** Removes the bar. */
   end(): void;
 }
 
 const WIDTH = 30;
 
-/** A bar for a person who waits; nothing when nobody looks. */
+/** A progress bar on a terminal; prints nothing elsewhere. */
 function progressBar(output: Output): Progress {
   if (!output.isTerminal) return { show() {}, end() {} };
   let shown = "";

@@ -34,7 +34,7 @@ export async function show(context: CommandContext): Promise<number> {
   });
 }
 
-/** Counts edits of an entry; undefined when none was named. */
+/** The revision of an entry (its number of edits) given with --revision; undefined when there is none. */
 export function revisionOption({ revision }: CommandContext["values"]): number | undefined {
   if (revision === undefined) return undefined;
   if (/^\d{1,9}$/.test(revision as string)) return Number(revision);
@@ -91,7 +91,7 @@ function failureFields(failure: Failure, items: number): [string, string | undef
   ];
 }
 
-/** A newer version may have written a rule that this one does not know. */
+/** A newer version of Sluice may have stored a rule that this version does not know. */
 function ruleText(rule: FailureRule): string {
   const text: string | undefined = FAILURE_RULES[rule]?.rule;
   return text === undefined ? printable(rule) : `${rule}: ${text.replaceAll("`", "")}`;
@@ -156,7 +156,9 @@ function fieldLines(all: readonly (readonly [string, string | undefined])[]): st
   return all.flatMap(([name, value]) => (value === undefined ? [] : [`${name.padEnd(13)} ${printable(value)}`]));
 }
 
-/** Longer texts of a payload are cut where people read: one of ten megabytes would bury everything else. */
+/**
+ * Longer strings of a payload are cut for display, in characters: a string of ten megabytes would hide everything else.
+ */
 const MAX_TEXT = 4000;
 
 function cutText(_: string, value: unknown): unknown {
@@ -164,7 +166,7 @@ function cutText(_: string, value: unknown): unknown {
   return `${value.slice(0, MAX_TEXT)}… and ${value.length - MAX_TEXT} more characters; --json prints all of it`;
 }
 
-/** Where a copy of the dead letter went, and how far it has come. */
+/** Says where a copy of the dead letter was sent, and whether it was delivered. */
 function forwardedText({ to, at, state, error }: NonNullable<Entry["forwarded"]>, now: number): string {
   const fate = { queued: "in its queue", delivered: "delivered", failed: `not delivered: ${error ?? "unknown"}` };
   return `to ${to}, ${timeAndAge(at, now)}: ${fate[state]}`;

@@ -3,7 +3,10 @@ import type { CommandContext } from "../command.js";
 import { connect } from "./connect.js";
 import type { DeadLetterConnection } from "./dead-letter-admin.js";
 
-/** Runs a command on the dead letters, lets go of them, and says what went wrong; gives the exit code. */
+/**
+ * Opens the dead letters, runs a command on them and closes them. Prints the error if it fails, and returns the exit
+ * code.
+ */
 export function withDeadLetters(
   context: CommandContext,
   work: (connection: DeadLetterConnection) => Promise<number>,

@@ -23,7 +23,7 @@ export async function graph(context: CommandContext): Promise<number> {
   return EXIT.ok;
 }
 
-/** Shapes of Mermaid's flowcharts: what stands around a node's name. */
+/** Delimiters of Mermaid's node shapes, put around a node's name. */
 const SHAPES: Readonly<Record<GraphNode["kind"], readonly [string, string]>> = {
   receiver: ["([", "])"],
   processor: ["[", "]"],
@@ -31,7 +31,10 @@ const SHAPES: Readonly<Record<GraphNode["kind"], readonly [string, string]>> = {
   exporter: ["[(", ")]"],
 };
 
-/** As a flowchart of Mermaid, which GitHub, GitLab and many wikis draw: a box around the processors of each pipeline. */
+/**
+ * Draws the graph as a Mermaid flowchart, which GitHub, GitLab and many wikis render, with a box around the processors
+ * of each pipeline.
+ */
 function mermaidText({ nodes, edges }: GraphDescription): string {
   const keys = new Map(nodes.map(({ id }, i) => [id, `n${i}`]));
   const line = (node: GraphNode) =>

@@ -15,7 +15,7 @@ export interface PlacedNode {
   readonly width: number;
 }
 
-/** A line from one node to another, through the gaps that are left for it in the columns between them. */
+/** A line from one node to another. It passes through gaps reserved in the columns between them. */
 export interface PlacedEdge {
   readonly from: string;
   readonly to: string;
@@ -35,7 +35,7 @@ interface GraphColumn {
   readonly width: number;
 }
 
-/** Puts nodes into columns that are as wide as the names in them. */
+/** Places the nodes in columns as wide as the names in them. */
 export function layOut({ nodes, edges }: GraphDescription): Layout {
   const joined = joinedEdges(edges);
   const sizes = { node: NODE_HEIGHT, bend: NODE_HEIGHT, gap: GAP_Y };
@@ -66,7 +66,7 @@ function columnsOf(layers: readonly (readonly Slot[])[]): GraphColumn[] {
   });
 }
 
-/** From the right of the first to the left of the last, straight through the columns between them. */
+/** From the right edge of the first node to the left edge of the last, straight through the columns between them. */
 function pointsOf(way: readonly Slot[], columns: readonly GraphColumn[]): [number, number][] {
   return way.flatMap(({ layer, at }, i): [number, number][] => {
     const { x, width } = columns[layer]!;
@@ -80,7 +80,7 @@ function pointsOf(way: readonly Slot[], columns: readonly GraphColumn[]): [numbe
   });
 }
 
-/** Pipelines that go the same way have one line. */
+/** Merges edges between the same two nodes into one line. */
 function joinedEdges(edges: readonly GraphEdge[]): (Omit<PlacedEdge, "points"> & { readonly id: string })[] {
   const joined = new Map<string, Omit<PlacedEdge, "points"> & { readonly id: string }>();
   for (const { from, to, pipeline } of edges) {
@@ -94,7 +94,7 @@ function widthOf(node: GraphNode): number {
   return Math.max(node.name.length * CHARACTER_WIDTH, kindText(node).length * 5.5) + 2 * PADDING;
 }
 
-/** What stands below a node's name. */
+/** The line below a node's name. */
 export function kindText({ kind, pipelines }: GraphNode): string {
   return kind === "processor" ? `${kind} in ${pipelines[0]}` : kind;
 }

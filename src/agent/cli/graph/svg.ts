@@ -18,7 +18,7 @@ const STYLE = `
       .kind, .pipeline { fill: #a2adbd; }
     }`;
 
-/** As a picture that needs nothing else: it follows the reader's light or dark colours. */
+/** Draws the graph as a self-contained SVG that follows the reader's light or dark theme. */
 export function svgText(graph: GraphDescription): string {
   const layout = layOut(graph);
   const { width, height, nodes, edges } = layout;
@@ -32,7 +32,7 @@ ${[...nodes.values()].map(nodeText).join("\n")}
 `;
 }
 
-/** A processor says which pipeline it is in; only where there is none does the line. */
+/** Labels an edge with its pipelines only if neither end is a processor: a processor already shows its pipeline. */
 function edgeText({ from, to, pipelines, points }: PlacedEdge, { nodes }: Layout): string {
   const [start, ...others] = points;
   const curves = others.map(([x, y], i) => {

@@ -1,17 +1,17 @@
 import type { Signal } from "#otlp/signals";
 
-/** What a new config is to do. */
+/** The answers that a new config is made from. */
 export interface InitChoices {
-  /** Where data goes: a URL for HTTP, host:port for gRPC; undefined prints it. */
+  /** Where data is sent: a URL for HTTP, host:port for gRPC; undefined prints the data instead. */
   readonly endpoint: string | undefined;
   readonly protocol: "http" | "grpc";
   readonly signals: readonly Signal[];
-  /** Other machines may send, too. */
+  /** True when other machines may send too. */
   readonly isPublic: boolean;
   readonly masks: boolean;
 }
 
-/** A config that says of everything in it what it is for. `file` is how its user calls it. */
+/** Writes a config in which a comment explains every part. `file` is the path that the user gave. */
 export function configText(choices: InitChoices, file: string): string {
   return [
     "# Written by sluice init.",

@@ -5,12 +5,12 @@ import type { CommandContext } from "../command.js";
 import { EXIT, type Terminal, UsageError } from "../terminal.js";
 import { configText, type InitChoices } from "./config-text.js";
 
-/** `sluice init`: writes a config to start from. Asks where somebody is there to answer, and overwrites nothing. */
+/** `sluice init`: writes a starter config. Asks questions on a terminal, and never overwrites a file. */
 export async function init({ values, terminal }: CommandContext): Promise<number> {
   const file = (values["out"] as string | undefined) ?? "sluice.yaml";
   const given = choicesGiven(values);
   const asks = terminal.ask !== undefined && Object.keys(given).length === 0 && values["yes"] !== true;
-  // Nobody is to answer questions for nothing.
+  // Check this before asking questions, so that nobody answers them in vain.
   if (asks && file !== "-" && existsSync(file)) return reportUnwritten(terminal, file, IS_THERE);
   const choices = { ...DEFAULTS, ...given, ...(asks ? await askForChoices(terminal) : {}) };
   checkEndpoint(choices);
@@ -60,7 +60,7 @@ async function askForChoices({ ask, err }: Terminal): Promise<Partial<InitChoice
   const answer = async (question: string) => (await ask!(question)).trim();
   const isYes = async (question: string) => /^y(es)?$/i.test(await answer(`${question} [y/N] `));
   err.write("This writes a config to start from. An empty answer takes what stands in brackets.\n");
-  /** Asks again for what cannot be meant; an empty answer is always one. */
+  /** Repeats the question until the answer is valid; an empty answer always is. */
   const askFor = async <T extends Partial<InitChoices>>(question: string, read: (text: string) => T) => {
     for (;;) {
       const text = await answer(question);
@@ -86,7 +86,7 @@ async function askForChoices({ ask, err }: Terminal): Promise<Partial<InitChoice
   return { ...where, ...which, masks, isPublic };
 }
 
-/** A URL is for HTTP unless its port is gRPC's. */
+/** A URL means HTTP, unless its port is 4317, the port of gRPC. */
 function protocolOf(endpoint: string): InitChoices["protocol"] {
   return /^https?:\/\//.test(endpoint) && !/:4317\/?$/.test(endpoint) ? "http" : "grpc";
 }

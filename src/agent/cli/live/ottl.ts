@@ -71,7 +71,7 @@ function readInput(path: string): Promise<string> {
   });
 }
 
-/** What each did, and what has become of the record in the end. */
+/** Shows the result of each statement, and how the record changed in the end. */
 function describe(record: JsonObject, results: readonly OttlTrialResult[], { colour }: Output): string[] {
   const paint = painter(colour);
   const lines: string[] = [];
@@ -93,14 +93,14 @@ function describe(record: JsonObject, results: readonly OttlTrialResult[], { col
   return [...lines, "", printableJson(shown, undefined, 2)];
 }
 
-/** A value that is no longer there, or new. */
+/** A value that was removed or added. */
 interface Change {
   readonly sign: "-" | "+";
   readonly path: string;
   readonly value: string;
 }
 
-/** What differs between two trees of OTLP/JSON, by the path of each value; of attributes by their keys. */
+/** Differences between two OTLP/JSON trees, by the path of each value; attributes are named by their keys. */
 export function changesBetween(before: unknown, after: unknown): Change[] {
   const [old, now] = [valuesOf(before), valuesOf(after)];
   const paths = new Set([...old.keys(), ...now.keys()]);

@@ -1,13 +1,13 @@
 /** A value of OTLP/JSON, such as `{"stringValue": "a"}`. */
 export type AnyJsonValue = { readonly [key: string]: unknown } | null | undefined;
 
-/** A value of OTLP/JSON as people write it: texts as they are, maps and lists as JSON. */
+/** An OTLP/JSON value for display: strings without quotes, maps and lists as JSON. */
 export function plainText(value: AnyJsonValue): string {
   const plain = plainValue(value);
   return typeof plain === "string" ? plain : plain === undefined ? "" : JSON.stringify(plain);
 }
 
-/** `{a=1 b=two}`; nothing for no attributes. */
+/** `{a=1 b=two}`; an empty string when there are no attributes. */
 export function attributesText(attributes: unknown): string {
   if (!Array.isArray(attributes) || attributes.length === 0) return "";
   const pairs = attributes as readonly { readonly key?: string; readonly value?: AnyJsonValue }[];

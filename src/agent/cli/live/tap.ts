@@ -34,7 +34,7 @@ export function tap(context: CommandContext): Promise<number> {
   });
 }
 
-/** With a condition nobody knows how many of those it would have held for. */
+/** With a condition it is unknown how many of the missed records would have matched. */
 function passedBy(records: number, hasCondition: boolean): string {
   const missed = `${records === 1 ? "was" : "were"} ${hasCondition ? "not looked at, or not shown" : "not shown"}`;
   return `${pluralize(records, "record")} passed and ${missed}`;

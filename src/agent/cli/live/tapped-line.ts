@@ -14,10 +14,10 @@ export interface TappedRecord {
   readonly scope: Json;
 }
 
-/** A text of a record that is longer is cut where people read. */
+/** Longer strings of a record are cut for display, in characters. */
 const MAX_LENGTH = 2000;
 
-/** One line for people: when, what, and its attributes. Whatever came from outside is made printable. */
+/** One record on one line: its time, its content and its attributes. Values from outside are made printable. */
 export function tappedLine({ at, signal, record, resource }: TappedRecord, { colour }: Output): string {
   const paint = painter(colour);
   const time = new Date(at).toTimeString().slice(0, 8);

@@ -3,12 +3,12 @@ import { painter, printable } from "#text";
 import { type Column, table } from "../print/table.js";
 import { exporterStates, pluralize, roughByteSize, roughDuration } from "../print/text.js";
 
-/** What `GET /agent` answers, as far as it is shown. */
+/** The part of the response of `GET /agent` that is shown. */
 export interface TopAgent {
   readonly name: string;
   readonly version: string;
   readonly state: string;
-  /** Milliseconds since the epoch, as commands read all times of answers. */
+  /** Milliseconds since the epoch: commands convert all times of a response. */
   readonly startedAt: number;
   readonly pipelines: readonly string[];
 }
@@ -39,17 +39,17 @@ interface TopExporter {
   readonly deadLetters: number;
 }
 
-/** All that is drawn. */
+/** Everything that is drawn. */
 export interface TopPicture {
   readonly agent: TopAgent;
   readonly graph: GraphDescription;
   readonly origin: string;
-  /** Undefined until the first second has passed. */
+  /** Undefined until the first sample has come, after a second. */
   readonly sample?: TopSample | undefined;
   readonly trouble?: string | undefined;
 }
 
-/** Where it is drawn: cut to that size, where it has one. */
+/** Size of the terminal. The picture is cut to it; undefined means no limit. */
 export interface TopSize {
   readonly columns?: number | undefined;
   readonly rows?: number | undefined;
@@ -77,10 +77,10 @@ const EXPORTERS: readonly Column[] = [
   { title: "DEAD", ...NUMBER },
 ];
 
-/** Lines that are no rows of the tables: two above, the heads, one below, and three that are empty. */
+/** Lines outside the tables' rows: two at the top, the two heads, one at the bottom, and three empty ones. */
 const OTHER_LINES = 8;
 
-/** The lines of the picture. With a size they fit into it: long tables end with how many rows are missing. */
+/** The lines to draw. If a size is given they fit it, and a long table ends with the number of rows left out. */
 export function topView(picture: TopPicture, size: TopSize): string[] {
   const { agent, sample, trouble } = picture;
   const paint = painter(size.colour);
@@ -124,7 +124,7 @@ function totals({ graph }: TopPicture, sample: TopSample): string {
   return `${rates}, ${refused}; ${exporterStates(exporters)}, ${pluralize(dead, "dead letter")}`;
 }
 
-/** What feeds a pipeline without processors is one flow, whatever number of edges it has. */
+/** Each node that feeds the pipeline is counted once, because without processors it has an edge to every exporter. */
 function pipelineRow(id: string, { graph, sample }: TopPicture): string[] {
   if (sample === undefined) return [id];
   const edges = graph.edges.filter(({ pipeline }) => pipeline === id);
@@ -138,7 +138,7 @@ function pipelineRow(id: string, { graph, sample }: TopPicture): string[] {
   return [id, ...[taken, out, sum("dropped"), sum("refused"), sum("failed")].map(rateText)];
 }
 
-/** Those that are not well come first, so that they are seen however many there are. */
+/** Exporters that are not UP come first, so that they are visible in a long table. */
 function exporterRows({ graph, sample }: TopPicture): string[][] {
   const nodes = graph.nodes.filter(({ kind }) => kind === "exporter");
   const isWell = (name: string) => (sample?.exporters[name]?.state ?? "UP") === "UP";

@@ -45,7 +45,7 @@ async function* samples(api: AgentApi): AsyncGenerator<TopSample> {
   }
 }
 
-/** Draws until q is pressed. An agent that goes away is waited for: it may only be restarted. */
+/** Draws until q is pressed. If the agent goes away, waits for it to come back: it may be restarting. */
 async function watch(context: CommandContext, first: AgentApi): Promise<number> {
   const { colour } = context.terminal.out;
   let described = await describe(first);

@@ -12,16 +12,16 @@ import {
   type TextPair,
 } from "./yaml-edits.js";
 
-/** A change of a config that stands by itself. Without edits it is one that was found and cannot be made. */
+/** One independent change of a config. Without edits, it reports a change that could not be made. */
 export interface ConfigChange {
   readonly action: "renamed" | "removed" | "left";
-  /** What it is about, as it is written before the change. */
+  /** Path of the changed part, as it was before the change. */
   readonly path: string;
   readonly message: string;
   readonly edits: readonly TextEdit[];
 }
 
-/** All components of a config that have another name today, or that have ended and do nothing. */
+/** Finds all components of a config that have a new name today, or that were removed and do nothing. */
 export function componentChanges(
   text: string,
   document: Document.Parsed,
@@ -36,7 +36,7 @@ export function componentChanges(
       if (type !== undefined) return [renaming(names, section, pair, id, type)];
       const isKnown = registry.get(SECTIONS[section], id.type) !== undefined;
       const reason = isKnown ? undefined : noEffectReason(SECTIONS[section], id.type);
-      // The Collector of today has it, and the queues name it: it does no harm.
+      // file_storage stays: current Collectors have it, queues refer to it, and it does no harm.
       if (reason === undefined || id.type === "file_storage") return [];
       return [removal(names, section, pair, id.id, reason)];
     }),
@@ -85,11 +85,11 @@ interface ReferenceList {
   readonly name: string;
   readonly owner: TextPair;
   readonly list: YAMLSeq;
-  /** A pipeline does not run without: its receivers or its exporters. */
+  /** True for receivers and exporters: a pipeline does not run without them. */
   readonly isEnd: boolean;
 }
 
-/** Where a config defines components, and where it names them. */
+/** The places where a config defines components and refers to them. */
 class ConfigNames {
   readonly text: string;
   readonly document: Document.Parsed;
@@ -105,13 +105,13 @@ class ConfigNames {
     return pairsOf(resolvedValue(this.document, pairNamed(this.document.contents, section)));
   }
 
-  /** Whether there is such a component, also one that a merge key, a path as a key or another file brings. */
+  /** Whether such a component exists, including one that comes from a merge key, a key with a path, or another file. */
   has(section: SectionName, id: string): boolean {
     const definitions = this.tree?.entries.get(section)?.value;
     return definitions?.kind === "map" && [...definitions.entries.keys()].some((name) => parseId(name)?.id === id);
   }
 
-  /** The lists that may name components of a section. */
+  /** The lists that may refer to components of a section. */
   lists(section: SectionName): ReferenceList[] {
     const service = resolvedValue(this.document, pairNamed(this.document.contents, "service"));
     if (section === "extensions") return this.listsIn(service, ["extensions"], "service");
@@ -122,18 +122,18 @@ class ConfigNames {
     );
   }
 
-  /** All words that mean this component. */
+  /** All references to this component. */
   references(section: SectionName, id: string): Scalar[] {
     const inLists = this.lists(section).flatMap(({ owner, list }) => {
       const key = String(owner.key.value) as SectionName;
-      // In a pipeline a receiver or exporter is meant before a connector of the same id.
+      // In a pipeline, a receiver or exporter takes precedence over a connector of the same id.
       if (key !== section && this.has(key, id)) return [];
       return list.items.filter((item) => isReference(item, id));
     });
     return [...inLists, ...this.valuesOf(REFERENCE_KEYS[section] ?? []).filter((value) => isReference(value, id))];
   }
 
-  /** Whether a name of this section's components is not in the text: ${env:EXPORTER}. */
+  /** Whether references to this section's components may be hidden in variables such as ${env:EXPORTER}. */
   hasVariables(section: SectionName): boolean {
     const items = this.lists(section).flatMap(({ list }) => list.items);
     const values = [...items, ...this.valuesOf(REFERENCE_KEYS[section] ?? []), ...this.scalarLists(section)];
@@ -149,7 +149,7 @@ class ConfigNames {
     });
   }
 
-  /** What stands where a list, a section or a pipeline should be: a variable may hold one. */
+  /** Scalars in place of a list, a section or a pipeline: a variable there may expand to references. */
   private scalarLists(section: SectionName): unknown[] {
     const top = pairNamed(this.document.contents, "service");
     const service = resolvedValue(this.document, top);
@@ -172,7 +172,7 @@ class ConfigNames {
   }
 }
 
-/** Keys of components whose value is the id of another. */
+/** Keys of components whose value is the id of another component. */
 const REFERENCE_KEYS: Partial<Readonly<Record<SectionName, readonly string[]>>> = {
   extensions: ["authenticator", "additional_auth"],
   exporters: ["forward_to"],

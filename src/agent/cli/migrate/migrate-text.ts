@@ -5,19 +5,19 @@ import { type ConfigChange, componentChanges } from "./component-changes.js";
 import { moveKey } from "./move-key.js";
 import { applyEdits, firstDocument, lineStart, type TextPair } from "./yaml-edits.js";
 
-/** What was done to a config, or found and left. */
+/** A change that was made to a config, or that was found and not made. */
 export type ConfigRemark = Omit<ConfigChange, "edits">;
 
 export interface MigratedText {
   readonly text: string;
   readonly remarks: readonly ConfigRemark[];
-  /** The result, loaded: what is wrong with it is what could not be mended. */
+  /** The migrated config, loaded. Its problems are those that could not be fixed. */
   readonly loaded: LoadedConfig;
 }
 
 /**
- * Brings a config to today's names. Each change is made by itself and kept only when the config is no worse for it, so
- * that what comes out loads at least as well as what went in. Doing it again changes nothing.
+ * Updates a config to today's names. Each change is made separately and kept only if the config gets no worse, so the
+ * result loads at least as well as the original. Migrating twice changes nothing more.
  */
 export function migrateText(before: string, load: (text: string) => LoadedConfig): MigratedText {
   const migration = new Migration(before, load);
@@ -31,7 +31,7 @@ class Migration implements MigratedText {
   loaded: LoadedConfig;
   readonly remarks: ConfigRemark[] = [];
   private readonly load: (text: string) => LoadedConfig;
-  /** By what was looked at already: a change that was refused is not tried again. */
+  /** Paths and keys already handled: a rejected change is not tried again. */
   private readonly seen = new Set<string>();
 
   constructor(text: string, load: (text: string) => LoadedConfig) {
@@ -52,7 +52,7 @@ class Migration implements MigratedText {
       this.seen.add(keyOf(problem));
       const change = this.keyChange(problem);
       if (change !== undefined) this.tryChange(change, (after) => isMended(problem!, change.target, after));
-      // One that is not known any more is an error, and is told of as such.
+      // A key that is unknown today is an error, and reported as one.
       else if (problem.severity === "warning") {
         this.remarks.push({ action: "left", path: problem.path, message: problem.message });
       }
@@ -71,7 +71,7 @@ class Migration implements MigratedText {
 
   private keyChange(problem: Problem): (ConfigChange & { readonly target: string }) | undefined {
     const document = this.document();
-    // A part of the config may stand in another file.
+    // A part of the config may come from another file.
     if (document === undefined || problem.place?.file !== this.loaded.tree?.source.name) return undefined;
     const found = pairAt(document, offsetOf(this.text, problem));
     if (found === undefined) return undefined;
@@ -108,7 +108,7 @@ function errorsOf({ problems }: LoadedConfig): Problem[] {
   return problems.filter(({ severity }) => severity === "error");
 }
 
-/** A name that leads nowhere is worse than whatever was mended by that. */
+/** A dangling reference is worse than the problem that was fixed, so their number must not grow either. */
 function isWorse(after: LoadedConfig, before: LoadedConfig): boolean {
   const lost = (loaded: LoadedConfig) => errorsOf(loaded).filter(({ code }) => code === "undefined_reference").length;
   return errorsOf(after).length > errorsOf(before).length || lost(after) > lost(before);
@@ -118,7 +118,7 @@ function isSyntaxError({ severity, code }: Problem): boolean {
   return severity === "error" && (code.startsWith("yaml_") || code === "duplicate_key");
 }
 
-/** What the config is told of old keys: that they became others, or that they are deprecated. */
+/** True for problems about old keys: renamed or deprecated ones. */
 function isOldKey({ code, suggestion }: Problem): boolean {
   return code === "deprecated_key" || (code === "unknown_key" && suggestion?.startsWith("it became") === true);
 }
@@ -127,7 +127,7 @@ function keyOf({ code, path }: Problem): string {
   return `${code} ${path}`;
 }
 
-/** A key is mended when nobody speaks of it any more, and nothing is wrong where it is now. */
+/** A key is fixed when its problem is gone, and there is no error at its new place. */
 function isMended(problem: Problem, target: string, after: LoadedConfig): boolean {
   return after.problems.every(
     (each) =>

@@ -11,7 +11,7 @@ import { showProblems } from "../show-problems.js";
 import { EXIT, UsageError } from "../terminal.js";
 import { type ConfigRemark, type MigratedText, migrateText } from "./migrate-text.js";
 
-/** `sluice migrate`: a config with today's names. */
+/** `sluice migrate`: updates a config to today's names. */
 export async function migrate(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const [file, ...more] = (values["names"] ?? []) as readonly string[];
@@ -32,7 +32,10 @@ export async function migrate(context: CommandContext): Promise<number> {
   return answer(context, { file, problems: migrated.loaded.problems, before, original, migrated, failure, isWritten });
 }
 
-/** A file's text, read once: it may be a pipe. Without a text when it cannot be read; loading says why. */
+/**
+ * Reads a file once, because it may be a pipe. Gives no text when the file cannot be read; loading the config then
+ * reports why.
+ */
 function readConfig(file: string): { readonly bom: string; readonly original?: string } {
   try {
     const text = readTextFile(file);
@@ -43,17 +46,17 @@ function readConfig(file: string): { readonly bom: string; readonly original?: s
   }
 }
 
-/** Nothing can be said of names before the text can be read and the plugins that bring types are there. */
+/** Names can be checked only after the text has been parsed and the plugins that provide types have been loaded. */
 function isUnreadable({ severity, code }: Problem): boolean {
   return severity === "error" && /^(yaml_|duplicate_key$|plugin_|unreadable_file$|empty_config$|not_a_map$)/.test(code);
 }
 
 /**
- * The old text stays beside the new one. The file itself is written, and no other put in its place: it may be a link or
- * mounted, and keeps its owner and its rights. Gives why it could not be done.
+ * Writes the new text and keeps the old one in a backup. Overwrites the file instead of replacing it, because it may be
+ * a link or a mount, and to keep its owner and permissions. Returns the reason if it fails.
  */
 function write(file: string, text: string): string | undefined {
-  // What is no UTF-8 was read as this, and would come out as other bytes than went in.
+  // Bytes that are not UTF-8 were read as U+FFFD, and would be written back as different bytes.
   if (text.includes("\ufffd")) return "it is not UTF-8, or has U+FFFD in it";
   const backup = `${file}.bak`;
   try {
@@ -72,7 +75,7 @@ function write(file: string, text: string): string | undefined {
 
 interface MigrationAnswer {
   readonly file: string;
-  /** What is wrong with the config as it is now. */
+  /** Problems of the config as it is now. */
   readonly problems: readonly Problem[];
   readonly before: LoadedConfig;
   readonly original?: string;
@@ -106,7 +109,7 @@ function isError({ severity }: Problem): boolean {
   return severity === "error";
 }
 
-/** The lines of both texts as they may be shown: secrets are taken out. */
+/** The differences between both texts, with secrets masked. */
 function shownDiff(file: string, original: string, { text, loaded }: MigratedText, before: LoadedConfig) {
   let [old, now] = [0, 0];
   return diffLines(linesOf(original), linesOf(text)).map(({ kind }) => {

@@ -11,14 +11,14 @@ import {
   type TextPair,
 } from "./yaml-edits.js";
 
-/** Writes a pair under the name, or in the section, that its key has today. Undefined where that cannot be done. */
+/** Moves a pair to the name or section that its key has today. Returns undefined where that is not safe. */
 export function moveKey(
   text: string,
   owner: YAMLMap,
   pair: TextPair,
   { path, value }: KeyRewrite,
 ): TextEdit[] | undefined {
-  // What is merged is merged by whole keys: a section made here could hide one from elsewhere, or be hidden.
+  // YAML merges whole keys: a section created here could hide a merged one, or be hidden by one.
   if (text.includes("<<") && (owner.anchor !== undefined || pairNamed(owner, "<<") !== undefined)) return undefined;
   const [section, name] = path as [string, string?];
   const words = translatedValue(text, pair, value);
@@ -32,7 +32,10 @@ export function moveKey(
   ];
 }
 
-/** The edit that a value needs, if any. A variable stays one: where its words had to be others, nobody knows them here. */
+/**
+ * The edit of the value, if it needs one. Undefined for a variable whose value would have to change: its value is
+ * unknown here.
+ */
 function translatedValue(text: string, pair: TextPair, translate: KeyRewrite["value"]): TextEdit[] | undefined {
   if (!isScalar(pair.value)) return isMap(pair.value) || isSeq(pair.value) ? [] : undefined;
   const written = String(pair.value.source ?? pair.value.value);
@@ -63,7 +66,7 @@ function nestInBlock(text: string, pair: TextPair, section: string, name: string
   ];
 }
 
-/** Where the lines of a pair behind its first begin, blank ones left out. */
+/** Offsets of a pair's lines after the first, without blank ones. */
 function followingLines(text: string, pair: TextPair): number[] {
   const end = pairEnd(text, pair);
   const starts: number[] = [];
@@ -73,7 +76,7 @@ function followingLines(text: string, pair: TextPair): number[] {
   return starts;
 }
 
-/** Takes the lines of a pair into a section that is there already, in front of what it holds. */
+/** Moves the lines of a pair to the beginning of an existing section. */
 function moveInto(
   text: string,
   owner: YAMLMap,

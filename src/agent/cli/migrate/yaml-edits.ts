@@ -13,8 +13,8 @@ import {
 } from "yaml";
 
 /**
- * Changes of a YAML text at the places of its nodes: all that is not touched stays as it was written, comments and blanks
- * too. Functions give undefined for what is written in a way that they cannot change safely.
+ * Edits a YAML text at the offsets of its nodes. Everything else stays as written, including comments and whitespace.
+ * Functions return undefined for syntax that they cannot change safely.
  */
 export interface TextEdit {
   readonly start: number;
@@ -24,17 +24,17 @@ export interface TextEdit {
 
 export type TextPair = Pair<Scalar, Node | null>;
 
-/** The document of a text that counts: the first with something in it. */
+/** The document that is read: the first one that is a map. */
 export function firstDocument(text: string): Document.Parsed | undefined {
   const parsed = parseAllDocuments(text, { uniqueKeys: false, prettyErrors: false });
   const documents = Array.isArray(parsed) ? (parsed as Document.Parsed[]) : [];
   return documents.find(({ contents }) => isMap(contents));
 }
 
-/** Edits may come more than once, by aliases. */
+/** Duplicate edits are applied once: aliases can produce the same edit several times. */
 export function applyEdits(text: string, edits: readonly TextEdit[]): string {
   const unique = new Map(edits.map((edit) => [`${edit.start} ${edit.end} ${edit.text}`, edit]));
-  // Of two at one place the later one is put behind the earlier.
+  // Two edits at the same offset keep their order.
   const sorted = [...unique.values()].toSorted((a, b) => a.start - b.start || a.end - b.end);
   let result = "";
   let at = 0;
@@ -54,12 +54,12 @@ export function pairNamed(map: unknown, name: string): TextPair | undefined {
   return pairsOf(map).find((pair) => String(pair.key.value) === name);
 }
 
-/** What stands behind a key, an alias followed to its anchor. */
+/** The value of a pair; an alias is resolved to its anchor. */
 export function resolvedValue(document: Document.Parsed, pair: TextPair | undefined): unknown {
   return isAlias(pair?.value) ? pair.value.resolve(document) : pair?.value;
 }
 
-/** Puts other words in place of a part of a key or of a value, in the quotes that it has. */
+/** Replaces a part of a key or value, and keeps its quotes. */
 export function replaceIn(text: string, node: Scalar, old: string, words: string): TextEdit | undefined {
   const [start, end] = node.range!;
   const at = text.slice(start, end).indexOf(old);
@@ -70,7 +70,7 @@ export function lineStart(text: string, offset: number): number {
   return text.lastIndexOf("\n", offset - 1) + 1;
 }
 
-/** Behind the line break of the line that an offset is in. */
+/** Offset after the line break of the line that contains `offset`. */
 export function lineEnd(text: string, offset: number): number {
   const at = text.indexOf("\n", offset);
   return at === -1 ? text.length : at + 1;
@@ -80,7 +80,7 @@ export function lineBreakOf(text: string): string {
   return text.includes("\r\n") ? "\r\n" : "\n";
 }
 
-/** Where the last word of a pair ends, comments and blank lines behind it not counted. */
+/** Offset of the end of a pair, without comments and blank lines after it. */
 export function pairEnd(text: string, { key, value }: TextPair): number {
   return Math.max(colonEnd(text, key), isEmptyValue(value) ? 0 : contentEnd(text, value as Node));
 }
@@ -105,7 +105,7 @@ function contentEnd(text: string, node: Node): number {
   return start + text.slice(start, end).trimEnd().length;
 }
 
-/** Takes a pair out of its map: in a block its lines, in brackets itself and a comma. */
+/** Removes a pair from its map: its lines in block style, the pair and a comma in flow style. */
 export function removePair(text: string, map: YAMLMap, pair: TextPair): TextEdit | undefined {
   if (map.flow === true) {
     const ranges = pairsOf(map).map((each) => [each.key.range![0], pairEnd(text, each)] as const);
@@ -114,7 +114,7 @@ export function removePair(text: string, map: YAMLMap, pair: TextPair): TextEdit
   return removeLines(text, pair.key.range![0], pairEnd(text, pair), /^[ \t]*$/);
 }
 
-/** Takes words out of a list. `owner` is the pair that the list stands behind, for when nothing is left in it. */
+/** Removes items from a list. `owner` is the pair that holds the list: an emptied list becomes `[]` there. */
 export function removeItems(
   text: string,
   owner: TextPair,
@@ -127,7 +127,7 @@ export function removeItems(
   if (list.flow === true) {
     const [start, end] = list.range!;
     if (isEmptied) return text.slice(start, end).includes("#") ? undefined : [{ start, end, text: "[]" }];
-    // One at a time: what is between two that go belongs to both.
+    // Only one item can be removed: the edits of two neighbours would overlap at the comma.
     if (gone.length > 1) return undefined;
     const ranges = list.items.map((item) => [(item as Node).range![0], (item as Node).range![1]] as const);
     const edit = removeInFlow(text, ranges, list.items.indexOf(gone[0]!));

@@ -1,6 +1,6 @@
 import type { CommandGroup, CommandOption } from "../command.js";
 
-/** `options` are those of every command that reads a config. */
+/** `options` are the options of every command that reads a config. */
 export function outboxCommands(options: Readonly<Record<string, CommandOption>>): CommandGroup {
   return {
     name: "outbox",

@@ -4,7 +4,7 @@ import { loadFromArguments } from "../load-from-arguments.js";
 import { showProblems } from "../show-problems.js";
 import { EXIT, UsageError } from "../terminal.js";
 
-/** `sluice outbox migration`: SQL on stdout, for one receiver after the other. */
+/** `sluice outbox migration`: prints SQL to stdout, for one receiver after the other. */
 export async function printMigration(context: CommandContext): Promise<number> {
   const { values, terminal } = context;
   const { outboxMigration } = await import("../../../receivers/outbox/migration.js");

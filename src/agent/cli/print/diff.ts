@@ -3,7 +3,7 @@ import { type DiffLine, diffValues, type Paint, printable, withContext } from "#
 const MAX_LINES = 200;
 const MAX_TEXT = 300;
 
-/** What changed from one value to another, for a person: lines that went begin with a minus, those that came with a plus. */
+/** Differences between two values for display: removed lines begin with a minus, added lines with a plus. */
 export function diffText(before: unknown, after: unknown, paint: Paint): string[] {
   const lines = withContext(diffValues(before, after));
   if (lines.every((line) => line?.kind === "same")) return ["  nothing changes"];
@@ -16,7 +16,7 @@ export function diffText(before: unknown, after: unknown, paint: Paint): string[
   return lines.length > MAX_LINES ? [...shown, `  ${lines.length - MAX_LINES} more lines`] : shown;
 }
 
-/** Two texts side by side as `diff -u` shows them; nothing when they are the same. */
+/** Differences between two texts in the format of `diff -u`; empty when they are equal. */
 export function unifiedDiff(name: string, lines: readonly DiffLine[], paint: Paint): string[] {
   if (lines.every(({ kind }) => kind === "same")) return [];
   const hunks: NumberedLine[][] = [];
@@ -28,7 +28,9 @@ export function unifiedDiff(name: string, lines: readonly DiffLine[], paint: Pai
   return [paint("bold", `--- ${name}`), paint("bold", `+++ ${name}`), ...texts];
 }
 
-/** A line with the number that it, or what follows it, has in either text. */
+/**
+ * A line with its numbers in both texts (for a removed or added line: the number of the next line in the other text).
+ */
 interface NumberedLine extends DiffLine {
   readonly before: number;
   readonly after: number;

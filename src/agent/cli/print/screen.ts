@@ -1,16 +1,16 @@
-/** The whole of a terminal, for a command that draws on it again and again. */
+/** A full-screen terminal that a command redraws repeatedly. */
 export interface Screen {
   readonly columns: number;
   readonly rows: number;
-  /** Shows these lines from the top, and nothing else. */
+  /** Clears the screen and shows these lines. */
   draw(lines: readonly string[]): void;
-  /** Gives the terminal back as it was. */
+  /** Restores the terminal. */
   close(): void;
 }
 
-/** What a screen tells of. */
+/** Callbacks of a screen. */
 export interface ScreenEvents {
-  /** A key, as the terminal sends it; Ctrl-C and a signal to end are told as `q`. */
+  /** A key, as the terminal sends it. Ctrl-C and termination signals come as `q`. */
   onKey(key: string): void;
   onResize(): void;
 }
@@ -19,7 +19,9 @@ const ENTER = "\u001b[?1049h\u001b[?25l";
 const LEAVE = "\u001b[?25h\u001b[?1049l";
 const CTRL_C = "\u0003";
 
-/** Takes the terminal over; undefined when nobody sits at one. Its other screen is used, so what was there comes back. */
+/**
+ * Takes over the terminal; undefined when there is none. Uses the alternate screen, so the previous content comes back.
+ */
 export function openScreen(process: ScreenProcess, events: ScreenEvents): Screen | undefined {
   const { stdin, stdout } = process;
   if (!stdin.isTTY || !stdout.isTTY) return undefined;

@@ -4,14 +4,14 @@ import type { Output } from "../terminal.js";
 export interface Column {
   readonly title: string;
   readonly align?: "right";
-  /** Gives way when the table is too wide; the last one that has it gives way first. */
+  /** May be narrowed when the table is too wide; the last such column is narrowed first. */
   readonly shrinks?: boolean;
 }
 
 const GAP = 2;
 const MIN_COLUMN_WIDTH = 8;
 
-/** Lines of a table, the head first. On a terminal they fit into its width if they can; elsewhere nothing is cut. */
+/** Lines of a table, header first. On a terminal they are cut to its width if possible; elsewhere nothing is cut. */
 export function table(columns: readonly Column[], rows: readonly (readonly string[])[], output: Output): string[] {
   const [head, ...lines] = plainTable(columns, rows, output.columns);
   return [painter(output.colour)("bold", head!), ...lines];

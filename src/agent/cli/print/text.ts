@@ -1,8 +1,8 @@
 import { printable } from "#text";
 
-/** How dead letters are written for people. Whatever came from outside is made printable. */
+/** Formats times, counts and errors for display. Values from outside are made printable. */
 
-/** `2026-01-31 08:00:00`, in the zone of who reads it. */
+/** `2026-01-31 08:00:00`, in the local time zone. */
 export function timeText(time: number | undefined): string {
   if (time === undefined) return "-";
   const local = new Date(time - new Date(time).getTimezoneOffset() * 60_000);
@@ -15,7 +15,7 @@ export function ageText(time: number | undefined, now: number): string {
   return now - time < 1000 ? "just now" : `${roughDuration(now - time)} ago`;
 }
 
-/** Roughly: `12s`, `3m`, `5h`, `2d`. */
+/** A rounded duration: `12s`, `3m`, `5h`, `2d`. */
 export function roughDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)}ms`;
   if (ms < 90_000) return `${Math.round(ms / 1000)}s`;
@@ -40,13 +40,13 @@ export function pluralize(number: number, noun: string, plural = `${noun}s`): st
   return `${number} ${number === 1 ? noun : plural}`;
 }
 
-/** `HTTP 400: bad tenant`, without saying the same twice. */
+/** `HTTP 400: bad tenant`, without repeating the class if the message begins with it. */
 export function errorText({ class: kind, message }: { readonly class: string; readonly message: string }): string {
   const text = message.startsWith(kind) || message === "" ? message || kind : `${kind}: ${message}`;
   return printable(text);
 }
 
-/** How exporters are, the worst first: "1 of 3 exporters DOWN, 2 UP". */
+/** Counts of exporters by state, worst first: "1 of 3 exporters DOWN, 2 UP". */
 export function exporterStates(exporters: readonly { readonly state: string }[]): string {
   const counts = (["DOWN", "DEGRADED", "UP"] as const).flatMap((state) => {
     const count = exporters.filter((each) => each.state === state).length;

@@ -5,7 +5,7 @@ const runExitHandlers = () => {
   for (const work of exitHandlers) work();
 };
 
-/** Runs `work` when the process exits, until the function that is returned is called. One listener for all. */
+/** Runs `work` when the process exits. Returns a function that cancels this. All callers share one listener. */
 export function onProcessExit(work: () => void): () => void {
   if (exitHandlers.size === 0) process.on("exit", runExitHandlers);
   exitHandlers.add(work);

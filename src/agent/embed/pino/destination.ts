@@ -2,15 +2,15 @@ import type { LogInput } from "../log-record.js";
 import { DEFAULT_FORMAT, formatFromMessage } from "./line-format.js";
 import { recordFromLine } from "./record-from-line.js";
 
-/** What pino needs of a destination. */
+/** The methods that pino calls on a destination. */
 export interface PinoDestination {
-  /** By this pino knows a destination from options. */
+  /** Pino uses this property to tell a destination from options. */
   readonly writable: true;
-  /** Takes a line. Never throws and never waits; what is refused is counted and logged by Sluice. */
+  /** Accepts a line. Never throws or blocks; Sluice counts and logs refused records. */
   write(line: string): void;
-  /** For `logger.flush(callback)`: calls back when every line written until now is settled. */
+  /** Implements `logger.flush(callback)`: calls back when every line written so far is settled. */
   flush(callback?: (error?: Error) => void): void;
-  /** By this pino tells how it writes its lines. */
+  /** Pino calls this with its format settings. */
   emit(event: string, message: unknown): boolean;
 }
 
@@ -20,7 +20,7 @@ interface RecordEmitter {
   flush(): Promise<void>;
 }
 
-/** Hands pino's lines to a Sluice in the same thread: there is no worker that could die with lines in it. */
+/** Passes pino's lines to a Sluice in the same thread, so no worker can die with lines in it. */
 export function pinoDestination(sluice: RecordEmitter): PinoDestination {
   let format = DEFAULT_FORMAT;
   return {

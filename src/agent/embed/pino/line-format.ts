@@ -1,17 +1,17 @@
 import { keepAliveTimer, waitAtMost } from "#contract";
 
-/** What a logger calls things in its lines. */
+/** The field names that a pino logger uses in its lines. */
 export interface LineFormat {
   readonly messageKey: string;
   readonly errorKey: string;
-  /** The names of levels by their numbers. */
+  /** Names of levels by their numbers. */
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** As pino does it unless told otherwise. */
+/** Pino's defaults. */
 export const DEFAULT_FORMAT: LineFormat = { messageKey: "msg", errorKey: "err", labels: {} };
 
-/** Pino tells its destination how it was configured; undefined for any other message. */
+/** Reads the message in which pino describes its configuration; undefined for any other message. */
 export function formatFromMessage(message: unknown): LineFormat | undefined {
   const { code, config } = (message ?? {}) as { code?: unknown; config?: Record<string, unknown> };
   if (code !== "PINO_CONFIG" || typeof config !== "object" || config === null) return undefined;
@@ -27,7 +27,7 @@ export function formatFromMessage(message: unknown): LineFormat | undefined {
 /** How long the first lines wait for pino's message about its format. */
 const FORMAT_TIMEOUT_MS = 100;
 
-/** What pino tells its worker, in a message that may come a moment after the first lines. */
+/** The line format that pino sends to its worker, in a message that may arrive shortly after the first lines. */
 export class PinoFormat {
   private format = DEFAULT_FORMAT;
   private onReceived = () => {};
@@ -43,7 +43,7 @@ export class PinoFormat {
     this.onReceived();
   }
 
-  /** Waits for pino's message once and not for long: whoever writes to the worker without pino never sends it. */
+  /** Waits for pino's message, once and only briefly: programs that write to the worker without pino never send it. */
   async resolved(): Promise<LineFormat> {
     this.waiting ??= waitAtMost(FORMAT_TIMEOUT_MS, this.received, keepAliveTimer);
     await this.waiting;

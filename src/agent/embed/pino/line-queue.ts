@@ -1,18 +1,18 @@
 const MAX_BATCH_LINES = 500;
-/** A batch of about this much text is complete. */
+/** A batch is complete when its lines have about this many characters. */
 const MAX_BATCH_CHARACTERS = 1024 * 1024;
 
-/** What comes next: lines to be delivered, or the number of those that there was no room for. */
+/** The next item of the queue: lines to deliver, or the number of lines refused because the queue was full. */
 type QueuedLines = { readonly lines: readonly string[]; readonly refused: number };
 
-/** Lines that wait, in their order, however the text was cut; no more than fit into `maxBytes`. */
+/** Lines that wait for delivery, in order, however the text was split into chunks. Holds at most `maxBytes`. */
 export class LineQueue {
-  /** The beginning of a line whose end has not come yet. */
+  /** The beginning of a line whose end has not arrived yet. */
   incomplete = "";
   private readonly maxBytes: number;
-  /** Lines, and in the place of those that were refused their number. */
+  /** Lines; a number stands for that many refused lines. */
   private entries: (string | number)[] = [];
-  /** The entries before this index are gone. */
+  /** Entries before this index have been taken. */
   private first = 0;
   private bytes = 0;
 
@@ -24,7 +24,7 @@ export class LineQueue {
     return this.first === this.entries.length;
   }
 
-  /** Takes text; gives the number of lines that it ended, and of those for which there was no room. */
+  /** Adds text; returns how many lines it completed, and how many of them were refused because the queue was full. */
   add(text: string): { readonly ended: number; readonly refused: number } {
     const lines = (this.incomplete + text).split("\n");
     this.incomplete = lines.pop() ?? "";
@@ -60,7 +60,7 @@ export class LineQueue {
     return lines;
   }
 
-  /** Whether there is room for the line. */
+  /** Returns false when the queue is full. */
   private enqueue(line: string): boolean {
     const hasRoom = this.bytes + line.length <= this.maxBytes;
     const last = this.entries.at(-1);

@@ -11,30 +11,30 @@ import { recordFromLine } from "./record-from-line.js";
 interface LineStreamSettings {
   readonly sluice: Pick<Sluice, "accept" | "stop">;
   readonly resource: Readonly<Record<string, unknown>>;
-  /** How long lines that are refused retryably are offered again. */
+  /** How long lines are retried after a retryable refusal, in milliseconds. */
   readonly patienceMs: number;
-  /** Bytes of lines that may wait. */
+  /** Limit for the waiting lines, in bytes. */
   readonly maxBytes: number;
-  /** How the lines are written, when that is known. */
+  /** The format of the lines; may resolve later. */
   readonly format?: () => LineFormat | Promise<LineFormat>;
-  /** Told how many lines are settled, and how many of these were counted as lost. */
+  /** Called with the number of settled lines, and how many of them were counted as lost. */
   readonly onSettled?: (lines: number, lost: number) => void;
-  /** Told what was lost; writes it to stderr unless told. */
+  /** Called with a text about lost lines; default: writes it to stderr. */
   readonly report?: (text: string) => void;
 }
 
 const RETRY_MS = 100;
-/** Pino waits ten seconds for its worker to end; what is not delivered by then must have been reported. */
+/** Pino waits ten seconds for its worker to end, so undelivered lines must be reported well before that. */
 const END_MS = 4000;
 const STOP_MS = 2000;
 
 /**
- * Lines of pino on their way into a Sluice of this thread.
+ * Passes pino's lines to a Sluice in this thread.
  *
- * A line is settled when every exporter has it, or when it was counted and reported as lost. The writer never waits: it
- * would wait where nobody sees it, and a process could not end before it. Lines beyond `maxBytes` are lost at once. While
- * lines are refused retryably they are offered again; when patience is at its end they are lost, and so is what follows
- * at its first refusal, until something is taken again.
+ * A line is settled when every exporter has accepted it, or when it was counted and reported as lost. Writing never
+ * blocks: the caller could not see why, and the process could not end before it. Lines beyond `maxBytes` are lost at
+ * once. After a retryable refusal, lines are retried for `patienceMs`; then they are lost. From then on lines are lost
+ * at their first refusal, until some are accepted again.
  */
 export class LineStream extends Writable {
   private readonly settings: LineStreamSettings;
@@ -74,7 +74,7 @@ export class LineStream extends Writable {
     return super.end(...args);
   }
 
-  /** Resolves when all lines until now are settled. Pino's worker calls this for `logger.flush(callback)`. */
+  /** Resolves when all lines written so far are settled. Pino's worker calls this for `logger.flush(callback)`. */
   flush(): Promise<void> {
     return new Promise((resolve) => {
       this.flushWaiters.push({ lines: this.taken, resolve });
@@ -82,7 +82,7 @@ export class LineStream extends Writable {
     });
   }
 
-  /** What is not delivered after this time is lost. */
+  /** After this time undelivered lines are lost. */
   setDeadline(ms: number): void {
     clearTimeout(this.endTimer);
     this.endTimer = setTimeout(() => {
@@ -120,7 +120,7 @@ export class LineStream extends Writable {
     this.isDelivering = false;
   }
 
-  /** Resolves with the number of lines that were lost. */
+  /** Resolves with the number of lost lines. */
   private async deliver(lines: readonly string[], format: LineFormat): Promise<number> {
     if (lines.length === 0) return 0;
     const { sluice, resource, patienceMs } = this.settings;
@@ -134,7 +134,7 @@ export class LineStream extends Writable {
     }
   }
 
-  /** How many of these lines are lost, undefined while they are worth another try. */
+  /** The number of lost lines; undefined while they are still retried. */
   private countLost(outcome: Outcome, lines: number, deadline: number): number | undefined {
     if (outcome.ok) {
       this.mayRetry = this.endTimer === undefined || this.mayRetry;

@@ -4,11 +4,11 @@ const STDERR = 2;
 const REPORT_INTERVAL_MS = 10_000;
 
 /**
- * Says on stderr how many log lines were not delivered, and why: at once, then at most every ten seconds, and whatever
- * is left when asked to. Written directly, so that it is there also when a thread or the process is about to end.
+ * Reports on stderr how many log lines were not delivered, and why: at once, then at most every ten seconds, and the
+ * rest on request. Writes synchronously, so that the report appears even if the thread or process is about to end.
  */
 export class LostLines {
-  /** Lines lost so far. */
+  /** Number of lines lost so far. */
   count = 0;
   private unreported = 0;
   private reason = "";
@@ -35,11 +35,11 @@ export class LostLines {
   }
 }
 
-/** A line on stderr. Never throws: who cannot be told cannot be told. */
+/** Writes a line to stderr. Never throws: if stderr fails, there is nowhere else to report. */
 export function writeToStderr(text: string): void {
   try {
     writeSync(STDERR, `sluice/pino: ${text}\n`);
   } catch {
-    // stderr is closed, or a pipe that nobody reads is full.
+    // stderr is closed, or is a full pipe that nobody reads.
   }
 }

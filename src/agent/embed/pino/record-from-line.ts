@@ -2,7 +2,7 @@ import { SEVERITIES } from "#otlp/signals";
 import type { LogInput } from "../log-record.js";
 import { DEFAULT_FORMAT, type LineFormat } from "./line-format.js";
 
-/** What pino and its OpenTelemetry instrumentation call things, and what OpenTelemetry does. */
+/** OpenTelemetry names of the fields that pino and its OpenTelemetry instrumentation write. */
 const ATTRIBUTE_NAMES = new Map([
   ["pid", "process.pid"],
   ["hostname", "host.name"],
@@ -10,9 +10,10 @@ const ATTRIBUTE_NAMES = new Map([
 ]);
 
 /**
- * A line of pino as a log record: `msg` is the body, `level` the severity, `time` the time, `err` becomes exception.*,
- * trace_id and span_id lead to the trace, and everything else (bindings, merged objects) is an attribute, so is what is
- * none of these. What is no line of pino is a record with the text as its body.
+ * Converts a line of pino to a log record: `msg` becomes the body, `level` the severity, `time` the timestamp, `err`
+ * the attributes exception.*, and trace_id and span_id the ids of the trace. All other fields (bindings, merged
+ * objects), and fields with unexpected values, become attributes. A line that is not pino's JSON becomes the body of a
+ * record.
  */
 export function recordFromLine(line: string, format: LineFormat = DEFAULT_FORMAT): LogInput {
   const fields = parseLine(line);
@@ -31,7 +32,7 @@ export function recordFromLine(line: string, format: LineFormat = DEFAULT_FORMAT
       ...withOtelNames(attributes),
       ...exceptionOf(err, format.errorKey),
     },
-    // What is no id is made an attribute further on.
+    // An invalid id becomes an attribute later.
     ...(traceId !== undefined && { traceId: traceId as string }),
     ...(spanId !== undefined && { spanId: spanId as string }),
   };
@@ -46,7 +47,7 @@ function parseLine(line: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Levels of one's own lie between pino's: 35 is an `info2`, as OpenTelemetry numbers them. */
+/** Custom levels are numbered between pino's own: 35 becomes INFO2, as OpenTelemetry numbers severities. */
 function severityOf(level: unknown, { labels }: LineFormat): Pick<LogInput, "severity" | "severityNumber"> | undefined {
   if (typeof level === "string") return { severity: level };
   if (typeof level !== "number" || !(level > 0)) return undefined;
@@ -56,7 +57,10 @@ function severityOf(level: unknown, { labels }: LineFormat): Pick<LogInput, "sev
   return { severity: label, severityNumber: (step - 1) * 4 + 1 + between };
 }
 
-/** In milliseconds; in seconds if it would be in the seventies, as pino's `unixTime` has it; or a text with the date. */
+/**
+ * Accepts milliseconds, seconds (pino's `unixTime`: values that would be in the 1970s as milliseconds), or a date
+ * string.
+ */
 function timeOf(time: unknown): number | undefined {
   const number = typeof time === "string" ? Date.parse(time) : time;
   if (typeof number !== "number" || !Number.isFinite(number)) return undefined;

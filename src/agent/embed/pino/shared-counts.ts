@@ -3,8 +3,8 @@ const LOST = 1;
 const UP = 2;
 
 /**
- * Whether a worker has come up, and how many lines it has settled: shared with its thread, and so there also when no
- * message comes any more.
+ * Whether a worker has started, and how many lines it has settled. Kept in memory shared with the worker's thread, so
+ * it can be read even when messages no longer arrive.
  */
 export class SharedCounts {
   readonly memory: SharedArrayBuffer;
@@ -29,7 +29,7 @@ export class SharedCounts {
     Atomics.add(this.numbers, SETTLED, settled);
   }
 
-  /** What was added since the last time. The numbers may wrap, what is between them does not. */
+  /** Counts added since the last call. The counters may overflow; their differences stay correct. */
   takeNew(): { readonly settled: number; readonly lost: number } {
     const { lastRead } = this;
     this.lastRead = { settled: Atomics.load(this.numbers, SETTLED), lost: Atomics.load(this.numbers, LOST) };

@@ -7,24 +7,27 @@ import { LostLines, writeToStderr } from "./lost-lines.js";
 import { SharedCounts } from "./shared-counts.js";
 import { DEADLINE_MESSAGE, DEFAULT_MAX_BYTES, type PinoTransportOptions, SETTLED_EVENT } from "./worker.js";
 
-/** As for the transport in pino's worker. */
+/** Options of pino's worker transport, and of its supervision. */
 export interface SupervisedOptions extends PinoTransportOptions {
   /** The module that the worker runs. */
   readonly target?: string;
 }
 
-/** A worker that does not come up, or settles nothing before it dies, is started again after this, twice this and so on. */
+/** Delay added for every further worker in a row that did not start, or died without settling a line. */
 const RESTART_DELAY_MS = 200;
 const MAX_RESTART_DELAY_MS = 5000;
-/** After so many workers in a row that settled nothing, Sluice gives up (on the worker, or on the lines it dies of). */
+/**
+ * After this many workers in a row that settled nothing, the transport gives up on the worker, or on the lines that
+ * kill it.
+ */
 const MAX_FAILED_WORKERS = 3;
-/** Lines that are dropped as lost when that many workers died of them: no worker has more in flight at once. */
+/** Number of lines dropped as lost after that many workers have died of them: no worker has more in flight. */
 const MAX_LINES_IN_FLIGHT = 500;
 const END_MS = 10_000;
-/** How much later than it should a worker may have settled its lines. */
+/** Extra time, in milliseconds, that a worker may take to settle its lines. */
 const GRACE_MS = 3000;
 
-/** Pino's types leave out what keeps a process alive. */
+/** Pino's types lack the methods that keep a process alive. */
 type WorkerStream = ReturnType<typeof pino.transport> & {
   ref(): void;
   unref(): void;
@@ -33,11 +36,11 @@ type WorkerStream = ReturnType<typeof pino.transport> & {
 };
 
 /**
- * Pino's worker with somebody to look after it: `pino(sluiceTransport({ file: "sluice.yaml" }))`.
+ * Pino's worker with supervision: `pino(sluiceTransport({ file: "sluice.yaml" }))`.
  *
- * Every line is kept here until the worker says that it is settled. When the worker dies, another one is started and
- * gets all that is not settled: lines may then arrive twice, but none is lost. Lines of which one worker after the other
- * dies are counted and reported as lost; when no worker comes up, or the process ends without one, all are.
+ * Every line is kept here until the worker has settled it. When the worker dies, a new one is started and gets all
+ * unsettled lines: lines may then arrive twice, but none is lost. If workers die repeatedly, the lines in flight are
+ * counted and reported as lost. If no worker starts, or the process ends without one, all lines are.
  */
 export class SupervisedTransport implements PinoDestination {
   readonly writable = true;
@@ -46,20 +49,20 @@ export class SupervisedTransport implements PinoDestination {
   private stream: WorkerStream | undefined;
   private lines: string[] = [];
   private bytes = 0;
-  /** Lines that were taken, and those of them that are not kept any more. */
+  /** Number of accepted lines, and how many of them are no longer kept. */
   private acceptedCount = 0;
   private settledCount = 0;
   private isEnded = false;
-  /** Workers in a row that settled nothing. */
+  /** Number of workers in a row that settled nothing. */
   private failedWorkers = 0;
-  /** Why no line is taken any more. */
+  /** Set when no more lines are accepted. */
   private giveUpReason: string | undefined;
-  /** Who waits until so many lines are gone. */
+  /** Callbacks to run when this many lines are settled. */
   private settleWaiters: { readonly lines: number; readonly callback: () => void }[] = [];
-  /** What pino said of its lines, for the next worker. */
+  /** Pino's message about its format, kept for the next worker. */
   private format: unknown;
   private counts = new SharedCounts();
-  /** When all must be settled, in the end. */
+  /** Set by `end`: the time by which everything must be settled. */
   private deadline: number | undefined;
   private readonly removeExitHandler: () => void;
 
@@ -69,13 +72,13 @@ export class SupervisedTransport implements PinoDestination {
     this.startWorker();
   }
 
-  /** Lines that were not delivered, as far as it is known, and that are not kept any more. */
+  /** Number of lines known to be lost. */
   get lostLines(): number {
     return this.lost.count;
   }
 
   write(text: string): void {
-    // The worker counts lines, so each is one here too.
+    // The worker counts lines, so each line must be counted here too.
     if (text === "") return;
     if (text.indexOf("\n") === text.length - 1) this.take(text);
     else for (const line of text.replace(/\n$/, "").split("\n")) this.take(`${line}\n`);
@@ -87,7 +90,7 @@ export class SupervisedTransport implements PinoDestination {
     else this.callWhenSettled(callback);
   }
 
-  /** By this pino tells how it writes its lines. */
+  /** Pino calls this with its format settings. */
   emit(event: string, message: unknown): boolean {
     if (event !== "message" || formatFromMessage(message) === undefined) return false;
     this.format = message;
@@ -95,8 +98,8 @@ export class SupervisedTransport implements PinoDestination {
   }
 
   /**
-   * Takes no more; resolves when everything is settled and the worker has ended. What is not delivered after `timeoutMs`
-   * is counted and reported as lost.
+   * Accepts no more lines; resolves when everything is settled and the worker has ended. Lines undelivered after
+   * `timeoutMs` are counted and reported as lost.
    */
   async end(timeoutMs = END_MS): Promise<void> {
     this.isEnded = true;
@@ -130,7 +133,7 @@ export class SupervisedTransport implements PinoDestination {
     const { target = import.meta.resolve("sluice/pino"), ...options } = this.options;
     const counts = new SharedCounts();
     this.counts = counts;
-    // The end of the process is seen to here: pino would wait for a worker that is gone, and throw.
+    // This class handles the end of the process itself: pino would wait for a worker that has died, and throw.
     const worker = { autoEnd: false };
     const stream = pino.transport({ target, options: { ...options, counts: counts.memory }, worker }) as WorkerStream;
     let reason = "it has ended";
@@ -139,7 +142,7 @@ export class SupervisedTransport implements PinoDestination {
     });
     stream.on("ready", () => {
       counts.markUp();
-      // Pino lets go of its worker now, which `end` may already wait for.
+      // Pino unrefs its worker now, but `end` may already be waiting for it.
       if (this.isEnded || this.settleWaiters.length > 0) stream.ref();
     });
     stream.on(SETTLED_EVENT, () => {
@@ -156,7 +159,7 @@ export class SupervisedTransport implements PinoDestination {
     for (const line of this.lines) stream.write(line);
   }
 
-  /** Reads what the worker has settled since the last read. The worker itself has reported what is lost of it. */
+  /** Reads how many lines the worker has settled since the last read. The worker has already reported the lost ones. */
   private readCounts(): void {
     const { settled, lost } = this.counts.takeNew();
     this.lost.count += lost;
@@ -179,10 +182,10 @@ export class SupervisedTransport implements PinoDestination {
       () => this.startWorker(),
       Math.min(Math.max(this.failedWorkers - 1, 0) * RESTART_DELAY_MS, MAX_RESTART_DELAY_MS),
     );
-    if (this.lines.length === 0 && this.settleWaiters.length === 0) restart.unref(); // nobody would miss it
+    if (this.lines.length === 0 && this.settleWaiters.length === 0) restart.unref(); // nobody waits for it
   }
 
-  /** Resolves when nothing is left to settle; the worker is told how long it has, and not waited for much longer. */
+  /** Resolves when nothing is left to settle. Tells the worker how long it has, and waits only a little longer. */
   private async settledWithin(timeoutMs: number): Promise<void> {
     this.deadline = performance.now() + timeoutMs;
     this.sendDeadline();
@@ -199,7 +202,10 @@ export class SupervisedTransport implements PinoDestination {
     this.stream?.emit("message", { code: DEADLINE_MESSAGE, ms });
   }
 
-  /** Calls back when all lines until now are gone. Pino's worker does not keep the process alive; somebody who waits does. */
+  /**
+   * Calls back when all lines accepted so far are settled. Pino's worker does not keep the process alive, but a waiting
+   * caller must.
+   */
   private callWhenSettled(callback: () => void): void {
     this.settleWaiters.push({ lines: this.acceptedCount, callback });
     this.stream?.ref();
@@ -220,13 +226,13 @@ export class SupervisedTransport implements PinoDestination {
     for (const { callback } of done) callback();
   }
 
-  /** The process exits, and no event comes any more: the worker has some seconds for what it can still do. */
+  /** Called when the process exits and no more events arrive: gives the worker a few seconds to finish. */
   private endAtExit(): void {
     try {
       this.stream?.flushSync();
       this.stream?.end();
     } catch {
-      // It is gone.
+      // The worker has already ended.
     }
     this.readCounts();
     this.lost.add(this.lines.length, "the process has ended");
@@ -234,7 +240,7 @@ export class SupervisedTransport implements PinoDestination {
   }
 }
 
-/** A stream for pino that starts its worker again when that dies, and counts what is lost. */
+/** A stream for pino that restarts its worker when it dies, and counts lost lines. */
 export function sluiceTransport(options: SupervisedOptions): SupervisedTransport {
   return new SupervisedTransport(options);
 }

@@ -6,42 +6,44 @@ import { PinoFormat } from "./line-format.js";
 import { LineStream } from "./line-stream.js";
 import { SharedCounts } from "./shared-counts.js";
 
-/** What `pino({ transport: { target: "sluice/pino", options } })` takes. One of config, file and endpoint is needed. */
+/**
+ * Options of `pino({ transport: { target: "sluice/pino", options } })`. One of config, file and endpoint is required.
+ */
 export interface PinoTransportOptions {
   /** An object or YAML text, with a logs pipeline that reads from the receiver `app`. */
   readonly config?: SluiceConfig;
-  /** The file it is in. */
+  /** Path of the file with the config. */
   readonly file?: string;
   /** Instead of a config: the base URL of an OTLP/HTTP server, such as a running agent. */
   readonly endpoint?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Where queues are kept; no two may share it. With an endpoint: without it there is no queue. */
+  /** Directory of the queues; each process needs its own. With `endpoint`, there is no queue without it. */
   readonly queueDirectory?: string;
   readonly baseDirectory?: string;
-  /** What `${env:NAME}` of the config stands for. */
+  /** Values for `${env:NAME}` in the config. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly resource?: Readonly<Record<string, unknown>>;
-  /** How long lines that are refused retryably are offered again before they are reported as lost; 30 seconds. */
+  /** How long lines are retried after a retryable refusal before they are reported as lost; default: 30 seconds. */
   readonly patienceMs?: number;
-  /** Bytes of lines that may be unsettled; what comes beyond is counted and reported as lost. 64 MiB. */
+  /** Limit for unsettled lines, in bytes; lines beyond it are counted and reported as lost. Default: 64 MiB. */
   readonly maxBytes?: number;
 }
 
-/** What a supervisor adds to the options of its worker. */
+/** Options that a supervisor adds for its worker. */
 interface SupervisedWorkerOptions {
-  /** The memory of its `SharedCounts`. */
+  /** The memory of the supervisor's `SharedCounts`. */
   readonly counts?: SharedArrayBuffer;
 }
 
-/** The event by which the worker tells that it has counted lines. */
+/** The event that the worker emits after it has updated the counts. */
 export const SETTLED_EVENT = "sluice:settled";
-/** The message by which the worker is told how many milliseconds are left. */
+/** The message that tells the worker how many milliseconds are left. */
 export const DEADLINE_MESSAGE = "sluice:hurry";
 
 const DEFAULT_PATIENCE_MS = 30_000;
 export const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 
-/** Pino calls this in its worker thread: an embedded Sluice, and the stream that leads into it. */
+/** Pino calls this in its worker thread. Starts an embedded Sluice, and returns the stream that feeds it. */
 export async function transport(options: PinoTransportOptions & SupervisedWorkerOptions): Promise<Writable> {
   const { baseDirectory, queueDirectory, env, resource = {} } = options;
   const { patienceMs = DEFAULT_PATIENCE_MS, maxBytes = DEFAULT_MAX_BYTES } = options;
@@ -57,7 +59,8 @@ export async function transport(options: PinoTransportOptions & SupervisedWorker
   const pinoFormat = new PinoFormat();
   const format = () => pinoFormat.resolved();
   const stream = new LineStream({ sluice, resource, patienceMs, maxBytes, format, onSettled });
-  // Last, with nothing to wait for until pino listens too: what comes before somebody listens waits for the first who does.
+  // Attach the listener last, and await nothing until pino listens too: messages that arrive before any listener are
+  // delivered to the first one.
   parentPort?.on("message", (message: { code?: unknown; ms?: unknown }) => {
     pinoFormat.onMessage(message);
     if (message?.code === DEADLINE_MESSAGE) stream.setDeadline(Number(message.ms));

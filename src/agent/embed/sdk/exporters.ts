@@ -13,11 +13,14 @@ import type {
 } from "@opentelemetry/sdk-metrics";
 import { type BatchAcceptor, InProcessExport } from "./in-process-export.js";
 
-/** Of the SDK for traces only the shape is used, so that those who do not trace need not have it. */
+/** Only the types' shape is used, so that programs without tracing need not install the SDK for traces. */
 type Spans = Parameters<typeof ProtobufTraceSerializer.serializeRequest>[0];
 type ExportCallback = Parameters<LogRecordExporter["export"]>[1];
 
-/** For a LoggerProvider of @opentelemetry/sdk-logs: its records go into this Sluice, without a network in between. */
+/**
+ * An exporter for a LoggerProvider of @opentelemetry/sdk-logs: passes its records to this Sluice without a network in
+ * between.
+ */
 export class SluiceLogRecordExporter implements LogRecordExporter {
   private readonly inner: InProcessExport<ReadableLogRecord[]>;
 
@@ -38,7 +41,7 @@ export class SluiceLogRecordExporter implements LogRecordExporter {
   }
 }
 
-/** For a TracerProvider of @opentelemetry/sdk-trace-base. */
+/** An exporter for a TracerProvider of @opentelemetry/sdk-trace-base. */
 export class SluiceSpanExporter {
   private readonly inner: InProcessExport<Spans>;
 
@@ -59,15 +62,15 @@ export class SluiceSpanExporter {
   }
 }
 
-/** How metrics are reported. */
+/** Settings of metric export. */
 export interface SluiceMetricExporterOptions {
-  /** Which instruments report what was added since the last time; all report totals unless told. */
+  /** Temporality by instrument type; default: cumulative for all. */
   readonly temporality?: (instrument: InstrumentType) => AggregationTemporality;
-  /** How measurements are added up, such as in exponential histograms, where no view says it. */
+  /** Aggregation by instrument type, such as exponential histograms; a view takes precedence. */
   readonly aggregation?: (instrument: InstrumentType) => AggregationOption;
 }
 
-/** For a PeriodicExportingMetricReader of @opentelemetry/sdk-metrics. */
+/** An exporter for a PeriodicExportingMetricReader of @opentelemetry/sdk-metrics. */
 export class SluiceMetricExporter implements PushMetricExporter {
   private readonly inner: InProcessExport<ResourceMetrics>;
   private readonly options: SluiceMetricExporterOptions;
@@ -98,6 +101,6 @@ export class SluiceMetricExporter implements PushMetricExporter {
   }
 }
 
-/** The SDK's numbers for these. */
+/** The SDK's enum values, copied so that the SDK need not be loaded. */
 const CUMULATIVE: AggregationTemporality = 1;
 const DEFAULT: AggregationOption = { type: 0 };

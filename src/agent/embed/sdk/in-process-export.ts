@@ -4,15 +4,15 @@ import { ERROR_CODES, Refusal, toRefusal } from "#contract/errors";
 import { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
 
-/** The part of an embedded Sluice that takes batches. */
+/** The part of an embedded Sluice that accepts batches. */
 export interface BatchAcceptor {
   /** Resolves when the batch is settled. Never rejects. */
   accept(batch: Batch): Promise<Outcome>;
-  /** Counts and reports records that no batch can be made of. */
+  /** Counts and reports records that cannot be encoded as a batch. */
   refuse?(signal: Signal, records: number, refusal: Refusal): void;
 }
 
-/** What the OpenTelemetry SDK is told of an export: its ExportResult, by its numbers. */
+/** The SDK's ExportResult, with its numeric codes. */
 interface SdkExportResult {
   readonly code: 0 | 1;
   readonly error?: Error;
@@ -20,13 +20,13 @@ interface SdkExportResult {
 
 const SUCCESS: SdkExportResult = { code: 0 };
 
-/** How long a flush or shutdown waits for what Sluice has not settled. */
+/** How long a flush or shutdown waits for unsettled batches. */
 const FLUSH_TIMEOUT_MS = 10_000;
 
 /**
- * What the exporters of all signals have in common. The SDK is told of a success when the batch is settled: every
- * exporter of every pipeline has it on disk, or has sent it. Items that cannot be written are refused, counted and
- * reported, the others of their batch are not. Nothing is thrown at the SDK, and it does not wait without end.
+ * Shared by the exporters of all signals. The SDK gets a success when the batch is settled: every exporter of every
+ * pipeline has stored it on disk, or has sent it. Items that cannot be encoded are refused, counted and reported; the
+ * rest of their batch is sent. Nothing is thrown at the SDK, and no wait is unbounded.
  */
 export class InProcessExport<Items> {
   private readonly sluice: BatchAcceptor;
@@ -45,7 +45,7 @@ export class InProcessExport<Items> {
     if (this.isShutDown) return done({ code: 1, error: new Error("the exporter has been shut down") });
     const exporting: Promise<void> = this.resultOf(items).then((result) => {
       this.inFlight.delete(exporting);
-      // What the SDK's callback throws is the SDK's, and no rejection of ours.
+      // In a microtask of its own, so that an error in the SDK's callback does not become our rejection.
       queueMicrotask(() => done(result));
     });
     this.inFlight.add(exporting);
@@ -57,7 +57,10 @@ export class InProcessExport<Items> {
     throw new Error(`Sluice has not settled everything within ${FLUSH_TIMEOUT_MS} ms`);
   }
 
-  /** Takes no more, and waits for what is under way. The Sluice goes on: what takes longer is in its hands. */
+  /**
+   * Accepts no more items, and waits a limited time for exports under way. The Sluice keeps running and finishes the
+   * rest.
+   */
   async shutdown(): Promise<void> {
     this.isShutDown = true;
     await this.isSettledInTime();
@@ -80,7 +83,10 @@ export class InProcessExport<Items> {
     }
   }
 
-  /** Makes batches of these items: one, or one for each part without those that cannot be written. */
+  /**
+   * Encodes the items as one batch. If that fails, encodes their parts separately, without the items that cannot be
+   * encoded.
+   */
   private toBatches(items: Items, batches: Batch[]): Refusal | undefined {
     try {
       const batch = Batch.admit(this.signal, this.serialize(items) ?? new Uint8Array());
@@ -101,7 +107,7 @@ export class InProcessExport<Items> {
   }
 }
 
-/** Both halves of a list of several. */
+/** Splits a list of two or more items into halves; undefined for anything else. */
 function halves<Items>(items: Items): Items[] | undefined {
   if (!Array.isArray(items) || items.length < 2) return undefined;
   const middle = items.length >> 1;

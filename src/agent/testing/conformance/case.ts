@@ -3,26 +3,26 @@ import { PATIENCE_MS } from "../eventually.js";
 import { newSeed, Random } from "../random.js";
 
 /**
- * One promise of the contract, tried on a component. Any test runner takes it:
- * `for (const { name, run } of processorConformance(plugin)) test(name, run);`
+ * Checks one promise of the contract on a component. Works with any test runner: `for (const { name, run } of
+ * processorConformance(plugin)) test(name, run);`
  */
 export interface ConformanceCase {
   readonly name: string;
-  /** Rejects with what is wrong and the seed to see it again. Cleans up behind itself. */
+  /** Rejects with the failure and the seed that reproduces it. Cleans up after itself. */
   run(): Promise<void>;
 }
 
-/** What all suites take. */
+/** Options of all suites. */
 export interface ConformanceOptions {
-  /** Chooses the random data; a new one in every run unless told. */
+  /** Seed of the random data; default: a new one for every run. */
   readonly seed?: number;
-  /** How long to wait for what should happen soon, in milliseconds; 4000 unless told. */
+  /** How long to wait for something that should happen soon, in milliseconds; default: 4000. */
   readonly patienceMs?: number;
-  /** Cases that do not apply, by name, with or without the signal. */
+  /** Names of cases that do not apply, with or without the signal. */
   readonly skip?: readonly string[];
 }
 
-/** What a case is run with. */
+/** The arguments of a case. */
 export interface CaseContext {
   readonly random: Random;
   readonly patienceMs: number;
@@ -30,7 +30,10 @@ export interface CaseContext {
 
 export type Cases = Readonly<Record<string, (context: CaseContext) => Promise<void>>>;
 
-/** Makes a suite of named functions. Each gets chance of its own, so that it can be run alone. */
+/**
+ * Makes a suite of named functions. Each gets its own random generator, so that it gives the same result when run
+ * alone.
+ */
 export function suiteOf(cases: Cases, { seed, patienceMs = PATIENCE_MS, skip = [] }: ConformanceOptions) {
   const names = Object.keys(cases);
   const unknown = skip.find((name) => !names.some((other) => isNamed(other, name)));
@@ -42,7 +45,7 @@ export function suiteOf(cases: Cases, { seed, patienceMs = PATIENCE_MS, skip = [
   });
 }
 
-/** A name without a signal means the case for all signals. */
+/** A name without a signal matches the case of every signal. */
 function isNamed(name: string, wanted: string): boolean {
   return name === wanted || name.startsWith(`${wanted} (`);
 }

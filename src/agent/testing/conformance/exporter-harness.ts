@@ -10,16 +10,16 @@ import type { Random } from "../random.js";
 import { sampleBatch, sampleIds } from "../samples.js";
 import type { CaseContext } from "./case.js";
 
-/** What a backend does with a request: takes it, refuses it (for now or for good) without taking it, or is silent. */
+/** How a backend handles a request: accepts it, refuses it temporarily or permanently, or never answers. */
 export type BackendAnswer = "take" | "transient" | "permanent" | "hang";
 
-/** The other side of an exporter, made by its author: a server on loopback, a file, a stream. */
+/** The backend of an exporter, written by the exporter's author: a server on loopback, a file, a stream. */
 export interface TestBackend {
-  /** The exporter's config, as it stands in the YAML. */
+  /** The exporter's config, as in the YAML. */
   readonly config: unknown;
-  /** All that it has taken so far. Without this nothing is known of what arrives. */
+  /** All batches accepted so far. Without this method the suite cannot check what arrives. */
   taken?(): readonly Batch[] | Promise<readonly Batch[]>;
-  /** Answers every request from now on as this says. Without it the backend takes everything. */
+  /** Sets how every request is answered from now on. Without this method the backend accepts everything. */
   answer?(how: () => BackendAnswer): void;
   close?(): Promise<void> | void;
 }
@@ -66,7 +66,7 @@ export class ExporterHarness {
     return withTimeout(work, message, this.patienceMs);
   }
 
-  /** What the send fails with. */
+  /** Resolves with the error that the send fails with. */
   async failureOf(sending: Promise<unknown>, what: string): Promise<unknown> {
     const outcome = sending.then(
       () => ({ error: undefined }),
@@ -77,7 +77,7 @@ export class ExporterHarness {
     return error;
   }
 
-  /** Fails unless exactly these records have been taken, each once. */
+  /** Fails unless exactly these records were accepted, each once. */
   async checkTaken(ids: readonly string[]): Promise<void> {
     if (this.backend.taken === undefined) return;
     const taken = (await this.backend.taken()).flatMap(sampleIds);
@@ -88,7 +88,7 @@ export class ExporterHarness {
   }
 }
 
-/** Fails when an id is there more than once. */
+/** Fails when an id occurs more than once. */
 export function checkOnce(ids: readonly string[], what: string): void {
   const seen = new Set<string>();
   for (const id of ids) {
@@ -97,7 +97,7 @@ export function checkOnce(ids: readonly string[], what: string): void {
   }
 }
 
-/** An abort that never comes. */
+/** A signal that is never aborted. */
 export function neverAborted(): AbortSignal {
   const { signal } = new AbortController();
   setMaxListeners(0, signal);

@@ -8,8 +8,9 @@ import { checkOnce, type ExporterHarness } from "./exporter-harness.js";
 const MANY = 40;
 
 /**
- * Sends through a pipeline with a queue to a backend that fails at random, stops it amid the work, and starts it again on
- * the same queue. In the end every record that was accepted has been taken once, or is a dead letter, and never both.
+ * Sends through a pipeline with a queue to a backend that fails at random, stops the pipeline while it sends, and
+ * starts it again on the same queue. In the end every accepted record must have arrived exactly once or be a dead
+ * letter, and never both.
  */
 export async function checkShutdown(trial: ExporterHarness): Promise<void> {
   const { random, backend, patienceMs } = trial;
@@ -61,7 +62,7 @@ async function deadIds(pipeline: TestPipeline): Promise<string[]> {
   return letters.flatMap(({ records }) => records.map(({ attributes }) => String(attributes[SAMPLE_ID])));
 }
 
-/** Every entry is a call, everything is tried again at once, and nothing is given up. */
+/** Sends every entry in its own call, retries at once, and never gives up. */
 function configOf({ factory, signal, backend }: ExporterHarness): string {
   const exporter = {
     ...(backend.config as object | undefined),

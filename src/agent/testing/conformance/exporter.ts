@@ -7,15 +7,15 @@ import { type Cases, type ConformanceCase, type ConformanceOptions, suiteOf } fr
 import { ExporterHarness, neverAborted, type TestBackend } from "./exporter-harness.js";
 import { checkShutdown } from "./exporter-shutdown.js";
 
-/** What the suite needs to try an exporter. */
+/** Options of the exporter suite. */
 export interface ExporterConformanceOptions extends ConformanceOptions {
-  /** Called for each case: a backend that has taken nothing yet, and takes everything. */
+  /** Called for each case: creates an empty backend that accepts everything. */
   readonly backend: () => Promise<TestBackend> | TestBackend;
-  /** Those of the exporter unless told. */
+  /** Signals to test; default: those of the exporter. */
   readonly signals?: readonly Signal[];
 }
 
-/** What every exporter must do, for each of its signals. */
+/** Cases that every exporter must pass, for each of its signals. */
 export function exporterConformance(factory: ExporterFactory, options: ExporterConformanceOptions): ConformanceCase[] {
   const cases: [string, Cases[string]][] = (options.signals ?? factory.signals).flatMap((signal) =>
     Object.entries(CASES).map(([name, run]): [string, Cases[string]] => [

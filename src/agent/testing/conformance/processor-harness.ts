@@ -10,17 +10,17 @@ import { FakeClock, flushPromises } from "../fake-clock.js";
 import type { Random } from "../random.js";
 import { sampleIds } from "../samples.js";
 
-/** A batch that was handed to a processor, and what was answered. */
+/** A batch that was handed to a processor, and its outcome. */
 export interface FedBatch {
   readonly batch: Batch;
   readonly ids: readonly string[];
-  /** As the bytes were before. */
+  /** A copy of the bytes before processing. */
   readonly before: Buffer;
-  /** Undefined while it is owed. */
+  /** Undefined until settled. */
   outcome: Outcome | undefined;
 }
 
-/** A processor between a hand-fed source and a list of what came out, on a clock that stands still. */
+/** A processor between a source that the test feeds and a list of its output, on a fake clock. */
 export class ProcessorHarness {
   readonly clock = new FakeClock();
   readonly source = new Subject<Delivery>();
@@ -30,7 +30,7 @@ export class ProcessorHarness {
   private error: unknown;
   private readonly subscription: Subscription;
 
-  /** `wrap` puts something around the processor. */
+  /** `wrap` puts another operator around the processor. */
   constructor(
     { factory, config, signal, random }: ProcessorHarnessSettings,
     wrap: (processor: () => Processor, clock: FakeClock) => Processor = (make) => make(),
@@ -71,7 +71,7 @@ export class ProcessorHarness {
     return fed;
   }
 
-  /** Ends the input and waits for the end of the output. Time stands still. */
+  /** Completes the input and waits for the output to complete. The clock does not advance. */
   async end(patienceMs: number): Promise<void> {
     this.source.complete();
     const message = "its input ended and its output did not: on complete, flush what is held, and complete";
@@ -83,12 +83,12 @@ export class ProcessorHarness {
     this.subscription.unsubscribe();
   }
 
-  /** Accepts what came out and is not settled yet. */
+  /** Accepts all unsettled output. */
   acceptAll(): void {
     for (const delivery of this.out) delivery.accept();
   }
 
-  /** Fails when a delivery is neither settled nor on its way. */
+  /** Fails when a delivery has not been settled. */
   checkSettled(): void {
     const open = this.fed.filter(({ outcome }) => outcome === undefined);
     check(
@@ -98,7 +98,7 @@ export class ProcessorHarness {
     );
   }
 
-  /** Fails when the stream is over before its input is. */
+  /** Fails when the output stream ended before its input. */
   checkAlive(): void {
     check(this.error === undefined, () => `its stream ended with an error, and all it held with it: ${this.error}`);
     check(!this.isComplete || this.source.isStopped, "its stream completed by itself while its input went on");

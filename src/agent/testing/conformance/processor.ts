@@ -13,24 +13,24 @@ import { containsText, sampleBatch, sampleIds, unknownFieldOf } from "../samples
 import { type CaseContext, type Cases, type ConformanceCase, type ConformanceOptions, suiteOf } from "./case.js";
 import { type FedBatch, ProcessorHarness } from "./processor-harness.js";
 
-/** What the suite needs to try a processor. */
+/** Options of the processor suite. */
 export interface ProcessorConformanceOptions extends ConformanceOptions {
-  /** As it stands in the YAML; empty unless told. */
+  /** As in the YAML; default: empty. */
   readonly config?: unknown;
-  /** Those of the processor unless told. */
+  /** Signals to test; default: those of the processor. */
   readonly signals?: readonly Signal[];
   /**
-   * What becomes of records: each that is accepted comes out once ("keeps", which is taken for granted); some do not,
-   * on purpose ("drops"); or others are made of them ("makes").
+   * What the processor does with accepted records: each comes out once ("keeps", the default), some are dropped on
+   * purpose ("drops"), or others are made from them ("makes").
    */
   readonly records?: "keeps" | "drops" | "makes";
-  /** Attributes by which the processor finds something to do. */
+  /** Attributes that give the processor something to do. */
   readonly attributes?: (id: string, random: Random) => Readonly<Record<string, Value>>;
-  /** A batch that it throws on. */
+  /** A batch that makes the processor throw. */
   readonly poison?: (signal: Signal) => Batch;
 }
 
-/** What every processor must do, for each of its signals. Time is a fake clock that the processor is given. */
+/** Cases that every processor must pass, for each of its signals. The processor gets a fake clock. */
 export function processorConformance(
   factory: ProcessorFactory,
   options: ProcessorConformanceOptions = {},
@@ -215,7 +215,7 @@ class ProcessorCases {
       await bench.end(patienceMs);
       bench.acceptAll();
       const [first, ...more] = bench.out;
-      if (first === undefined || more.length > 0) continue; // dropped, or taken apart
+      if (first === undefined || more.length > 0) continue; // dropped or divided
       const after = first.batch;
       const isSame = isDeepStrictEqual(decodeTree(after), decodeTree(batch));
       check(!isSame || before.equals(after.bytes), "it changed no field and wrote other bytes: pass the same batch on");
@@ -234,7 +234,7 @@ class ProcessorCases {
     }
   }
 
-  /** The runtime's wall around a processor keeps dead letters away from it; the data goes on as ever. */
+  /** The runtime keeps dead letters away from a processor; all other data passes as usual. */
   private async passesSetbacks({ random, patienceMs }: CaseContext): Promise<void> {
     const counter = { add() {} };
     const bench = new ProcessorHarness({ ...this.settings(random) }, (create, clock) =>
@@ -290,7 +290,7 @@ function isRefused(outcome: Outcome | undefined): outcome is Outcome & { ok: fal
   return outcome?.ok === false;
 }
 
-/** What of it came out, in whole or in part. */
+/** The batches that came out, completely or in part. */
 function passedOn({ fed, out }: ProcessorHarness): FedBatch[] {
   const ids = new Set(out.flatMap(({ batch }) => sampleIds(batch)));
   return fed.filter((one) => one.ids.some((id) => ids.has(id)));

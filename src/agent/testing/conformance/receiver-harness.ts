@@ -12,7 +12,7 @@ import { TestIntake } from "../test-intake.js";
 import type { CaseContext } from "./case.js";
 import type { ClientAnswer, ReceiverConformanceOptions } from "./receiver.js";
 
-/** One case: a receiver, what stands behind it, and its clients. */
+/** One case: a receiver, its intake, and its clients. */
 export class ReceiverHarness {
   readonly intake = new TestIntake();
   readonly random: Random;
@@ -32,7 +32,7 @@ export class ReceiverHarness {
     this.patienceMs = context.patienceMs;
   }
 
-  /** A receiver at a port that is free. Somebody else may be quicker to take it: then at another. */
+  /** Starts a receiver at a free port. Tries another port if someone else takes it first. */
   async start(): Promise<Receiver> {
     for (let tries = 0; ; tries++) {
       this.port = await freePort();
@@ -44,7 +44,7 @@ export class ReceiverHarness {
     }
   }
 
-  /** Another receiver at the same port. */
+  /** Starts another receiver at the same port. */
   async startAgain(): Promise<Receiver> {
     const receiver = this.make();
     await this.withTimeout(receiver.start(), "start did not end");
@@ -72,7 +72,7 @@ export class ReceiverHarness {
     );
   }
 
-  /** Stops what a failed case left. */
+  /** Stops receivers that a failed case left running. */
   async cleanUp(): Promise<void> {
     for (const receiver of this.started) await withTimeout(receiver.stop(), "stop did not end", 500).catch(() => {});
   }
@@ -82,15 +82,15 @@ export class ReceiverHarness {
     return sampleBatch(this.signal, this.random, { ids });
   }
 
-  /** What the client is told. A client that fails has not reached anybody. */
+  /** The answer that the client gets. A client that fails has reached nobody. */
   send(batch: Batch): Promise<ClientAnswer> {
     const sent = this.options.send!(batch, this.port).catch((): ClientAnswer => "unreachable");
     const answer = this.withTimeout(sent, "the client got no answer");
-    answer.catch(() => {}); // a case that has failed already waits for it no more
+    answer.catch(() => {}); // a case that has failed no longer waits for the answer
     return answer;
   }
 
-  /** Waits until so many batches have been handed in. */
+  /** Waits until this many batches have been handed in. */
   async waitForBatches(count = 1): Promise<void> {
     await eventually(() => this.intake.batches.length >= count, "nothing was handed in", this.patienceMs);
   }

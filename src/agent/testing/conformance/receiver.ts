@@ -9,25 +9,28 @@ import { sampleIds } from "../samples.js";
 import { type Cases, type ConformanceCase, type ConformanceOptions, suiteOf } from "./case.js";
 import { ReceiverHarness } from "./receiver-harness.js";
 
-/** What a client was told: it is safe; try again later; never send this again; or nobody was there. */
+/** The answer that a client got: the data is safe, retry later, never send this again, or nothing answered. */
 export type ClientAnswer = "accepted" | "retry" | "rejected" | "unreachable";
 
-/** What the suite needs to try a receiver. */
+/** Options of the receiver suite. */
 export interface ReceiverConformanceOptions extends ConformanceOptions {
-  /** The receiver's config, as it stands in the YAML, when it is to listen at this port of 127.0.0.1. */
+  /** The receiver's config, as in the YAML, for listening at this port of 127.0.0.1. */
   readonly config: (port: number) => unknown;
   /**
-   * Sends a batch as a client does, over a connection of its own, and gives what the client is told; a rejection means
-   * "unreachable". Not there for a receiver that makes its data itself: then it is only started and stopped.
+   * Sends a batch as a client does, over its own connection, and returns the answer; a rejection means "unreachable".
+   * Leave it out for a receiver that produces its data itself: it is then only started and stopped.
    */
   readonly send?: (batch: Batch, port: number) => Promise<ClientAnswer>;
-  /** Sends only a part, waits for an answer and sends no more. Resolves when the part is written. */
+  /**
+   * Sends only a part of a request, and nothing more. Resolves when the part is written; `answer` resolves with the
+   * receiver's answer.
+   */
   readonly sendPart?: (batch: Batch, port: number) => Promise<{ readonly answer: Promise<ClientAnswer> }>;
-  /** Those of the receiver unless told. */
+  /** Signals to test; default: those of the receiver. */
   readonly signals?: readonly Signal[];
 }
 
-/** What every receiver must do, for each of its signals. */
+/** Cases that every receiver must pass, for each of its signals. */
 export function receiverConformance(factory: ReceiverFactory, options: ReceiverConformanceOptions): ConformanceCase[] {
   const named = {
     ...LIFECYCLE_CASES,
@@ -54,7 +57,7 @@ type ReceiverCase = (trial: ReceiverHarness) => Promise<void>;
 
 const MANY = 30;
 
-/** Cases that also apply to receivers that make their data themselves. */
+/** Cases that also apply to receivers that produce their data themselves. */
 const LIFECYCLE_CASES: Readonly<Record<string, ReceiverCase>> = {
   async "waits for the answers to what it handed in when it is stopped"(trial) {
     const settle = new Map<Batch, (outcome: Outcome) => void>();
@@ -182,7 +185,7 @@ function answerTo(outcome: Outcome): ClientAnswer {
   return outcome.refusal.kind === "permanent" ? "rejected" : "retry";
 }
 
-/** Batches differ by the ids inside, whatever form they came in. */
+/** Batches are compared by the ids inside, because their encoding may change. */
 function keyOf(batch: Batch): string {
   return sampleIds(batch)[0] ?? "";
 }

@@ -2,7 +2,7 @@ import { assertEqual, assertMatches, assertRejects } from "../assertions.js";
 import { check } from "../eventually.js";
 import { FAILURE, failedEntry, newEntry, type StorageCases } from "./storage-harness.js";
 
-/** What a store does with entries that are dead letters, and with those that are replaced or brought in. */
+/** Cases about entries that are dead letters, and about entries that are replaced or imported. */
 export const DEAD_LETTER_CASES: StorageCases = {
   async "turns an entry into a dead letter with its payload"(s) {
     const [a, b] = await s.putAll("a", "b", "c");

@@ -3,22 +3,22 @@ import type { NewEntry, QueueStore, StoredEntry } from "#queue";
 import { eventually } from "../eventually.js";
 import { logs, plainRecords } from "../plain-records.js";
 
-/** A kind of store, as its tests make it. */
+/** Creates stores of one kind for the suite. */
 export interface TestStorage {
-  /** A store for this exporter that has never been opened; the suite opens it. */
+  /** Creates a new, empty store for this exporter; the suite opens it. */
   create(exporter: string): Promise<QueueStore> | QueueStore;
-  /** The same data, closed and not yet opened again: another object, or the same. The same unless told. */
+  /** Returns a store with the data of `closed`, not opened yet; default: `closed` itself. */
   reopen?(closed: QueueStore): Promise<QueueStore> | QueueStore;
-  /** Removes what it left behind. */
+  /** Deletes all files of the stores. */
   remove?(): Promise<void> | void;
 }
 
-/** The exporter of all stores that are tried. */
+/** The exporter of all tested stores. */
 export const TEST_EXPORTER = "otlp_http/test";
 
 export type StorageCases = Readonly<Record<string, (bench: StorageHarness) => Promise<void>>>;
 
-/** An open store, and short ways to fill it and to look inside. */
+/** An open store, with shortcuts to fill it and look inside. */
 export class StorageHarness {
   private readonly storage: TestStorage;
   private readonly patienceMs: number;
@@ -83,7 +83,7 @@ export class StorageHarness {
   }
 }
 
-/** An entry to put, whose records carry these texts. */
+/** A new entry whose records have these texts as bodies. */
 export function newEntry(...bodies: string[]): NewEntry {
   return {
     batch: logs(...bodies),

@@ -2,7 +2,7 @@ import { assertEqual, assertMatches, assertRejects } from "../assertions.js";
 import { check } from "../eventually.js";
 import { failedEntry, newEntry, type StorageCases, TEST_EXPORTER } from "./storage-harness.js";
 
-/** What a store does with entries that are to be sent. */
+/** Cases about entries that wait to be sent. */
 export const QUEUE_CASES: StorageCases = {
   async "gives back what it was given, in order, also after reopening"(s) {
     await s.putAll("a", "b", "c");

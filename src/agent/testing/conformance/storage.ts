@@ -3,7 +3,7 @@ import { DEAD_LETTER_CASES } from "./storage-dead-letters.js";
 import { StorageHarness, type TestStorage } from "./storage-harness.js";
 import { QUEUE_CASES } from "./storage-queue.js";
 
-/** What every store of queues must do. `tried` is called for each case, and gives a store of its own. */
+/** Cases that every queue store must pass. `createStorage` is called once per case. */
 export function storageConformance(
   createStorage: () => TestStorage,
   options: ConformanceOptions = {},

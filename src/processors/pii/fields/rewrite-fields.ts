@@ -17,35 +17,34 @@ import {
 } from "./rewrite-plans.js";
 import type { UnseenFields } from "./unseen-fields.js";
 
+/** How the fields of a batch are gone over. */
 export interface WalkSettings {
-  /** Work units allowed for each byte of the batch; no limit if missing. */
+  /** What it may cost; without it, anything. */
   readonly unitsPerByte?: number;
   readonly extraPlaces?: readonly ExtraPlace[];
-  /** Fields that the visitor has found clean before are skipped. */
+  /** What the visitor has seen to be clean before, and need not see again. */
   readonly unseen?: UnseenFields | undefined;
 }
 
 /**
- * Visits every field of a batch that holds users' data, in the order of the bytes, and changes it through the rewriter.
- * Positions refer to `rewriter.bytes`. `at` is the position of a field's tag, `lengthAt` the position of its length,
- * and [start, end) its body.
+ * Sees every field of a batch that holds users' data, in the order of the bytes, and changes it through the rewriter.
+ * Positions are those of `rewriter.bytes`. `at` is a field's tag, `lengthAt` the length behind it, [start, end) the body.
  *
- * A visitor method returns true if the field is clean: nothing was changed or counted, and nothing would be for the
- * same field anywhere else, or for any other number under the same attribute key. With `unseen`, such a field is not
- * visited again.
+ * What is given back says that the field is clean: nothing was done, nothing was counted, and nothing would be for the same field
+ * anywhere, or for any other number under the key of an attribute. With `unseen` fields it is not shown again.
  */
 export interface FieldVisitor {
   open(owner: AttributeOwner): void;
-  /** Visits a KeyValue. If the visitor changes it, the visitor also closes the message [start, end). */
+  /** A KeyValue. Changes close the message [start, end) themselves. */
   attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): boolean;
-  /** Visits the AnyValue that is a log record's body. If the visitor changes it, the visitor also closes it. */
+  /** The AnyValue that is a log record's body. Changes close it themselves. */
   body(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): boolean;
   text(rewriter: Rewriter, field: TextField, lengthAt: number, start: number, end: number): boolean;
-  /** The owner's message ends at `end`. The visitor may add more attributes there, each with this tag. */
+  /** The owner's message ends at `end`: more attributes can be put there, each with this tag. */
   close(rewriter: Rewriter, owner: AttributeOwner, end: number, attributesTag: number): void;
 }
 
-/** Visits every field, and returns the changed batch, or the same batch if there were no changes. */
+/** Shows every field to the visitor; gives back the batch with its changes, the very same batch if there were none. */
 export function rewriteFields(batch: Batch, visitor: FieldVisitor, settings?: WalkSettings): Batch {
   const walk = new FieldWalk(batch, visitor, settings);
   walk.run(Number.POSITIVE_INFINITY);
@@ -53,8 +52,8 @@ export function rewriteFields(batch: Batch, visitor: FieldVisitor, settings?: Wa
 }
 
 /**
- * Does the same for a batch that may be large: if it takes long, other work gets its turn in between, and the batch
- * comes later. Until then the visitor sees no other batch.
+ * The same for a batch that may be large: when it takes long, others get their turn in between, and the batch comes later.
+ * Until then the visitor sees no other batch.
  */
 export function rewriteFieldsInTurns(
   batch: Batch,
@@ -71,22 +70,22 @@ async function finishInTurns(walk: FieldWalk): Promise<Batch> {
   return walk.finish();
 }
 
-/** Takes some milliseconds. */
+/** Some milliseconds. */
 const UNITS_PER_TURN = 2_000_000;
 
-/** A message around the present field. */
+/** A message on the way to the present field. */
 interface FieldFrame {
   plan: RewritePlan;
   start: number;
   end: number;
-  /** Start of its body in the output, and the number of bytes of its length. */
+  /** Where its body began in the output, and the bytes that its length has. */
   outStart: number;
   lengthRoom: number;
 }
 
 /**
- * One pass over the fields of a batch that can pause between two fields. The walk counts its own work and the visitor's
- * as `work`. A batch that takes more than its size explains was built to be expensive, so the walk gives it up.
+ * One pass over the fields of a batch that can stop between two of them and go on later. It counts what it and the visitor
+ * do as `work`: a batch that takes more than its size explains was made to, and is given up.
  */
 class FieldWalk {
   private readonly batch: Batch;
@@ -115,7 +114,7 @@ class FieldWalk {
     this.frames[0] = { plan, start: 0, end: batch.byteLength, outStart: 0, lengthRoom: 0 };
   }
 
-  /** Continues until this much work is done. Returns true at the end of the batch. */
+  /** Goes on until so much work is done; true at the end of the batch. */
   run(units: number): boolean {
     work.spent = this.spent;
     const pauseAt = Math.min(work.spent + units, this.maxWork);
@@ -125,7 +124,7 @@ class FieldWalk {
     return isDone;
   }
 
-  /** Visits fields that were not seen before, and skips messages without any. */
+  /** Shows the visitor what it has not seen; messages without any of that are not gone into. */
   private runUnseen(unseen: UnseenFields, pauseAt: number): boolean {
     do {
       const at = unseen.next(this.wasClean);
@@ -181,7 +180,7 @@ class FieldWalk {
     return false;
   }
 
-  /** Visits the field at `at` of a message, and returns the position after it. */
+  /** Shows the visitor the field at `at` of a message; gives the position behind it. */
   private visit(plan: RewritePlan, at: number): number {
     const { rewriter, visitor } = this;
     const b = rewriter.bytes;
@@ -206,7 +205,7 @@ class FieldWalk {
     return end;
   }
 
-  /** Returns the batch with the visitor's changes, or the same batch if there were none. */
+  /** The batch with the visitor's changes, or the very same one. */
   finish(): Batch {
     const { batch, rewriter } = this;
     return rewriter.changed ? Batch.trusted(batch.signal, rewriter.finish(), batch.count) : batch;
@@ -226,7 +225,7 @@ class FieldWalk {
     return frame;
   }
 
-  /** Closes the present message, and returns the one around it. */
+  /** Closes the present message; gives the one around it. */
   private leave(): FieldFrame {
     const frame = this.frames[this.depth]!;
     this.closeOwner(frame);
@@ -239,6 +238,6 @@ class FieldWalk {
   }
 }
 
-/** Work units that even a small batch may use. */
+/** What a small batch may cost. */
 const UNITS_PER_BATCH = 4_000_000;
 const UNITS_PER_FIELD = 10;

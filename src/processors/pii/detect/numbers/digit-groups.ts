@@ -4,25 +4,22 @@ import { followsWord, type LabelWords } from "../text/lookback.js";
 import { endsMask } from "../text/matches.js";
 
 /**
- * A number as people write it: groups of digits separated by spaces, dashes, dots, slashes or brackets. The process has
- * one instance, which holds the number that was read last.
+ * A number as people write it: groups of digits with blanks, dashes, dots, slashes or brackets between them. One for the
+ * whole process; it holds the one read last.
  */
 class DigitGroups {
   count = 0;
   readonly starts: number[] = [];
   readonly ends: number[] = [];
-  /**
-   * The separator after each group: a byte, or `CLOSING` or `OPENING` if several bytes include a bracket; 0 after the
-   * last group.
-   */
+  /** What is between a group and the next one: a byte, or how several of them open or close a bracket; 0 behind the last. */
   readonly separators: number[] = [];
   digits = 0;
-  /** Start of the last group if it is the beginning of a word, otherwise -1. */
+  /** Where the last group begins, if it is the beginning of a word; else -1. */
   wordAt = -1;
-  /** Position where the scan continues. */
+  /** Where the text goes on. */
   resumeAt = 0;
 
-  /** Reads the groups that start with the digit at `p`. */
+  /** Reads the groups from the digit at `p` on. */
   read(b: Uint8Array, p: number, end: number): void {
     let count = 0;
     let digits = 0;
@@ -40,7 +37,7 @@ class DigitGroups {
     this.resumeAt = p;
     this.wordAt = -1;
     if (p < end && (CHARACTER_BITS[b[p]!]! & WORD) !== 0) {
-      // The last group is the beginning of a word, so it does not count.
+      // The last group is the beginning of a word.
       digits -= p - this.starts[--count]!;
       this.wordAt = this.starts[count]!;
       if (count > 0) this.separators[count - 1] = ATTACHED;
@@ -49,7 +46,7 @@ class DigitGroups {
     this.digits = digits;
   }
 
-  /** Holds the single group [start, stop), with nothing attached to it. */
+  /** The one group [start, stop), and nothing tied to it. */
   set(start: number, stop: number): void {
     this.count = 1;
     this.starts[0] = start;
@@ -71,7 +68,7 @@ class DigitGroups {
     return sum;
   }
 
-  /** Whether the groups from `i` on have these sizes, with the same separator, one of `separators`, between them. */
+  /** Do the groups from `i` on have these sizes, and the same byte, one of `separators`, between them? */
   haveSizes(i: number, sizes: readonly number[], separators: string): boolean {
     if (i + sizes.length > this.count) return false;
     const between = this.separators[i]!;
@@ -82,7 +79,7 @@ class DigitGroups {
     return sizes.length === 1 || separators.includes(String.fromCharCode(between));
   }
 
-  /** Whether group `i` is part of a word, or follows another group without a space between them. */
+  /** Group `i` is a word's, or follows another group with no blank between them. */
   isAttachedBefore(b: Uint8Array, i: number, floor: number): boolean {
     if (i > 0) return this.separators[i - 1] !== BLANK && this.separators[i - 1]! > OPENING;
     const start = this.starts[0]!;
@@ -92,12 +89,12 @@ class DigitGroups {
     return (c === DASH && isOneOf(b, start - 2, floor, WORD)) || (c === COLON && isOneOf(b, start - 2, floor, DIGIT));
   }
 
-  /** Whether one of the words stands shortly before group `i`. Only the first group can have a word before it. */
+  /** Does a word like this stand shortly before group `i`? Nothing but separators is between groups. */
   followsWord(b: Uint8Array, i: number, words: LabelWords): boolean {
     return i === 0 && followsWord(b, this.starts[0]!, words);
   }
 
-  /** Whether the groups end before `i` and nothing after them is attached. */
+  /** The groups end before `i`, and what follows is not tied to them. */
   isDetachedAfter(i: number): boolean {
     if (i > this.count) return false;
     const between = this.separators[i - 1]!;
@@ -105,7 +102,7 @@ class DigitGroups {
   }
 }
 
-/** Returns the position of the digit after one to three separators at `p`, or -1. */
+/** Position of the digit behind one to three separators at `p`, or -1. */
 function nextGroup(b: Uint8Array, p: number, end: number): number {
   let q = p;
   while (q < end && q < p + 3 && (CHARACTER_BITS[b[q]!]! & SEPARATOR) !== 0) q++;
@@ -126,15 +123,15 @@ function separatorKind(b: Uint8Array, p: number, end: number): number {
 
 const ATTACHED = 1;
 export const MIXED = 2;
-/** The separators begin with `)`, as in `(030) 123`. */
+/** A `)` first: `(030) 123`. */
 export const CLOSING = 3;
-/** The separators contain `(`, as in `+44 (0)`. */
+/** A `(` among them: `+44 (0)`. */
 export const OPENING = 4;
 const MAX_GROUPS = 24;
 
 export const groups = new DigitGroups();
 
-/** Returns the value of a group of up to nine digits. */
+/** The value of a group of up to nine digits. */
 export function groupValue(b: Uint8Array, i: number): number {
   let value = 0;
   for (let p = groups.starts[i]!; p < groups.ends[i]!; p++) value = value * 10 + b[p]! - 48;

@@ -18,7 +18,7 @@ import {
 import { groups } from "./digit-groups.js";
 import { DNI_LETTERS } from "./lettered-ids.js";
 
-/** Words that identify a number that has no recognisable form. */
+/** Words that say what a number is that has no form of its own. */
 const LABELS = labelWords([
   ..."\\bnhs,\\bbsn,burgerservice,sofinummer,steuer.?id,\\bidnr,identifikationsnummer,steuernummer,tax.?id,\\bcpf,\\bcnpj".split(
     ",",
@@ -28,10 +28,7 @@ const LABELS = labelWords([
   ),
 ]);
 
-/**
- * The written form of a number: the sizes of its groups and the separators between them. One separator is used
- * everywhere, or one is given for each gap.
- */
+/** How a number is written: sizes of its groups and what is between them, the same of these signs everywhere, or one for each gap. */
 interface NumberForm {
   /** The country's bit. */
   readonly bit: number;
@@ -39,7 +36,7 @@ interface NumberForm {
   readonly between: readonly number[];
   readonly isOneEach: boolean;
   readonly check: CheckDigits;
-  /** True if the form is too common to be recognised without a label. */
+  /** Without a word that says so it may be anything. */
   readonly needsLabel: boolean;
 }
 
@@ -68,14 +65,14 @@ const FORMS: readonly NumberForm[] = [
   form("cn", [18], [], isResidentId, false),
 ];
 
-/** The forms by the size of their first group. */
+/** By the size of the first group. */
 const FORMS_BY_SIZE: readonly (readonly NumberForm[])[] = Array.from({ length: 19 }, (_, size) =>
   FORMS.filter(({ sizes }) => sizes[0] === size),
 );
 
 const digits = new Uint8Array(18);
 
-/** Finds a national number that begins with group `i`, and returns the group after it, or 0. */
+/** A national number that begins with group `i`: the group behind it, or 0. */
 export function findNationalId(b: Uint8Array, i: number): number {
   const size = groups.size(i);
   if (size > 18) return 0;
@@ -93,12 +90,12 @@ export function findNationalId(b: Uint8Array, i: number): number {
   return 0;
 }
 
-/** Whether a number without separators that begins with this digit could be a national number even without a label. */
+/** Could a number in one piece that begins with this digit be one, without a word before it that says so? */
 export function mayBeNationalId(first: number, size: number): boolean {
   return size === 15 ? beginsNir(first) : size === 18;
 }
 
-/** A French number begins with 1 (men) or 2 (women). Few long numbers do, so the others need not be read. */
+/** Men and women: so few long numbers begin like that that the others need not be read. */
 function beginsNir(c: number): boolean {
   return c === ONE || c === TWO;
 }
@@ -107,12 +104,12 @@ function bitOf(country: Country): number {
   return 1 << COUNTRIES.indexOf(country);
 }
 
-/** Whether the config enables numbers of this country. */
+/** Are numbers of this country looked for? */
 export function isEnabled(country: Country): boolean {
   return (matches.countries & bitOf(country)) !== 0;
 }
 
-/** Spain: eight digits, a dash and a check letter. Without the dash it is a word (see `lettered-ids.ts`). */
+/** Spain: eight digits and a letter that stands for them behind a dash; without the dash it is a word. */
 function findDni(b: Uint8Array, i: number): number {
   const end = groups.ends[i]!;
   if (

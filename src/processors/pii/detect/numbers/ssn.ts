@@ -7,9 +7,8 @@ import { groups, groupValue } from "./digit-groups.js";
 const SSN_WORDS = labelWords(["\\bssn", "social.?security", "\\bsocial\\b"]);
 
 /**
- * Finds a US social security number, or an ITIN (the tax number of people without one, from 900 on), that begins with
- * group `i`. Returns the group after it, or 0. Nine digits without separators count only if a word or the key
- * identifies them.
+ * A US social security number, or the number of a taxpayer who has none (an ITIN, from 900 on), that begins with group `i`: the group behind it, or 0. Nine digits in one piece count
+ * only where a word or the key says what they are.
  */
 export function findSsn(b: Uint8Array, i: number): number {
   const size = groups.size(i);
@@ -29,7 +28,7 @@ export function findSsn(b: Uint8Array, i: number): number {
   return i + 1;
 }
 
-/** Whether these three groups are the only ones. */
+/** No more groups beside these three. */
 function isAlone(i: number): boolean {
   return i === 0 && groups.count === 3;
 }

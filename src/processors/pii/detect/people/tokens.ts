@@ -1,4 +1,4 @@
-/** Kinds of tokens, by their letters and digits. This one is all lower case. */
+/** What a token looks like. */
 export const LOWER_WORD = 0;
 /** `Anna`, `McDonald`, `O'Brien`, `5th`. */
 export const TITLE_WORD = 1;
@@ -11,20 +11,20 @@ export const MIXED_WORD = 4;
 /** `12`, `12b`. */
 export const NUMBER_TOKEN = 5;
 
-/** Kinds of gaps before a token. This one means that nothing is between the tokens. */
+/** What stands before a token. */
 export const NO_GAP = 0;
-/** A space, or `+` or `%20` in its place. */
+/** A blank, or `+` or `%20` for it. */
 export const BLANK_GAP = 1;
 export const HYPHEN_GAP = 2;
-/** A dot and a space. */
+/** A dot and a blank. */
 export const DOT_GAP = 3;
-/** A comma, perhaps with a space. */
+/** A comma and perhaps a blank. */
 export const COMMA_GAP = 4;
 /** `_` or a dot. */
 export const JOINT_GAP = 5;
-/** `=` or `:`, with quotes and spaces. */
+/** `=` or `:`, with quotes and blanks. */
 export const ASSIGN_GAP = 6;
-/** A line end, perhaps written as an escape. */
+/** The end of a line, perhaps written as an escape. */
 export const LINE_GAP = 7;
 export const OTHER_GAP = 8;
 
@@ -34,17 +34,14 @@ const TOKEN = new RegExp(
   "gu",
 );
 
-/**
- * The words and numbers of a text, in order, with the gaps between them. Words that are longer than any name are left
- * out.
- */
+/** Words and numbers of a text, in order, with what is between them. Longer ones than any name are left out. */
 export class Tokens {
   readonly text: string;
   readonly starts: number[] = [];
   readonly ends: number[] = [];
   readonly kinds: number[] = [];
   readonly gaps: number[] = [];
-  /** The words in lower case, without accents. */
+  /** In lower case, without accents. */
   readonly folded: string[] = [];
 
   constructor(text: string) {
@@ -52,7 +49,7 @@ export class Tokens {
     let before = 0;
     for (const match of text.matchAll(TOKEN)) {
       const [word] = match;
-      if (word.charCodeAt(0) === PERCENT_SIGN && word.length === 3) continue; // escapes such as %20
+      if (word.charCodeAt(0) === PERCENT_SIGN && word.length === 3) continue; // %20 and the like
       const start = match.index + escapeLength(text, match.index, word);
       const end = match.index + word.length;
       this.add(start, end, start === match.index ? word : word.slice(1), gapKind(text, before, start));
@@ -77,7 +74,7 @@ export class Tokens {
 const PERCENT_SIGN = 37;
 const MAX_WORD = 60;
 
-/** Returns 1 if the word begins with the `n`, `r` or `t` of an escape such as `\n`, which is not part of the word. */
+/** The `n` of an `\n` that stands before a word is none of its letters. */
 function escapeLength(text: string, at: number, word: string): number {
   return at > 0 && text.charCodeAt(at - 1) === 92 && /^[nrt]\p{Lu}/u.test(word) ? 1 : 0;
 }
@@ -100,7 +97,7 @@ const PLAIN_LETTERS: Readonly<Record<string, string>> = {
   ё: "е",
 };
 
-/** Folds a word to the form in which the lists hold it. */
+/** As the lists hold words. */
 function fold(word: string): string {
   const lower = word.toLowerCase();
   if (!/[^a-z\d]/.test(lower)) return lower;
@@ -157,10 +154,10 @@ function gapKind(text: string, from: number, to: number): number {
   return LINE.test(gap) ? LINE_GAP : OTHER_GAP;
 }
 
-/** A range of characters in a text. */
+/** A place among the characters of a text. */
 export type TextPlace = [start: number, end: number];
 
-/** Returns possible labels before token `i`: one to three words joined, such as `first_name` or `firstName`. */
+/** What the words before token `i` are called together, one to three of them joined: `first_name`, `firstName`. */
 export function labelsBefore({ folded, gaps, kinds }: Tokens, i: number): readonly string[] {
   if (i === 0 || gaps[i] !== ASSIGN_GAP) return [];
   const labels: string[] = [];

@@ -18,17 +18,15 @@ function shapesByFirst() {
   return lists;
 }
 
-/** No shorter word can be a key without a prefix. */
+/** No shorter word is a key without a prefix. */
 export const MIN_KEY_WORD = 16;
 
-/**
- * Finds a key in the long word [start, stop) of letters and digits: by its beginning and length, or by a mark in it.
- */
+/** A key in the long word [start, stop) of letters and digits, by its beginning and its length or by what is in it. */
 export function findKeyInWord(b: Uint8Array, start: number, stop: number): number {
   const { floor, lastEnd } = matches;
   if (start < lastEnd || isInWord(b, start, floor)) return NOT_FOUND;
   if (stop - start === 64 && b[start - 1] === DOT && start - 18 >= lastEnd) {
-    const last = airtableEnd(b, start - 18, start - 1); // its first part may have no digit
+    const last = airtableEnd(b, start - 18, start - 1); // whose first part may hold no digit
     if (last > 0) return matches.add(API_KEY, start - 18, last);
   }
   const end = shapeEnd(b, start, stop);
@@ -56,7 +54,7 @@ function airtableEnd(b: Uint8Array, start: number, stop: number): number {
   return last - stop === 65 ? last : -1;
 }
 
-/** Finds a Discord token whose first dot is at `p`. Its first part may have no digit. */
+/** A token of Discord whose first dot is at `p`: its first part may hold no digit. */
 export function findDiscordToken(b: Uint8Array, p: number): number {
   const { floor, lastEnd } = matches;
   let start = p;
@@ -66,7 +64,7 @@ export function findDiscordToken(b: Uint8Array, p: number): number {
   return end < 0 ? NOT_FOUND : matches.add(API_KEY, start, end);
 }
 
-/** Matches a user id in base64, a time and a signature, separated by dots. */
+/** A user's number in base64, a time and a signature, with dots between them. */
 function discordEnd(b: Uint8Array, start: number, stop: number): number {
   const { end } = matches;
   const size = stop - start;

@@ -2,14 +2,14 @@ import { latin1 } from "../text/characters.js";
 import { TEXT_COST, work } from "../text/work.js";
 
 const MIN_LENGTH = 16;
-/** Longer random texts contain digits. */
+/** Longer ones hold digits, if they are random. */
 const MAX_LENGTH = 256;
 const CONSONANTS = /[bcdfghjklmnpqrstvwxz]{5}/;
 
 /**
- * Whether these bytes are at least sixteen letters that form no words: scattered capitals or, if all letters have the
- * same case, five consonants in a row or hardly any vowels. Names such as `AuthenticationTokenExpired` have few
- * capitals, and words such as `internationalization` have many vowels.
+ * Are these bytes letters that make no word? Sixteen at least: capitals strewn about, or, in one case, five consonants in a
+ * row or hardly a vowel. Names like `AuthenticationTokenExpired` have few capitals, words like `internationalization` many
+ * vowels.
  */
 export function areRandomLetters(b: Uint8Array, start: number, stop: number): boolean {
   if (stop - start < MIN_LENGTH || stop - start > MAX_LENGTH) return false;
@@ -22,7 +22,7 @@ export function areRandomLetters(b: Uint8Array, start: number, stop: number): bo
   return CONSONANTS.test(folded) || countMatches(folded, /[aeiouy]/g) * 4 < folded.length;
 }
 
-/** Excludes words such as `HTTPSHandshake`, whose capitals are next to each other. */
+/** `HTTPSHandshake` has its capitals in one place. */
 function hasScatteredCapitals(text: string): boolean {
   return countMatches(text, /[a-z][A-Z]/g) * 8 >= text.length;
 }

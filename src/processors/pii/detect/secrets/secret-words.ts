@@ -2,28 +2,25 @@ import { DASH, DOT } from "../text/ascii.js";
 import { CHARACTER_BITS, isBefore, LETTER } from "../text/characters.js";
 import { work } from "../text/work.js";
 
-/** No known word. */
+/** No such word. */
 export const NO_WORD = 0;
-/** A word whose value is always a secret, whatever it looks like. */
+/** Behind it stands a secret, whatever it looks like. */
 export const STRONG_WORD = 1;
-/** A word whose value may also be a status, so the value must look like a secret. */
+/** Behind it a status may stand as well: a secret must look like one. */
 export const WEAK_WORD = 2;
-/** A weak word after which a scheme may come first: `Authorization: Token abc`. */
+/** A weak one, behind which a scheme may come first: `Authorization: Token abc`. */
 export const AUTHORIZATION_WORD = 3;
-/** A weak word that counts only in the query of a URL. */
+/** Weak, and only in the query of a URL. */
 export const QUERY_WORD = 4;
-/** A word that names with values follow. */
+/** Behind it stand names with values. */
 export const COOKIE_WORD = 5;
 
-/** Words for values that are not secrets but can be recognised only by their name. */
+/** No secrets, but what is known by its name only. */
 export const BIRTH_WORD = 6;
 export const PASSPORT_WORD = 7;
 export const ACCOUNT_WORD = 8;
 
-/**
- * The endings of names of secrets. The `_` may be written as `-`, `.` or a space, or left out. A `^` means that no
- * letter may stand before the word.
- */
+/** What names of secrets end with; `_` may be there, or `-`, `.` or a blank, or nothing. A `^` begins a word of its own. */
 const WORDS: readonly (readonly [kind: number, words: string])[] = [
   [STRONG_WORD, "password passwd passphrase pwd ^pass client_secret secret_key private_key api_key account_key"],
   [STRONG_WORD, "shared_access_key secret_access_key encryption_key signing_key subscription_key secret_key_base"],
@@ -42,32 +39,32 @@ const WORDS: readonly (readonly [kind: number, words: string])[] = [
   [ACCOUNT_WORD, "sort_code kontonummer bankkonto ^ifsc ifsc_code ^clabe ^bsb ^blz numero_de_cuenta"],
 ];
 
-/** A node of a trie that reads words backwards. */
+/** A letter on the way through a word, from its last one to its first. */
 class WordNode {
   readonly next: (WordNode | undefined)[] = new Array(26).fill(undefined);
-  /** Whether `_` may stand before the letters read so far. */
+  /** May `_` stand before the letters that were read? */
   isJoint = false;
-  /** Whether no letter may stand before the word. */
+  /** Must no letter be before it? */
   isWhole = false;
   kind = NO_WORD;
 }
 
 const ROOT = new WordNode();
-/** The last three letters of the words, or their last two with a separator before them. */
+/** The last three letters of the words, and the last two with what may be before them. */
 const ENDINGS = new Uint8Array(1 << 15);
 
 function endingOf(a: number, b: number, c: number): number {
   return ((a & 31) << 10) | ((b & 31) << 5) | (c & 31);
 }
 
-/** Characters that may separate the parts of a word. */
+/** What may be between the parts of a word. */
 const JOINTS = "-._ ";
 
-/** Characters allowed between a word and the sign after it: quotes, a backslash, a space, a tab, or the dot of `no.` */
+/** What may be between a word and the sign behind it: quotes, a backslash, a blank, a tab, or the dot of `no.` */
 const AFTER_WORD = new Uint8Array(256);
 for (const c of "\"'\\ \t.") AFTER_WORD[c.charCodeAt(0)] = 1;
 
-/** Whether one of the words could stand before the `=` or `:` at `p`. Three letters rule out most signs. */
+/** Could one of the words stand before the `=` or `:` at `p`? Three letters rule most signs out. */
 export function mayFollowWord(b: Uint8Array, p: number): boolean {
   if (p < 4) return true;
   const c = b[p - 1]!;
@@ -98,7 +95,7 @@ function addWord(word: string, kind: number): void {
     ENDINGS[endingOf(third.charCodeAt(0), word.charCodeAt(word.length - 2), word.charCodeAt(word.length - 1))] = 1;
 }
 
-/** Returns the kind of the longest word that ends before `end`, ignoring case. `wordStart` then holds its start. */
+/** What the longest word of these says that ends before `end`, in any case. Where it begins is in `wordStart` then. */
 export function wordEndingAt(b: Uint8Array, end: number, floor: number): number {
   let node = ROOT;
   let kind = NO_WORD;

@@ -5,20 +5,20 @@ import { TEXT_COST, work } from "./work.js";
 
 const MAX_LOOKBACK = 28;
 
-/** A set of words that can stand before a number and say what kind of number it is. */
+/** Words of which one says, before a number, what the number is. */
 export interface LabelWords {
-  /** Matches UTF-8 read as Latin-1, in lower case. */
+  /** Held against UTF-8 read as Latin-1, in lower case. */
   readonly pattern: RegExp;
-  /** The bit of this set in `TRIGRAMS`. */
+  /** Its bit in `TRIGRAMS`. */
   readonly bit: number;
 }
 
-/** Each byte as `toLowerCase` changes it in Latin-1. */
+/** Bytes as `toLowerCase` makes them of Latin-1. */
 const FOLDED = Uint8Array.from({ length: 256 }, (_, c) => String.fromCharCode(c).toLowerCase().charCodeAt(0));
 
 /**
- * The sets that contain a word with these three bytes, as bits. Numbers are many and labels before them few, so the
- * bytes are checked before a text is made for the pattern.
+ * Which sets hold a word with these three bytes in it: numbers are many and words before them few, so the bytes are asked
+ * before a text is made for a pattern.
  */
 const TRIGRAMS = new Uint8Array(1 << 16);
 let sets = 0;
@@ -27,10 +27,7 @@ function trigram(a: number, b: number, c: number): number {
   return ((a << 10) ^ (b << 5) ^ c) & 0xffff;
 }
 
-/**
- * Makes a set of patterns in any script for `followsWord`. Each pattern must contain two letters in a row, and should
- * contain three.
- */
+/** Patterns of words in any script, for `followsWord`. Each must hold two letters in a row, and should hold three. */
 export function labelWords(words: readonly string[]): LabelWords {
   const bit = 1 << sets++;
   const folded = words.map((word) => Buffer.from(word, "utf8").toString("latin1").toLowerCase());
@@ -45,13 +42,13 @@ function addTrigrams(literal: string, bit: number): void {
     if (c === undefined || c === third) TRIGRAMS[trigram(a, b, FOLDED[third]!)]! |= bit;
 }
 
-/** Returns the longest part of a pattern that every match contains. */
+/** The longest part of a pattern that stands in everything it matches. */
 function longestLiteral(pattern: string): string {
   const parts = pattern.replace(/\(.*|\\b/g, " ").split(/\.\?| /);
   return parts.reduce((longest, part) => (part.length > longest.length ? part : longest), "");
 }
 
-/** Whether one of the words stands shortly before the digit at `p`, without digits or masked values in between. */
+/** Does a word like this stand shortly before the digit at `p`, with neither digits nor anything treated in between? */
 export function followsWord(b: Uint8Array, p: number, { pattern, bit }: LabelWords): boolean {
   if (seenScan !== matches.scan || seenAt !== p) lookBack(b, p);
   if ((seenBits & bit) === 0) return false;
@@ -59,13 +56,13 @@ export function followsWord(b: Uint8Array, p: number, { pattern, bit }: LabelWor
   return pattern.test(latin1(b, seenStart, p).toLowerCase());
 }
 
-/** Whether a word of any set may stand shortly before the digit at `p`. */
+/** May any word of any set stand shortly before the digit at `p`? */
 export function followsLabel(b: Uint8Array, p: number): boolean {
   if (seenScan !== matches.scan || seenAt !== p) lookBack(b, p);
   return seenBits !== 0;
 }
 
-/** The text before the number that was asked about last. It is remembered because several sets are tried in turn. */
+/** What is before the number that was asked about last: several sets are asked in turn. */
 let seenScan = -1;
 let seenAt = -1;
 let seenStart = 0;

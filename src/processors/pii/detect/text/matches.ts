@@ -1,34 +1,34 @@
 import { COLON, EQUALS } from "./ascii.js";
 import { CHARACTER_BITS, DIGIT, LETTER, SEPARATOR } from "./characters.js";
 
-/** The state of an outer text while a text inside it is scanned. */
+/** A text that was left, with its findings. */
 type OuterText = Pick<
   Matches,
   "count" | "starts" | "ends" | "detectors" | "floor" | "end" | "lastEnd" | "hints" | "enabled" | "scan"
 >;
 
 /**
- * The matches in one text: byte ranges in order that do not overlap. The whole process shares one list, because a scan
- * never waits. Call `begin`, let detectors `add`, and read the list before the next scan.
+ * What is found in one text: places of its bytes that do not overlap, in order. One list for the whole process, since a
+ * scan never waits for anything: `begin` it, let detectors `add`, read it before the next scan.
  */
 class Matches {
   count = 0;
-  /** Number of the present text, so that results remembered for one text are not used for another. */
+  /** Another one for each text, so that what is remembered of one is not taken for another's. */
   scan = 0;
   private scans = 0;
   starts: number[] = [];
   ends: number[] = [];
-  /** The detector of each match, by number. Numbers of users' patterns follow those of the built-in detectors. */
+  /** Numbers of detectors; those of users' patterns follow the built-in ones. */
   detectors: number[] = [];
-  /** Start of the text. */
+  /** Where the text begins and ends, and what the key says of it. */
   floor = 0;
   end = 0;
-  /** End of the last match. Nothing before it can match again. */
+  /** The end of the last match: nothing before it can be found again. */
   lastEnd = 0;
   hints = 0;
-  /** A bit for each built-in detector that is enabled. */
+  /** A bit for each built-in detector that is on. */
   enabled = 0;
-  /** A bit for each country whose national numbers are enabled. */
+  /** A bit for each country whose national numbers are looked for. */
   countries = -1;
 
   begin(start: number, end: number, hints: number, enabled: number): void {
@@ -42,7 +42,7 @@ class Matches {
     this.enabled = enabled;
   }
 
-  /** Leaves the present text for one inside it. Pass the returned value to `enter` to come back. */
+  /** Leaves the present text for one that is inside it; `enter` comes back to what this gives. */
   leave(): OuterText {
     const { count, starts, ends, detectors, floor, end, lastEnd, hints, enabled, scan } = this;
     this.starts = [];
@@ -59,7 +59,7 @@ class Matches {
     return (this.enabled & (1 << detector)) !== 0;
   }
 
-  /** Adds a match, and returns its end, where the scan continues. */
+  /** Gives the end, where the scan goes on. */
   add(detector: number, start: number, end: number): number {
     const i = this.count++;
     this.starts[i] = start;
@@ -70,8 +70,8 @@ class Matches {
   }
 
   /**
-   * Inserts the ranges that one detector found, which are in order and do not overlap. Existing matches that overlap
-   * them become part of them.
+   * Adds places that one detector found, which are in order and do not overlap, where they belong; what they overlap
+   * becomes part of them.
    */
   merge(detector: number, found: readonly (readonly [start: number, end: number])[]): void {
     const before = { starts: this.starts.slice(0, this.count), ends: this.ends.slice(0, this.count) };
@@ -87,9 +87,7 @@ class Matches {
     for (; i < detectors.length; i++) this.addOrJoin(detectors[i]!, before.starts[i]!, before.ends[i]!, detector);
   }
 
-  /**
-   * Adds a match, or extends the last one if they overlap. An extended match then belongs to the detector `joining`.
-   */
+  /** Adds a match, or makes it part of the last one if they overlap, which then is the joining detector's. */
   private addOrJoin(detector: number, start: number, end: number, joining: number): void {
     const last = this.count - 1;
     if (last < 0 || this.ends[last]! <= start) this.add(detector, start, end);
@@ -101,30 +99,30 @@ class Matches {
   }
 }
 
-/** Whether a mask that this processor has written ends before `p`. */
+/** Does a mask that a treatment has left end before `p`? */
 export function endsMask(b: Uint8Array, p: number): boolean {
   return p >= matches.floor + 4 && b[p - 1] === 42 && b[p - 2] === 42 && b[p - 3] === 42 && b[p - 4] === 42;
 }
 
-/** Whether such a mask begins at `p`. */
+/** Does such a mask begin at `p`? */
 export function beginsMask(b: Uint8Array, p: number): boolean {
   return p + 4 <= matches.end && b[p] === 42 && b[p + 1] === 42 && b[p + 2] === 42 && b[p + 3] === 42;
 }
 
 export const matches = new Matches();
 
-/** Returned by a detector that finds nothing. */
+/** What a detector answers when it finds nothing. */
 export const NOT_FOUND = -1;
 
-/** Spaces, quotes, commas and angle brackets. Detectors do not look across them, except for numbers. */
+/** Blanks, quotes, commas and angle brackets: no detector looks across them but for digits. */
 const ISOLATING = new Uint8Array(256);
 for (const c of " \t\r\n\"',;<>") ISOLATING[c.charCodeAt(0)] = 1;
 
 /**
- * Whether every match is isolated, so that replacing it cannot reveal another match. Only characters such as spaces may
- * be next to it, and no digits beyond them that could become part of one number. With `isMasked`, a mask replaces the
- * match. Then the match may also follow a name and `=`, or precede `:` and a port, because no detector takes a mask for
- * a value or looks across it.
+ * Does every match stand by itself, so that nothing else can be found once it is gone? Nothing but blanks or the like is
+ * beside it, and no digits beyond them, which could be taken for one number with others then. With `isMasked`, where a mask
+ * comes in its place, it may also be behind a name and `=`, or before `:` and a port: no detector takes a mask for a
+ * value, or looks across it.
  */
 export function areIsolated(b: Uint8Array, isMasked: boolean): boolean {
   const { count, starts, ends, floor, end } = matches;
@@ -137,12 +135,12 @@ export function areIsolated(b: Uint8Array, isMasked: boolean): boolean {
   return true;
 }
 
-/** Longer names could be the beginning of a match. */
+/** Longer names could be the beginning of something. */
 const MAX_PLAIN_NAME = 24;
-/** The number of digits of a port, which is less than any detector needs. */
+/** As many digits as a port has: fewer than anything has that is found. */
 const MAX_PORT_DIGITS = 5;
 
-/** Whether a name of letters and `=` stand before it, with a space or the like before the name. */
+/** Is it behind a name of letters, with a blank or the like before it, and `=`? */
 function isAssigned(b: Uint8Array, start: number, floor: number): boolean {
   let p = start - 1;
   if (p <= floor || b[p] !== EQUALS) return false;
@@ -151,7 +149,7 @@ function isAssigned(b: Uint8Array, start: number, floor: number): boolean {
   return p < start - 1 && (p === floor || ISOLATING[b[p - 1]!] === 1);
 }
 
-/** Whether `:` and a port follow, without more digits that could be part of the same number. */
+/** Do `:` and a port stand behind it, and nothing that could be one number with that? */
 function hasPort(b: Uint8Array, stop: number, end: number): boolean {
   if (b[stop] !== COLON) return false;
   let p = stop + 1;
