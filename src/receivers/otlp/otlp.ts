@@ -65,7 +65,7 @@ export class OtlpReceiver implements Receiver {
   }
 }
 
-/** Where it listens, with the port that it got. */
+/** The address it listens on, with the actual port. */
 function addressOf({ config: { endpoint, transport }, port }: GrpcEndpoint | HttpEndpoint): string {
   const address = listenAddress(endpoint, transport);
   return formatAddress("path" in address ? address : { ...address, port });

@@ -2,7 +2,7 @@ import type { ConnectionRefusal } from "#net";
 import type { Counter, ReceiverContext } from "../../plugin.js";
 import type { Transport } from "./request-intake.js";
 
-/** Counts requests that were turned away before anyone knew how many records they hold, by the status of the answer. */
+/** Counts requests that were refused before their records could be counted, by the status of the answer. */
 export function createRefusedCounters(context: ReceiverContext, transport: Transport): (status: string) => Counter {
   const counters = new Map<string, Counter>();
   return (status) => {
@@ -17,7 +17,7 @@ export function createRefusedCounters(context: ReceiverContext, transport: Trans
   };
 }
 
-/** Counts connections that were closed as soon as they were open, and says so in the log now and then. */
+/** Counts connections that were closed right after they opened, and logs them from time to time. */
 export function onRefusedConnection(
   context: ReceiverContext,
   transport: Transport,

@@ -17,20 +17,23 @@ import { joined } from "./body-chunks.js";
 
 export type Transport = "http" | "grpc";
 
-/** How a body is written. Answers are written alike, but to thrift as plain text. */
+/** The encoding of a body. Answers use the same encoding, except that thrift clients get plain text. */
 export type BodyEncoding = OtlpEncoding | "thrift";
 
-/** What the requests of a protocol look like, and how their bytes become batches. */
+/** Describes a protocol's requests and turns their bytes into batches. */
 export interface RequestFormat {
-  /** What its protocol is called. */
+  /** The name of the protocol. */
   readonly name: string;
   /** The Content-Types that `encodingOf` knows, for messages. */
   readonly contentTypes: string;
-  /** Undefined: there is no such method. */
+  /** Returns undefined if there is no such method. */
   signalOfGrpcPath(path: string | undefined): Signal | undefined;
-  /** Undefined: a body of this Content-Type is not taken. */
+  /** Returns undefined if bodies of this Content-Type are not accepted. */
   encodingOf(contentType: string | undefined): BodyEncoding | undefined;
-  /** Throws a `MalformedError` when the body is no request of this signal, or holds more than `maxElements` records and values. */
+  /**
+   * Throws a `MalformedError` if the body is not a request of this signal, or holds more than `maxElements` records and
+   * values.
+   */
   toBatch(signal: Signal, encoding: BodyEncoding, body: readonly Buffer[], maxElements: number): Batch;
 }
 
@@ -45,13 +48,13 @@ export const OTLP_FORMAT: RequestFormat = {
   },
 };
 
-/** What is known of who sent a request. */
+/** Facts about the sender of a request. */
 interface RequestClient {
   readonly address: string | undefined;
   readonly metadata: Origin["metadata"] | undefined;
 }
 
-/** Where the requests of one signal and one transport go in, and are counted. */
+/** Hands in and counts the requests of one signal and one transport. */
 export class RequestIntake {
   readonly signal: Signal;
   readonly format: RequestFormat;
@@ -80,8 +83,8 @@ export class RequestIntake {
   }
 
   /**
-   * Hands a batch in and counts what became of it. Never rejects. A batch of nothing is a success at once, and so is one
-   * whose key was taken before.
+   * Hands in a batch and counts its outcome. Never rejects. An empty batch succeeds at once, and so does a batch whose
+   * key was taken before.
    */
   accept(batch: Batch, { address, metadata }: RequestClient, key: string | undefined): Promise<Outcome> {
     if (batch.count === 0) return ACCEPTED_EMPTY;
@@ -90,7 +93,10 @@ export class RequestIntake {
     return this.dedup.accept(key, batch, (fresh) => this.handIn(fresh, origin), authenticatedClient(metadata));
   }
 
-  /** Spreading parts into one takes longer than all else that is done here; few clients have metadata that is kept. */
+  /**
+   * Written out because spreading parts into one object would take longer than everything else here; few clients have
+   * metadata to keep.
+   */
   private originOf(address: string | undefined, metadata: Origin["metadata"]): Origin {
     const { receiver, transport } = this.origin;
     if (address === undefined || metadata !== undefined)
@@ -112,7 +118,7 @@ export class RequestIntake {
 
 const ACCEPTED_EMPTY: Promise<Outcome> = Promise.resolve(ACCEPTED);
 
-/** Signals that no pipeline takes from this receiver have none. */
+/** Signals without a pipeline that reads from this receiver have no intake. */
 export function createRequestIntakes(
   context: ReceiverContext,
   transport: Transport,

@@ -1,29 +1,30 @@
 import type { Clock, Intake } from "../../plugin.js";
 
-/** An unfinished request, as the room sees it. */
+/** An unfinished request as seen by `UploadRoom`. */
 export interface UnfinishedUpload {
-  /** Who sends it; undefined: nobody that could be told from others. */
+  /** Identifies the sender; undefined if it cannot be told from others. */
   readonly client: string | undefined;
   /** Monotonic time of its first byte or head. */
   readonly startedAt: number;
-  /** Bytes that have come. */
+  /** Bytes received so far. */
   readonly size: number;
-  /** Bytes that are held of it. */
+  /** Bytes of memory that it holds. */
   readonly held: number;
-  /** Ends it retryably, and gives back what it holds. */
+  /** Ends the upload with a retryable error and releases its memory. */
   giveWay(): void;
 }
 
 /**
- * The room that requests take while their clients are still sending them. A request that is whole goes at our pace, one that
- * is not at its client's; so of these a client may have only so many bytes, and when one needs room and there is none, the
- * slowest give way to it: whoever takes long pays for that himself.
+ * Bounds the memory of requests that their clients are still sending. A complete request proceeds at our pace, an
+ * incomplete one at its client's. So each client may hold only a limited number of bytes in incomplete requests. When
+ * an upload needs memory and there is none, the slowest uploads give way to it: slow clients pay for their slowness
+ * themselves.
  */
 export class UploadRoom {
   private readonly maxClientBytes: number;
   private readonly clock: Clock;
   private readonly uploads = new Set<UnfinishedUpload>();
-  /** Bytes held of each client's unfinished uploads. */
+  /** Bytes held by each client's unfinished uploads. */
   private readonly clients = new Map<string, number>();
 
   constructor(maxClientBytes: number, clock: Clock) {
@@ -31,14 +32,17 @@ export class UploadRoom {
     this.clock = clock;
   }
 
-  /** False: too many are open, and none gives way. */
+  /** Returns false if too many uploads are open and none gives way. */
   begin(upload: UnfinishedUpload): boolean {
     if (this.uploads.size >= MAX_UPLOADS && !this.makeRoom(upload)) return false;
     this.uploads.add(upload);
     return true;
   }
 
-  /** Reserves bytes of an unfinished upload. False, with nothing reserved: there is no room, and none gives way. */
+  /**
+   * Reserves bytes for an unfinished upload. Returns false, with nothing reserved, if there is no room and no upload
+   * gives way.
+   */
   reserve(upload: UnfinishedUpload, bytes: number, intake: Intake): boolean {
     const { client } = upload;
     while (this.isOverShare(upload, bytes)) if (!this.makeRoom(upload, client)) return false;
@@ -47,13 +51,13 @@ export class UploadRoom {
     return true;
   }
 
-  /** The same for one that is whole: it counts for no client any more. */
+  /** The same for a complete upload, which no longer counts towards its client's share. */
   reserveAnyhow(upload: UnfinishedUpload, bytes: number, intake: Intake): boolean {
     while (!intake.reserve(bytes)) if (!this.makeRoom(upload)) return false;
     return true;
   }
 
-  /** It is whole, or ends. Must be called before it gives back what it holds. */
+  /** Called when an upload is complete or ends, before it releases its memory. */
   end(upload: UnfinishedUpload): void {
     if (!this.uploads.delete(upload) || upload.client === undefined) return;
     const left = (this.clients.get(upload.client) ?? 0) - upload.held;
@@ -61,14 +65,17 @@ export class UploadRoom {
     else this.clients.delete(upload.client);
   }
 
-  /** What is larger than a client's share fits while nothing else is held of that client. */
+  /** An upload larger than the client's share still fits if the client holds nothing else. */
   private isOverShare({ client, held }: UnfinishedUpload, bytes: number): boolean {
     if (client === undefined) return false;
     const all = this.clients.get(client) ?? 0;
     return all > held && all + bytes > this.maxClientBytes;
   }
 
-  /** Lets the slowest upload give way, of this client if one is named. False: there is none, or it is the one that asks. */
+  /**
+   * Lets the slowest upload give way; with `client`, only that client's uploads count. Returns false if there is none
+   * or the slowest is the asking one.
+   */
   private makeRoom(asking: UnfinishedUpload, client?: string): boolean {
     const now = this.clock.monotonic();
     let slowest: UnfinishedUpload | undefined;
@@ -87,7 +94,7 @@ export class UploadRoom {
   }
 }
 
-/** No upload is called slow before it has had this long. */
+/** No upload counts as slow before this age. */
 const GRACE_MS = 1000;
-/** Requests whose bodies are still to come take memory too, though none of it is theirs. */
+/** Requests whose bodies are still to come take memory too, which no reservation counts. */
 const MAX_UPLOADS = 8192;

@@ -6,15 +6,15 @@ import { BodyChunks } from "./body-chunks.js";
 import type { BodyEncoding, RequestIntake } from "./request-intake.js";
 import type { UnfinishedUpload, UploadRoom } from "./upload-room.js";
 
-/** Whose request it is, since when, and what to do when others need its room. */
+/** The sender, the start time, and what to do when others need the memory. */
 interface UploadSettings extends Pick<UnfinishedUpload, "client" | "startedAt" | "giveWay"> {
   readonly room: UploadRoom;
 }
 
 /**
- * The bytes of one request while they come in, reserved at the intake from the first to the moment the batch is handed
- * over. `release` gives everything back, once; after it the upload is empty and takes nothing more, which also ends an
- * unpacking that is still under way.
+ * The bytes of one request as they arrive. They are reserved at the intake from the first byte until the batch is
+ * handed over. `release` returns everything, once; after that the upload is empty and accepts nothing more, which also
+ * ends a decompression in progress.
  */
 export class Upload implements UnfinishedUpload {
   readonly requestIntake: RequestIntake;
@@ -43,19 +43,19 @@ export class Upload implements UnfinishedUpload {
     return this.reserved;
   }
 
-  /** False: there is no room for one more. */
+  /** Returns false if there is no room for another upload. */
   begin(): boolean {
     return this.room.begin(this);
   }
 
-  /** False: there is no room for this chunk at the intake. */
+  /** Returns false if the intake has no room for this chunk. */
   add(chunk: Buffer): boolean {
     if (this.closed || !this.reserve(this.body.costOf(chunk))) return false;
     this.body.add(chunk);
     return true;
   }
 
-  /** Everything has come: from here on it is not the client who decides how long it is held. */
+  /** Called when the whole body has arrived: from now on the client no longer decides how long it is held. */
   end(): void {
     this.isWhole = true;
     this.room.end(this);
@@ -82,12 +82,15 @@ export class Upload implements UnfinishedUpload {
     if (reserved > 0) this.requestIntake.intake.release(reserved);
   }
 
-  /** Undoes `encoding`, staying within `limit`. Throws or rejects with a `DecompressError`. */
+  /** Decompresses `compressed`, staying within `limit`. Throws or rejects with a `DecompressError`. */
   decompress(encoding: string, compressed: Buffer, limit: number): Buffer | Promise<Buffer> {
     return decompress(encoding, compressed, { limit, reserve: (bytes) => this.reserve(bytes) });
   }
 
-  /** Throws a `MalformedError` when the body is no request of this signal, or holds too much for one of `limit` bytes. */
+  /**
+   * Throws a `MalformedError` if the body is not a request of this signal, or has too many elements for a request of
+   * `limit` bytes.
+   */
   toBatch(encoding: BodyEncoding, body: readonly Buffer[], limit: number): Batch {
     const { signal, format } = this.requestIntake;
     const maxElements = Math.max(MIN_MAX_ELEMENTS, Math.ceil(limit / BYTES_PER_ELEMENT));
@@ -96,9 +99,9 @@ export class Upload implements UnfinishedUpload {
 }
 
 /**
- * The smallest records and attributes that anybody sends take more than this, in a request of the largest size; the smallest that
- * can be sent take two bytes, and what makes an object of each would need many times the request's size. What takes
- * a million is not worth a refusal, however small they are.
+ * In requests of the largest size, real records and attributes take more bytes than this each. The smallest possible
+ * ones take two bytes, and creating an object for each would need many times the request's size. Up to a million
+ * elements are always accepted, however small they are.
  */
 const BYTES_PER_ELEMENT = 16;
 const MIN_MAX_ELEMENTS = 1_000_000;
@@ -117,7 +120,7 @@ export const GAVE_WAY: ErrorAnswer = {
   retryAfterMs: BUSY_RETRY_AFTER_MS,
 };
 
-/** The rest of it is not read any more. */
+/** The rest of such a body is not read. */
 export const CRUMBLED: ErrorAnswer = {
   httpStatus: 400,
   code: GRPC_STATUS.INVALID_ARGUMENT,
@@ -139,7 +142,7 @@ export function tooLarge(limit: number): ErrorAnswer {
   };
 }
 
-/** What a client is told when its bytes could not be made into a batch. */
+/** The answer for a client whose bytes could not be turned into a batch. */
 export function answerOfBadUpload(error: unknown, limit: number): ErrorAnswer {
   if (error instanceof DecompressError && error.fault === "too_large") return tooLarge(limit);
   if (error instanceof DecompressError && error.fault === "no_room") return OVERLOADED;

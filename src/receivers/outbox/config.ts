@@ -33,7 +33,7 @@ const columns = z.strictObject({
 
 export type OutboxColumns = z.infer<typeof columns>;
 
-/** What a config may say, whether or not the client is installed. */
+/** The config keys, independent of whether the PostgreSQL client is installed. */
 export const outboxKeys = z
   .strictObject({
     ...postgresConnectionKeys,

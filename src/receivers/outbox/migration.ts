@@ -4,9 +4,9 @@ import type { OutboxReceiverConfig } from "./config.js";
 type MigrationConfig = Pick<OutboxReceiverConfig, "table" | "columns" | "notify_channel" | "handled_table">;
 
 /**
- * What makes the table, or brings one that is there to what the receiver needs: run twice it changes nothing. It has the
- * table, indexes for what waits and what is worked on, a trigger that tells of new rows, and a function that puts a failed
- * row back, with its past in `failure_history`.
+ * The SQL that creates the table or upgrades an existing one; running it twice changes nothing. It creates the table,
+ * indexes for pending and claimed rows, a trigger that announces new rows, and a function that replays a failed row and
+ * keeps its past in `failure_history`.
  */
 export function outboxMigration({ table, columns, notify_channel, handled_table }: MigrationConfig): string {
   const name = table.split(".").at(-1)!;
@@ -37,7 +37,7 @@ export function outboxMigration({ table, columns, notify_channel, handled_table 
 type Columns = Readonly<Record<keyof MigrationConfig["columns"], string>>;
 type ColumnText = readonly [name: string, type: string];
 
-/** What whoever writes rows fills in; the rest has defaults. */
+/** Columns that the producer of a row fills in; the others have defaults. */
 function producerColumns(c: Columns): ColumnText[] {
   return [
     [c.id, "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"],
@@ -73,7 +73,7 @@ function index(name: string, table: string, on: string, status: string, value: s
   return `CREATE INDEX IF NOT EXISTS ${name} ON ${quoteTable(table)} (${on}) WHERE ${status} = '${value}';`;
 }
 
-/** Once a statement, however many rows it writes; the server tells when the transaction is committed. */
+/** Fires once per statement, however many rows it writes; the server notifies when the transaction commits. */
 function notifyTrigger(schema: string, name: string, table: string, channel: string): string {
   return `CREATE OR REPLACE FUNCTION ${schema}${name}() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -86,7 +86,7 @@ CREATE TRIGGER ${name} AFTER INSERT ON ${quoteTable(table)}
   FOR EACH STATEMENT EXECUTE FUNCTION ${schema}${name}();`;
 }
 
-/** Only a failed row is put back; its id and idempotency key stay. */
+/** Only a failed row can be replayed. Its id and idempotency key stay the same. */
 function replayFunction(schema: string, name: string, table: string, c: Columns): string {
   const failedAt = c.finished_at ? `'failed_at', ${c.finished_at}, ` : "";
   const reset = [`${c.attempts} = 0`, `${c.last_error} = NULL`, ...(c.finished_at ? [`${c.finished_at} = NULL`] : [])];

@@ -3,7 +3,7 @@ import type { TextRow } from "#brokers/postgres";
 import { ERROR_CODES } from "#contract/errors";
 import type { Setback } from "../../plugin.js";
 
-/** A row that was taken, as text; the payload is bytes. */
+/** A claimed row. Its values are text, except for the payload, which is bytes. */
 export interface OutboxRow {
   readonly id: string;
   readonly key: string | null;
@@ -13,15 +13,15 @@ export interface OutboxRow {
   readonly idempotencyKey: string | null;
   readonly createdMs: string | null;
   readonly attempts: number;
-  /** Whether the payload is so large that it was left where it is. */
+  /** Whether the payload was not read because it is too large. */
   readonly isOversized: boolean;
-  /** Whether its key is in the table of what was handled. */
+  /** Whether the row's key is in the table of handled keys. */
   readonly isHandled: boolean;
 }
 
 const BYTEA = 17;
 
-/** `payloadType` is the server's number for the type of the column. */
+/** `payloadType` is the server's type number of the column. */
 export function readRow(row: TextRow, payloadType: number): OutboxRow {
   const { payload } = row;
   return {
@@ -43,7 +43,7 @@ function readPayload(text: string, type: number): Uint8Array {
   return type === BYTEA && text.startsWith("\\x") ? Buffer.from(text.slice(2), "hex") : Buffer.from(text);
 }
 
-/** A row as a message, and why it cannot be one as it is. */
+/** Turns a row into a message. `setback` says why the message cannot be handled normally. */
 export function rowMessage(row: OutboxRow, table: string): { message: IncomingMessage; setback?: Setback } {
   const { id, key, type, payload, idempotencyKey, createdMs } = row;
   const facts = {
@@ -66,7 +66,7 @@ export function rowMessage(row: OutboxRow, table: string): { message: IncomingMe
   return { message };
 }
 
-/** What was taken so often without an outcome is not read any more: it may be what agents die of. */
+/** A row claimed too often without an outcome is not processed any more: it may be what makes agents crash. */
 export function poisonSetback(attempts: number): Setback {
   const message = `the row was taken ${attempts} times, and agents ended before they were done with it`;
   return { reason: "poison", category: "poison", code: ERROR_CODES.SLUICE_MESSAGE_UNREADABLE, message };

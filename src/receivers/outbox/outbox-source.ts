@@ -23,17 +23,17 @@ import { type OutboxRow, poisonSetback, rowMessage } from "./outbox-row.js";
 import { OutboxTable } from "./outbox-table.js";
 
 const RETRY_MS = 1000;
-/** How long a stop waits for the server to take the last outcomes. */
+/** How long a stop waits for the server to accept the last outcomes. */
 const LAST_WORDS_MS = 2000;
 
 /**
- * The rows of an outbox, claimed, handed in and settled.
+ * Claims the rows of an outbox, hands them in and settles them.
  *
- * - A row is settled when its outcome is known, and not before. Outcomes that the server has not confirmed are kept and told
- *   again; a row that comes again meanwhile is not handed in a second time.
- * - Rows of one key are handed in one after the other, each when the one before it has its outcome.
- * - No more is claimed than there is room for (`max_in_flight`).
- * - One connection does it all; when it fails or is silent it is made anew.
+ * - A row is settled only when its outcome is known. Outcomes that the server has not confirmed are kept and sent
+ *   again; a row that is claimed again meanwhile is not handed in a second time.
+ * - Rows with the same key are handed in one after the other, each when the previous one has its outcome.
+ * - No more rows are claimed than `max_in_flight` allows.
+ * - One connection does everything; if it fails or is silent, a new one is opened.
  */
 export class OutboxSource {
   private readonly config: OutboxReceiverConfig;
@@ -44,13 +44,13 @@ export class OutboxSource {
   private readonly logFailure: (error: unknown) => void;
   private readonly logFailedRow: (row: { readonly id: string; readonly error: string }) => void;
   private readonly inProgress = new Map<string, Promise<void>>();
-  /** Outcomes of rows that the server has not confirmed: undefined, or why the row failed. */
+  /** Outcomes that the server has not confirmed, by row: undefined for success, or why the row failed. */
   private readonly unconfirmed = new Map<string, string | undefined>();
-  /** Rows that wait here for another of their key, and are with another agent by now. */
+  /** Rows that waited here for another row of their key and now belong to another agent. */
   private readonly lost = new Set<string>();
-  /** Rows that nothing was done with, because we are stopping. */
+  /** Rows that were not processed because the receiver is stopping. */
   private readonly returned = new Set<string>();
-  /** The last row of each key that is being worked on. */
+  /** The last row in progress of each key. */
   private readonly lastOfKey = new Map<string, Promise<void>>();
   private pg: PostgresClients | undefined;
   private options: ClientConfig = {};
@@ -83,7 +83,7 @@ export class OutboxSource {
     );
   }
 
-  /** Resolves after the first try to connect, also when that has failed. */
+  /** Resolves after the first attempt to connect, even if it failed. */
   async start(): Promise<void> {
     this.pg = await loadPostgres();
     this.options = await postgresOptions(this.config, this.context.id);
@@ -92,7 +92,7 @@ export class OutboxSource {
     this.running = this.run();
   }
 
-  /** Resolves when every row has its outcome and the server was told, or does not listen. */
+  /** Resolves when every row has its outcome and the server has been told, or does not respond. */
   async stop(): Promise<void> {
     this.isStopping = true;
     this.wake();
@@ -103,7 +103,7 @@ export class OutboxSource {
     await this.intake.stop();
   }
 
-  /** A claim may be under way: its rows are given back. */
+  /** A claim may be in progress: its rows are given back. */
   private async lastWords(): Promise<void> {
     await Promise.all([this.intake.stop(), this.running]);
     await Promise.all(this.inProgress.values());
@@ -142,7 +142,7 @@ export class OutboxSource {
     return rows;
   }
 
-  /** Behind the row of the same key that was taken before it. */
+  /** Hands in the row after the previous row of the same key. */
   private take(row: OutboxRow): void {
     const { id, key } = row;
     const before = key === null ? undefined : this.lastOfKey.get(key);
@@ -182,16 +182,16 @@ export class OutboxSource {
     return this.intake.accept(message, row.attempts > max_attempts ? poisonSetback(row.attempts - 1) : setback);
   }
 
-  /** Outcomes that come while one round is under way go together in the next. What fails is tried again with the upkeep. */
+  /** Outcomes that arrive during a round are sent together in the next one. Failures are retried by the upkeep. */
   private settle(): Promise<void> {
     this.settling ??= this.settleAll();
     return this.settling;
   }
 
   private async settleAll(): Promise<void> {
-    await Promise.resolve(); // outcomes of one moment are one command
+    await Promise.resolve(); // outcomes of the same tick share one command
     await this.settleRounds();
-    // Here and not later: whoever has an outcome from now on begins the next round.
+    // Cleared right here, so an outcome that arrives from now on starts the next round.
     this.settling = undefined;
     this.wake();
   }
@@ -241,7 +241,10 @@ export class OutboxSource {
     return client;
   }
 
-  /** The server's answers leave the connection as it is; after anything else nobody knows what is under way on it. */
+  /**
+   * A connection stays usable after an error reported by the server. After any other error its state is unknown, so it
+   * is closed.
+   */
   private lose(error: unknown): void {
     this.logFailure(error);
     const { client } = this;
@@ -250,7 +253,9 @@ export class OutboxSource {
     hangUp(client);
   }
 
-  /** What another agent has taken over and nobody has begun with here is left to it. */
+  /**
+   * Extends the claims. Rows that another agent has taken over, and that have not been started here, are left to it.
+   */
   private async extend(client: Client): Promise<void> {
     const known = this.known();
     if (known.length === 0) return;
@@ -267,7 +272,7 @@ export class OutboxSource {
     });
   }
 
-  /** Tells of what is worked on, settles what was not confirmed, and lets wait again what others have left. */
+  /** Extends claims, retries unconfirmed outcomes and releases rows abandoned by other agents. */
   private async upkeep(): Promise<void> {
     const { client, context, table } = this;
     if (client === undefined) return;

@@ -13,14 +13,15 @@ import type { OutboxReceiverConfig } from "./config.js";
 import { type OutboxRow, readRow } from "./outbox-row.js";
 
 /**
- * The table, in SQL. A row is `pending` until an agent claims it, which makes it `in_flight`; it ends `delivered` or `failed`.
+ * The outbox table in SQL. A row is `pending` until an agent claims it, which makes it `in_flight`; it ends as
+ * `delivered` or `failed`.
  *
- * - Claims are made one after the other, under a lock of the table's own, so that each sees what those before it have taken:
- *   rows of a key are never with two agents, nor is one taken while an earlier one of its key still waits.
- * - Nothing is sent to the client while that lock is held: one that does not read holds up nobody.
- * - No transaction is open while rows are worked on. A claim ends by itself at `claimed_until`, by the server's clock.
- * - An agent that was not heard of for too long has lost its claims, and may not know of it. What it says of rows that are with
- *   another by then changes nothing, but for one thing: that a row's data is safe is true whoever has the row.
+ * - Claims run one after the other under an advisory lock, so each sees the rows claimed before it: rows of one key are
+ *   never with two agents, and no row is claimed while an earlier one of its key is pending.
+ * - Nothing is sent to the client while that lock is held, so a client that does not read blocks nobody.
+ * - No transaction is open while rows are being processed. A claim expires at `claimed_until`, by the server's clock.
+ * - An agent that was silent for too long has lost its claims and may not know it. Its updates to rows that now belong
+ *   to another agent change nothing, with one exception: that a row's data is safe holds whoever has claimed the row.
  */
 export class OutboxTable {
   private readonly config: OutboxReceiverConfig;
@@ -29,7 +30,7 @@ export class OutboxTable {
   private readonly lock: string;
   private readonly agent: string;
 
-  /** `agent` is a text that no other agent has. */
+  /** `agent` must be unique among agents. */
   constructor(config: OutboxReceiverConfig, agent: string) {
     this.config = config;
     this.agent = agent;
@@ -40,7 +41,7 @@ export class OutboxTable {
     this.lock = createHash("sha256").update(`sluice ${config.table}`).digest().readBigInt64BE().toString();
   }
 
-  /** Takes up to `limit` rows that wait, oldest first. `number` is one that no other claim of this agent has. */
+  /** Claims up to `limit` pending rows, oldest first. `number` must be unique among this agent's claims. */
   async claim(client: Client, number: number, limit: number): Promise<OutboxRow[]> {
     const claim = `${this.agent}#${number}`;
     const results = (await client.query({ text: this.claimText(claim, limit), types: AS_TEXT })) as unknown as
@@ -51,7 +52,10 @@ export class OutboxTable {
     return rows.map((row) => readRow(row, payloadType));
   }
 
-  /** Rows that were handed in are done with; their keys are remembered where that is wanted. Gives those that are locked. */
+  /**
+   * Marks rows as delivered or deletes them, and records their keys if configured. Returns the ids of locked rows,
+   * which are unchanged.
+   */
   deliver(client: Client, ids: readonly string[]): Promise<string[]> {
     const { handled_table, on_delivered, consumer } = this.config;
     const { status, idempotency_key: key } = this.column;
@@ -63,23 +67,23 @@ export class OutboxTable {
     return this.change(client, ids, which, change, [consumer], remember);
   }
 
-  /** Gives the row's id when it is locked, and so was left as it is. */
+  /** Returns the row's id if it is locked and therefore unchanged. */
   fail(client: Client, id: string, error: string): Promise<string[]> {
     const { status, last_error } = this.column;
-    // A text of the server's cannot have this character.
+    // PostgreSQL's text type cannot hold this character.
     const shown = error.replaceAll("\0", "").slice(0, MAX_ERROR_LENGTH);
     const change = `${status} = 'failed', ${last_error} = $2${this.finished()}`;
     return this.change(client, [id], this.isOurs(), change, [shown]);
   }
 
-  /** Rows that nothing was done with wait again, as if they had never been taken. */
+  /** Makes unprocessed rows pending again and takes back the attempt. */
   async giveBack(client: Client, ids: readonly string[]): Promise<void> {
     const { status, attempts } = this.column;
     const change = `${status} = 'pending', ${attempts} = greatest(${attempts} - 1, 0)${this.unclaimed()}`;
     await this.change(client, ids, this.isOurs(), change);
   }
 
-  /** Tells the others that these are still worked on. Gives those that are not with this agent any more. */
+  /** Extends the claims on these rows. Returns the rows that this agent no longer holds. */
   async extend(client: Client, ids: readonly string[]): Promise<string[]> {
     await this.change(client, ids, this.isOurs(), `${this.column["claimed_until"]} = ${this.until()}`);
     const { id } = this.column;
@@ -89,13 +93,13 @@ export class OutboxTable {
     return ids.filter((row) => !held.has(row));
   }
 
-  /** Lets those wait again whose agent was not heard of for too long, beside those that are `known` here. */
+  /** Makes rows pending again whose claim has expired, except the rows in `known`. */
   release(client: Client, known: readonly string[]): Promise<void> {
     const { claimed_until } = this.column;
     return this.letWait(client, known, `${claimed_until} IS NULL OR ${claimed_until} < now()`);
   }
 
-  /** The same, and all others of this agent, which it has claimed without getting to know of it. */
+  /** The same, plus all other rows claimed by this agent: it never received the result of those claims. */
   releaseUnknown(client: Client, known: readonly string[]): Promise<void> {
     const { claimed_until } = this.column;
     return this.letWait(client, known, `${claimed_until} IS NULL OR ${claimed_until} < now() OR ${this.isOurs()}`);
@@ -110,8 +114,8 @@ export class OutboxTable {
   }
 
   /**
-   * Changes those of the rows that are as `which` says, or deletes them. Nobody is waited for who has locked one: the ids of such
-   * rows are the result. A row that is otherwise by now was changed by somebody who knows better.
+   * Updates or deletes the rows that meet the condition `which`. Does not wait for locked rows but returns their ids.
+   * Rows that no longer meet the condition were changed by someone who knows better.
    */
   private async change(
     client: Client,
@@ -145,7 +149,7 @@ export class OutboxTable {
     const isFree = key
       ? `AND (${key} IS NULL OR NOT EXISTS (SELECT 1 FROM ${table} busy WHERE busy.${key} = waiting.${key} AND busy.${status} = 'in_flight'))`
       : "";
-    // A row that somebody has locked is left out, and so those of its key that come behind it.
+    // Locked rows are skipped, and so are later rows with the same key.
     const isNext = key
       ? `AND NOT EXISTS (SELECT 1 FROM ${table} earlier WHERE earlier.${key} = next.key AND earlier.${status} = 'pending'
            AND earlier.${position} < next.position AND earlier.${id} NOT IN (SELECT id FROM next))`

@@ -2,7 +2,10 @@ import { defineReceiver } from "../../plugin.js";
 import { type OutboxReceiverConfig, outboxReceiverSchema } from "./config.js";
 import { OutboxSource } from "./outbox-source.js";
 
-/** Rows of an outbox in PostgreSQL; one is marked as delivered once every exporter behind has its data on disk. */
+/**
+ * Reads the rows of an outbox in PostgreSQL. A row is marked as delivered once every exporter in the pipeline has its
+ * data on disk.
+ */
 export const outboxReceiver = defineReceiver<OutboxReceiverConfig>({
   type: "outbox",
   summary: "Reads rows of an outbox table in PostgreSQL, in order per key, and marks them when their data is safe.",

@@ -1,6 +1,6 @@
 import { counter, gauge, type MetricTable, optional, upDown } from "#receiving";
 
-/** What is measured of a server, its databases, their tables and indexes, with the Collector's names. */
+/** Metrics of a server, its databases, tables and indexes, with the Collector's names. */
 export const POSTGRESQL_METRICS = {
   "postgresql.backends": upDown("1", "The number of backends of each database."),
   "postgresql.bgwriter.buffers.allocated": counter("{buffers}", "Number of buffers allocated."),

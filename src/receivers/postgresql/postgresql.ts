@@ -27,7 +27,7 @@ import {
   TABLES,
 } from "./statistics.js";
 
-/** What a PostgreSQL knows of itself. */
+/** Metrics of a PostgreSQL server from its own statistics. */
 export const postgresqlReceiver = defineReceiver<PostgresqlConfig>({
   type: "postgresql",
   summary: "Asks a PostgreSQL for its statistics: databases, tables, indexes, writer, replicas and locks.",
@@ -38,9 +38,9 @@ export const postgresqlReceiver = defineReceiver<PostgresqlConfig>({
 
 type ReportFailure = ScrapeMoment["failed"];
 
-/** Who waits for a lock is not waited for: statistics are not worth it, and who comes behind would wait too. */
+/** Statistics are not worth waiting for a lock, and later statements would wait too. */
 const LOCK_TIMEOUT_MS = 2000;
-/** Lists of databases are asked for where every server has one. */
+/** The database to ask for the list of databases, because every server has it. */
 const FIRST_DATABASE = "postgres";
 
 class PostgresqlReceiver implements Receiver {
@@ -70,7 +70,7 @@ class PostgresqlReceiver implements Receiver {
     return this.scraping.stop();
   }
 
-  /** What was measured before the time was over is handed in. */
+  /** Hands in what was measured before the time ran out. */
   private async collectAll(moment: ScrapeMoment): Promise<PointCollector[]> {
     const failed: ReportFailure = (what, error) => moment.failed(what, new Error(postgresErrorMessage(error)));
     const collectors: PointCollector[] = [];
@@ -138,7 +138,7 @@ class PostgresqlReceiver implements Receiver {
       this.output.add(points, metric, value, attributes);
   }
 
-  /** No rows where nobody wants them, or where the server does not give them. */
+  /** Returns no rows if nobody wants them or the server does not provide them. */
   private async ask(
     client: Client,
     { name, onlyFor, text }: Statistics,
@@ -171,7 +171,7 @@ class PostgresqlReceiver implements Receiver {
     );
   }
 
-  /** Runs with a connection to a database, which is closed when that is over, and at once when `abort` fires. */
+  /** Runs with a connection to a database. The connection is closed afterwards, or at once when `abort` fires. */
   private async connected(database: string, abort: AbortSignal, run: (client: Client) => Promise<void>): Promise<void> {
     const client = await this.open(database, abort);
     const close = () => hangUp(client);
@@ -210,7 +210,7 @@ async function connectionOptions(config: PostgresqlConfig, name: string): Promis
     },
     name,
   );
-  // As with the Collector, the folder of a socket may lack the slash in front; sockets are never encrypted.
+  // As in the Collector, a socket's folder may lack the leading slash. Sockets are never encrypted.
   const socket = transport === "unix" ? { host: `/${options.host!.replace(/^\//, "")}`, ssl: false as const } : {};
   return { ...options, ...socket, lock_timeout: LOCK_TIMEOUT_MS };
 }
@@ -219,7 +219,7 @@ async function rowsOf(client: Client, text: string): Promise<TextRow[]> {
   return (await client.query({ text, types: AS_TEXT })).rows as TextRow[];
 }
 
-/** Rejects at once when `abort` fires; the work goes on. */
+/** Rejects at once when `abort` fires; the work itself continues. */
 function orAborted<T>(work: Promise<T>, abort: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(abort.reason);
@@ -228,7 +228,7 @@ function orAborted<T>(work: Promise<T>, abort: AbortSignal): Promise<T> {
   });
 }
 
-/** As the Collector makes it: the endpoint, with the name of this machine for what is on it. */
+/** The Collector's instance id: the endpoint, with this machine's name in place of a local host. */
 function instanceId(endpoint: string): string {
   const [, host = "", port] = /^(.*):(\d+)$/.exec(endpoint) ?? [];
   const isLocal = /^(localhost|127\.[\d.]+|\[?::1\]?)$/i.test(host);

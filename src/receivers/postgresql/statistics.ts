@@ -2,34 +2,36 @@ import type { TextRow } from "#brokers/postgres";
 import type { PostgresqlMetric } from "./metrics.js";
 
 /**
- * What the server is asked, and which columns become which points. Every statement runs by itself, so that one the role may
- * not run, or that a version of the server does not know, costs only its metrics.
+ * A query and the mapping of its columns to points. Every statement runs by itself, so if the role may not run one or
+ * the server's version does not support it, only its metrics are missing.
  */
 export interface Statistics {
   readonly name: string;
   readonly text: (versionNumber: number) => string;
-  /** Asked only when one of these is wanted; left out: always. */
+  /** The query runs only if one of these is wanted; if absent, always. */
   readonly onlyFor?: readonly PostgresqlMetric[];
   readonly points: readonly ColumnPoint[];
-  /** Attributes of all points of a row: names of the attributes, and of the columns. */
+  /** Attributes of all points of a row: attribute name to column name. */
   readonly attributes?: Readonly<Record<string, string>>;
 }
 
-/** The metric of a column, and the attributes its points have beside those of the row. A column without a value has none. */
+/** The metric of a column, and attributes of its points besides the row's. A column without a value gives no point. */
 type ColumnPoint = readonly [column: string, metric: PostgresqlMetric, attributes?: Readonly<Record<string, string>>];
 
 const START = (reset: string) =>
   `extract(epoch FROM coalesce(${reset}, pg_postmaster_start_time())) * 1000 AS start_ms`;
 
-/** The size of a relation waits for whoever has it for himself: such relations are left out until they are free. */
+/**
+ * Reading the size of a relation would wait for exclusive locks, so locked relations are left out until they are free.
+ */
 const NOT_LOCKED = (relation: string) => `NOT EXISTS (
   SELECT FROM pg_locks l WHERE l.relation = ${relation} AND l.locktype = 'relation' AND l.granted
     AND l.mode = 'AccessExclusiveLock' AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))`;
 
-/** What is known of the server before it is measured. */
+/** Facts about the server, read before measuring. */
 export const SERVER = `SELECT current_setting('server_version_num') AS version, ${START("stats_reset")} FROM pg_stat_bgwriter`;
 
-/** Of every database: name and start_ms beside what is measured. */
+/** One row per database: name and start_ms next to the measured values. */
 export const DATABASES: Statistics = {
   name: "databases",
   text: () => `SELECT d.datname AS name, ${START("s.stats_reset")},
@@ -56,7 +58,7 @@ FROM pg_database d JOIN pg_stat_database s ON s.datid = d.oid WHERE NOT d.datist
 
 const CONFLICT = "postgresql.conflict.type";
 
-/** Of all databases too, by name; what not everyone wants, or may ask for. */
+/** More rows by database name, for metrics that are optional or need more privileges. */
 export const MORE_OF_DATABASES: readonly Statistics[] = [
   {
     name: "conflicts",
@@ -78,7 +80,7 @@ FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid GROUP BY d.datnam
 const OPERATIONS = { ins: "n_tup_ins", upd: "n_tup_upd", del: "n_tup_del", hot_upd: "n_tup_hot_upd" };
 const SOURCES = ["heap", "idx", "toast", "tidx"].flatMap((part) => [`${part}_read`, `${part}_hit`]);
 
-/** Of the database that the connection is to: each row is a table. */
+/** One row per table of the connected database. */
 export const TABLES: Statistics = {
   name: "tables",
   text: () => `SELECT s.schemaname || '.' || s.relname AS table_name, pg_relation_size(s.relid) AS size, s.*, ${SOURCES.map(
@@ -99,8 +101,8 @@ FROM pg_stat_user_tables s LEFT JOIN pg_statio_user_tables io ON io.relid = s.re
 };
 
 /**
- * As with the Collector, the schema is no part of who an index is: of those that share their names in several schemas there is
- * the sum, and no size while one of them is locked.
+ * As in the Collector, an index is identified without its schema. Indexes with the same name in several schemas are
+ * summed, and have no size while one of them is locked.
  */
 export const INDEXES: Statistics = {
   name: "indexes",
@@ -121,7 +123,7 @@ const LOCKS = { attributes: { relation: "relname", mode: "mode", lock_type: "loc
 const locksWhere = (condition: string) => `SELECT c.relname, l.mode, l.locktype, count(*) AS locks
 FROM pg_locks l JOIN pg_class c ON c.oid = l.relation WHERE ${condition} GROUP BY c.relname, l.mode, l.locktype`;
 
-/** Of the database that the connection is to, as a whole. */
+/** Totals of the connected database. */
 export const OF_DATABASE: readonly Statistics[] = [
   {
     name: "locks",
@@ -133,7 +135,8 @@ export const OF_DATABASE: readonly Statistics[] = [
   {
     name: "functions",
     onlyFor: ["postgresql.function.calls"],
-    // Functions of a schema that share a name are told apart by the names of their arguments; what is left is added up.
+    // Functions of a schema with the same name are told apart by the names of their arguments; functions that still
+    // collide are summed.
     text: () => `SELECT sum(calls) AS calls, function FROM (
   SELECT s.calls, CASE WHEN count(*) OVER (PARTITION BY s.schemaname, s.funcname) = 1 OR p.proargnames IS NULL
   THEN s.funcname ELSE s.funcname || '_' || array_to_string(p.proargnames, '_') END AS function
@@ -148,7 +151,7 @@ const POSTGRES_17 = 170_000;
 const WRITES = "postgresql.bgwriter.buffers.writes";
 const CURRENT_LSN = "CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn() ELSE pg_current_wal_lsn() END";
 
-/** Of the server. */
+/** Statistics of the whole server. */
 export const OF_SERVER: readonly Statistics[] = [
   {
     name: "bgwriter",
@@ -185,7 +188,7 @@ FROM pg_stat_bgwriter b, pg_stat_checkpointer c`,
   },
   {
     name: "replication",
-    // Of several at one address the one that is furthest behind counts.
+    // Of several replicas at one address, the one furthest behind counts.
     text: () => `SELECT coalesce(host(client_addr), 'unix') AS client,
   max(pg_wal_lsn_diff(${CURRENT_LSN}, replay_lsn)) AS behind, extract(epoch FROM max(write_lag)) AS write,
   extract(epoch FROM max(flush_lag)) AS flush, extract(epoch FROM max(replay_lag)) AS replay
@@ -207,7 +210,6 @@ FROM pg_stat_replication GROUP BY 1`,
   },
 ];
 
-/** The points of a row. */
 export function* pointsOfRow({ points, attributes: columns = {} }: Statistics, row: TextRow) {
   const ofRow = Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, row[column] ?? ""]));
   for (const [column, metric, attributes] of points) {

@@ -12,10 +12,13 @@ import {
 import type { ScrapeClientConfig } from "./http-config.js";
 
 const MAX_REDIRECTS = 10;
-/** Kept for the next scrape, which is mostly within a minute. */
+/** Connections are kept for the next scrape, which mostly comes within a minute. */
 const IDLE_MS = 120_000;
 
-/** GETs for a job or a discovery. The body of an answer is a stream, so that the caller decides how much of it there may be. */
+/**
+ * Makes GET requests for a job or a discovery. The body of a response is a stream, so the caller decides how much to
+ * read.
+ */
 export class ScrapeHttpClient {
   private readonly config: ScrapeClientConfig;
   private readonly plain: Agent;
@@ -30,17 +33,18 @@ export class ScrapeHttpClient {
     this.secure = new SecureAgent({ ...keep, ...tls });
   }
 
-  /** Throws a `StartError` when certificates cannot be used; `path` is where they are in the config. */
+  /** Throws a `StartError` if certificates cannot be used; `path` is their place in the config. */
   static async create(config: ScrapeClientConfig, path: readonly string[]): Promise<ScrapeHttpClient> {
     return new ScrapeHttpClient(config, await loadClientTls(tlsSettings(config), [...path, "tls_config"]));
   }
 
-  /** Rejects when no head of an answer comes; what it says is for the caller to judge. */
+  /** Rejects if no response head arrives; the caller judges the response. */
   async get(url: URL, headers: Readonly<Record<string, string>>, abort: AbortSignal): Promise<IncomingMessage> {
     const own = await this.ownHeaders();
     let to = url;
     for (let redirects = 0; ; redirects++) {
-      // Credentials are for the host that they were written for, and not to be read on the way if they were not before.
+      // Send credentials only to the host they were configured for, and never over plain HTTP if the original URL was
+      // https.
       const isTrusted = to.host === url.host && (to.protocol === "https:" || url.protocol === "http:");
       const sent = isTrusted ? { ...headers, ...own } : headers;
       const response = await this.ask(to, sent, abort);
@@ -59,7 +63,7 @@ export class ScrapeHttpClient {
     this.secure.destroy();
   }
 
-  /** A server may close a kept connection while it is used again: that is no answer, and a new connection gets one. */
+  /** A server may close a kept connection just as it is reused. The request is then repeated on a new connection. */
   private async ask(url: URL, headers: Readonly<Record<string, string>>, abort: AbortSignal): Promise<IncomingMessage> {
     for (;;) {
       const request = this.request(url, headers, abort);
@@ -86,7 +90,7 @@ export class ScrapeHttpClient {
     return isExempt ? undefined : proxyOfUrl(url);
   }
 
-  /** Files are read every time: tokens change while the agent runs. */
+  /** Files are read every time, because tokens change while the agent runs. */
   private async ownHeaders(): Promise<Record<string, string>> {
     const {
       authorization,
@@ -131,7 +135,7 @@ function isHostOf(host: string, pattern: string): boolean {
   return pattern === "*" || host === pattern || host.endsWith(pattern.startsWith(".") ? pattern : `.${pattern}`);
 }
 
-/** The same settings with the Collector's keys, which is what certificates are loaded by. */
+/** The same settings under the Collector's keys, which `loadClientTls` expects. */
 function tlsSettings({ tls_config: tls }: ScrapeClientConfig): Parameters<typeof loadClientTls>[0] {
   const version = (name: string | undefined, other: "1.2" | "1.3") =>
     (name === undefined ? other : `1.${name.slice(-1)}`) as "1.2";

@@ -43,7 +43,7 @@ const headerValues = z.strictObject({
   files: z.array(z.string()).default([]).meta({ description: "Files whose contents are values." }),
 });
 
-/** Keys of every HTTP client of Prometheus: of scrapes and of discoveries. */
+/** Keys of all HTTP clients of Prometheus, for scrapes and discoveries. */
 export function httpClientConfigKeys() {
   return {
     basic_auth: section(basicSection).optional().meta({ description: "User and password." }),

@@ -21,12 +21,12 @@ const DEFAULT_PROTOCOLS: readonly ScrapeProtocol[] = [
   "PrometheusText0.0.4",
 ];
 
-/** As Prometheus asks when it is to scrape native histograms. */
+/** The order that Prometheus uses when it scrapes native histograms. */
 const NATIVE_PROTOCOLS: readonly ScrapeProtocol[] = ["PrometheusProto", ...DEFAULT_PROTOCOLS];
 
 const DEFAULT_INTERVAL_MS = 60_000;
 const DEFAULT_TIMEOUT_MS = 10_000;
-/** Prometheus has none; a target that never ends must not cost more. */
+/** Prometheus has no default limit; this one bounds the cost of an endless response. */
 const DEFAULT_BODY_LIMIT = 256 * 1024 * 1024;
 
 const limit = (what: string) =>
@@ -37,7 +37,7 @@ const limit = (what: string) =>
     .optional()
     .meta({ description: `${what}; 0: any number.` });
 
-/** What a job has, and `global` for all of them. */
+/** Keys of a job that `global` can set for all jobs. */
 function sharedKeys() {
   return {
     scrape_interval: prometheusDuration()
@@ -151,7 +151,7 @@ const globalSchema = z.strictObject(globalKeys());
 
 type GlobalConfig = z.infer<typeof globalSchema>;
 
-/** What holds for a job, after `global` and the defaults. */
+/** The effective config of a job, after `global` and the defaults. */
 export function completeJob(job: JobConfig, global: GlobalConfig) {
   const interval = job.scrape_interval ?? global.scrape_interval ?? DEFAULT_INTERVAL_MS;
   const wantsNative = job.scrape_native_histograms ?? global.scrape_native_histograms ?? false;

@@ -8,7 +8,7 @@ import { type JobServices, ScrapeJob } from "./scrape-job.js";
 import type { SeriesRoom } from "./series/scrape-series.js";
 import type { Target } from "./target.js";
 
-/** Scrapes what Prometheus would; what it got is held until every exporter behind has it on disk. */
+/** Scrapes Prometheus targets and holds each result until every exporter in the pipeline has it on disk. */
 export const prometheusReceiver = defineReceiver<PrometheusReceiverConfig>({
   type: "prometheus",
   summary: "Scrapes targets in Prometheus's formats, found by Prometheus's own scrape_configs.",
@@ -77,7 +77,7 @@ class PrometheusReceiver implements Receiver {
     });
   }
 
-  /** Who is told of what goes wrong: the log, and counters. */
+  /** Callbacks that write problems to the log and count them. */
   private reporters(job: string): Pick<JobServices, "onState" | "onLoss" | "onMissed" | "onBadTarget"> {
     const { clock, logger, metrics, id } = this.context;
     const counter = (name: string, description: string, unit: string) =>

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Pattern } from "#text";
 
-/** Labels by name. No value is empty: an empty label is none. */
+/** Labels by name. No value is empty, because an empty label counts as none. */
 export type Labels = Map<string, string>;
 
 export const RELABEL_ACTIONS = [
@@ -18,7 +18,7 @@ export const RELABEL_ACTIONS = [
   "uppercase",
 ] as const;
 
-/** One of `relabel_configs`, its pattern compiled: it matches whole values, or nothing. */
+/** One of `relabel_configs` with its compiled pattern, which must match the whole value. */
 export interface RelabelRule {
   readonly action: (typeof RELABEL_ACTIONS)[number];
   readonly source_labels: readonly string[];
@@ -29,7 +29,7 @@ export interface RelabelRule {
   readonly replacement: string;
 }
 
-/** Changes the labels by all rules in turn. False: they are not wanted. */
+/** Applies all rules to the labels in turn. Returns false if the rules drop them. */
 export function relabel(labels: Labels, rules: readonly RelabelRule[]): boolean {
   return rules.every((rule) => apply(labels, rule));
 }
@@ -89,7 +89,7 @@ function set(labels: Labels, name: string, value: string): true {
   return true;
 }
 
-/** As Prometheus divides targets among shards: the last eight bytes of the MD5 sum, as one number. */
+/** As in Prometheus's sharding: the last eight bytes of the MD5 sum as one number. */
 function hashMod(text: string, modulus: number): bigint {
   return createHash("md5").update(text).digest().readBigUInt64BE(8) % BigInt(modulus);
 }

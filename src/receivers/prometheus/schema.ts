@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { compilePattern } from "#text";
 
-/** Building blocks for what Prometheus has in its config. */
+/** Schema building blocks for Prometheus's config. */
 
 const UNIT_MS: Readonly<Record<string, number>> = {
   y: 365 * 86_400_000,
@@ -13,7 +13,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   ms: 1,
 };
 
-/** Milliseconds of a duration as Prometheus writes it, such as `1m30s` or `1d`; undefined when it is none. */
+/** Parses a Prometheus duration such as `1m30s` or `1d` into milliseconds. Returns undefined if it is invalid. */
 export function parsePrometheusDuration(text: string): number | undefined {
   if (text === "0") return 0;
   if (!/^(\d+(\.\d+)?(y|w|d|h|ms|m|s))+$/.test(text)) return undefined;
@@ -23,7 +23,7 @@ export function parsePrometheusDuration(text: string): number | undefined {
   return total;
 }
 
-/** Gives milliseconds. A bare integer is nanoseconds, as elsewhere in a config. */
+/** Gives milliseconds. A bare integer means nanoseconds, as elsewhere in a config. */
 export function prometheusDuration() {
   return z
     .union([z.string(), z.number().int()], { error: "expected a duration such as 15s, 1m or 1d" })
@@ -36,7 +36,7 @@ export function prometheusDuration() {
     .meta({ format: "duration" });
 }
 
-/** A text that YAML may take for a number or a boolean: `regex: true`. */
+/** A text that YAML may parse as a number or a boolean, such as `regex: true`. */
 export function text() {
   return z.union([z.string(), z.number(), z.boolean()]).transform(String);
 }
@@ -51,12 +51,12 @@ export function textMap() {
     );
 }
 
-/** A list that may be left empty: nothing behind its key is YAML's null. */
+/** A list that may be left empty: a key without a value is null in YAML. */
 export function list<T extends z.ZodType>(schema: T) {
   return z.preprocess((value) => value ?? [], z.array(schema)).default([]);
 }
 
-/** A pattern in RE2's syntax that must match all of a text. */
+/** A pattern in RE2 syntax that must match the whole text. */
 export function wholePattern(source: string) {
   return compilePattern(`^(?s:${source})$`);
 }

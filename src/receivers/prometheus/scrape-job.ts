@@ -6,11 +6,11 @@ import { type LoopServices, ScrapeLoop } from "./scrape-loop.js";
 import type { ScrapeSeriesSettings } from "./series/scrape-series.js";
 import { makeTarget, type Target } from "./target.js";
 
-/** What a job needs of its receiver. */
+/** Services that a job gets from its receiver. */
 export interface JobServices extends Omit<LoopServices, "jobProblem"> {
   readonly discoveries: readonly Discovery[];
   readonly series: Omit<ScrapeSeriesSettings, "targetLabels" | "scheme" | "resource" | keyof JobSeriesSettings>;
-  /** Told of a target that cannot be scraped. */
+  /** Called for a target that cannot be scraped. */
   readonly onBadTarget: (address: string, problem: string) => void;
 }
 
@@ -26,7 +26,7 @@ type JobSeriesSettings = Pick<
   | "labelValueLengthLimit"
 >;
 
-/** One of `scrape_configs`: its targets as its discoveries find them, and a loop for each. */
+/** One of `scrape_configs`: the targets found by its discoveries, with a loop for each. */
 export class ScrapeJob {
   private readonly config: JobConfig;
   private readonly complete: CompleteJob;
@@ -56,7 +56,7 @@ export class ScrapeJob {
     };
   }
 
-  /** How many targets are scraped. */
+  /** The number of targets being scraped. */
   get size(): number {
     return this.loops.size;
   }
@@ -77,7 +77,7 @@ export class ScrapeJob {
     this.services.scrape.client.close();
   }
 
-  /** Begins with what is new, and ends what is not there any more. */
+  /** Starts loops for new targets and stops loops of targets that are gone. */
   private update(): void {
     const targets = this.targets();
     const { targetLimit } = this.complete;

@@ -7,7 +7,7 @@ import { ScrapeSeries, type ScrapeSeriesSettings } from "./series/scrape-series.
 import { writeBatches } from "./series/write-batches.js";
 import type { Target } from "./target.js";
 
-/** What a loop needs of its job and its receiver. */
+/** Services that a loop gets from its job and its receiver. */
 export interface LoopServices {
   readonly clock: Clock;
   readonly intake: BatchIntake;
@@ -15,17 +15,18 @@ export interface LoopServices {
   readonly withExtraReports: boolean;
   /** Why no target of the job may be scraped at the moment. */
   readonly jobProblem: () => string | undefined;
-  /** Told when a scrape fails, and when one succeeds after that. */
+  /** Called when a scrape fails, and when one succeeds after that. */
   readonly onState: (target: Target, problem: string | undefined) => void;
-  /** Told of samples and points that could not be taken. */
+  /** Called with samples and points that could not be accepted. */
   readonly onLoss: (target: Target, count: number, problem: string) => void;
-  /** Told how many scrapes were left out because the one before was not handed in yet. */
+  /** Called with the number of scrapes skipped because the previous one was not handed in yet. */
   readonly onMissed: (target: Target, count: number) => void;
 }
 
 /**
- * Scrapes a target again and again. What was scraped is handed in, and held until every exporter behind has it on disk: until then the
- * target is not scraped again, so that a pipeline that takes nothing costs scrapes, which are counted, and no more memory.
+ * Scrapes a target at its interval. The result is handed in and held until every exporter in the pipeline has it on
+ * disk. Until then the target is not scraped again, so a blocked pipeline costs scrapes, which are counted, but no more
+ * memory.
  */
 export class ScrapeLoop {
   private readonly target: Target;
@@ -47,7 +48,7 @@ export class ScrapeLoop {
     this.done = this.run();
   }
 
-  /** Resolves when what was scraped has its outcome. `endsSeries` tells that its series are not there any more. */
+  /** Resolves when the last scrape has its outcome. `endsSeries` tells that the target's series no longer exist. */
   async stop(endsSeries: boolean): Promise<void> {
     this.endsSeries = endsSeries;
     this.stopped.abort();
@@ -70,13 +71,13 @@ export class ScrapeLoop {
     this.series.release();
   }
 
-  /** Spreads the targets over the interval; each has its place in it wherever it is scraped. */
+  /** Spreads targets over the interval. A target has the same offset in every agent. */
   private offset(): number {
     const key = Buffer.from(this.target.key);
     return (fnv32(FNV32_START, key, 0, key.length) >>> 0) % this.target.intervalMs;
   }
 
-  /** False: the loop was stopped. */
+  /** Returns false if the loop was stopped. */
   private waitUntil(time: number): Promise<boolean> {
     const { clock } = this.services;
     const { signal } = this.stopped;
@@ -169,7 +170,7 @@ export class ScrapeLoop {
   }
 }
 
-/** The innermost reason: a failed connection to several addresses has one for each. */
+/** The innermost reasons: a failed connection to several addresses has one for each. */
 function errorText(error: unknown): string {
   const { errors, message, code } = error as { errors?: Error[]; message?: string; code?: string };
   if (errors !== undefined && errors.length > 0) return errors.map(errorText).join("; ");

@@ -2,7 +2,7 @@ import type { FamilyMetadata, ScrapedScope } from "./series/metrics.js";
 import { encodeAttributes } from "./series/metrics.js";
 import { attributesOf, type ScrapeSeries } from "./series/scrape-series.js";
 
-/** What every scrape tells of itself; undefined: it does not. */
+/** Metrics about a scrape; a value is undefined if it is not reported. */
 export interface ScrapeReport {
   readonly up: number;
   readonly scrape_duration_seconds: number;
@@ -45,7 +45,7 @@ export class ScrapeReports {
     }
   }
 
-  /** The target is not scraped any more. */
+  /** Called when the target is no longer scraped. */
   end(): void {
     for (const slot of this.slots.values()) this.series.points.push(~slot, 0, Number.NaN);
   }
@@ -59,7 +59,7 @@ export class ScrapeReports {
       this.series.owners.metric(this.owner, name, "gauge", family),
       this.attributes,
     );
-    this.series.pointSeries.lines[slot]!++; // no line of the target's keeps it
+    this.series.pointSeries.lines[slot]!++; // counts as a line, because no line of the target keeps the series
     this.slots.set(name, slot);
     return slot;
   }

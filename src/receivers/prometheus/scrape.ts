@@ -7,13 +7,13 @@ import type { ScrapeHttpClient } from "./http-client.js";
 import type { ScrapeProtocol } from "./job-config.js";
 import type { Target } from "./target.js";
 
-/** How a job asks its targets. */
+/** How a job scrapes its targets. */
 export interface ScrapeSettings {
   readonly client: ScrapeHttpClient;
   readonly protocols: readonly ScrapeProtocol[];
   readonly fallback: ScrapeProtocol;
   readonly withCompression: boolean;
-  /** 0: no limit. */
+  /** 0 means no limit. */
   readonly bodySizeLimit: number;
 }
 
@@ -26,8 +26,8 @@ const MEDIA_TYPES: Readonly<Record<ScrapeProtocol, string>> = {
 };
 
 /**
- * Reads the answer of a target into the sink as it comes, and resolves with its length when it is complete. Rejects with a sentence for
- * people when there is none, or it is not what it should be.
+ * Reads a target's response into the sink as it arrives, and resolves with its length when it is complete. Rejects with
+ * a readable reason if there is no valid response.
  */
 export async function scrapeTarget(
   target: Target,
@@ -69,7 +69,7 @@ function unpacked(response: IncomingMessage): Readable {
   return response.pipe(gunzip);
 }
 
-/** What reads an answer of this type; one that does not say it is as the job says. */
+/** The reader for this content type; without a content type the job's fallback counts. */
 function createReader(contentType: string | undefined, fallback: ScrapeProtocol, sink: ProtobufSink) {
   const type = contentType?.replace(/;.*/s, "").trim().toLowerCase();
   switch (type) {

@@ -3,22 +3,22 @@ import type { CompleteJob, JobConfig } from "./job-config.js";
 import { type Labels, type RelabelRule, relabel } from "./relabel.js";
 import { parsePrometheusDuration } from "./schema.js";
 
-/** Something that is scraped. */
+/** An endpoint to scrape. */
 export interface Target {
-  /** The same for the same URL and labels, whoever found it. */
+  /** Equal for the same URL and labels, whichever discovery found it. */
   readonly key: string;
   readonly url: URL;
-  /** Labels that its series get, `job` and `instance` among them. */
+  /** Labels that its series get, including `job` and `instance`. */
   readonly labels: readonly LabelPair[];
-  /** What its discovery tells of it, for its resource. */
+  /** Resource attributes from its discovery. */
   readonly resource: readonly LabelPair[];
   readonly intervalMs: number;
   readonly timeoutMs: number;
 }
 
 /**
- * The target that was found with these labels, after the job's rules; undefined when they drop it. Throws with the reason when what they
- * leave cannot be scraped.
+ * Builds a target from discovered labels and the job's rules; returns undefined if the rules drop it. Throws an error
+ * with the reason if the remaining labels cannot be scraped.
  */
 export function makeTarget(
   found: Labels,
@@ -92,7 +92,7 @@ const KUBERNETES_ATTRIBUTES: Readonly<Record<string, string>> = {
   __meta_kubernetes_namespace: "k8s.namespace.name",
 };
 
-/** What Kubernetes tells of a target, under the names of the semantic conventions. */
+/** Facts from Kubernetes about a target, under the names of the semantic conventions. */
 function kubernetesResource(labels: Labels): LabelPair[] {
   const found: LabelPair[] = [];
   for (const [label, attribute] of Object.entries(KUBERNETES_ATTRIBUTES)) {

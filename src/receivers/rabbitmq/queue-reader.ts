@@ -16,19 +16,19 @@ import { declareTopology } from "./topology.js";
 
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 10_000;
-/** How long declaring a queue and beginning to read it may take. */
+/** The time limit for declaring a queue and starting to consume it. */
 const SETUP_LIMIT_MS = 30_000;
 const LATE = Symbol("late");
-/** How long a stop waits for RabbitMQ to confirm what goes to retry queues. */
+/** How long a stop waits for RabbitMQ to confirm messages sent to retry queues. */
 const LAST_WORDS_MS = 2000;
-/** With retry queues a message that is refused so often waits there, and another gets its place here. */
+/** With retry queues, a message refused this often waits there, and another message gets its place here. */
 const TRIES_BEFORE_RETRY_QUEUE = 5;
 
 /**
- * Reads one queue, for as long as it takes: a connection or a queue that is gone is looked for again and again.
+ * Reads one queue and reconnects for as long as needed if the connection or the queue is gone.
  *
- * A message is acknowledged when every exporter behind has it on disk and not before, on the channel it came from. When that
- * is gone, RabbitMQ hands the message out again: it may arrive twice, and is never lost.
+ * A message is acknowledged only when every exporter in the pipeline has it on disk, on the channel it came from. If
+ * that channel is gone, RabbitMQ redelivers the message: it may arrive twice and is never lost.
  */
 export class QueueReader {
   private readonly queue: string;
@@ -66,14 +66,16 @@ export class QueueReader {
     );
   }
 
-  /** Resolves after the first try to read, however it went. */
+  /** Resolves after the first attempt to read, whether it succeeded or not. */
   start(): Promise<void> {
     return new Promise((resolve) => {
       this.finished = this.run(resolve);
     });
   }
 
-  /** Takes nothing new, waits for the outcome of all that was handed in, and gives back what only waited. */
+  /**
+   * Accepts nothing new, waits for the outcomes of everything handed in, and returns messages that were only waiting.
+   */
   async stop(): Promise<void> {
     this.isStopping = true;
     this.cancelWait();
@@ -104,7 +106,7 @@ export class QueueReader {
     }
   }
 
-  /** Reads until it cannot any more, and gives the reason. */
+  /** Reads until it fails, and returns the reason. */
   private async read(onReading: () => void): Promise<string> {
     let problem = "the connection was closed";
     const note = (error: Error) => {
@@ -130,14 +132,17 @@ export class QueueReader {
     return problem;
   }
 
-  /** A queue whose leader is gone may keep RabbitMQ from answering, while the connection lives on: then all begins anew. */
+  /**
+   * If a queue's leader is gone, RabbitMQ may never answer while the connection stays open. The timeout then starts
+   * everything over.
+   */
   private async answered<T>(work: Promise<T>): Promise<T> {
     const answer = await waitAtMost(SETUP_LIMIT_MS, work, this.context.clock, () => LATE);
     if (answer === LATE) throw new Error(`RabbitMQ does not answer for the queue within ${SETUP_LIMIT_MS / 1000} s`);
     return answer as T;
   }
 
-  /** `ended` resolves when RabbitMQ hands out nothing on this channel any more. */
+  /** `ended` resolves when RabbitMQ delivers nothing more on this channel. */
   private async consume(
     connection: ChannelModel,
     note: (error: Error) => void,
@@ -173,19 +178,19 @@ export class QueueReader {
         else if (outcome.kind === "returned") channel.nack(message, false, true);
         else this.setAside(channel, retries, message, outcome.refusal);
       } catch {
-        // The channel is gone: RabbitMQ hands the message out again.
+        // The channel is gone: RabbitMQ redelivers the message.
       }
     });
   }
 
-  /** A stop waits for it: a message that is in a retry queue and was not acknowledged would be there twice. */
+  /** A stop waits for this: a message put into a retry queue but not acknowledged would exist twice. */
   private setAside(
     channel: Channel,
     retries: RetryQueues | undefined,
     message: ConsumeMessage,
     refusal: Refusal,
   ): void {
-    const settled = this.settleRejected(channel, retries, message, refusal).catch(() => {}); // as above
+    const settled = this.settleRejected(channel, retries, message, refusal).catch(() => {}); // RabbitMQ redelivers it
     this.settling.add(settled);
     void settled.then(() => this.settling.delete(settled));
   }
@@ -227,11 +232,16 @@ export class QueueReader {
   }
 }
 
-/** The client library calls itself for every level, loses its connection over it, and gets the same message again. */
+/**
+ * The client library recurses for every level of nesting, loses its connection over it, and gets the same message
+ * again.
+ */
 const UNREADABLE_HEADERS =
   "a message has headers that are nested thousands of levels deep, which the client library cannot read; everything waits behind it until it is taken out of the queue";
 
-/** What the rest of the agent sees of a message; what is said of it is made when it is asked for, as OTLP needs none of it. */
+/**
+ * A message as the rest of the agent sees it. Its properties are computed on demand, because OTLP needs none of them.
+ */
 class QueueMessage implements IncomingMessage {
   readonly body: Uint8Array;
   readonly headers: Readonly<Record<string, unknown>>;
@@ -264,7 +274,7 @@ class QueueMessage implements IncomingMessage {
     return typeof messageId === "string" && messageId !== "" ? `${this.queue}/${messageId}` : undefined;
   }
 
-  /** Timestamps of AMQP are seconds, but many senders write milliseconds. */
+  /** AMQP timestamps are seconds, but many senders write milliseconds. */
   get sentAtMs(): number | undefined {
     const { timestamp } = this.message.properties;
     if (typeof timestamp !== "number") return undefined;
@@ -274,14 +284,14 @@ class QueueMessage implements IncomingMessage {
 
 const YEAR_5138_S = 1e11;
 
-/** One line of the history that RabbitMQ keeps in a dead-lettered message. */
+/** One entry of the history that RabbitMQ keeps in a dead-lettered message. */
 interface Death {
   readonly queue?: unknown;
   readonly reason?: unknown;
   readonly count?: unknown;
 }
 
-/** What a message of a dead-letter queue says of how it got there, as the reason of our dead letter. */
+/** Turns RabbitMQ's record of how a message got into a dead-letter queue into the reason of our dead letter. */
 function describeDeath({ properties }: ConsumeMessage): Setback {
   const history: unknown = properties.headers?.["x-death"];
   const deaths = Array.isArray(history) ? (history as Death[]) : [];

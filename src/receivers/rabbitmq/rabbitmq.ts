@@ -3,7 +3,7 @@ import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS, StartErro
 import { type RabbitmqReceiverConfig, rabbitmqReceiverSchema } from "./config.js";
 import { QueueReader } from "./queue-reader.js";
 
-/** Telemetry, or any messages, from queues of RabbitMQ. */
+/** Reads telemetry, or any messages, from RabbitMQ queues. */
 export const rabbitmqReceiver = defineReceiver<RabbitmqReceiverConfig>({
   type: "rabbitmq",
   summary: "Reads queues of RabbitMQ; a message is acknowledged when every exporter has it on disk.",
@@ -23,7 +23,7 @@ class RabbitmqReceiver implements Receiver {
     this.context = context;
   }
 
-  /** A broker that is not there does not hold up the agent: it is read as soon as it is. */
+  /** A broker that is not available does not delay the agent's start: its queues are read as soon as it is. */
   async start(): Promise<void> {
     const { config, context } = this;
     const sources = sourcesOf(config, context);
@@ -43,7 +43,7 @@ class RabbitmqReceiver implements Receiver {
   }
 }
 
-/** The queue and encoding of each signal that a pipeline takes from the receiver. */
+/** The queue and encoding of each signal that has a pipeline. */
 function sourcesOf(config: RabbitmqReceiverConfig, context: ReceiverContext) {
   const signals = SIGNALS.filter((signal) => context.intakes[signal] !== undefined);
   const sources = signals.map((signal) => {

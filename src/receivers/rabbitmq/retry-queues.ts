@@ -2,10 +2,10 @@ import type { ConfirmChannel, ConsumeMessage } from "amqplib";
 import { ReturnedMessages } from "#brokers";
 import { type Declared, declareTopology, retryQueue } from "./topology.js";
 
-/** How often a message has been in a retry queue. */
+/** Counts how often a message has been in a retry queue. */
 const RETRIES_HEADER = "x-retry-count";
 
-/** Where messages wait that are refused for now. */
+/** Queues in which messages that are refused for now wait. */
 export class RetryQueues {
   private readonly channel: ConfirmChannel;
   private readonly queue: string;
@@ -20,8 +20,8 @@ export class RetryQueues {
   }
 
   /**
-   * `postponed` once RabbitMQ has confirmed that it has the message in the next retry queue; `exhausted` when it has been in every one.
-   * A queue that somebody has deleted is declared again; when it takes nothing all the same, it is `gone`.
+   * Returns `postponed` once RabbitMQ has confirmed the message in the next retry queue, and `exhausted` if it has been
+   * in every one. A deleted retry queue is declared again; if it still accepts nothing, returns `gone`.
    */
   async postpone(message: ConsumeMessage): Promise<"postponed" | "exhausted" | "gone"> {
     const retries = Number(message.properties.headers?.[RETRIES_HEADER] ?? 0);
@@ -33,9 +33,10 @@ export class RetryQueues {
     return (await this.publish(target, message, retries + 1)) ? "postponed" : "gone";
   }
 
-  /** False when there is no such queue: RabbitMQ confirms also what it throws away. */
+  /** Returns false if there is no such queue: RabbitMQ also confirms messages that it drops. */
   private async publish(target: string, { content, properties }: ConsumeMessage, retries: number): Promise<boolean> {
-    // Copies for others were made when it was sent, and RabbitMQ lets nobody write in the name of another user.
+    // Copies for other queues were made when the message was first sent, and RabbitMQ rejects messages in the name of
+    // another user.
     const { CC: _copies, ...headers } = properties.headers ?? {};
     const { userId: _user, ...others } = properties;
     const options = {

@@ -3,14 +3,14 @@ import type { RabbitmqReceiverConfig } from "./config.js";
 
 export type Declared = NonNullable<RabbitmqReceiverConfig["declare"]>;
 
-/** Where rejected messages of a queue go, and where they wait to come back. */
+/** Names of the exchange for a queue's rejected messages and of the queues where they wait to return. */
 export const deadLetterExchange = (queue: string) => `${queue}.dlx`;
 export const deadLetterQueue = (queue: string) => `${queue}.dlq`;
 export const retryQueue = (queue: string, delayMs: number) => `${queue}.retry.${Math.round(delayMs)}`;
 
 /**
- * Declares the queue with its dead-letter queue and its retry queues. All are durable; declaring what is there already with
- * the same arguments changes nothing, and with others RabbitMQ says which argument differs.
+ * Declares the queue with its dead-letter queue and its retry queues, all durable. Declaring an existing queue with the
+ * same arguments changes nothing; with other arguments RabbitMQ reports which one differs.
  */
 export async function declareTopology(channel: Channel, queue: string, declared: Declared): Promise<void> {
   const { type, bindings, retry_delays: delays, dead_letter: hasDeadLetters } = declared;
@@ -32,7 +32,7 @@ export async function declareTopology(channel: Channel, queue: string, declared:
   }
 }
 
-/** What has waited there for its time goes back to the queue, through the default exchange. */
+/** A message whose time in the retry queue is over returns to the queue through the default exchange. */
 async function declareRetryQueue(channel: Channel, queue: string, delayMs: number): Promise<void> {
   const back = { "x-dead-letter-exchange": "", "x-dead-letter-routing-key": queue };
   await channel.assertQueue(retryQueue(queue, delayMs), {

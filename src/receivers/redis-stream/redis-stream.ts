@@ -4,7 +4,10 @@ import { defineReceiver, type Receiver, type ReceiverContext, SIGNALS } from "..
 import { type RedisStreamReceiverConfig, redisStreamReceiverSchema } from "./config.js";
 import { StreamSource } from "./stream-source.js";
 
-/** Entries of Redis streams, by consumer groups; one is acknowledged once every exporter behind has its data on disk. */
+/**
+ * Reads entries of Redis streams as a member of a consumer group. An entry is acknowledged once every exporter in the
+ * pipeline has its data on disk.
+ */
 export const redisStreamReceiver = defineReceiver<RedisStreamReceiverConfig>({
   type: "redis_stream",
   summary: "Reads entries of Redis streams with a consumer group, and acknowledges them when their data is safe.",

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from "#brokers";
 
-/** An entry of a stream as the client gives it: its id, and its fields and values in turn. */
+/** A stream entry as the client returns it: its id, then alternating fields and values. */
 export interface StreamEntry {
   readonly id: string;
   readonly fields: readonly Buffer[];
 }
 
-/** What XREADGROUP and XAUTOCLAIM list; entries that were deleted meanwhile have no fields. */
+/** Parses the lists of XREADGROUP and XAUTOCLAIM; deleted entries have no fields. */
 export function readEntries(list: unknown): StreamEntry[] {
   const entries: StreamEntry[] = [];
   for (const entry of (list ?? []) as readonly (readonly [Buffer, readonly Buffer[] | null] | null)[]) {
@@ -15,7 +15,7 @@ export function readEntries(list: unknown): StreamEntry[] {
   return entries;
 }
 
-/** An entry without the field of the body has an empty one: as a dead letter it shows all fields. */
+/** An entry without the body field gets an invalid body, so it becomes a dead letter that shows all fields. */
 export function entryMessage(entry: StreamEntry, stream: string, bodyField: string): IncomingMessage {
   const { fields } = entry;
   const headers: Record<string, string> = {};
@@ -28,7 +28,7 @@ export function entryMessage(entry: StreamEntry, stream: string, bodyField: stri
   return new EntryMessage(entry.id, stream, body ?? NO_BODY, headers);
 }
 
-/** What is said of an entry is made when it is asked for: OTLP needs none of it. */
+/** Properties of an entry are computed on demand, because OTLP needs none of them. */
 class EntryMessage implements IncomingMessage {
   readonly body: Uint8Array;
   readonly headers: Readonly<Record<string, string>>;
@@ -51,12 +51,12 @@ class EntryMessage implements IncomingMessage {
     return { "messaging.system": "redis", "messaging.destination.name": stream, "messaging.message.id": entryId };
   }
 
-  /** The server names entries by their time, unless whoever added one has named it. */
+  /** The server derives ids from the time, unless the producer chose the id. */
   get sentAtMs(): number | undefined {
     const time = Number(this.entryId.slice(0, this.entryId.indexOf("-")));
     return time > 1e12 ? time : undefined;
   }
 }
 
-/** No OTLP, and no JSON: bytes that every encoding but text and raw refuses. */
+/** Neither OTLP nor JSON: every encoding except text and raw rejects these bytes. */
 const NO_BODY = Buffer.from([0xff]);

@@ -12,18 +12,19 @@ const BLOCK_MS = 2000;
 const MAX_READ = 100;
 const MAX_HELD_PAGE = 1000;
 const FIRST_ENTRY = "0-0";
-/** How long a stop waits for the server to take the last acknowledgements. */
+/** How long a stop waits for the server to accept the last acknowledgements. */
 const LAST_WORDS_MS = 2000;
 
 /**
- * The entries of one stream, as one consumer of the group.
+ * Reads one stream as one consumer of the group.
  *
- * - An entry is acknowledged when its outcome is `taken`, and not before. Acknowledgements that the server has not confirmed
- *   are kept and sent again; an entry that comes again meanwhile is not handed in a second time.
- * - While an entry is worked on, the group is told so thrice in `claim_after`; else another agent would take it over. One that was
- *   taken over, because we were cut off for longer, is left to that agent: we only acknowledge it if its data is safe here.
- * - No more is read than there is room for (`max_in_flight`).
- * - Two connections: a read that waits for entries would hold up everything behind it.
+ * - An entry is acknowledged only when its outcome is `taken`. Acknowledgements that the server has not confirmed are
+ *   kept and sent again; an entry that is redelivered meanwhile is not handed in a second time.
+ * - While an entry is being processed, its claim is renewed three times per `claim_after`; otherwise another agent
+ *   would take it over. An entry taken over because we were cut off for longer is left to that agent: we only
+ *   acknowledge it if its data is safe here.
+ * - No more entries are read than `max_in_flight` allows.
+ * - There are two connections, because a read that waits for entries would block all later commands.
  */
 export class StreamSource {
   private readonly stream: string;
@@ -34,14 +35,14 @@ export class StreamSource {
   private readonly logReason: (reason: string) => void;
   private readonly logRejected: (refusal: Refusal) => void;
   private readonly inProgress = new Set<string>();
-  /** Taken, and the server has not confirmed that it knows. */
+  /** Entries that were taken, but whose acknowledgement the server has not confirmed. */
   private readonly unconfirmed = new Set<string>();
   private reader: Redis | undefined;
   private writer: Redis | undefined;
   private running: Promise<void> = Promise.resolve();
   private acknowledging: Promise<void> | undefined;
   private readerId: number | undefined;
-  /** Where to look next for entries that others have left. */
+  /** Where the next search for abandoned entries starts. */
   private claimFrom = FIRST_ENTRY;
   private isStopping = false;
   private wake = () => {};
@@ -88,7 +89,7 @@ export class StreamSource {
     this.running = this.run(this.reader, this.writer);
   }
 
-  /** Resolves when every entry has its outcome and the server was told, or does not listen. */
+  /** Resolves when every entry has its outcome and the server has been told, or does not respond. */
   async stop(): Promise<void> {
     this.isStopping = true;
     this.wake();
@@ -102,7 +103,7 @@ export class StreamSource {
     writer.disconnect();
   }
 
-  /** Resolves when the server knows of every outcome. */
+  /** Resolves when the server knows every outcome. */
   private async lastWords(writer: Redis): Promise<void> {
     while (this.inProgress.size > 0) await this.pause(LAST_WORDS_MS);
     await this.acknowledge(writer);
@@ -115,7 +116,7 @@ export class StreamSource {
       try {
         if (!hasGroup) await this.createGroup(writer, start);
         hasGroup = true;
-        start = "0"; // a stream that was deleted is all new
+        start = "0"; // if the stream is deleted later, all entries of its successor are new
         const room = this.config.max_in_flight - this.inProgress.size;
         if (room > 0) this.takeAll(await this.read(reader, Math.min(room, MAX_READ)), writer);
         else await this.pause(BLOCK_MS);
@@ -164,14 +165,16 @@ export class StreamSource {
     this.wake();
   }
 
-  /** Those that come while one round is under way go together in the next. What fails is tried again with the upkeep. */
+  /**
+   * Acknowledgements that arrive during a round are sent together in the next one. Failures are retried by the upkeep.
+   */
   private acknowledge(writer: Redis): Promise<void> {
     this.acknowledging ??= this.acknowledgeAll(writer);
     return this.acknowledging;
   }
 
   private async acknowledgeAll(writer: Redis): Promise<void> {
-    await Promise.resolve(); // outcomes of one moment are one command
+    await Promise.resolve(); // outcomes of the same tick share one command
     try {
       while (this.unconfirmed.size > 0) {
         const ids = [...this.unconfirmed].slice(0, 1000);
@@ -182,11 +185,11 @@ export class StreamSource {
     } catch (error) {
       if (!this.isStopping) this.logFailure(error);
     }
-    // Here and not later: whoever has an outcome from now on begins the next round.
+    // Cleared right here, so an outcome that arrives from now on starts the next round.
     this.acknowledging = undefined;
   }
 
-  /** True once the entry is in the other stream. */
+  /** Returns true once the entry is in the dead-letter stream. */
   private async setAside({ id, fields }: StreamEntry, refusal: Refusal, writer: Redis): Promise<boolean> {
     this.logRejected(refusal);
     const { dead_letter_stream: target } = this.config;
@@ -201,25 +204,28 @@ export class StreamSource {
     }
   }
 
-  /** Whoever looks next for entries to take over finds this one; at the latest after `claim_after`, if this cannot be said. */
+  /**
+   * Marks the entry as long idle, so the next agent that looks for abandoned entries takes it over. If that fails, it
+   * happens after `claim_after`.
+   */
   private async giveBack(id: string, writer: Redis): Promise<void> {
     try {
       if ((await this.heldIn(writer, id, id, 1)).length === 0) return;
       const { group } = this.config;
       await writer.call("XCLAIM", this.stream, group, this.consumer, 0, id, "IDLE", LONG_IDLE_MS, "JUSTID");
     } catch {
-      // The server does not listen any more.
+      // The server does not respond any more.
     }
   }
 
-  /** Ids of entries in a range that are this consumer's and not acknowledged, the first so many of them. */
+  /** The first `count` ids in a range that belong to this consumer and are not acknowledged. */
   private async heldIn(writer: Redis, from: string, to: string, count: number): Promise<string[]> {
     const { group } = this.config;
     const rows = (await writer.call("XPENDING", this.stream, group, from, to, count, this.consumer)) as [string][];
     return rows.map(([id]) => id);
   }
 
-  /** Those that are worked on here, and that no other agent has taken over. */
+  /** Entries in progress here that no other agent has taken over. */
   private async heldInProgress(writer: Redis): Promise<string[]> {
     const held: string[] = [];
     for (let from = "-"; ; ) {
@@ -230,7 +236,10 @@ export class StreamSource {
     }
   }
 
-  /** A user who may not ask what is pending tells of all that is worked on: else others would take all of it over. */
+  /**
+   * A user without permission to list pending entries renews all entries in progress; otherwise others would take them
+   * over.
+   */
   private readonly allIfForbidden = (error: unknown): string[] => {
     if (!isRedisError(error, "NOPERM")) throw error;
     return [...this.inProgress];
@@ -242,7 +251,7 @@ export class StreamSource {
     });
   }
 
-  /** Tells of what is worked on, sends acknowledgements again, and takes over what others have left. */
+  /** Renews claims, retries acknowledgements and takes over abandoned entries. */
   private async upkeep(writer: Redis): Promise<void> {
     const { group } = this.config;
     try {
@@ -256,8 +265,9 @@ export class StreamSource {
   }
 
   /**
-   * The server looks at so many unacknowledged entries at a time, and says where it stopped: from there on we go on, the next time when
-   * there is no room for more. Whoever began at the first one each time would never get past a thousand that nobody can take.
+   * The server examines a limited number of unacknowledged entries per call and returns where it stopped. The next call
+   * continues there, also when this one stopped for lack of room. Starting at the first entry each time would never get
+   * past a thousand entries that nobody can take.
    */
   private async takeOver(writer: Redis): Promise<void> {
     const { group, claim_after, max_in_flight } = this.config;
@@ -272,19 +282,19 @@ export class StreamSource {
     } while (this.claimFrom !== FIRST_ENTRY);
   }
 
-  /** What the server calls the connection; asked for before the first read. */
+  /** Asks for the connection's id on the server, before the first read. */
   private async learnReaderId(reader: Redis): Promise<void> {
     this.readerId = undefined;
     this.readerId = (await reader.call("CLIENT", "ID").catch(() => undefined)) as number | undefined;
   }
 
-  /** A read that waits is ended by the server, so that no entry is on its way to a connection that is gone. */
+  /** Lets the server end a waiting read, so no entry is on its way to a connection that is gone. */
   private async endRead(reader: Redis, writer: Redis): Promise<void> {
     if (this.readerId !== undefined) void writer.call("CLIENT", "UNBLOCK", this.readerId).catch(() => {});
     await waitAtMost(BLOCK_MS + LAST_WORDS_MS, this.running, this.context.clock, () => reader.disconnect());
   }
 
-  /** Ends early when an entry has its outcome, or at a stop. */
+  /** Ends early when an entry has its outcome or the receiver stops. */
   private pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const cancel = this.context.clock.after(ms, resolve);
@@ -296,5 +306,5 @@ export class StreamSource {
   }
 }
 
-/** Longer than any claim_after that makes sense. */
+/** Longer than any sensible claim_after. */
 const LONG_IDLE_MS = 2 ** 31 - 1;

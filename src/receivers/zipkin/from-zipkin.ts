@@ -27,7 +27,7 @@ import {
 } from "#traces";
 import { readZipkinSpan } from "./read-zipkin.js";
 
-/** Spans of one resource and scope. */
+/** Encoded spans of one resource and scope. */
 interface SpanGroup {
   readonly owners: Uint8Array;
   readonly scope: Uint8Array;
@@ -40,20 +40,20 @@ interface Scope {
 }
 
 /**
- * Makes one batch of Zipkin's spans: each becomes bytes as it is added. Spans with the same service, attributes of the resource and
- * scope are put together.
+ * Builds one batch of Zipkin's spans: each span is encoded as it is added. Spans with the same service, resource
+ * attributes and scope are grouped.
  */
 export class ZipkinBatchWriter {
   private readonly groups = new Map<string, SpanGroup>();
   private readonly parsesTags: boolean;
   private count = 0;
 
-  /** With `parsesTags`, tags that look like numbers and booleans become such. */
+  /** With `parsesTags`, tags that look like numbers or booleans are converted. */
   constructor(parsesTags: boolean) {
     this.parsesTags = parsesTags;
   }
 
-  /** Throws a `MalformedError` that names what is wrong with the span. */
+  /** Throws a `MalformedError` that says what is wrong with the span. */
   add(json: unknown): void {
     const span = readZipkinSpan(json, this.count++);
     const tags: ZipkinTags = new Map(Object.entries(span.tags ?? {}));
@@ -98,7 +98,7 @@ export class ZipkinBatchWriter {
   }
 }
 
-/** Lengths keep apart what would be the same text together. */
+/** Lengths keep the parts of the key apart. */
 function groupKey(resource: readonly (readonly [string, string])[], { name, version }: Scope): string {
   let key = `${name?.length} ${name}${version?.length} ${version}`;
   for (const [attribute, value] of resource) key += `${attribute.length} ${attribute}${value.length} ${value}`;
@@ -111,7 +111,7 @@ function encoded(message: string, tree: object): Uint8Array {
   return writer.written().slice();
 }
 
-/** Sorted, so that the same attributes are the same resource. */
+/** Sorted, so equal attributes give the same resource. */
 function takeResource(tags: ZipkinTags, service = NO_SERVICE_NAME): [string, string][] {
   const resource: [string, string][] = [];
   const source = take(tags, ZIPKIN_TAGS.nameSource) || "service.name";
@@ -154,7 +154,7 @@ function writeSpan(out: WireWriter, span: ZipkinSpan, tags: ZipkinTags, parsesTa
   encodeMessage(MESSAGES["Span"]!, { events, links, status }, out);
 }
 
-/** What is left of the tags, and the endpoints. */
+/** The attributes from the remaining tags and the endpoints. */
 function attributesOf(
   { localEndpoint, remoteEndpoint, timestamp = 0 }: ZipkinSpan,
   tags: ZipkinTags,
@@ -172,7 +172,7 @@ function attributesOf(
 
 type AttributeValue = string | boolean | number | bigint;
 
-/** Hex digits; those in front that are missing are zeros. */
+/** Writes hex digits, padded with leading zeros. */
 function writeId(out: WireWriter, tag: number, hex: string, size: number): void {
   out.byte(tag);
   out.byte(size);
@@ -196,7 +196,7 @@ function kindOf(kind: string | undefined, tags: ZipkinTags): number {
 
 const STATUS_CODES_BY_TEXT: Readonly<Record<string, number>> = { UNSET: 0, OK: 1, ERROR: 2 };
 
-/** An `error` that says more than true stays an attribute. */
+/** An `error` tag with more information than `true` stays an attribute. */
 function takeStatus(tags: ZipkinTags): object | undefined {
   const text = (tags.get(ZIPKIN_TAGS.statusCode) ?? "").replace("STATUS_CODE_", "").toUpperCase();
   const told = Object.hasOwn(STATUS_CODES_BY_TEXT, text) ? STATUS_CODES_BY_TEXT[text]! : undefined;
@@ -211,7 +211,7 @@ function takeStatus(tags: ZipkinTags): object | undefined {
   return code === 0 && message === undefined ? undefined : { code, message };
 }
 
-/** Links as the Collector writes them into tags. A tag that only looks like one stays an attribute. */
+/** Parses links that the Collector wrote into tags. A tag that only looks like a link stays an attribute. */
 function takeLinks(tags: ZipkinTags): object[] {
   const links: object[] = [];
   for (let i = 0; ; i++) {
@@ -227,7 +227,7 @@ function takeLinks(tags: ZipkinTags): object[] {
 
 const LINK = /^([0-9a-f]{32})\|([0-9a-f]{16})\|([^|]*)\|(\{.*\})\|(\d{1,9})$/s;
 
-/** The name of an event, or name, attributes and how many were dropped, as the Collector writes them. */
+/** Parses an event name, or name, attributes and dropped count in the Collector's notation. */
 function eventOf(value: string): object {
   const bar = value.indexOf("|{");
   const found = bar < 0 ? null : EVENT_END.exec(value);
@@ -256,14 +256,14 @@ function addEndpoint(
   if (endpoint?.port) attributes.set(keys.port, endpoint.port);
 }
 
-/** Numbers and booleans as Go writes them; all else is text. */
+/** Numbers and booleans in Go's notation are converted; everything else is text. */
 function parsedTag(text: string): AttributeValue {
   if (text === "true" || text === "false") return text === "true";
   if (/^-?\d{1,19}$/.test(text)) {
     const integer = BigInt(text);
     return integer === BigInt.asIntN(64, integer) ? integer : text;
   }
-  return /^-?\d+\.\d+([eE][+-]?\d+)?$/.test(text) ? Number(text) + 0 : text; // a negative zero is one
+  return /^-?\d+\.\d+([eE][+-]?\d+)?$/.test(text) ? Number(text) + 0 : text; // adding 0 turns a negative zero into zero
 }
 
 function take(tags: ZipkinTags, key: string): string | undefined {

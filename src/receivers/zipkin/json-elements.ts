@@ -3,8 +3,8 @@ import { MalformedError } from "#otlp/signals";
 const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT, QUOTE, BACKSLASH, COMMA] = Buffer.from('[]{}"\\,');
 
 /**
- * The elements of a JSON list, each parsed when it is asked for: a list of a million never lies in memory as objects. Throws a
- * `MalformedError` for what is no list.
+ * Yields the elements of a JSON list, each parsed on demand, so a list of a million is never in memory as objects.
+ * Throws a `MalformedError` if it is not a list.
  */
 export function* jsonElements(json: Buffer): Generator<unknown> {
   const start = skipBlanks(json, hasMark(json) ? 3 : 0);
@@ -19,7 +19,7 @@ export function* jsonElements(json: Buffer): Generator<unknown> {
   }
 }
 
-/** Where the comma or bracket behind the element is. What is in it is checked when it is parsed. */
+/** Returns where the comma or bracket after the element is. The element itself is checked when it is parsed. */
 function elementEnd(json: Buffer, start: number): number {
   let depth = 0;
   for (let p = start; p < json.length; p++) {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { DecompressError, decompress, SUPPORTED_ENCODINGS } from "#codecs";
 import type { Intake } from "../../plugin.js";
 
-/** Why a body cannot be taken, as the status of an answer. */
+/** Why a body is rejected, with the status of the answer. */
 export class BodyError extends Error {
   override readonly name = "BodyError";
   readonly status: number;
@@ -13,15 +13,15 @@ export class BodyError extends Error {
   }
 }
 
-/** A whole body. What is reserved for it is held until `release`. */
+/** A complete body. Its reserved memory is held until `release`. */
 export interface ReadBody {
   readonly bytes: Buffer;
   release(): void;
 }
 
 /**
- * Reads a body and undoes its Content-Encoding, within the limit and within what the intake has room for. Rejects with a
- * `BodyError`, with nothing reserved any more.
+ * Reads a body and undoes its Content-Encoding, within the limit and the intake's room. Rejects with a `BodyError`,
+ * after releasing everything it reserved.
  */
 export async function readBody(
   request: IncomingMessage,

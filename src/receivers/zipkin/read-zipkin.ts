@@ -1,7 +1,10 @@
 import { MalformedError } from "#otlp/signals";
 import type { ZipkinEndpoint, ZipkinSpan } from "#traces";
 
-/** Checks what JSON has for a span. Throws a `MalformedError` that says where it is none; `place` is that in its list. */
+/**
+ * Checks the JSON of a span. Throws a `MalformedError` that says where it is invalid; `place` is the span's index in
+ * its list.
+ */
 export function readZipkinSpan(json: unknown, place: number): ZipkinSpan {
   try {
     return readSpan(json);
@@ -10,7 +13,7 @@ export function readZipkinSpan(json: unknown, place: number): ZipkinSpan {
   }
 }
 
-/** What is wrong with a field; which span it is of is only told where one is wrong. */
+/** A problem with a field. The span is added to the message only when an error occurs. */
 class FieldError extends Error {}
 
 function readSpan(json: unknown): ZipkinSpan {
@@ -32,7 +35,7 @@ function readSpan(json: unknown): ZipkinSpan {
   };
 }
 
-/** Null and absent are the same. */
+/** Null counts as absent. */
 function isNone(value: unknown): value is undefined | null {
   return value === undefined || value === null;
 }
@@ -47,14 +50,14 @@ function textOf(value: unknown, at: string): string {
   return value;
 }
 
-/** In lower case; an id of zeros is none. */
+/** The id in lower case; an id of zeros counts as none. */
 function idOf(value: unknown, maxDigits: number, at: string): string {
   const isId = typeof value === "string" && value.length <= maxDigits && /^[0-9a-fA-F]+$/.test(value);
   if (!isId || /^0+$/.test(value)) throw expected(`an id of up to ${maxDigits} hex digits`, at);
   return value.toLowerCase();
 }
 
-/** A time and a duration of so many microseconds are still nanoseconds that OTLP can hold. */
+/** The sum of a time and a duration of this many microseconds still fits into OTLP's nanoseconds. */
 const MAX_MICROSECONDS = Number.MAX_SAFE_INTEGER;
 
 function timeOf(value: unknown, at: string): number {

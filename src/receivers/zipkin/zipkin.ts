@@ -22,7 +22,7 @@ import { ZipkinBatchWriter } from "./from-zipkin.js";
 import { jsonElements } from "./json-elements.js";
 import { BodyError, readBody } from "./read-body.js";
 
-/** Spans from tracers of Zipkin. */
+/** Spans from Zipkin tracers. */
 export const zipkinReceiver = defineReceiver<ZipkinReceiverConfig>({
   type: "zipkin",
   summary: "Receives spans of Zipkin over HTTP, as JSON of its API's version 2.",
@@ -42,7 +42,7 @@ const PATH = "/api/v2/spans";
 const MAX_CONNECTIONS = 10_000;
 const MAX_CONNECTIONS_PER_CLIENT = 2500;
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
-/** After so many spans others get their turn. */
+/** The number of spans processed before yielding to other work. */
 const SPANS_PER_TURN = 500;
 
 interface Answer {
@@ -59,7 +59,7 @@ export class ZipkinReceiver implements Receiver {
   private readonly authenticator: ServerAuthenticator | undefined;
   private readonly counters: ReceiverCounters;
   private readonly stopping = new AbortController();
-  /** Requests whose answers are still to come. */
+  /** Requests without an answer yet. */
   private readonly open = new Set<Promise<void>>();
   private server: Server | TlsServer | undefined;
   private stopReloading = () => {};
@@ -97,7 +97,7 @@ export class ZipkinReceiver implements Receiver {
     context.logger.info({ endpoint: config.endpoint, port: this.port }, "listening for Zipkin");
   }
 
-  /** Requests that are still being read are told to come back; what was handed in gets its answer. */
+  /** Requests that are still being read get a retryable error; requests that were handed in get their answer. */
   async stop(): Promise<void> {
     this.stopReloading();
     this.stopping.abort();
@@ -167,7 +167,7 @@ export class ZipkinReceiver implements Receiver {
     return writer.finish();
   }
 
-  /** Resolves when the answer has left: until then its connection must not be cut. */
+  /** Resolves when the answer has been sent: until then its connection must not be cut. */
   private async respond(
     request: IncomingMessage,
     response: ServerResponse,
@@ -175,7 +175,8 @@ export class ZipkinReceiver implements Receiver {
   ): Promise<void> {
     if (response.destroyed) return;
     response.setTimeout(this.config.write_timeout, () => response.destroy());
-    // Whoever is still sending reads its answer only when it has sent all: a little is thrown away for that, not anything.
+    // A client that is still sending reads its answer only after it has sent everything, so a small rest is read and
+    // discarded.
     const isEndless = !request.complete && !(Number(request.headers["content-length"]) <= MAX_DISCARDED_BYTES);
     if (isEndless || this.stopping.signal.aborted || !this.config.keep_alives_enabled) response.shouldKeepAlive = false;
     const text = message === "" ? "" : `${message}\n`;

@@ -175,13 +175,13 @@ export abstract class ThriftReader {
     if (this.depth > MAX_DEPTH) throw this.malformed(`nested more than ${MAX_DEPTH} deep`);
   }
 
-  /** No element takes less than a byte. */
+  /** Each element takes at least one byte, so a larger size cannot be true. */
   private checkSize(size: number): void {
     if (size < 0 || size > this.bytes.length - this.at)
       throw this.malformed(`a list of ${size} is longer than what is left`);
   }
 
-  /** Passes over bytes, all of which must be there. */
+  /** Skips bytes, all of which must exist. */
   protected advance(size: number): void {
     if (size < 0 || size > this.bytes.length - this.at) throw this.malformed("the bytes end within a value");
     this.at += size;

@@ -21,12 +21,12 @@ export type UdpProtocol = "thrift_compact" | "thrift_binary";
 
 const READERS = { thrift_compact: CompactProtocol, thrift_binary: BinaryProtocol } as const;
 
-/** The smallest span or tag is shorter, but a packet of nothing but these is worth nothing. */
+/** A smaller span or tag is possible, but a packet full of such tiny elements is of no use. */
 const MAX_ELEMENTS = 65_536;
 
 /**
- * Packets of UDP, as clients send them to Jaeger's agent. They get no answer: who sent one that cannot be taken never knows, so each is
- * counted, and the log tells of it now and then.
+ * UDP packets as clients send them to Jaeger's agent. Senders get no answer and never learn of a packet that cannot be
+ * taken, so each is counted, and the log mentions them from time to time.
  */
 export class UdpEndpoint {
   port = 0;
@@ -80,7 +80,7 @@ export class UdpEndpoint {
     this.port = socket.address().port;
   }
 
-  /** What was handed in is waited for. */
+  /** Waits for the batches that were handed in. */
   async stop(): Promise<void> {
     const { socket } = this;
     this.socket = undefined;
@@ -119,12 +119,12 @@ export class UdpEndpoint {
     this.handedIn.end();
   }
 
-  /** Nobody hears of a refusal: what can keep the spans does. */
+  /** The sender never hears of a refusal, so `isUnattended` asks components to keep the spans if they can. */
   private originOf(address: string): Origin {
     return { receiver: this.context.id, transport: this.transport, address, isUnattended: true };
   }
 
-  /** It is not known how many spans are in it. */
+  /** The number of spans in a refused packet is unknown. */
   private refuse(status: string, reason: string): void {
     let counter = this.refusedPackets.get(status);
     if (counter === undefined) {

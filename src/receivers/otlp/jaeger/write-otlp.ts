@@ -34,7 +34,7 @@ import { writeUtf8 } from "./write-utf8.js";
 
 const SAMPLED = 1;
 
-/** Spans of one process and scope. */
+/** Encoded spans of one process and scope. */
 interface ScopedSpans {
   readonly name: string | undefined;
   readonly version: string | undefined;
@@ -42,18 +42,21 @@ interface ScopedSpans {
   readonly spans: WireWriter;
 }
 
-/** Makes one batch of Jaeger's spans: each becomes bytes as it is added. Those with the same process and scope are put together. */
+/**
+ * Builds one batch of Jaeger's spans: each span is encoded as it is added. Spans with the same process and scope are
+ * grouped.
+ */
 export class JaegerBatchWriter {
   private readonly bytes: Uint8Array;
-  /** By process; the spans that have none of their own are under undefined. */
+  /** Keyed by process; undefined for spans without their own process. */
   private readonly processes = new Map<string | undefined, Map<string, ScopedSpans>>();
   private readonly owners = new Map<string, Uint8Array>();
-  /** Where the last span went, and mostly the next one will go. */
+  /** The group of the last span, which is usually also the next span's. */
   private lastProcess: string | undefined;
   private lastScopes: Map<string, ScopedSpans> | undefined;
   private lastScoped: ScopedSpans | undefined;
 
-  /** Of spans that lie in these bytes. */
+  /** `bytes` contains the spans. */
   constructor(bytes: Uint8Array) {
     this.bytes = bytes;
   }
@@ -63,7 +66,7 @@ export class JaegerBatchWriter {
     return this.owners.has(key);
   }
 
-  /** A process that spans may name by its key, as a resource of OTLP. */
+  /** Adds a process as an OTLP resource; spans name it by its key. */
   addProcess(key: string, resource: Uint8Array): void {
     this.owners.set(key, resource);
   }
@@ -79,7 +82,10 @@ export class JaegerBatchWriter {
     spans.end();
   }
 
-  /** `resource` is that of the spans that have no process of their own. Throws a `MalformedError` if there is too much in them. */
+  /**
+   * `resource` belongs to the spans without their own process. Throws a `MalformedError` if there are too many
+   * elements.
+   */
   finish(resource: Uint8Array, maxElements?: number): Batch {
     let size = 64;
     for (const scopes of this.processes.values()) {
@@ -115,7 +121,7 @@ export class JaegerBatchWriter {
     const scopes = this.lastScopes;
     const last = this.lastScoped;
     if (last !== undefined && last.name === name && last.version === version) return last;
-    // Either text may hold whatever could stand between them.
+    // The length keeps name and version apart, because both may contain any separator.
     const key = `${name?.length ?? 0} ${name ?? ""}${version ?? ""}`;
     let scoped = scopes.get(key);
     if (scoped === undefined) {
@@ -128,10 +134,13 @@ export class JaegerBatchWriter {
   }
 }
 
-/** Most requests have one scope, whose spans are written where those of the last request were: fresh memory takes longer than writing. */
+/**
+ * The writer of the last request's first scope, reused because allocating fresh memory takes longer than writing. Most
+ * requests have one scope.
+ */
 let spare: WireWriter | undefined;
 const MAX_SPARE_BYTES = 1024 * 1024;
-/** A request may have as many scopes as spans: what is kept ready for each is little. */
+/** The initial size for further scopes: small, because a request may have as many scopes as spans. */
 const FURTHER_BYTES = 64;
 
 function takeSpare(): WireWriter {
@@ -146,7 +155,7 @@ function keepSpare(writer: WireWriter): void {
   if (length <= MAX_SPARE_BYTES && length > (spare?.bytes.length ?? 0)) spare = writer;
 }
 
-/** What is written here is copied, in its own length: there may be as many as spans. */
+/** A reused buffer. Its content is copied at its exact length, because there may be as many copies as spans. */
 let scratch = new WireWriter(1024);
 
 function takeScratch(): Uint8Array {
@@ -169,15 +178,15 @@ function scopeBytes(name: string | undefined, version: string | undefined): Uint
 
 const NO_SCOPE = new Uint8Array(0);
 
-/** Begins the list of the tags of a process. */
+/** Starts the tag list of a process. */
 export function beginProcess(tags: TagList, bytes: Buffer): void {
   tags.clear(bytes);
   tags.leaveFirst("service.name");
 }
 
 /**
- * The resource of a process with these tags, whose service has the name [start, end). Some names are others in OpenTelemetry, as the
- * Collector has them.
+ * Builds the resource of a process with these tags, whose service name is the text [start, end). Some tags are renamed
+ * to OpenTelemetry's names, as in the Collector.
  */
 export function endProcess(tags: TagList, bytes: Buffer, start: number, end: number): Uint8Array {
   if (start < end && bytes.toString("utf8", start, end) !== NO_JAEGER_SERVICE) tags.fillFirst(start, end);
@@ -237,12 +246,12 @@ function writeSpan(out: WireWriter, b: Uint8Array, span: SpanDraft): void {
 const SPAN_ID_BYTES = 8;
 const CHILD_OF = 0;
 const FOLLOWS_FROM = 1;
-/** There is no parent. */
+/** Means that there is no parent. */
 const NOBODY = -1;
 
 /**
- * Where the id of the parent is. Without one of its own a span is the child of what it refers to in its trace, of a CHILD_OF
- * first.
+ * The position of the parent's id. A span without a parent field is the child of a reference in its own trace,
+ * preferably a CHILD_OF.
  */
 function parentOf(span: SpanDraft): number {
   if (span.parentSize > 0 && !isZero(span.ids, PARENT_AT, span.parentSize)) return PARENT_AT;
@@ -260,7 +269,7 @@ function isInTrace(span: SpanDraft, reference: number): boolean {
   return size === span.traceSize && areSame(span.ids, span.referenceTraceAt(reference), TRACE_AT, size);
 }
 
-/** Whether a reference is to the parent; both may have no id. */
+/** Whether a reference names the parent; both may lack an id. */
 function isParent(span: SpanDraft, reference: number, parent: number): boolean {
   const size = span.referenceSpanSizes[reference]!;
   if (size === 0 || parent === NOBODY) return size === 0 && parent === NOBODY;
@@ -286,7 +295,7 @@ function writeText(out: WireWriter, field: number, text: string): void {
   out.text(text);
 }
 
-/** An id of zeros is none. */
+/** An id of zeros counts as none. */
 function writeId(out: WireWriter, field: number, ids: Buffer, at: number, size: number): void {
   if (isZero(ids, at, size)) return;
   out.byte(field);

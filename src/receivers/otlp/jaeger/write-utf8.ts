@@ -1,10 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import type { WireWriter } from "#otlp/bytes";
 
-/** Below this a loop beats the calls of built-ins. */
+/** For shorter texts a loop is faster than calling built-ins. */
 const SHORT_TEXT = 64;
 
-/** Writes a length and the text [start, end) of bytes that nobody has checked: what is not UTF-8 becomes U+FFFD. */
+/** Writes a length and the unchecked text [start, end). Invalid UTF-8 becomes U+FFFD. */
 export function writeUtf8(out: WireWriter, b: Uint8Array, start: number, end: number): void {
   const size = end - start;
   if (size < SHORT_TEXT) {

@@ -6,7 +6,7 @@ import { list, prometheusDuration, textMap } from "../schema.js";
 import { DNS_TYPES } from "./dns.js";
 import { KUBERNETES_ROLES } from "./kubernetes/kubernetes.js";
 
-/** A target is a host and a port: scheme and path are keys of the job. */
+/** A target is a host and a port; scheme and path are keys of the job. */
 export const address = z
   .string()
   .min(1)
@@ -141,7 +141,7 @@ const kubernetesSchema = z
         });
   });
 
-/** Ways in which a job finds its targets. */
+/** The keys for the ways in which a job finds its targets. */
 export function discoveryKeys() {
   const others = NOT_BUILT_IN.map((name) => [
     `${name}_sd_configs`,

@@ -8,7 +8,7 @@ import { HttpDiscovery } from "./http.js";
 import { KubernetesDiscovery } from "./kubernetes/kubernetes.js";
 import type { DiscoveryServices } from "./polled-discovery.js";
 
-/** All discoveries of a job. `path` is where it is in the config. */
+/** Creates all discoveries of a job. `path` is the job's place in the config. */
 export async function createDiscoveries(
   job: JobConfig,
   { clock, logger }: ReceiverContext,

@@ -1,13 +1,13 @@
 import type { Labels } from "../relabel.js";
 
-/** A way to find targets. */
+/** Finds targets. */
 export interface Discovery {
-  /** `update` is called with all targets that it knows, by their labels, now or later, and after every change. */
+  /** Calls `update` with the labels of all known targets, at once or later, and again after every change. */
   start(update: (targets: readonly Labels[]) => void): void;
   stop(): void | Promise<void>;
 }
 
-/** Targets that share labels, as files and servers write them. */
+/** Targets with common labels, as files and servers list them. */
 export interface TargetGroup {
   readonly targets: readonly string[];
   readonly labels?: Readonly<Record<string, string>> | undefined;
@@ -19,7 +19,7 @@ export function targetsOf(groups: readonly TargetGroup[], more: Readonly<Record<
   );
 }
 
-/** Targets that the config has. */
+/** Targets listed in the config. */
 export class StaticDiscovery implements Discovery {
   private readonly groups: readonly TargetGroup[];
 

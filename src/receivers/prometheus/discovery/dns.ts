@@ -11,7 +11,7 @@ interface DnsAnswer {
   readonly port?: number;
 }
 
-/** Targets by names of the domain name system. A name that cannot be asked for keeps the targets that it had. */
+/** Finds targets by DNS names. A name that cannot be resolved at the moment keeps its last targets. */
 export class DnsDiscovery extends PolledDiscovery {
   private readonly names: readonly string[];
   private readonly type: DnsType;
@@ -52,7 +52,7 @@ export class DnsDiscovery extends PolledDiscovery {
       );
     } catch (error) {
       const { code } = error as { code?: string };
-      // The answer that there is none is one; all else is no answer.
+      // A definite negative answer removes the targets; other errors are not an answer.
       if (code === "ENOTFOUND" || code === "ENODATA") this.known.set(name, []);
       if (!abort.aborted) this.services.onError(name, error);
     }

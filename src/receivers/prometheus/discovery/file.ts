@@ -6,7 +6,7 @@ import { targetsOf } from "./discovery.js";
 import { type DiscoveryServices, PolledDiscovery } from "./polled-discovery.js";
 import { readTargetGroups } from "./target-groups.js";
 
-/** Files are looked at this often, or every `refresh_interval` if that is less: a look costs next to nothing. */
+/** Files are checked this often, or every `refresh_interval` if that is shorter: a check costs very little. */
 const LOOK_MS = 5000;
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
@@ -15,7 +15,9 @@ interface KnownFile {
   readonly targets: readonly Labels[];
 }
 
-/** Targets from JSON and YAML files. One that cannot be read keeps the targets that it had; one that is gone has none. */
+/**
+ * Reads targets from JSON and YAML files. A file that cannot be read keeps its last targets; a deleted file has none.
+ */
 export class FileDiscovery extends PolledDiscovery {
   private readonly patterns: readonly string[];
   private known = new Map<string, KnownFile>();
@@ -51,7 +53,7 @@ export class FileDiscovery extends PolledDiscovery {
   }
 }
 
-/** A pattern may have a star in the name of the file, as in Prometheus. */
+/** As in Prometheus, the file name may contain a star. */
 async function matchingFiles(pattern: string): Promise<string[]> {
   const name = basename(pattern);
   if (!name.includes("*")) return [pattern];

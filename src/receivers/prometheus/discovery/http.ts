@@ -8,7 +8,7 @@ import { readTargetGroups } from "./target-groups.js";
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 const TIMEOUT_MS = 30_000;
 
-/** Targets that a server tells as JSON. */
+/** Gets targets as JSON from a server. */
 export class HttpDiscovery extends PolledDiscovery {
   private readonly url: URL;
   private readonly client: ScrapeHttpClient;

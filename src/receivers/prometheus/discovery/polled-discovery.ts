@@ -2,16 +2,16 @@ import type { Clock } from "../../../plugin.js";
 import type { Labels } from "../relabel.js";
 import type { Discovery } from "./discovery.js";
 
-/** Told why targets could not be found; those found before stay. */
+/** Called when targets could not be found; the last known targets stay. */
 export type OnDiscoveryError = (where: string, error: unknown) => void;
 
-/** What every discovery is given. */
+/** Services that every discovery gets. */
 export interface DiscoveryServices {
   readonly clock: Clock;
   readonly onError: OnDiscoveryError;
 }
 
-/** Finds targets anew every so often. While it fails, what it found last stands. */
+/** Finds targets at an interval. While it fails, its last result stays. */
 export abstract class PolledDiscovery implements Discovery {
   protected readonly services: DiscoveryServices;
   private readonly intervalMs: number;
@@ -25,7 +25,10 @@ export abstract class PolledDiscovery implements Discovery {
     this.services = services;
   }
 
-  /** All targets; undefined when nothing can have changed. Errors are told by whoever knows where they are. */
+  /**
+   * Returns all targets, or undefined if nothing can have changed. The implementation reports errors, because it knows
+   * where they occurred.
+   */
   protected abstract find(abort: AbortSignal): Promise<readonly Labels[] | undefined>;
 
   start(update: (targets: readonly Labels[]) => void): void {

@@ -9,7 +9,7 @@ const groups = z.array(
   })),
 );
 
-/** What a file or a server says: a list of groups of targets. Throws with the place of what is none. */
+/** Reads a list of target groups from a file or a server. Throws an error that names the invalid place. */
 export function readTargetGroups(value: unknown): TargetGroup[] {
   const read = groups.safeParse(value ?? []);
   if (read.success) return read.data;

@@ -13,35 +13,35 @@ import {
 /** The text formats: Prometheus's own 0.0.4, and OpenMetrics. */
 export type TextFormat = "prometheus" | "openmetrics";
 
-/** What an example of a measured value says. Times are milliseconds since 1970; NaN: not said. */
+/** An exemplar as written. Times are milliseconds since 1970; NaN if absent. */
 export interface ExemplarText {
   readonly labels: readonly LabelPair[];
   readonly value: number;
   readonly timeMs: number;
 }
 
-/** What is said of a family of series; `native` is a type that only protobuf can say: histograms that are native ones. */
+/** Kinds of metadata about a family. `native` marks a native histogram, a type that only protobuf can express. */
 export type MetadataKind = "type" | "help" | "unit" | "native";
 
-/** What the reader calls, in the order of the text. It may throw an `ExpositionError`. */
+/** Called by the reader in the order of the text. Methods may throw an `ExpositionError`. */
 export interface ExpositionSink {
   /**
-   * Where the series ends that was expected to come next, if it begins at `start`; -1 when something else is there. So an unchanged
-   * text is compared, not taken apart.
+   * If the series expected next starts at `start`, returns where it ends; otherwise -1. This way unchanged text is
+   * compared instead of parsed.
    */
   expected(b: Uint8Array, start: number): number;
-  /** A series that was not expected: its name and labels are [start, end). */
+  /** A series that was not expected; its name and labels are the text [start, end). */
   series(b: Uint8Array, start: number, end: number): void;
-  /** A sample of the series before; the time is NaN when it has none of its own. */
+  /** A sample of the previous series; the time is NaN if the sample has none. */
   sample(value: number, timeMs: number, exemplar: ExemplarText | undefined): void;
   metadata(kind: MetadataKind, b: Uint8Array, nameStart: number, nameEnd: number, start: number, end: number): void;
 }
 
-/** A longer line is no exposition, but an attempt to fill our memory. */
+/** A longer line is not an exposition but an attempt to fill our memory. */
 const MAX_LINE_BYTES = 1024 * 1024;
 
 /**
- * Reads an exposition in whatever pieces it comes, and keeps no more of it than an unfinished line. Throws an `ExpositionError` that
+ * Reads an exposition in pieces of any size and keeps no more than an unfinished line. Throws an `ExpositionError` that
  * names the line.
  */
 export class ExpositionReader {
@@ -64,7 +64,7 @@ export class ExpositionReader {
     if (b.length - end > MAX_LINE_BYTES) throw new ExpositionError(`line ${this.line + 1} is longer than 1 MiB`);
   }
 
-  /** The text is complete. */
+  /** Called when the text is complete. */
   end(): void {
     if (this.unfinished !== undefined) this.push(Buffer.from("\n"));
     if (this.isOpenMetrics && !this.hasEnded) throw new ExpositionError("the text does not end with # EOF");
@@ -83,7 +83,7 @@ export class ExpositionReader {
     }
   }
 
-  /** Where the next line begins. */
+  /** Returns where the next line starts. */
   private readLine(b: Buffer, p: number): number {
     if (this.hasEnded) throw new ExpositionError("the text goes on behind # EOF");
     let c = b[p]!;
@@ -160,7 +160,7 @@ export class ExpositionReader {
     return p + 1;
   }
 
-  /** `# TYPE name type`, `# HELP name text`, `# UNIT name unit`, `# EOF`; anything else is for people. */
+  /** Handles `# TYPE name type`, `# HELP name text`, `# UNIT name unit` and `# EOF`; other comments are ignored. */
   private readComment(b: Buffer, p: number): number {
     const end = b.indexOf(LINE_FEED, p);
     let at = p + 1;
@@ -191,7 +191,7 @@ export class ExpositionReader {
   }
 }
 
-/** A time of 0.0.4 is a whole number, and never before 1970. */
+/** A time in format 0.0.4 is a whole number and never before 1970. */
 function readMilliseconds(b: Uint8Array, start: number): number {
   const time = b[start]! < ZERO ? undefined : readNumber(b, start);
   if (time === undefined || !Number.isSafeInteger(time) || b[numberEnd]! > SPACE) {

@@ -1,15 +1,15 @@
-/** Numbers of the text formats, read where they lie. */
+/** Reads numbers of the text formats directly from the bytes. */
 
-/** Where the number that was read last ends. */
+/** Where the last number that was read ends. */
 export let numberEnd = 0;
 
 const POWERS_OF_TEN = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`));
 const MAX_EXACT = Number.MAX_SAFE_INTEGER;
 
 /**
- * The number at `p`, up to the first byte that cannot be of one; `numberEnd` is set behind it. Undefined when there is none. A line
- * feed must follow somewhere. Up to 15 digits and a small power of ten are exact in one division or multiplication of doubles;
- * all else is left to JavaScript's own reading.
+ * Reads the number at `p` up to the first byte that cannot be part of one, and sets `numberEnd` after it. Returns
+ * undefined if there is none. A line feed must follow somewhere. Up to 15 digits with a small power of ten are exact
+ * with one division or multiplication of doubles; all other numbers go through JavaScript's parser.
  */
 export function readNumber(b: Uint8Array, p: number): number | undefined {
   const start = p;
@@ -45,7 +45,7 @@ export function readNumber(b: Uint8Array, p: number): number | undefined {
   return isNegative ? -value : value;
 }
 
-/** `NaN`, `Inf` and `Infinity` in any case, as Go reads them. */
+/** `NaN`, `Inf` and `Infinity` in any case, as in Go. */
 function readWord(b: Uint8Array, p: number, isNegative: boolean): number | undefined {
   let end = p;
   while ((b[end]! | 0x20) >= LOWER_A && (b[end]! | 0x20) <= LOWER_Z) end++;

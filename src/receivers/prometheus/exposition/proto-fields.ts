@@ -8,14 +8,13 @@ const BYTES = 2;
 const FIXED32 = 5;
 
 /**
- * The fields of a message that a stranger has sent, one after the other: `next` goes to the next one, and throws an
- * `ExpositionError` where bytes are missing. What is asked of a field that has another form is the empty value, as if it were
- * not there.
+ * Iterates over the fields of an untrusted message: `next` moves to the next field and throws an `ExpositionError` if
+ * bytes are missing. Reading a field as another wire type gives the empty value, as if the field were absent.
  */
 export class ProtoFields {
   /** The number of the field. */
   field = 0;
-  /** Where its value is; of bytes, what stands behind their length. */
+  /** Where the value starts; for bytes, after their length. */
   start = 0;
   end = 0;
   readonly bytes: Uint8Array;
@@ -43,7 +42,7 @@ export class ProtoFields {
     return true;
   }
 
-  /** A message in this field. */
+  /** The message in this field. */
   message(): ProtoFields {
     return new ProtoFields(this.bytes, this.start, this.wire === BYTES ? this.end : this.start);
   }
@@ -67,12 +66,12 @@ export class ProtoFields {
     return this.wire === VARINT ? Number(BigInt.asIntN(64, varint64(this.bytes, this.start))) : 0;
   }
 
-  /** As sint32 and sint64 have it. */
+  /** A sint32 or sint64. */
   zigzag(): number {
     return this.wire === VARINT ? undoZigzag(varint64(this.bytes, this.start)) : 0;
   }
 
-  /** Appends one number, or a packed list of them. */
+  /** Appends one number or a packed list of numbers. */
   addZigzags(to: number[]): void {
     if (this.wire !== BYTES) to.push(this.zigzag());
     else for (const value of this.packedVarints()) to.push(undoZigzag(value));
@@ -93,7 +92,7 @@ export class ProtoFields {
     }
   }
 
-  /** Moves to where the value begins. */
+  /** Reads the length and moves to the start of the value. */
   private size(): number {
     switch (this.wire) {
       case VARINT:
@@ -118,7 +117,7 @@ export class ProtoFields {
   }
 }
 
-/** Where the varint at `p` ends; throws when it does not before `limit`. */
+/** Returns where the varint at `p` ends; throws if it does not end before `limit`. */
 export function varintEnd(b: Uint8Array, p: number, limit: number): number {
   for (let end = p; end < limit && end < p + 10; end++) if (b[end]! < 128) return end + 1;
   throw broken();

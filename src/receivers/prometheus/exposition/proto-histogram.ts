@@ -10,7 +10,7 @@ interface ClassicBucket {
   readonly exemplar: ExemplarText | undefined;
 }
 
-/** Buckets of a native histogram on one side of zero, as they are sent: runs of buckets, and the counts of all of them. */
+/** Buckets of a native histogram on one side of zero, as sent: runs of buckets and the counts of all of them. */
 class NativeSide {
   readonly offsets: number[] = [];
   readonly lengths: number[] = [];
@@ -28,12 +28,15 @@ class NativeSide {
   }
 }
 
-/** Buckets, those between runs included, that a histogram may have on one side: those of OpenTelemetry's SDKs have 160. */
+/**
+ * The number of buckets, including gaps between runs, that a histogram may have on one side. OpenTelemetry's SDKs use
+ * 160.
+ */
 const MAX_BUCKETS = 16_384;
 const MIN_SCHEMA = -4;
 const MAX_SCHEMA = 8;
 
-/** A Histogram message: one of the classic kind, a native one, or both. */
+/** A Histogram message: a classic histogram, a native one, or both. */
 export class ProtoHistogram {
   count = 0;
   sum = 0;
@@ -55,7 +58,10 @@ export class ProtoHistogram {
     return negative.offsets.length + positive.offsets.length > 0 || this.zeroThreshold > 0 || this.zeroCount > 0;
   }
 
-  /** What an ExponentialHistogramDataPoint says beside times, attributes and exemplars; a text says why it cannot be one. */
+  /**
+   * The body of an ExponentialHistogramDataPoint without times, attributes and exemplars, or a text that says why it
+   * cannot be built.
+   */
   exponential(): Uint8Array | string {
     const { schema, count, zeroCount } = this;
     if (schema < MIN_SCHEMA || schema > MAX_SCHEMA) return `its buckets are those of schema ${schema}`;
@@ -86,7 +92,7 @@ export class ProtoHistogram {
       case 3:
         this.buckets.push(readBucket(fields.message()));
         break;
-      case 4: // in fractions, counts before the other
+      case 4: // a float count takes precedence
         if (fields.double() > 0) this.count = fields.double();
         break;
       case 5:
@@ -141,7 +147,10 @@ function readBucket(fields: ProtoFields): ClassicBucket {
   return { bound, count: fraction > 0 ? fraction : count, exemplar };
 }
 
-/** Every bucket from the first to the last, and which is the first, in OTLP's numbers: one less than Prometheus's. */
+/**
+ * Lists every bucket from the first to the last, and the first one's index in OTLP, which is one less than in
+ * Prometheus.
+ */
 function expand({ offsets, lengths, deltas, counts: absolute }: NativeSide): BucketCounts | string {
   const isAbsolute = absolute.length > 0;
   const given = isAbsolute ? absolute : deltas;

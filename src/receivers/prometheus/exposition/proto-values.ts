@@ -2,7 +2,7 @@ import type { ExemplarText } from "./exposition-reader.js";
 import type { ProtoFields } from "./proto-fields.js";
 import type { LabelPair } from "./series-text.js";
 
-/** Milliseconds since 1970 of a google.protobuf.Timestamp; NaN where that is no time. */
+/** Milliseconds since 1970 from a google.protobuf.Timestamp; NaN if it is not a valid time. */
 export function readTimestamp(fields: ProtoFields): number {
   let [seconds, nanos] = [0, 0];
   while (fields.next()) {
@@ -13,7 +13,7 @@ export function readTimestamp(fields: ProtoFields): number {
   return Math.abs(ms) <= MAX_TIME_MS ? ms : Number.NaN;
 }
 
-/** What nanoseconds of 64 bits can say. */
+/** The limit of 64-bit nanoseconds. */
 const MAX_TIME_MS = 2 ** 64 / 1e6 - 1;
 
 export function readLabel(fields: ProtoFields): LabelPair {
@@ -36,7 +36,7 @@ export function readProtoExemplar(fields: ProtoFields): ExemplarText {
   return { labels, value, timeMs };
 }
 
-/** The value of a Gauge, Counter or Untyped, and what else a counter says of itself. */
+/** The value of a Gauge, Counter or Untyped, and a counter's other fields. */
 export function readValue(fields: ProtoFields): {
   value: number;
   exemplar: ExemplarText | undefined;

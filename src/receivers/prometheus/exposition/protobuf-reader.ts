@@ -5,13 +5,13 @@ import { ProtoHistogram } from "./proto-histogram.js";
 import { readLabel, readSummary, readValue } from "./proto-values.js";
 import { ExpositionError, isNameByte } from "./series-text.js";
 
-/** What the protobuf format says beside what text can. */
+/** Information that the protobuf format has and text has not. */
 export interface ProtobufSink extends ExpositionSink {
-  /** Since when the series before counts; milliseconds since 1970. */
+  /** When the previous series started counting, in milliseconds since 1970. */
   created(timeMs: number): void;
   /**
-   * A native histogram of the series before: what an ExponentialHistogramDataPoint says beside times, attributes and
-   * exemplars, or why it can be none.
+   * A native histogram of the previous series: the body of an ExponentialHistogramDataPoint without times, attributes
+   * and exemplars, or why there is none.
    */
   native(body: Uint8Array | string, count: number, timeMs: number, exemplars: readonly ExemplarText[]): void;
 }
@@ -19,18 +19,18 @@ export interface ProtobufSink extends ExpositionSink {
 /** A longer metric, with its labels and buckets, is an attempt to fill our memory. */
 const MAX_FIELD_BYTES = 4 * 1024 * 1024;
 
-/** By MetricType: the types as text has them. */
+/** By MetricType: the names of the types in the text format. */
 const TYPES = ["counter", "gauge", "summary", "unknown", "histogram", "gaugehistogram"] as const;
 
 /**
- * Reads delimited messages io.prometheus.client.MetricFamily in whatever pieces they come, and keeps no more of them than an
- * unfinished metric. The sink is told of series by their names and labels as text would have them. Throws an
- * `ExpositionError` that names the family.
+ * Reads delimited io.prometheus.client.MetricFamily messages in pieces of any size and keeps no more than an unfinished
+ * metric. The sink gets names and labels of series as the text format would write them. Throws an `ExpositionError`
+ * that names the family.
  */
 export class ProtobufReader {
   private readonly sink: ProtobufSink;
   private unfinished: Buffer | undefined;
-  /** Bytes of the family that are still to come; -1: the next one is to begin. */
+  /** Bytes of the family that are still missing; -1 before the next family. */
   private left = -1;
   private name = "";
   private help = "";
@@ -54,7 +54,7 @@ export class ProtobufReader {
     if (this.left >= 0 || this.unfinished !== undefined) throw this.error("the protobuf is cut off");
   }
 
-  /** How far whole fields go. */
+  /** Returns where the complete fields end. */
   private readAll(b: Buffer): number {
     let p = 0;
     for (;;) {
@@ -139,7 +139,7 @@ export class ProtobufReader {
     this.addCreated(summary.createdMs);
   }
 
-  /** One that is native is read as that alone: it says the same as the classic one beside it, and more. */
+  /** A native histogram is read only as native: it says the same as the classic one next to it, and more. */
   private addHistogram(
     labels: readonly string[],
     histogram: ProtoHistogram,
@@ -212,13 +212,13 @@ export class ProtobufReader {
   }
 }
 
-/** Where the length in front of a family ends; -1 when it is not all there. */
+/** Returns where the length before a family ends; -1 if it is incomplete. */
 function headEnd(b: Buffer, p: number): number {
   for (let end = p; end < b.length; end++) if (b[end]! < 128 || end - p > 9) return varintEnd(b, p, b.length);
   return -1;
 }
 
-/** Where the field at `p` ends; -1 when it is not all there. */
+/** Returns where the field at `p` ends; -1 if it is incomplete. */
 function fieldEnd(b: Buffer, p: number): number {
   const tagEnd = headEnd(b, p);
   if (tagEnd < 0) return -1;

@@ -1,14 +1,14 @@
 import { isUtf8 } from "node:buffer";
 
-/** The answer of a target is no exposition; the message says where and why. */
+/** The target's response is not a valid exposition; the message says where and why. */
 export class ExpositionError extends Error {
   override readonly name = "ExpositionError";
 }
 
-/** A name and its value. */
+/** A label's name and value. */
 export type LabelPair = readonly [name: string, value: string];
 
-/** What stands in front of a value: `name{label="value"}`. */
+/** The part before a value: `name{label="value"}`. */
 export interface SeriesText {
   readonly name: string;
   /** As written, without the name. */
@@ -16,8 +16,8 @@ export interface SeriesText {
 }
 
 /**
- * Where the name and the labels at `p` end. Looks only for the brace that closes them: `parseSeries` says whether what is in
- * between is right, once for every series. A line feed must follow somewhere.
+ * Returns where the name and the labels at `p` end. It only looks for the closing brace; `parseSeries` checks the
+ * content once for every series. A line feed must follow somewhere.
  */
 export function seriesEnd(b: Uint8Array, p: number): number {
   let c = b[p]!;
@@ -27,7 +27,7 @@ export function seriesEnd(b: Uint8Array, p: number): number {
   return c === OPEN ? labelsEnd(b, p) : nameEnd;
 }
 
-/** Where the labels end whose brace opens at `p`: behind the one that closes them. */
+/** Returns the position after the brace that closes the labels opened at `p`. */
 export function labelsEnd(b: Uint8Array, p: number): number {
   for (let c = b[++p]!; c !== CLOSE; c = b[++p]!) {
     if (c === QUOTE) p = quoteEnd(b, p);
@@ -36,7 +36,7 @@ export function labelsEnd(b: Uint8Array, p: number): number {
   return p + 1;
 }
 
-/** Where the quotation mark is that closes the one at `p`. */
+/** Returns where the quotation mark that closes the one at `p` is. */
 function quoteEnd(b: Uint8Array, p: number): number {
   for (let c = b[++p]!; c !== QUOTE; c = b[++p]!) {
     if (c === BACKSLASH) c = b[++p]!;
@@ -45,7 +45,7 @@ function quoteEnd(b: Uint8Array, p: number): number {
   return p;
 }
 
-/** The name and labels of [start, end), which `seriesEnd` has found. */
+/** Parses the name and labels in [start, end), as found by `seriesEnd`. */
 export function parseSeries(b: Uint8Array, start: number, end: number): SeriesText {
   let p = start;
   while (p < end && isNameByte(b[p]!, p > start, true)) p++;
@@ -65,7 +65,7 @@ export function parseSeries(b: Uint8Array, start: number, end: number): SeriesTe
   return { name, labels: labels as LabelPair[] };
 }
 
-/** The labels whose brace opens at `p`; a name in quotation marks that has no value is that of the metric. */
+/** Parses the labels whose brace opens at `p`. A quoted name without a value is the metric's name. */
 export function parseLabels(b: Uint8Array, p: number, end: number): [name: string, value: string | undefined][] {
   const labels: [string, string | undefined][] = [];
   p = skipBlanks(b, p + 1);
@@ -93,14 +93,17 @@ export function parseLabels(b: Uint8Array, p: number, end: number): [name: strin
       labels.push([name, unescaped(b, valueStart, p++)]);
     }
     p = skipBlanks(b, p);
-    // Prometheus does not miss a comma between two labels, and so there are targets that leave it out.
+    // Prometheus accepts labels without a comma between them, so some targets leave it out.
     if (b[p] === COMMA) p = skipBlanks(b, p + 1);
     if (b[p] === COMMA || p >= end) throw new ExpositionError("a label is missing between two commas");
   }
   return labels;
 }
 
-/** The text of these bytes with `\\`, `\"` and `\n` undone; any other character behind a backslash stands for itself, with it. */
+/**
+ * Decodes the text with the escapes `\\`, `\"` and `\n`; any other escaped character stays, together with its
+ * backslash.
+ */
 export function unescaped(b: Uint8Array, start: number, end: number): string {
   if (isPlain(b, start, end)) return ascii(b, start, end);
   const bytes = Buffer.from(b.buffer, b.byteOffset + start, end - start);
@@ -109,7 +112,7 @@ export function unescaped(b: Uint8Array, start: number, end: number): string {
   return text.includes("\\") ? text.replace(/\\([\\"n])/g, (_, c: string) => (c === "n" ? "\n" : c)) : text;
 }
 
-/** Whether these bytes are ASCII without a backslash, and few, so that to look at them is all there is to do. */
+/** Whether the text is short ASCII without a backslash, so it needs no decoding. */
 function isPlain(b: Uint8Array, start: number, end: number): boolean {
   if (end - start > 256) return false;
   for (let p = start; p < end; p++) if (b[p]! >= 128 || b[p] === BACKSLASH) return false;
@@ -125,7 +128,7 @@ export function isBlank(c: number): boolean {
   return c === SPACE || c === TAB;
 }
 
-/** Digits are none at the beginning; a metric's name may have colons. */
+/** A digit cannot come first; only a metric's name may contain colons. */
 export function isNameByte(c: number, isInside: boolean, isMetric: boolean): boolean {
   const lower = c | 0x20;
   if ((lower >= 97 && lower <= 122) || c === UNDERSCORE) return true;
@@ -136,7 +139,7 @@ function ascii(b: Uint8Array, start: number, end: number): string {
   return Buffer.prototype.latin1Slice.call(b, start, end);
 }
 
-/** A byte for people to read. */
+/** A readable form of a byte, for messages. */
 export function printed(c: number): string {
   return c > 32 && c < 127 ? `'${String.fromCharCode(c)}'` : `the byte 0x${c.toString(16).padStart(2, "0")}`;
 }

@@ -1,16 +1,16 @@
 import type { WireWriter } from "#otlp/bytes";
 
 /**
- * A histogram or summary as it comes together, line by line. Its bounds stay from scrape to scrape, so that the lines of an
- * unchanged one only put numbers into their places.
+ * A histogram or summary assembled line by line. Its bounds are kept between scrapes, so the lines of an unchanged one
+ * only fill in numbers.
  */
 export class ScrapedDistribution {
-  /** The scrape that its numbers are of. */
+  /** The scrape that the numbers belong to. */
   scrape = -1;
   sum = Number.NaN;
   count = Number.NaN;
   exemplars: Uint8Array[] | undefined;
-  /** Upper bounds of buckets, or quantiles, in order; values are NaN where this scrape had none. */
+  /** Upper bounds of buckets, or quantiles, in order. A value is NaN if this scrape had none. */
   private bounds: number[] = [];
   private values: number[] = [];
   private isThere: boolean[] = [];
@@ -24,7 +24,7 @@ export class ScrapedDistribution {
     this.isThere.fill(false);
   }
 
-  /** False when this scrape has said it before. */
+  /** Returns false if this scrape has already set the bound. */
   set(bound: number, value: number): boolean {
     const { bounds } = this;
     let at = this.cursor;
@@ -48,7 +48,7 @@ export class ScrapedDistribution {
     return at;
   }
 
-  /** Leaves out bounds that the scrape did not have. */
+  /** Removes bounds that the scrape did not have. */
   private settle(): void {
     if (!this.isThere.includes(false)) return;
     const keep = (_: unknown, i: number) => this.isThere[i]!;
@@ -57,7 +57,9 @@ export class ScrapedDistribution {
     this.isThere = this.bounds.map(() => true);
   }
 
-  /** Why it is no histogram; undefined when it is one. Takes the count from the last bucket where nothing else says it. */
+  /**
+   * Returns why it is not a valid histogram, or undefined. Takes the count from the last bucket if there is no other.
+   */
   histogramProblem(): string | undefined {
     this.settle();
     const { bounds, values } = this;
@@ -69,12 +71,12 @@ export class ScrapedDistribution {
       if (!isCount(value) || value < before) return "the counts of its buckets do not go up";
       before = value;
     }
-    // A target that counts while it is asked may say a count that its buckets have already left behind.
+    // A target that counts while it is being scraped may write a count that is lower than its buckets'.
     this.count = Math.max(this.count, before);
     return undefined;
   }
 
-  /** Count, sum, buckets and bounds of a HistogramDataPoint. Call `histogramProblem` first. */
+  /** Writes count, sum, buckets and bounds of a HistogramDataPoint. Call `histogramProblem` first. */
   writeHistogram(writer: WireWriter): void {
     const { bounds, values, count, sum } = this;
     writer.byte(33);
@@ -106,7 +108,7 @@ export class ScrapedDistribution {
     }
   }
 
-  /** Count, sum and quantiles of a SummaryDataPoint. */
+  /** Writes count, sum and quantiles of a SummaryDataPoint. */
   writeSummary(writer: WireWriter): void {
     this.settle();
     if (isCount(this.count)) {
@@ -128,7 +130,7 @@ export class ScrapedDistribution {
   }
 }
 
-/** NaN is none, and neither is half a measurement. */
+/** A count is a whole number; NaN is not one. */
 function isCount(value: number): boolean {
   return value >= 0 && Number.isInteger(value) && value < 2 ** 64;
 }

@@ -2,7 +2,7 @@ import { WireWriter, writeKeyValue } from "#otlp/bytes";
 import type { ExemplarText } from "../exposition/exposition-reader.js";
 import { writeTime } from "./write-time.js";
 
-/** The body of an OTLP Exemplar. `trace_id` and `span_id` go where OTLP has a place for them, if they are ids. */
+/** Encodes the body of an OTLP Exemplar. Valid `trace_id` and `span_id` labels go into their OTLP fields. */
 export function encodeExemplar({ labels, value, timeMs }: ExemplarText): Uint8Array {
   const writer = new WireWriter(128);
   if (!Number.isNaN(timeMs)) {
@@ -29,7 +29,7 @@ function writeId(writer: WireWriter, tag: number, hex: string): void {
   writer.lengthDelimited(Buffer.from(hex, "hex"));
 }
 
-/** An ExponentialHistogramDataPoint with these exemplars. */
+/** Appends these exemplars to an ExponentialHistogramDataPoint. */
 export function withExemplars(body: Uint8Array, exemplars: readonly ExemplarText[]): Uint8Array {
   if (exemplars.length === 0) return body;
   const writer = new WireWriter(body.length + exemplars.length * 128);

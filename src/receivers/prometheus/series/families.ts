@@ -2,7 +2,7 @@ import { ByteTable } from "#metrics";
 import type { MetadataKind } from "../exposition/exposition-reader.js";
 import { ExpositionError, unescaped } from "../exposition/series-text.js";
 
-/** The types of OpenMetrics, and one more; 0.0.4 has some of them, and says `untyped` for the first. */
+/** The types of OpenMetrics, and native histograms. Format 0.0.4 has some of them and says `untyped` for the first. */
 export const FAMILY_TYPES = [
   "unknown",
   "gauge",
@@ -17,10 +17,10 @@ export const FAMILY_TYPES = [
 
 export type ScrapedType = (typeof FAMILY_TYPES)[number];
 
-/** What a series is to the metric it belongs to. */
+/** The role of a series in its metric. */
 export type SeriesRole = "value" | "bucket" | "sum" | "count" | "quantile" | "created" | "native";
 
-/** By the type of a family: what its series are by what stands behind the family's name. */
+/** Roles of a family's series by the suffix after the family's name, for each type. */
 const ROLES: Readonly<Record<ScrapedType, Readonly<Record<string, SeriesRole>>>> = {
   unknown: { "": "value" },
   gauge: { "": "value" },
@@ -33,18 +33,18 @@ const ROLES: Readonly<Record<ScrapedType, Readonly<Record<string, SeriesRole>>>>
   nativehistogram: { "": "native" },
 };
 
-/** What is said of the series of a name. */
+/** Metadata about the series of one name. */
 export class Family {
   readonly slot: number;
   readonly name: string;
   type: ScrapedType = "unknown";
   help = "";
   unit = "";
-  /** Grows when help or unit change. */
+  /** Increases when help or unit change. */
   version = 0;
-  /** The scrape that said something of it last. */
+  /** The last scrape that had metadata for this family. */
   seen = -1;
-  /** How many cached series belong to it. */
+  /** The number of cached series that belong to it. */
   lines = 0;
   private helpBytes: Uint8Array = new Uint8Array();
 
@@ -53,7 +53,7 @@ export class Family {
     this.name = name;
   }
 
-  /** Differs between families, and between types of one: what is cached under another is not meant. Never 0. */
+  /** Identifies the family together with its type, so series cached under another type do not match. Never 0. */
   get context(): number {
     return this.slot * FAMILY_TYPES.length + FAMILY_TYPES.indexOf(this.type) + 1;
   }
@@ -80,14 +80,14 @@ export class Family {
   }
 }
 
-/** The family of a context. */
+/** The slot of a context's family. */
 export function familySlot(context: number): number {
   return Math.floor((context - 1) / FAMILY_TYPES.length);
 }
 
-/** What a target has said of its families, by name. */
+/** The metadata of a target's families, by name. */
 export class Families {
-  /** True until this scrape has said something of a family. */
+  /** True until this scrape has declared a family. */
   areUndeclared = true;
   private readonly table = new ByteTable();
   private readonly families: (Family | undefined)[] = [];
@@ -102,13 +102,13 @@ export class Families {
     this.areUndeclared = true;
   }
 
-  /** The family of a slot, if this scrape has said something of it. */
+  /** The family of a slot, if this scrape has declared it. */
   declared(slot: number): Family | undefined {
     const family = this.families[slot];
     return family?.seen === this.scrape ? family : undefined;
   }
 
-  /** One of the cached series of a family is not cached any more. */
+  /** Called when a cached series of the family is removed from the cache. */
   release(slot: number): void {
     this.families[slot]!.lines--;
   }
@@ -121,7 +121,7 @@ export class Families {
   say(kind: MetadataKind, b: Uint8Array, nameStart: number, nameEnd: number, start: number, end: number): void {
     const family = this.familyOf(b, nameStart, nameEnd);
     if (family.seen !== this.scrape) {
-      // A type holds for the scrape that states it; help and unit stay as they were last.
+      // A type holds only for the scrape that states it; help and unit keep their last values.
       if (kind !== "type" && kind !== "native") family.type = "unknown";
       family.seen = this.scrape;
       this.areUndeclared = false;
@@ -132,7 +132,7 @@ export class Families {
     else family.setUnit(unescaped(b, start, end));
   }
 
-  /** Forgets families that nobody speaks of and no cached series belongs to. */
+  /** Forgets families that this scrape did not declare and that have no cached series. */
   sweep(): void {
     for (const [slot, family] of this.families.entries()) {
       if (family === undefined || family.lines > 0 || family.seen === this.scrape) continue;

@@ -1,21 +1,21 @@
 import { ExpositionError, type LabelPair, type SeriesText } from "../exposition/series-text.js";
 import { type Labels, type RelabelRule, relabel } from "../relabel.js";
 
-/** What is done to the labels of every series of a target. */
+/** How the labels of every series of a target are changed. */
 export interface LabelSettings {
-  /** Labels of the target that its series get: `job`, `instance` and what else does not begin with `__`. */
+  /** Labels of the target that its series get: `job`, `instance` and all others that do not begin with `__`. */
   readonly targetLabels: readonly LabelPair[];
   readonly externalLabels: readonly LabelPair[];
-  /** The series' own labels count before those of the target. */
+  /** Whether a series' own labels take precedence over the target's. */
   readonly honorLabels: boolean;
   readonly metricRelabel: readonly RelabelRule[];
-  /** 0: no limit. */
+  /** 0 means no limit. */
   readonly labelLimit: number;
   readonly labelNameLengthLimit: number;
   readonly labelValueLengthLimit: number;
 }
 
-/** All labels of a series, its name as `__name__`; undefined when `metric_relabel_configs` drop it. */
+/** All labels of a series, with its name as `__name__`; undefined if `metric_relabel_configs` drop it. */
 export function labelSet({ name, labels: written }: SeriesText, settings: LabelSettings): Labels | undefined {
   const labels: Labels = new Map();
   labels.set("__name__", name);
@@ -31,7 +31,9 @@ export function labelSet({ name, labels: written }: SeriesText, settings: LabelS
   return labels;
 }
 
-/** Where both have a label, that of the target counts, and the other gets `exported_` in front, until nothing has that name. */
+/**
+ * If both have a label, the target's wins and the other gets `exported_` in front, repeatedly until the name is free.
+ */
 function addTargetLabels(labels: Labels, { targetLabels, honorLabels }: LabelSettings): void {
   for (const [name, value] of targetLabels) {
     const own = labels.get(name);

@@ -2,20 +2,21 @@ import type { Labels } from "../relabel.js";
 import type { Family, SeriesRole } from "./families.js";
 import type { ShapeName } from "./metrics.js";
 
-/** What a series is to OTLP: a metric's points, or a part of one of them. */
+/** The place of a series in OTLP: the points of a metric, or a part of such a point. */
 export interface LinePlace {
   readonly role: SeriesRole;
   readonly shape: ShapeName;
   readonly metricName: string;
-  /** Undefined for what does not fit its family, or has none. */
+  /** Undefined for a series that does not fit its family or has none. */
   readonly family: Family | undefined;
-  /** Of a bucket or quantile. */
+  /** The bound of a bucket or quantile. */
   readonly bound: number;
 }
 
 /**
- * `written` is the name in the text, `name` the one that relabelling left. A bucket that lost its bound, and what was renamed so that
- * it is no part of its family any more, are values of their own: nothing is left out. Takes the bound out of the labels.
+ * `written` is the name in the text, `name` the name after relabelling. A bucket that lost its bound, and a series
+ * renamed so it no longer fits its family, become metrics of their own: nothing is dropped. Removes the bound from the
+ * labels.
  */
 export function linePlace(
   written: string,
@@ -59,7 +60,7 @@ function takeBound(labels: Labels, label: string): number | undefined {
   return bound;
 }
 
-/** Without what exporters append: `_total`, and the unit in words. */
+/** The name without suffixes that exporters append: `_total` and the unit. */
 function trimmed(name: string, { type, unit }: Family): string {
   const bare = type === "counter" && name.endsWith("_total") ? name.slice(0, -"_total".length) : name;
   return unit !== "" && bare.endsWith(`_${unit}`) ? bare.slice(0, -unit.length - 1) : bare;

@@ -1,7 +1,7 @@
 import { ByteTable } from "#metrics";
 import { copied } from "./point-series.js";
 
-/** What a cached line leads to. */
+/** Kinds of cached lines. */
 export const DROPPED = 0;
 export const VALUE = 1;
 export const BUCKET = 2;
@@ -12,17 +12,17 @@ export const CREATED = 6;
 export const TARGET_INFO = 7;
 export const NATIVE = 8;
 
-/** The names and labels of a target's lines, as written, and what each leads to, by slot. */
+/** The names and labels of a target's lines as written, and the destination of each, by slot. */
 export class LineTable {
   readonly keys = new ByteTable();
   kinds = new Uint8Array(16);
-  /** The series of points that the line leads to, or where its `target_info` is. */
+  /** The slot in `PointSeries` that the line belongs to, or the index of its `target_info`. */
   targets = new Int32Array(16);
   /** Bounds of buckets, and quantiles. */
   bounds = new Float64Array(16);
-  /** The scrape that had it last. */
+  /** The last scrape that had the line. */
   seen = new Int32Array(16);
-  /** The line that came behind it the last time; -1: none. */
+  /** The line that followed it the last time, or -1. */
   following = new Int32Array(16);
 
   add(context: number, b: Uint8Array, start: number, end: number): number {

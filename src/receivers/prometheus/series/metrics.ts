@@ -4,22 +4,25 @@ import { WireWriter, writeKeyValue } from "#otlp/bytes";
 import type { LabelPair } from "../exposition/series-text.js";
 import type { ScrapedType } from "./families.js";
 
-/** What a metric of OTLP is made of: the tag of its data, the tag of attributes in its points, and what its data says beside points. */
+/**
+ * The parts of an OTLP metric: the tag of its data, the tag of attributes in its points, and the data's fields besides
+ * points.
+ */
 interface MetricShape {
   readonly dataTag: number;
   readonly attributesTag: number;
   readonly rest: readonly number[];
-  /** Its points count from a start on. */
+  /** Whether its points have a start time. */
   readonly isCumulative: boolean;
 }
 
-/** AggregationTemporality is CUMULATIVE. */
+/** The encoded field AggregationTemporality: CUMULATIVE. */
 const CUMULATIVE = [16, 2];
 
 export const METRIC_SHAPES = {
   gauge: { dataTag: 42, attributesTag: 58, rest: [], isCumulative: false },
   counter: { dataTag: 58, attributesTag: 58, rest: [...CUMULATIVE, 24, 1], isCumulative: true },
-  /** A sum that may go down, as OpenMetrics's `info` and `stateset` are in the Collector. */
+  /** A sum that may decrease, as the Collector writes OpenMetrics's `info` and `stateset`. */
   upDown: { dataTag: 58, attributesTag: 58, rest: CUMULATIVE, isCumulative: false },
   histogram: { dataTag: 74, attributesTag: 74, rest: CUMULATIVE, isCumulative: true },
   exponential: { dataTag: 82, attributesTag: 10, rest: CUMULATIVE, isCumulative: true },
@@ -28,9 +31,9 @@ export const METRIC_SHAPES = {
 
 export type ShapeName = keyof typeof METRIC_SHAPES;
 
-/** Where metrics come from: a job and an instance, which are those of the target unless its own labels are honoured. */
+/** The resource of metrics, from a job and an instance: the target's, unless labels of its series are honoured. */
 export class ScrapedResource {
-  /** Tells it from others of the same process. */
+  /** An id that is unique in this process. */
   readonly id = nextOwnerId();
   private readonly base: ReadonlyMap<string, string>;
   private info: readonly LabelPair[] | undefined;
@@ -41,7 +44,7 @@ export class ScrapedResource {
     this.base = new Map([...resourceAttributes(job, instance, scheme), ...more]);
   }
 
-  /** Attributes that the target tells of itself, as `target_info`, in this scrape. */
+  /** Sets the attributes that the target reports about itself in this scrape, with `target_info`. */
   tell(info: readonly LabelPair[], scrape: number): void {
     this.infoScrape = scrape;
     if (info !== this.info) this.encoded = undefined;
@@ -72,7 +75,7 @@ function splitAddress(address: string): [host: string, port: string] {
   return [host.replace(/^\[(.*)\]$/, "$1"), port];
 }
 
-/** An address that means another machine on every machine says nothing. */
+/** Whether the address identifies a machine. Loopback and wildcard addresses do not. */
 function isTelling(host: string): boolean {
   if (host === "" || host === "localhost") return false;
   return isIP(host) === 0 || !/^(127\.|0\.0\.0\.0$|::1?$)/.test(host);
@@ -101,25 +104,25 @@ export class ScrapedScope {
   }
 }
 
-/** What a metric is told of itself. */
+/** Metadata of a metric. */
 export interface FamilyMetadata {
   readonly type: ScrapedType;
   readonly help: string;
   readonly unit: string;
-  /** Grows when help or unit change. */
+  /** Increases when help or unit change. */
   readonly version: number;
 }
 
-/** A metric of OTLP: what all of its points share, encoded once. */
+/** An OTLP metric: the data shared by all of its points, encoded once. */
 export class Metric {
   readonly id: number;
   readonly owner: ScrapedScope;
   readonly name: string;
   readonly shapeName: ShapeName;
   readonly shape: MetricShape;
-  /** How many cached series of points it has. */
+  /** The number of its cached point series. */
   series = 0;
-  /** Of the scrape that is being written: how many points it has, and where the next of them is listed. */
+  /** While a scrape is written: the number of its points, and the index for its next point in the sorted list. */
   points = 0;
   next = 0;
   private readonly type: ScrapedType;
@@ -182,7 +185,7 @@ export function metricKey(name: string, shape: ShapeName, type: ScrapedType): st
   return `${name}\0${shape}\0${type}`;
 }
 
-/** Attributes as repeated KeyValue messages, each behind this tag. The bytes are good until the next call. */
+/** Encodes attributes as repeated KeyValue messages with this tag. The bytes are valid until the next call. */
 export function encodeAttributes(attributes: Iterable<LabelPair>, tag: number): Uint8Array {
   attributeWriter.clear();
   for (const [name, value] of attributes) {

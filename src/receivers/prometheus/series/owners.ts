@@ -2,17 +2,17 @@ import type { LabelPair } from "../exposition/series-text.js";
 import type { Labels } from "../relabel.js";
 import { type FamilyMetadata, Metric, metricKey, ScrapedResource, ScrapedScope, type ShapeName } from "./metrics.js";
 
-/** With `honor_labels` a target may say that its series are of so many others. */
+/** With `honor_labels` the series of a target may name other jobs and instances; this limits their number. */
 const MAX_RESOURCES = 100_000;
 
-/** The resources, scopes and metrics that a target's series belong to. */
+/** The resources, scopes and metrics of a target's series. */
 export class Owners {
   private readonly scheme: string;
   private readonly more: readonly LabelPair[];
   private readonly resources = new Map<string, ScrapedResource>();
   private readonly owners = new Map<string | number, ScrapedScope>();
   private metricIds = 0;
-  /** What the series before had: neighbours mostly have it in common. */
+  /** The resource of the previous series, which the next one mostly shares. */
   private last: { job: string; instance: string; resource: ScrapedResource } | undefined;
 
   constructor(scheme: string, more: readonly LabelPair[]) {
@@ -20,7 +20,7 @@ export class Owners {
     this.more = more;
   }
 
-  /** Takes what names the resource and the scope out of the labels. */
+  /** Returns the resource and removes the labels that name resource and scope. */
   resource(labels: Labels): ScrapedResource {
     const job = take(labels, "job");
     const instance = take(labels, "instance");
@@ -62,7 +62,7 @@ export class Owners {
     return metric;
   }
 
-  /** Owners that have metrics. */
+  /** Yields the scopes that have metrics and forgets the others. */
   *all(): Generator<ScrapedScope> {
     for (const [key, owner] of this.owners) {
       if (owner.metrics.size > 0) yield owner;

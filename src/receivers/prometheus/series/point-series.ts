@@ -3,24 +3,24 @@ import { ScrapedDistribution } from "./distribution.js";
 import type { Metric } from "./metrics.js";
 
 /**
- * What is kept of every series of data points from scrape to scrape: its attributes as OTLP bytes, since when it counts, and
- * what it was last. Arrays by slot, so that a million of them are no million objects.
+ * State kept for every series of data points between scrapes: its attributes as OTLP bytes, its start time and its last
+ * value. Arrays by slot avoid an object per series, of which there may be a million.
  */
 export class PointSeries {
   /** By slot. */
   readonly metrics: (Metric | undefined)[] = [];
   readonly distributions: (ScrapedDistribution | undefined)[] = [];
-  /** The scrape that had it last. */
+  /** The last scrape that had the series. */
   seen = new Int32Array(16);
-  /** 1: its last point had a value without a time of its own, so that its end must be told. */
+  /** 1 if its last point had a value without its own timestamp, so the end of the series must be reported. */
   isLive = new Uint8Array(16);
-  /** Since when it counts, in milliseconds; 0: it was never written. */
+  /** The start time in milliseconds; 0 if it was never written. */
   start = new Float64Array(16);
-  /** What a counter was last: less means that it began anew. */
+  /** The last value of a counter; a smaller one means a reset. */
   last = new Float64Array(16);
-  /** Since when it counts as the target says; 0: it does not. */
+  /** The start time reported by the target; 0 if there is none. */
   created = new Float64Array(16);
-  /** How many cached lines lead to it. */
+  /** The number of cached lines that belong to it. */
   lines = new Int32Array(16);
   private readonly table = new ByteTable();
 
@@ -36,7 +36,7 @@ export class PointSeries {
     return this.table.has(slot);
   }
 
-  /** The series of a metric with these attributes, made if there is none. */
+  /** Returns the series of a metric with these attributes and creates it if needed. */
   slotOf(metric: Metric, attributes: Uint8Array): number {
     const found = this.table.find(metric.id, attributes, 0, attributes.length);
     if (found >= 0) return found;
@@ -71,8 +71,8 @@ export class PointSeries {
   }
 
   /**
-   * Since when the point counts that is written now. Without the target's word that is the time of the first point, or of the one that
-   * was less than the one before. Never after the point itself, whatever the clock does.
+   * The start time for the point being written. Without a time from the target, that is the time of the first point, or
+   * of the first one after a reset. Never later than the point itself, whatever the clock does.
    */
   startOf(slot: number, timeMs: number, value: number): number {
     const last = this.last[slot]!;

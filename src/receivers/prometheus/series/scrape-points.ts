@@ -1,16 +1,16 @@
 import { copied } from "./point-series.js";
 
-/** The points of one scrape, in the order in which they came, until all of it is known to be good. */
+/** The points of one scrape in order of arrival, until the whole scrape is known to be good. */
 export class ScrapePoints {
   length = 0;
-  /** The slot of each; `~slot` for one that says that its series has ended. */
+  /** The slot of each point's series; `~slot` for a point that marks the end of its series. */
   series = new Int32Array(64);
   values = new Float64Array(64);
-  /** NaN: the time of the scrape. */
+  /** NaN means the time of the scrape. */
   times = new Float64Array(64);
-  /** Encoded Exemplar messages, by the number of the point. */
+  /** Encoded Exemplar messages, by point number. */
   readonly exemplars = new Map<number, Uint8Array>();
-  /** By the number of the point, what a native histogram says; the reason, where it cannot be written. */
+  /** By point number: the body of a native histogram, or why it cannot be written. */
   readonly natives = new Map<number, Uint8Array | string>();
 
   clear(): void {

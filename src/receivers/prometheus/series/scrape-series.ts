@@ -15,19 +15,19 @@ import { ScrapePoints } from "./scrape-points.js";
 /** How the series of a target are read and named. */
 export interface ScrapeSeriesSettings extends LabelSettings {
   readonly scheme: string;
-  /** Attributes of the resource beside those that follow from job and instance. */
+  /** Attributes of the resource besides those derived from job and instance. */
   readonly resource: readonly LabelPair[];
   readonly honorTimestamps: boolean;
-  /** Also series whose samples have times of their own end when they are not there any more. */
+  /** Whether series whose samples have their own timestamps also end when they disappear. */
   readonly trackTimestamps: boolean;
   readonly trimSuffixes: boolean;
-  /** 0: no limit. */
+  /** 0 means no limit. */
   readonly sampleLimit: number;
-  /** What all targets together may still keep. */
+  /** The number of series that all targets together may still keep. */
   readonly room: SeriesRoom;
 }
 
-/** How many more series may be kept, of how many. */
+/** How many more series may be kept, and the maximum. */
 export interface SeriesRoom {
   left: number;
   readonly max: number;
@@ -43,7 +43,9 @@ const KINDS: Readonly<Record<SeriesRole, number>> = {
   native: NATIVE,
 };
 
-/** A series that was not there for so many scrapes is forgotten; sooner, when most of what is kept is such. */
+/**
+ * A series is forgotten after it was missing for this many scrapes, or sooner if most of the kept series are missing.
+ */
 const KEPT_SCRAPES = 10;
 
 interface TargetInfo {
@@ -52,22 +54,25 @@ interface TargetInfo {
 }
 
 /**
- * What is known of the series of a target, and the points of the scrape that is being read.
+ * The known series of a target, and the points of the scrape being read.
  *
- * A line's name and labels, as written, lead to a slot with all that follows from them: labels are taken apart, relabelled and encoded
- * once. As a target writes its series in the same order every time, the one that comes next is mostly known: then it is compared and
- * nothing is looked up. What was read counts only when the scrape is complete: `discard` takes all of it back, but for what was learnt
- * of lines by a scrape that was late. The next one gets further with it: so a page that is too large for one timeout is read in the end.
+ * A line's name and labels as written map to a slot with everything derived from them, so labels are parsed, relabelled
+ * and encoded only once. Targets write their series in the same order every time, so the next line is usually the
+ * expected one: it is then compared without a lookup. Results count only if the scrape completes: `discard` undoes
+ * everything, except the lines learnt by a scrape that timed out. They let the next scrape get further, so even a page
+ * that takes longer than one timeout is read in the end.
  */
 export class ScrapeSeries implements ProtobufSink {
   readonly points = new ScrapePoints();
   readonly pointSeries = new PointSeries();
   readonly owners: Owners;
-  /** Samples of this scrape, those that metric_relabel_configs left, and series that were not in the one before. */
+  /**
+   * Samples of this scrape, samples that metric_relabel_configs kept, and series that the previous scrape did not have.
+   */
   scraped = 0;
   kept = 0;
   added = 0;
-  /** Samples that repeat one of this scrape. */
+  /** Samples that repeat another one of this scrape. */
   duplicates = 0;
   scrape = 0;
   private readonly settings: ScrapeSeriesSettings;
@@ -75,9 +80,9 @@ export class ScrapeSeries implements ProtobufSink {
   private readonly lines = new LineTable();
   private first = -1;
   private current = -1;
-  /** Lines that this scrape was the first to have. */
+  /** Lines that appeared first in this scrape. */
   private addedLines: number[] = [];
-  /** Lines that only scrapes have had that were late. */
+  /** Lines that only scrapes that timed out have had. */
   private learntLines: number[] = [];
   private isCrowded = false;
   private readonly infos: (TargetInfo | undefined)[] = [];
@@ -87,7 +92,7 @@ export class ScrapeSeries implements ProtobufSink {
     this.owners = new Owners(settings.scheme, settings.resource);
   }
 
-  /** How many lines are kept. */
+  /** The number of kept lines. */
   get size(): number {
     return this.lines.keys.size;
   }
@@ -101,7 +106,7 @@ export class ScrapeSeries implements ProtobufSink {
     this.families.begin(this.scrape);
   }
 
-  /** Forgets all of this scrape, which went wrong. What was there before is still to be ended. */
+  /** Discards a failed scrape. Series known from before can still be ended. */
   discard(isLate = false): void {
     this.points.clear();
     this.added = 0;
@@ -116,8 +121,8 @@ export class ScrapeSeries implements ProtobufSink {
   }
 
   /**
-   * Lines of scrapes before stay unless this one had others instead: a target whose series are new in each scrape holds no more than
-   * one scrape of them.
+   * Lines of earlier scrapes stay only if this scrape had them too or added no lines, so a target with new series in
+   * every scrape keeps at most one scrape of them.
    */
   private learnLines(): void {
     const { addedLines, lines, scrape } = this;
@@ -127,7 +132,7 @@ export class ScrapeSeries implements ProtobufSink {
     this.learntLines = [...this.learntLines.filter((slot) => lines.keys.has(slot) && isThere(slot)), ...addedLines];
   }
 
-  /** The scrape is good: series that it does not have any more end. */
+  /** Called when the scrape is good: ends series that it no longer has. */
   complete(): void {
     const { points, pointSeries } = this;
     this.addedLines = this.learntLines = [];
@@ -150,7 +155,7 @@ export class ScrapeSeries implements ProtobufSink {
     const slot = this.current < 0 ? this.first : following[this.current]!;
     if (slot < 0 || !keys.has(slot)) return -1;
     const context = keys.ownerOf(slot);
-    // A line that had no family may have one now, of any name that it begins with: that has to be looked up.
+    // A line without a family may have one now, by any prefix of its name, so it must be looked up.
     if (context === 0 ? !this.families.areUndeclared : !this.isCurrent(context)) return -1;
     const end = keys.matchAt(slot, context, b, start);
     if (end < 0 || (b[end - 1] !== CLOSE && !endsSeries(b, end))) return -1;
@@ -196,7 +201,7 @@ export class ScrapeSeries implements ProtobufSink {
     this.countSample(kind);
     if (kind === DROPPED || kind === TARGET_INFO) return;
     const time = this.settings.honorTimestamps ? timeMs : Number.NaN;
-    // What rules have renamed to something that is no histogram has no place for one.
+    // A series that rules renamed to something other than its histogram cannot hold one.
     const told =
       kind === NATIVE ? body : "it is a native histogram, and rules have left it another name than its family's";
     const before = this.points.length;
@@ -255,7 +260,7 @@ export class ScrapeSeries implements ProtobufSink {
     return this.families.declared(familySlot(context))?.context === context;
   }
 
-  /** Ends what lived and is not in this scrape, or all of it. */
+  /** Ends live series that are not in this scrape, or all of them. */
   end(isAll: boolean): void {
     const { isLive, seen, slotLimit } = this.pointSeries;
     for (let slot = 0; slot < slotLimit; slot++) {
@@ -265,7 +270,7 @@ export class ScrapeSeries implements ProtobufSink {
     }
   }
 
-  /** Forgets what was not there for long. For when all points are written. */
+  /** Forgets series that were missing for long. Call it when all points have been written. */
   sweep(): void {
     const { keys, seen } = this.lines;
     const before = this.isCrowded ? this.scrape : this.scrape - KEPT_SCRAPES;
@@ -277,12 +282,12 @@ export class ScrapeSeries implements ProtobufSink {
     this.families.sweep();
   }
 
-  /** Gives back the room that it took. */
+  /** Returns the room that the lines took. */
   release(): void {
     this.settings.room.left += this.size;
   }
 
-  /** A family that has this name, or it and what stands behind the last underscore is one of its parts. */
+  /** Finds the family with this name, or the family whose name plus a known suffix is this name. */
   private familyOf(b: Uint8Array, start: number, end: number): Family | undefined {
     const isQuoted = b[start] === OPEN && b[start + 1] === QUOTE;
     if (isQuoted) start += 2;
@@ -315,7 +320,7 @@ export class ScrapeSeries implements ProtobufSink {
     return new ExpositionError(`there is no room for more series; max_series is ${this.settings.room.max}`);
   }
 
-  /** Finds out what the line is, and which points its samples belong to. */
+  /** Determines the line's role and the points that its samples belong to. */
   private lead(slot: number, written: string, labels: Labels, family: Family | undefined): void {
     const name = labels.get("__name__")!;
     labels.delete("__name__");
@@ -352,7 +357,7 @@ export class ScrapeSeries implements ProtobufSink {
   }
 }
 
-/** Labels in the order of their names; those that begin with two underscores are for rules alone. */
+/** Labels sorted by name. Labels that begin with two underscores are left out, because only rules use them. */
 export function attributesOf(labels: Iterable<LabelPair>): LabelPair[] {
   const attributes: LabelPair[] = [];
   let isSorted = true;
@@ -368,7 +373,7 @@ function byName([a]: LabelPair, [b]: LabelPair): number {
   return a < b ? -1 : 1;
 }
 
-/** Whether the name ends here, and no labels follow it. */
+/** Whether the name ends here without labels after it. */
 function endsSeries(b: Uint8Array, p: number): boolean {
   if (!isBlank(b[p]!)) return false;
   while (isBlank(b[p]!)) p++;

@@ -4,15 +4,15 @@ import type { Metric, ScrapedScope } from "./metrics.js";
 import type { ScrapeSeries } from "./scrape-series.js";
 import { NanosecondsWriter, writeTime } from "./write-time.js";
 
-/** A scrape of more is several batches: so much is encoded, and handed in, at a time. */
+/** A larger scrape becomes several batches, which are encoded and handed in one at a time. */
 const MAX_BATCH_BYTES = 2 * 1024 * 1024;
-/** DataPointFlags: there is nothing to report for this series any more. */
+/** DataPointFlags: the series has no more values. */
 const NO_RECORDED_VALUE = 1;
 
-/** Told of a point that cannot be written, and why. */
+/** Called for a point that cannot be written, with the reason. */
 export type OnUnwritable = (metric: Metric, problem: string) => void;
 
-/** The points of a scrape as batches, one after the other: the next is encoded when it is asked for. */
+/** Yields the points of a scrape as batches; each is encoded when it is asked for. */
 export function* writeBatches(scrape: ScrapeSeries, timeMs: number, onUnwritable: OnUnwritable): Generator<Batch> {
   const order = inOrder(scrape);
   const batches = new BatchWriter(scrape, timeMs, onUnwritable);
@@ -29,7 +29,7 @@ export function* writeBatches(scrape: ScrapeSeries, timeMs: number, onUnwritable
   yield* batches.flush();
 }
 
-/** The numbers of all points, metric by metric, and those of a metric as they came. */
+/** The numbers of all points, grouped by metric, in order of arrival within a metric. */
 function inOrder({ points, pointSeries, owners }: ScrapeSeries): Int32Array {
   const { length, series } = points;
   for (let i = 0; i < length; i++) pointSeries.metrics[slotOf(series[i]!)]!.points++;
@@ -49,7 +49,7 @@ function slotOf(series: number): number {
   return series < 0 ? ~series : series;
 }
 
-/** Writes points, opening and closing what is around them as they come. */
+/** Writes points, and opens and closes the messages around them as needed. */
 class BatchWriter {
   private readonly scrape: ScrapeSeries;
   private readonly timeMs: number;
@@ -98,7 +98,10 @@ class BatchWriter {
     yield batch;
   }
 
-  /** A NumberDataPoint, whose length is known: most points are one, so that it is written without a look back. */
+  /**
+   * Writes a NumberDataPoint. Its length is known in advance, so nothing needs patching afterwards; most points are of
+   * this kind.
+   */
   private writeNumber(writer: WireWriter, metric: Metric, series: number, point: number): void {
     const { pointSeries, points } = this.scrape;
     const value = points.values[point]!;
@@ -131,7 +134,7 @@ class BatchWriter {
     this.writeAttributes(writer, series);
   }
 
-  /** A histogram, a summary, or the end of a series of any kind. */
+  /** Writes a histogram, a summary, or the end of a series of any kind. */
   private writeMessage(
     writer: WireWriter,
     metric: Metric,

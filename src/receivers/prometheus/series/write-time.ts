@@ -1,15 +1,15 @@
 import type { WireWriter } from "#otlp/bytes";
 
 /**
- * Milliseconds since 1970 as a fixed64 of nanoseconds, without a bigint. Times repeat, so that the last one is kept as it was
- * written; those before 1970 count as 1970.
+ * Writes milliseconds since 1970 as a fixed64 of nanoseconds, without a bigint. Times repeat, so the encoding of the
+ * last one is cached. Times before 1970 count as 1970.
  */
 export class NanosecondsWriter {
   private ms = Number.NaN;
   private low = 0;
   private high = 0;
 
-  /** Writes eight bytes at `at`, and gives where they end. */
+  /** Writes eight bytes at `at` and returns where they end. */
   put(view: DataView, at: number, timeMs: number): number {
     if (timeMs !== this.ms) this.set(timeMs);
     view.setUint32(at, this.low, true);

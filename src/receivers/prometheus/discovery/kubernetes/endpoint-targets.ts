@@ -3,14 +3,14 @@ import type { Labels } from "../../relabel.js";
 import { hostPort, type MetaLabels, metadataLabels, metaLabels, targetAt } from "./labels.js";
 import { containersOf, type NodeLabels, podLabels, portLabels } from "./pod-targets.js";
 
-/** What endpoints are described with. */
+/** Objects whose labels are added to endpoints. */
 export interface EndpointSurroundings {
   pod(namespace: string, name: string): KubernetesObject | undefined;
   service(namespace: string, name: string): KubernetesObject | undefined;
   readonly nodeLabels: NodeLabels;
 }
 
-/** One address with one port, as either kind of list has it. */
+/** One address with one port, from either kind of list. */
 interface EndpointPort {
   readonly address: string;
   readonly port: string;
@@ -89,7 +89,7 @@ export function endpointSliceTargets(slice: KubernetesObject, around: EndpointSu
   return targetsOfAll(slice, "endpointslice", service, all, around);
 }
 
-/** Those of the list, and the other ports of the pods behind it, as Prometheus finds them. */
+/** The targets of the list and, as in Prometheus, of the other ports of the pods behind it. */
 function targetsOfAll(
   object: KubernetesObject,
   kind: string,
@@ -131,7 +131,7 @@ function targetsOfAll(
   return targets;
 }
 
-/** Of the container that has the port. */
+/** The labels of the container that has the port. */
 function labelsOfPort(pod: KubernetesObject, port: string): MetaLabels {
   for (const container of containersOf(pod)) {
     const found = listOf(container.fields, "ports").find((each) => digitsOf(each, "containerPort") === port);

@@ -12,13 +12,12 @@ export const KUBERNETES_ROLES = ["node", "pod", "service", "endpoints", "endpoin
 
 export type KubernetesRole = (typeof KUBERNETES_ROLES)[number];
 
-/** What a discovery is to find. */
 export interface KubernetesDiscoverySettings {
   readonly role: KubernetesRole;
   readonly apiServer: string | undefined;
   /** Makes the requests to `apiServer`. */
   readonly client: ScrapeHttpClient | undefined;
-  /** Empty: all of them. */
+  /** Empty means all namespaces. */
   readonly namespaces: readonly string[];
   readonly ownNamespace: boolean;
   readonly selectors: readonly { readonly role: string; readonly label: string; readonly field: string }[];
@@ -34,10 +33,10 @@ const PATHS: Readonly<Record<KubernetesRole, readonly [group: string, plural: st
   ingress: ["/apis/networking.k8s.io/v1", "ingresses"],
 };
 
-/** What changes within this time is told at once: a rollout is hundreds of changes. */
+/** Changes within this time are reported together: a rollout makes hundreds of changes. */
 const SETTLE_MS = 500;
 
-/** The lists of a role, one a namespace, and all objects in them. */
+/** The watched lists of a role, one per namespace, and all objects in them. */
 class WatchedObjects {
   private readonly lists: WatchedList<KubernetesObject>[] = [];
   private readonly known: (readonly KubernetesObject[] | undefined)[] = [];
@@ -74,7 +73,7 @@ class WatchedObjects {
   }
 }
 
-/** Targets that the Kubernetes API knows, by its role. While it cannot be asked, those that were known stay. */
+/** Finds targets with the Kubernetes API, by role. While the API cannot be reached, the last known targets stay. */
 export class KubernetesDiscovery implements Discovery {
   private readonly settings: KubernetesDiscoverySettings;
   private readonly services: DiscoveryServices;
@@ -134,7 +133,7 @@ export class KubernetesDiscovery implements Discovery {
     return new WatchedObjects(paths, settings, () => this.onChange());
   }
 
-  /** The first time at once, and then when what changes has come to rest a little. */
+  /** Updates at once the first time, and later after a short pause without changes. */
   private onChange(): void {
     if (this.cancelTelling !== undefined || this.isStopped) return;
     if (![...this.objects.values()].every(({ isKnown }) => isKnown)) return;
@@ -190,7 +189,9 @@ function byName(objects: readonly KubernetesObject[]): Map<string, KubernetesObj
   );
 }
 
-/** Most of a pod is what nobody asks for here, and there may be tens of thousands of them. */
+/**
+ * Removes the parts of a pod that are not needed here: they are most of it, and there may be tens of thousands of pods.
+ */
 function withoutBallast(object: KubernetesObject): KubernetesObject {
   const { name, namespace, uid } = object.metadata;
   const containers = (kind: string) =>

@@ -1,17 +1,17 @@
 import { type KubernetesObject, type ObjectFields, textOf, textsOf } from "#net/kubernetes";
 import type { Labels } from "../../relabel.js";
 
-/** Labels of targets while they are put together. */
+/** Labels of a target under construction. */
 export type MetaLabels = Record<string, string>;
 
 const PREFIX = "__meta_kubernetes_";
 
-/** The names of labels have no other characters. */
+/** Replaces characters that a label name cannot have. */
 function labelName(name: string): string {
   return name.replace(/[^a-zA-Z0-9_]/g, "_");
 }
 
-/** What the metadata of an object say, under the name of what it is. */
+/** Labels from an object's metadata, with the object's kind as a prefix. */
 export function metadataLabels(object: KubernetesObject, kind: string): MetaLabels {
   const labels: MetaLabels = { [`${PREFIX}${kind}_name`]: object.metadata.name };
   const namespace = textOf(object, "metadata", "namespace");
@@ -28,7 +28,7 @@ export function metadataLabels(object: KubernetesObject, kind: string): MetaLabe
   return labels;
 }
 
-/** Those that are not empty, each with the prefix of all. */
+/** The non-empty values, with the common prefix in their names. */
 export function metaLabels(values: Readonly<Record<string, string>>): MetaLabels {
   const labels: MetaLabels = {};
   for (const [name, value] of Object.entries(values)) if (value !== "") labels[`${PREFIX}${labelName(name)}`] = value;
@@ -39,12 +39,12 @@ export function targetAt(address: string, ...all: readonly MetaLabels[]): Labels
   return new Map(Object.entries({ ...Object.assign({}, ...all), __address__: address } as MetaLabels));
 }
 
-/** An address of IPv6 has brackets in front of a port. */
+/** An IPv6 address needs brackets before a port. */
 export function hostPort(host: string, port: string): string {
   return `${host.includes(":") ? `[${host}]` : host}${port === "" ? "" : `:${port}`}`;
 }
 
-/** The state of a condition, such as that a pod is ready. */
+/** The status of a condition, such as a pod's readiness. */
 export function conditionOf(conditions: readonly unknown[], type: string): string {
   const found = conditions.find((each) => textOf(each, "type") === type) as ObjectFields | undefined;
   return textOf(found, "status").toLowerCase() || "unknown";

@@ -2,7 +2,7 @@ import { digitsOf, type KubernetesObject, listOf, textOf } from "#net/kubernetes
 import type { Labels } from "../../relabel.js";
 import { hostPort, type MetaLabels, metadataLabels, metaLabels, targetAt } from "./labels.js";
 
-/** The kinds of addresses that a node may have, the best first. */
+/** Types of node addresses, best first. */
 const ADDRESS_TYPES = ["InternalIP", "ExternalIP", "LegacyHostIP", "Hostname"];
 
 /** A node, at the port of its kubelet. */
@@ -29,7 +29,7 @@ export function nodeMetaLabels(node: KubernetesObject): MetaLabels {
   };
 }
 
-/** A target for each port of a service, by its name in the cluster. */
+/** One target for each port of a service, by its name in the cluster. */
 export function serviceTargets(service: KubernetesObject): Labels[] {
   const type = textOf(service, "spec", "type");
   const isExternal = type === "ExternalName";
@@ -56,7 +56,7 @@ export function serviceTargets(service: KubernetesObject): Labels[] {
   );
 }
 
-/** A target for each path of each host. */
+/** One target for each path of each host. */
 export function ingressTargets(ingress: KubernetesObject): Labels[] {
   const own = {
     ...metadataLabels(ingress, "ingress"),

@@ -2,10 +2,10 @@ import { digitsOf, fieldsOf, type KubernetesObject, listOf, textOf } from "#net/
 import type { Labels } from "../../relabel.js";
 import { conditionOf, hostPort, type MetaLabels, metadataLabels, metaLabels, targetAt } from "./labels.js";
 
-/** What a node adds to the targets on it; empty unless it is asked for. */
+/** Labels that a node adds to the targets on it; empty unless configured. */
 export type NodeLabels = (nodeName: string) => MetaLabels;
 
-/** A target for each port of each container; a container without ports is one without a port. */
+/** One target for each port of each container; a container without ports is one target without a port. */
 export function podTargets(pod: KubernetesObject, nodeLabels: NodeLabels): Labels[] {
   const ip = textOf(pod, "status", "podIP");
   // A pod without an address is not running yet.
@@ -37,7 +37,7 @@ export function podLabels(pod: KubernetesObject): MetaLabels {
   };
 }
 
-/** A container, and the labels of it. */
+/** A container and its labels. */
 export interface TargetContainer {
   readonly fields: unknown;
   readonly labels: MetaLabels;
