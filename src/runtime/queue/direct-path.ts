@@ -8,8 +8,8 @@ import { createClassifier } from "./send/classify.js";
 import { RecentCalls } from "./send/recent-calls.js";
 
 /**
- * The path without a queue: the client waits for the export and gets its outcome, so the retries are the client's.
- * There is a timeout, and nothing else: no breaker, no dead letters. Its control only looks on.
+ * The path without a queue. The client waits for the export, gets its outcome, and retries itself if necessary. There
+ * is only a timeout, no breaker and no dead letters. The control reports the status and changes nothing.
  */
 export function directPath(
   outletSettings: OutletSettings,
@@ -45,7 +45,7 @@ export function directPath(
   return { outlet, control };
 }
 
-/** An exporter that remembers how its calls went. */
+/** Wraps an exporter and records the results of its calls. */
 class WatchedExporter implements Exporter {
   inFlight = 0;
   readonly recent: RecentCalls;

@@ -32,9 +32,9 @@ export interface EntryLifecycleServices {
   readonly id: string;
   readonly exporter: Exporter;
   readonly settings: CompleteSettings;
-  /** How entries are merged when they are sent, as the config asks for it. */
+  /** Returns how the config wants entries to be merged when they are sent. */
   readonly batchingOf: BatchingOf;
-  /** Names the config the agent runs with. */
+  /** Identifies the config that the agent runs with. */
   readonly generation: string;
   readonly clock: Clock;
   readonly random: () => number;
@@ -44,31 +44,31 @@ export interface EntryLifecycleServices {
   readonly filter: DeadLetterFilter;
   readonly deadLetters: DeadLetterWriter;
   readonly damageReporter: DamageReporter;
-  /** What is done to replayed entries before every send. */
+  /** Prepares replayed entries before every send. */
   readonly prepare: PrepareReplayed;
-  /** Told what becomes of entries that were replayed. */
+  /** Notified of how replayed entries end. */
   readonly tracker?: ReplayTracker | undefined;
-  /** Told what becomes of copies of dead letters of others. */
+  /** Notified of how forwarded copies of other exporters' dead letters end. */
   readonly forwardMarks?: ForwardMarks | undefined;
   /** How much of the queue is kept in memory. */
   readonly limits?: HeadLimits;
 }
 
 /**
- * The way of an entry, in the order of the methods below:
+ * The steps of an entry through the queue, in the order of the methods below:
  *
  * 1. admit: a delivery becomes an entry in the store, or is refused.
  * 2. schedule: the entry waits in the backlog until the scheduler gives it a slot.
- * 3. send: one attempt is made, for the entry and others that are merged with it into one request, and the policies make an
- *    outcome of its result for each of them.
+ * 3. send: one attempt is made, for the entry and others merged with it into one request. The policies turn its result
+ *    into an outcome for each entry.
  * 4. outcome: it is carried out, in the store and for the client that waits.
- * 5. end: the entry has left the queue, or waits for its next turn; when all that were sent together have, others may have
- *    their slot.
+ * 5. end: the entry has left the queue, or waits for its next turn. When this is true of all entries that were sent
+ *    together, their slot is free.
  *
  * Invariants:
- * - An entry leaves the queue only by being delivered, dead-lettered, dropped as the config says, or replaced by its parts,
- *   and never is in two calls at once.
- * - Whatever happens here, the entry is in the store until its end is written there: breaking off loses nothing.
+ * - An entry leaves the queue only by being delivered, dead-lettered, dropped as the config says, or replaced by its
+ *   parts. It is never in two calls at once.
+ * - The entry stays in the store until its end is written there, so a crash or an abort loses nothing.
  */
 export class EntryLifecycle implements AdmittedEntries, Turns {
   readonly admission: Admission;
@@ -78,7 +78,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
   private readonly services: EntryLifecycleServices;
   private readonly bisections = new Bisections();
   private readonly mergeLimit = new MergeLimit();
-  /** Entries that are being sent, by the calls they are sent with. */
+  /** Entries that are being sent, grouped by call. */
   private readonly sending = new Set<readonly QueueItem[]>();
   private readonly backlog: Backlog;
   private readonly sender: AttemptSender;
@@ -123,26 +123,26 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     this.completion = new EntryCompletion({ ...services, backlog, logStoreError });
   }
 
-  /** The store has been opened: turns are given from now on. */
+  /** To be called when the store has been opened. Starts giving turns. */
   async start(): Promise<void> {
     await this.memory.load();
     this.policy.onOpened();
     this.scheduler.start();
   }
 
-  /** 1. Admit. The delivery is accepted when the store has it, or, if it waits for the result, when the entry ends. */
+  /** 1. Admit. The delivery is accepted when it is stored, or, with wait_for_result, when the entry ends. */
   admit(delivery: Delivery, pipeline: string): void {
     this.admission.accept(delivery, pipeline);
   }
 
-  /** 2. Schedule. An entry has been put into the store; `delivery` waits for its result. */
+  /** 2. Schedule. To be called when an entry has been stored. `delivery` is set if the client waits for the result. */
   add(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): void {
     this.policy.countArrival();
     this.backlog.head.add(stored, batch, delivery);
     this.scheduler.pump();
   }
 
-  /** 3. Send. The turn of these has come. */
+  /** 3. Send. Called by the scheduler when it is this group's turn. */
   attempt(group: SendGroup, permit: Permit): void {
     const { items } = group;
     if (group.refusal === undefined) this.policy.countAttempt(group);
@@ -154,7 +154,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     });
   }
 
-  /** The slot is given back when the outcome of every one has been carried out. */
+  /** Releases the slot when the outcome of every entry has been carried out. */
   private finish(items: readonly QueueItem[], { outcomes, regrouped }: GroupOutcome): void {
     let open = 1;
     const onCarriedOut = () => {
@@ -171,7 +171,10 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     onCarriedOut();
   }
 
-  /** 4. Outcome, of an attempt or decided without one. Gives a promise when the store must be waited for. */
+  /**
+   * 4. Outcome. Carries out the outcome of an attempt, or one decided without an attempt. Returns a promise if the
+   * store must be awaited.
+   */
   carryOut(item: QueueItem, outcome: EntryOutcome): Promise<void> | undefined {
     if (outcome.kind === "end_bisection") this.endParts(item, outcome.cause);
     const end = this.completion.complete(item, outcome);
@@ -187,13 +190,13 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     if (!end.isPending) this.admission.entryRemoved(item.entry, end.parts);
   }
 
-  /** Parts of the same bisection that have not been sent end like the item. */
+  /** Ends the unsent parts of the item's bisection. */
   private endParts(item: QueueItem, cause: DeadLetterCause): void {
     for (const part of this.bisections.takeRemaining(item))
       void this.scheduler.endWithoutSending(part, givenUpWith(part, cause));
   }
 
-  /** The turn of no entry: the exporter is asked how it is. */
+  /** Called by the scheduler when a health check is due instead of a send. */
   checkHealth(permit: Permit): void {
     this.sender.checkHealth((error) => {
       this.policy.reportHealth(permit, error, this.sender.isAborted);
@@ -201,13 +204,13 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     });
   }
 
-  /** The entry with this id is being sent. */
+  /** Whether the entry with this id is being sent. */
   isInFlight(id: string): boolean {
     for (const items of this.sending) if (items.some(({ entry }) => entry.id === id)) return true;
     return false;
   }
 
-  /** Nothing is pending, as far as is known. */
+  /** Whether no entry is known to be pending. */
   get isEmpty(): boolean {
     return this.backlog.head.isEmpty;
   }
@@ -216,7 +219,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     return this.backlog.waitingRetries;
   }
 
-  /** Milliseconds until the next of them. */
+  /** Milliseconds until the next retry is due; undefined if no entry waits for a retry. */
   get nextRetryIn(): number | undefined {
     return this.backlog.nextRetryIn;
   }
@@ -225,13 +228,13 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     return this.scheduler.dropOldest(cause);
   }
 
-  /** There are pending entries in the store that did not come through `admit`. */
+  /** To be called when the store has pending entries that did not come through `admit`. */
   rescan(): void {
     this.backlog.head.rescan();
     this.scheduler.pump();
   }
 
-  /** Lets nothing wait for the time of its retry any longer. */
+  /** Makes all waiting retries due now. */
   retryNow(): void {
     this.backlog.head.retryNow();
     this.policy.holds.retryNow();
@@ -243,7 +246,9 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     this.scheduler.pump();
   }
 
-  /** Begins nothing new; resolves when nothing is being put or sent. What waits for a retry stays in the store. */
+  /**
+   * Starts nothing new. Resolves when nothing is being stored or sent. Entries that wait for a retry stay in the store.
+   */
   async drain(): Promise<void> {
     await this.admission.drain();
     this.backlog.flush();
@@ -253,7 +258,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     this.acceptWaiting();
   }
 
-  /** Breaks off what is being sent; it stays in the store. */
+  /** Aborts all calls. Their entries stay in the store. */
   abort(): void {
     this.admission.abort();
     this.scheduler.abort();
@@ -262,7 +267,7 @@ export class EntryLifecycle implements AdmittedEntries, Turns {
     this.acceptWaiting();
   }
 
-  /** Those who wait for a result that does not come any more: the store has what they sent. */
+  /** Accepts deliveries that wait for a result which will not come any more. Their data is in the store. */
   private acceptWaiting(): void {
     for (const delivery of this.backlog.head.takeDeliveries()) delivery.accept();
   }

@@ -21,28 +21,28 @@ import type { OpenReport, QueueStore } from "./store/store.js";
 
 export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "typeDefaults"> {
   readonly settings: CompleteSettings;
-  /** sending_queue.batch is written somewhere: it counts for all pipelines. */
+  /** Whether sending_queue.batch is configured anywhere. It applies to all pipelines then. */
   readonly isBatching: boolean;
-  /** `onDamage` is to be told when the store had to be opened again, or set an entry aside, while in use. */
+  /** `onDamage` must be called when the store was reopened, or set an entry aside, while in use. */
   readonly createStore: (onDamage: (report: OpenReport) => void) => QueueStore;
-  /** Names the config the agent runs with. */
+  /** Identifies the config that the agent runs with. */
   readonly generation: string;
   /** How much of the queue is kept in memory. */
   readonly limits?: HeadLimits;
   readonly isEncrypted?: boolean;
-  /** Told what becomes of entries that were replayed. */
+  /** Notified of how replayed entries end. */
   readonly tracker?: ReplayTracker | undefined;
-  /** Puts its dead letters into the queue of another exporter too. */
+  /** Copies dead letters into the queue of another exporter. */
   readonly forwarder?: DeadLetterForwarder | undefined;
-  /** Told what becomes of copies of dead letters of others. */
+  /** Notified of how forwarded copies of other exporters' dead letters end. */
   readonly forwardMarks?: ForwardMarks | undefined;
-  /** Looks after its dead letters; gives the function that stops it. */
+  /** Starts the maintenance of dead letters. Returns the function that stops it. */
   readonly startMaintenance: (control: ExporterControl) => () => void;
 }
 
 /**
- * An exporter's queue as the end of a pipeline, and as operators see it. It opens and closes the store; the way of an entry
- * from its delivery to its end is in entry-lifecycle.ts.
+ * An exporter's queue, as the end of a pipeline and as operators see it. It opens and closes the store. The steps of an
+ * entry from its delivery to its end are in entry-lifecycle.ts.
  */
 export class QueueOutlet implements Outlet, ExporterControl {
   readonly id: string;
@@ -92,7 +92,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
     await this.lifecycle.start();
   }
 
-  /** Which headers an exporter sends on is known when it has started. */
+  /** To be called after the exporter has started, because only then is it known which headers it sends. */
   private warnOfCredentials(): void {
     const { exporter, isEncrypted, logger } = this.outletSettings;
     const headers = (exporter.metadataKeys ?? []).filter(mayBeSecret);
@@ -102,7 +102,10 @@ export class QueueOutlet implements Outlet, ExporterControl {
     logger.warn({ headers }, warning);
   }
 
-  /** An exporter whose breaker is open, or that is refused everything, is available again once nothing is left in its queue to try it with. */
+  /**
+   * An exporter whose breaker is open, or whose backend refuses everything, becomes available again when its queue is
+   * empty, because then there is nothing else to probe it with.
+   */
   get isAvailable(): boolean {
     const { scheduler, policy, isEmpty } = this.lifecycle;
     const { breaker, holds } = policy;
@@ -183,7 +186,7 @@ export class QueueOutlet implements Outlet, ExporterControl {
     }
   }
 
-  /** What is known of the store may be wrong now. */
+  /** Recounts and rescans, because the counts and the entries in memory may be wrong after damage. */
   private onDamage(report: OpenReport): void {
     this.damageReporter.reportOpening(report);
     this.lifecycle.admission.recount();
@@ -212,7 +215,10 @@ export class QueueOutlet implements Outlet, ExporterControl {
   }
 }
 
-/** What is written under sending_queue.batch wins over the pipeline's own processor, which still says what is kept apart. */
+/**
+ * sending_queue.batch takes precedence over the pipeline's batch processor. Only the processor's metadata_keys still
+ * apply.
+ */
 function createBatchingOf({ settings, isBatching, batching }: QueueOutletSettings): BatchingOf {
   if (!isBatching) return (pipeline) => batching?.get(pipeline);
   const { flush_timeout: timeoutMs, min_size: minSize, max_size: maxSize, sizer } = settings.sending_queue.batch;

@@ -29,9 +29,9 @@ import { TakenKeys } from "./taken-keys.js";
 export interface AdmissionServices {
   readonly id: string;
   readonly settings: CompleteSettings;
-  /** What is larger than may be sent in one request becomes several entries. */
+  /** Batches larger than one request become several entries. */
   readonly batchingOf: BatchingOf;
-  /** Names the config the agent runs with. */
+  /** Identifies the config that the agent runs with. */
   readonly generation: string;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -40,23 +40,31 @@ export interface AdmissionServices {
   readonly filter: DeadLetterFilter;
   readonly deadLetters: DeadLetterWriter;
   readonly queue: AdmittedEntries;
-  /** What is kept of the client's headers for those who hand the batch to processors; left out, what is sent. */
+  /**
+   * Selects the client headers that a journal keeps for its processors. If left out, only the headers to be sent are
+   * kept.
+   */
   readonly metadataOnDisk?: (metadata: Origin["metadata"]) => Origin["metadata"];
-  /** Whoever sends: it may ask for some of that, which is kept then. */
+  /** The exporter may ask for client headers; these are kept with the entry. */
   readonly exporter?: Pick<Exporter, "metadataKeys">;
 }
 
-/** Where entries go that the store has taken. */
+/** Takes entries that have been stored. */
 export interface AdmittedEntries {
-  /** Nothing is pending, as far as is known. */
+  /** Whether no entry is known to be pending. */
   readonly isEmpty: boolean;
   add(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): void;
-  /** Gives up the oldest entry that is not being sent, or reads more of them. False when there is none, or it has to stay. */
+  /**
+   * Dead-letters the oldest entry that is not being sent, or reads more entries. Returns false if there is none or it
+   * must stay.
+   */
   dropOldest(cause: DeadLetterCause): Promise<boolean>;
 }
 
 /**
- * The way into the queue: makes room or refuses when it is full, and accepts a delivery when the store has it. What a processor took out of its pipeline, and what finds no room, goes into the same store as dead letters.
+ * Admits deliveries to the queue: makes room or refuses when the queue is full, and accepts a delivery when it is
+ * stored. Records that a processor dead-lettered, and batches that found no room, go into the same store as dead
+ * letters.
  */
 export class Admission {
   private readonly services: AdmissionServices;
@@ -66,7 +74,9 @@ export class Admission {
   private readonly takenKeys: TakenKeys;
   private readonly logWriteFailure: (error: unknown) => void;
   private readonly logFull: (refusal: Refusal) => void;
-  /** Deliveries whose put is under way, and those of them that are put into the queue, not beside it as dead letters. */
+  /**
+   * Deliveries that are being stored. `pendingQueuePuts` has only those that become pending entries, not dead letters.
+   */
   private readonly pendingPuts = new Set<Delivery>();
   private readonly pendingQueuePuts = new Set<Delivery>();
   private onAllPut: (() => void) | undefined;
@@ -106,27 +116,27 @@ export class Admission {
     else this.enqueue(delivery, pipeline);
   }
 
-  /** These came into the queue another way. */
+  /** To be called when entries were added to the queue without `accept`. */
   entriesAdded(entries: readonly Entry[]): void {
     for (const entry of entries) this.capacity.add(entry);
   }
 
-  /** An entry is not pending any more, and what is in its place. */
+  /** To be called when an entry is no longer pending. `replacements` took its place. */
   entryRemoved(entry: Entry, replacements: readonly StoredEntry[]): void {
     this.capacity.remove(entry);
     for (const replacement of replacements) this.capacity.add(replacement.entry);
-    // After damage it is only roughly known; with nothing left, it is known exactly.
+    // After damage the counts are estimates. An empty queue makes them exact again.
     if (this.pendingPuts.size === 0 && this.services.queue.isEmpty) this.capacity.reset(ZERO_AMOUNT);
     this.overflow.putThoseThatFit();
   }
 
-  /** Counts by what the store says, and what is on its way there. */
+  /** Counts the pending entries of the store and those being stored. */
   recount(): void {
     this.capacity.reset(this.services.store.stats.pending);
     for (const delivery of this.pendingQueuePuts) this.capacity.add(sizeOf(delivery));
   }
 
-  /** Called when nothing more comes. Resolves when all that came is in the store or was refused. */
+  /** To be called when no more deliveries come. Resolves when all deliveries are stored or refused. */
   async drain(): Promise<void> {
     this.overflow.stop(stoppingRefusal(this.services.id));
     if (this.pendingPuts.size === 0 || this.isAborted) return;
@@ -165,7 +175,7 @@ export class Admission {
     for (const piece of pieces) this.put(piece, pipeline);
   }
 
-  /** All pieces in one step, unless the queue has taken this key before. */
+  /** Stores all pieces in one write, unless the queue has already taken this key. */
   private putOnce(pieces: readonly Delivery[], pipeline: string, key: string): void {
     for (const piece of pieces) this.beginPut(piece);
     const entries = pieces.map((piece) => this.newEntry(piece, pipeline, undefined));
@@ -212,7 +222,10 @@ export class Admission {
     this.overflow.putThoseThatFit();
   }
 
-  /** Undefined when the store has it already: it was taken, and whoever handed it in died before they could note it. */
+  /**
+   * Returns undefined if the store already has the entry, because a sender that died before it could record the
+   * acceptance has sent it again.
+   */
   private store(entry: NewEntry): Promise<StoredEntry | undefined> {
     const { store } = this.services;
     const id = entry.fields?.id;
@@ -266,7 +279,7 @@ export class Admission {
     return { ...fresh, fields: { ...fields.fields, state: "failed", failure } };
   }
 
-  /** An entry that is on its way into the store cannot be given up yet: then this waits until its put is done. */
+  /** An entry that is being stored cannot be dropped yet. In that case this waits until it is stored. */
   private async dropOldest(): Promise<boolean> {
     const hadPendingPuts = this.pendingPuts.size > 0;
     if (await this.services.queue.dropOldest(QUEUE_FULL)) return true;
@@ -278,14 +291,14 @@ export class Admission {
     return hadPendingPuts;
   }
 
-  /** There is no room and the newest has to go: to the dead letters, or nowhere if the filter says so. */
+  /** The queue is full, so the new delivery becomes a dead letter, or is discarded if the filter says so. */
   private deadLetterNewest(delivery: Delivery, pipeline: string): void {
     const { batch } = delivery;
     this.services.metrics.enqueueFailed[batch.signal].add(batch.count);
     this.saveAsDeadLetter(delivery, pipeline, QUEUE_FULL);
   }
 
-  /** A processor took it out of its pipeline. */
+  /** A processor took these records out of its pipeline as dead letters. */
   private deadLetterSetback(delivery: Delivery, pipeline: string, setback: Setback): void {
     const { filter, metrics } = this.services;
     const { batch } = delivery;
@@ -332,7 +345,7 @@ function savedBy(filter: DeadLetterFilter, batch: Batch, facts: DeadLetterFacts)
   return filter.decide(batch, facts) === "save" ? batch : undefined;
 }
 
-/** A hash, because the values may be secret and an entry is shown to people. Undefined when nothing is kept apart. */
+/** Returns a hash, because the values may be secret and entries are shown to people. Undefined if there are no keys. */
 function batchKeyOf(
   batching: Batching | undefined,
   { metadata }: Origin,
@@ -340,7 +353,8 @@ function batchKeyOf(
 ): string | undefined {
   const keys = batching?.metadataKeys ?? [];
   if (keys.length + sentKeys.length === 0) return undefined;
-  // What is sent is named too: under a config with other keys the same values mean something else.
+  // The names of sent headers are hashed too, because with other keys in the config the same values mean something
+  // else.
   const sent = sentKeys.map((key) => ({ [key]: metadata?.get(key) ?? null }));
   const values = [...keys.map((key) => metadata?.get(key) ?? null), ...sent];
   return createHash("sha256").update(JSON.stringify(values)).digest("hex").slice(0, BATCH_KEY_LENGTH);
@@ -348,7 +362,7 @@ function batchKeyOf(
 
 const BATCH_KEY_LENGTH = 16;
 
-/** It is kept with every entry, and not counted as part of it. */
+/** Sent headers are kept with every entry and do not count towards its size. */
 const MAX_SENT_METADATA = 8 * 1024;
 
 const METADATA_TOO_LONG = new Refusal(

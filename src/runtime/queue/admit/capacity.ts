@@ -3,15 +3,15 @@ import type { Amount } from "../store/store.js";
 
 type CapacityLimits = Pick<CompleteSettings["sending_queue"], "queue_size" | "sizer" | "max_bytes">;
 
-/** What is counted of an entry, or of a batch that is to become one. */
+/** The size of an entry, or of a batch that is to become one. */
 export interface Size {
   readonly items: number;
   readonly bytes: number;
 }
 
 /**
- * How much more the queue may take. It counts for itself, from the moment something is on its way into the store until
- * it has left the queue: the store's own numbers lag behind by a write.
+ * The free space of the queue. It keeps its own counts, from the moment an entry is on its way into the store until it
+ * has left the queue, because the store's counts lag behind by one write.
  */
 export class Capacity {
   private readonly limits: CapacityLimits;
@@ -23,14 +23,14 @@ export class Capacity {
     this.limits = limits;
   }
 
-  /** Begins anew, from what is known to be there. */
+  /** Sets the counts to what is known to be in the queue. */
   reset({ entries, items, bytes }: Amount): void {
     this.entries = entries;
     this.items = items;
     this.bytes = bytes;
   }
 
-  /** Whether all of them have room. What is larger than the whole queue fits when nothing else is in it. */
+  /** Whether there is room for all sizes. A batch larger than the whole queue fits if the queue is empty. */
   fits(sizes: readonly Size[]): boolean {
     if (this.entries === 0) return true;
     const items = sizes.reduce((sum, size) => sum + size.items, 0);

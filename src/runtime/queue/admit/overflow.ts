@@ -3,11 +3,11 @@ import type { Refusal } from "#contract/errors";
 import type { CompleteSettings } from "#contract/schema";
 import { queueFullRefusal } from "./refusals.js";
 
-/** A delivery on its way into the queue, as the entries that it is to become: all of them have room, or none. */
+/** A delivery on its way into the queue, as the entries it will become. Either all of them are put or none. */
 export interface Incoming {
   readonly pieces: readonly Delivery[];
   readonly pipeline: string;
-  /** The queue remembers this key, so that it takes the delivery only once. */
+  /** If set, the queue remembers this key, so that it takes the delivery only once. */
   readonly onceKey?: string | undefined;
 }
 
@@ -17,13 +17,13 @@ export interface AdmissionActions {
   readonly put: (incoming: Incoming) => void;
   readonly refuse: (incoming: Incoming, refusal: Refusal) => void;
   readonly deadLetter: (incoming: Incoming) => void;
-  /** Gives up the oldest entry; false when there is none that could be. */
+  /** Dead-letters the oldest entry. Returns false if there is none that can be dropped. */
   readonly dropOldest: () => Promise<boolean>;
 }
 
 /**
- * What happens to deliveries that the queue has no room for: they are refused, kept as dead letters, take the place of
- * the oldest, or wait. Nothing is lost in silence. Those that wait keep their order.
+ * Handles deliveries that find the queue full. They are refused, become dead letters, replace the oldest entries, or
+ * wait, depending on the settings. Nothing is lost silently. Waiting deliveries keep their order.
  */
 export class Overflow {
   private readonly admission: AdmissionActions;
@@ -34,7 +34,7 @@ export class Overflow {
     this.admission = admission;
   }
 
-  /** True when no delivery waits for room; while one does, nothing may go into the queue before it. */
+  /** Whether no delivery waits for room. While one waits, no other may be put before it. */
   get isEmpty(): boolean {
     return this.waiting.length === 0;
   }
@@ -50,12 +50,12 @@ export class Overflow {
     }
   }
 
-  /** Something has left the queue. */
+  /** To be called when space in the queue was freed. */
   putThoseThatFit(): void {
     while (this.waiting.length > 0 && this.admission.fits(this.waiting[0]!)) this.admission.put(this.waiting.shift()!);
   }
 
-  /** Refuses those that wait. */
+  /** Refuses all waiting deliveries. */
   stop(refusal: Refusal): void {
     for (const incoming of this.waiting.splice(0)) this.admission.refuse(incoming, refusal);
   }
@@ -65,7 +65,7 @@ export class Overflow {
     while (this.waiting.length > 0) {
       this.putThoseThatFit();
       if (this.waiting.length > 0 && !(await this.admission.dropOldest())) {
-        // All that is in the queue is being sent at this moment, or not read yet.
+        // All entries of the queue are being sent or have not been read yet, so none can be dropped.
         for (const incoming of this.waiting.splice(0)) this.admission.refuse(incoming, queueFullRefusal());
       }
     }

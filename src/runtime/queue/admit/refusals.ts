@@ -3,7 +3,7 @@ import type { AttemptError } from "#contract/operations";
 import type { DeadLetterCause } from "../entry/queue-item.js";
 import { isStoreError } from "../store/store.js";
 
-/** When a client may try again whose delivery found no room, or could not be written. */
+/** Retry-After for clients whose delivery found the queue full or could not be written. */
 const QUEUE_RETRY_AFTER_MS = 5000;
 const QUEUE_FULL_MESSAGE = "the sending queue is full";
 
@@ -38,5 +38,5 @@ const QUEUE_FULL_ERROR: AttemptError = {
   message: QUEUE_FULL_MESSAGE,
 };
 
-/** Why an entry, or what came last, becomes a dead letter instead of being refused. */
+/** The cause of entries that become dead letters because the queue is full. */
 export const QUEUE_FULL: DeadLetterCause = { reason: "queue_full", category: "queue_full", error: QUEUE_FULL_ERROR };

@@ -7,21 +7,26 @@ import {
   type StoreExchange,
 } from "../store/store.js";
 
-/** Keys that are remembered. A sender hands in the next key when the one before was taken, so few of them are ever in doubt. */
+/**
+ * The maximum number of remembered keys. A sender hands in the next key only when the previous one was taken, so few
+ * keys are ever in doubt.
+ */
 const MAX_KEYS = 256;
 const KEY_BYTES = 16;
 const OWNER = `${QUEUE_NOTE_PREFIX}taken`;
 
 /**
- * The keys of what the queue took lately from senders that may hand it in once more after a crash, also when it was
- * delivered long ago. They are kept in a note, which is written in one step with the entries: a key is remembered if, and
- * only if, its entries were taken. A key that is forgotten costs a duplicate, never a loss.
+ * Remembers the keys of recently taken batches from senders that may send them again after a crash, even if they were
+ * delivered long ago. The keys are kept in a note that is written atomically with the entries, so a key is remembered
+ * if and only if its entries were taken. A forgotten key costs a duplicate, never a loss.
  */
 export class TakenKeys {
   private readonly store: QueueStore;
   private keys: string[] = [];
   private notes: readonly NoteNumber[] = [];
-  /** False when the store may know more: before it was read, and after a write that may have been done all the same. */
+  /**
+   * False if the store may have more keys: before it was read, and after a failed write that may have happened anyway.
+   */
   private isLoaded = false;
   private last: Promise<unknown> = Promise.resolve();
 
@@ -29,7 +34,7 @@ export class TakenKeys {
     this.store = store;
   }
 
-  /** Puts the entries of a key, all or none. Gives undefined when the queue has taken that key before. */
+  /** Stores the entries of a key, all or none. Returns undefined if the queue has already taken that key. */
   put(key: string, added: StoreExchange["added"]): Promise<readonly StoredEntry[] | undefined> {
     const result = this.last.then(() => this.putNow(hashOf(key), added));
     this.last = result.catch(() => {});

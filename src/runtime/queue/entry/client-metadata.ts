@@ -4,15 +4,15 @@ import { AUTH_PREFIX } from "#contract";
 import type { Entry } from "#contract/operations";
 import { glob } from "#contract/schema";
 
-/** What is shown of a client's headers with an entry: one text for each. */
+/** The client headers shown with an entry, one text per header. */
 export type ClientMetadata = Readonly<Record<string, string>>;
 
 const MAX_NAMES = 16;
 const MAX_VALUE_LENGTH = 200;
 
 /**
- * Names of headers that may hold a secret: who sees an entry is not to be able to send in the client's name. What an
- * authenticator of ours says of the client holds none.
+ * Names of headers that may hold a secret. People who can see an entry must not be able to send in the client's name.
+ * The keys set by our own authenticators hold no secrets.
  */
 const SECRET = /auth|cookie|token|secret|passw|credential|session|signature|jwt|(^|[-_.])key$|api-?key/i;
 
@@ -21,17 +21,17 @@ export function mayBeSecret(name: string): boolean {
   return SECRET.test(name) && !name.startsWith(AUTH_PREFIX);
 }
 
-/** Headers that somebody behind a journal needs although they may hold a secret, by lower-case name. */
+/** Headers needed behind a journal although they may hold a secret, by lower-case name. */
 export interface NeededMetadata {
-  /** Those that are sent on. */
+  /** Headers that are sent on. */
   readonly sent: ReadonlySet<string>;
-  /** Those that keep records apart: that they differ is enough. */
+  /** Headers that only keep records apart, so their hashes are enough. */
   readonly apart: ReadonlySet<string>;
 }
 
 /**
- * What of a client's headers may be on disk: of those that may hold a secret only what is sent on, and a hash of what
- * keeps records apart.
+ * Selects the client headers that may be written to disk. Of those that may hold a secret, only headers to be sent are
+ * kept, and the hashes of headers that keep records apart.
  */
 export function metadataOnDisk(metadata: Origin["metadata"], { sent, apart }: NeededMetadata): Origin["metadata"] {
   if (metadata === undefined) return undefined;
@@ -45,15 +45,15 @@ export function metadataOnDisk(metadata: Origin["metadata"], { sent, apart }: Ne
   return kept;
 }
 
-/** No header has such a name. */
+/** No HTTP header can have this name. */
 const ADDRESS_KEY = ":address";
 
-/** What a journal keeps of a client: what of its headers may be on disk, and its address, which processors may know it by. */
+/** Adds the client's address to the headers that a journal keeps, because processors may identify clients by it. */
 export function withAddress(metadata: Origin["metadata"], address: string | undefined): Origin["metadata"] {
   return address === undefined ? metadata : new Map([...(metadata ?? []), [ADDRESS_KEY, [address]]]);
 }
 
-/** The same taken apart again. */
+/** Reverses `withAddress`. */
 export function clientOfEntry({ metadata }: Pick<Entry, "metadata">): Pick<Origin, "metadata" | "address"> {
   if (metadata === undefined) return {};
   const { [ADDRESS_KEY]: addresses, ...headers } = metadata;
@@ -70,10 +70,10 @@ function hashOf(value: string): string {
 
 const HASH_LENGTH = 16;
 
-/** Picks what is kept with an entry of the headers that its receiver kept; undefined when that is nothing. */
+/** Picks the client headers kept with an entry; undefined if there are none. */
 export type PickMetadata = (metadata: Origin["metadata"]) => ClientMetadata | undefined;
 
-/** Those with these names (`*` stands for any text), bounded, and never one whose name may mean a secret. */
+/** Picks headers with these names (`*` stands for any text), up to a limit, and none whose name suggests a secret. */
 export function createMetadataPicker(names: readonly string[]): PickMetadata {
   const wanted = names.map((name) => glob(name.toLowerCase()));
   const isKept = (name: string) => wanted.some((matches) => matches(name)) && !mayBeSecret(name);

@@ -7,46 +7,49 @@ import type { StoredEntry } from "../store/store.js";
 import type { DeadLetterCause, QueueItem } from "./queue-item.js";
 
 /**
- * What becomes of an entry whose turn has come. It is decided once, from the result of a call (send/attempt-policy.ts) or
- * without one (schedule/gate.ts), and carried out once (send/entry-completion.ts).
+ * What happens to an entry next. It is decided once, from the result of a call (send/attempt-policy.ts) or without one
+ * (schedule/gate.ts), and carried out once (send/entry-completion.ts).
  */
 export type EntryOutcome =
-  /** The other side has all of it. */
+  /** The backend took all records. */
   | { readonly kind: "delivered"; readonly sent: Batch }
-  /** The other side rejected some records for good, and did not say which. `partial` is what its client is told. */
+  /** The backend rejected some records permanently and did not say which. The client gets `partial`. */
   | {
       readonly kind: "partly_delivered";
       readonly sent: Batch;
       readonly partial: PartialRejection;
-      /** How many of its records count as rejected. */
+      /** Number of records that count as rejected. */
       readonly rejected: number;
       readonly cause: DeadLetterCause;
     }
-  /** It is sent again after that time. */
+  /** The entry is sent again after the delay. */
   | { readonly kind: "retry"; readonly delayMs: number }
   | DeadLetterOutcome
-  /** Parts of these sizes take its place; if it has none, it becomes a dead letter. */
+  /** The entry is replaced by parts of these sizes. If it cannot be cut, it becomes a dead letter. */
   | {
       readonly kind: "bisect";
       readonly batch: Batch;
       readonly sizes: readonly number[];
       readonly cause: DeadLetterCause;
     }
-  /** Some of it was delivered: its records with the same mark, but 0, take its place, and are sent again after that time. */
+  /**
+   * Some records were delivered. The records of each mark other than 0 become one entry, which is sent again after the
+   * delay.
+   */
   | { readonly kind: "divide"; readonly batch: Batch; readonly marks: Uint16Array; readonly delayMs: number }
-  /** It becomes a dead letter, and so do the parts of the same bisection that have not been sent yet, with their own last error. */
+  /** The entry becomes a dead letter. So do the unsent parts of the same bisection, each with its own last error. */
   | { readonly kind: "end_bisection"; readonly cause: DeadLetterCause }
   | DropOutcome
-  /** Its payload could not be read. */
+  /** The payload could not be read. */
   | { readonly kind: "unreadable"; readonly cause: unknown }
-  /** The agent stops: the entry stays in the store as it is. */
+  /** The agent is stopping. The entry stays in the store unchanged. */
   | { readonly kind: "cancelled" };
 
-/** What becomes of entries that were sent together. */
+/** The outcomes of entries that were sent together. */
 export interface GroupOutcome {
-  /** Of each entry, in their order; undefined for those that are in `regrouped`. */
+  /** One outcome per entry, in order; undefined for entries in `regrouped`. */
   readonly outcomes: readonly (EntryOutcome | undefined)[];
-  /** These are sent next, before all others. */
+  /** Groups that are sent next, before all others. */
   readonly regrouped: readonly SendGroup[];
 }
 
@@ -55,17 +58,20 @@ export interface DeadLetterOutcome {
   readonly cause: DeadLetterCause;
 }
 
-/** The config wants it gone. */
+/** The config says that the entry is discarded. */
 export interface DropOutcome {
   readonly kind: "drop";
 }
 
-/** Where an entry is when its outcome has been carried out: it waits in the queue, or has left it, for its parts if there are any. */
+/**
+ * The place of an entry after its outcome was carried out: it is still pending, or it has left the queue, perhaps
+ * replaced by parts.
+ */
 export type EntryEnd =
   | { readonly isPending: true }
   | { readonly isPending: false; readonly parts: readonly StoredEntry[] };
 
-/** An entry is given up because others were refused: what it shows is the refusal of the last request that it was part of. */
+/** The outcome of an entry that is given up because others were refused. It keeps its own last error, if it has one. */
 export function givenUpWith(item: QueueItem, cause: DeadLetterCause): DeadLetterOutcome {
   const { lastError } = item.entry;
   return lastError === undefined ? { kind: "dead_letter", cause } : deadLetter(ruleOf(cause), lastError);
@@ -76,7 +82,7 @@ export function deadLetter(rule: FailureRule, error: AttemptError): DeadLetterOu
   return { kind: "dead_letter", cause: { reason, rule, category: errorCategory(error), error } };
 }
 
-/** Every entry has an outcome of its own, and none is sent again with others. */
+/** Decides for each entry on its own. No entries are regrouped. */
 export function outcomeOfEach(
   items: readonly QueueItem[],
   decide: (item: QueueItem, index: number) => EntryOutcome,

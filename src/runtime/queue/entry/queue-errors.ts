@@ -4,15 +4,15 @@ import type { AttemptError } from "#contract/operations";
 import { maskSecrets } from "../send/mask-secrets.js";
 import type { DeadLetterCause, QueueItem } from "./queue-item.js";
 
-/** Characters of an error's message that are kept with an entry: backends echo whole requests. */
+/** The maximum number of characters of an error message kept with an entry. Backends may echo whole requests. */
 export const MAX_ERROR_MESSAGE = 1000;
 
-/** What entries are given up with that no call has failed with. */
+/** Errors of entries that are given up without a failed call. */
 const BREAKER_OPEN = queueError(ERROR_CODES.SLUICE_BREAKER_OPEN, "the circuit breaker is open");
 export const EXPIRED = queueError(ERROR_CODES.SLUICE_EXPIRED, "waited longer than sending_queue.max_age");
 export const RETRY_LIMITED = queueError(ERROR_CODES.SLUICE_RETRY_LIMIT, "over the rate limit of retries");
 
-/** The entry was not sent: what the breaker was opened by is said as what it is, the failure of another. */
+/** The entry was not sent, so the message says that the last error belongs to another call. */
 export function breakerOpenError(last: AttemptError | undefined): AttemptError {
   if (last === undefined) return BREAKER_OPEN;
   const message = `${BREAKER_OPEN.message}; the last call failed with ${last.message}`;
@@ -23,7 +23,10 @@ function queueError(code: ErrorCode, message: string): AttemptError {
   return { kind: "transient", class: code, code, message };
 }
 
-/** What a client is told that waited for the result: it must not send again, for the data is kept here, or is not wanted. */
+/**
+ * The answer for a client that waited for the result. It is permanent, because the data is kept here as a dead letter
+ * or is not wanted.
+ */
 export function deadLetteredRefusal(
   { entry }: QueueItem,
   { reason, error }: DeadLetterCause,
@@ -44,12 +47,12 @@ function discardedRefusal(why: string): Refusal {
   return new Refusal("permanent", `discarded, ${why}`, { code: ERROR_CODES.SLUICE_DISCARDED });
 }
 
-/** The client still has it, and may send it again. */
+/** Transient, because the client still has the data and can send it again. */
 export function lostRefusal(): Refusal {
   return new Refusal("transient", "the queue lost it to damage");
 }
 
-/** The other side took a request of these entries, and rejected some of its records for good. */
+/** The error of entries whose request the backend took while it permanently rejected some of the records. */
 export function partialSuccessError(
   items: readonly QueueItem[],
   { rejected, message }: PartialRejection,

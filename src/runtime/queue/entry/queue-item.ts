@@ -8,57 +8,60 @@ import type { EntryRef, StoredEntry } from "../store/store.js";
 /** A pending entry that is in memory: ready to be sent, waiting for a retry, or being sent. */
 export interface QueueItem {
   readonly ref: EntryRef;
-  /** As the store has it, or will have it with its next write. */
+  /** The entry as it is in the store, or will be after the next write. */
   entry: Entry;
   /** The payload, if it is in memory; otherwise it is read from the store. */
   batch: Batch | undefined;
-  /** How it is merged with others that have the same and the same `batchKey`; undefined when it is sent alone. */
+  /** How the item is merged with others of the same batching and `batchKey`; undefined if it is sent alone. */
   readonly batching: Batching | undefined;
   readonly batchKey: string;
-  /** Whom to tell what became of it, when the client waits for that. */
+  /** Settled with the item's end, if the client waits for the result. */
   delivery: Delivery | undefined;
-  /** Monotonic time since which it waits: when it came, or was replayed. So its age is right also when the clock is set. */
+  /** Monotonic time when the entry was queued or replayed. Its age stays correct when the wall clock is changed. */
   readonly queuedSince: number;
-  /** Monotonic time of the first failure of the present cycle. */
+  /** Monotonic time of the first failure of the current cycle. */
   failingSince: number | undefined;
-  /** Monotonic time of the last attempt when it was taken in; long ago when there was none. */
+  /** Monotonic time of the last attempt before the item was read into memory; negative infinity if there was none. */
   readonly lastTriedAt: number;
-  /** Monotonic time at which a waiting one may be tried again. */
+  /** Monotonic time at which the next attempt may be made. */
   dueAt: number;
-  /** The retry limiter has given the item its turn. */
+  /** Whether the retry limiter has admitted the item. */
   hasRetryTurn: boolean;
-  /** Requests with others that got no answer in time: it is sent with fewer and fewer. */
+  /** Number of requests with other entries that timed out. The item is sent with fewer entries each time. */
   timeoutsInCompany: number;
-  /** Its time for retries ended in company that may have been to blame: its last attempt is to be made alone. */
+  /**
+   * The time for retries ended in a request with other entries, which may have been to blame. So the last attempt is
+   * made alone.
+   */
   mustBeAlone: boolean;
   failureStreak: FailureStreak | undefined;
-  /** It waits because its backend refuses everything. */
+  /** Whether the item waits because the backend refuses everything. */
   isHeld: boolean;
   /**
-   * Set when it was refused with a status of hold_on: the number of the last call that began before the first time, and how
-   * often it was refused after a later one had been taken.
+   * Set if the item was refused with a status of hold_on. `firstAt` is the number of the last call that began before
+   * its first refusal. `sinceOvertaken` counts its refusals after a later call succeeded.
    */
   refused: { readonly firstAt: number; readonly sinceOvertaken: number } | undefined;
-  /** The number of its call, once calls are counted because of such a refusal. */
+  /** The number of the item's call. Calls are numbered only after such a refusal. */
   callNumber: number | undefined;
-  /** Set when the item is to become a dead letter and writing it has not succeeded yet. */
+  /** Set if the item is to become a dead letter but has not been written as one yet. */
   deadLetterCause: DeadLetterCause | undefined;
 }
 
-/** Why an entry is given up. */
+/** Why an entry becomes a dead letter. */
 export interface DeadLetterCause {
   readonly reason: FailureReason;
-  /** The rule that gives it up, where the reason does not say which one. */
+  /** The rule that applied, if the reason alone does not identify it. */
   readonly rule?: FailureRule;
   readonly category: string;
   readonly error: AttemptError;
-  /** The number of its records that nobody has; all of them unless it is given. */
+  /** Number of records that nobody received; all of them if left out. */
   readonly lost?: number;
-  /** Of a partial success: how many records of the request were rejected. */
+  /** Number of rejected records of the request, for a partial success. */
   readonly rejected?: number;
 }
 
-/** How entries of a pipeline are merged; undefined when they are not. */
+/** Returns how entries of a pipeline are merged; undefined if they are not. */
 export type BatchingOf = (pipeline: string) => Batching | undefined;
 
 export function createQueueItem(
@@ -70,14 +73,15 @@ export function createQueueItem(
 ): QueueItem {
   const toMonotonic = (time: number) => monotonic - Math.max(0, now - time);
   const bornAt = toMonotonic(entry.cycles.at(-1)?.replayedAt ?? entry.enqueuedAt);
-  // An older version kept the time of the first cycle for all of them.
+  // An older version stored the first failure of the first cycle for all cycles.
   const failingSince =
     entry.firstFailedAt === undefined ? undefined : Math.max(bornAt, toMonotonic(entry.firstFailedAt));
   const lastDelay = entry.history.at(-1)?.delayMs;
   const isWaiting = entry.lastAttemptAt !== undefined && lastDelay !== undefined;
   const triedAt = entry.lastAttemptAt === undefined ? Number.NEGATIVE_INFINITY : toMonotonic(entry.lastAttemptAt);
   const dueAt = isWaiting ? triedAt + Math.min(lastDelay!, maxWaitMs) : 0;
-  // A bad record may be in a part of what was refused, and in what was a dead letter: they take nobody along.
+  // A part of a refused entry, or a former dead letter, may have a bad record. It is sent alone, so that it does not
+  // make others fail.
   const isSuspect = entry.parent !== undefined || entry.replays > 0;
   const nothing = { batch: undefined, delivery: undefined, failureStreak: undefined, deadLetterCause: undefined };
   const notRefused = { isHeld: false, refused: undefined, callNumber: undefined };
@@ -98,20 +102,23 @@ export function createQueueItem(
   };
 }
 
-/** What may be refused as a whole: the entries of one signal, and of one batch key where keys are kept apart. */
+/**
+ * The key of entries that a backend may refuse as a whole: those of one signal, and of one batch key where keys are
+ * kept apart.
+ */
 export function holdKeyOf({ entry }: QueueItem): string {
   return entry.batchKey === undefined ? entry.signal : `${entry.signal} ${entry.batchKey}`;
 }
 
-/** Attempts that are remembered of a cycle. */
+/** The maximum number of attempts remembered per cycle. */
 const MAX_HISTORY = 16;
 
-/** Characters of what the other side said that are kept of each. */
+/** The maximum number of characters of a backend's message kept per attempt. */
 const MAX_ATTEMPT_MESSAGE = 200;
 
 /**
- * The entry after a failed call of so many records, its own and those of others. `counts`: it was the entry's own failure, and
- * spends an attempt.
+ * Returns the entry after a failed call. `requestItems` counts the records of all entries in the call. `counts`: the
+ * entry itself is to blame, so an attempt is used up.
  */
 export function withFailure(
   entry: Entry,
@@ -143,17 +150,17 @@ function attemptOf({ items }: Entry, error: AttemptError, at: number, requestIte
   };
 }
 
-/** The entry whose last call failed, and which turned out to be to blame for that. */
+/** Returns the entry after it was found to be to blame for its last failed call. */
 export function withBlame(entry: Entry, error: AttemptError, counts: boolean): Entry {
   return { ...entry, attempts: entry.attempts + (counts ? 1 : 0), lastError: error };
 }
 
-/** The entry after it was found unfit to be sent: no call was made. */
+/** Returns the entry after replay steps refused it. No call was made. */
 export function withRefusal(entry: Entry, error: AttemptError, at: number): Entry {
   return { ...withFailure(entry, error, at, true), calls: entry.calls };
 }
 
-/** The entry whose last attempt is followed by a wait. */
+/** Returns the entry with the delay that follows its last attempt. */
 export function withDelay(entry: Entry, delayMs: number): Entry {
   const last = entry.history.at(-1);
   if (last === undefined) return entry;

@@ -17,9 +17,11 @@ export interface EntryExchangeServices {
   readonly store: QueueStore;
   readonly clock: Clock;
   readonly newEntry: (batch: Batch) => NewEntry;
-  /** These are in the store, in the place of others. Gives those of them to be handed on by whoever made them. */
+  /**
+   * Called with entries that were stored in place of others. Returns the deliveries that their maker has to hand on.
+   */
   readonly onMade: (made: readonly { readonly stored: StoredEntry; readonly batch: Batch }[]) => Delivery[];
-  /** There may be entries in the store that nobody has heard of. */
+  /** Called when the store may have entries that are not known in memory. */
   readonly onUnknown: () => void;
   readonly logStoreError: (error: unknown) => void;
 }
@@ -27,8 +29,8 @@ export interface EntryExchangeServices {
 const OWNER = `${QUEUE_NOTE_PREFIX}state`;
 
 /**
- * Exchanges entries of a journal for what its connector made of them, with the connector's state, in one write. A write that
- * fails is tried again: one that was done all the same is known by its entries, which are gone.
+ * Replaces entries of a journal with the batches that a connector made from them, together with the connector's state,
+ * in one write. A failed write is retried. If it had succeeded after all, the retry finds the old entries gone.
  */
 export class EntryExchange implements JournalExchange {
   private readonly services: EntryExchangeServices;
@@ -47,7 +49,7 @@ export class EntryExchange implements JournalExchange {
     });
   }
 
-  /** These are all notes of the store. */
+  /** To be called with all notes of the store. */
   opened(notes: readonly Note[]): void {
     const own = notes.filter(({ owner }) => owner === OWNER);
     this.notes = own.map(({ number }) => number);
@@ -56,13 +58,13 @@ export class EntryExchange implements JournalExchange {
     this.restore(this.state);
   }
 
-  /** Nothing is waited for any more. */
+  /** Ends all waiting for retries. */
   stop(): void {
     this.hasStopped = true;
     this.stopped?.();
   }
 
-  /** A connector that was made anew goes on where the last exchange was. */
+  /** A recreated connector continues from the state of the last exchange. */
   onOpened(restore: (state: Uint8Array | undefined) => void): void {
     this.restore = restore;
     if (this.isOpen) restore(this.state);
@@ -92,7 +94,10 @@ export class EntryExchange implements JournalExchange {
     }
   }
 
-  /** An earlier try had been made, though it was said to have failed: what it put is handed on like what an earlier run has left. */
+  /**
+   * An earlier try succeeded although it was reported as failed. Its entries are handed on like those of an earlier
+   * run.
+   */
   private madeBefore(state: Uint8Array | undefined): readonly Delivery[] {
     this.state = state ?? this.state;
     this.services.onUnknown();

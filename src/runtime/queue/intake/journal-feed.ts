@@ -36,46 +36,46 @@ import { Window } from "./window.js";
 export interface JournalFeedServices {
   readonly store: QueueStore;
   readonly settings: CompleteSettings;
-  /** Bytes that may be inside the pipeline. */
+  /** Maximum number of bytes inside the pipeline. */
   readonly windowBytes: number;
   readonly letsGoOfPayloads?: boolean;
-  /** The signal of what comes in. Entries of another signal were made from these by a connector. */
+  /** The signal of incoming data. Entries of another signal were made from it by a connector. */
   readonly signal: Signal;
   readonly consumer: (delivery: Delivery) => void;
-  /** Names the config the agent runs with. */
+  /** Identifies the config that the agent runs with. */
   readonly generation: string;
-  /** What is done to entries that came under another config. */
+  /** Prepares entries that came under another config. */
   readonly prepare: PrepareReplayed;
   readonly deadLetters: DeadLetterWriter;
-  /** What processors have settled of entries that are given up. */
+  /** Knows which records of an entry processors have settled. */
   readonly settlement: EntrySettlement;
   readonly metrics: Pick<QueueMetrics, "sent">;
   readonly damageReporter: DamageReporter;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
-  /** An entry has left the journal. */
+  /** Called when an entry has left the journal. */
   readonly onRemoved: (entry: Entry) => void;
-  /** Entries were found damaged while others were read. */
+  /** Called when damaged entries were found while reading others. */
   readonly onDamaged: () => void;
 }
 
-/** Payloads that are in memory though they are not inside the pipeline yet. */
+/** Maximum number of payload bytes kept in memory for entries that are not inside the pipeline yet. */
 const AHEAD_BYTES = 8 * 1024 * 1024;
-/** Those that wait for a retry keep their place in the window, which bounds them. */
+/** Entries that wait for a retry keep their place in the window, and the window limits their number. */
 const MAX_WAITING = 1_000_000;
-/** Who looks at the health of a journal is told when a full pipeline has let go of nothing for so long. */
+/** The journal is unhealthy if a full pipeline has settled nothing for this long. */
 const STUCK_AFTER_MS = 60_000;
 
 /**
- * Hands the entries of a journal to its pipeline, in the order they came, as many at a time as fit into the window, and
- * ends each by its outcome.
+ * Hands the entries of a journal to its pipeline in order, as many at a time as fit into the window, and completes each
+ * according to its outcome.
  *
  * Invariants:
- * - An entry is in the store until it was accepted, or is a dead letter. It is inside the pipeline at most once.
- * - The dead letter of an entry of which a part was taken, as far as its processors know that, is the rest of it.
- * - What the pipeline refuses for now keeps its place in the window until its retry: a pipeline that refuses everything is
- *   not given the whole journal to refuse.
+ * - An entry is in the store until it was accepted or became a dead letter. It is inside the pipeline at most once.
+ * - If processors know that a part of an entry was taken, its dead letter has only the rest.
+ * - An entry that the pipeline refuses temporarily keeps its place in the window until its retry. So a pipeline that
+ *   refuses everything does not get the whole journal to refuse.
  */
 export class JournalFeed implements AdmittedEntries {
   readonly recent: RecentCalls;
@@ -122,12 +122,12 @@ export class JournalFeed implements AdmittedEntries {
     return this.head.isEmpty;
   }
 
-  /** Entries that are inside the pipeline, or wait to be handed in again. */
+  /** Number of entries that are inside the pipeline or wait for a retry. */
   get inFlight(): number {
     return this.window.size;
   }
 
-  /** Nothing goes through: the pipeline refuses everything, or holds as much as it may and has let go of nothing for long. */
+  /** Whether nothing gets through: the pipeline refuses everything, or it is full and has settled nothing for long. */
   get isStuck(): boolean {
     return this.recent.failureRate === 1 || this.window.stuckMs > STUCK_AFTER_MS;
   }
@@ -136,14 +136,14 @@ export class JournalFeed implements AdmittedEntries {
     return this.isPaused;
   }
 
-  /** A start is a new chance: nothing waits for the time of its retry. */
+  /** Retries everything at once, because a restart may have fixed the problem. */
   start(): void {
     this.isStarted = true;
     this.head.retryNow();
     this.pump();
   }
 
-  /** Hands nothing more on. What is inside the pipeline may still end. */
+  /** Hands on nothing more. Deliveries inside the pipeline may still be settled. */
   stop(): void {
     this.isStarted = false;
     this.cancelWake();
@@ -163,7 +163,10 @@ export class JournalFeed implements AdmittedEntries {
     this.pump();
   }
 
-  /** Takes in entries that were put in the place of others, as handed on. One that was read meanwhile comes by itself. */
+  /**
+   * Adds entries that replaced others, as already handed on. Entries that were read from the store meanwhile are
+   * skipped, because they are handed on anyway.
+   */
   addMade(made: readonly { readonly stored: StoredEntry; readonly batch: Batch }[]): Delivery[] {
     return made.flatMap(({ stored, batch }) => {
       if (this.head.has(stored)) return [];
@@ -174,12 +177,12 @@ export class JournalFeed implements AdmittedEntries {
     });
   }
 
-  /** A full journal refuses; it never makes room this way. */
+  /** Always false: a full journal refuses new data and drops nothing. */
   async dropOldest(): Promise<boolean> {
     return false;
   }
 
-  /** There are pending entries in the store that did not come through `add`. */
+  /** To be called when the store has pending entries that did not come through `add`. */
   rescan(): void {
     this.head.rescan();
     this.pump();
@@ -190,7 +193,9 @@ export class JournalFeed implements AdmittedEntries {
     this.pump();
   }
 
-  /** Hands on what fits, and sets the timer for the rest. To be called when any of that may have changed. */
+  /**
+   * Hands on the entries that fit and sets the timer for the others. To be called when room, time or state has changed.
+   */
   private pump(): void {
     if (this.isPumping || !this.isStarted) return;
     this.isPumping = true;
@@ -232,7 +237,7 @@ export class JournalFeed implements AdmittedEntries {
     this.services.consumer(delivery);
   }
 
-  /** Entries that were made from others carry a key by which a queue recognises them. */
+  /** Entries made from others carry a key, so that a queue can recognise duplicates. */
   private deliveryOf(item: QueueItem, batch: Batch): Delivery {
     const { id, source, enqueuedAt } = item.entry;
     const origin = {
@@ -263,7 +268,7 @@ export class JournalFeed implements AdmittedEntries {
       return this.end(item);
     }
     const error = this.classify(outcome.refusal);
-    if (!this.isStarted && error.kind !== "permanent") return; // it is handed on again by the next run
+    if (!this.isStarted && error.kind !== "permanent") return; // the next run hands it on again
     this.recent.failed(error);
     item.entry = withFailure(item.entry, error, this.services.clock.now(), true);
     if (error.kind === "permanent")
@@ -340,7 +345,7 @@ export class JournalFeed implements AdmittedEntries {
   }
 }
 
-/** Which records were rejected is not known, so all of the delivery is kept, marked as one that was mostly taken. */
+/** It is not known which records were rejected, so the whole delivery is kept, with the number of rejected records. */
 function partialCause(item: QueueItem, outcome: PartialRejection): DeadLetterCause {
   const error = partialSuccessError([item], outcome);
   return { reason: "partial_success", category: "schema", error, lost: Math.min(outcome.rejected, item.entry.items) };

@@ -1,9 +1,9 @@
 import { type CompleteSettings, completeSettings, type ExporterSettings } from "#contract/schema";
 
 /**
- * The settings of a pipeline's journal. Where it is kept, how safe, how much of it, and what becomes of its dead letters
- * the defaults of all exporters say. The rest is not theirs to say: clients of a full journal are refused, nothing in
- * it becomes too old, and what the pipeline refuses is tried again for as long as it takes.
+ * Returns the settings of a pipeline's journal. The defaults of all exporters apply to its location, durability, size
+ * and dead letters. The rest is fixed: a full journal refuses clients, its entries never expire, and refused deliveries
+ * are retried without limit.
  */
 export function journalSettings(defaults: ExporterSettings): CompleteSettings {
   const { sending_queue, ...others } = defaults;

@@ -20,19 +20,19 @@ import { JournalFeed } from "./journal-feed.js";
 import { PipelineNotes } from "./pipeline-notes.js";
 
 export interface PipelineJournalSettings extends Omit<JournalSettings, "durable"> {
-  /** What operators call it. */
+  /** The journal's name for operators. */
   readonly id: string;
-  /** False: it takes nothing new, and only hands on what is there. */
+  /** If false, the journal takes nothing new and only hands on the entries it has. */
   readonly isTaking: boolean;
   readonly settings: CompleteSettings;
   readonly createStore: (options: Pick<PlacedStoreOptions, "onDamage" | "onRoom">) => QueueStore;
   readonly generation: string;
-  /** Known when exporters have started. */
+  /** Only called after the exporters have started. */
   readonly neededMetadata: () => NeededMetadata;
   readonly startMaintenance: (control: ExporterControl) => () => void;
 }
 
-/** The id of a pipeline's journal among the queues. */
+/** Returns the id of a pipeline's journal among the queues. */
 export function journalId(pipeline: string): string {
   return `${JOURNAL_PREFIX}${pipeline}`;
 }
@@ -40,8 +40,8 @@ export function journalId(pipeline: string): string {
 export const JOURNAL_PREFIX = "intake/";
 
 /**
- * The journal of a pipeline, as the pipeline's beginning and as operators see it: a queue like an exporter's, whose far
- * end is the pipeline. It opens and closes the store; the way in is `Admission`, the way out `JournalFeed`.
+ * The journal of a pipeline: the pipeline's beginning, and for operators a queue like an exporter's that sends to the
+ * pipeline. It opens and closes the store. `Admission` takes deliveries in, and `JournalFeed` hands them on.
  */
 export class PipelineJournal implements Journal, ExporterControl {
   readonly id: string;
@@ -106,19 +106,19 @@ export class PipelineJournal implements Journal, ExporterControl {
     if (this.isOpen) this.feed.start(); // a stop may have come while the store was read
   }
 
-  /** What a processor of another pipeline took out is on its way to the exporters: processors do not see it. */
+  /** Dead letters made by a processor of another pipeline bypass the journal and go to the exporters. */
   accept(delivery: Delivery): void {
     if (!this.isOpen) delivery.refuse(stoppingRefusal(this.id));
     else if (!this.journalSettings.isTaking || delivery.setback !== undefined) this.journalSettings.consumer(delivery);
     else this.admission.accept(delivery, this.journalSettings.pipeline);
   }
 
-  /** Takes what was refused behind it, also while it stops: the next run hands it on. */
+  /** Stores a delivery that the pipeline refused, even while stopping. The next run hands it on. */
   keep(delivery: Delivery): void {
     this.admission.accept(delivery, this.journalSettings.pipeline);
   }
 
-  /** Hands nothing more on; still keeps what comes. */
+  /** Hands on nothing more, but still stores deliveries. */
   stopFeeding(): void {
     this.feed.stop();
   }
@@ -160,7 +160,7 @@ export class PipelineJournal implements Journal, ExporterControl {
     this.feed.retryNow();
   }
 
-  /** A journal has no breaker: its pipeline is in the same process. */
+  /** Does nothing: a journal has no breaker, because its pipeline is in the same process. */
   forceBreaker(): void {}
 
   onReplayed(entries: readonly Entry[]): void {
@@ -208,7 +208,7 @@ export class PipelineJournal implements Journal, ExporterControl {
     }
   }
 
-  /** What is known of the store may be wrong now. */
+  /** Recounts and rescans, because the counts and the entries in memory may be wrong after damage. */
   private onDamage(report: OpenReport): void {
     this.damageReporter.reportOpening(report);
     this.admission.recount();

@@ -3,26 +3,29 @@ import type { Batch } from "#otlp";
 import { type EntryRef, isQueueNote, type Note, type QueueStore } from "../store/store.js";
 
 /**
- * Notes are kept for a while when no entry needs them any more: what comes late may still ask for them. Those of all processors
- * together have this at most, and less where they need less.
+ * The maximum size of notes of all processors that no entry needs any more. They are kept for a while because late
+ * records may still need them. A processor can lower its own share with `keepAtMost`.
  */
 const KEPT_BYTES = 8 * 1024 * 1024;
-/** With more than this the oldest go, whoever needs them: an entry that is tried for days must not fill the disk. */
+/**
+ * Above this size, the oldest notes are removed even if needed, because an entry that is retried for days must not fill
+ * the disk.
+ */
 const MAX_BYTES = 64 * 1024 * 1024;
-/** Old notes are looked for after so many new bytes. */
+/** Old notes are removed each time this many bytes were added. */
 const PRUNE_EVERY_BYTES = 512 * 1024;
-/** What a note costs beside its bytes. */
+/** Estimated cost of a note in addition to its bytes. */
 const NOTE_OVERHEAD_BYTES = 200;
 
 /**
- * A note in memory. Its bytes are a text of one character each: that takes a quarter of the memory of a small buffer of its own,
- * and a small buffer that is not its own would hold all of the buffer it was cut from.
+ * A note in memory. Its bytes are a string with one character per byte. This takes a quarter of the memory of a small
+ * buffer, and a small slice would keep the whole buffer alive that it was cut from.
  */
 interface KeptNote extends Omit<Note, "bytes"> {
   readonly text: string;
 }
 
-/** The notes of a pipeline's processors: in the store of its journal and, while it runs, in memory. */
+/** The notes of a pipeline's processors, in the store of its journal and in memory. */
 export class PipelineNotes implements EntrySettlement {
   private readonly store: QueueStore;
   private readonly lastRef: () => EntryRef;
@@ -31,18 +34,21 @@ export class PipelineNotes implements EntrySettlement {
   private bytesSincePrune = 0;
   private isPruning = false;
   private firstRef: EntryRef = 0;
-  /** By processor, how many bytes are enough when no entry needs them. */
+  /** By processor: how many bytes to keep for notes that no entry needs. */
   private readonly enough = new Map<string, number>();
-  /** By processor: one that was made anew answers in the place of the one before. */
+  /** By processor. A recreated processor replaces the settlement of the previous one. */
   private readonly settlements = new Map<string, EntrySettlement>();
 
-  /** `lastRef` is the last entry that was handed on: nobody has seen, or decided on, one that came after it. */
+  /** `lastRef` returns the last entry that was handed on. Processors have not seen any later entry. */
   constructor(store: QueueStore, lastRef: () => EntryRef) {
     this.store = store;
     this.lastRef = lastRef;
   }
 
-  /** Reads what earlier runs have written, and gives all notes of the store. It is open, and nothing has been read from it. */
+  /**
+   * Loads the notes of earlier runs and returns all notes of the store. To be called when the store is open, before any
+   * other read.
+   */
   async load(): Promise<readonly Note[]> {
     const { notes: stored } = this.store;
     const notes = stored === undefined || stored.isReached === false ? [] : await stored.load();
@@ -69,7 +75,7 @@ export class PipelineNotes implements EntrySettlement {
     };
   }
 
-  /** Of an entry that is given up what no processor has settled. */
+  /** Returns the records of an entry that no processor has settled. */
   remaining(position: EntryRef, batch: Batch): Batch {
     const settlements = [...this.settlements.values()];
     return settlements.reduce((rest, settlement) => settlement.remaining(position, rest), batch);
@@ -88,7 +94,10 @@ export class PipelineNotes implements EntrySettlement {
     if (this.bytesSincePrune >= PRUNE_EVERY_BYTES) void this.prune();
   }
 
-  /** Looks which entries are left, and lets go of the oldest notes that none needs, if there are many. A store that cannot be read is asked next time. */
+  /**
+   * Finds the oldest pending entry, and removes the oldest notes that no entry needs, if there are too many. If the
+   * store cannot be read, the next call tries again.
+   */
   private async prune(): Promise<void> {
     if (this.isPruning) return;
     this.isPruning = true;

@@ -5,19 +5,20 @@ import type { Journal, JournalNotes, JournalSettings } from "#contract/operators
 import type { PipelineJournal } from "./pipeline-journal.js";
 
 export interface RefusedJournalSettings extends Pick<JournalSettings, "consumer" | "logger" | "clock"> {
-  /** Makes the journal that what is refused goes into. */
+  /** Creates the journal for refused deliveries. */
   readonly create: () => PipelineJournal;
   readonly onOpened: (journal: PipelineJournal) => void;
-  /** An earlier run has left something in it. */
+  /** Whether an earlier run left entries in the journal. */
   readonly isLeft: boolean;
 }
 
 /**
- * Keeps what its pipeline refuses and nobody hears of: it goes into a journal, which is made when the first of it comes, and
- * is accepted when it is on disk. From there it is handed in again until it is taken; what is refused for good becomes a
- * dead letter. All else passes by.
+ * Keeps deliveries that the pipeline refuses and whose sender does not learn of it. They go into a journal, which is
+ * created for the first of them, and are accepted when they are on disk. From there they are retried until they are
+ * taken; those refused permanently become dead letters. All other deliveries pass by.
  *
- * A stop that cannot wait still keeps what it refuses. What cannot be kept, as on a full disk, is refused after all.
+ * Deliveries refused by an abort are kept too. Those that cannot be kept, for example because the disk is full, are
+ * refused after all.
  */
 export class RefusedJournal implements Journal {
   private readonly settings: RefusedJournalSettings;
@@ -50,7 +51,7 @@ export class RefusedJournal implements Journal {
     await this.stopFeeding();
   }
 
-  /** What is being kept is on its way to the disk; `stop` waits for it. */
+  /** Deliveries being kept are on their way to the disk; `stop` waits for them. */
   abort(): void {
     void this.stopFeeding();
   }
@@ -61,14 +62,14 @@ export class RefusedJournal implements Journal {
     await journal?.stop();
   }
 
-  /** What an exporter already has as a dead letter is kept. */
+  /** A delivery that an exporter has already dead-lettered is not kept again. */
   private keep(delivery: Delivery, refusal: Refusal): void {
     if (refusal.code === ERROR_CODES.SLUICE_DEAD_LETTERED) return delivery.refuse(refusal);
     const kept = this.keepOnDisk(delivery, refusal).finally(() => this.keeping.delete(kept));
     this.keeping.add(kept);
   }
 
-  /** The reason that counts is why the pipeline refused it, not why it could not be kept. */
+  /** If the delivery cannot be kept, it is refused with the pipeline's reason, not with the journal's error. */
   private async keepOnDisk(delivery: Delivery, refusal: Refusal): Promise<void> {
     try {
       const journal = await this.open();
@@ -90,7 +91,7 @@ export class RefusedJournal implements Journal {
     }
   }
 
-  /** One that could not be opened is tried again with the next that is refused. */
+  /** If opening fails, the next refused delivery tries again. */
   private open(): Promise<PipelineJournal> {
     this.opened ??= this.openNew().catch((error: unknown) => {
       this.opened = undefined;
@@ -124,7 +125,7 @@ function createLogUnkept({ clock, logger }: { clock: RefusedJournalSettings["clo
   );
 }
 
-/** Nothing in front of which this journal stands holds deliveries, so nothing has notes. */
+/** No component behind this journal holds deliveries, so there are no notes. */
 const NO_NOTES: JournalNotes = {
   read: () => [],
   write: () => {},

@@ -1,13 +1,13 @@
 import type { Clock } from "#contract";
 import type { EntryRef } from "../store/store.js";
 
-/** The entries that are inside the pipeline, or were refused and wait to be handed in again, and how much they are. */
+/** The entries that are inside the pipeline, or were refused and wait for a retry, and their total size. */
 export class Window {
   private readonly maxBytes: number;
   private readonly clock: Clock;
   private readonly bytes = new Map<EntryRef, number>();
   private usedBytes = 0;
-  /** Monotonic time at which an entry last came in, or left. */
+  /** Monotonic time when an entry was last added or removed. */
   private movedAt = 0;
 
   constructor(maxBytes: number, clock: Clock) {
@@ -23,12 +23,12 @@ export class Window {
     return this.usedBytes >= this.maxBytes;
   }
 
-  /** Milliseconds for which it has been full and nothing has left it; 0 when there is room. */
+  /** Milliseconds since the window became full without any entry leaving; 0 if there is room. */
   get stuckMs(): number {
     return this.isFull ? this.clock.monotonic() - this.movedAt : 0;
   }
 
-  /** One that has a place keeps it. */
+  /** An entry that is already in the window keeps its place. */
   add(ref: EntryRef, bytes: number): void {
     if (this.bytes.has(ref)) return;
     this.bytes.set(ref, bytes);

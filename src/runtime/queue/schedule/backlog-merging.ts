@@ -6,14 +6,14 @@ import { isWorthBisecting } from "../send/bisect.js";
 import type { SendGroup } from "./send-group.js";
 
 /**
- * How entries are merged that wait for a slot, where the config asks for no larger requests. None of them waits for others: a
- * slot that is free is given to what is there. A request stays under the 1 MiB that common proxies take by default.
+ * How waiting entries are merged if the config does not ask for larger requests. No entry waits for others, because a
+ * free slot is used at once. A request stays under the 1 MiB that common proxies accept by default.
  */
 const BACKLOG_BATCHING: Batching = { timeoutMs: 0, minSize: 0, maxSize: 1024 * 1024, sizer: "bytes", metadataKeys: [] };
 
 /**
- * What the config asks for, or else how a backlog is merged, if that is wanted. Without retries the first attempt is the last
- * one: no entry is to be given up for the company it was in, so each is sent alone.
+ * Returns the configured batching, or the batching for backlogs if merge_backlog is on. Without retries the first
+ * attempt is the last one, and no entry may be given up because of others in its request, so each is sent alone.
  */
 export function createSendBatchingOf(settings: CompleteSettings, configured: BatchingOf): BatchingOf {
   const { enabled, max_retries } = settings.retry_on_failure;
@@ -21,31 +21,37 @@ export function createSendBatchingOf(settings: CompleteSettings, configured: Bat
   return isMerging ? (pipeline) => configured(pipeline) ?? BACKLOG_BATCHING : configured;
 }
 
-/** With so many there is no limit any more. */
+/** The limit is lifted when it reaches this number. */
 const MAX_ENTRIES = 4096;
-/** Once a request was not taken whole, so many must be in a row before more entries are merged again. */
+/**
+ * Once a request was not taken completely, this many complete ones in a row are needed before the limit grows again.
+ */
 const TAKEN_TO_GROW = 100;
 
 /**
- * How many waiting entries may be in one request. Nobody asked for large ones, so they must do no harm:
+ * Limits how many waiting entries are merged into one request. The user did not ask for large requests, so they must do
+ * no harm:
  *
- * - It begins with one, and doubles with every request that is taken whole.
- * - A merged request that is refused for good halves it.
- * - A request of which some records were rejected makes it one. Nobody knows which records those were, so all entries of such
- *   a request become dead letters.
- * - After either of these it doubles only with every hundredth request taken whole.
+ * - The limit starts at one and doubles with every request that is taken completely.
+ * - A merged request that is refused permanently halves it.
+ * - A request with some rejected records sets it to one. It is not known which records these were, so all entries of
+ *   such a request become dead letters.
+ * - After either of these, it doubles only with every hundredth request that is taken completely.
  */
 export class MergeLimit {
   private current = 1;
   private takenInRow = 0;
   private takenToGrow = 1;
 
-  /** How many entries may be in a request that begins with this one. What the config asks for is not limited here. */
+  /**
+   * The maximum number of entries in a request that starts with this item. Batching asked for by the config is not
+   * limited here.
+   */
   maxEntriesWith({ batching }: QueueItem): number {
     return batching === BACKLOG_BATCHING ? this.current : Number.POSITIVE_INFINITY;
   }
 
-  /** Learns from the result of a request. */
+  /** Adjusts the limit to the result of a request. */
   onResult(group: SendGroup, result: AttemptResult): void {
     if (result.kind === "delivered") this.onDelivered(result.partial?.rejected ?? 0);
     else if (result.kind === "failed" && isMerged(group) && isWorthBisecting(result.error))
@@ -68,7 +74,7 @@ export class MergeLimit {
   }
 }
 
-/** The parts of a refused request are no new finding. */
+/** Parts of a refused request are excluded, because its refusal has been counted already. */
 function isMerged({ items, bisection }: SendGroup): boolean {
   return bisection === undefined && items.length > 1 && items[0]!.batching === BACKLOG_BATCHING;
 }

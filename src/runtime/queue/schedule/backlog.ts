@@ -8,16 +8,18 @@ import { DelayQueue } from "./delay-queue.js";
 import { type HeadLimits, QueueHead } from "./queue-head.js";
 import { type GroupBisection, GroupBuilder, type SendGroup } from "./send-group.js";
 
-/** How long to wait before the store is asked again after it failed. */
+/** How long to wait before the store is used again after an error. */
 export const STORE_RETRY_MS = 5000;
 
-/** Retries of several pipelines that are due lie between each other: so many are passed over to find those that go together. */
+/**
+ * Due retries of several pipelines are mixed. At most this many are skipped to find entries that can be sent together.
+ */
 const MAX_PASSED_OVER = 256;
 
 /**
- * All entries that are not being sent, and whose turn is next: parts of what was taken apart, retries that are due, and the
- * others in the order they came, as many together as may be sent in one request. Retries and first attempts take turns, so
- * that neither has to wait for the other. Parts of one entry come out one after the other.
+ * All entries that are not being sent, in the order in which they get their turn: parts of refused groups and entries,
+ * due retries, and the others in queue order. As many entries as fit into one request are taken together. Retries and
+ * first attempts alternate, so that neither has to wait for the other. Parts of one entry are sent one after the other.
  */
 export class Backlog {
   readonly head: QueueHead;
@@ -26,16 +28,16 @@ export class Backlog {
   private readonly waiting = new DelayQueue();
   private readonly maxWaiting: number;
   private readonly limits: HeadLimits;
-  /** These are sent before all others; the last one first. */
+  /** Groups that are sent before all others, the last one first. */
   private readonly urgent: SendGroup[] = [];
   /** Items that exceeded sending_queue.max_age while they waited for a retry. */
   private readonly expired: QueueItem[] = [];
   private lastWasRetry = false;
   private isFlushing = false;
-  /** Monotonic time of the last `updateNow`: what is due, and in how long the next one is, follow one time. */
+  /** Monotonic time of the last `updateNow`. All questions about what is due use this one time. */
   private now: number;
 
-  /** `onLoaded` is called after each reading of the store; the error is there when it failed. */
+  /** `onLoaded` is called after each read of the store, with the error if it failed. */
   constructor(
     store: QueueStore,
     clock: Clock,
@@ -47,40 +49,42 @@ export class Backlog {
     this.bisections = bisections;
     this.now = clock.monotonic();
     this.head = new QueueHead(store, clock, limits, this.waiting, onLoaded);
-    // More than that wait only when dead letters cannot be written.
+    // More items wait only while dead letters cannot be written.
     this.maxWaiting = limits.waiting + 2 * limits.entries;
     this.limits = limits;
   }
 
-  /** Reads the clock; all other methods use that time until the next call. */
+  /** Reads the clock. `next`, `hasWork` and the others use that time until the next call. */
   updateNow(): void {
     this.now = this.clock.monotonic();
   }
 
-  /** Entries in memory that wait for the time of their retry; those that find no room there are not counted. */
+  /**
+   * Number of entries in memory that wait for a retry. Entries for which there was no room in memory are not counted.
+   */
   get waitingRetries(): number {
     return this.waiting.size;
   }
 
-  /** Milliseconds until the first of them is due; undefined when none waits. */
+  /** Milliseconds until the first retry is due; undefined if none waits. */
   get nextRetryIn(): number | undefined {
     const due = this.waiting.nextDue;
     return due === undefined ? undefined : Math.max(0, due - this.clock.monotonic());
   }
 
-  /** Milliseconds from the last `updateNow` until the next retry is due; undefined when none waits. */
+  /** Milliseconds from the last `updateNow` until the next retry is due; undefined if none waits. */
   get dueIn(): number | undefined {
     const due = this.waiting.nextDue;
     return due === undefined ? undefined : due - this.now;
   }
 
-  /** Milliseconds from the last `updateNow` until entries that wait for others are sent without them. */
+  /** Milliseconds from the last `updateNow` until entries that wait to be merged with others are sent without them. */
   get mergeDueIn(): number | undefined {
     const due = this.head.dueAt;
     return due === undefined ? undefined : due - this.now;
   }
 
-  /** From now on nothing waits for others to be sent with. */
+  /** Stops entries from waiting to be merged with others. */
   flush(): void {
     this.isFlushing = true;
   }
@@ -92,8 +96,8 @@ export class Backlog {
   }
 
   /**
-   * What is to be sent next, so many entries at most. A probe prefers an entry that has not failed, and of those that have one
-   * that is not `avoided`: a bad one must not keep the breaker open.
+   * Takes out the group that is sent next, with at most `maxEntries` entries. A probe prefers an entry that has not
+   * failed, and among failed ones any but `avoided`, so that a bad entry does not keep the breaker open.
    */
   next(probe: boolean, maxEntries?: number, avoided?: QueueItem): SendGroup | undefined {
     const isRetryFirst = !probe && !this.lastWasRetry;
@@ -106,7 +110,7 @@ export class Backlog {
     return isRetryFirst ? this.nextFresh(maxEntries) : this.nextRetry(maxEntries, probe ? avoided : undefined);
   }
 
-  /** Takes out the one that came first of those in memory, whether its turn has come or not. */
+  /** Takes out the oldest entry in memory, whether it is its turn or not. */
   takeOldest(): QueueItem | undefined {
     const { oldest: retry } = this.waiting;
     const { first } = this.head;
@@ -118,7 +122,7 @@ export class Backlog {
     return retry;
   }
 
-  /** Takes out an entry that was queued before `time`, whether its turn has come or not. */
+  /** Takes out an entry that was queued before `time`, whether it is its turn or not. */
   takeQueuedBefore(time: number): QueueItem | undefined {
     const urgent = this.takeUrgentQueuedBefore(time);
     if (urgent !== undefined) return urgent;
@@ -127,7 +131,7 @@ export class Backlog {
     return this.expired.pop();
   }
 
-  /** Since when the oldest of them waits, or before; undefined when there is none. */
+  /** A lower bound of the monotonic time when the oldest entry was queued; undefined if there is none. */
   get oldestQueuedSince(): number | undefined {
     const ofUrgent = this.urgent.map(({ items }) => items[0]!.queuedSince);
     const times = [...ofUrgent, this.head.first?.queuedSince, this.waiting.oldestQueuedSince];
@@ -135,36 +139,36 @@ export class Backlog {
     return known.length === 0 ? undefined : Math.min(...known);
   }
 
-  /** The item is tried again after that time. */
+  /** Retries the item after the delay. It may be unloaded from memory until then. */
   retryIn(item: QueueItem, ms: number): void {
     item.dueAt = this.clock.monotonic() + ms;
     this.head.delayOrPark(item);
   }
 
-  /** The turn of the item comes again after that time; it stays in memory. */
+  /** Gives the item its next turn after the delay, and keeps it in memory. */
   delay(item: QueueItem, ms: number): void {
     item.dueAt = this.clock.monotonic() + ms;
     this.waiting.add(item);
   }
 
-  /** Its backend refuses everything: the turn of the item comes again after that time, or with `endHold`. */
+  /** Holds the item because the backend refuses everything. Its next turn comes after the delay, or with `endHold`. */
   hold(item: QueueItem, ms: number): void {
     item.isHeld = true;
     this.retryIn(item, ms);
   }
 
-  /** Those that are held under this key have their turn now. */
+  /** Makes all items held under this key due now. */
   endHold(key: string): void {
     this.waiting.endHold(key, this.clock.monotonic());
     this.head.endHold(key);
   }
 
-  /** The store failed to do its part for the item: its turn comes again when the store may have recovered. */
+  /** Delays the item until the store may have recovered from an error. */
   delayForStore(item: QueueItem): void {
     this.delay(item, STORE_RETRY_MS);
   }
 
-  /** The item was replaced in the store by these parts. */
+  /** To be called when the item was replaced in the store by these parts. */
   replaceWithParts(item: QueueItem, parts: readonly { readonly stored: StoredEntry; readonly batch: Batch }[]): void {
     const deliveries = item.delivery?.split(parts.map(({ batch }) => batch));
     const addPart = (part: StoredEntry, batch: Batch, delivery: Delivery | undefined) =>
@@ -175,7 +179,10 @@ export class Backlog {
     );
   }
 
-  /** Some of the item was delivered, and in the store these have taken its place: they are tried again after that time. */
+  /**
+   * To be called when some records of the item were delivered and these shares replaced it in the store. They are
+   * retried after the delay.
+   */
   replaceWithShares(
     item: QueueItem,
     shares: readonly { readonly stored: StoredEntry; readonly batch: Batch }[],
@@ -189,18 +196,21 @@ export class Backlog {
     }
   }
 
-  /** The item is not being sent any more; a part of the same bisection may be. */
+  /** To be called when the item is no longer being sent. The next part of its bisection gets a turn. */
   release(item: QueueItem): void {
     const next = this.bisections.release(item);
     if (next !== undefined) this.urgent.push({ items: [next] });
   }
 
-  /** These are sent before all others, the first one first. */
+  /** Adds groups that are sent before all others, the first one first. */
   addUrgent(groups: readonly SendGroup[]): void {
     for (const group of [...groups].reverse()) this.urgent.push(group);
   }
 
-  /** Entries that wait for a retry are settled together as refused for good, before all others. Those that are not in memory are left. */
+  /**
+   * Settles entries that wait for a retry as refused permanently, together and before all others. Entries that are not
+   * in memory are skipped.
+   */
   settleRefused(items: readonly QueueItem[], refusal: AttemptError): void {
     const waiting = items.filter((item) => this.waiting.has(item));
     if (waiting.length === 0) return;
@@ -220,7 +230,9 @@ export class Backlog {
     return this.isFlushing ? Number.POSITIVE_INFINITY : this.now;
   }
 
-  /** The next retry, with those that are due too and may be sent with it. `avoided` is taken if no other is due. */
+  /**
+   * Takes out the next retry, with other due ones that may be sent with it. `avoided` is taken only if no other is due.
+   */
   private nextRetry(maxEntries: number | undefined, avoided?: QueueItem): SendGroup | undefined {
     const first = this.takeDue(avoided);
     if (first === undefined) return undefined;
@@ -256,7 +268,7 @@ export class Backlog {
     return items === undefined ? undefined : { items };
   }
 
-  /** Parts of what was refused last come first, in the order of its search. */
+  /** Parts of the most recently refused group come first, in the order of its search. */
   private takeUrgent(): SendGroup | undefined {
     const last = this.urgent.findLastIndex(({ bisection }) => !bisection?.isBusy || bisection.hasSuccess);
     if (last === -1) return undefined;
@@ -270,7 +282,7 @@ export class Backlog {
     return places[bisection.next(places.map((at) => this.urgent[at]!.items.length))]!;
   }
 
-  /** Takes the first entry out of the last of those groups that begin with one queued before `time`. */
+  /** Takes the first entry out of the last urgent group that begins with an entry queued before `time`. */
   private takeUrgentQueuedBefore(time: number): QueueItem | undefined {
     const at = this.urgent.findLastIndex(({ items }) => items[0]!.queuedSince < time);
     return at === -1 ? undefined : this.takeFromUrgent(at);
@@ -282,7 +294,7 @@ export class Backlog {
     return items[0];
   }
 
-  /** The group that begins with the oldest entry. */
+  /** The urgent group that begins with the oldest entry. */
   private oldestUrgent(): SendGroup | undefined {
     let oldest = this.urgent[0];
     for (const group of this.urgent) if (group.items[0]!.ref < oldest!.items[0]!.ref) oldest = group;

@@ -14,9 +14,9 @@ export type BackoffSettings = Pick<
 >;
 
 /**
- * Milliseconds to wait after the n-th failure (counted from 1). Grows by the factor `multiplier`, or by `increment`, or
- * not at all, up to `max_interval`, spread by the jitter and never above it; what the other side asks for wins when it is
- * longer, up to `max_retry_after`.
+ * Returns the milliseconds to wait after the n-th failure (counted from 1). The delay grows by the factor `multiplier`,
+ * or by `increment`, or not at all, up to `max_interval`. Jitter spreads it, but never above that. A longer Retry-After
+ * of the backend takes precedence, up to `max_retry_after`.
  */
 export type Backoff = (failures: number, retryAfterMs?: number) => number;
 
@@ -26,7 +26,7 @@ export function createBackoff(settings: BackoffSettings, random: () => number): 
     Math.max(withJitter(delayOf(settings, failures), settings, random), Math.min(retryAfterMs, max_retry_after));
 }
 
-/** No entry waits longer for its retry, whoever asked for it. */
+/** The longest possible delay before a retry. */
 export function maxDelay({ max_interval, max_retry_after }: BackoffSettings): number {
   return Math.max(max_interval, max_retry_after);
 }

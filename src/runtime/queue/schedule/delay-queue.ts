@@ -1,11 +1,11 @@
 import { holdKeyOf, type QueueItem } from "../entry/queue-item.js";
 
-/** Items that wait for a time, the earliest first: a binary heap. */
+/** Items that wait until a time, the earliest first: a binary heap. */
 export class DelayQueue {
   private heap: QueueItem[] = [];
-  /** No item was queued before this monotonic time, but those that are to become dead letters anyway. */
+  /** No item was queued before this monotonic time, except those that are to become dead letters anyway. */
   private oldestSince = Number.POSITIVE_INFINITY;
-  /** How many of them are held, of each key. */
+  /** Number of held items by key. */
   private readonly held = new Map<string, number>();
   private allHeld = 0;
 
@@ -13,7 +13,7 @@ export class DelayQueue {
     return this.heap.length;
   }
 
-  /** How many of them wait because their backend refuses everything. */
+  /** Number of items that wait because their backend refuses everything. */
   get heldCount(): number {
     return this.allHeld;
   }
@@ -22,12 +22,15 @@ export class DelayQueue {
     return this.held.get(key) ?? 0;
   }
 
-  /** When the first one is due; undefined when none waits. */
+  /** Monotonic time when the first item is due; undefined if there is none. */
   get nextDue(): number | undefined {
     return this.heap[0]?.dueAt;
   }
 
-  /** Since when the oldest item is queued, or before; undefined when all are to become dead letters anyway. */
+  /**
+   * A lower bound of the monotonic time when the oldest item was queued; undefined if all items are to become dead
+   * letters anyway.
+   */
   get oldestQueuedSince(): number | undefined {
     return this.oldestSince === Number.POSITIVE_INFINITY ? undefined : this.oldestSince;
   }
@@ -39,7 +42,7 @@ export class DelayQueue {
     this.countHeld(item, 1);
   }
 
-  /** Takes out the earliest, if it is due by then. */
+  /** Takes out the earliest item if it is due at the monotonic time `until`. */
   take(until: number): QueueItem | undefined {
     const first = this.heap[0];
     if (first === undefined || first.dueAt > until) return undefined;
@@ -49,7 +52,9 @@ export class DelayQueue {
     return first;
   }
 
-  /** The one that came into the queue first. Looks at all of them: it is asked for only when one has to make room. */
+  /**
+   * The item that came into the queue first. This scans all items, but it is only needed when one has to be dropped.
+   */
   get oldest(): QueueItem | undefined {
     let oldest = this.heap[0];
     for (const item of this.heap) if (item.ref < oldest!.ref) oldest = item;
@@ -60,7 +65,7 @@ export class DelayQueue {
     return this.heap.includes(item);
   }
 
-  /** Takes it out, whenever it is due. */
+  /** Takes out the item, whether it is due or not. */
   remove(item: QueueItem): void {
     const at = this.heap.indexOf(item);
     const last = this.heap.pop()!;
@@ -70,7 +75,7 @@ export class DelayQueue {
     if (this.heap[at] === last) this.siftUp(last, at);
   }
 
-  /** All are due by then, but for those whose turn with the retry limiter has a time: that is not theirs to choose. */
+  /** Makes all items due at `time`, except those to which the retry limiter has given a time. */
   retryNow(time: number): void {
     for (const item of this.takeAll()) {
       if (!item.hasRetryTurn) item.dueAt = Math.min(item.dueAt, time);
@@ -78,7 +83,7 @@ export class DelayQueue {
     }
   }
 
-  /** Those that are held under this key are due by then. */
+  /** Makes the items held under this key due at `time`. */
   endHold(key: string, time: number): void {
     if (this.heldOf(key) === 0) return;
     for (const item of this.takeAll()) {
@@ -87,7 +92,7 @@ export class DelayQueue {
     }
   }
 
-  /** Takes out all that were queued before `time` and are not to become dead letters anyway. */
+  /** Takes out all items that were queued before `time`, except those that are to become dead letters anyway. */
   takeQueuedBefore(time: number): QueueItem[] {
     if (this.oldestSince >= time) return [];
     const isOld = ({ queuedSince, deadLetterCause }: QueueItem) => queuedSince < time && deadLetterCause === undefined;
@@ -114,7 +119,7 @@ export class DelayQueue {
     this.allHeld += change;
   }
 
-  /** Puts the item where it belongs on the way from this place to the first. */
+  /** Moves the item from `from` up to its place in the heap. */
   private siftUp(item: QueueItem, from: number): void {
     const { heap } = this;
     let at = from;
@@ -127,7 +132,7 @@ export class DelayQueue {
     heap[at] = item;
   }
 
-  /** Puts the item where it belongs on the way from this place to the last. */
+  /** Moves the item from `from` down to its place in the heap. */
   private siftDown(item: QueueItem, from: number): void {
     const { heap } = this;
     let at = from;
@@ -143,7 +148,7 @@ export class DelayQueue {
   }
 }
 
-/** Those that are due at the same time keep the order of the queue. */
+/** Items due at the same time keep their queue order. */
 function isBefore(a: QueueItem, b: QueueItem): boolean {
   return a.dueAt < b.dueAt || (a.dueAt === b.dueAt && a.ref < b.ref);
 }

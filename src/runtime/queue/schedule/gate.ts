@@ -6,7 +6,7 @@ import type { QueueItem } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
 import { isRetry } from "./send-group.js";
 
-/** What is to be done with entries whose turn has come together: send them, let them wait, or end them without a call. */
+/** The decision about a group whose turn has come: send it, let it wait, or end its entries without a call. */
 export type GateDecision =
   | { readonly kind: "send" }
   | { readonly kind: "wait"; readonly ms: number }
@@ -16,7 +16,7 @@ const SEND: GateDecision = { kind: "send" };
 const END: GateDecision = { kind: "end" };
 const DROP: DropOutcome = { kind: "drop" };
 
-/** Decides whether entries may be sent now: not if they have expired, and a retry not over the rate limit of retries. */
+/** Decides whether entries may be sent now. Expired entries may not, nor retries above the rate limit for retries. */
 export class Gate {
   private readonly settings: CompleteSettings;
   private readonly clock: Clock;
@@ -30,19 +30,19 @@ export class Gate {
     this.limiter = new RetryLimiter(settings.retry_on_failure.rate_limit, clock);
   }
 
-  /** Entries that came before this time have expired; undefined when none ever does. */
+  /** Entries queued before this monotonic time have expired; undefined if entries never expire. */
   get oldestAllowed(): number | undefined {
     const { max_age } = this.settings.sending_queue;
     return max_age === 0 ? undefined : this.clock.monotonic() - max_age;
   }
 
-  /** How an entry ends that is not to be sent in any case; undefined for others. */
+  /** Returns the outcome of an entry that must not be sent at all; undefined for others. */
   endOf(item: QueueItem): DeadLetterOutcome | undefined {
     if (item.deadLetterCause !== undefined) return { kind: "dead_letter", cause: item.deadLetterCause };
     return item.queuedSince < (this.oldestAllowed ?? item.queuedSince) ? expiredOutcome(item) : undefined;
   }
 
-  /** Decides on entries that would be one request: they need one turn if any of them is a retry. */
+  /** Decides about entries of one request. They need one turn of the retry limiter if any of them is a retry. */
   decide(items: readonly QueueItem[]): GateDecision {
     if (!items.some((item) => isRetry(item) && !item.hasRetryTurn)) return SEND;
     const decision = this.takeRetryTurn(items);
@@ -50,7 +50,7 @@ export class Gate {
     return decision;
   }
 
-  /** How an entry ends that is over the rate limit of retries. */
+  /** The outcome of an entry above the rate limit for retries. */
   excessOutcome({ entry }: QueueItem): DeadLetterOutcome | DropOutcome {
     if (this.settings.retry_on_failure.rate_limit.on_excess === "drop") return DROP;
     const error = entry.lastError ?? RETRY_LIMITED;
@@ -66,7 +66,7 @@ export class Gate {
   }
 }
 
-/** What becomes of an entry that is too old. */
+/** The outcome of an entry that is too old. */
 export function expiredOutcome({ entry }: QueueItem): DeadLetterOutcome {
   return {
     kind: "dead_letter",
@@ -80,8 +80,8 @@ interface RetryLimiterSettings {
 }
 
 /**
- * A token bucket for retries: in any span of t seconds at most per_second * t + burst turns fall. Kept as the time of
- * the next turn, so it needs no timer. Time is monotonic: a clock that is set back or forward changes nothing.
+ * A token bucket for retries: any span of t seconds has at most per_second * t + burst turns. Its state is the time of
+ * the next turn, so it needs no timer. It uses monotonic time, so changes of the wall clock have no effect.
  */
 export class RetryLimiter {
   private readonly clock: Clock;
@@ -95,7 +95,7 @@ export class RetryLimiter {
     this.tolerance = (burst - 1) * this.interval;
   }
 
-  /** Takes the next turn, whenever it is; gives the milliseconds until then. */
+  /** Takes the next turn, whenever it comes. Returns the milliseconds until then. */
   reserve(): number {
     const now = this.clock.monotonic();
     const turn = Math.max(this.nextTurn, now - this.tolerance);

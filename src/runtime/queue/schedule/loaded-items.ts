@@ -5,8 +5,8 @@ import type { EntryRef, StoredEntry } from "../store/store.js";
 import { SteadyTime } from "./steady-time.js";
 
 /**
- * The entries that are in memory, each at most once, with as many of their payloads as there is room for; and the clients
- * that wait for the result of an entry, whether it is in memory or not.
+ * The entries in memory, each at most once, with as many of their payloads as fit. Also holds the deliveries of clients
+ * that wait for the result of an entry, whether the entry is in memory or not.
  */
 export class LoadedItems {
   private readonly clock: Clock;
@@ -18,7 +18,7 @@ export class LoadedItems {
   /** Deliveries whose entries are not in memory. */
   private readonly deliveries = new Map<EntryRef, Delivery>();
   private bytes = 0;
-  /** Entries that were tried before this monotonic time do not wait for their retry any more. */
+  /** Entries last tried before this monotonic time do not wait for their retry. */
   private retryNowAt = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock, maxBytes: number, maxWaitMs = Number.POSITIVE_INFINITY, batchingOf?: BatchingOf) {
@@ -51,24 +51,24 @@ export class LoadedItems {
     return item;
   }
 
-  /** Every retry that is in the store now is due as soon as it is loaded, whenever that is. */
+  /** Makes every retry in the store due as soon as it is loaded. */
   retryNow(): void {
     this.retryNowAt = this.clock.monotonic();
   }
 
-  /** Lets go of an entry; whoever waits for it goes on waiting, unless it is told. */
+  /** Removes an entry from memory. Does not settle its delivery. */
   remove(item: QueueItem): void {
     this.forgetPayload(item);
     this.items.delete(item.ref);
   }
 
-  /** Removes an entry that will be read again; its delivery is kept for then. */
+  /** Removes an entry that will be read again. Its delivery is kept until then. */
   unload(item: QueueItem): void {
     this.remove(item);
     if (item.delivery !== undefined) this.deliveries.set(item.ref, item.delivery);
   }
 
-  /** Lets go of the payload when there is little room: it can be read again. */
+  /** Releases the payload if memory is short. It can be read again. */
   trimPayload(item: QueueItem): void {
     if (this.bytes > this.maxBytes / 2) this.forgetPayload(item);
   }
@@ -79,7 +79,7 @@ export class LoadedItems {
     else item.delivery = delivery;
   }
 
-  /** Takes out the clients that wait for results that will not come any more. */
+  /** Removes and returns the deliveries of clients that wait for a result. */
   takeDeliveries(): Delivery[] {
     const waiting = [...this.deliveries.values()];
     this.deliveries.clear();
@@ -90,7 +90,7 @@ export class LoadedItems {
     return waiting;
   }
 
-  /** Lets go of the payload: it can be read again. */
+  /** Releases the payload. It can be read again. */
   forgetPayload(item: QueueItem): void {
     if (item.batch === undefined) return;
     this.bytes -= item.batch.byteLength;

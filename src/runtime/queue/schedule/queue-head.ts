@@ -9,13 +9,13 @@ import { ReadyEntries } from "./ready-entries.js";
 import type { GroupLimits } from "./send-group.js";
 
 export interface HeadLimits extends GroupLimits {
-  /** Entries in memory that wait for their turn. */
+  /** Maximum number of entries in memory that wait for their turn. */
   readonly entries: number;
-  /** Entries in memory that wait for the time of their retry. */
+  /** Maximum number of entries in memory that wait for a retry. */
   readonly waiting: number;
-  /** Bytes of payloads kept in memory. */
+  /** Maximum number of payload bytes kept in memory. */
   readonly bytes: number;
-  /** Milliseconds that an entry waits for its retry; what was written under other settings is held to it too. */
+  /** Maximum wait for a retry, in milliseconds. It also applies to entries stored under other settings. */
   readonly maxWaitMs?: number;
   readonly batchingOf?: BatchingOf;
 }
@@ -23,15 +23,17 @@ export interface HeadLimits extends GroupLimits {
 export const DEFAULT_HEAD_LIMITS: HeadLimits = { entries: 2048, waiting: 10_000, bytes: 32 * 1024 * 1024 };
 
 /**
- * The front of the queue, in memory and bounded; the rest is read from the store as it comes to its turn.
+ * The front of the queue, in memory and bounded. The rest is read from the store when its turn comes.
  *
  * Invariants:
- * - An entry is in memory at most once: everything that was loaded is held until `remove` or `park`.
- * - All pending entries up to `cursor` have been taken in, or are in `parked`. While it is behind, there may be more behind
- *   it in the store, and nothing new is taken in but by reading the store, so the order stays.
- * - `parked` covers all entries that wait for a retry and found no room in memory. They are read again when there is, and
- *   hold up nobody meanwhile. Of what is refused as a whole one at least stays in memory, to try it.
- * - What is done or parked while the store is being read is not taken in by that reading, however old what it saw is.
+ * - An entry is in memory at most once: everything loaded is held until `remove` or until it is parked.
+ * - All pending entries up to `cursor` have been loaded or are in `parked`. While `hasMoreInStore` is true, new entries
+ *   are not loaded directly but only by reading the store, which keeps the order.
+ * - `parked` covers all entries that wait for a retry and found no room in memory. They are read again when there is
+ *   room, and block no other entry meanwhile. At least one entry of each held key stays in memory, to probe the
+ *   backend.
+ * - An entry that is removed or parked while the store is being read is not loaded by that read, even if the read still
+ *   saw it.
  */
 export class QueueHead {
   private readonly store: QueueStore;
@@ -46,12 +48,14 @@ export class QueueHead {
   private readonly parked = new ParkedEntries();
   private readonly maxHeld: number;
   private lastReadParked = false;
-  /** Grows whenever something came into the store that is not in memory, and when all of it is to be looked at again. */
+  /** Incremented whenever an entry came into the store that is not in memory, and on each rescan. */
   private unloadedArrivals = 0;
   private rescans = 0;
   private removedWhileLoading: Set<EntryRef> | undefined;
 
-  /** `waiting` is where it puts retries that are not due. `onLoaded` is called after each reading; with what went wrong. */
+  /**
+   * Retries that are not due are put into `waiting`. `onLoaded` is called after each read, with the error if it failed.
+   */
   constructor(
     store: QueueStore,
     clock: Clock,
@@ -69,7 +73,7 @@ export class QueueHead {
     this.loaded = new LoadedItems(clock, limits.bytes, limits.maxWaitMs, limits.batchingOf);
   }
 
-  /** Entries that are ready to be taken. */
+  /** Number of entries that are ready to be taken. */
   get size(): number {
     return this.ready.size;
   }
@@ -78,22 +82,22 @@ export class QueueHead {
     return this.ready.first;
   }
 
-  /** There may be pending entries in the store that are not in memory. */
+  /** Whether the store may have pending entries that are not in memory. */
   get hasUnloaded(): boolean {
     return this.hasMoreInStore || !this.parked.isEmpty;
   }
 
-  /** Nothing is pending, here or in the store, as far as is known. */
+  /** Whether no entry is known to be pending, neither in memory nor in the store. */
   get isEmpty(): boolean {
     return this.loaded.isEmpty && !this.hasUnloaded;
   }
 
-  /** The entry is pending, and in memory. */
+  /** Whether the entry is pending and in memory. */
   has({ ref }: Pick<QueueItem, "ref">): boolean {
     return this.loaded.has(ref);
   }
 
-  /** Takes in what was just put into the store, if it is its turn; otherwise it will be read later. */
+  /** Loads an entry that was just stored, if it is next in order. Otherwise it is read later. */
   add(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): void {
     const { ref } = stored;
     const isLoaded = this.loaded.has(ref);
@@ -108,37 +112,37 @@ export class QueueHead {
     this.ready.add(this.loaded.add(stored, batch, delivery));
   }
 
-  /** Takes in entries that are sent before all others: the parts of one that was taken. */
+  /** Loads the parts of an entry that was taken. They are sent before all others. */
   addPart(stored: StoredEntry, batch: Batch, delivery: Delivery | undefined): QueueItem {
     return this.loaded.add(stored, batch, delivery);
   }
 
-  /** Takes out the oldest that is ready. */
+  /** Takes out the oldest ready entry. */
   takeFirst(): QueueItem | undefined {
     return this.ready.takeFirst();
   }
 
-  /** Something that is ready may be sent at that monotonic time. */
+  /** Whether a ready entry may be sent at that monotonic time. */
   isDue(now: number): boolean {
     return this.ready.isDue(this.isCrowded ? Number.POSITIVE_INFINITY : now);
   }
 
-  /** Monotonic time at which something that is ready and waits for others is sent without them. */
+  /** Monotonic time at which ready entries that wait to be merged are sent without others. */
   get dueAt(): number | undefined {
     return this.ready.dueAt;
   }
 
-  /** Takes out entries that are to be sent together, so many at most. */
+  /** Takes out entries that are sent together, `maxEntries` at most. */
   takeGroup(now: number, maxEntries?: number): readonly QueueItem[] | undefined {
     return this.ready.takeGroup(this.isCrowded ? Number.POSITIVE_INFINITY : now, maxEntries);
   }
 
-  /** More is in the store than there is room for here: what is here waits for nobody. */
+  /** The store has more entries than fit into memory, so those in memory do not wait to be merged. */
   private get isCrowded(): boolean {
     return this.hasMoreInStore && this.size * 2 > this.limits.entries;
   }
 
-  /** The entry is pending no more. */
+  /** To be called when the entry is no longer pending. */
   remove(item: QueueItem): void {
     this.loaded.remove(item);
     this.removedWhileLoading?.add(item.ref);
@@ -147,12 +151,12 @@ export class QueueHead {
     if (this.waiting.heldOf(key) === 0) this.parked.endHold(key);
   }
 
-  /** The payload of an entry that was taken is not needed for now: it can be read again. */
+  /** Releases the payload of a taken entry. It can be read again. */
   releasePayload(item: QueueItem): void {
     this.loaded.forgetPayload(item);
   }
 
-  /** Keeps an entry in memory until the time of its retry, or has it read again when there is room. */
+  /** Keeps an entry in memory until its retry is due, or parks it if there is no room. */
   delayOrPark(item: QueueItem): void {
     if (item.isHeld ? this.hasRoomForHeld(item) : this.waiting.size < this.limits.waiting) {
       this.loaded.trimPayload(item);
@@ -165,30 +169,33 @@ export class QueueHead {
     }
   }
 
-  /** Entries under this key wait because they are refused as a whole. */
+  /** Whether entries under this key wait because the backend refuses all of them. */
   hasHeld(key: string): boolean {
     return this.waiting.heldOf(key) > 0 || this.parked.hasHeld(key);
   }
 
-  /** What was parked under this key need not wait any longer. */
+  /** Makes entries parked under this key readable again. */
   endHold(key: string): void {
     this.parked.endHold(key);
   }
 
-  /** A quarter of the places, and another one for those that have none. A part of what was taken apart keeps its others waiting. */
+  /**
+   * Held entries get a quarter of the places, and up to another quarter for keys without any place. A part of a
+   * bisected entry always stays, because its other parts wait for it.
+   */
   private hasRoomForHeld(item: QueueItem): boolean {
     const { heldCount } = this.waiting;
     if (heldCount < this.maxHeld || item.entry.parent !== undefined) return true;
     return heldCount < 2 * this.maxHeld && this.waiting.heldOf(holdKeyOf(item)) === 0;
   }
 
-  /** No retry waits for its time any more, here or in the store. */
+  /** Makes all retries due now, in memory and in the store. */
   retryNow(): void {
     this.loaded.retryNow();
     this.waiting.retryNow(this.clock.monotonic());
   }
 
-  /** There may be pending entries anywhere in the store that are not in memory. */
+  /** To be called when pending entries that are not in memory may be anywhere in the store. */
   rescan(): void {
     this.cursor = undefined;
     this.hasMoreInStore = true;
@@ -196,7 +203,7 @@ export class QueueHead {
     this.rescans += 1;
   }
 
-  /** Reads more from the store, if there is more and room for it. New ones and parked ones take turns. */
+  /** Reads more entries from the store if there are more and there is room. New and parked entries alternate. */
   refill(): void {
     if (this.removedWhileLoading !== undefined || this.size * 2 > this.limits.entries) return;
     if (this.waiting.heldCount * 2 <= this.maxHeld) this.parked.endHolds();
@@ -205,7 +212,7 @@ export class QueueHead {
     else if (this.hasMoreInStore) this.readNext();
   }
 
-  /** Clients that wait for results that will not come any more. */
+  /** Removes and returns the deliveries of clients that wait for a result. */
   takeDeliveries(): Delivery[] {
     return this.loaded.takeDeliveries();
   }
@@ -258,7 +265,7 @@ export class QueueHead {
     );
   }
 
-  /** A retry that is due takes its turn like a first attempt; the gate holds it to its rate. */
+  /** A due retry takes its turn like a first attempt. The gate limits its rate. */
   private load(stored: StoredEntry): void {
     const isRetry = stored.entry.calls > 0;
     if (isRetry && this.waiting.size >= this.limits.waiting) return this.parked.add(stored.ref);

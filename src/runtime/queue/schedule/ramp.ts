@@ -1,35 +1,35 @@
 import type { Clock } from "#contract";
 
-/** Entries per second that a ramp starts with at least. */
+/** The minimum rate at which a ramp starts, in entries per second. */
 const MIN_RATE = 10;
-/** The rate doubles so often. After that there is no limit. */
+/** How often the rate doubles. After that there is no limit. */
 const DOUBLINGS = 10;
 /** Entries are let through in stages of this length, so that they can be merged. */
 const STAGE_MS = 100;
 const RATE_WINDOW_MS = 1000;
 
 /**
- * Slows the queue down after its backend has failed, so that a backend that has just come back is not run over by all that
- * waited. It starts at the rate at which the backend last took entries, and doubles ten times in `ms` milliseconds, as long as
- * more requests succeed than fail. Then there is no limit. A backend that has not failed is never slowed down, so a restart
- * alone is no reason for a ramp.
+ * Slows the queue down after an outage, so that a backend that has just recovered is not flooded with everything that
+ * waited. It starts at the rate at which the backend last took entries and doubles ten times in `ms` milliseconds, as
+ * long as more requests succeed than fail. Then there is no limit. A backend that has not failed is never slowed down,
+ * so a restart alone starts no ramp.
  */
 export class Ramp {
   private readonly clock: Clock;
   private readonly stepMs: number;
   private readonly stageMs: number;
   private readonly taken: SuccessRate;
-  /** Entries per second; infinite while there is no ramp. */
+  /** Entries per second; infinite if no ramp is active. */
   private rate = Number.POSITIVE_INFINITY;
   private doublings = 0;
   private stepAt = 0;
   private successes = 0;
   private failures = 0;
   private stageAt = 0;
-  /** Entries that the present stage still lets through. */
+  /** Number of entries that the current stage still lets through. */
   private left = 0;
 
-  /** With 0 there is no ramp. */
+  /** With `ms` 0 there is no ramp. */
   constructor(ms: number, clock: Clock) {
     this.clock = clock;
     this.stepMs = ms / DOUBLINGS;
@@ -42,7 +42,10 @@ export class Ramp {
     return this.taken.rate;
   }
 
-  /** The backend works again. `rate`: entries per second that it took before it failed. */
+  /**
+   * Starts a ramp when the backend works again. `rate` is the number of entries per second that it took before it
+   * failed.
+   */
   start(rate: number = this.successRate): void {
     if (this.stepMs === 0) return;
     const now = this.clock.monotonic();
@@ -56,7 +59,7 @@ export class Ramp {
     return this.rate !== Number.POSITIVE_INFINITY;
   }
 
-  /** Milliseconds until the next request may be made; 0: now. */
+  /** Milliseconds until the next request may be made; 0 means now. */
   waitMs(): number {
     if (!this.isActive) return 0;
     const now = this.clock.monotonic();
@@ -65,28 +68,28 @@ export class Ramp {
     return this.left > 0 || !this.isActive ? 0 : this.stageAt + this.stageMs - now;
   }
 
-  /** How many entries the next request may have, if `waitMs` is 0. */
+  /** The maximum number of entries in the next request, if `waitMs` is 0. */
   get maxEntries(): number {
     return this.isActive ? Math.max(1, this.left) : Number.POSITIVE_INFINITY;
   }
 
-  /** A request is made for so many entries. */
+  /** To be called when a request with this many entries is made. */
   countRequest(entries: number): void {
     this.left -= entries;
   }
 
-  /** The backend took a request of so many entries. */
+  /** To be called when the backend took a request with this many entries. */
   succeeded(entries: number): void {
     this.taken.add(entries);
     this.successes += 1;
   }
 
-  /** A request failed, and the backend may be to blame. */
+  /** To be called when a request failed and the backend may be to blame. */
   failed(): void {
     this.failures += 1;
   }
 
-  /** Without an answer the step goes on. */
+  /** A step without any result continues. */
   private endStep(now: number): void {
     if (this.successes + this.failures === 0) return;
     if (this.successes > this.failures) {
@@ -108,7 +111,7 @@ export class Ramp {
   }
 }
 
-/** Entries that the backend takes per second: in the last second in which it took any, or in the one before that. */
+/** Entries that the backend took per second, in the last second with any success or in the one before. */
 class SuccessRate {
   private readonly clock: Clock;
   private startedAt = Number.NEGATIVE_INFINITY;
@@ -119,7 +122,7 @@ class SuccessRate {
     this.clock = clock;
   }
 
-  /** Per second. */
+  /** Entries per second. */
   get rate(): number {
     return Math.max(this.previous, this.count);
   }

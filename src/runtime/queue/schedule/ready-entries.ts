@@ -2,14 +2,14 @@ import { type Batching, MAX_MERGED_BYTES } from "#contract/operators";
 import type { QueueItem } from "../entry/queue-item.js";
 import { GroupBuilder, type GroupLimits, isRetry, sizeIn } from "./send-group.js";
 
-/** Lines that are empty are kept up to this number: making them anew for every entry costs. */
+/** Up to this many empty lines are kept, because creating a line for every entry is expensive. */
 const MAX_IDLE_LINES = 16;
 
 /**
- * Entries whose turn may come, in the order they came. Those that may be merged wait in lines of their own, one for each
- * pipeline and what it keeps apart, until there are enough of them or the first has waited long enough. The others never wait.
- * Retries are not sent with first attempts. Where entries wait for others they have lines of their own; where nothing waits
- * they stay in order with the others.
+ * Entries that are ready to be sent, in queue order. Entries that may be merged wait in lines, one for each pipeline
+ * and batch key, until there are enough of them or the first has waited long enough. Other entries never wait. Retries
+ * are not sent with first attempts. They have lines of their own if entries wait to be merged; otherwise they stay in
+ * order with the others.
  */
 export class ReadyEntries {
   private readonly limits: GroupLimits;
@@ -26,12 +26,12 @@ export class ReadyEntries {
     return this.count;
   }
 
-  /** Monotonic time at which the next line may be due; undefined when nothing waits. */
+  /** Monotonic time at which the next line may be due; undefined if there are no entries. */
   get dueAt(): number | undefined {
     return this.count === 0 ? undefined : this.earliestDue;
   }
 
-  /** The oldest. */
+  /** The oldest entry. */
   get first(): QueueItem | undefined {
     return this.oldestLine()?.first;
   }
@@ -48,12 +48,15 @@ export class ReadyEntries {
     this.earliestDue = Math.min(this.earliestDue, line.dueAt);
   }
 
-  /** Something may be sent at that monotonic time. */
+  /** Whether an entry may be sent at that monotonic time. */
   isDue(now: number): boolean {
     return this.dueLine(now) !== undefined;
   }
 
-  /** Takes out what is to be sent together next, so many at most; lines take turns. Nothing when no line is due. */
+  /**
+   * Takes out the entries that are sent together next, `maxEntries` at most. Lines take turns. Returns undefined if no
+   * line is due.
+   */
   takeGroup(now: number, maxEntries?: number): readonly QueueItem[] | undefined {
     const line = this.dueLine(now);
     if (line === undefined) return undefined;
@@ -63,7 +66,7 @@ export class ReadyEntries {
     return items;
   }
 
-  /** Takes out the oldest, due or not. */
+  /** Takes out the oldest entry, due or not. */
   takeFirst(): QueueItem | undefined {
     const line = this.oldestLine();
     if (line === undefined) return undefined;
@@ -73,7 +76,7 @@ export class ReadyEntries {
     return item;
   }
 
-  /** Also one that is empty now, if it is kept: it may be full again before the others have had their turn. */
+  /** Empty lines that are kept are moved too, because they may fill again before the others have had their turn. */
   private moveToBack(line: Line): void {
     if (this.lines.size === 1) return;
     this.lines.delete(line.key);
@@ -112,7 +115,7 @@ class Line {
   private readonly batching: Batching | undefined;
   private items: QueueItem[] = [];
   private start = 0;
-  /** What is in it, in what its batching counts, and in bytes. */
+  /** Total size of the entries, in the unit of the batching. */
   private amount = 0;
   private bytes = 0;
 
@@ -129,7 +132,7 @@ class Line {
     return this.items[this.start];
   }
 
-  /** Monotonic time at which what is in it is sent, whether more has come or not. */
+  /** Monotonic time at which the entries are sent, whether more have come or not. */
   get dueAt(): number {
     const { batching, first } = this;
     if (first === undefined) return Number.POSITIVE_INFINITY;

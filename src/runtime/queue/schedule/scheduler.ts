@@ -9,7 +9,7 @@ import type { SendGroup } from "./send-group.js";
 
 export interface SchedulerServices {
   readonly clock: Clock;
-  /** How many entries may be dealt with at a time. */
+  /** Maximum number of calls at a time. */
   readonly maxSlots: number;
   readonly backlog: Backlog;
   readonly policy: AttemptPolicy;
@@ -17,22 +17,23 @@ export interface SchedulerServices {
   readonly logStoreError: (error: unknown) => void;
 }
 
-/** What is done with the slots that the scheduler gives away. */
+/** The actions for which the scheduler gives slots. */
 export interface Turns {
-  /** Gives its slot back with `releaseSlot`, as `checkHealth` does. */
+  /** Must call `releaseSlot` at the end. The same holds for `checkHealth`. */
   attempt(group: SendGroup, permit: Permit): void;
   checkHealth(permit: Permit): void;
-  /** Carries out what was decided of an item without a call. */
+  /** Carries out an outcome that was decided without a call. */
   carryOut(item: QueueItem, outcome: EntryOutcome): Promise<void> | undefined;
 }
 
 /**
- * Gives entries their turns: whenever a slot is free, and the policies allow it, the next one of the backlog gets the slot;
- * one timer wakes it for what has to wait. It does not know what happens in a turn.
+ * Gives entries their turns: whenever a slot is free and the policies allow it, the next group of the backlog gets the
+ * slot. One timer wakes the scheduler for entries that have to wait. It does not know what happens in a turn.
  *
  * Invariants:
- * - No more slots are taken for calls than there are. What waits for a retry holds none, so nothing behind it waits for it.
- * - What is too old ends whether anything may be sent or not.
+ * - Calls never use more slots than there are. An entry that waits for a retry holds no slot, so entries behind it do
+ *   not wait.
+ * - Expired entries end even if nothing may be sent.
  */
 export class Scheduler {
   private readonly services: SchedulerServices;
@@ -58,7 +59,7 @@ export class Scheduler {
     return this.isPaused;
   }
 
-  /** Begins to give turns. */
+  /** Starts giving turns. */
   start(): void {
     this.isStarted = true;
     this.pump();
@@ -73,7 +74,7 @@ export class Scheduler {
     this.pump();
   }
 
-  /** Begins nothing new; resolves when all slots are free. What waits for a retry stays in the store. */
+  /** Starts nothing new. Resolves when all slots are free. Entries that wait for a retry stay in the store. */
   async drain(): Promise<void> {
     this.isStarted = false;
     this.wakeTimer.cancel();
@@ -83,7 +84,7 @@ export class Scheduler {
     });
   }
 
-  /** Begins nothing new, and waits for nothing. */
+  /** Starts nothing new, and waits for nothing. */
   abort(): void {
     this.isStarted = false;
     this.isAborted = true;
@@ -91,7 +92,10 @@ export class Scheduler {
     this.onIdle?.();
   }
 
-  /** Gives as many turns as may be, and sets the timer for the rest. To be called when any of that may have changed. */
+  /**
+   * Gives as many turns as possible and sets the timer for the rest. To be called when a slot, the backlog, a policy or
+   * the time has changed.
+   */
   pump(): void {
     if (this.isPumping || !this.isStarted) return;
     const { backlog, policy } = this.services;
@@ -106,14 +110,14 @@ export class Scheduler {
     backlog.head.refill();
   }
 
-  /** A turn is over; others may have its slot. */
+  /** Frees a slot at the end of a turn. */
   releaseSlot(): void {
     this.usedSlots -= 1;
     if (this.usedSlots === 0) this.onIdle?.();
     this.pump();
   }
 
-  /** Gives the item a slot, though none may be free, to end without being sent. */
+  /** Ends the item without sending it. It gets a slot even if none is free. */
   endWithoutSending(item: QueueItem, outcome: EntryOutcome): Promise<void> | undefined {
     this.usedSlots += 1;
     const carriedOut = this.services.turns.carryOut(item, outcome);
@@ -122,17 +126,20 @@ export class Scheduler {
     return undefined;
   }
 
-  /** Gives up the oldest entry that is not being sent, or reads more of them. False when there is none, or it has to stay. */
+  /**
+   * Dead-letters the oldest entry that is not being sent, or reads more entries. Returns false if there is none or it
+   * must stay.
+   */
   async dropOldest(cause: DeadLetterCause): Promise<boolean> {
     const { backlog } = this.services;
     const item = backlog.takeOldest();
     if (item === undefined) return backlog.head.hasUnloaded && (await this.loadMore());
-    // One whose dead letter could not be written yet keeps the reason it was given up for.
+    // If the entry was already to become a dead letter and could not be written, it keeps its first cause.
     await this.endWithoutSending(item, { kind: "dead_letter", cause: item.deadLetterCause ?? cause });
     return !backlog.head.has(item);
   }
 
-  /** The store has been read; the error is there when that failed. */
+  /** To be called after the store was read, with the error if that failed. */
   onLoaded(error: unknown): void {
     this.onNextLoad?.(error === undefined);
     this.onNextLoad = undefined;
@@ -146,7 +153,7 @@ export class Scheduler {
     return this.usedSlots < this.services.maxSlots;
   }
 
-  /** Ends one entry that is too old. False when there is none. */
+  /** Ends one expired entry. Returns false if there is none. */
   private endExpired(): boolean {
     const { backlog, policy } = this.services;
     const { oldestAllowed } = policy.gate;
@@ -155,7 +162,7 @@ export class Scheduler {
     return item !== undefined;
   }
 
-  /** Takes one entry a step further; false when none may be at the moment. */
+  /** Starts one turn. Returns false if no turn is possible at the moment. */
   private startNext(): boolean {
     const { policy, turns } = this.services;
     const permit = policy.acquire();
@@ -181,7 +188,7 @@ export class Scheduler {
     return group !== undefined;
   }
 
-  /** What to send next; entries that must not be sent now are dealt with on the way. */
+  /** Takes out the group to send next. Entries that must not be sent now are ended or delayed on the way. */
   private takeSendable(probe: boolean): SendGroup | undefined {
     const { backlog, policy } = this.services;
     while (this.hasFreeSlot()) {
@@ -204,7 +211,7 @@ export class Scheduler {
     return undefined;
   }
 
-  /** Ends those of a group that must not be sent in any case; gives the others. */
+  /** Ends the entries of a group that must not be sent at all. Returns the others. */
   private endThoseNotToSend(group: SendGroup): SendGroup {
     const { gate } = this.services.policy;
     const endCause = group.bisection?.endCause;
@@ -227,12 +234,12 @@ export class Scheduler {
     if (oldestAllowed === undefined) return;
     const { oldestQueuedSince } = this.services.backlog;
     if (oldestQueuedSince === undefined) return;
-    // One that has become too old since this began to look goes next time.
+    // An entry that expired since the last check is ended at the next wake-up.
     if (oldestQueuedSince >= oldestAllowed || this.hasFreeSlot())
       this.wakeTimer.wakeWithin(oldestQueuedSince - oldestAllowed + 1);
   }
 
-  /** False when the store could not be read. */
+  /** Resolves to false if the store could not be read. */
   private loadMore(): Promise<boolean> {
     this.services.backlog.head.refill();
     return new Promise((resolve) => {
@@ -241,10 +248,10 @@ export class Scheduler {
   }
 }
 
-/** Timers cannot wait longer than some weeks; nothing here needs to sleep longer than this without looking. */
+/** The longest sleep without a check. Timers cannot wait longer than a few weeks. */
 const MAX_DELAY_MS = 3_600_000;
 
-/** One timer for everything that waits: rings at the earliest time it was set to, then forgets. */
+/** One timer for everything that waits. It fires once, at the earliest time that was set. */
 class WakeTimer {
   private readonly clock: Clock;
   private readonly onWake: () => void;
@@ -256,7 +263,7 @@ class WakeTimer {
     this.onWake = onWake;
   }
 
-  /** Rings `ms` from now at the latest. */
+  /** Fires after `ms` at the latest. */
   wakeWithin(ms: number): void {
     const now = this.clock.monotonic();
     const at = now + Math.min(Math.max(0, ms), MAX_DELAY_MS);

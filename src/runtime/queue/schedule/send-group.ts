@@ -5,29 +5,32 @@ import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";
 import { Bisection } from "../send/bisection.js";
 import type { MergeLimit } from "./backlog-merging.js";
 
-/** Entries that are sent together, as one request; mostly it is one. */
+/** Entries that are sent together as one request; often only one. */
 export interface SendGroup {
   readonly items: readonly QueueItem[];
   /** Set on the parts of a group that was refused as a whole. */
   readonly bisection?: GroupBisection | undefined;
-  /** Set when the group is known to be refused for good, with this: it is settled without another call. */
+  /** Set if the group is known to be refused permanently with this error. It is settled without another call. */
   readonly refusal?: AttemptError | undefined;
 }
 
-/** What is known of a group that was refused and is sent again in parts, to find the entries that are to blame. */
+/** The state of a refused group that is sent again in parts, to find the entries that are to blame. */
 export class GroupBisection extends Bisection {
-  /** A part of it is being sent. Until one was taken the others wait for that, as it decides which of them is next. */
+  /**
+   * Whether a part is being sent. Until one part was taken, the others wait for its result, because the result decides
+   * which is next.
+   */
   isBusy = false;
   /** Set when so many entries were refused that the others are not tried any more. */
   endCause: DeadLetterCause | undefined;
 }
 
-/** Records of all of them. */
+/** The number of records in all items. */
 export function recordsOf(items: readonly QueueItem[]): number {
   return items.reduce((sum, { entry }) => sum + entry.items, 0);
 }
 
-/** The parts that a refused group of several entries is cut into. */
+/** Cuts a refused group of several entries into parts. */
 export function partsOfGroup({ items }: SendGroup, bisection: GroupBisection): SendGroup[] {
   let from = 0;
   return bisection.partSizes(items.length).map((size) => {
@@ -36,23 +39,23 @@ export function partsOfGroup({ items }: SendGroup, bisection: GroupBisection): S
   });
 }
 
-/** An entry that has failed by itself once is sent with at most so many others, and with fewer after every failure. */
+/** An entry that has failed once is sent with at most this many others, and with fewer after every further failure. */
 const MAX_RETRIED_TOGETHER = 512;
 
-/** It has been sent before: the rate limit of retries holds for it. */
+/** Whether the entry was sent before, so that the rate limit for retries applies. */
 export function isRetry({ entry }: QueueItem): boolean {
   return entry.calls > 0;
 }
 
 const NO_LIMIT = Number.POSITIVE_INFINITY;
 
-/** Limits that hold for every request of a queue. */
+/** Limits for every request of a queue. */
 export interface GroupLimits {
   readonly maxRetries?: number;
   readonly mergeLimit?: MergeLimit;
 }
 
-/** Puts entries together as long as they may be sent in one request. */
+/** Adds entries to a group as long as they may be sent in one request. */
 export class GroupBuilder {
   readonly items: QueueItem[];
   private readonly batching: Batching | undefined;
@@ -63,7 +66,7 @@ export class GroupBuilder {
   private maxEntries: number;
   private isClosed = false;
 
-  /** `maxEntries`: no more than that, whatever the batching says. */
+  /** `maxEntries` limits the group, whatever the batching says. */
   constructor(first: QueueItem, { maxRetries = NO_LIMIT, mergeLimit }: GroupLimits, maxEntries = NO_LIMIT) {
     this.items = [first];
     this.batching = first.batching;
@@ -75,12 +78,12 @@ export class GroupBuilder {
     if (first.batching !== undefined) this.key.add(first.entry);
   }
 
-  /** No more is to be added: there is no room, or there was none for one of the same kind. */
+  /** Whether nothing more should be added, because there is no room or there was none for an entry of the same kind. */
   get isFull(): boolean {
     return this.isClosed || this.batching === undefined || this.items.length >= this.maxEntries;
   }
 
-  /** False, leaving it out, when the item is not to be sent with those that are here. */
+  /** Adds the item if it may be sent with the others. Returns false if it was left out. */
   add(item: QueueItem): boolean {
     const { batching } = this;
     const maxEntries = Math.min(this.maxEntries, maxEntriesWith(item, this.maxRetries));
@@ -97,7 +100,7 @@ export class GroupBuilder {
     return true;
   }
 
-  /** First attempts are not sent with retries: those may have to wait for their rate limit, or be given up by it. */
+  /** First attempts are not sent with retries, because the rate limit may make retries wait or end them. */
   private isSameKind(item: QueueItem): boolean {
     const first = this.items[0]!;
     const isSameLine = item.batching === this.batching && item.batchKey === first.batchKey;
@@ -105,14 +108,15 @@ export class GroupBuilder {
   }
 }
 
-/** How much of a request an item is, in what its batching counts. */
+/** The size of an item, in the unit of the batching. */
 export function sizeIn({ sizer }: Batching, { entry }: QueueItem): number {
   return sizer === "items" ? entry.items : sizer === "bytes" ? entry.bytes : 1;
 }
 
 /**
- * How many entries may be in a group with this one. One bad entry makes a whole request fail; the more often that happened,
- * the smaller the groups are, and the last attempt is made for each alone: none is given up for the company it was in.
+ * The maximum number of entries in a group with this item. One bad entry makes a whole request fail. The more often
+ * that happened, the smaller the groups become. The last attempt is made for each entry alone, so none is given up
+ * because of others in its request.
  */
 function maxEntriesWith(
   { entry: { attempts }, timeoutsInCompany, mustBeAlone }: QueueItem,
@@ -124,7 +128,7 @@ function maxEntriesWith(
   return Math.max(1, Math.floor(MAX_RETRIED_TOGETHER / 8 ** (failures - 1)));
 }
 
-/** The idempotency key of a request. */
+/** The idempotency key of a request for these items. */
 export function keyOfGroup(items: readonly QueueItem[]): string {
   if (items.length === 1) return items[0]!.entry.id;
   const key = new GroupKey();

@@ -1,15 +1,17 @@
 import type { Clock } from "#contract";
 
-/** A clock that is so far ahead of what was expected has been set; less is drift, or a correction. */
+/**
+ * If the wall clock is this far ahead of the expected time, it was set. Smaller differences are drift or corrections.
+ */
 export const MAX_CLOCK_STEP_MS = 60_000;
-/** A clock that was set forward and has run on for so long is right. */
+/** A wall clock that was set forward is trusted after it has run on for this long. */
 export const CLOCK_CONFIRMED_AFTER_MS = 3_600_000;
 
 /**
- * The time of day for those who remove what is old: a clock that jumps forward, for seconds or for good, makes nothing old at
- * once. After a jump it goes on as if there had been none, by the monotonic clock, until the wall clock has run on for an hour
- * without another one: then that is right, and a machine that was asleep or off does not stay behind for ever. A clock that
- * is set back is followed at once.
+ * A time of day for removing old data: a wall clock that jumps forward does not make everything old at once. After a
+ * jump, the time continues by the monotonic clock until the wall clock has run for an hour without another jump. Then
+ * the wall clock is trusted, so that a machine that was asleep or off does not stay behind forever. If the wall clock
+ * is set back, this time follows at once.
  */
 export class SteadyTime {
   private readonly clock: Clock;
@@ -23,12 +25,12 @@ export class SteadyTime {
     this.readAt = clock.monotonic();
   }
 
-  /** The last time of day that is known to have been right, from before this began. */
+  /** Sets the last time of day that is known to have been correct, from before this object was created. */
   startFrom(lastKnown: number): void {
     if (this.time - lastKnown > MAX_CLOCK_STEP_MS) this.time = lastKnown;
   }
 
-  /** The wall clock is ahead, and it is not known yet whether that is right. */
+  /** Whether the wall clock is ahead and not trusted yet. */
   get isAhead(): boolean {
     return this.jump !== undefined;
   }
