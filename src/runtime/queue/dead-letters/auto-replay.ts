@@ -7,19 +7,22 @@ import { replayDeadLetters } from "./replay.js";
 import { isBreakerShut } from "./replay-check.js";
 
 /**
- * Puts dead letters of passing causes back once their backend has recovered: gives the function that does so once, at most
- * `batch_size` of them, none older than `max_age` and none more than `max_replays` times. The rest waits for a person.
- * When nothing is in the queue that a breaker could try the backend with, one of them does that.
+ * Returns a function that puts dead letters with temporary causes back once their backend has recovered. Each call puts
+ * back at most `batch_size` of them, none older than `max_age` and none more than `max_replays` times. The rest waits
+ * for a person. If the breaker is not closed and the queue is empty, one dead letter is put back to probe the backend.
  */
 export function createAutoReplay(
   control: QueueControl,
   services: ReplayServices,
 ): (abort: AbortSignal) => Promise<void> {
   const { interval, batch_size, max_age, max_replays } = control.settings.dead_letter.auto_replay;
-  /** The last one that was looked at: those that cannot be replayed must not keep the others from it. */
+  /**
+   * The last dead letter looked at. The next call continues after it, so that dead letters that cannot be replayed do
+   * not block others.
+   */
   let position: EntryRef | undefined;
 
-  /** How many may be put back now. */
+  /** The number of dead letters that may be put back now. */
   function allowed(now: number): number {
     const { state, breaker, queue, paused, refused, lastError, lastSentAt } = control.status();
     if (paused || (state === "DOWN" && refused !== undefined)) return 0;
@@ -39,7 +42,7 @@ export function createAutoReplay(
     );
   }
 
-  /** All of them, beginning behind the last one. */
+  /** Yields all dead letters, starting after `position`. */
   async function* roundRobin(): AsyncGenerator<StoredEntry> {
     const start = position;
     yield* walkDeadLetters(control.store, "oldest", start);
@@ -70,7 +73,7 @@ export function createAutoReplay(
 
 const RECOVERABLE_REASONS: readonly string[] = ["retry_exhausted", "rate_limited", "circuit_open", "queue_full"];
 
-/** Nothing was wrong with the data, as far as the backend said. */
+/** Whether the backend did not blame the data. */
 function isRecoverable({ failure }: Entry): boolean {
   return failure !== undefined && RECOVERABLE_REASONS.includes(failure.reason) && failure.error.kind !== "permanent";
 }

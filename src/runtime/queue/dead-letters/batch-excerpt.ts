@@ -12,7 +12,7 @@ const MAX_VALUES = { names: 8, traceIds: 4, schemaUrls: 4, eventVersions: 4 };
 const MAX_RECORDS_READ = 1000;
 const MAX_TEXT_LENGTH = 200;
 
-/** A little of what is inside a batch, for people who look for it: bounded however large the batch is. Never throws. */
+/** Extracts a few values of a batch that help people to find it, bounded however large the batch is. Never throws. */
 export function excerptOf(batch: Batch): BatchExcerpt {
   const names = new BoundedTexts(MAX_VALUES.names);
   const traceIds = new BoundedTexts(MAX_VALUES.traceIds);
@@ -29,7 +29,7 @@ export function excerptOf(batch: Batch): BatchExcerpt {
   try {
     readRecords(batch, readRecord);
   } catch {
-    // Enough was seen, or the rest cannot be read: what was found stays.
+    // Enough was read, or the rest is unreadable. The values found so far are kept.
   }
   return {
     names: names.values,

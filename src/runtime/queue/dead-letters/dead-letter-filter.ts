@@ -13,13 +13,13 @@ import type { DeadLetterCause } from "../entry/queue-item.js";
 type FilterSettings = CompleteSettings["dead_letter"]["filter"];
 
 export interface DeadLetterFilter {
-  /** Whether the batch is kept. */
+  /** Decides whether the batch is kept. */
   decide(batch: Batch, about: DeadLetterFacts): "save" | "discard";
-  /** Those of its records that a rule keeps though they were dropped on purpose; undefined when there are none. */
+  /** Returns the records that a rule saves although they were dropped on purpose; undefined if there are none. */
   savedByRule(batch: Batch, about: DeadLetterFacts): Batch | undefined;
 }
 
-/** What a filter may know of what could not be delivered, beside its records. */
+/** Facts about a failure that filters may use in addition to the records. */
 export interface DeadLetterFacts {
   readonly exporter: string;
   readonly cause: Pick<DeadLetterCause, "reason" | "category"> & {
@@ -31,10 +31,9 @@ export interface DeadLetterFacts {
 type RecordPredicate = (record: AnyRecordView) => boolean;
 
 /**
- * Decides whether a batch that could not be delivered is kept as a dead letter. Each record is judged by the first rule
- * that speaks of it: `never_save`, `always_save`, `save_if`, else it is worth keeping. A batch is discarded only if none of
- * its records is worth keeping, so a discard never takes along what should have been saved. What cannot be judged is not
- * ours to throw away: it is saved.
+ * Decides whether an undeliverable batch is kept as a dead letter. The first rule that matches a record decides:
+ * `never_save`, `always_save`, `save_if`; without a match it is kept. A batch is discarded only if none of its records
+ * is to be kept, so nothing is discarded that should have been saved. If evaluation fails, the batch is saved.
  */
 export function createDeadLetterFilter(settings: FilterSettings): DeadLetterFilter {
   const never = matchesAny(settings.never_save);
@@ -73,7 +72,7 @@ export function createDeadLetterFilter(settings: FilterSettings): DeadLetterFilt
   };
 }
 
-/** The same as a condition reads it. */
+/** Returns the facts in the form used by conditions. */
 export function conditionFacts({ exporter, cause, attempts }: DeadLetterFacts): BatchFacts {
   const facts: Record<(typeof DEAD_LETTER_FACTS)[number], string | bigint> = {
     "dead_letter.exporter": exporter,

@@ -7,8 +7,8 @@ const RETENTION_INTERVAL_MS = 5000;
 const MIN_AUTO_REPLAY_INTERVAL_MS = 1000;
 
 /**
- * Looks after one exporter's dead letters by itself: cleans up, and replays if it is configured to. The returned function
- * stops it. A failed round is logged; the next one tries again.
+ * Starts the maintenance of one exporter's dead letters: retention, and automatic replay if configured. The returned
+ * function stops it. A failed round is logged, and the next one tries again.
  */
 export function startDeadLetterMaintenance(control: ExporterControl, services: ReplayServices): () => void {
   if (!hasQueue(control)) return () => {};
@@ -23,7 +23,7 @@ export function startDeadLetterMaintenance(control: ExporterControl, services: R
   return () => stopped.abort();
 }
 
-/** One round begins `ms` after the one before has ended. */
+/** Each round starts `ms` after the end of the previous one. */
 function repeat(
   ms: number,
   work: () => Promise<void>,

@@ -17,20 +17,20 @@ export interface DeadLetterWriterServices {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: QueueMetrics;
-  /** Log lines in ten seconds for single dead letters; 0: no limit. */
+  /** Maximum number of log lines for single dead letters in ten seconds; 0 means no limit. */
   readonly maxLogLines: number;
   readonly notifier: FailureNotifier;
   readonly forwarder?: Pick<DeadLetterForwarder, "add"> | undefined;
-  /** Counts and logs an entry that the store cannot give any more. */
+  /** Counts and logs an entry that the store cannot read any more. */
   readonly onUnreadable: (entry: Entry, cause: StoreError) => void;
 }
 
-/** What became of an entry that was given up. `unwritten`: it is still pending, and must be given up again. */
+/** The result of dead-lettering an entry. `unwritten`: it is still pending and must be written again later. */
 export type WriteOutcome = "saved" | "discarded" | "gone" | "unwritten";
 
 /**
- * Turns entries into dead letters: asks the filter, adds what helps people to find and understand them, writes, counts
- * and logs. Never rejects: a store that fails is counted, and the pipeline goes on.
+ * Turns entries into dead letters: asks the filter, adds facts that help people find and understand them, writes,
+ * counts and logs. Never rejects: an error of the store is counted, and the pipeline continues.
  */
 export class DeadLetterWriter {
   private readonly services: DeadLetterWriterServices;
@@ -41,7 +41,7 @@ export class DeadLetterWriter {
     this.log = new FailureLog(services.logger, services.clock, services.maxLogLines);
   }
 
-  /** Gives up an entry that is pending in the store, or `remaining` of it, where somebody has the rest. */
+  /** Dead-letters a pending entry, or only its `remaining` records if others were taken. */
   async write(item: QueueItem, cause: DeadLetterCause, remaining = allOf): Promise<WriteOutcome> {
     const { store, metrics, logger } = this.services;
     try {
@@ -69,12 +69,12 @@ export class DeadLetterWriter {
     }
   }
 
-  /** An entry cannot even become a dead letter. */
+  /** Reports an entry that cannot even become a dead letter. */
   reportUnreadable(entry: Entry, cause: StoreError): void {
     this.services.onUnreadable(entry, cause);
   }
 
-  /** What is kept with a dead letter about its failure. */
+  /** Returns the facts about the failure that are kept with a dead letter. */
   failureOf(
     exporter: string,
     batch: Batch,
@@ -128,13 +128,13 @@ export class DeadLetterWriter {
 
 const allOf = (batch: Batch): Batch => batch;
 
-/** The dead letter has the id of the entry in whose place it comes. */
+/** The dead letter keeps the id of the entry that it replaces. */
 function replaceWith(store: QueueStore, { ref }: QueueItem, failed: Entry, batch: Batch): Promise<unknown> {
   const { pipeline, source, enqueuedAt, generation, ...fields } = failed;
   return store.replace(ref, [{ batch, pipeline, source, enqueuedAt, generation, fields }]);
 }
 
-/** How many records the request had that failed with this error, when it had others than those of the entry. */
+/** The number of records in the request that failed with this error, if other entries were in it. */
 function requestItemsOf({ lastError, history }: Entry, { error }: DeadLetterCause): number | undefined {
   return error === lastError ? history.at(-1)?.requestItems : undefined;
 }
@@ -142,8 +142,8 @@ function requestItemsOf({ lastError, history }: Entry, { error }: DeadLetterCaus
 const DISCARDED = "could not be delivered: discarded, as dead_letter.filter says";
 
 /**
- * The same for failures that are alike: the same exporter, class of error and message, whatever ids, numbers, addresses and
- * times the message mentions. Stable over restarts and versions of the agent.
+ * Returns a hash that is the same for similar failures: same exporter, error class and message, ignoring ids, numbers,
+ * addresses and times in the message. Stable across restarts and versions of the agent.
  */
 export function signatureOf(exporter: string, error: AttemptError): string {
   const text = JSON.stringify([exporter, error.class, normalizeMessage(error.message)]);
@@ -151,10 +151,10 @@ export function signatureOf(exporter: string, error: AttemptError): string {
 }
 
 const SIGNATURE_LENGTH = 12;
-/** What comes behind this seldom says something new, and backends echo whole requests. */
+/** The rest of a long message seldom adds anything, because backends echo whole requests. */
 const MAX_MESSAGE_LENGTH = 500;
 
-/** The message with a placeholder for everything that differs from one failure to the next. */
+/** Replaces the parts of a message that vary between similar failures with placeholders. */
 function normalizeMessage(message: string): string {
   return message
     .slice(0, MAX_MESSAGE_LENGTH)

@@ -4,20 +4,20 @@ import { type ExporterControl, hasQueue, type QueueControl } from "../operate/ex
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
 import { asSearched, matchRecords, recordTest } from "./search/record-test.js";
 
-/** All exporters, with a queue or without, by id. */
+/** All exporters by id, with or without a queue. */
 export type Controls = ReadonlyMap<string, ExporterControl>;
 
-/** A dead letter and where it is. */
+/** A dead letter with the queue that has it. */
 export interface LocatedEntry extends StoredEntry {
   readonly control: QueueControl;
 }
 
 export const MAX_PAGE_SIZE = 1000;
 export const READ_CHUNK_SIZE = 500;
-/** Entries that are deleted in one write. */
+/** Number of entries that are deleted in one write. */
 export const DELETE_CHUNK_SIZE = 200;
 
-/** True for the entries a query asks for. */
+/** Returns a predicate for entries that match the metadata filters of a query. */
 export function queryMatcher(query: DeadLetterQuery): (entry: Entry) => boolean {
   const { reason, category, signature, signal, since, until, event, deleted = false } = query;
   const isEvent = event === undefined ? undefined : glob(event);
@@ -37,12 +37,12 @@ export function queryMatcher(query: DeadLetterQuery): (entry: Entry) => boolean 
   };
 }
 
-/** It was deleted, and can be restored for a while. */
+/** Whether the entry was deleted. It can be restored for a while. */
 export function isDeleted({ deletedAt }: Entry): boolean {
   return deletedAt !== undefined;
 }
 
-/** Throws an `AdminError` when there is no such exporter. */
+/** Throws an `AdminError` if there is no such exporter. */
 export function controlOf(controls: Controls, exporter: string): ExporterControl {
   const control = controls.get(exporter);
   if (control !== undefined) return control;
@@ -50,13 +50,13 @@ export function controlOf(controls: Controls, exporter: string): ExporterControl
   throw new AdminError("not_found", `there is no exporter ${JSON.stringify(exporter)}; there are: ${known}`);
 }
 
-/** The queues a query looks into. Rejects an exporter that is not there. */
+/** The queues that a query covers. Throws if its exporter does not exist. */
 export function queriedControls(controls: Controls, { exporter }: DeadLetterQuery): QueueControl[] {
   const wanted = exporter === undefined ? [...controls.values()] : [controlOf(controls, exporter)];
   return wanted.filter(hasQueue);
 }
 
-/** Goes through a store's dead letters; what comes or goes meanwhile does no harm. */
+/** Yields a store's dead letters. It is safe if entries come or go meanwhile. */
 export async function* walkDeadLetters(
   store: QueueStore,
   order: "oldest" | "newest" = "oldest",
@@ -65,7 +65,7 @@ export async function* walkDeadLetters(
   for await (const page of pagesOfDeadLetters(store, order, after)) yield* page;
 }
 
-/** The same, as many at a time as are read together. */
+/** Yields a store's dead letters in chunks. */
 export async function* pagesOfDeadLetters(
   store: QueueStore,
   order: "oldest" | "newest" = "oldest",
@@ -81,13 +81,18 @@ export async function* pagesOfDeadLetters(
   }
 }
 
-/** All dead letters a query finds, store by store, the oldest first; its limit and cursor are not looked at. */
+/**
+ * Yields all dead letters that match a query, store by store, the oldest first. Ignores the query's limit and cursor.
+ */
 export async function* searchDeadLetters(controls: Controls, query: DeadLetterQuery): AsyncGenerator<LocatedEntry> {
   for (const control of queriedControls(controls, query))
     for await (const stored of findDeadLetters(control.store, query)) yield { ...stored, control };
 }
 
-/** Those of one store, the oldest first, up to one of them: what fails meanwhile could otherwise make it endless. */
+/**
+ * Yields the matches of one store, the oldest first, up to the entry `last`. Without this bound, new failures could
+ * make the walk endless.
+ */
 export async function* findDeadLetters(
   store: QueueStore,
   query: DeadLetterQuery,
@@ -100,7 +105,7 @@ export async function* findDeadLetters(
   }
 }
 
-/** Those of some entries that match all filters of a query. */
+/** Returns a function that keeps the entries that match all filters of a query. */
 export function entryMatcher(
   store: QueueStore,
   query: DeadLetterQuery,
@@ -118,7 +123,7 @@ export function entryMatcher(
   };
 }
 
-/** The dead letter of this ref; undefined when there is none any more. */
+/** Returns the dead letter with this ref; undefined if it no longer exists. */
 export async function readDeadLetter(store: QueueStore, ref: EntryRef): Promise<StoredEntry | undefined> {
   const [stored] = await store.failed(ref - 1, 1, "oldest");
   return stored?.ref === ref ? stored : undefined;

@@ -9,14 +9,14 @@ import { selectCandidates, selectIds } from "./selection.js";
 interface DeletionServices {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Where payloads are that edits have replaced: they go with their entries. */
+  /** Payloads replaced by edits. They are removed with their entries. */
   readonly originals?: Pick<Originals, "erase"> | undefined;
 }
 
 /**
- * Deletes what is selected; gives its number. Ids must all be those of dead letters, or nothing is deleted. With
- * `dead_letter.keep_deleted` they can be restored for that time, and deleting them again removes them for good. Resolves when
- * nothing of what was removed is in the files of its queue any more.
+ * Deletes the selected dead letters and returns their number. If an id is not that of a dead letter, nothing is
+ * deleted. With `dead_letter.keep_deleted`, they can be restored for that time, and a second deletion removes them
+ * permanently. Resolves when the data of removed entries is no longer in the files of the queue.
  */
 export async function deleteSelected(
   controls: Controls,
@@ -31,7 +31,9 @@ export async function deleteSelected(
   return deleted;
 }
 
-/** Undoes a deletion of what is selected; gives its number. Ids must all be those of deleted ones, or nothing is restored. */
+/**
+ * Restores deleted dead letters and returns their number. If an id is not that of a deleted one, nothing is restored.
+ */
 export async function restoreSelected(
   controls: Controls,
   selection: Selection,
@@ -91,13 +93,13 @@ function changeGroup(
   });
 }
 
-/** As they are now: what was replayed or removed meanwhile is left alone. */
+/** Reads the entries again and leaves out those that were replayed or removed meanwhile. */
 async function presentOf(group: readonly LocatedEntry[]): Promise<StoredEntry[]> {
   const found = await Promise.all(group.map(({ control, entry }) => control.store.find(entry.id)));
   return found.flatMap((stored) => (stored?.entry.state === "failed" ? [stored] : []));
 }
 
-/** Some of one exporter at a time, those that are deleted apart from those that are not. */
+/** Groups entries by exporter and by whether they are deleted already. */
 async function* groupByExporter(candidates: AsyncIterable<LocatedEntry>): AsyncGenerator<LocatedEntry[]> {
   let group: LocatedEntry[] = [];
   for await (const found of candidates) {

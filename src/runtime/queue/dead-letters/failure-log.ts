@@ -5,14 +5,14 @@ import type { DeadLetterCause } from "../entry/queue-item.js";
 const WINDOW_MS = 10_000;
 
 /**
- * Says of every entry that is given up what and why, once; never what is in it. When very many fail, it says so for the
- * first of every ten seconds and, at their end, how many others there were, so that an outage of a backend does not become
- * one of the log.
+ * Logs each entry that is given up once, with the reason but never its content. If very many fail, only the first ones
+ * in every ten seconds are logged and the number of the others at the end, so that an outage of a backend does not
+ * flood the log.
  */
 export class FailureLog {
   private readonly logger: Logger;
   private readonly clock: Clock;
-  /** Lines in a window; 0: no limit. */
+  /** Maximum number of lines per window; 0 means no limit. */
   private readonly maxLines: number;
   private cancelFlush = () => {};
   private windowEnd = Number.NEGATIVE_INFINITY;
@@ -45,7 +45,7 @@ export class FailureLog {
     this.logger.warn({ id, exporter, pipeline, ...details, items, attempts, calls }, message);
   }
 
-  /** Tells how many were not told one by one. */
+  /** Logs the number of failures that were not logged one by one. */
   flush(): void {
     this.cancelFlush();
     if (this.suppressed === 0) return;

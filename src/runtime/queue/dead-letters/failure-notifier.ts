@@ -11,12 +11,12 @@ export interface FailureNotifierServices {
 
 type NotifySettings = CompleteSettings["dead_letter"]["notify"];
 
-/** Kinds of failures that are told apart in one interval, and entries that are shown of each. */
+/** Maximum number of kinds of failures per interval, and of entries listed for each (`MAX_ENTRIES`). */
 const MAX_KINDS = 10;
 const MAX_ENTRIES = 5;
 const TIMEOUT_MS = 5000;
 
-/** What is told of failures that are alike. */
+/** Similar failures, which are reported together. */
 interface AlikeFailures {
   readonly first: Entry;
   count: number;
@@ -24,9 +24,9 @@ interface AlikeFailures {
 }
 
 /**
- * Tells somebody over HTTP that entries have become dead letters: the first at once, the others together, a request for
- * each kind of failure and at most one in every interval. What is in the entries is not told. Nothing waits for it, and one
- * that fails is counted and logged, not repeated: the dead letters are still there to be seen.
+ * Sends HTTP notifications about dead letters: the first at once, later ones together, with one request for each kind
+ * of failure and interval. The content of entries is not sent. Nothing waits for a notification. A failed one is
+ * counted and logged, but not repeated, because the dead letters are still there.
  */
 export class FailureNotifier {
   private readonly settings: NotifySettings;
@@ -44,14 +44,14 @@ export class FailureNotifier {
     );
   }
 
-  /** The entry has become a dead letter. */
+  /** To be called when an entry has become a dead letter. */
   add(entry: Entry): void {
     if (this.settings.url === "" || entry.failure === undefined) return;
     this.count(entry, entry.failure.signature);
     this.cancelTimer ??= this.services.clock.after(0, () => this.notify());
   }
 
-  /** Resolves when those have been told that are still to be. */
+  /** Resolves when the pending notifications have been sent. */
   async stop(): Promise<void> {
     this.cancelTimer?.();
     this.send();
@@ -96,7 +96,7 @@ export class FailureNotifier {
   }
 }
 
-/** In words for chats (`text`), and with the fields of a Sentry event: alike failures are one issue there. */
+/** Returns a text for chats (`text`) and the fields of a Sentry event, where similar failures become one issue. */
 function notificationOf({ first, count, entries }: AlikeFailures): object {
   const { exporter, failure } = first;
   const { at, reason, rule, category, error, signature } = failure!;
@@ -114,7 +114,7 @@ function notificationOf({ first, count, entries }: AlikeFailures): object {
   };
 }
 
-/** Most messages begin with the class already. */
+/** Most messages already begin with the class. */
 function errorText({ class: name, message }: AttemptError): string {
   return message.startsWith(name) ? message : `${name}: ${message}`;
 }

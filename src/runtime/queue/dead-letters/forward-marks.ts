@@ -6,7 +6,7 @@ import { runExclusively } from "./run-exclusively.js";
 
 type Forwarded = NonNullable<Entry["forwarded"]>;
 
-/** Notes on dead letters what became of the copies of them that were forwarded. */
+/** Records on dead letters what happened to their forwarded copies. */
 export class ForwardMarks {
   private readonly controls: Controls;
   private readonly logger: Logger;
@@ -16,7 +16,10 @@ export class ForwardMarks {
     this.logger = logger;
   }
 
-  /** A copy, or a part of it, was delivered. Nothing waits for this: a mark that is lost says that it is on its way. */
+  /**
+   * To be called when a copy, or a part of it, was delivered. Nothing waits for this. If the mark is lost, the copy is
+   * shown as queued.
+   */
   delivered(copy: Entry): void {
     this.mark(copy, (forwarded) =>
       forwarded.state === "failed" ? forwarded : { ...forwarded, state: "delivered" },
@@ -26,8 +29,9 @@ export class ForwardMarks {
   }
 
   /**
-   * A copy, or a part of it, cannot be delivered: that is noted on the dead letter, which is still kept, so that the copy need
-   * not be. False when nobody knows of it: then the copy is all there is. Rejects when it could not be written.
+   * To be called when a copy, or a part of it, cannot be delivered. Records that on the dead letter, which is still
+   * kept, so the copy need not be. Resolves to false if the dead letter no longer exists, because then the copy is the
+   * only one. Rejects if it could not be written.
    */
   async failed(copy: Entry, error: AttemptError): Promise<boolean> {
     const message = error.message.slice(0, MAX_MESSAGE);
@@ -42,7 +46,7 @@ export class ForwardMarks {
       const found = await store.find(forwardOf.id);
       if (found === undefined) return false;
       const { entry, ref } = found;
-      // One that was replayed meanwhile has another fate by now.
+      // If the dead letter was replayed meanwhile, the mark no longer applies.
       if (entry.state === "failed" && entry.forwarded !== undefined)
         await store.fail(ref, { ...entry, forwarded: change(entry.forwarded) });
       return true;

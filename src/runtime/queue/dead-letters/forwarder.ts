@@ -16,17 +16,19 @@ export interface ForwarderServices {
   readonly controls: Controls;
 }
 
-/** Ids that are remembered; when more come at once, all dead letters are looked through. */
+/** Maximum number of remembered ids. If more come at once, all dead letters are scanned. */
 const MAX_IDS = 10_000;
 const CHUNK_SIZE = 50;
 const RETRY_MS = 2000;
 
 /**
- * Puts a copy of every dead letter of one exporter into the queue of another, beside keeping it. The copy is written there
- * first, and then it is noted on the dead letter: whatever breaks off, it is forwarded at least once, and what was written
- * and not noted is recognised by its id while it waits. At the start all dead letters are looked through.
+ * Puts a copy of every dead letter of one exporter into another exporter's queue, and keeps the dead letter itself. The
+ * copy is written first, and then recorded on the dead letter. So each is forwarded at least once, even after a crash,
+ * and a copy that was written but not recorded is recognised by its id while it waits. At the start all dead letters
+ * are scanned.
  *
- * No loops: a copy is not forwarded again, and one that cannot be delivered becomes no dead letter (see `ForwardMarks`).
+ * There are no loops: a copy is not forwarded again, and an undeliverable copy does not become a dead letter (see
+ * `ForwardMarks`).
  */
 export class DeadLetterForwarder {
   private readonly to: string;
@@ -46,7 +48,7 @@ export class DeadLetterForwarder {
     this.forwarded = services.metrics.counter("sluice_dead_letters_forwarded", { description }, { exporter: from, to });
   }
 
-  /** The queues are there; the other one may be opened later. */
+  /** To be called when the queue has been opened. The target queue may be opened later. */
   start(control: QueueControl): void {
     const target = this.services.controls.get(this.to);
     if (target !== undefined && !hasQueue(target)) {
@@ -57,7 +59,7 @@ export class DeadLetterForwarder {
     this.schedule(0);
   }
 
-  /** The entry has become a dead letter. */
+  /** To be called when an entry has become a dead letter. */
   add(entry: Entry): void {
     if (!isToBeForwarded(entry)) return;
     if (this.ids.size < MAX_IDS) this.ids.add(entry.id);
@@ -83,7 +85,7 @@ export class DeadLetterForwarder {
     });
   }
 
-  /** Gives how long to wait before the next one; undefined when there is nothing left to do. */
+  /** Returns how long to wait before the next round; undefined if there is nothing left to do. */
   private async round(): Promise<number | undefined> {
     try {
       for await (const chunk of this.chunks()) {
@@ -125,7 +127,7 @@ export class DeadLetterForwarder {
     }
   }
 
-  /** False: the other queue has no room, or is not open. */
+  /** Returns false if the target queue has no room or is not open. */
   private async forward(ids: readonly string[]): Promise<boolean> {
     const target = this.services.controls.get(this.to);
     if (target === undefined || !hasQueue(target) || !hasRoom(target)) return false;
@@ -169,12 +171,12 @@ function isToBeForwarded(entry: Entry): boolean {
   return state === "failed" && !forwarded && !forwardOf && !arriving && !isDeleted(entry);
 }
 
-/** The same for the same failure of the same entry, in the form of other ids. */
+/** The id is the same for the same failure of the same entry, and has the form of other ids. */
 function copyId({ id, replays }: Entry): string {
   return /^[A-Za-z0-9]{1,24}-\d+$/.test(id) ? id.replace("-", `f${replays}-`) : `${id}-f${replays}`;
 }
 
-/** Copies take no room that the pipelines of the other exporter need. */
+/** Copies use at most half of the target queue, so that its own pipelines have room. */
 function hasRoom({ store, settings }: QueueControl): boolean {
   const { sizer, queue_size, max_bytes } = settings.sending_queue;
   const { pending } = store.stats;
@@ -182,7 +184,7 @@ function hasRoom({ store, settings }: QueueControl): boolean {
   return (queue_size === 0 || used < queue_size / 2) && (max_bytes === 0 || pending.bytes < max_bytes / 2);
 }
 
-/** The records with what is known of their failure, as attributes of their resources. */
+/** Returns the records with facts about their failure as resource attributes. */
 function withAttributes(batch: Batch, entry: Entry): Batch {
   const { at, reason, category, error, signature } = entry.failure!;
   const told: DeadLetterAttributes = {

@@ -9,18 +9,17 @@ import { type LocatedEntry, queryMatcher } from "./dead-letters.js";
 export interface ReplayConditions {
   readonly now: number;
   readonly approved: boolean;
-  /** The exporter that it is sent to, when that is another than it failed at. */
+  /** The target exporter, if it is not the one where the entry failed. */
   readonly to?: QueueControl | undefined;
-  /** Whether it is being moved to another queue, or that broke off and cannot be settled. */
+  /** Whether an entry is being moved to another queue, or its interrupted move cannot be settled. */
   readonly moving?: ((id: string) => "now" | "unsettled" | undefined) | undefined;
   /** See `ReplayOptions`. */
   readonly pipeline?: string | false | undefined;
 }
 
 /**
- * Why a dead letter must not be replayed, or undefined when it may be. Asked in this order: is it approved, may it go where
- * it is to go, is it known what its pipeline does to it, is its payload still fit to be sent, is it not expired, is the
- * backend healthy. `payload` reads what would be sent.
+ * Returns why a dead letter must not be replayed, or undefined if it may be. The checks, in order: approval, target
+ * exporter, known pipeline, valid payload, expiry, healthy backend. `payload` reads the batch that would be sent.
  */
 export async function replaySkipReason(
   found: LocatedEntry,
@@ -45,8 +44,8 @@ export async function replaySkipReason(
 }
 
 /**
- * Only what has passed its pipeline may go to another exporter: dead letters of a journal have not, and what `pii` does in
- * their pipeline would be left out. And that exporter must be one of a pipeline of this signal.
+ * Only entries that have passed their pipeline may go to another exporter. Dead letters of a journal have not, so for
+ * example `pii` would be skipped. The target must be an exporter of a pipeline with the same signal.
  */
 async function canBeMoved({ control, entry }: LocatedEntry, to: QueueControl): Promise<boolean> {
   if (control.pipelines === undefined) return false;
@@ -54,41 +53,47 @@ async function canBeMoved({ control, entry }: LocatedEntry, to: QueueControl): P
   return (await to.store.find(entry.id)) === undefined;
 }
 
-/** The pipeline that it came from is not in the config. Without a config that is found out when it is sent. */
+/** Whether the entry's pipeline is not in the config. Without a config, this is found out when the entry is sent. */
 function isOfNoPipeline({ control, entry }: LocatedEntry): boolean {
   return control.hasPipeline?.(entry.pipeline) === false;
 }
 
-/** A dead letter as it is replayed: what its pipeline does to it, or another when that is not there, or nothing. */
+/**
+ * Returns a dead letter with the pipeline whose replay steps apply: its own, another one if its own does not exist, or
+ * none.
+ */
 export function withPipeline(found: LocatedEntry, pipeline: string | false | undefined): Entry {
   const { goesAsItIs: _, ...entry } = found.entry;
   if (pipeline === undefined || !isOfNoPipeline(found)) return entry;
   return pipeline === false ? { ...entry, goesAsItIs: true } : { ...entry, pipeline };
 }
 
-/** Whose queue it is put into. */
+/** The queue that a replayed entry is put into. */
 export function destinationOf(control: QueueControl, to: QueueControl | undefined): QueueControl {
   return to ?? control;
 }
 
-/** Its backend refuses all that is sent, or its breaker is open, and not only for want of something to try it with. */
+/** Whether the backend refuses everything, or its breaker is open and lets no probe through. */
 function isDown(control: QueueControl, now: number): boolean {
   const { state, refused } = control.status();
   return isBreakerShut(control, now) || (state === "DOWN" && refused !== undefined);
 }
 
-/** The breaker lets nothing through, not even a probe. */
+/** Whether the breaker lets nothing through, not even a probe. */
 export function isBreakerShut(control: QueueControl, now: number): boolean {
   const { state, forced, since } = control.status().breaker;
   return state === "open" && (forced || now < since + control.settings.circuit_breaker.reset_timeout);
 }
 
-/** The backend has taken a part of its request already, so that all of it would arrive again; or the config asks for approval. */
+/**
+ * Approval is needed if the backend has already taken a part of the request, because all of it would arrive again, or
+ * if the config asks for it.
+ */
 function needsApproval(entry: Entry, { require_approval }: CompleteSettings["replay"]): boolean {
   return isPartlyDelivered(entry) || require_approval.some((filter) => queryMatcher(filter as DeadLetterQuery)(entry));
 }
 
-/** Unless the backend has rejected everything. */
+/** False if the backend rejected everything. */
 function isPartlyDelivered({ failure, items }: Entry): boolean {
   if (failure?.reason !== "partial_success") return false;
   return (failure.rejected ?? 0) < (failure.requestItems ?? items);
@@ -96,7 +101,10 @@ function isPartlyDelivered({ failure, items }: Entry): boolean {
 
 type RetentionSettings = Pick<CompleteSettings["dead_letter"], "retention" | "retention_by_category" | "keep_deleted">;
 
-/** When the cleaning removes a dead letter: at the age that its category says, or all have, or some time after it was deleted. */
+/**
+ * The time when retention removes a dead letter: by the age limit of its category or of all, or some time after it was
+ * deleted.
+ */
 export function expiryOf({ failure, deletedAt }: Entry, settings: RetentionSettings): number {
   const { retention, retention_by_category: byCategory, keep_deleted } = settings;
   const { at, category } = failure!;
@@ -105,7 +113,10 @@ export function expiryOf({ failure, deletedAt }: Entry, settings: RetentionSetti
   return deletedAt === undefined ? byAge : Math.min(byAge, deletedAt + keep_deleted);
 }
 
-/** It decodes, and its pipeline's replay steps take it. Of several records the queue finds out which are refused. */
+/**
+ * Whether the payload decodes and the pipeline's replay steps accept it. For several records, the queue finds out later
+ * which are refused.
+ */
 async function canBeSent(entry: Entry, control: QueueControl, payload: () => Promise<Batch>): Promise<boolean> {
   try {
     const batch = await payload();

@@ -6,7 +6,7 @@ const MAX_MESSAGE = 300;
 
 type TalliedOptions = Omit<ReplayOptions, "to">;
 
-/** Keeps count of one replay: for its report, for whoever watches it, and in the metrics. */
+/** Counts the results of one replay, for its report, for progress listeners and for metrics. */
 export class ReplayTally {
   private readonly total: number;
   private readonly options: TalliedOptions;
@@ -38,7 +38,7 @@ export class ReplayTally {
     this.reportProgress();
   }
 
-  /** Whether it is to be shown of one more what would be sent. */
+  /** Whether one more sample is wanted. */
   get wantsSample(): boolean {
     return this.options.dryRun === true && this.samples.length < (this.options.samples ?? 0);
   }

@@ -5,18 +5,18 @@ import type { LocatedEntry } from "./dead-letters.js";
 import { destinationOf } from "./replay-check.js";
 import { ReplayTally } from "./replay-tally.js";
 
-/** What is to be replayed: an estimate of how many, and the dead letters themselves, one after the other. */
+/** The dead letters to replay, and an estimate of their number. */
 export interface ReplayPlan {
   readonly total: number;
   readonly candidates: AsyncIterable<LocatedEntry>;
-  /** Ids that name no dead letter. */
+  /** Ids that are not those of dead letters. */
   readonly missing?: readonly string[];
 }
 
 /**
- * Puts dead letters back into their queues, in batches and not faster than the rate. Each is looked at again in the moment
- * of its turn: what was replayed, deleted or delivered meanwhile is passed over as not found, so replaying the same entry
- * twice at once replays it once. An abort ends it between two batches; what was put back stays so.
+ * Puts dead letters back into their queues, in chunks and within the rate limit. Each is read again when its turn
+ * comes. Entries that were replayed, deleted or delivered meanwhile are skipped as not found, so two concurrent replays
+ * put an entry back only once. An abort takes effect between two chunks; entries already put back stay there.
  */
 export async function replayDeadLetters(
   plan: ReplayPlan,
@@ -38,7 +38,10 @@ export async function replayDeadLetters(
   return tally.report();
 }
 
-/** Candidates of one exporter at a time, at most a batch of them, at most a second's worth. A dry run knows no rate. */
+/**
+ * Yields candidates of one exporter at a time, at most one batch and at most as many as the rate allows per second. A
+ * dry run has no rate limit.
+ */
 async function* inChunks(
   candidates: AsyncIterable<LocatedEntry>,
   options: PlannedOptions,
@@ -65,7 +68,7 @@ function rateOf({ control }: LocatedEntry, { rate, dryRun, to }: PlannedOptions)
   return dryRun ? Number.POSITIVE_INFINITY : (rate ?? destinationOf(control, to).replayRate);
 }
 
-/** Waits for a moment of the monotonic clock, or for the abort. */
+/** Waits until a time of the monotonic clock, or for the abort. */
 function waitUntil(due: number, abort: AbortSignal | undefined, clock: Clock): Promise<void> {
   const wait = due - clock.monotonic();
   if (wait < 1 || abort?.aborted) return Promise.resolve();

@@ -14,13 +14,14 @@ export interface RetentionServices {
 
 type RemovalCause = "retention" | "max_entries" | "max_bytes";
 
-/** Even when nothing is due for longer: the clock may have been set. */
+/** The longest pause between checks, because the clock may have been changed. */
 const MAX_PAUSE_MS = 3_600_000;
 
 /**
- * Keeps dead letters within their age, number and bytes; gives the function that does so once. What it removes is counted by
- * cause and logged: a dead letter never goes in silence. Age is looked for only when the oldest one is due, and by a time that
- * a clock which jumps forward does not change: what that alone would remove is kept, and the log says so.
+ * Returns a function that keeps dead letters within their limits of age, number and bytes. Removals are counted by
+ * cause and logged, so no dead letter disappears silently. Ages are checked only when the oldest dead letter is due.
+ * They use a time that ignores forward jumps of the clock: dead letters that only the jump makes too old are kept, and
+ * this is logged.
  */
 export function createRetention(control: QueueControl, services: RetentionServices): () => Promise<void> {
   const { store, settings } = control;
@@ -107,13 +108,13 @@ export function createRetention(control: QueueControl, services: RetentionServic
     });
 }
 
-/** The clock may be wrong when the agent starts: the last dead letter is from a time that was right once. */
+/** The clock may be wrong when the agent starts. The time of the last dead letter is known to have been correct. */
 async function startFromLastKnown(time: SteadyTime, store: QueueStore): Promise<void> {
   const [last] = await store.failed(undefined, 1, "newest").catch(() => []);
   if (last?.entry.failure !== undefined) time.startFrom(last.entry.failure.at);
 }
 
-/** Deletes entries some at a time. */
+/** Deletes entries in chunks. */
 class Removal {
   entries = 0;
   items = 0;
@@ -122,7 +123,9 @@ class Removal {
   private readonly erases: boolean;
   private refs: number[] = [];
 
-  /** With `erases` nothing of them stays in the files. That costs more than what makes room for others should. */
+  /**
+   * With `erases`, their data is removed from the files too. That is too expensive for removals that only make room.
+   */
   constructor(store: QueueStore, erases = false) {
     this.store = store;
     this.erases = erases;
@@ -144,7 +147,7 @@ class Removal {
   }
 }
 
-/** All of them from the start: an alert on a counter's growth does not see one that begins with a number. */
+/** Creates all counters at the start, because an alert on growth does not see a counter that starts above zero. */
 function createRemovedCounters(exporter: string, metrics: Metrics): Readonly<Record<RemovalCause, Counter>> {
   const description = "Dead letters removed because of their age, number or bytes.";
   const create = (cause: RemovalCause) =>

@@ -31,11 +31,11 @@ const DEFAULT_REPLAYS = 100;
 
 export interface AdminServices extends ReplayServices {
   readonly records: OperatorRecords;
-  /** A batch as people may see it; see `Host`. Without it payloads are given only to those who reveal them. */
+  /** Masks a batch for display; see `Host`. Without it, payloads are shown only on reveal. */
   readonly mask?: ((batch: Batch) => Promise<Batch>) | undefined;
 }
 
-/** What operators see and do, over all exporters. The map may still grow after the call. */
+/** Creates the operators' interface to all exporters. Exporters may still be added to the map after the call. */
 export function createAdmin(controls: Controls, services: AdminServices): Admin {
   const view = (options: RevealOptions = {}) =>
     options.reveal === true ? undefined : (batch: Batch) => masked(batch, services.mask);
@@ -139,7 +139,7 @@ function checkReplay({ by, rate, generation }: ReplayOptions): void {
   if (rate !== undefined) checkRate(rate);
 }
 
-/** Without a config nobody knows which dead letters it would be about. */
+/** Without a config the pipelines are not known. */
 function checkPipeline(controls: Controls, { pipeline }: ReplayOptions): void {
   if (pipeline === undefined) return;
   const known = [...controls.values()].flatMap(({ hasPipeline }) => hasPipeline ?? []);
@@ -174,7 +174,7 @@ async function payloadOf(
   return batchToJson(mask === undefined ? batch : await mask(batch));
 }
 
-/** What cannot be masked is not shown. */
+/** Rejects if the batch cannot be masked. */
 async function masked(batch: Batch, mask: AdminServices["mask"]): Promise<Batch> {
   try {
     if (mask !== undefined) return await mask(batch);
@@ -184,7 +184,7 @@ async function masked(batch: Batch, mask: AdminServices["mask"]): Promise<Batch>
   throw new AdminError("unavailable", "nothing here can mask payloads; reveal them to see them as they are");
 }
 
-/** A store that is closed, or cannot be read, is no fault of the one who asks. */
+/** Turns errors of the store (closed, or unreadable) into `AdminError`s with code `unavailable`. */
 async function withAdminErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -201,7 +201,7 @@ async function* linesWithAdminErrors(lines: AsyncIterable<string>): AsyncGenerat
   }
 }
 
-/** A `StoreError` as operators see it; other errors stay as they are. */
+/** Turns a `StoreError` into an `AdminError`. Other errors stay as they are. */
 export function asAdminError(error: unknown, message?: string): unknown {
   return isStoreError(error) ? new AdminError("unavailable", message ?? error.message, { cause: error }) : error;
 }

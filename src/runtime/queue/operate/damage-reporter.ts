@@ -9,7 +9,7 @@ export interface DamageReporterServices {
   readonly metrics: QueueMetrics;
 }
 
-/** Counts and logs what a store has lost or set aside: damage is never silent. */
+/** Counts and logs entries that a store has lost or set aside, so that damage is never silent. */
 export class DamageReporter {
   private readonly services: DamageReporterServices;
   private reportedCorrupt = 0;
@@ -18,7 +18,7 @@ export class DamageReporter {
     this.services = services;
   }
 
-  /** What was found when the store was opened, or opened again. */
+  /** Reports what was found when the store was opened or reopened. */
   reportOpening({ lostEntries, lostBounds, corruptEntries, setAside }: OpenReport): void {
     const { logger, metrics, store } = this.services;
     this.reportedCorrupt = store.stats.corrupt;
@@ -30,7 +30,7 @@ export class DamageReporter {
     logger.error(found, message);
   }
 
-  /** One entry could not be read when its turn came. */
+  /** Reports an entry that could not be read when its turn came. */
   reportUnreadable({ id, items }: Entry, cause: StoreError): void {
     const { logger, metrics } = this.services;
     if (cause.code === "corrupt") this.reportedCorrupt += 1;
@@ -38,7 +38,9 @@ export class DamageReporter {
     logger.error({ id, items, err: cause }, "an entry cannot be read; it has been set aside");
   }
 
-  /** Reports entries that the store found damaged while it was read for others; true when there are new ones. */
+  /**
+   * Reports entries that were found damaged while the store was read for others. Returns true if there are new ones.
+   */
   reportNewCorrupt(): boolean {
     const { logger, metrics, store } = this.services;
     const { corrupt } = store.stats;
@@ -51,7 +53,7 @@ export class DamageReporter {
   }
 }
 
-/** How many entries are lost, as exactly as that is known. */
+/** Describes how many entries are lost, as exactly as is known. */
 export function lossInWords({ lostEntries, lostBounds }: Pick<OpenReport, "lostEntries" | "lostBounds">): string {
   if (lostBounds === undefined) return `${entries(lostEntries)} lost`;
   const { atLeast, atMost } = lostBounds;

@@ -1,6 +1,6 @@
 /**
- * An exporter's id as the name of a directory, and back. Everything but small letters, digits, `-` and `_` is written
- * as %XX of its UTF-8 bytes: safe on every file system, also on those that take A and a for the same.
+ * Encodes an exporter's id as a directory name. Everything except small letters, digits, `-` and `_` is written as %XX
+ * of its UTF-8 bytes. This is safe on every file system, including those that do not distinguish A and a.
  */
 export function directoryNameOf(id: string): string {
   return Array.from(Buffer.from(id), (byte) => {
@@ -9,7 +9,7 @@ export function directoryNameOf(id: string): string {
   }).join("");
 }
 
-/** Undefined when the name is not one that `directoryNameOf` gives. */
+/** Decodes a directory name. Undefined if `directoryNameOf` cannot have produced it. */
 export function exporterOfDirectory(name: string): string | undefined {
   try {
     const id = decodeURIComponent(name);

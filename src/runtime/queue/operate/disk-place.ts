@@ -18,20 +18,20 @@ import { warnOfOrphanedQueues } from "./orphaned-queues.js";
 import type { PlacedStoreOptions, QueuePlace, QueuePlaceServices } from "./queue-place.js";
 import { tightenPermissions } from "./tighten-permissions.js";
 
-/** A directory with a store in each of its directories. */
+/** A directory with one store in each subdirectory. */
 export class DiskPlace implements QueuePlace {
   private readonly root: string;
   private readonly isNeeded: boolean;
   private readonly disk: SharedDisk;
   private readonly services: QueuePlaceServices;
   private keyring = new Keyring();
-  /** Where the queues and journals of this config are. */
+  /** Directories of the queues and journals of this config. */
   private readonly used = new Set<string>();
-  /** Ids of the journals, and names of the directories, that earlier runs have left. */
+  /** Ids of the journals (`leftJournals`) and directory names (`leftNames`) left by earlier runs. */
   private leftJournals: ReadonlySet<string> = new Set();
   private leftNames: ReadonlySet<string> = new Set();
 
-  /** `isNeeded`: the directory is made, and has to be usable. */
+  /** `isNeeded`: the directory is created and must be usable. */
   constructor(root: string, isNeeded: boolean, services: QueuePlaceServices) {
     this.root = root;
     this.disk = new SharedDisk(root);
@@ -82,14 +82,19 @@ export class DiskPlace implements QueuePlace {
     return warnOfOrphanedQueues(this.root, this.used, this.services.logger);
   }
 
-  /** That of another spelling of its id, when only that is there: the exporter was renamed from an alias of its type. */
+  /**
+   * Returns the directory of another spelling of the id if only that one exists, because the exporter was renamed from
+   * an alias of its type.
+   */
   private directoryName(id: string, otherIds: readonly string[]): string {
     const names = [id, ...otherIds].map(directoryNameOf);
     return names.find((name) => this.leftNames.has(name)) ?? directoryNameOf(id);
   }
 }
 
-/** Makes the directory if need be; throws a `StartError` that names the key when it cannot be used. */
+/**
+ * Creates the directory if necessary. Throws a `StartError` that names the config key if the directory cannot be used.
+ */
 async function prepareDirectory(path: string): Promise<void> {
   try {
     await makePrivateDirectory(path);
@@ -103,13 +108,16 @@ async function prepareDirectory(path: string): Promise<void> {
   }
 }
 
-/** The journals below the directory. Whether one is empty is known when it is open: its summary may be a little older. */
+/**
+ * Returns the journals in the directory. Some may be empty, because a summary can be slightly outdated; this is known
+ * only after opening.
+ */
 async function journalsUnder(root: string): Promise<ReadonlySet<string>> {
   const stores = await storesUnder(root).catch(() => []);
   return new Set(stores.map(({ summary }) => summary.exporter).filter((id) => id.startsWith(JOURNAL_PREFIX)));
 }
 
-/** The directories that queues were left in, by name; of one that is gone, its summary file tells that it was there. */
+/** Returns the names of directories with queues, including lost ones whose summary file is still there. */
 async function queueNamesUnder(root: string): Promise<ReadonlySet<string>> {
   const entries = await readdir(root, { withFileTypes: true }).catch(() => []);
   return new Set(entries.map((entry) => (entry.isDirectory() ? entry.name : entry.name.replace(/\.witness$/, ""))));

@@ -8,25 +8,25 @@ export interface StatusInputs {
   readonly id: string;
   readonly health: CompleteSettings["health"];
   readonly now: number;
-  /** Undefined: there is no queue. */
+  /** Undefined if there is no queue. */
   readonly stats: StoreStats | undefined;
   readonly paused: boolean;
   readonly inFlight: number;
-  /** What waits for the time of its retry, if something does. */
+  /** Entries that wait for a retry, if there are any. */
   readonly retries?: ExporterStatus["queue"]["retries"];
   readonly recent: RecentCalls;
   readonly breaker: ExporterStatus["breaker"];
   readonly replayRate: number;
-  /** The backend refuses some of what is sent, or all of it. */
+  /** Set if the backend refuses some or all of the data. */
   readonly refused?: ExporterStatus["refused"];
   readonly isDown?: boolean;
-  /** Of what has no breaker: nothing has gone through lately. */
+  /** Whether nothing has gone through lately. For journals, which have no breaker. */
   readonly isStuck?: boolean;
 }
 
 /**
- * DOWN while the breaker is open, everything is refused or the queue cannot be written; DEGRADED while it probes, is
- * paused or stuck, one signal is refused, and beyond what `health` allows.
+ * DOWN if the breaker is open, everything is refused, or the queue cannot be written. DEGRADED if the breaker is
+ * probing, the exporter is paused or stuck, one signal is refused, or a limit of `health` is exceeded.
  */
 export function exporterStatus(inputs: StatusInputs): ExporterStatus {
   const { id, stats, paused, inFlight, retries, breaker, replayRate, isStuck = false, refused } = inputs;

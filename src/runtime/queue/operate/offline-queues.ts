@@ -21,7 +21,7 @@ import type { ExporterControl } from "./exporter-control.js";
 
 export interface OfflineQueues {
   readonly admin: Admin;
-  /** What opening has found damaged, in sentences: nobody else will hear of it. */
+  /** Sentences about damage found while opening. They are reported nowhere else. */
   readonly damage: readonly string[];
   close(): Promise<void>;
 }
@@ -30,17 +30,17 @@ export interface OfflineQueues {
 interface OfflinePlace {
   readonly exporters: readonly string[];
   createStore(exporter: string): QueueStore;
-  /** Whether there is a store of this id: what operators did is kept beside the queues. */
+  /** Whether a store with this id exists. The records of operators are stored next to the queues. */
   exists(id: string): Promise<boolean>;
-  /** For people: where the queue of an exporter is. */
+  /** Tells people where the queue of an exporter is. */
   nameOf(exporter: string): string;
 }
 
 /**
- * The queues of a directory while no agent runs. What is replayed is sent when an agent runs again. The config is not
- * known here: retention is not looked at, and there is no breaker. Rejects with an `AdminError`, and opens nothing, when
- * the directory holds no queues, or one of them is in use or cannot be opened. `mask` is what payloads are masked with,
- * and `keyring` what they are encrypted with.
+ * Opens the queues of a directory while no agent runs. Replayed entries are sent when an agent runs again. The config
+ * is not known here, so retention is not applied and there is no breaker. Rejects with an `AdminError`, and opens
+ * nothing, if the directory has no queues, or if one of them is in use or cannot be opened. `mask` masks payloads, and
+ * `keyring` decrypts them.
  */
 export async function openOfflineQueues(
   directory: string,
@@ -61,7 +61,7 @@ export async function openOfflineQueues(
   return openPlace(place, mask);
 }
 
-/** The same of the queues of an agent whose queues are in PostgreSQL. */
+/** Does the same for queues in PostgreSQL. */
 export async function openOfflinePostgresQueues(
   config: PostgresStoreConfig,
   mask?: AdminServices["mask"],
@@ -86,7 +86,7 @@ export async function openOfflinePostgresQueues(
   return openPlace(place, mask);
 }
 
-/** An agent that has just ended may still be there for the server. */
+/** The server may still hold the lock of an agent that has just ended. */
 const OFFLINE_LOCK_TRIES = 3;
 
 function noQueuesError(config: PostgresStoreConfig, all: readonly PostgresQueue[]): AdminError {
@@ -130,7 +130,7 @@ async function openPlace(place: OfflinePlace, mask: AdminServices["mask"]): Prom
   return { admin: createAdmin(controls, { ...services, records, mask }), damage, close };
 }
 
-/** Directories that are queues, by their name and what is in them: no other must become one. */
+/** Finds directories that are queues, by their name and content. Other directories must not be turned into queues. */
 async function queuesIn(directory: string): Promise<{ exporter: string; path: string }[]> {
   const found: { exporter: string; path: string }[] = [];
   for (const entry of await readdir(directory, { withFileTypes: true })) {
@@ -164,7 +164,7 @@ function asOpenError(error: unknown, place: string): unknown {
   return asAdminError(error, code === "locked" ? `${place} is in use by a running agent; ${advice}` : undefined);
 }
 
-/** Nothing is sent and nothing waits for its turn: replaying only writes. */
+/** A control that sends nothing and schedules nothing: a replay only writes. */
 function offlineControl(id: string, store: QueueStore): ExporterControl {
   return {
     id,

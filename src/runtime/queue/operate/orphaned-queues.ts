@@ -8,12 +8,12 @@ import { isStoreDirectory, type StoreSummary, storesUnder } from "../store/level
 import { directoryNameOf, exporterOfDirectory } from "./directory-name.js";
 
 /**
- * Warns of queues below a directory that are not empty and that nothing of this config uses: an exporter that was renamed or
- * removed, or whose queue was turned off, leaves what it had not delivered behind. `used` are the directories of the
- * queues that are in use: a queue that was moved still says whose it was, and only its place tells who has it now. Never
- * rejects.
+ * Warns of queues in a directory that are not empty and that this config does not use. An exporter that was renamed or
+ * removed, or whose queue was turned off, leaves undelivered entries behind. `used` has the directories of the queues
+ * in use. The directory decides, because the summary of a moved queue still names its former exporter. Never rejects.
  *
- * Where a newer version has written, nobody here knows what its other directories are for: it gets no other advice then.
+ * If a newer version has written to the directory, its other subdirectories cannot be judged. Then there is only a
+ * warning about the version.
  */
 export async function warnOfOrphanedQueues(root: string, used: ReadonlySet<string>, logger: Logger): Promise<void> {
   try {
@@ -36,7 +36,7 @@ function warnOfNewerVersion(root: string, newer: readonly { directory: string }[
   logger.warn({ directories }, `a newer version has written queues in ${root}: ${advice}`);
 }
 
-/** What operators did waits for nobody. */
+/** The records of operators are never orphaned. */
 function isQueueLeft(directory: string, { pending, failed }: StoreSummary, used: ReadonlySet<string>): boolean {
   return !used.has(directory) && !isRecordsId(exporterOfDirectory(basename(directory)) ?? "") && pending + failed > 0;
 }
@@ -48,7 +48,7 @@ function warnOf(directory: string, { exporter, pending, failed: deadLetters }: S
   logger.warn(found, `nothing sends what is in the queue of ${id ?? exporter}: ${advice}`);
 }
 
-/** Its summary file is gone or damaged; how much is in it is known when it is opened. */
+/** The summary file is missing or damaged, so the number of entries is not known before the queue is opened. */
 function warnOfUnknown(directory: string, logger: Logger): void {
   const exporter = exporterOfDirectory(basename(directory))!;
   const message = `nothing sends what may be in the queue of ${exporter}, whose summary file is missing`;
@@ -70,7 +70,7 @@ function adviceOn(queue: string): string {
   return `${orphanAdvice(queue)}, or move the directory and its .witness file elsewhere if it is not needed`;
 }
 
-/** What sends the entries of such a queue again. */
+/** Returns advice on how to get the entries of an orphaned queue sent. */
 export function orphanAdvice(queue: string): string {
   const isJournal = queue.startsWith(JOURNAL_PREFIX);
   return `configure ${isJournal ? `a ${journalOwner(queue)}` : "an exporter of that name with a queue"}`;
@@ -81,7 +81,7 @@ function journalOwner(queue: string): string {
   return /^(connector|processor)\//.test(name) ? name.replace("/", " ") : `pipeline ${name}`;
 }
 
-/** No exporter has a directory of that name: it was moved, or is a copy. */
+/** No exporter id encodes to this directory name, so the directory was moved or is a copy. */
 function adviceOnMoved(exporter: string): string {
   const name = directoryNameOf(exporter);
   return `no exporter would look for it there. If it is not a copy, give it and its .witness file the name ${name} while no agent runs and nothing else has that name; keep copies elsewhere`;

@@ -11,13 +11,13 @@ import type { QueueStore } from "../store/store.js";
 import { orphanAdvice } from "./orphaned-queues.js";
 import type { PlacedStoreOptions, QueuePlace, QueuePlaceServices } from "./queue-place.js";
 
-/** Tables in PostgreSQL, for agents without a disk. */
+/** Stores in PostgreSQL tables, for agents without a disk. */
 export class PostgresPlace implements QueuePlace {
   private readonly config: PostgresStoreConfig;
   private readonly services: QueuePlaceServices;
   private keyring = new Keyring();
   private readonly used = new Set<string>();
-  /** The queues that were there at the start, of all agents; undefined when the server was away. */
+  /** Queues of all agents that existed at the start; undefined if the server was unreachable. */
   private left: readonly PostgresQueue[] | undefined;
 
   constructor(config: PostgresStoreConfig, services: QueuePlaceServices) {
@@ -25,7 +25,7 @@ export class PostgresPlace implements QueuePlace {
     this.services = services;
   }
 
-  /** A server that is away keeps no agent from starting. */
+  /** The agent starts even if the server is unreachable. */
   async start(keyring: Keyring): Promise<void> {
     this.keyring = keyring;
     this.left = await this.list();
@@ -69,7 +69,10 @@ export class PostgresPlace implements QueuePlace {
     this.used.add(id);
   }
 
-  /** Those of other agents too, when no agent has them open: one that comes back under another name finds nothing of its own. */
+  /**
+   * Includes queues of other agents that no agent has open. An agent restarted under another name does not find its own
+   * queues.
+   */
   async warnOfOrphans(): Promise<void> {
     const { logger } = this.services;
     const agent = agentName(this.config);
@@ -110,7 +113,7 @@ export class PostgresPlace implements QueuePlace {
 }
 
 const MAX_NAMES = 10;
-/** What is to be known before anything is handed on, such as the notes of a journal, is waited for while the agent starts. */
+/** How long the agent's start waits for data that must be known first, such as the notes of a journal. */
 const WAIT_MS = 30_000;
 
 function sum(queues: readonly PostgresQueue[], of: "pending" | "failed"): number {

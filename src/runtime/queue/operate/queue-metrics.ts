@@ -5,7 +5,7 @@ import { SIGNALS, type Signal } from "#otlp/signals";
 import type { BreakerState } from "../send/breaker.js";
 import type { StoreStats } from "../store/store.js";
 
-/** Attempts are told apart up to this one. */
+/** Later attempts share one label. */
 const MAX_ATTEMPT_LABEL = 10;
 const RETRY_DELAYS = [0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 3600];
 const STATE_NUMBERS: Readonly<Record<BreakerState, number>> = { closed: 0, half_open: 1, open: 2 };
@@ -13,21 +13,21 @@ const STATE_NUMBERS: Readonly<Record<BreakerState, number>> = { closed: 0, half_
 export interface QueueReadings {
   readonly stats: () => StoreStats;
   readonly now: () => number;
-  /** What waits, by the sizer. */
+  /** Size of the pending entries, in the unit of the sizer. */
   size(): number;
-  /** 0: no limit. */
+  /** 0 means no limit. */
   readonly capacity: number;
   readonly byteCapacity: number;
   readonly signals: readonly Signal[];
   inFlight(): number;
-  /** Undefined where retries are not counted. */
+  /** Undefined if retries are not counted. */
   readonly waitingRetries?: () => number;
   breaker(): BreakerState;
   held(): number;
   paused(): boolean;
 }
 
-/** All numbers one exporter's queue shows of itself. Their names are listed in docs/reliability.md. */
+/** All metrics of one exporter's queue. They are listed in docs/reliability.md. */
 export class QueueMetrics {
   readonly sent: Readonly<Record<Signal, Counter>>;
   readonly sendFailed: Readonly<Record<Signal, Counter>>;
@@ -129,17 +129,17 @@ export class QueueMetrics {
     );
   }
 
-  /** An entry is to be sent again after that time. */
+  /** Records the delay before an entry is sent again. */
   retryScheduled(delayMs: number): void {
     this.retryDelay.record(delayMs / 1000);
   }
 
-  /** An entry is sent again, for the `call`-th time. */
+  /** Counts an entry that is sent again; `call` is the number of earlier calls. */
   retried(call: number): void {
     this.retries[Math.min(call, MAX_ATTEMPT_LABEL) - 1]?.add(1);
   }
 
-  /** A call was refused with a status of hold_on. */
+  /** Counts a call that was refused with a status of hold_on. */
   refused(errorClass: string): void {
     const description = "Calls refused with a status of hold_on: what was sent waits in the queue.";
     const attributes = { exporter: this.id, error_class: boundedClass(errorClass) };
@@ -150,7 +150,7 @@ export class QueueMetrics {
     this.healthChecks[isHealthy ? "well" : "ill"].add(1);
   }
 
-  /** A processor took records out of its pipeline: so many of them are kept as a dead letter, and so many are not. */
+  /** Counts records that a processor took out of its pipeline: saved as dead letters, or dropped. */
   setBack(reason: FailureReason, saved: number, dropped: number): void {
     const description = "Records that a processor took out of its pipeline, by whether the exporter keeps them.";
     for (const [outcome, items] of Object.entries({ saved, dropped })) {
@@ -163,7 +163,7 @@ export class QueueMetrics {
     this.notifications[isSent ? "sent" : "failed"].add(1);
   }
 
-  /** A call failed; `blame` says whose failure it was. */
+  /** Counts a failed call by whose failure it was. */
   callFailed(blame: Blame): void {
     this.failedCalls[blame].add(1);
   }
@@ -180,10 +180,10 @@ export class QueueMetrics {
     const age = (at: number | undefined) => (at === undefined ? 0 : Math.max(0, now() - at) / 1000);
     const gauge = (name: string, description: string, value: () => number, more = {}) =>
       this.removeGauges.push(this.metrics.gauge(name, { description }, value, { exporter: this.id, ...more }));
-    // One queue holds all signals of its exporter, and does not count them apart.
+    // One queue holds all signals of its exporter and does not count them separately.
     const signal = { data_type: readings.signals.length === 1 ? readings.signals[0]! : "all" };
     gauge("otelcol_exporter_queue_size", "What waits to be sent, by sending_queue.sizer.", readings.size, signal);
-    // A limit of 0 would make every alert on their ratio fire.
+    // A capacity of 0 would make alerts on the ratio of size to capacity fire.
     if (readings.capacity > 0)
       gauge("otelcol_exporter_queue_capacity", "Most that may wait, by the sizer.", () => readings.capacity, signal);
     gauge("otelcol_exporter_in_flight_requests", "Calls under way.", readings.inFlight, signal);
@@ -240,7 +240,7 @@ function bySignal(make: (noun: string) => Counter): Readonly<Record<Signal, Coun
   >;
 }
 
-/** Classes come from outside; odd ones share a name, so that they cannot make endless series. */
+/** Error classes come from outside. Unusual ones share a name, to bound the number of series. */
 function boundedClass(name: string): string {
   return /^(HTTP \d{3}|[A-Za-z][A-Za-z0-9_]{0,39})$/.test(name) ? name : "other";
 }

@@ -5,32 +5,35 @@ import type { Keyring } from "../store/encryption/keyring.js";
 import { MemoryStore } from "../store/memory-store.js";
 import type { OpenReport, QueueStore } from "../store/store.js";
 
-/** Where the stores of an agent are: its queues, its journals, and what operators did. */
+/** The location of an agent's stores: queues, journals and the records of operators. */
 export interface QueuePlace {
-  /** Looks for what earlier runs have left. `keyring` is what is read and written with from now on. */
+  /** Finds stores left by earlier runs. `keyring` is used for all reads and writes from now on. */
   start(keyring: Keyring): Promise<void>;
   createStore(
     names: Pick<OutletSettings, "id" | "otherIds">,
     settings: CompleteSettings,
     options: PlacedStoreOptions,
   ): QueueStore;
-  /** A store for what operators did: it is as safe as the queues, and lasts as long as the agent when none of them is kept. */
+  /**
+   * Creates a store for records of operators. It is as durable as the queues. If no queue is stored, it lasts only as
+   * long as the agent.
+   */
   createRecordStore(id: string): QueueStore;
-  /** Whether there is a store of this id that was made before. */
+  /** Whether a store with this id was created before. */
   exists(id: string): Promise<boolean>;
-  /** Whether an earlier run has left a journal of this id: true as well when that is not known. */
+  /** Whether an earlier run left a journal with this id. Also true if that is not known. */
   isJournalLeft(id: string): boolean;
-  /** A store that is not made yet is not left behind. */
+  /** Marks a store that has not been created yet as used, so that it is not reported as orphaned. */
   reserve(id: string): void;
-  /** Warns of queues that are not empty and that nothing of this config uses. Never rejects. */
+  /** Warns of queues that are not empty and that this config does not use. Never rejects. */
   warnOfOrphans(): Promise<void>;
 }
 
 export interface PlacedStoreOptions {
-  /** A queue that cannot be opened yet refuses what comes until it can. */
+  /** Whether a queue that cannot be opened yet may start anyway. It refuses data until it is open. */
   readonly mayOpenLater?: boolean;
   readonly onDamage?: (report: OpenReport) => void;
-  /** There is room again on a disk that had none for what moves from one store to another. */
+  /** Called when a full disk has space again for data that moves between stores. */
   readonly onRoom?: () => void;
 }
 
@@ -39,7 +42,7 @@ export interface QueuePlaceServices {
   readonly logger: Logger;
 }
 
-/** Stores that somebody else makes, such as those of tests: nothing is on disk. */
+/** A place whose stores come from the caller, for example in tests. Nothing is on disk. */
 export function givenStores(createStore: (id: string) => QueueStore): QueuePlace {
   return {
     start: async () => {},

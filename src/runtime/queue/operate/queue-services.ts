@@ -8,7 +8,7 @@ import type { QueueStore } from "../store/store.js";
 import { DamageReporter } from "./damage-reporter.js";
 import { QueueMetrics } from "./queue-metrics.js";
 
-/** What every queue has beside its store, an exporter's as well as a journal. */
+/** Services that every queue has in addition to its store, both exporters' queues and journals. */
 export interface QueueServices {
   readonly metrics: QueueMetrics;
   readonly damageReporter: DamageReporter;

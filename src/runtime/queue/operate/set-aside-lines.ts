@@ -16,10 +16,10 @@ import { dataFiles } from "../store/leveldb-files/inspect-directory.js";
 import { type EntryRef, isEntryGone, type QueueStore, type StoredEntry } from "../store/store.js";
 
 /**
- * The entries in a folder of files that were set aside, as lines that an import takes: those that can be read and that
- * the queue did not have any more when it was repaired. Entries that were waiting become dead letters, so that a person
- * decides: whether they were delivered before the damage is not known. Rejects with an `AdminError` when there is nothing
- * of a queue in the folder. The files stay as they are.
+ * Yields the entries of a set-aside folder as lines for an import: those that can be read and that the repaired queue
+ * did not have. Pending entries become dead letters, so that a person decides about them, because it is not known
+ * whether they were delivered before the damage. Rejects with an `AdminError` if the folder has no files of a queue.
+ * The files are not changed.
  */
 export async function* setAsideLines(folder: string, keyring?: Keyring): AsyncGenerator<string> {
   await checkFolder(folder);
@@ -30,7 +30,7 @@ export async function* setAsideLines(folder: string, keyring?: Keyring): AsyncGe
   const store = new LevelStore(settings, { keyring });
   try {
     await copyRecords(folder, directory, makeLevelDb);
-    // The counters in it are of another time: with this mark everything is counted anew.
+    // The stored counters are outdated. With this mark, everything is counted again.
     await setMark(directory, "REPAIRING");
     await store.open();
     for await (const { ref, entry } of entriesOf(store)) if (!isRecovered(ref)) yield* lineOf(store, ref, entry);
@@ -50,7 +50,7 @@ async function checkFolder(folder: string): Promise<void> {
   );
 }
 
-/** Which entries the repaired queue had; none, if that was not noted. */
+/** Returns whether the repaired queue had an entry; always false if that was not recorded. */
 async function readRecovered(folder: string): Promise<(ref: EntryRef) => boolean> {
   const text = await readFile(join(folder, RECOVERED_FILE), "utf8").catch(() => '{"refs":[]}');
   const { refs } = JSON.parse(text) as { refs: [EntryRef, EntryRef][] };
@@ -68,7 +68,7 @@ async function* entriesOf(store: QueueStore): AsyncGenerator<StoredEntry> {
 
 const PAGE = 100;
 
-/** One that cannot be read is left out: it was counted when the queue was repaired. */
+/** Leaves out an entry that cannot be read. It was counted when the queue was repaired. */
 async function* lineOf(store: QueueStore, ref: EntryRef, entry: Entry): AsyncGenerator<string> {
   try {
     const batch = await store.payload(ref);

@@ -3,15 +3,15 @@ import type { Batch } from "#otlp";
 import type { Tree } from "#otlp/bytes";
 import { decodeTree, encodeTree } from "#otlp/json";
 
-/** In the place of a text that cannot be masked. */
+/** Replaces a text that cannot be masked. */
 const MASK = "****";
-/** Texts whose masked form is kept: most dead letters have the same few names. */
+/** The number of texts whose masked form is cached. Most dead letters share a few names. */
 const MAX_KNOWN = 2000;
 
 /**
- * Entries as people may see them. What clients sent in their headers is for processors: there may be secrets in it. The names,
- * versions and schemas that were taken from the records when they failed are masked as the records themselves are, since
- * whoever sends decides what stands there; for filters they stay what they are.
+ * Turns entries into the form that people may see. Client headers are left out, because they may hold secrets. Names,
+ * versions and schemas taken from the failed records are masked like the records themselves, because senders control
+ * their content. Filters still use the unmasked values.
  */
 export class ShownEntries {
   private readonly mask: ((batch: Batch) => Promise<Batch>) | undefined;
@@ -50,7 +50,7 @@ export class ShownEntries {
     return all;
   }
 
-  /** As names of events of as many log records; nothing when that cannot be done. */
+  /** Masks the texts as event names of log records. Returns an empty list if masking fails. */
   private async maskFresh(texts: readonly string[]): Promise<readonly (string | undefined)[]> {
     try {
       const logRecords = texts.map((eventName) => ({ eventName }));

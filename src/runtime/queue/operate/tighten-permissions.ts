@@ -6,8 +6,8 @@ import { isStoreDirectory } from "../store/level/open/summary-file.js";
 import { exporterOfDirectory } from "./directory-name.js";
 
 /**
- * Takes the queues below a directory away from everybody but their owner: versions before have let others read them. The
- * directory itself is changed only when nothing else is in it; it may be one that others need. Never rejects.
+ * Makes the queues in a directory accessible only to their owner, because earlier versions let others read them. The
+ * directory itself is changed only if it contains nothing else, since others may need it. Never rejects.
  */
 export async function tightenPermissions(root: string, logger: Logger): Promise<void> {
   const names = await readdir(root).catch(() => []);

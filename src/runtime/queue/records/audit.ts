@@ -13,13 +13,13 @@ import type { RecordLog } from "./record-log.js";
 
 const DEFAULT_PAGE_SIZE = 50;
 const MAX_PAGE_SIZE = 1000;
-/** A filter that finds little must not make one answer take long. */
+/** Limits the time of one request whose filter finds little. */
 const MAX_SCANNED = 5000;
 
-/** The same search is kept again after so long. */
+/** A repeated search is recorded again only after this time. */
 const SAME_SEARCH_MS = 10 * 60_000;
 const MAX_SEARCHES = 1000;
-/** Of a condition that is longer the beginning is kept. */
+/** Longer conditions are cut off. */
 const MAX_FILTER_LENGTH = 1000;
 
 export interface AuditServices {
@@ -28,17 +28,17 @@ export interface AuditServices {
   readonly logger: Logger;
 }
 
-/** Who did what when. There is no way to change or remove a record but its age. */
+/** Records who did what and when. Records cannot be changed, and are removed only by age and number. */
 export class Audit {
   private readonly services: AuditServices;
-  /** When each was last kept, the oldest first. */
+  /** Time when each search was last recorded, the oldest first. */
   private readonly searches = new Map<string, number>();
 
   constructor(services: AuditServices) {
     this.services = services;
   }
 
-  /** Resolves when it is on disk. */
+  /** Resolves when the record is on disk. Rejects if it cannot be written. */
   async add(operator: Operator, done: Omit<AuditRecord, "at" | keyof Operator>): Promise<void> {
     const { log, clock } = this.services;
     try {
@@ -48,7 +48,7 @@ export class Audit {
     }
   }
 
-  /** The same for what has been done already: what cannot be kept is in the log of the agent at least. */
+  /** Like `add`, for actions already done. If the audit cannot be written, the record goes to the agent's log. */
   async addAfterwards(operator: Operator, done: Omit<AuditRecord, "at" | keyof Operator>): Promise<void> {
     try {
       await this.add(operator, done);
@@ -58,8 +58,8 @@ export class Audit {
   }
 
   /**
-   * Somebody looks for dead letters by what is in their records, which is kept before anything is found. The pages of one
-   * search, and a console that asks again and again, are one record for a while.
+   * Records that somebody searches dead letters by the content of their records, before the search is made. The pages
+   * of one search, and the repeated requests of a console, count as one search for a while.
    */
   async addSearch(operator: Operator, query: DeadLetterQuery): Promise<void> {
     if (RECORD_FILTERS.every((name) => query[name] === undefined)) return;
@@ -81,7 +81,7 @@ export class Audit {
     }
   }
 
-  /** A page, the newest first. */
+  /** Returns one page, the newest records first. */
   async list(query: AuditQuery): Promise<AuditPage> {
     const { limit = DEFAULT_PAGE_SIZE, cursor } = query;
     checkAuditQuery(query);

@@ -4,12 +4,12 @@ import type { OperatorRecords } from "./operator-records.js";
 
 type Deed = Pick<AuditRecord, "target" | "filter" | "count">;
 
-/** Ids of a selection that the audit names; it has their number in any case. */
+/** The number of ids of a selection that are recorded. The total number is always recorded. */
 const MAX_IDS = 20;
 
 /**
- * The admin for one operator. What shows what is masked for others is in the audit before it is shown; what changes
- * something, with its outcome, when it is done. What was not carried out because the request made no sense is not kept.
+ * The admin interface for one operator. An action that reveals masked data is recorded before the data is shown. A
+ * change is recorded with its outcome when it is done. Invalid requests, which change nothing, are not recorded.
  */
 export function auditedAdmin(
   admin: Admin,
@@ -41,7 +41,7 @@ export function auditedAdmin(
     }
   }
 
-  /** What cannot be kept is not looked for; what makes no sense is refused before it is kept. */
+  /** Rejects invalid queries before they are recorded. If the search cannot be recorded, it is not made. */
   async function afterSearch<T>(selection: Selection, look: () => Promise<T>): Promise<T> {
     if ("query" in selection) {
       checkQuery(selection.query);

@@ -8,7 +8,7 @@ import { RecordLog } from "./record-log.js";
 import { ReplayJobs } from "./replay-jobs.js";
 import { type DeliveredRecord, type ReplayRecord, ReplayTracker } from "./replay-tracker.js";
 
-/** Begins the ids of the stores that are no queues: what operators did is in them. No exporter of ours has such an id. */
+/** Prefix of the ids of stores that are not queues but hold the records of operators. No exporter has such an id. */
 const RECORDS_PREFIX = "operators/";
 const AUDIT_ID = `${RECORDS_PREFIX}audit`;
 const REPLAYS_ID = `${RECORDS_PREFIX}replays`;
@@ -22,10 +22,10 @@ const MAX_DELIVERED = 100_000;
 const MAX_ORIGINALS = 100_000;
 const MAX_MOVES = 1_000_000;
 
-/** How long the audit is kept unless the config says otherwise; 90 days. */
+/** Default retention of the audit: 90 days. */
 export const DEFAULT_AUDIT_RETENTION_MS = 90 * 24 * 3_600_000;
 
-/** The same of replays and of what was delivered by them; 7 days. */
+/** Default retention of replays and of entries delivered by them: 7 days. */
 export const DEFAULT_HISTORY_RETENTION_MS = 7 * 24 * 3_600_000;
 
 export function isRecordsId(id: string): boolean {
@@ -35,25 +35,25 @@ export function isRecordsId(id: string): boolean {
 export interface OperatorRecordsSettings {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Makes the store of this id. */
+  /** Creates the store with this id. */
   readonly createStore: (id: string) => QueueStore;
-  /** Whether it was made before. */
+  /** Whether the store with this id was created before. */
   readonly exists: (id: string) => Promise<boolean>;
   readonly auditRetentionMs: number;
   readonly historyRetentionMs: number;
 }
 
-/** What is kept of what operators did. */
+/** The records of operators' actions. */
 export interface OperatorRecords {
   readonly audit: Audit;
   readonly tracker: ReplayTracker;
   readonly jobs: ReplayJobs;
-  /** Payloads that edits have replaced: for as long as the history, and as long as their entries are there. */
+  /** Payloads replaced by edits, kept for the retention of the history and as long as their entries exist. */
   readonly originals: Originals;
   readonly moves: Moves;
-  /** Says which entries are still in a queue; without it none is. */
+  /** Sets the function that tells whether an entry is still in a queue. Without it, none is. */
   watchEntries(isThere: (id: string) => Promise<boolean>): void;
-  /** Cancels replays that run. */
+  /** Cancels running replays and closes the stores. */
   close(): Promise<void>;
 }
 

@@ -6,13 +6,13 @@ import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
 
 export interface RecordLogSettings {
   readonly createStore: () => QueueStore;
-  /** False while nothing was ever kept: then reading opens, and makes, nothing. */
+  /** False if no record was ever added. Then reading opens and creates nothing. */
   readonly exists: () => Promise<boolean>;
   readonly clock: Clock;
-  /** Older records are removed; 0: none is. */
+  /** Older records are removed; 0 means never. */
   readonly retentionMs: number;
   readonly maxRecords: number;
-  /** Whether a record that is too old, or one too many, may go; without it, all may. */
+  /** Whether a record that is too old or above the limit may be removed; without it, all may. */
   readonly mayRemove?: ((record: never) => Promise<boolean>) | undefined;
 }
 
@@ -24,13 +24,13 @@ export interface KeptRecord<T> {
 
 const CLEANING_INTERVAL_MS = 60_000;
 
-/** A record lies in the head of an entry without payload, so that one read gives a page of them. */
+/** A record is stored in the head of an entry without payload, so that one read returns a page of records. */
 type RecordEntry<T> = Entry & { readonly record: T };
 
 /**
- * Records of what was done, in the order in which they came, kept in a store like those of the queues: as durable, as
- * private, and read again after a restart. The store is opened when it is first needed, since most agents run without
- * anybody operating them. Records are only ever added, and removed by their age and number.
+ * A log of records in the order they were added, kept in a store like those of the queues: as durable, as private, and
+ * read again after a restart. The store is opened when it is first needed, because most agents run without any
+ * operator's action. Records are only added, and removed by age and number.
  */
 export class RecordLog<T extends { readonly at: number }> {
   private readonly settings: RecordLogSettings;
@@ -41,7 +41,7 @@ export class RecordLog<T extends { readonly at: number }> {
     this.settings = settings;
   }
 
-  /** Resolves when it is on disk. With an id it is found by that. */
+  /** Resolves when the record is on disk. With an id, the record can be found by it. */
   async add(record: T, { id, batch = NO_PAYLOAD }: { id?: string; batch?: Batch } = {}): Promise<KeptRecord<T>> {
     const store = await this.open();
     await this.clean(store);
@@ -57,7 +57,7 @@ export class RecordLog<T extends { readonly at: number }> {
     return toRecord(kept);
   }
 
-  /** Writes a record anew in its place. */
+  /** Overwrites a record in place. */
   async replace({ ref, id }: Pick<KeptRecord<T>, "ref" | "id">, record: T): Promise<void> {
     const store = await this.open();
     const stored = await store.find(id);
@@ -69,26 +69,26 @@ export class RecordLog<T extends { readonly at: number }> {
     return stored && toRecord<T>(stored);
   }
 
-  /** The payload that was added with a record; undefined when there is none of this id. */
+  /** Returns the payload that was added with a record; undefined if there is no record with this id. */
   async payload(id: string): Promise<Batch | undefined> {
     const store = await this.openIfThere();
     const stored = await store?.find(id);
     return stored && (await store!.payload(stored.ref));
   }
 
-  /** Removes records for good, before their time. */
+  /** Removes records permanently before their retention ends. */
   async remove(ids: readonly string[]): Promise<void> {
     const { store, refs } = await this.refsOf(ids);
     await store?.delete(refs);
   }
 
-  /** The same, and resolves when nothing of them is in the files any more. */
+  /** Removes records. Resolves when their data is no longer in the files. */
   async erase(ids: readonly string[]): Promise<void> {
     const { store, refs } = await this.refsOf(ids);
     await (store?.erase?.(refs) ?? store?.delete(refs));
   }
 
-  /** What lies behind a place, or all. */
+  /** Yields the records after a position, or all records. */
   async *walk(order: "oldest" | "newest", after?: EntryRef): AsyncGenerator<KeptRecord<T>> {
     const store = await this.openIfThere();
     if (store === undefined) return;
@@ -105,7 +105,7 @@ export class RecordLog<T extends { readonly at: number }> {
     return this.opening !== undefined || (await this.settings.exists()) ? this.open() : undefined;
   }
 
-  /** One that could not be opened is tried again by the next who needs it. */
+  /** If opening fails, the next call tries again. */
   private open(): Promise<QueueStore> {
     this.opening ??= (async () => {
       const store = this.settings.createStore();

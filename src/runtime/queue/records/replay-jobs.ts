@@ -12,17 +12,17 @@ import {
 import type { ReplayTracker } from "./replay-tracker.js";
 
 const MAX_RUNNING = 8;
-/** A replay that is done by then is answered with its report. */
+/** If a replay ends within this time, the answer has its report. */
 const ANSWER_AFTER_MS = 1000;
 
-/** A replay that puts entries back at the moment. */
+/** A replay that is putting entries back. */
 interface RunningReplay {
   readonly abort: AbortController;
-  /** Given while it is paused: resolves when it goes on. */
+  /** Set while the replay is paused. `ended` resolves when it continues. */
   pause: { readonly ended: Promise<void>; end(): void } | undefined;
 }
 
-/** Runs replays in the background; the tracker knows them when they have ended, too. */
+/** Runs replays in the background. The tracker remembers them after they have ended. */
 export class ReplayJobs {
   private readonly running = new Map<string, RunningReplay>();
   private readonly tracker: ReplayTracker;
@@ -33,7 +33,7 @@ export class ReplayJobs {
     this.clock = clock;
   }
 
-  /** Resolves when it is done, or after a moment. Rejects when the request itself is bad. */
+  /** Resolves when the replay is done, or after a short time. Rejects if the request is invalid. */
   async start(admin: Pick<Admin, "replay">, selection: Selection, options: ReplayOptions): Promise<ReplayJob> {
     if (this.running.size >= MAX_RUNNING)
       throw new AdminError("conflict", `${this.running.size} replays are running: wait for one to end, or cancel one`);
@@ -53,7 +53,7 @@ export class ReplayJobs {
     return (await this.tracker.get(id))!;
   }
 
-  /** What is shown as it is goes to whoever asked for it, and nowhere else. */
+  /** Unmasked samples are returned only to the operator who asked for them, and are not stored. */
   private async withSamples(id: string, { samples }: ReplayReport): Promise<ReplayJob> {
     const job = (await this.tracker.get(id))!;
     return { ...job, report: { ...job.report!, ...(samples && { samples }) } };

@@ -2,7 +2,7 @@ import type { Clock, Logger } from "#contract";
 import type { AttemptError, Entry, ReplayEnd, ReplayJob, ReplayOutcome } from "#contract/operations";
 import type { KeptRecord, RecordLog } from "./record-log.js";
 
-/** A replay as it is kept: with what is known of its entries. */
+/** A replay as it is stored, with the outcomes of its entries. */
 export type ReplayRecord = Omit<ReplayJob, "pending" | "isSettled"> & { readonly at: number };
 
 /** An entry that was delivered after a replay, with its history. */
@@ -18,17 +18,17 @@ export interface ReplayTrackerServices {
   readonly logger: Logger;
 }
 
-/** Outcomes of single entries that are kept of a replay, those that failed first; it counts all. */
+/** Maximum number of entry outcomes kept per replay, failed ones first. The counts include all entries. */
 const MAX_OUTCOMES = 1000;
 const MAX_REMEMBERED = 100;
 const WRITE_INTERVAL_MS = 1000;
 
 interface TrackedReplay {
   record: ReplayRecord;
-  /** Where it lies in the store, once it does; writes wait for each other. */
+  /** The stored record, once it was written. Writes are made one after the other. */
   kept: KeptRecord<ReplayRecord> | undefined;
   writing: Promise<void>;
-  /** Entries in their queues: how many parts of each, and whether one of them has failed. */
+  /** Entries that are still in their queues: the number of parts of each, and whether one of them has failed. */
   readonly open: Map<string, OpenEntry>;
   readonly failed: ReplayOutcome[];
   readonly delivered: ReplayOutcome[];
@@ -43,9 +43,9 @@ interface OpenEntry {
 }
 
 /**
- * Knows what became of every entry that was put back, until it has left its queue: delivered, given up again or dropped,
- * as a whole or in parts. Replays, and the histories of delivered entries, are kept in the store, so that they can be
- * asked for after a restart. An entry says itself which replay it belongs to (`replayId` of its last cycle).
+ * Tracks every entry that was put back until it has left its queue: delivered, dead-lettered again or dropped, as a
+ * whole or in parts. Replays and the histories of delivered entries are stored, so that they are available after a
+ * restart. The last cycle of an entry names the replay it belongs to (`replayId`).
  */
 export class ReplayTracker {
   private readonly services: ReplayTrackerServices;
@@ -63,13 +63,13 @@ export class ReplayTracker {
     this.forgetOldest();
   }
 
-  /** A replay that did not even begin. */
+  /** Removes a replay that failed before it put back any entry. */
   forget(id: string): void {
     this.tracked.get(id)?.cancelWrite?.();
     this.tracked.delete(id);
   }
 
-  /** What is known of a replay while it puts entries back. */
+  /** Updates the state of a replay while it puts entries back. */
   update(id: string, change: Partial<ReplayRecord>): void {
     const tracked = this.tracked.get(id);
     if (tracked === undefined) return;
@@ -77,7 +77,7 @@ export class ReplayTracker {
     this.changed(tracked);
   }
 
-  /** These are in their queues now. */
+  /** To be called when entries of a replay are in their queues. */
   queued(id: string, entries: readonly string[]): void {
     const tracked = this.tracked.get(id);
     if (tracked === undefined) return;
@@ -86,14 +86,14 @@ export class ReplayTracker {
     this.changed(tracked);
   }
 
-  /** An entry was replaced by so many parts. */
+  /** To be called when an entry was replaced by this many parts. */
   split(entry: Entry, parts: number): void {
     void this.withOpen(entry, (_, open) => {
       open.parts += parts - 1;
     });
   }
 
-  /** An entry, or a part of one, has left its queue. */
+  /** To be called when an entry, or a part of one, has left its queue. */
   ended(entry: Entry, end: ReplayEnd, error?: AttemptError): void {
     if (end === "delivered") {
       const kept = this.keepDelivered(entry).finally(() => this.keeping.delete(kept));
@@ -113,7 +113,7 @@ export class ReplayTracker {
     return tracked && { ...jobOf(tracked.record), outcomes: outcomesOf(tracked) };
   }
 
-  /** The newest first; dry runs, which put nothing back, are found by their id only. */
+  /** Lists replays, the newest first. Dry runs, which put nothing back, are found only by id. */
   async list(limit: number): Promise<ReplayJob[]> {
     const found = new Map<string, ReplayJob>();
     for (const { record } of [...this.tracked.values()].reverse())
@@ -125,14 +125,17 @@ export class ReplayTracker {
     return [...found.values()].sort((a, b) => b.startedAt - a.startedAt).slice(0, limit);
   }
 
-  /** Calls back whenever something of the replay has changed; gives what ends that. */
+  /** Calls the listener whenever the replay changes. Returns a function that ends this. */
   watch(id: string, listener: () => void): () => void {
     const tracked = this.tracked.get(id);
     tracked?.listeners.add(listener);
     return () => void tracked?.listeners.delete(listener);
   }
 
-  /** The entry as it was when it was delivered after a replay: what is kept has not counted the attempt that went well. */
+  /**
+   * Returns the entry as it was when it was delivered after a replay. The stored one does not count the successful
+   * attempt yet.
+   */
   async deliveredEntry(id: string): Promise<Entry | undefined> {
     const found = await this.services.delivered.find(id);
     if (found === undefined) return undefined;
@@ -160,7 +163,7 @@ export class ReplayTracker {
     this.changed(tracked);
   }
 
-  /** After a restart nothing is known of its parts: each is taken for the whole. */
+  /** After a restart the number of parts is not known, so each part counts as a whole entry. */
   private async withOpen(
     entry: Entry,
     work: (tracked: TrackedReplay, open: OpenEntry, id: string) => void,
@@ -227,7 +230,7 @@ export class ReplayTracker {
     }
   }
 
-  /** Those that still have entries in their queues are the last to go. */
+  /** Replays with entries still in their queues are kept. */
   private forgetOldest(): void {
     for (const [id, { record, open }] of this.tracked) {
       if (this.tracked.size <= MAX_REMEMBERED) return;
@@ -236,12 +239,12 @@ export class ReplayTracker {
   }
 }
 
-/** Ids of entries and replays are looked up in the same way. */
+/** Entries and replays share one lookup by id, so replays get a prefix. */
 function recordId(id: string): string {
   return `replay-${id}`;
 }
 
-/** The agent has stopped while it ran. */
+/** Marks a replay that was running when the agent stopped as failed. */
 function interrupted(record: ReplayRecord): ReplayRecord {
   if (record.state !== "running" && record.state !== "paused") return record;
   return { ...record, state: "failed", error: "the agent stopped while it ran; what was put back stays so" };

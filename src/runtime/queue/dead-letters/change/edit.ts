@@ -17,8 +17,9 @@ interface EditServices {
 }
 
 /**
- * Gives a dead letter another payload. The one before is on disk, in the history, before the entry is replaced in one
- * step by itself with the new one: whatever breaks off, there is one entry, with one of the two payloads, and never both.
+ * Replaces the payload of a dead letter. First the old payload is stored in the history. Then the entry is replaced by
+ * itself with the new payload in one write. After a crash at any point there is one entry with one of the two payloads,
+ * never both.
  */
 export async function editDeadLetter(
   controls: Controls,
@@ -37,7 +38,7 @@ export async function editDeadLetter(
   });
 }
 
-/** Whoever edits must have seen what is replaced. */
+/** An edit is allowed only if the editor has seen the revision that it replaces. */
 function checkEditable(id: string, entry: Entry | undefined, revision: number): asserts entry is Entry {
   if (entry?.state !== "failed" || isDeleted(entry))
     throw new AdminError("conflict", `${id} is no dead letter any more: it was replayed, delivered or deleted`);
@@ -73,7 +74,7 @@ export function replacementOf(entry: Entry, batch: Batch): NewEntry {
   return { batch, pipeline, source, enqueuedAt, generation, fields };
 }
 
-/** The batch that somebody has written. Throws an `AdminError` that says what is wrong with it, and where. */
+/** Parses the payload of an edit. Throws an `AdminError` that says what is wrong and where. */
 function readPayload(signal: Signal, payload: string): Batch {
   const unknown = findUnknownMember(signal, parseJson(payload));
   if (unknown !== undefined)

@@ -16,7 +16,7 @@ export interface MoveRecord {
   readonly ids: readonly string[];
 }
 
-/** A dead letter that is to be moved: where it is, and how it is to be when it may be sent from the other queue. */
+/** A dead letter to move: where it is stored, and how it should be in the other queue. */
 export interface Move {
   readonly stored: StoredEntry;
   readonly replayed: Entry;
@@ -31,15 +31,15 @@ interface MovesServices {
 const RETRY_MS = 1000;
 
 /**
- * Moves dead letters from the queue of one exporter into that of another. These are two stores, which nothing changes in
- * one step. So it is written down which entries are moved; then each is put into the other store as a dead letter that is
- * `arriving`, which is not sent; then it is removed from the first; then it is made pending. Whatever breaks off:
+ * Moves dead letters from one exporter's queue to another's. These are two stores, which cannot be changed atomically.
+ * So a move has four steps: record which entries are moved; put each into the other store as a dead letter marked
+ * `arriving`, which is not sent; remove it from the first store; make it pending. If a move is interrupted:
  *
- * - it is in the first store: the move did not happen, and a copy that arrives is removed;
- * - it is only in the other: the move happened, and is finished.
+ * - the entry is still in the first store: the move is undone, and an arriving copy is removed;
+ * - the entry is only in the other store: the move is completed.
  *
- * So it is lost at no moment, and sent from one of them only. What broke off is settled before anything is replayed, edited
- * or deleted, and soon after the start.
+ * So an entry is never lost, and is sent from only one of the stores. Interrupted moves are settled soon after the
+ * start, and before anything is replayed, edited or deleted.
  */
 export class Moves {
   private readonly log: RecordLog<MoveRecord>;
@@ -47,9 +47,9 @@ export class Moves {
   private controls: Controls = new Map();
   private cancelRetry: (() => void) | undefined;
   private settling: Promise<void> | undefined;
-  /** Moves of this run that are under way, by the ids of their records. */
+  /** Moves of this run that are under way: entry ids by record id. */
   private readonly underWay = new Map<string, readonly string[]>();
-  /** Ids whose move cannot be settled, for one of its queues is not there, with the record of it. */
+  /** Interrupted moves that cannot be settled because one of the queues does not exist: records by entry id. */
   private readonly unsettled = new Map<string, KeptRecord<MoveRecord>>();
 
   constructor(log: RecordLog<MoveRecord>, services: MovesServices) {
@@ -57,12 +57,12 @@ export class Moves {
     this.services = services;
   }
 
-  /** Names the queues there are; the map may still grow. */
+  /** Sets the queues. More may be added to the map later. */
   setControls(controls: Controls): void {
     this.controls = controls;
   }
 
-  /** Settles what an earlier run has left, as soon as the queues are open. */
+  /** Settles moves that an earlier run left interrupted, as soon as the queues are open. */
   start(): void {
     this.cancelRetry ??= this.services.clock.after(RETRY_MS, () => {
       this.cancelRetry = undefined;
@@ -78,7 +78,7 @@ export class Moves {
     this.cancelRetry = undefined;
   }
 
-  /** Resolves when nothing is left of the moves of earlier runs, but what cannot be settled. */
+  /** Resolves when all interrupted moves are settled, except those that cannot be. */
   settleLeft(): Promise<void> {
     this.settling ??= this.settleAll().catch((error: unknown) => {
       this.settling = undefined;
@@ -87,13 +87,16 @@ export class Moves {
     return this.settling;
   }
 
-  /** Whether an entry is being moved, or its move broke off and cannot be settled. */
+  /** Whether an entry is being moved, or its interrupted move cannot be settled. */
   stateOf(id: string): "now" | "unsettled" | undefined {
     if (this.unsettled.has(id)) return "unsettled";
     return [...this.underWay.values()].some((ids) => ids.includes(id)) ? "now" : undefined;
   }
 
-  /** Somebody sends these though their move is not settled: a copy in the other queue then waits for a person. */
+  /**
+   * To be called when an operator replays these entries although their move is not settled. A copy in the other queue
+   * then waits for an operator.
+   */
   async forget(ids: readonly string[]): Promise<void> {
     for (const id of ids) {
       const kept = this.unsettled.get(id);
@@ -105,7 +108,10 @@ export class Moves {
     }
   }
 
-  /** Moves them, inside the turn of the store they come from; gives those that are pending in the other now. */
+  /**
+   * Moves dead letters. To be called within `runExclusively` of the source store. Returns the entries that are now
+   * pending in the other queue.
+   */
   async move(from: QueueControl, to: QueueControl, moves: readonly Move[]): Promise<StoredEntry[]> {
     const { clock, logger } = this.services;
     const ids = moves.map(({ replayed }) => replayed.id);
@@ -152,7 +158,7 @@ function arriving({ stored, replayed, batch }: Move, from: string): NewEntry {
   return replacementOf({ ...replayed, state: "failed", failure, arriving: { from } }, batch);
 }
 
-/** As it may be sent. */
+/** The entry without the marks of a move, ready to be sent. */
 function arrivedEntry({ ref, entry: { arriving: _, failure: __, ...entry } }: StoredEntry) {
   return { ref, entry };
 }

@@ -7,16 +7,16 @@ export interface OriginalRecord {
   readonly at: number;
   readonly entryId: string;
   readonly exporter: string;
-  /** That of the payload: 0 is as it came. */
+  /** Revision of the payload; 0 is the original. */
   readonly revision: number;
 }
 
-/** What an entry tells of its edits; the payloads of older ones are still kept. */
+/** The maximum number of edits listed on an entry. The payloads of older ones are still kept. */
 const MAX_EDITS = 20;
 
 /**
- * The payloads that edits have replaced. One is on disk before its entry is changed, so a crash between the two leaves an
- * entry that was not changed and a copy that nobody asks for. They are never sent: they are records, no entries of a queue.
+ * Payloads replaced by edits. A payload is on disk before its entry is changed, so a crash in between leaves an
+ * unchanged entry and an unused copy. Originals are never sent: they are records, not entries of a queue.
  */
 export class Originals {
   private readonly log: RecordLog<OriginalRecord>;
@@ -25,7 +25,7 @@ export class Originals {
     this.log = log;
   }
 
-  /** Resolves when the payload, as it is before the next edit, is on disk. */
+  /** Resolves when the current payload is on disk. To be called before an edit. */
   async keep(entry: Entry, batch: Batch, at: number): Promise<void> {
     const revision = revisionOf(entry);
     const id = recordId(entry.id, revision);
@@ -33,12 +33,12 @@ export class Originals {
     await this.log.add({ at, entryId: entry.id, exporter: entry.exporter, revision }, { id, batch });
   }
 
-  /** The payload of an entry as it was after so many edits; undefined when it is not kept. */
+  /** Returns the payload of an entry at a revision; undefined if it is not kept. */
   payload(id: string, revision: number): Promise<Batch | undefined> {
     return this.log.payload(recordId(id, revision));
   }
 
-  /** Removes those of entries that are removed for good. */
+  /** Removes the originals of entries that are removed permanently. */
   async erase(entries: readonly Entry[]): Promise<void> {
     const ids = entries.flatMap(({ id, edits = [] }) =>
       Array.from({ length: edits.at(-1)?.revision ?? 0 }, (_, revision) => recordId(id, revision)),

@@ -19,24 +19,27 @@ export interface ReplayServices {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** Names the config the agent runs with. */
+  /** Identifies the config that the agent runs with. */
   readonly generation: string;
-  /** Told which entries were put back. */
+  /** Notified of the entries that were put back. */
   readonly tracker?: Pick<ReplayTracker, "queued"> | undefined;
-  /** Where payloads are kept that a replay changes, and what moves entries to another queue; for replays of operators. */
+  /** Keeps payloads that a replay changes. Only replays of operators need it, and `moves`. */
   readonly originals?: Originals | undefined;
   readonly moves?: Moves | undefined;
-  /** What samples of a dry run are masked with. */
+  /** Masks samples of a dry run. */
   readonly maskSample?: MaskSample | undefined;
 }
 
-/** The options with what they name. */
+/** Replay options with the names in them resolved. */
 export interface PlannedOptions extends Omit<ReplayOptions, "to"> {
   readonly to?: QueueControl | undefined;
   readonly transformation?: Transform | undefined;
 }
 
-/** A dead letter that may be replayed, as it is put back; with a payload when that is another than the stored one. */
+/**
+ * A dead letter that may be replayed, as it will be put back. `batch` is set if the payload differs from the stored
+ * one.
+ */
 interface PlannedReplay {
   readonly stored: LocatedEntry;
   readonly entry: Entry;
@@ -44,8 +47,8 @@ interface PlannedReplay {
 }
 
 /**
- * Puts back what may be of some candidates of one exporter, in one turn of its store: each is looked at again, so that what was
- * replayed, deleted or edited meanwhile is seen as it is now.
+ * Puts candidates of one exporter back, inside one exclusive turn of its store. Each candidate is read again, so that
+ * replays, deletions and edits made meanwhile are respected.
  */
 export async function replayChunk(
   chunk: readonly LocatedEntry[],
@@ -68,7 +71,7 @@ export async function replayChunk(
   });
 }
 
-/** What was changed has its payload of before in the history first. Entries of one chunk share the commits. */
+/** The old payload of a changed entry is stored in the history first. The entries of one chunk share commits. */
 async function putBack(
   control: QueueControl,
   planned: readonly PlannedReplay[],
@@ -118,7 +121,7 @@ type Checked =
   | { readonly stored: LocatedEntry; readonly batch: Batch | undefined }
   | { readonly skip: ReplaySkip; readonly message?: string };
 
-/** The entry as it is now, with what the statements make of it, or the reason why it stays where it is. */
+/** Returns the current entry with its transformed payload, or the reason why it is skipped. */
 async function checkCandidate(
   { control, entry }: LocatedEntry,
   { approved = false, pipeline, to, transformation, revealSamples }: PlannedOptions,

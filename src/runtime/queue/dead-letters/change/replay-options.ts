@@ -7,7 +7,10 @@ import { compileTransform, type Transform } from "./transform.js";
 const MAX_SAMPLES = 10;
 const MAX_STATEMENTS = 100;
 
-/** The options of a replay with what they name; throws an `AdminError` for what cannot be meant. Nothing is looked at yet. */
+/**
+ * Validates the options of a replay and resolves the names in them. Throws an `AdminError` if they are invalid. No
+ * entry is read.
+ */
 export function plannedOptions(controls: Controls, selection: Selection, options: ReplayOptions): PlannedOptions {
   const { to, transform, samples, ...others } = options;
   if (samples !== undefined && !(Number.isInteger(samples) && samples >= 0 && samples <= MAX_SAMPLES))

@@ -3,17 +3,17 @@ import type { Entry, ReplaySample } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { batchToJson } from "#otlp/json";
 
-/** Above that the two are not laid side by side. */
+/** Larger payloads are not compared. */
 const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_TEXT = 500;
 const MAX_ITEMS = 20;
 
-/** Makes of a batch what may be shown of it; rejects when nothing may be. */
+/** Masks a batch for display. Rejects if it cannot be shown. */
 export type MaskSample = (batch: Batch) => Promise<Batch>;
 
 /**
- * A dead letter as it is and as it would be sent. What cannot be masked is not shown; without a mask it is shown as it is. Texts and lists that are long are cut
- * on both sides alike, in a way that shows where they differ.
+ * Shows a dead letter as it is stored and as it would be sent. If masking fails, nothing is shown; without a mask, it
+ * is shown unmasked. Long texts and lists are cut on both sides in the same way, so that differences stay visible.
  */
 export async function sampleOf(
   { id, exporter }: Entry,
@@ -38,7 +38,7 @@ async function treeOf(batch: Batch, mask: MaskSample | undefined): Promise<unkno
 
 type ShownObject = Readonly<Record<string, unknown>>;
 
-/** Both without what is too long to be looked at; what differs stays different. */
+/** Shortens both values. Values that differ stay different. */
 export function shortenBoth(before: unknown, after: unknown): [unknown, unknown] {
   if (Array.isArray(before) && Array.isArray(after)) return shortenLists(before, after);
   if (isObject(before) && isObject(after)) return shortenObjects(before, after);
@@ -55,7 +55,7 @@ function shortenObjects(before: ShownObject, after: ShownObject): [ShownObject, 
   return [old, next];
 }
 
-/** Of long lists of the same length those items that differ, else the first ones. */
+/** Of long lists with equal lengths, keeps the items that differ, otherwise the first ones. */
 function shortenLists(before: readonly unknown[], after: readonly unknown[]): [unknown[], unknown[]] {
   if (before.length !== after.length) return [shortenList(before), shortenList(after)];
   const all = before.map((_, i) => i);
@@ -84,7 +84,7 @@ function shorten(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shorten(member)]));
 }
 
-/** Two long texts that begin alike are told apart by what is said of the rest. */
+/** Adds the length and a hash, so that two long texts with the same beginning stay distinguishable. */
 function shortenText(text: string): string {
   if (text.length <= MAX_TEXT) return text;
   const digest = createHash("sha256").update(text).digest("hex").slice(0, 8);

@@ -3,7 +3,7 @@ import type { Batch } from "#otlp";
 import { SIGNALS, type Signal } from "#otlp/signals";
 import { type CompiledGroup, compileInferred, isOttlError, isOttlSyntaxError, transformBatch } from "#ottl";
 
-/** What is changed by statements, or why one of them cannot be executed on it. */
+/** The transformed batch, or the reason why a statement failed on it. */
 export type Transformed = { readonly batch: Batch } | { readonly problem: string };
 
 /** Applies the statements of a replay to the batch of one dead letter. Never throws. */
@@ -12,8 +12,8 @@ export type Transform = (batch: Batch) => Transformed;
 type Compiled = readonly CompiledGroup[] | { readonly error: unknown; readonly statement: string };
 
 /**
- * Statements as `transform` of a config has them, for a replay. Those that fit none of the signals are refused at once.
- * A statement that fails on a record changes nothing of its entry: half a correction is worse than none.
+ * Compiles statements like those of the `transform` processor, for a replay. Throws if they fit none of the signals. If
+ * a statement fails on one record, its entry is not changed at all, because half a correction is worse than none.
  */
 export function compileTransform(statements: readonly string[], wanted: readonly Signal[] = SIGNALS): Transform {
   const bySignal = new Map(SIGNALS.map((signal) => [signal, compile(signal, statements)]));
@@ -30,7 +30,7 @@ export function compileTransform(statements: readonly string[], wanted: readonly
   };
 }
 
-/** All in one context where there is one that fits them all; else each in its own, in their order. */
+/** Uses one context for all statements if one fits, otherwise one for each statement, in order. */
 function compile(signal: Signal, statements: readonly string[]): Compiled {
   const together = compileInferred(signal, statements, []);
   if ("context" in together) return [together];
@@ -49,7 +49,7 @@ const HINTS: Readonly<Record<Signal, RegExp>> = {
   metrics: /\b(?:metric|datapoint)\./,
 };
 
-/** The failure in the signal that the statements seem to be about. */
+/** The error of the signal that the statements seem to be written for. */
 function likeliest(
   statements: readonly string[],
   wanted: readonly Signal[],

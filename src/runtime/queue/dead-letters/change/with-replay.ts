@@ -1,6 +1,6 @@
 import type { Cycle, Entry } from "#contract/operations";
 
-/** Older ones are forgotten. */
+/** Older cycles are forgotten. */
 const MAX_CYCLES = 10;
 
 interface ReplayMark {
@@ -11,8 +11,8 @@ interface ReplayMark {
 }
 
 /**
- * A dead letter as it goes back into the queue: its cycle moves into the history, its counters begin anew, and it stays
- * the same entry, with the same id and so the same idempotency key.
+ * Returns a dead letter as it goes back into the queue. Its cycle is added to the history and its counters start again.
+ * It stays the same entry, with the same id and therefore the same idempotency key.
  */
 export function withReplay(entry: Entry, { at, by, generation, replayId }: ReplayMark): Entry {
   const { failure, firstFailedAt, lastAttemptAt, lastError, forwarded: _, ...rest } = entry;

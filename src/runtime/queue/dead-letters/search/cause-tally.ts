@@ -9,17 +9,17 @@ export const TREND_BUCKET_MS = 60_000;
 type Tallied = { -readonly [Key in "entries" | "items" | "firstAt" | "lastAt"]: DeadLetterGroup[Key] } & {
   readonly cause: KnownCause;
   readonly trend: number[];
-  /** The last one, and where it is. */
+  /** The last dead letter of the group, and the index that has it. */
   newest: EntryRef;
   index: FailureIndex;
 };
 
 /** Counts dead letters by signature, reason and exporter. */
 export class CauseTally {
-  /** Where the last bucket of all trends ends. */
+  /** End of the last bucket of all trends. */
   private readonly trendEnd: number;
   private readonly groups = new Map<string, Tallied>();
-  /** How many were of causes that are not known. */
+  /** Number of dead letters whose cause is not known. */
   others = 0;
   private readonly groupOf = new Map<KnownCause, Tallied>();
 
@@ -27,7 +27,7 @@ export class CauseTally {
     this.trendEnd = Math.ceil((at + 1) / TREND_BUCKET_MS) * TREND_BUCKET_MS;
   }
 
-  /** Those of a queue. */
+  /** Adds dead letters of one queue. */
   add(index: FailureIndex, refs: Iterable<EntryRef>): void {
     index.rows.count(refs, (cause, ref, at, items) => {
       if (cause === undefined) {
@@ -48,7 +48,7 @@ export class CauseTally {
     });
   }
 
-  /** The largest first. */
+  /** Returns the largest groups first. */
   async list(limit: number): Promise<{ readonly groups: DeadLetterGroup[]; readonly total: number }> {
     const sorted = [...this.groups.values()].sort((a, b) => b.entries - a.entries || b.lastAt - a.lastAt);
     return { groups: await Promise.all(sorted.slice(0, limit).map(toGroup)), total: sorted.length };

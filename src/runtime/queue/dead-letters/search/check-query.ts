@@ -3,7 +3,7 @@ import { SIGNALS } from "#otlp/signals";
 import { MAX_PAGE_SIZE } from "../dead-letters.js";
 import { recordTest } from "./record-test.js";
 
-/** Rejects a query that cannot be meant, with an `AdminError` that says what to write. */
+/** Throws an `AdminError` that says what to write if the query is invalid. */
 export function checkQuery(query: DeadLetterQuery): void {
   const { reason, signal, limit, since, until, order } = query;
   checkOneOf("reason", reason, FAILURE_REASONS);

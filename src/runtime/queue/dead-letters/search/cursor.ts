@@ -2,20 +2,20 @@ import { createHash } from "node:crypto";
 import { AdminError, type DeadLetterQuery } from "#contract/operations";
 import type { EntryRef } from "../../store/store.js";
 
-/** How far each exporter's dead letters have been shown. */
+/** For each exporter, the last dead letter that was shown. */
 export type CursorPositions = Readonly<Record<string, EntryRef>>;
 
 /**
- * A cursor names the last entry that was looked at in each store, so it holds whatever comes or goes meanwhile, and after a
- * restart. It belongs to its query: the filters and the order must be the same for every page, but for its times: those
- * that are given as "two hours ago" are others for every page.
+ * A cursor names the last entry that was read in each store, so it stays valid when entries come or go, and after a
+ * restart. It is valid only for its query: filters and order must be the same on every page. Times may differ, because
+ * a time such as "two hours ago" changes from page to page.
  */
 export function encodeCursor(positions: CursorPositions, query: DeadLetterQuery): string {
   const body = JSON.stringify([VERSION, fingerprint(query), positions]);
   return Buffer.from(`${checksum(body)}${body}`).toString("base64url");
 }
 
-/** Rejects what was changed, cut or made up, with an `AdminError`. */
+/** Throws an `AdminError` if the cursor was changed, cut or made up. */
 export function decodeCursor(cursor: string, query: DeadLetterQuery): CursorPositions {
   const text = /^[\w-]{1,8192}$/.test(cursor) ? Buffer.from(cursor, "base64url").toString() : "";
   const body = text.slice(CHECKSUM_LENGTH);
@@ -36,7 +36,7 @@ export function decodeCursor(cursor: string, query: DeadLetterQuery): CursorPosi
 const VERSION = 1;
 const CHECKSUM_LENGTH = 10;
 
-/** Tells accidents and guesses; a cursor grants nothing, so no secret is needed. */
+/** Detects accidents and guesses. A cursor grants no access, so no secret is needed. */
 function checksum(body: string): string {
   return createHash("sha256").update(`sluice cursor ${body}`).digest("base64url").slice(0, CHECKSUM_LENGTH);
 }
