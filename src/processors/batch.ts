@@ -25,8 +25,8 @@ const DEFAULT_BATCH_SIZE = 8192;
 type BatchConfig = z.infer<typeof schema> & { readonly send_batch_size: number };
 
 /**
- * Asks that records be sent in larger requests. It holds nothing back: the runtime merges when it sends, behind the queue,
- * where no client waits and nothing that was acknowledged can be lost.
+ * Requests that records be sent in larger requests. The processor itself holds nothing back: the runtime merges batches
+ * when it sends them, behind the queue. There no client waits, and nothing acknowledged can be lost.
  */
 export const batch = defineProcessor<BatchConfig>({
   type: "batch",

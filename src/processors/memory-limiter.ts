@@ -46,8 +46,8 @@ const schema = z
 type MemoryLimiterConfig = z.infer<typeof schema>;
 
 /**
- * Refuses, retryably, while the process uses more memory than it should: the JavaScript heap and all buffers. Memory is
- * measured at most once in `check_interval`, when data comes.
+ * Refuses data with a retryable error while the process uses too much memory (the JavaScript heap and all buffers).
+ * Memory is measured when data arrives, at most once per `check_interval`.
  */
 export const memoryLimiter = defineProcessor<MemoryLimiterConfig>({
   type: "memory_limiter",
@@ -76,7 +76,10 @@ export function softLimitOf(config: MemoryLimiterConfig, available: number): num
   return limit - (spike > 0 ? spike : limit / 5);
 }
 
-/** Tells whether more than `softLimit` was in use when last measured; says so when that changes. */
+/**
+ * Returns a function that tells whether more than `softLimit` bytes were in use at the last measurement. It logs every
+ * change of that state.
+ */
 export function createMemoryCheck(
   intervalMs: number,
   softLimit: number,
@@ -102,7 +105,7 @@ function usedMemory(): number {
   return heapUsed + external;
 }
 
-/** What a container may use, or else what the machine has. */
+/** Returns the memory limit of the container, or else the memory of the machine. */
 function availableMemory(): number {
   const constrained = process.constrainedMemory?.() ?? 0;
   const total = totalmem();

@@ -60,7 +60,10 @@ function checkPattern(pattern: string, isExtract: boolean, problem: (path: strin
 export type ActionConfig = z.infer<typeof actionSchema>;
 type Action = (attributes: Attributes, origin: Origin) => void;
 
-/** The change as a function. It touches nothing when there is nothing to change. */
+/**
+ * Compiles one configured action. The returned function leaves the attributes untouched when there is nothing to
+ * change.
+ */
 export function createAction(config: ActionConfig): Action {
   const { key = "", action } = config;
   switch (action) {
@@ -123,7 +126,7 @@ function convertAction(key: string, type: "int" | "double" | "string"): Action {
   };
 }
 
-/** Undefined when the value cannot be read as that type: then it stays as it is. */
+/** Returns undefined when the value cannot be read as that type; the caller then keeps the old value. */
 function convertValue(old: Value, type: "int" | "double" | "string"): Value | undefined {
   if (type === "string") return valueText(old);
   if (typeof old === "boolean") return type === "int" ? Number(old) : asDouble(Number(old));

@@ -40,7 +40,7 @@ const resourceSchema = z.strictObject({
   attributes: z.array(actionSchema).min(1).meta({ description: "What is done to each resource, in this order." }),
 });
 
-/** Changes the attributes of resources: once for each, whatever the number of its records. */
+/** Changes the attributes of each resource once, however many records the resource has. */
 export const resourceProcessor = defineProcessor<z.infer<typeof resourceSchema>>({
   type: "resource",
   summary: "Inserts, updates, deletes, hashes, extracts or converts attributes of resources.",
@@ -61,7 +61,10 @@ export const resourceProcessor = defineProcessor<z.infer<typeof resourceSchema>>
   },
 });
 
-/** Says once that values were to come from the client and nothing is known of it: else they would be missing in silence. */
+/**
+ * Logs one warning when an action takes its value from the client (`from_context`) but the receiver knows nothing about
+ * the client. Without the warning the values would be missing silently.
+ */
 function unknownClientWarning(actions: readonly ActionConfig[], logger: Logger): (origin: Origin) => void {
   const from_context = actions.find((action) => action.from_context !== undefined)?.from_context;
   let isDone = from_context === undefined;

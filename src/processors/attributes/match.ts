@@ -5,8 +5,9 @@ import { compilePattern } from "#text";
 import { type AnyRecordView, type Attributes, ignored, type Value } from "../../plugin.js";
 
 /**
- * The Collector's `include` and `exclude`: properties of records, by equality (`strict`) or by pattern (`regexp`). Of
- * each kind of property that is given, one of the listed ones must match; of attributes and resources, all of them.
+ * The Collector's `include` and `exclude` select records by their properties, either by equality (`strict`) or by
+ * pattern (`regexp`). For every list of names, at least one entry must match. For attributes and resources, all entries
+ * must match.
  */
 const attributeMatch = z.strictObject({
   key: z.string().meta({ description: "The attribute that must be there." }),
@@ -63,9 +64,8 @@ export const matchSchema = z
     }
   });
 
-/** What `matchSchema` makes of a config. */
 export type MatchConfig = z.infer<typeof matchSchema>;
-/** Does a record have the properties? */
+/** Tells whether a record has the properties. */
 type Matcher = (record: AnyRecordView) => boolean;
 
 const TEXT_LISTS = [
@@ -89,7 +89,7 @@ function patternsOf(config: Partial<MatchConfig>): [path: (string | number)[], p
   return found;
 }
 
-/** True for the records that have all the properties. */
+/** Returns a function that is true for records that have all the properties. */
 export function createMatcher(config: MatchConfig): Matcher {
   const isRegexp = config.match_type === "regexp";
   const oneOf = (

@@ -85,7 +85,9 @@ const rawSchema = z.strictObject({
   profiles: ignored("profiles are not supported"),
 });
 
-/** Conditions of one context that are decided together: if any holds, the thing is dropped. */
+/**
+ * Conditions of one context that are evaluated together: a record, metric or resource is dropped if any of them holds.
+ */
 interface FilterGroup {
   readonly context: ContextName;
   readonly conditions: readonly Condition[];
@@ -93,11 +95,11 @@ interface FilterGroup {
 }
 
 export interface FilterConfig {
-  /** From the outermost context to the innermost. */
+  /** The groups of each signal, from the outermost context to the innermost. */
   readonly groups: Readonly<Record<Signal, readonly FilterGroup[]>>;
 }
 
-/** What is written under the Collector's old keys, by context. */
+/** The Collector's old keys: where each one is found, and the context of its conditions. */
 const OLD_KEYS = [
   ["logs", "logs", "resource", "resource"],
   ["logs", "logs", "log_record", "log"],
@@ -158,7 +160,7 @@ export const filterSchema = rawSchema.transform((config, zod): FilterConfig => {
   return { groups: found };
 });
 
-/** Tells what is wrong with `include` and `exclude`, and how much it was. */
+/** Reports the problems of `include` and `exclude`, and returns how many there are. */
 function legacyIssues(config: z.infer<typeof rawSchema>, addIssue: AddOttlIssue): number {
   const issues = (["include", "exclude"] as const).flatMap((key) => {
     const found = (["logs", "spans", "metrics"] as const).flatMap((section) =>
@@ -175,7 +177,7 @@ function legacyIssues(config: z.infer<typeof rawSchema>, addIssue: AddOttlIssue)
   return issues.length;
 }
 
-/** One group for each context and mode, outermost context first. */
+/** Returns one group for each context and error mode, outermost context first. */
 function groupByContext(groups: readonly FilterGroup[], contexts: readonly ContextName[]): FilterGroup[] {
   return contexts.flatMap((context) =>
     ERROR_MODES.flatMap((mode) => {

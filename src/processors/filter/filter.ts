@@ -3,8 +3,8 @@ import { defineProcessor, eachBatch, SIGNALS } from "../../plugin.js";
 import { type FilterConfig, filterSchema } from "./config.js";
 
 /**
- * Drops what any of its conditions holds for. What is dropped is acknowledged, and counted under the Collector's name
- * for it; a batch of which nothing is dropped passes as the same bytes.
+ * Drops telemetry for which any of the conditions holds. Dropped records are acknowledged and counted under the
+ * Collector's metric names. A batch from which nothing is dropped passes as the same bytes.
  */
 export const filter = defineProcessor<FilterConfig>({
   type: "filter",

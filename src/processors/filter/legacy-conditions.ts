@@ -17,9 +17,12 @@ import {
   severityNumber,
 } from "./legacy-properties.js";
 
-/** `include` and `exclude` become conditions, so that there is one way in which things are dropped. */
+/** Turns `include` and `exclude` into conditions, so that all dropping goes through the same code. */
 
-/** The conditions under which they drop something. The properties have no issues. */
+/**
+ * Returns the conditions under which `include` and `exclude` drop something. The properties must have been checked
+ * before.
+ */
 export function legacyConditions(
   context: ContextName,
   include: LegacyProperties | null | undefined,
@@ -36,8 +39,8 @@ export function legacyConditions(
 type MetricProperties = LegacyMetricProperties | null | undefined;
 
 /**
- * The same for metrics. Resources are looked at by themselves, as in the Collector: an excluded one goes with all its
- * metrics, whatever their names.
+ * Does the same for metrics. As in the Collector, resources are matched separately from names: an excluded resource is
+ * dropped with all its metrics, whatever their names.
  */
 export function legacyMetricConditions(include: MetricProperties, exclude: MetricProperties): Condition[] {
   return [ofResource, ofName].flatMap((part) =>
@@ -45,7 +48,7 @@ export function legacyMetricConditions(include: MetricProperties, exclude: Metri
   );
 }
 
-/** What `expressions` say. Throws an `OttlSyntaxError` for one that is none. */
+/** Compiles the `expressions` of both. Throws an `OttlSyntaxError` if one of them cannot be parsed. */
 export function expressionConditions(include: MetricProperties, exclude: MetricProperties): Condition[] {
   return [include, exclude].flatMap((properties, i) =>
     properties?.match_type === "expr" && properties.expressions?.length
@@ -62,7 +65,7 @@ function ofName({ match_type, metric_names }: LegacyMetricProperties): LegacyPro
   return match_type === "expr" ? {} : { match_type, metric_names };
 }
 
-/** All of them must hold. Without any, nothing is kept or dropped. */
+/** Returns criteria that must all hold. If there are none, the properties neither keep nor drop anything. */
 function criteriaOf(context: ContextName, properties: LegacyProperties): Condition[] {
   const isRegexp = properties.match_type === "regexp";
   const anyOf = (path: string, names: readonly string[] | null | undefined) =>
@@ -83,7 +86,7 @@ function criteriaOf(context: ContextName, properties: LegacyProperties): Conditi
   ];
 }
 
-/** Is a text one of several, or does one of the patterns match it? */
+/** Holds if the text equals one of `texts`, or if one of the patterns matches it. */
 function fits(path: string, context: ContextName, texts: readonly string[], isRegexp: boolean): Condition {
   return isRegexp ? textFits(path, context, patternTest(texts)) : textIsOneOf(path, context, texts);
 }
@@ -93,7 +96,7 @@ function patternTest(expected: readonly string[]): (text: string) => boolean {
   return (text) => patterns.some((pattern) => pattern.test(text));
 }
 
-/** A pattern is matched with the text of what is written in one piece, not with lists, maps and bytes. */
+/** A pattern is matched against the text of strings, numbers and booleans, never against lists, maps or bytes. */
 function attributeCondition(
   attributes: string,
   context: ContextName,
@@ -111,10 +114,10 @@ function hasKey(attributes: string, context: ContextName, key: string): Conditio
   return compileCondition(`ContainsValue(Keys(${attributes}), ${quoted(key)})`, context);
 }
 
-/** What the Collector takes for the name of the service of a resource that does not tell. */
+/** The service name that the Collector assumes for a resource without `service.name`. */
 const NO_SERVICE = "<nil-service-name>";
 
-/** The name of a service is looked at as text, whatever it is. */
+/** Compares the service name as text, whatever the type of the attribute. */
 function serviceCondition(context: ContextName, names: readonly string[], isRegexp: boolean): Condition {
   const path = 'resource.attributes["service.name"]';
   const isThere = hasKey("resource.attributes", context, "service.name");
@@ -126,7 +129,7 @@ function serviceCondition(context: ContextName, names: readonly string[], isRege
   ]);
 }
 
-/** Without `min` every severity fits. */
+/** Without `min`, every severity matches. */
 function severityCondition(
   context: ContextName,
   { min, match_undefined }: NonNullable<LegacyProperties["severity_number"]>,
@@ -154,7 +157,7 @@ function quoted(text: string): string {
   return `"${text.replace(/["\\]/g, "\\$&")}"`;
 }
 
-/** A whole number is an integer if it fits one. */
+/** Returns a bigint for whole numbers that fit into 64 bits. */
 function ottlValueOf(value: unknown): OttlValue {
   if (typeof value === "number") return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? BigInt(value) : value;
   if (Array.isArray(value)) return value.map(ottlValueOf);

@@ -3,8 +3,8 @@ import { SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS } from "#otlp/signals";
 import { compilePattern } from "#text";
 
 /**
- * The older way to say what to drop: `include` and `exclude` with a match_type, as the Collector reads and refuses them.
- * All kinds of criteria must fit; of a list of names any one.
+ * `include` and `exclude` with a match_type are the Collector's older way to configure what is dropped. They are read
+ * and checked as the Collector does it. All kinds of criteria must match; within a list of names, one match is enough.
  */
 
 const attribute = z.strictObject({
@@ -75,15 +75,15 @@ export const spanProperties = z.strictObject({
     .meta({ description: "By the instrumentation scope, of which any will do." }),
 });
 
-/** What an attribute is compared with. */
+/** The key of an attribute and the value it is compared with. */
 export type LegacyAttribute = z.infer<typeof attribute>;
 export type LegacyMetricProperties = z.infer<typeof metricProperties>;
-/** What may be said of any signal. */
+/** The properties of all signals together. */
 export type LegacyProperties = Partial<
   z.infer<typeof logProperties> & Omit<LegacyMetricProperties, "expressions"> & z.infer<typeof spanProperties>
 >;
 
-/** The kinds that a strict match knows. */
+/** The span kinds that a strict match accepts. */
 const SPAN_KINDS = SPAN_KIND_SYMBOLS.slice(1);
 const NAMES = ["metric_names", "span_names", "services", "span_kinds", "severity_texts", "bodies"] as const;
 const ATTRIBUTES = ["attributes", "record_attributes", "resources", "resource_attributes"] as const;
@@ -93,7 +93,7 @@ interface PropertyIssue {
   readonly path: (string | number)[];
 }
 
-/** What is wrong with properties that have all the right types, each at its place. */
+/** Checks properties whose types are already right, and returns every problem with its path. */
 export function propertyIssues(properties: LegacyProperties): PropertyIssue[] {
   const { match_type, span_kinds } = properties;
   const texts = NAMES.flatMap((key) => (properties[key] ?? []).map((value, i) => ({ value, path: [key, i] })));
@@ -117,7 +117,7 @@ export function propertyIssues(properties: LegacyProperties): PropertyIssue[] {
   return unknown === undefined ? [] : [{ message, path: ["span_kinds"] }];
 }
 
-/** Whether anything is said of what to keep or drop. */
+/** Whether the properties contain any criterion. */
 export function hasCriteria(properties: LegacyProperties): boolean {
   return [...NAMES, ...ATTRIBUTES, "libraries" as const].some((key) => properties[key]?.length);
 }
@@ -132,7 +132,10 @@ function patternIssue(pattern: unknown, path: (string | number)[]): PropertyIssu
   }
 }
 
-/** The number of a severity that is written as INFO, info or 9; undefined when nothing is said, -1 for what is none. */
+/**
+ * Returns the number of a severity written as INFO, info or 9. Returns undefined if `min` is empty, and -1 if it is not
+ * a severity.
+ */
 export function severityNumber(min: string | number | null | undefined): number | undefined {
   if (min === undefined || min === null || min === "") return undefined;
   const wanted = String(min).toLowerCase();

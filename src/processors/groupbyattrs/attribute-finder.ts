@@ -2,18 +2,21 @@ import { after, encodedKey, hasKey, POINT_ATTRIBUTES_TAGS, RecentTexts, skip, va
 import { LOG_ATTRIBUTES_TAG, SPAN_ATTRIBUTES_TAG } from "#otlp/tags";
 import type { Batch } from "../../plugin.js";
 
-/** Attributes of a record: their keys, and where their KeyValues are. */
+/** Attributes found in a record: their keys, and the byte ranges of their KeyValues. */
 export interface FoundAttributes {
   readonly keys: readonly Uint8Array[];
   readonly ranges: readonly (readonly [start: number, end: number])[];
 }
 
-/** An attribute takes so many numbers in `found`: its field from and to, its KeyValue from and to, which key it has. */
+/**
+ * `found` holds this many numbers per attribute: start and end of the field, start and end of the KeyValue, and the
+ * index of the key.
+ */
 const NUMBERS_PER_ATTRIBUTE = 5;
 
 /**
- * Finds the attributes of records that have one of these keys. One object serves all records, one after the other, so
- * that a record costs no objects of its own.
+ * Finds the attributes of a record whose keys are in a given list. One finder is reused for all records of a batch, so
+ * a record allocates no objects.
  */
 export class AttributeFinder {
   private readonly encodedKeys: readonly Uint8Array[];
@@ -30,8 +33,8 @@ export class AttributeFinder {
   }
 
   /**
-   * A text that is the same for the same attributes, if the record, which lies in a frame of this tag, has any. Of
-   * several attributes of one key the first counts.
+   * Returns a text that is equal for equal attributes, or undefined if the record has none of the keys. `frameTag` is
+   * the tag of the frame around the record. If a key occurs several times, the first attribute counts.
    */
   find(start: number, end: number, frameTag: number): string | undefined {
     const { encodedKeys, found, bytes } = this;
@@ -66,7 +69,7 @@ export class AttributeFinder {
     return text;
   }
 
-  /** What was found last. */
+  /** Returns the attributes that the last `find` found. */
   extraction(): FoundAttributes {
     const names: Uint8Array[] = [];
     const values: [number, number][] = [];
@@ -79,7 +82,10 @@ export class AttributeFinder {
     return { keys: names, ranges: values };
   }
 
-  /** Says where what is left of the record [start, end) is, without the attributes found: from, to, from, to ... */
+  /**
+   * Appends the byte ranges of the record [start, end) that remain without the found attributes, as from, to, from, to
+   * ... Returns the number of ranges.
+   */
   pushRest(start: number, end: number, into: number[]): number {
     let from = start;
     for (let i = 0; i < this.found.length; i += NUMBERS_PER_ATTRIBUTE) {
@@ -90,7 +96,7 @@ export class AttributeFinder {
     return this.found.length / NUMBERS_PER_ATTRIBUTE + 1;
   }
 
-  /** Which of the keys the KeyValue in [start, end) has, or -1. */
+  /** Returns the index of the key of the KeyValue [start, end), or -1 if the key is not in the list. */
   private keyOf(start: number, end: number): number {
     const { encodedKeys } = this;
     for (let i = 0; i < encodedKeys.length; i++) if (hasKey(this.bytes, start, end, encodedKeys[i]!)) return i;
@@ -103,7 +109,7 @@ export class AttributeFinder {
   }
 }
 
-/** No KeyValue begins with a zero, so the text of several is never that of one. */
+/** Joins texts so that several attributes never give the same text as a single one: no KeyValue begins with a zero. */
 function combineIdentities(text: string, next: string): string {
   const first = text.charCodeAt(0) === 0 ? text : `\0${text.length} ${text}`;
   return `${first}${next.length} ${next}`;

@@ -15,7 +15,7 @@ import type { Frame } from "#otlp/views";
 import type { Batch } from "../../plugin.js";
 import type { AttributeFinder, FoundAttributes } from "./attribute-finder.js";
 
-/** Putting the records under resources of their own would multiply the batch. */
+/** Thrown when giving the records resources of their own would make the batch many times larger. */
 class RegroupOverflow extends Error {
   override readonly name = "RegroupOverflow";
   readonly code = ERROR_CODES.SLUICE_REGROUP_OVERFLOW;
@@ -25,24 +25,27 @@ class RegroupOverflow extends Error {
   }
 }
 
-/** Whether it is a `RegroupOverflow`: told by its code, so that one of another copy of the package counts too. */
+/** Recognises the error by its code, because it may come from another copy of the package. */
 export function isRegroupOverflow(error: unknown): error is RegroupOverflow {
   return hasErrorCode(error, ERROR_CODES.SLUICE_REGROUP_OVERFLOW);
 }
 
-/** A message around records as it will be written: what it says itself, and the messages or records in it. */
+/** A frame of the batch to be written: its own fields, and the groups or records inside it. */
 export class RecordGroup {
   readonly tag: number;
   readonly depth: number;
-  /** The frame it was made for; others that are alike join it. */
+  /** The frame that this group was made for. Equal frames join the same group. */
   readonly frame: Frame;
-  /** Its fields that are not messages on the way to a record. */
+  /** The fields of the frame that do not contain records. */
   readonly head: Uint8Array;
-  /** The groups in it, by their canonical text: alike ones become one. */
+  /** The groups inside this one, by their canonical text, so that equal frames become one group. */
   readonly children = new Map<string, RecordGroup>();
-  /** Parts of the batch, from and to, in turn. */
+  /** Byte ranges of the batch, as from, to, from, to ... */
   readonly pieces: number[] = [];
-  /** How many of the pieces make the body of a record; or the next one is whole records. */
+  /**
+   * How many ranges of `pieces` make up the body of each record. `WHOLE_RECORDS` marks a single range that holds
+   * complete records with their tags.
+   */
   readonly counts: number[] = [];
   private recordBytes = 0;
 
@@ -53,7 +56,7 @@ export class RecordGroup {
     this.head = head;
   }
 
-  /** [from, to) is a record with its tag. Neighbours become one run. */
+  /** Adds the record [from, to), including its tag. Adjacent records are merged into one range. */
   add(from: number, to: number): void {
     const { pieces, counts } = this;
     const last = counts.length - 1;
@@ -65,13 +68,13 @@ export class RecordGroup {
     this.recordBytes += to - from;
   }
 
-  /** What the finder leaves of the record whose body is [start, end). */
+  /** Adds the record with body [start, end) without the attributes that the finder found. */
   addRest(start: number, end: number, finder: AttributeFinder): void {
     this.counts.push(finder.pushRest(start, end, this.pieces));
     this.recordBytes += end - start + TAG_AND_LENGTH_BYTES;
   }
 
-  /** At most so many bytes. */
+  /** Upper bound of the encoded size in bytes. */
   get size(): number {
     let size = this.recordBytes + this.head.length + TAG_AND_LENGTH_BYTES;
     for (const child of this.children.values()) size += child.size;
@@ -80,9 +83,9 @@ export class RecordGroup {
 }
 
 const WHOLE_RECORDS = 0;
-/** A tag and a length. */
+/** Upper bound of the bytes of a tag and a length. */
 const TAG_AND_LENGTH_BYTES = 6;
-/** Down to this depth a frame has an owner: a resource or a scope, whose attributes come in any order. */
+/** Frames above this depth have an owner (a resource or a scope), whose attributes may come in any order. */
 const OWNER_DEPTH = 2;
 
 interface HeadField {
@@ -97,15 +100,17 @@ interface FrameLayout {
   readonly fields: readonly HeadField[];
 }
 
-/** Groups within groups, alike ones only once. */
+/** A tree of groups in which equal frames occur only once. */
 export class GroupTree {
-  /** Two frames of the batch have become one group. */
+  /** True once two frames of the batch have become one group. */
   hasMerged = false;
   private readonly roots = new Map<string, RecordGroup>();
   private readonly bytes: Uint8Array;
   private readonly shape: SignalShape;
   private readonly limit: number;
-  /** By depth: the frame looked at last, which may have as many groups as records. */
+  /**
+   * The layout of the last frame at each depth. It is kept because one frame may give as many groups as it has records.
+   */
   private readonly layouts: FrameLayout[] = [];
   private headBytes = 0;
 
@@ -122,7 +127,7 @@ export class GroupTree {
     return size;
   }
 
-  /** The group for records of this frame whose other frames have led to `parent`. */
+  /** Returns the group for records of this frame inside the group `parent`, and makes it if there is none yet. */
   group(parent: RecordGroup | undefined, frame: Frame, moved: FoundAttributes | undefined): RecordGroup {
     const depth = parent === undefined ? 0 : parent.depth + 1;
     const head = this.headOf(frame, depth + 1, moved);
@@ -171,7 +176,7 @@ export class GroupTree {
     }
   }
 
-  /** The fields of a frame that are not at this depth on the way to a record, with the attributes moved into it. */
+  /** Returns the fields of a frame that do not contain records, with the moved attributes added to the owner. */
   private headOf(frame: Frame, depth: number, moved: FoundAttributes | undefined): Uint8Array {
     const writer = new WireWriter(256);
     let owner: FieldRange = [frame.start, frame.start];
@@ -183,7 +188,7 @@ export class GroupTree {
     return writer.written();
   }
 
-  /** Where those fields are. Found once for all groups of a frame. */
+  /** Returns the places of those fields. They are found once for all groups of a frame. */
   private layoutOf(frame: Frame, depth: number): FrameLayout {
     const known = this.layouts[depth];
     if (known?.frame === frame) return known;
@@ -209,7 +214,7 @@ export class GroupTree {
   }
 }
 
-/** A resource without the attributes that have one of these keys. */
+/** Copies a resource without the attributes that have one of these keys. */
 function copyWithoutKeys(
   writer: WireWriter,
   b: Uint8Array,
@@ -234,7 +239,7 @@ function copyWithoutKeys(
   writer.copy(b, copied, end);
 }
 
-/** The same text for messages of the same fields in any order; an owner that is empty is none. */
+/** Returns the same text for messages with the same fields in any order. An empty owner counts as a missing one. */
 function canonicalText(b: Uint8Array, start: number, end: number, hasOwner: boolean): string {
   const fields: string[] = [];
   for (let p = start; p < end; ) {

@@ -9,13 +9,14 @@ const schema = z.strictObject({
   }),
 });
 
-/** Groups may take so much more than the batch they are made of, as their resources are repeated. */
+/**
+ * Size limit of a regrouped batch. Groups repeat their resources, so they may take more bytes than the original batch.
+ */
 const maxGroupedBytes = (batch: Batch) => 4 * batch.byteLength + 16 * 1024 * 1024;
 
 /**
- * Puts records under resources that have the record's attributes of the given keys, and merges resources, scopes and
- * metrics that are alike. A batch in which there is nothing to move or merge passes as the same bytes; so does one that
- * would grow beyond all measure.
+ * Moves the configured attributes of records to resources of their own, and merges equal resources, scopes and metrics.
+ * A batch passes as the same bytes if there is nothing to move or merge, or if regrouping would exceed the size limit.
  */
 export const groupByAttrs = defineProcessor<z.infer<typeof schema>>({
   type: "groupbyattrs",

@@ -4,32 +4,32 @@ import { Batch } from "../../plugin.js";
 import { AttributeFinder } from "./attribute-finder.js";
 import { GroupTree, type RecordGroup } from "./group-tree.js";
 
-/** A batch whose records are with the resource they belong to. */
+/** A batch whose records have been moved to the resources they belong to. */
 export interface Regrouped {
   /** The same batch if nothing had to be moved or merged. */
   readonly batch: Batch;
-  /** How many records had one of the keys. */
+  /** Number of records that had at least one of the keys. */
   readonly moved: number;
 }
 
 /**
- * Moves the attributes of records that have one of the keys to their resource, and merges what is then alike: resources,
- * scopes and metrics of which every field is the same, whatever the order of their attributes. Records keep their
- * order within a group; groups come in the order of their first record. Frames without a record are left out.
+ * Moves the attributes of records that have one of the keys to their resource, and then merges equal resources, scopes
+ * and metrics. Two of them are equal if all their fields are, whatever the order of their attributes. Records keep
+ * their order within a group; groups come in the order of their first record. Frames without a record are left out.
  *
- * What surrounds a record is repeated for every group it is in: if that makes more than `limit` bytes of the batch, a
- * `RegroupOverflow` is thrown.
+ * Everything around a record is repeated for every group that the record's frame is split into. A `RegroupOverflow` is
+ * thrown if the batch would then have more than `limit` bytes.
  */
 export function regroup(batch: Batch, keys: readonly string[], limit = Number.POSITIVE_INFINITY): Regrouped {
   return new Regrouper(batch, keys, limit).run();
 }
 
-/** A frame of the batch, and where its records have gone: the group by that of the frame around it. */
+/** A frame of the batch and the groups that its records went to, by the group of the frame around it. */
 interface FrameWithGroups extends Frame {
   readonly groups: Map<RecordGroup | string, RecordGroup>;
 }
 
-/** Stands for no attributes at all. No text of attributes is this: see `AttributeFinder`. */
+/** Stands for a record without any of the attributes. `AttributeFinder` never returns this text. */
 const NO_ATTRIBUTES = "\0";
 
 class Regrouper {

@@ -7,12 +7,12 @@ import type { K8sAttributesConfig, PodAssociation } from "./config.js";
 import { type MetadataObject, type Pod, type PodContainer, readMetadata, readPod } from "./pod.js";
 import { PodAttributes } from "./pod-attributes.js";
 
-/** Data of a pod that has gone comes for a while still. */
+/** A deleted pod stays known this long, because its data may still arrive. */
 const GRACE_MS = 120_000;
 
 const CLUSTER_NAMESPACE = "/api/v1/namespaces/kube-system";
 
-/** A pod and the stamps of its resources, which are made when they are first needed. */
+/** A pod and the stamps for its resources, which are made on first use. */
 export class CatalogEntry {
   readonly pod: Pod;
   readonly keys: readonly string[];
@@ -30,7 +30,7 @@ export class CatalogEntry {
     let stamp = this.stamps.get(key);
     if (stamp === undefined) {
       stamp = this.create(container, restarts);
-      // A client may say any number of restarts.
+      // The number is limited because clients may send any restart count.
       if (this.stamps.size < MAX_STAMPS) this.stamps.set(key, stamp);
     }
     return stamp;
@@ -43,10 +43,10 @@ export class CatalogEntry {
 
 const MAX_STAMPS = 100;
 
-/** All pods that the config asks for, found by what resources say of them, and kept up to date. */
+/** All pods that the config selects, found by the attributes of resources and kept up to date. */
 export class PodCatalog {
   readonly attributes: PodAttributes;
-  /** The first list of pods is there. */
+  /** True once the first list of pods has arrived. */
   isKnown = false;
   private readonly config: K8sAttributesConfig;
   private readonly context: ComponentContext;
@@ -72,7 +72,7 @@ export class PodCatalog {
     this.api = new KubernetesApi({ apiServer: apiServer && String(apiServer), tokenFile, caFile });
   }
 
-  /** Resolves when everything has been listed, or that has failed; it is tried again for as long as it runs. */
+  /** Resolves when every list has been read once or has failed. Failed lists are retried until `stop` is called. */
   async start(): Promise<void> {
     const { attributes } = this;
     if (attributes.needsClusterUid) await this.readClusterUid();
@@ -80,7 +80,7 @@ export class PodCatalog {
     if (attributes.needsNodes) this.watch("/api/v1/nodes", readMetadata, this.beside.nodes);
     if (attributes.needsReplicaSets)
       this.watch(`/apis/apps/v1${this.inNamespace()}/replicasets`, readMetadata, this.replicaSets);
-    // What pods are described with is there before them.
+    // Namespaces, nodes and replica sets must be known before the pods that are described with them.
     await Promise.all(this.lists.map((list) => list.start()));
     const pods = this.podList();
     this.lists.push(pods);
@@ -94,7 +94,10 @@ export class PodCatalog {
     this.leaving.clear();
   }
 
-  /** The pod of a resource, by what one association says of it; undefined: none is known, or it is excluded. */
+  /**
+   * Finds the pod of a resource by the values of one association. Returns undefined if no such pod is known or the pod
+   * is excluded.
+   */
   find(association: number, values: readonly string[]): CatalogEntry | undefined {
     return this.index.get(indexKey(association, values));
   }
@@ -169,7 +172,7 @@ export class PodCatalog {
     }
   }
 
-  /** Pods that have gone meanwhile, which a list does not say, leave in their time too. */
+  /** Pods missing from a new list were deleted in the meantime. They too stay known for the grace period. */
   private replaceAll(pods: readonly Pod[]): void {
     const listed = new Set(pods.map(podKey));
     for (const [key, { pod }] of this.pods) if (!listed.has(key)) this.leave(pod);
@@ -186,7 +189,7 @@ export class PodCatalog {
     );
     this.pods.set(podKey(pod), entry);
     for (const key of entry.keys) {
-      // An address is given to the next pod while the one before is still told of.
+      // Kubernetes may give an address to a new pod while the old one is still known; the newer pod wins.
       const other = this.index.get(key);
       if (other === undefined || other.pod.startTime <= pod.startTime) this.index.set(key, entry);
     }
@@ -229,7 +232,7 @@ export class PodCatalog {
     });
   }
 
-  /** A pod is also known by what is extracted of it, such as a label. */
+  /** An association may also name an extracted attribute of the pod, such as a label. */
   private extractedValue(pod: Pod, name: string): string[] {
     const value = this.extract(pod).get(name);
     return typeof value === "string" && value !== "" ? [value] : [];
@@ -247,10 +250,13 @@ export class PodCatalog {
   }
 }
 
-/** What a pod may be called by a source: several addresses and containers, or nothing; undefined: the attribute is another. */
+/**
+ * Returns the values that a source may have for this pod. A pod can have several addresses and containers, or none.
+ * Returns undefined if the source names another attribute.
+ */
 function valuesOf(pod: Pod, { from, name }: PodAssociation["sources"][number]): readonly string[] | undefined {
   const { metadata, ips, isOnHostNetwork } = pod;
-  // Pods on the network of their node all have its address.
+  // Pods on the host network all share the address of their node.
   const addresses = isOnHostNetwork ? [] : ips;
   if (from === "connection") return addresses;
   switch (name) {

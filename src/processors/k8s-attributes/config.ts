@@ -3,7 +3,7 @@ import { httpUrl } from "#net";
 import { compilePattern } from "#text";
 import { duration, ignored, section, unsupported } from "../../plugin.js";
 
-/** What can be added, by the names of the attributes. */
+/** The attributes that can be added. */
 export const METADATA_FIELDS = [
   ...["k8s.namespace.name", "k8s.node.name", "k8s.node.uid", "k8s.cluster.uid"],
   ...["k8s.pod.name", "k8s.pod.uid", "k8s.pod.hostname", "k8s.pod.ip", "k8s.pod.start_time"],
@@ -25,7 +25,7 @@ const DEFAULT_METADATA = [
   ],
 ] as const;
 
-/** Older names of what can be added. */
+/** Older names of these attributes. */
 const OLD_NAMES: Readonly<Record<string, string>> = {
   namespace: "k8s.namespace.name",
   podName: "k8s.pod.name",
@@ -122,7 +122,7 @@ const source = z
     message: "expected the name of the attribute",
   });
 
-/** The older form has one source, and no word `sources`. */
+/** The older form names one source directly, without `sources`. */
 const association = z.preprocess(
   (value) => {
     const { from, name } = (value ?? {}) as { from?: unknown; name?: unknown };

@@ -8,7 +8,7 @@ import { type CatalogEntry, PodCatalog } from "./catalog.js";
 import { type K8sAttributesConfig, k8sAttributesSchema, type PodAssociation } from "./config.js";
 import type { PodContainer } from "./pod.js";
 
-/** Adds to resources what Kubernetes knows of the pods they come from. */
+/** Adds Kubernetes metadata to resources: attributes of the pod that each resource comes from. */
 export const k8sAttributes = defineProcessor<K8sAttributesConfig>({
   type: "k8s_attributes",
   aliases: ["k8sattributes"],
@@ -31,7 +31,7 @@ export const k8sAttributes = defineProcessor<K8sAttributesConfig>({
   },
 });
 
-/** Without rules the Collector looks for addresses in these places. */
+/** The Collector's default associations, used when the config has none. */
 const DEFAULT_ASSOCIATIONS: readonly PodAssociation[] = [
   { sources: [{ from: "resource_attribute", name: "k8s.pod.ip" }] },
   { sources: [{ from: "resource_attribute", name: "ip" }] },
@@ -43,7 +43,7 @@ function associationsOf({ pod_association: written }: K8sAttributesConfig): read
   return written && written.length > 0 ? written : DEFAULT_ASSOCIATIONS;
 }
 
-/** One catalog for all pipelines that have the processor; it stops with the last of them. */
+/** The catalog that all pipelines with this processor share. It stops when the last of them stops. */
 class SharedCatalog {
   /** Undefined while no pipeline runs. */
   catalog: PodCatalog | undefined;
@@ -51,7 +51,7 @@ class SharedCatalog {
   private readonly context: ComponentContext;
   private readonly associations: readonly PodAssociation[];
   private users = 0;
-  /** Resolves when all was listed once, or has not been for too long. */
+  /** Resolves when everything has been listed once, or when `wait_for_metadata_timeout` has passed. */
   private listed: Promise<void> = Promise.resolve();
   private cancelWait = () => {};
 
@@ -83,7 +83,7 @@ class SharedCatalog {
     this.catalog = undefined;
   }
 
-  /** What comes before the pods are known waits for them a while. */
+  /** Makes batches wait for the first list of pods, at most until the timeout. */
   async whenKnown(catalog: PodCatalog): Promise<void> {
     await this.listed;
     if (this.config.wait_for_metadata && !catalog.isKnown)
@@ -117,7 +117,7 @@ function stampBatch(batch: Batch, address: string, catalog: PodCatalog | undefin
   });
 }
 
-/** Stamps of addresses are as many as there are clients; the last ones are enough. */
+/** Stamps by client address. Only a limited number is kept, because there may be any number of clients. */
 const addressStamps = new Map<string, ResourceStamp>();
 const MAX_ADDRESS_STAMPS = 10_000;
 
@@ -131,7 +131,7 @@ function addressStampOf(address: string): ResourceStamp {
   return stamp;
 }
 
-/** Finds the pod of a resource: the first association whose values are all there, and known of a pod. */
+/** Finds the pod of a resource: by the first association whose values the resource has and a pod is known for. */
 class PodFinder {
   readonly asksForAddress: boolean;
   private readonly associations: readonly (readonly (Uint8Array | undefined)[])[];
@@ -158,7 +158,7 @@ const CONTAINER_ID = encodedKey("container.id");
 const CONTAINER_NAME = encodedKey("k8s.container.name");
 const RESTARTS = encodedKey("k8s.container.restart_count");
 
-/** The container that the resource names, or the only one that the pod has. */
+/** Returns the container that the resource names, or the pod's only container. */
 function containerOf(entry: CatalogEntry, b: Uint8Array, start: number, end: number): PodContainer | undefined {
   const { containers } = entry.pod;
   const id = attributeText(b, start, end, CONTAINER_ID);
@@ -179,7 +179,7 @@ function attributeText(b: Uint8Array, start: number, end: number, key: Uint8Arra
   return typeof value === "string" || typeof value === "number" ? plainIp(String(value)) : "";
 }
 
-/** An IPv4 address in the form of IPv6 is the same. */
+/** Unwraps an IPv4 address that is written in IPv6 form. */
 function plainIp(text: string): string {
   return text.startsWith("::ffff:") && isIP(text) === 6 ? text.slice(7) : text;
 }

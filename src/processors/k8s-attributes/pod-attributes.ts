@@ -3,7 +3,7 @@ import type { Value } from "../../plugin.js";
 import type { ExtractRule, K8sAttributesConfig } from "./config.js";
 import type { MetadataObject, Pod, PodContainer } from "./pod.js";
 
-/** What is known beside the pod itself. */
+/** Other objects that describe a pod. */
 export interface PodSurroundings {
   readonly namespace: MetadataObject | undefined;
   readonly node: MetadataObject | undefined;
@@ -21,7 +21,7 @@ interface CompiledRule extends Pick<ExtractRule, "tag_name" | "key" | "from"> {
 
 const OTEL_PREFIX = "resource.opentelemetry.io/";
 
-/** Makes the attributes of resources from what the API says of their pods, as the config asks for them. */
+/** Makes the configured attributes of a resource from the API's description of its pod. */
 export class PodAttributes {
   private readonly wanted: ReadonlySet<string>;
   private readonly rules: readonly CompiledRule[];
@@ -33,7 +33,7 @@ export class PodAttributes {
     this.hasOtelAnnotations = otel_annotations;
   }
 
-  /** Whether anything of these must be known. */
+  /** Whether the configured attributes need namespaces. The getters below say the same for other objects. */
   get needsNamespaces(): boolean {
     return this.rules.some(({ from }) => from === "namespace");
   }
@@ -50,7 +50,7 @@ export class PodAttributes {
     return this.wanted.has("k8s.cluster.uid");
   }
 
-  /** Of the pod alone, whichever container of it a resource is of. */
+  /** Returns the attributes of the pod that do not depend on the container. */
   ofPod(pod: Pod, around: PodSurroundings): Map<string, Value> {
     const { metadata } = pod;
     const owners = ownersOf(pod);
@@ -76,7 +76,7 @@ export class PodAttributes {
     return found;
   }
 
-  /** Of one container of the pod, beside those. */
+  /** Returns the additional attributes of one container of the pod. */
   ofContainer(pod: Pod, container: PodContainer, restarts: number | undefined): Map<string, Value> {
     const found = new Map<string, Value>();
     const add = (key: string, value: Value | undefined) => {
@@ -121,7 +121,7 @@ const CONTAINER_FIELDS = [
   ...["container.image.repo_digests", "service.version", "service.instance.id"],
 ];
 
-/** A service is called what has made the pod, as OpenTelemetry's conventions say. */
+/** OpenTelemetry's conventions take the service name from the first of these owners that the pod has. */
 const SERVICE_NAMES = ["deployment", "replicaset", "statefulset", "daemonset", "cronjob", "job"].map(
   (kind) => `k8s.${kind}.name`,
 );
@@ -133,7 +133,7 @@ const KINDS: Readonly<Record<string, string>> = {
   Job: "job",
 };
 
-/** Attributes of what the pod belongs to, and what that belongs to as far as names tell. */
+/** Returns attributes of the pod's owners, and of the owners' owners where their names can be derived. */
 function ownersOf({ metadata: { ownerReferences = [], labels = {} } }: Pod): Map<string, string> {
   const found = new Map<string, string>();
   for (const { kind = "", name = "", uid = "" } of ownerReferences) {
@@ -141,7 +141,8 @@ function ownersOf({ metadata: { ownerReferences = [], labels = {} } }: Pod): Map
     if (attribute === undefined) continue;
     found.set(`k8s.${attribute}.name`, name);
     found.set(`k8s.${attribute}.uid`, uid);
-    // A deployment puts the hash behind its name and as a label on its pods: so nothing else need be asked.
+    // A deployment appends this hash to the names of its replica sets and labels their pods with it. So its name is
+    // known without a request.
     const hash = `-${labels["pod-template-hash"] ?? ""}`;
     if (kind === "ReplicaSet" && hash !== "-" && name.endsWith(hash))
       found.set("k8s.deployment.name", name.slice(0, -hash.length));
@@ -151,7 +152,7 @@ function ownersOf({ metadata: { ownerReferences = [], labels = {} } }: Pod): Map
   return found;
 }
 
-/** `registry:5000/team/app:1.2@sha256:...` is `registry:5000/team/app`, `1.2` and `sha256:...`. */
+/** Splits `registry:5000/team/app:1.2@sha256:...` into `registry:5000/team/app`, `1.2` and `sha256:...`. */
 function imageOf(image: string): { readonly name: string; readonly tag: string; readonly digest: string } {
   const [reference = "", digest = ""] = image.split("@", 2);
   const colon = reference.indexOf(":", reference.lastIndexOf("/") + 1);

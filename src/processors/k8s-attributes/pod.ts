@@ -1,6 +1,6 @@
 import { fieldsOf, type KubernetesObject, listOf, type ObjectFields, textOf, textsOf } from "#net/kubernetes";
 
-/** What is read of an object of the API: nothing of it is certain but its name. */
+/** The fields that are read from an API object. Only the name is guaranteed. */
 export interface MetadataObject extends KubernetesObject {
   readonly metadata: KubernetesObject["metadata"] & {
     readonly labels?: Readonly<Record<string, string>>;
@@ -15,7 +15,10 @@ interface OwnerReference {
   readonly uid?: string;
 }
 
-/** A pod, as much of it as can be asked for: the rest is let go of, as there may be tens of thousands. */
+/**
+ * The fields of a pod that the config can ask for. All others are discarded, because there may be tens of thousands of
+ * pods.
+ */
 export interface Pod extends MetadataObject {
   readonly nodeName: string;
   readonly hostname: string;
@@ -29,12 +32,12 @@ export interface PodContainer {
   readonly name: string;
   readonly image: string;
   readonly imageId: string;
-  /** Ids by the number of restarts before. */
+  /** Container ids by restart count. */
   readonly ids: ReadonlyMap<number, string>;
   readonly restarts: number;
 }
 
-/** Takes from an object of the API what is needed of it. Whatever is not of the right type is as if it were not there. */
+/** Reads the needed fields from an API object. A field of the wrong type counts as missing. */
 export function readPod(object: KubernetesObject): Pod {
   const spec = fieldsOf(object, "spec");
   const status = fieldsOf(object, "status");
@@ -85,7 +88,7 @@ function readContainers(spec: ObjectFields, status: ObjectFields): PodContainer[
   );
 }
 
-/** Without the runtime, which is in front: `containerd://...`. */
+/** Returns the id without the runtime prefix, such as `containerd://`. */
 function idOf(id: unknown): string {
   return textOf(id).replace(/^[^:]*:\/\//, "");
 }

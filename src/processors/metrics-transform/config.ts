@@ -2,12 +2,12 @@ import { z } from "zod";
 import { AGGREGATIONS, type Aggregation } from "#ottl";
 import { compilePattern, type Pattern } from "#text";
 
-/** Which metrics, and which of their points, something is done to. */
+/** Selects metrics, and data points within them. */
 export interface MetricFilter {
   readonly name: string;
-  /** Undefined: the name is meant as it is. */
+  /** Undefined if `name` must match exactly. */
   readonly pattern: Pattern | undefined;
-  /** What attributes of points must be; one that is missing counts as empty. */
+  /** Conditions on attributes of data points. A missing attribute counts as an empty text. */
   readonly labels: ReadonlyMap<string, (value: string) => boolean>;
 }
 

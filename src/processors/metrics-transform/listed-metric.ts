@@ -6,9 +6,11 @@ const METRIC = MESSAGES["Metric"]!;
 const NAME_TAG = 10;
 const METRIC_TAG = 18;
 
-/** A metric of a scope, which is decoded when something is done to it. A name alone is put in the place of the old one. */
+/**
+ * A metric of a scope that is decoded only when an operation changes it. A new name alone is written without decoding.
+ */
 export class ListedMetric {
-  /** Undefined: but for its name it is as it came. */
+  /** Undefined if nothing but the name has changed. */
   private changed: Tree | undefined;
   private readonly bytes: Uint8Array;
   private readonly start: number;
@@ -16,7 +18,7 @@ export class ListedMetric {
   private knownName: string | undefined;
   private isRenamed = false;
 
-  /** The message [start, end), or in its place a metric that is new. */
+  /** Holds the message [start, end), or `created` instead if the metric is new. */
   constructor(bytes: Uint8Array, start: number, end: number, created?: Tree) {
     this.bytes = bytes;
     this.start = start;
@@ -49,14 +51,14 @@ export class ListedMetric {
     this.isRenamed = true;
   }
 
-  /** The same metric once more, under another name. */
+  /** Returns a copy of the metric under another name. */
   copyNamed(name: string): ListedMetric {
     const copy = new ListedMetric(this.bytes, this.start, this.end, this.changed);
     copy.rename(name);
     return copy;
   }
 
-  /** As a field of ScopeMetrics. */
+  /** Writes the metric as a field of ScopeMetrics. */
   write(out: WireWriter): void {
     out.byte(METRIC_TAG);
     out.begin(this.end - this.start);

@@ -2,7 +2,7 @@ import { aggregatePoints, kindOf, pointsOf } from "#ottl";
 import type { Tree } from "../../plugin.js";
 import type { MetricFilter, MetricOperation, MetricTransform } from "./config.js";
 
-/** Whether the points of a metric, or one of them at least, are meant. */
+/** Whether the filter selects the point. */
 export function matchesPoint({ labels }: MetricFilter, point: Tree): boolean {
   if (labels.size === 0) return true;
   for (const [name, isWanted] of labels) if (!isWanted(labelText(point, name) ?? "")) return false;
@@ -10,8 +10,8 @@ export function matchesPoint({ labels }: MetricFilter, point: Tree): boolean {
 }
 
 /**
- * What the operations of a transform make of a metric; undefined when no point is left of it. Operations that change which
- * points there are, and names, are left out for an update of which only some points are meant.
+ * Applies the operations of a transform to a metric. Returns undefined when no data point is left. If an update selects
+ * only some of the points, it skips operations that rename the metric or change which points exist.
  */
 export function transformMetric(metric: Tree, transform: MetricTransform): Tree | undefined {
   const { filter, action, newName, operations } = transform;
@@ -37,7 +37,7 @@ export function nameOf(metric: Tree): string {
   return (metric["name"] as string | undefined) ?? "";
 }
 
-/** A name with the groups of the pattern in it. */
+/** Returns `template` with the matched groups of the pattern filled in. */
 export function expandName({ pattern }: MetricFilter, template: string, name: string): string {
   return (pattern === undefined ? "" : expand(pattern, template, name)) || template;
 }
@@ -51,7 +51,7 @@ function expand(pattern: NonNullable<MetricFilter["pattern"]>, template: string,
   return first ?? "";
 }
 
-/** The values of the groups of a pattern, by name, or as $1 where they have none. */
+/** Returns the values of the pattern's groups, by name, or by `$1` and so on if they have no names. */
 export function submatches({ pattern }: MetricFilter, name: string): ReadonlyMap<string, string> {
   if (pattern === undefined) return new Map();
   if (pattern.groupNames.length > 0) return new Map(Object.entries(pattern.groups(name) ?? {}));
@@ -89,10 +89,10 @@ function applyOperation(metric: Tree, operation: MetricOperation, filter: Metric
   }
 }
 
-/** No text is a value that nobody has written. */
+/** Stands for a missing label; no configured value equals it. */
 const NO_LABEL = "\u0000";
 
-/** A point that becomes undefined is left out. */
+/** Replaces every point by the result of `change`. Undefined removes the point. */
 export function mapPoints(metric: Tree, change: (point: Tree) => Tree | undefined): Tree {
   const kind = kindOf(metric);
   if (kind === undefined) return metric;
@@ -104,7 +104,7 @@ function attributesOf(point: Tree): Tree[] {
   return (point["attributes"] as Tree[] | undefined) ?? [];
 }
 
-/** The text of an attribute; "" for one that is no text. */
+/** Returns the text of an attribute, "" if it is not a string, and undefined if there is no such attribute. */
 function labelText(point: Tree, name: string): string | undefined {
   const found = attributesOf(point).find(({ key }) => key === name);
   return found === undefined
@@ -148,7 +148,7 @@ function toggleType({ asInt, asDouble, ...point }: Tree): Tree {
 function scalePoint(metric: Tree, point: Tree, by: number): Tree {
   const scaled = scaleNumbers(point, by);
   if (metric["exponentialHistogram"] === undefined) return metric["summary"] === undefined ? scaled : point;
-  // Counts and scale stay: every bucket moves by as much.
+  // Counts and scale stay the same: every bucket moves by the same number of places.
   const move = (side: string): Tree => {
     const buckets = point[side] as Tree | undefined;
     if (((buckets?.["bucketCounts"] as unknown[] | undefined) ?? []).length === 0) return {};
@@ -172,7 +172,7 @@ function scaleNumbers(point: Tree, by: number): Tree {
   return scaled;
 }
 
-/** The bucket in which the middle of the first one lies then. */
+/** Returns the new index of the bucket at `offset`: the bucket that the middle of its range lies in after scaling. */
 function movedOffset(scale: number, offset: number, by: number): number {
   const base = 2 ** (2 ** -scale);
   const middle = ((base ** offset + base ** (offset + 1)) / 2) * by;

@@ -4,16 +4,16 @@ import type { MetricFilter, MetricTransform } from "./config.js";
 import { ListedMetric } from "./listed-metric.js";
 import { expandName, mapPoints, matchesPoint, nameOf, setLabel, submatches, transformMetric } from "./operations.js";
 
-/** Told of metrics that were to become one and cannot. */
+/** Called with the reason when metrics cannot be combined. */
 export type OnSkipped = (reason: string) => void;
 
-/** Metrics that are taken out of their resource, into one with these attributes. */
+/** Metrics that are moved to a resource of their own with these attributes. */
 export interface MetricGroup {
   readonly labels: Readonly<Record<string, string>>;
   readonly metrics: readonly ListedMetric[];
 }
 
-/** The metrics of one scope, while transforms are at work on them. */
+/** Applies transforms to the metrics of one scope. */
 export class ScopeTransformer {
   metrics: ListedMetric[];
   isChanged = false;
@@ -91,7 +91,7 @@ export class ScopeTransformer {
     this.groups.push({ labels: groupLabels, metrics });
   }
 
-  /** Takes the points that are meant out of the scope; a metric that has others stays with these. */
+  /** Removes the selected points from the scope. A metric that has other points stays with those. */
   private take(matched: readonly ListedMetric[], filter: MetricFilter): void {
     this.isChanged = true;
     const gone = new Set(matched);
@@ -117,12 +117,12 @@ function created(tree: Tree): ListedMetric {
   return new ListedMetric(NO_BYTES, 0, 0, tree);
 }
 
-/** Nothing is asked of its points, and nothing done to them. */
+/** Whether the transform only renames: it neither selects nor changes points. */
 function isOnlyNamed({ newName, operations, filter }: MetricTransform): boolean {
   return newName !== "" && operations.length === 0 && filter.labels.size === 0;
 }
 
-/** One of its points is meant at least, or it has none. */
+/** Whether the filter matches the name and at least one point of the metric, or a metric without points. */
 function isMatched(filter: MetricFilter, metric: ListedMetric): boolean {
   const isNamed = filter.pattern === undefined ? metric.name === filter.name : filter.pattern.test(metric.name);
   if (!isNamed || filter.labels.size === 0) return isNamed;
@@ -136,7 +136,7 @@ function onlyMatching(metric: Tree, filter: MetricFilter): Tree {
     : mapPoints(metric, (point) => (matchesPoint(filter, point) ? point : undefined));
 }
 
-/** Why metrics cannot become one; undefined when they can. */
+/** Returns the reason why metrics cannot be combined, or undefined if they can. */
 function whyNotOne(metrics: readonly Tree[]): string | undefined {
   const [first] = metrics as [Tree];
   if (metrics.some((metric) => kindOf(metric) === "summary")) return "summaries cannot be combined";

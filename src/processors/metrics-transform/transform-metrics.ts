@@ -20,8 +20,8 @@ import { type MetricGroup, type OnSkipped, ScopeTransformer } from "./scope-tran
 const RESOURCE = MESSAGES["Resource"]!;
 
 /**
- * The batch with its metrics transformed, scope by scope, each transform on what those before it have made. Metrics that no
- * transform is about stay the bytes they are, and so does all of a batch that has none other.
+ * Returns the batch with its metrics transformed scope by scope. Each transform works on the result of the ones before
+ * it. Metrics that no transform matches keep their bytes; a batch without matching metrics is returned as it is.
  */
 export function transformMetrics(batch: Batch, transforms: readonly MetricTransform[], onSkipped: OnSkipped): Batch {
   const b = batch.bytes;
@@ -42,7 +42,7 @@ export function transformMetrics(batch: Batch, transforms: readonly MetricTransf
   return Batch.trusted("metrics", bytes, countRecords(bytes, 0, bytes.length, SHAPES.metrics));
 }
 
-/** By where they begin, the metrics of the scopes of a resource that something was done to. */
+/** Returns the changed scopes of a resource, by the position where each scope begins. */
 function changedScopes(
   b: Uint8Array,
   start: number,
@@ -64,7 +64,10 @@ function changedScopes(
   return changed;
 }
 
-/** The container [start, end) of a resource, with other metrics in these scopes. What has no metrics left goes. */
+/**
+ * Writes the container [start, end) of a resource with new metrics in these scopes. Scopes and resources without
+ * metrics are left out.
+ */
 function writeResource(
   out: WireWriter,
   b: Uint8Array,
@@ -91,7 +94,7 @@ function writeResource(
   out.end();
 }
 
-/** The container [start, end) of a scope, with other metrics. */
+/** Writes the container [start, end) of a scope with new metrics. */
 function writeScope(
   out: WireWriter,
   b: Uint8Array,
@@ -111,7 +114,9 @@ function writeScope(
   out.end();
 }
 
-/** A container of its own for these metrics: under the same resource, with these attributes, and the same scope. */
+/**
+ * Writes a container of its own for these metrics: the same resource with these attributes added, and the same scope.
+ */
 function writeGroup(
   out: WireWriter,
   b: Uint8Array,
@@ -131,7 +136,7 @@ function writeGroup(
   out.end();
 }
 
-/** Every field with this tag in the message [start, end): where it begins, and its body. */
+/** Calls back for every field with this tag in the message [start, end), with the start of the field and its body. */
 function eachField(
   b: Uint8Array,
   start: number,

@@ -2,8 +2,8 @@ import { after, decodeText, double, findField, varint, varint64 } from "#otlp/by
 import { BOOL_VALUE_TAG, BYTES_VALUE_TAG, DOUBLE_VALUE_TAG, INT_VALUE_TAG, KEY_TAG } from "#otlp/tags";
 
 /**
- * A number, a boolean or bytes of an AnyValue as text; undefined for what is none, and for booleans where only a secret
- * is looked for.
+ * Returns a number, boolean or bytes of an AnyValue as text. Returns undefined for other values, and for booleans where
+ * the whole value is treated as a secret.
  */
 export function leafText(b: Uint8Array, tag: number, at: number, end: number, isSecret: boolean): string | undefined {
   switch (tag) {
@@ -21,7 +21,7 @@ export function leafText(b: Uint8Array, tag: number, at: number, end: number, is
   }
 }
 
-/** The key of the KeyValue [start, end). */
+/** Returns the key of the KeyValue [start, end). */
 export function keyOf(b: Uint8Array, start: number, end: number): string {
   const at = findField(b, start, end, KEY_TAG);
   if (at < 0) return "";
@@ -29,11 +29,11 @@ export function keyOf(b: Uint8Array, start: number, end: number): string {
   return decodeText(b, after, after + size);
 }
 
-/** Whether a value can give a secret away: an empty one cannot, and a boolean only says that there is one. */
+/** Whether a value can reveal a secret. An empty value cannot, and a boolean only says whether there is one. */
 export function isConfidential(b: Uint8Array, start: number, end: number): boolean {
   return end > start && b[start] !== BOOL_VALUE_TAG;
 }
 
-/** 1 at the tags of booleans, integers, doubles and bytes. */
+/** Holds 1 at the tags of booleans, integers, doubles and bytes. */
 export const HOLDS_NO_TEXT = new Uint8Array(256);
 for (const tag of [BOOL_VALUE_TAG, INT_VALUE_TAG, DOUBLE_VALUE_TAG, BYTES_VALUE_TAG]) HOLDS_NO_TEXT[tag] = 1;

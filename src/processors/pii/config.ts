@@ -10,7 +10,7 @@ import { STRATEGIES, type Strategy } from "./strategies.js";
 
 const strategy = () => z.enum(STRATEGIES);
 
-/** `email: hash`, `email: {strategy: hash}`, `email: false`. */
+/** Accepts `email: hash`, `email: {strategy: hash}` and `email: false`. */
 const strategyChoice = () =>
   z.union(
     [
@@ -118,7 +118,10 @@ export type PiiConfig = PiiTreatmentSettings;
 
 const MIN_KEY_BYTES = 16;
 
-/** What users write, as settings of the treatment. A missing or weak key of `hash` is a problem at the place that wants it. */
+/**
+ * Turns the written config into settings. A missing or weak key for `hash` is reported at the place that asks for a
+ * hash.
+ */
 export const piiSchema = rawSchema.transform((config, zod): PiiConfig => {
   const chosen = (one: z.infer<ReturnType<typeof strategyChoice>> | undefined): Strategy => {
     if (one === undefined || one === true) return config.strategy;
@@ -175,7 +178,7 @@ function countriesOf(choice: unknown): readonly Country[] | undefined {
 }
 
 type RawPiiConfig = z.infer<typeof rawSchema>;
-/** Where the config asks for hashes: the most particular places first. */
+/** Returns the paths of the config that ask for hashes, the most specific ones first. */
 function pathsWithHash(config: RawPiiConfig, detectors: ReadonlyMap<DetectorName, Strategy>): ConfigPath[] {
   const fields = Object.entries(config.fields)
     .filter(([, to]) => to === "hash")

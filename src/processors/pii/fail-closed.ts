@@ -1,6 +1,6 @@
 import { type Batch, limitedLog, type ProcessorContext, Refusal } from "../../plugin.js";
 
-/** What is said of a batch that could not be treated: to the sender, and in the log. */
+/** Texts about a batch that could not be treated, for the sender and for the log. */
 export interface FailClosedTexts {
   readonly code: string;
   readonly refusal: string;
@@ -8,9 +8,9 @@ export interface FailClosedTexts {
 }
 
 /**
- * A batch that cannot be treated is refused for good, as a whole. It is never passed on, and never kept as a dead letter
- * either, since dead letters are on disk. The error itself is told to nobody but by its name: its message could quote the
- * data. `onFailure` is called before the refusal.
+ * Refuses a batch that cannot be treated, permanently and as a whole. Such a batch is never passed on, and never kept
+ * as a dead letter either, because dead letters are on disk. Only the name of the error is reported, because its
+ * message could quote the data. `onFailure` is called before the refusal.
  */
 export function failClosed<Result extends Batch | Promise<Batch>>(
   treat: (batch: Batch) => Result,

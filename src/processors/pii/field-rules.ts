@@ -18,28 +18,28 @@ import {
 import { work } from "./detect/text/work.js";
 import type { Strategy } from "./strategies.js";
 
-/** What is known of a field by its name. */
+/** The decision about a field that follows from its name. */
 export interface FieldRule {
   readonly path: string;
-  /** What to do with the whole value; undefined leaves it to the detectors. */
+  /** The strategy for the whole value. If undefined, the detectors decide. */
   readonly strategy: Strategy | undefined;
-  /** Whether a rule of the config or the key's name decided, for the counters. */
+  /** Whether a rule of the config or the name of the key decided. Used by the counters. */
   readonly decidedBy: "field" | "secret_key";
-  /** For the detectors. */
+  /** Hints for the detectors. */
   readonly hints: number;
 }
 
 export interface FieldRuleSettings {
-  /** By key, dotted path, or either with `*` for any text. */
+  /** Strategies by key or dotted path. `*` stands for any text. */
   readonly fields: ReadonlyMap<string, Strategy>;
-  /** What to do with fields whose name says that they hold a secret; undefined: nothing. */
+  /** The strategy for fields whose name says that they hold a secret; undefined leaves them alone. */
   readonly secretKeys: Strategy | undefined;
 }
 
 /**
- * What is to be done with fields, by their key and their path. A rule means a field whose key or whose path from the
- * attribute, or from `body`, down is as it says: an exact one before one with `*`, those in the order of the config, and
- * any of them before what the key's name suggests. So many answers are remembered.
+ * Decides about fields by their key and path. A rule applies to a field if it equals the field's key, or its path from
+ * the attribute or from `body` down. Exact rules win over rules with `*`, which apply in the order of the config. Both
+ * win over what the name of the key suggests. A limited number of decisions is remembered.
  */
 export class FieldRules {
   private readonly settings: FieldRuleSettings;
@@ -55,12 +55,12 @@ export class FieldRules {
     this.globs = [...settings.fields].filter(([rule]) => rule.includes("*")).map(([rule, to]) => [glob(rule), to]);
   }
 
-  /** The attribute whose key is [start, end) of `b`. */
+  /** Returns the rule for the attribute whose key is [start, end) of `b`. */
   ofAttribute(b: Uint8Array, start: number, end: number): FieldRule {
     return this.byKey.get(b, start, end);
   }
 
-  /** A member of a map, or the body. */
+  /** Returns the rule for a member of a map, or for the body. */
   ofMember(parent: FieldRule | undefined, key: string): FieldRule {
     const path = parent === undefined ? key : `${parent.path}.${key}`;
     if (path.length > MAX_KEY_LENGTH) work.spent += path.length;
@@ -78,7 +78,7 @@ export class FieldRules {
     const { fields, secretKeys } = this.settings;
     const configured =
       fields.get(path) ?? fields.get(key) ?? this.globs.find(([matches]) => matches(path) || matches(key))?.[1];
-    const name = key.slice(-MAX_KEY_LENGTH); // its last words say what it is
+    const name = key.slice(-MAX_KEY_LENGTH); // its last words decide
     const suggested = configured === undefined && isSecretKey(name) ? secretKeys : undefined;
     return {
       path,
@@ -89,7 +89,7 @@ export class FieldRules {
   }
 }
 
-/** What the last word of a key says about the value. */
+/** Returns the hints that the last word of a key gives about the value. */
 function hintsOf(key: string): number {
   if (/version$/i.test(key)) return HINT_VERSION;
   if (/(?:phone|mobile|msisdn|fax|telephone|(?:^|[._-])(?:tel|cell|sms|phone_?number))(?:[._-]?number)?$/i.test(key))
@@ -109,7 +109,7 @@ function hintsOf(key: string): number {
   return hintsOfPeople(key);
 }
 
-/** What it takes to find out about a name. */
+/** Work units of deciding about a name. */
 const RULE_COST = 1000;
 const MAX_PATHS = 4096;
 const MAX_KEY_LENGTH = 256;
@@ -123,12 +123,12 @@ const SECRET_WORDS = new Set(
 const SECRET_WORD_PAIRS =
   /(?:^|_)(?:(?:api|auth|private|access|secret|encryption|signing|ingestion|license|licence|account|storage|shared|master|session)_key|access_key_id|set_cookie|connection_string|client_secret|secret_access_key|pin_code|security_code|card_verification)$/;
 
-/** Words that are no part of another word, so that they need not stand alone: PGPASSWORD, userpassword. */
+/** Endings that are no part of other words, so they count within a word too: PGPASSWORD, userpassword. */
 const SECRET_ENDINGS = /(?:password|passwd|passphrase)$/;
 
 /**
- * Does a field of this name hold a secret? The last word decides: `db.password`, `X-Api-Key`, `APIToken`, `cookies` and
- * `password[0]` do, `token_count`, `tokens`, `password_changed_at` and `process_token_renewal_completed` do not.
+ * Whether a field of this name holds a secret. The last word decides: `db.password`, `X-Api-Key`, `APIToken`, `cookies`
+ * and `password[0]` do; `token_count`, `tokens`, `password_changed_at` and `process_token_renewal_completed` do not.
  */
 function isSecretKey(key: string): boolean {
   const folded = key
@@ -150,7 +150,7 @@ function isSecretName(folded: string): boolean {
   );
 }
 
-/** What the last words of a field's key say of a person: `user.first_name`, `shippingAddress`. */
+/** Returns the hints about people that the last words of a key give: `user.first_name`, `shippingAddress`. */
 function hintsOfPeople(key: string): number {
   const words = key
     .replace(/([a-z\d])([A-Z])/g, "$1_$2")

@@ -14,12 +14,12 @@ import {
   SSN,
 } from "./detect/text/detectors.js";
 
-/** Numbers in which blanks, dots and dashes say nothing, and letters are capitals. */
+/** Numbers whose spaces, dots and dashes carry no meaning, and whose letters are capitals. */
 const NUMBERS = new Set([PAYMENT_CARD, SSN, IBAN, NATIONAL_ID, BANK_ACCOUNT, PASSPORT]);
 
 /**
- * The value [start, end) that this detector found, as it is hashed: the same for the same value however it is written, with
- * blanks or dashes, with capitals, or with the escapes of a URL. What has only one form is left as it is.
+ * Returns the value [start, end) in the form that is hashed. It is the same for the same value however it is written:
+ * with spaces or dashes, with capitals, or with URL escapes. Kinds that have only one form stay unchanged.
  */
 export function normalised(b: Uint8Array, start: number, end: number, detector: number): Uint8Array | string {
   if (detector === EMAIL) return unescaped(b, start, end).toLowerCase();
@@ -54,7 +54,7 @@ function unescaped(b: Uint8Array, start: number, end: number): string {
   }
 }
 
-/** As URLs write it: no zeros in front, the longest run of zeros left out. */
+/** Returns the shortest form, as in URLs: without leading zeros, and with the longest run of zeros left out. */
 function shortestIpv6(text: string): string {
   try {
     return new URL(`http://[${text}]`).hostname;

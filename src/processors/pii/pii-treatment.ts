@@ -14,21 +14,23 @@ import { treatJson } from "./treat-json.js";
 import { TreatmentCounts } from "./treatment-counts.js";
 import { ValueTreatment } from "./value-treatment.js";
 
-/** What is treated, how, and what is said of it. */
 export interface PiiTreatmentSettings extends FieldRuleSettings, TextTreatmentSettings {
-  /** False: count what would be treated, and change nothing. */
+  /** If false, the processor counts what it would treat and changes nothing. */
   readonly isEnforced: boolean;
-  /** Attributes that tell how many values were treated, or also which, on what they were treated in. */
+  /**
+   * Whether to add attributes to the owner of treated values that tell how many were treated (`info`), or also which
+   * ones (`debug`).
+   */
   readonly summary: "silent" | "info" | "debug";
-  /** Look into bodies that are JSON as into maps. */
+  /** Treat JSON bodies like maps. */
   readonly jsonBodies: boolean;
-  /** More places to look into; none, if it is left out. */
+  /** Additional places to treat; none by default. */
   readonly lookInto?: readonly ExtraPlace[] | undefined;
 }
 
-/** What a batch may cost for each of its bytes, without hashes and patterns. */
+/** Work units that a batch may use for each of its bytes, without hashes and patterns. */
 const UNITS_PER_BYTE = 48;
-/** JSON is built to be looked into. A larger text is masked. */
+/** JSON must be parsed to be treated. A larger text is masked instead. */
 const MAX_JSON_BYTES = 1 << 20;
 const JSON_UNITS_PER_BYTE = 16;
 
@@ -38,11 +40,11 @@ const SUMMARY_KEYS = "pii.treated.keys";
 /**
  * Treats personal data and secrets in the fields of batches.
  *
- * A batch without any passes as the same object. Only values change, keys never do, and of a text only the bytes that
- * were found; ids, numbers, names of metrics and unknown fields are not looked at. Treating again changes nothing.
+ * A batch without any passes as the same object. Only values change, never keys, and within a text only the bytes that
+ * were found. Ids, numbers, metric names and unknown fields are not read. Treating a batch twice changes nothing more.
  */
 export class PiiTreatment implements FieldVisitor {
-  /** What was treated since the last `takeCounts`. */
+  /** Values treated since the last `takeCounts`. */
   private readonly counts: TreatmentCounts;
   private readonly settings: PiiTreatmentSettings;
   private readonly fields: FieldRules;
@@ -51,9 +53,9 @@ export class PiiTreatment implements FieldVisitor {
   private readonly bodyField: FieldRule;
   private readonly summary = new SummaryAttributes();
   private readonly hasSummary: boolean;
-  /** What a batch may cost: hashes and patterns have their price. */
+  /** Limits the work per batch, including the cost of hashes and patterns. */
   private readonly walkSettings: WalkSettings;
-  /** Attributes are not what they usually are: keys are looked at, or bytes. */
+  /** True if attribute keys or byte values are treated as well. */
   private readonly looksIntoMore: boolean;
 
   constructor(settings: PiiTreatmentSettings) {
@@ -72,12 +74,12 @@ export class PiiTreatment implements FieldVisitor {
     this.bodyField = this.fields.ofMember(undefined, "body");
   }
 
-  /** Names of what is counted: detectors, users' patterns, `field`, `secret_key` and `too_costly`. */
+  /** The names that are counted: detectors, users' patterns, `field`, `secret_key` and `too_costly`. */
   get names(): readonly string[] {
     return [...this.texts.names, "field", "secret_key", "too_costly"];
   }
 
-  /** Calls `take` with the number of each name that has been found since the last time. */
+  /** Calls `take` with the count of each name that was found since the last call. */
   takeCounts(take: (index: number, count: number) => void): void {
     this.counts.take(take);
   }
@@ -86,7 +88,10 @@ export class PiiTreatment implements FieldVisitor {
     return rewriteFields(batch, this, this.walkSettings);
   }
 
-  /** The same, but a batch that takes long comes later; until then no other one may be given. */
+  /**
+   * Treats a batch like `treat`, but a batch that takes long is returned later. Until then, no other batch may be
+   * passed in.
+   */
   treatInTurns(batch: Batch): Batch | Promise<Batch> {
     return rewriteFieldsInTurns(batch, this, this.walkSettings);
   }
@@ -121,7 +126,7 @@ export class PiiTreatment implements FieldVisitor {
     }
     const valueEnd = valueStart + size;
     if (field.strategy === undefined && !this.looksIntoMore) {
-      // The usual attribute is a short text with nothing in it.
+      // Most attributes are short texts without matches.
       if (b[valueStart] === STRING_VALUE_TAG && b[valueStart + 1]! === size - 2 && size < 130) {
         const found = this.texts.find(b, valueStart + 2, valueEnd, field.hints);
         if (found === 0) return true;
@@ -156,7 +161,10 @@ export class PiiTreatment implements FieldVisitor {
     return false;
   }
 
-  /** The AnyValue [start, end), whose length is at `lengthAt`: nothing but a text, in which so much has just been found. */
+  /**
+   * Treats the AnyValue [start, end), whose length is at `lengthAt`. It consists of one text in which `found` matches
+   * were just found.
+   */
   private plainText(
     rewriter: Rewriter,
     field: FieldRule,
@@ -189,7 +197,7 @@ export class PiiTreatment implements FieldVisitor {
     summary.put(rewriter, end, attributesTag, SUMMARY_KEYS, [...keys].sort().join(","));
   }
 
-  /** A KeyValue whose fields are not the usual two in the usual order. */
+  /** Treats a KeyValue whose fields are not the usual two in the usual order. */
   private unusualAttribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): void {
     const b = rewriter.bytes;
     const valueAt = findField(b, start, end, VALUE_TAG);
@@ -201,7 +209,7 @@ export class PiiTreatment implements FieldVisitor {
     this.values.keyValue(rewriter, field, at, lengthAt, start, end, valueAt, valueStart, valueStart + size);
   }
 
-  /** True when the body was JSON, and is dealt with. */
+  /** Returns true if the body was JSON; it is treated then. */
   private jsonBody(rewriter: Rewriter, field: FieldRule, lengthAt: number, start: number, end: number): boolean {
     const b = rewriter.bytes;
     if (field.strategy !== undefined || b[start] !== STRING_VALUE_TAG) return false;

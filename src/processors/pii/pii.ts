@@ -7,8 +7,8 @@ import { PiiTreatment } from "./pii-treatment.js";
 /**
  * Treats personal data and secrets in every field that holds users' data. A batch without any passes as the same bytes.
  *
- * It fails closed (see `failClosed`). A dead letter that is replayed is treated like a new batch, which changes nothing if
- * it was treated before.
+ * The processor fails closed (see `failClosed`). A replayed dead letter is treated like a new batch, which changes
+ * nothing if it was treated before.
  */
 export const pii = defineProcessor<PiiConfig>({
   type: "pii",

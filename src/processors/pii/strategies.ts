@@ -6,24 +6,27 @@ import { HASH_COST, work } from "./detect/text/work.js";
 import { normalised } from "./normalise.js";
 
 /**
- * What is done to a value. `redact` takes a field out altogether, and puts a fixed text in the place of a part of one;
- * `allow` leaves it as it is.
+ * Ways to treat a value. `redact` removes a whole field, and replaces a part of one by a fixed text; `allow` leaves the
+ * value alone.
  *
- * Treating twice changes nothing: no detector finds anything in what a strategy leaves, and each strategy knows its own.
+ * Treating a value twice changes nothing more: no detector matches the replacements, and each strategy recognises its
+ * own.
  */
 export const STRATEGIES = ["mask", "hash", "partial", "redact", "allow"] as const;
-/** One of `STRATEGIES`. */
 export type Strategy = (typeof STRATEGIES)[number];
 
 const HASHED = new RegExp(`^${HASH_PATTERN}$`);
 
-/** A whole value, in the place of which the text is put. */
+/** Returns the text that replaces a whole value. */
 export type WholeTreatment = (text: string) => string;
 
-/** The part [start, end) of a text that a detector found; gives ASCII, or UTF-8 read as Latin-1. */
+/**
+ * Returns the replacement for the part [start, end) of a text that a detector found. The result is ASCII, or UTF-8 read
+ * as Latin-1.
+ */
 export type PartTreatment = (b: Uint8Array, start: number, end: number, detector: number) => string;
 
-/** `key` is needed for `hash` only. */
+/** Only `hash` needs the `key`. */
 export function wholeTreatment(strategy: Strategy, key: string | undefined): WholeTreatment {
   switch (strategy) {
     case "mask":
@@ -54,20 +57,23 @@ export function partTreatment(strategy: Strategy, key: string | undefined): Part
   }
 }
 
-/** The same value gives the same text as long as the key is the same; nobody without the key can try values out. */
+/** With the same key, the same value gives the same text. Without the key, nobody can find the value by trying. */
 function hashValue(key: string | undefined, value: Uint8Array | string): string {
   work.spent += HASH_COST;
   if (key === undefined) throw new Error("no key to hash with");
   return `hash(${createHmac("sha256", key).update(value).digest("hex").slice(0, 32)})`;
 }
 
-/** Two characters at each end of what is long enough. What this leaves, it leaves as it is. */
+/** Keeps two characters at each end if the text is long enough. Applying it again changes nothing. */
 function partialText(characters: readonly string[]): string {
   if (characters.length < 8) return MASK;
   return `${characters.slice(0, 2).join("")}${MASK}${characters.slice(-2).join("")}`;
 }
 
-/** What tells people apart without telling who they are: the host of an address, the last digits of a number. */
+/**
+ * Keeps the part that distinguishes people without identifying them: the host of an address, the last digits of a
+ * number.
+ */
 function partialMatch(b: Uint8Array, start: number, end: number, detector: number): string {
   const text = latin1(b, start, end);
   switch (detector) {

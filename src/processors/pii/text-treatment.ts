@@ -17,26 +17,26 @@ interface UserPattern {
 }
 
 export interface TextTreatmentSettings {
-  /** Detectors that are left out are off; so are those that `allow`. */
+  /** Detectors that are missing here, or whose strategy is `allow`, are off. */
   readonly detectors: ReadonlyMap<string, Strategy>;
   readonly patterns: readonly UserPattern[];
   readonly hashKey: string | undefined;
-  /** Whose national numbers are looked for; all that are known, if it is left out. */
+  /** Countries whose national numbers are searched; all known countries by default. */
   readonly countries?: readonly Country[] | undefined;
 }
 
-/** Finds what is in texts and puts something else in its place, byte by byte: what is around it stays as it is. */
+/** Finds sensitive parts of texts and replaces them. All other bytes stay unchanged. */
 export class TextTreatment {
-  /** Names, by number: built-in detectors, those that are off unless asked for, then users' patterns. */
+  /** Names by number: built-in detectors, optional detectors, then users' patterns. */
   readonly names: readonly string[];
   private readonly enabled: number;
   private readonly countries: number;
   private readonly patterns: readonly UserPattern[];
-  /** Of the optional detectors those that are on, with their numbers. */
+  /** The optional detectors that are enabled, with their numbers. */
   private readonly people: readonly (readonly [number: number, find: FindPeople])[];
   private readonly treatments: readonly (PartTreatment | undefined)[];
   private readonly replacements: string[] = [];
-  /** Whatever is found becomes a mask. */
+  /** True if every match is replaced by a mask. */
   private readonly isMasking: boolean;
 
   constructor({ detectors, patterns, hashKey, countries = COUNTRIES }: TextTreatmentSettings) {
@@ -53,7 +53,10 @@ export class TextTreatment {
     this.treatments = strategies.map((strategy) => partTreatment(strategy, hashKey));
   }
 
-  /** Number of findings in the text [start, end), which are in `matches` then; or `TOO_COSTLY`: then it is to be masked. */
+  /**
+   * Returns the number of matches in the text [start, end), which are in `matches` then. Returns `TOO_COSTLY` if the
+   * text must be masked as a whole.
+   */
   find(b: Uint8Array, start: number, end: number, hints: number): number {
     matches.countries = this.countries;
     const count =
@@ -61,15 +64,15 @@ export class TextTreatment {
     return this.passes === 0 || count === TOO_COSTLY ? count : this.findInText(b, start, end, hints);
   }
 
-  /** How often a text that has been decoded is gone through. */
+  /** How many passes over the decoded text a search needs. */
   get passes(): number {
     return this.patterns.length + this.people.length;
   }
 
   /**
-   * The text [start, end), in which `find` has just found something, with everything in it treated. What is left is looked
-   * at again until there is nothing to find, since a part that is gone can uncover another. `count` hears of each round's
-   * findings, which are in `matches` then.
+   * Returns the text [start, end) with all matches of the last `find` treated. The result is searched again until there
+   * are no more matches, because replacing one part can reveal another. `count` is called in each round, while its
+   * matches are in `matches`.
    */
   treat(b: Uint8Array, start: number, end: number, hints: number, count: () => void): Uint8Array {
     for (let round = 0; round < MAX_ROUNDS; round++) {
@@ -85,8 +88,8 @@ export class TextTreatment {
   }
 
   /**
-   * Writes the AnyValue whose length is at `lengthAt` and which is nothing but the text [start, end), if all it takes is a mask
-   * for each finding of the last scan; false, with nothing written, if it takes more than that.
+   * Writes the AnyValue whose length is at `lengthAt`, and which consists of the text [start, end), with a mask for
+   * each match of the last scan. Returns false and writes nothing if masks alone are not enough.
    */
   writeMasked(rewriter: Rewriter, lengthAt: number, start: number, end: number): boolean {
     if (!this.isMasking || this.passes !== 0 || !areIsolated(rewriter.bytes, true)) return false;
@@ -102,7 +105,7 @@ export class TextTreatment {
     return true;
   }
 
-  /** Writes the text [start, end) with everything in it treated, as `treated` gives it; its length is at `lengthAt`. */
+  /** Writes the text [start, end) with everything in it treated, as `treat` returns it. Its length is at `lengthAt`. */
   write(rewriter: Rewriter, lengthAt: number, start: number, end: number, hints: number, count: () => void): void {
     const isFinal = this.passes === 0 && areIsolated(rewriter.bytes, this.isMasking);
     const out = rewriter.copyTo(lengthAt);
@@ -127,7 +130,7 @@ export class TextTreatment {
     out.lengthDelimited(text);
   }
 
-  /** The text with the findings of the last scan treated. */
+  /** Returns the text with the matches of the last scan replaced. */
   private replaceMatches(b: Uint8Array, start: number, end: number): Uint8Array {
     const { replacements } = this;
     const { count, starts, ends } = matches;
@@ -143,7 +146,7 @@ export class TextTreatment {
     return out;
   }
 
-  /** Makes what stands in the place of each match, and gives the size of the text with them. */
+  /** Makes the replacement for each match, and returns the size of the new text. */
   private makeReplacements(b: Uint8Array, size: number): number {
     const { count, starts, ends, detectors } = matches;
     for (let i = 0; i < count; i++) {
@@ -161,8 +164,8 @@ export class TextTreatment {
   }
 
   /**
-   * Adds what the optional detectors and users' patterns find; where that overlaps something found already, both are treated
-   * as the later one says.
+   * Adds the matches of the optional detectors and of users' patterns. If they overlap earlier matches, the later
+   * detector's strategy applies to both.
    */
   private findInText(b: Uint8Array, start: number, end: number, hints: number): number {
     if ((end - start) * this.passes > MAX_PATTERN_BYTES) return TOO_COSTLY;
@@ -188,7 +191,10 @@ const MASK_BYTES = Buffer.from(MASK);
 
 type TextRanges = readonly (readonly [from: number, to: number])[];
 
-/** Places that are not within what a treatment left. Both are in order, so each is looked at once. */
+/**
+ * Removes ranges that lie within replacements of an earlier treatment. Both lists are in order, so each entry is read
+ * once.
+ */
 function outsideTreated(text: string, places: TextRanges): TextRanges {
   const treated = [...text.matchAll(TREATED)].map((one) => [one.index, one.index + one[0].length] as const);
   let i = 0;
@@ -198,7 +204,10 @@ function outsideTreated(text: string, places: TextRanges): TextRanges {
   });
 }
 
-/** Places among characters as places among bytes; empty ones are left out. Text that is not UTF-8 is cut at its end. */
+/**
+ * Converts ranges of characters to ranges of bytes, and removes empty ones. Ranges in text that is not UTF-8 are cut at
+ * the end of the text.
+ */
 function toByteRanges(text: string, size: number, places: TextRanges): TextRanges {
   if (text.length === size) return places.filter(([from, to]) => to > from);
   let [index, bytes] = [0, 0];
@@ -210,13 +219,13 @@ function toByteRanges(text: string, size: number, places: TextRanges): TextRange
   return places.map(([from, to]) => [byteOf(from), byteOf(to)] as const).filter(([from, to]) => to > from);
 }
 
-/** What users' patterns together run over in one text, in one go. */
+/** Limit for the bytes that users' patterns together may run over in one text. */
 const MAX_PATTERN_BYTES = 4 << 20;
 
-/** So often a text is looked at again; one that still holds something then is masked as a whole. */
+/** Limit for the rounds of one text. A text with matches after that is masked as a whole. */
 const MAX_ROUNDS = 8;
 
-/** Writes Latin-1 at `at`; gives the position behind it. */
+/** Writes Latin-1 at `at`, and returns the position after it. */
 function writeLatin1(part: string, out: Uint8Array, at: number): number {
   for (let k = 0; k < part.length; k++) out[at++] = part.charCodeAt(k);
   return at;
@@ -227,5 +236,5 @@ function copyBytes(b: Uint8Array, from: number, to: number, out: Uint8Array, at:
   return at;
 }
 
-/** No detector finds anything in less. */
+/** No detector matches a shorter text. */
 const MIN_TEXT_LENGTH = 6;

@@ -2,18 +2,18 @@ import { MASK } from "./detect/text/treated.js";
 import type { FieldRule } from "./field-rules.js";
 import type { Strategy } from "./strategies.js";
 
-/** What is done to the values in JSON. */
+/** Treats the values in a JSON text. */
 interface JsonTreatment {
   member(parent: FieldRule, key: string): FieldRule;
-  /** A text, treated; counted if it changes. */
+  /** Returns the treated text, and counts it if it changed. */
   treat(text: string, field: FieldRule, strategy: Strategy | undefined): string;
-  /** Something is taken out, or masked because it is too deep to be looked into. */
+  /** Called when a value is removed, or masked because it is nested too deeply. */
   countField(field: FieldRule): void;
 }
 
 /**
- * JSON text with its values treated like those of a map: numbers, blanks and the order of keys stay as they are written.
- * Undefined when the text is not JSON.
+ * Returns JSON text with its values treated like those of a map. Numbers, spaces and the order of keys stay as written.
+ * Returns undefined if the text is not JSON.
  */
 export function treatJson(text: string, root: FieldRule, treatment: JsonTreatment): string | undefined {
   try {
@@ -28,7 +28,10 @@ const BLANKS = /[ \t\r\n]*/y;
 const TEXT = /"(?:[^"\\]|\\.)*"/y;
 const SCALAR = /[^\s,\]}]+/y;
 
-/** Deeper than people write. What is below is masked: one line of brackets must not make a batch impossible to treat. */
+/**
+ * Deeper values are masked, so that one line of brackets cannot make a batch impossible to treat. People do not nest
+ * this deep.
+ */
 const MAX_DEPTH = 200;
 
 /** One pass over text that is known to be JSON. `copiedUpTo` is how much of it is in `out`. */
@@ -103,7 +106,7 @@ class JsonWalk {
     this.at++;
   }
 
-  /** Takes a member out, with the comma before it, or behind it where it is the first. */
+  /** Removes a member with the comma before it or, if it is the first, with the comma after it. */
   private removeMember(field: FieldRule, from: number, kept: number): void {
     this.treatment.countField(field);
     this.skipValue();
@@ -115,7 +118,7 @@ class JsonWalk {
     this.copiedUpTo = isLast ? this.at : this.at + 1;
   }
 
-  /** Nothing but blanks is behind it. */
+  /** Removes the last comma of the output. Only spaces follow it. */
   private removeLastComma(): void {
     for (let part = this.out.pop(); part !== undefined; part = this.out.pop()) {
       const comma = part.lastIndexOf(",");
@@ -156,7 +159,7 @@ class JsonWalk {
     this.copiedUpTo = this.at;
   }
 
-  /** Goes over a value without looking at it. */
+  /** Skips a value without treating it. */
   private skipValue(): void {
     this.skipBlanks();
     const open = this.text[this.at];

@@ -1,10 +1,13 @@
 import type { FieldRule } from "./field-rules.js";
 
-/** What was, or in a report would be, treated: for the counters, and for the summary of each record. */
+/** Counts values that were treated (or would be, in a report), for the metrics and for the summary of each record. */
 export class TreatmentCounts {
-  /** By detector: built-in ones, users' patterns, then field rules, secret keys and what was too costly to look at. */
+  /**
+   * Counts by detector: built-in detectors, users' patterns, then field rules, secret keys and texts that were too
+   * costly to search.
+   */
   private readonly counts: number[];
-  /** Paths of what was treated in the present owner: resource, scope or record. */
+  /** Paths of the values treated in the present owner: resource, scope or record. */
   readonly keys = new Set<string>();
   hits = 0;
   private readonly fieldIndex: number;
@@ -26,13 +29,13 @@ export class TreatmentCounts {
     this.countHit(path);
   }
 
-  /** A text is masked because it would take too long to look for anything in it. */
+  /** Counts a text that was masked because searching it would take too long. */
   countTooCostly(path: string): void {
     this.counts[this.fieldIndex + 2]!++;
     this.countHit(path);
   }
 
-  /** Calls `take` with every detector that was counted since the last time, and begins anew. */
+  /** Calls `take` for every detector that was counted since the last call, and resets the counts. */
   take(take: (detector: number, count: number) => void): void {
     const { counts } = this;
     for (let i = 0; i < counts.length; i++) {

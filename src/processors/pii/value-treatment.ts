@@ -19,14 +19,15 @@ import { STRATEGIES, type Strategy, type WholeTreatment, wholeTreatment } from "
 import type { TextTreatment } from "./text-treatment.js";
 import type { TreatmentCounts } from "./treatment-counts.js";
 
-/** An attribute or a body is treated in one go: everybody waits meanwhile. */
+/** Limit for one attribute or body, because it is treated in one go and blocks everything else. */
 const MAX_UNITS_PER_FIELD = 64_000_000;
 const UNITS_PER_ELEMENT = 10;
 
 /**
- * Treats values: texts as the detectors find something in them, and, where a rule names the field, everything in it.
+ * Treats values: the matches of the detectors in texts, and everything in a field that a rule names.
  *
- * Value, list, member and text call each other for every field, on one set of positions: they stay in one file.
+ * Value, list, member and text call each other for every field and share one set of positions, so they stay in one
+ * file.
  */
 export class ValueTreatment {
   private readonly fields: FieldRules;
@@ -37,7 +38,7 @@ export class ValueTreatment {
   private readonly looksIntoBytes: boolean;
   private readonly looksIntoKeys: boolean;
   private matchPath = "";
-  /** What the present attribute or body may cost altogether. */
+  /** Limit of `work.spent` for the present attribute or body. */
   private maxWork = 0;
 
   constructor(settings: PiiTreatmentSettings, fields: FieldRules, texts: TextTreatment, counts: TreatmentCounts) {
@@ -52,12 +53,12 @@ export class ValueTreatment {
     ) as Record<Strategy, WholeTreatment>;
   }
 
-  /** An attribute or a body begins. */
+  /** Call this when an attribute or a body begins. */
   begin(): void {
     this.maxWork = work.spent + MAX_UNITS_PER_FIELD;
   }
 
-  /** A KeyValue [start, end) with its value [valueStart, valueEnd). */
+  /** Treats a KeyValue [start, end) with its value [valueStart, valueEnd). */
   keyValue(
     rewriter: Rewriter,
     field: FieldRule,
@@ -92,7 +93,7 @@ export class ValueTreatment {
     return this.texts.find(b, after, after + size, 0) !== 0;
   }
 
-  /** The key of a KeyValue, if it is in the part [from, to) of it, before or behind the value. */
+  /** Treats the key of a KeyValue if it is in [from, to), before or after the value. */
   private key(rewriter: Rewriter, field: FieldRule, from: number, to: number): void {
     const at = findField(rewriter.bytes, from, to, KEY_TAG);
     if (at < 0) return;
@@ -100,13 +101,13 @@ export class ValueTreatment {
     this.string(rewriter, field, undefined, at, after, after + size);
   }
 
-  /** Takes a field out, if it is not only counted. */
+  /** Removes a field, unless the processor only counts. */
   removeField(rewriter: Rewriter, field: FieldRule, from: number, to: number): void {
     this.counts.countField(field, field.path);
     if (this.isEnforced) rewriter.remove(from, to);
   }
 
-  /** The AnyValue [start, end), whose length is at `lengthAt`. */
+  /** Treats the AnyValue [start, end), whose length is at `lengthAt`. */
   value(
     rewriter: Rewriter,
     field: FieldRule,
@@ -193,7 +194,7 @@ export class ValueTreatment {
     );
   }
 
-  /** The string [start, end), whose length is at `lengthAt`. True when there is nothing to treat in it. */
+  /** Treats the string [start, end), whose length is at `lengthAt`. Returns true if there is nothing to treat in it. */
   string(
     rewriter: Rewriter,
     field: FieldRule,
@@ -218,7 +219,7 @@ export class ValueTreatment {
     return false;
   }
 
-  /** The same of a string in which so much has just been found. */
+  /** Treats a string in which `found` matches were just found. */
   treatFound(rewriter: Rewriter, field: FieldRule, found: number, lengthAt: number, start: number, end: number): void {
     this.matchPath = field.path;
     if (found === TOO_COSTLY) return this.maskText(rewriter, field, lengthAt, end);
@@ -227,8 +228,8 @@ export class ValueTreatment {
   }
 
   /**
-   * The same of an AnyValue that is nothing but this text and whose length is at `lengthAt`, if masks are all it takes; false, with
-   * nothing done, if it takes more than that.
+   * Treats an AnyValue that consists of this text and has its length at `lengthAt`, if masks alone are enough.
+   * Otherwise returns false and does nothing.
    */
   maskFound(
     rewriter: Rewriter,
@@ -245,7 +246,7 @@ export class ValueTreatment {
     return true;
   }
 
-  /** Masks a text that would take too long to look for anything in it. */
+  /** Masks a text that would take too long to search. */
   maskText(rewriter: Rewriter, field: FieldRule, lengthAt: number, end: number): void {
     this.counts.countTooCostly(field.path);
     if (!this.isEnforced) return;
@@ -253,7 +254,7 @@ export class ValueTreatment {
     rewriter.skipTo(end);
   }
 
-  /** A number, a boolean or bytes that are to be treated as a whole: text stands in their place then. */
+  /** Treats a number, a boolean or bytes as a whole: a text takes its place. */
   private leaf(
     rewriter: Rewriter,
     field: FieldRule,
@@ -273,7 +274,7 @@ export class ValueTreatment {
     rewriter.skipTo(end);
   }
 
-  /** A text that has been decoded, treated; in a report it stays as it is. */
+  /** Treats a decoded text. In a report it stays unchanged. */
   treatText(text: string, field: FieldRule, strategy: Strategy | undefined): string {
     if (strategy !== undefined) {
       const treated = text === "" ? text : this.wholeTreatments[strategy](text);
@@ -294,7 +295,7 @@ export class ValueTreatment {
     return text;
   }
 
-  /** Counts what was found last, in the text of the field whose path was noted. */
+  /** Counts the last matches under the path of their field. */
   private readonly countMatches = (): void => {
     const { count, detectors } = matches;
     for (let i = 0; i < count; i++) this.counts.countDetected(detectors[i]!, this.matchPath);

@@ -4,23 +4,23 @@ import type { Lease } from "./lease.js";
 /**
  * The allowances of a bounded number of keys.
  *
- * Invariants, which keep the number of keys from being a way around the limit:
- * - Only an idle allowance, which is as good as new, is ever forgotten: a key cannot get a fresh one by waiting to be
- *   pushed out by others.
- * - While there is no room, all keys that have no allowance of their own share one, the overflow.
- * - A key that gets its own while the overflow is in use begins with all that was taken from the overflow, of which some
- *   may have been its own.
- * So no key passes more than its limit in any window, however many keys there are.
+ * These invariants keep a large number of keys from being a way around the limit:
+ * - Only idle allowances, which equal new ones, are ever forgotten. So a key cannot get a fresh allowance by waiting
+ *   until other keys push it out.
+ * - While the table is full, all keys without an allowance share one, the overflow.
+ * - A key that gets its own allowance while the overflow is in use starts with everything that was taken from the
+ *   overflow, because some of it may have been its own. So no key passes more than its limit in any window, however
+ *   many keys there are.
  */
 export class AllowanceTable {
   readonly overflow: Allowance;
   private readonly limit: Limit;
   private readonly maxKeys: number;
   private readonly lease: ((key: string) => Lease) | undefined;
-  /** The one taken from longest ago first. */
+  /** Ordered by last use, the oldest first. */
   private readonly byKey = new Map<string, Allowance>();
 
-  /** `lease` gives those of its allowances their share of what agents have together. */
+  /** `lease` gives each allowance its share of the permits that agents have in common. */
   constructor(limit: Limit, maxKeys: number, lease?: (key: string) => Lease) {
     this.limit = limit;
     this.maxKeys = maxKeys;
@@ -33,7 +33,10 @@ export class AllowanceTable {
     return this.byKey.size;
   }
 
-  /** The key's allowance, a new one, or the overflow. One that was found for a batch is not forgotten during that batch. */
+  /**
+   * Returns the allowance of the key, which may be new, or the overflow. An allowance found for a batch is not
+   * forgotten during that batch.
+   */
   find(key: string, now: number, batchSerial: number): Allowance {
     const known = this.byKey.get(key);
     if (known !== undefined) return known;
@@ -46,7 +49,7 @@ export class AllowanceTable {
     return allowance;
   }
 
-  /** Something was taken for this key: it is now the last to be forgotten. */
+  /** Call this when something was taken for the key: it becomes the last one to be forgotten. */
   markUsed(key: string): void {
     const allowance = this.byKey.get(key);
     if (allowance === undefined) return;
@@ -54,7 +57,7 @@ export class AllowanceTable {
     this.byKey.set(key, allowance);
   }
 
-  /** Nothing was taken for this key: one that never was, or is as good as new, need not be kept. */
+  /** Call this when nothing was taken for the key: an allowance that was never used, or is idle, is not kept. */
   forgetIfUnused(key: string, now: number): void {
     const allowance = this.byKey.get(key);
     if (allowance !== undefined && (!allowance.wasTakenFrom || allowance.isIdle(now))) this.byKey.delete(key);

@@ -1,47 +1,50 @@
 import type { Lease } from "./lease.js";
 
-/** So many in any window of this length, and `burst` more after a quiet time. */
+/** `limit` records may pass in any window of this length, and `burst` more after a quiet time. */
 export interface Limit {
   readonly limit: number;
   readonly windowMs: number;
   readonly burst: number;
 }
 
-/** Takes are remembered one by one up to this many; beyond it, those of a 64th of the window together. */
+/**
+ * Up to this many takes are remembered one by one. Beyond that, the takes of each 64th of the window are added
+ * together.
+ */
 const MAX_EXACT_TAKES = 32;
 const COARSE_PARTS = 64;
-/** What sums of fractions may be off by. */
+/** Rounding error of sums of fractions. */
 const TOLERANCE = 1e-6;
 
 /**
- * What one key, or everyone together, may still pass.
+ * Tracks how much one key, or all keys together, may still pass.
  *
  * Invariants:
- * - No half-open window of `windowMs`, wherever it begins, sees more than `limit + burst` taken.
- * - In the long run no more than `limit` are taken in a window: what is taken fills a leaky bucket of `limit + burst`,
- *   which empties at that rate. With no burst this follows from the first and never decides.
- * - Takes that are remembered together count as made at the latest of their times. So they are forgotten too late, by
- *   at most a 64th of the window, and never too early; memory is bounded by some hundred numbers.
- * - Times are monotonic; one that lies before the last counts as the last.
+ * - No half-open window of `windowMs`, wherever it begins, contains more than `limit + burst` taken.
+ * - In the long run no more than `limit` are taken per window: each take fills a leaky bucket of size `limit +
+ *   burst`, which drains at that rate. Without a burst, the first invariant implies this one.
+ * - Takes that are remembered together count as made at the latest of their times. So they are forgotten late, by at
+ *   most a 64th of the window, and never early; memory is bounded by some hundred numbers.
+ * - Times are monotonic; a time before the last one counts as the last one.
  */
 export class Allowance {
   readonly limit: Limit;
-  /** Whether several keys share it. */
+  /** Whether several keys share this allowance. */
   readonly isShared: boolean;
-  /** The limiter's notes while it judges a batch: which batch `room`, `asked` and `taken` belong to. */
+  /** The batch that `room`, `asked` and `taken` belong to. The limiter writes them while it judges a batch. */
   batchSerial = -1;
   room = 0;
   asked = 0;
   taken = 0;
-  /** What is here of the permits that all agents share; undefined when none are shared. */
+  /** Permits fetched from the pool that all agents share; undefined if the limits are not shared. */
   lease: Lease | undefined;
-  /** Whether something was ever taken from it, and not only inherited. */
+  /** Whether anything was ever taken directly, not only inherited. */
   wasTakenFrom = false;
 
-  /** When something was taken, oldest first, and how much. */
+  /** The time of each take, oldest first, and its size in `counts`. */
   private readonly times: number[] = [];
   private readonly counts: number[] = [];
-  /** Time of the first of the takes that are remembered together as the newest. */
+  /** Time of the first take that was added to the newest entry. */
   private newestSince = 0;
   private inWindow = 0;
   private bucketLevel = 0;
@@ -52,12 +55,12 @@ export class Allowance {
     this.isShared = isShared;
   }
 
-  /** The most that can ever pass at once. */
+  /** The maximum that can ever pass at once. */
   get capacity(): number {
     return this.limit.limit + this.limit.burst;
   }
 
-  /** How many may pass now. */
+  /** Returns how many may pass now. */
   available(now: number): number {
     this.advanceTo(now);
     return Math.max(
@@ -66,7 +69,7 @@ export class Allowance {
     );
   }
 
-  /** `count` pass now; must not be more than are available. */
+  /** Records that `count` pass now. `count` must not exceed what is available. */
   take(count: number, now: number): void {
     this.advanceTo(now);
     const at = this.lastAt;
@@ -85,7 +88,7 @@ export class Allowance {
     this.wasTakenFrom = true;
   }
 
-  /** Milliseconds until `count` are available, if nothing else is taken; infinite when they never are. */
+  /** Returns the milliseconds until `count` are available if nothing else is taken; infinite if they never will be. */
   waitFor(count: number, now: number): number {
     this.advanceTo(now);
     if (count > this.capacity) return Number.POSITIVE_INFINITY;
@@ -100,13 +103,13 @@ export class Allowance {
     return wait;
   }
 
-  /** Whether it is as good as new: nothing of what was taken counts any more. */
+  /** Whether the allowance equals a new one: no past take counts any more. */
   isIdle(now: number): boolean {
     this.advanceTo(now);
     return this.inWindow === 0 && this.bucketLevel === 0;
   }
 
-  /** Begins with all that was taken from another one. */
+  /** Starts with everything that was taken from the other allowance. */
   inherit(other: Allowance): void {
     this.times.push(...other.times);
     this.counts.push(...other.counts);
@@ -116,7 +119,7 @@ export class Allowance {
     this.lastAt = other.lastAt;
   }
 
-  /** How many takes are remembered. */
+  /** Number of remembered takes. */
   get remembered(): number {
     return this.times.length;
   }

@@ -5,8 +5,8 @@ import type { Origin } from "../../plugin.js";
 import type { BypassRule } from "./config.js";
 
 /**
- * Tells which records of one batch no limit counts. What a rule asks of the client is decided once; undefined when no
- * rule is left then.
+ * Returns a test that tells which records of one batch bypass the limits. Conditions on the client are decided once per
+ * batch. Returns undefined if no rule can apply.
  */
 export function bypassFor(
   rules: readonly BypassRule[],
@@ -25,7 +25,7 @@ export function bypassFor(
 
 type BypassTest = (start: number, end: number) => boolean;
 
-/** Undefined when the rule's condition means nothing for this signal. */
+/** Returns undefined if the rule's condition cannot apply to this signal. */
 function createBypassTest(
   { pattern, conditions }: BypassRule,
   walk: RecordWalk,
@@ -39,7 +39,7 @@ function createBypassTest(
     (pattern === undefined || pattern(views.at(start, end))) && (set === undefined || set.any(walk, start, end));
 }
 
-/** Compared in constant time: it may be a secret that tells who may pass. */
+/** Compares in constant time, because the value may be a secret that allows the bypass. */
 function hasMetadata({ metadata }: Origin, name: string, expected: string): boolean {
   const values = metadata?.get(name) ?? [];
   if (expected === "*") return values.length > 0;

@@ -57,10 +57,10 @@ const rawSchema = z.strictObject({
   ...sharedStateKeys,
 });
 
-/** A rule that lets records by; all that it has must hold. */
+/** A rule that lets records bypass the limits. All of its parts must match. */
 export interface BypassRule {
   readonly pattern: RecordPattern | undefined;
-  /** By signal, for those in which it means something; undefined when the rule has no condition. */
+  /** The condition compiled for each signal that it can apply to; undefined if the rule has no condition. */
   readonly conditions: Readonly<Partial<Record<Signal, Condition>>> | undefined;
   readonly metadata: readonly (readonly [name: string, value: string])[];
 }
@@ -72,7 +72,7 @@ export interface RateLimitConfig {
   readonly maxKeys: number;
   readonly onExcess: "drop" | "dead_letter" | "refuse";
   readonly bypass: readonly BypassRule[];
-  /** Where the limits are shared with other agents, if they are. */
+  /** Where the limits are shared with other agents; undefined if they are not shared. */
   readonly shared: SharedRedisConfig | undefined;
 }
 
@@ -96,7 +96,7 @@ export const rateLimitSchema = rawSchema.superRefine(checkSharedState).transform
 
 const EXPECTED_KEY = "expected event.name, or attributes, resource or metadata with a key, such as attributes.tenant";
 
-/** With no key there is one allowance for all anyway, so only a written global limit counts. */
+/** Without keys there is only one allowance anyway, so a global limit applies only if it is configured. */
 function globalLimitOf(config: RawRateLimitConfig, perKey: Limit, context: z.RefinementCtx): Limit | undefined {
   if (config.global === false || (config.global === undefined && config.key.length === 0)) return undefined;
   const { limit: perWindow, window: windowMs, burst: extra } = config.global ?? globalLimit.parse({});
@@ -116,7 +116,7 @@ function bypassRuleOf(rule: RawRateLimitConfig["bypass"][number], index: number,
   };
 }
 
-/** The condition for each signal whose records have what it speaks of. */
+/** Compiles the condition for each signal whose records have the fields that it names. */
 function conditionsOf(text: string, path: (string | number)[], context: z.RefinementCtx): BypassRule["conditions"] {
   const found: Partial<Record<Signal, Condition>> = {};
   const errors: unknown[] = [];

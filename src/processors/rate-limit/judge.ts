@@ -2,29 +2,28 @@ import { KEEP, type RecordReader, type RecordVisitor, type RecordWalk, type Verd
 import type { Allowance } from "./allowance.js";
 import type { RecordKeys } from "./record-key.js";
 
-/** What the limits say of a batch. */
+/** The decision about each record of a batch. */
 export interface Judgement {
-  /** One mark a record, 1 for those over a limit; undefined when there are none. */
+  /** One mark per record, 1 if it is over a limit; undefined if none is. */
   readonly marks: Uint8Array | undefined;
   readonly overKey: number;
   readonly overGlobal: number;
-  /** Records counted by the overflow: the allowance that keys without one of their own share. */
+  /** Records counted by the overflow, the allowance that keys without one of their own share. */
   readonly overflowed: number;
   readonly bypassed: number;
 }
 
-/** What is needed to judge one batch. */
 interface JudgeInput {
   readonly count: number;
   readonly reader: RecordReader;
   readonly keys: RecordKeys;
   readonly bypass: ((start: number, end: number) => boolean) | undefined;
   readonly global: Allowance | undefined;
-  /** The key's allowance, opened for this turn. */
+  /** Returns the key's allowance, prepared for this batch. */
   readonly find: (key: string) => Allowance;
 }
 
-/** Lets each record pass if its key and everyone together have room left in this turn. */
+/** Lets each record pass if both its key and the global limit have room left in this batch. */
 export class Judge implements RecordVisitor, Judgement {
   marks: Uint8Array | undefined;
   overKey = 0;

@@ -1,4 +1,4 @@
-/** Permits that were granted together, until when they may be used, and the slot they are counted in. */
+/** Permits that were granted together, the time until which they may be used, and the slot they are counted in. */
 interface Grant {
   permits: number;
   readonly expiresAt: number;
@@ -6,19 +6,19 @@ interface Grant {
 }
 
 /**
- * Permits that were fetched ahead from what all agents share.
+ * Permits that were fetched in advance from the pool that all agents share.
  *
- * The law: a permit is used within `lifeMs` of when it was asked for, or never. Who grants no more than `n` in any span of the
- * window and `lifeMs` together so lets no more than `n` pass in any window, among all who have leases.
+ * Invariant: a permit is used within `lifeMs` of the request for it, or never. The granter grants at most `n` permits
+ * in any span of `windowMs + lifeMs`. Therefore at most `n` records pass in any window, over all agents with leases.
  */
 export class Lease {
   readonly key: string;
-  /** Before this nobody need ask again: there are no more. */
+  /** The pool is known to be empty until this time, so asking earlier is useless. */
   deniedUntil = Number.NEGATIVE_INFINITY;
   isAsking = false;
   private readonly lifeMs: number;
   private readonly grants: Grant[] = [];
-  /** What was never used, by slot: it may be granted to others. */
+  /** Expired permits that were never used, by slot. They can be given back for others. */
   private readonly unused = new Map<string, number>();
   private periodStart = Number.NEGATIVE_INFINITY;
   private askedInPeriod = 0;
@@ -29,7 +29,7 @@ export class Lease {
     this.lifeMs = lifeMs;
   }
 
-  /** How many may be used at `now`; of those, how many still at `until`. */
+  /** Returns how many permits can be used at `now` and are still valid at `until`. */
   available(now: number, until = now): number {
     this.expire(now);
     let permits = 0;
@@ -37,7 +37,7 @@ export class Lease {
     return permits;
   }
 
-  /** Uses so many; those that end first, first. Must not be more than are available. */
+  /** Uses `count` permits, the ones that expire first before the others. `count` must not exceed what is available. */
   take(count: number, now: number): void {
     this.expire(now);
     let left = count;
@@ -48,7 +48,7 @@ export class Lease {
     }
   }
 
-  /** `askedAt` is when they were asked for: the granter has counted them no earlier. */
+  /** `askedAt` is the time of the request. The granter has counted the permits no earlier than that. */
   add(permits: number, slot: string, askedAt: number): void {
     this.grants.push({ permits, slot, expiresAt: askedAt + this.lifeMs });
   }
@@ -58,7 +58,7 @@ export class Lease {
     return this.unused.size > 0;
   }
 
-  /** What is to be given back, once. */
+  /** Returns the permits to give back. Each is returned once. */
   takeUnused(now: number): [slot: string, permits: number][] {
     this.expire(now);
     const all = [...this.unused];
@@ -66,7 +66,7 @@ export class Lease {
     return all;
   }
 
-  /** So many were asked for, whether or not there were any. */
+  /** Notes the demand, whether or not there were permits for it. */
   note(asked: number, now: number): void {
     const age = now - this.periodStart;
     if (age >= this.lifeMs) {
@@ -78,7 +78,7 @@ export class Lease {
     this.demand = Math.max(this.demand, this.askedInPeriod);
   }
 
-  /** How many to fetch ahead, so that what comes next finds them here; 0 for none now. */
+  /** Returns how many permits to fetch in advance for the next batches; 0 if there are enough. */
   wanted(now: number, max: number): number {
     const ahead = Math.min(this.demand, max);
     const left = this.available(now, now + this.lifeMs / 2);

@@ -9,15 +9,15 @@ import { Judge, type Judgement } from "./judge.js";
 import { RecordKeys } from "./record-key.js";
 import type { SharedPermits } from "./shared-permits.js";
 
-/** The limits that agents have together. */
+/** The limits that agents share. */
 export interface SharedLimits {
   readonly perKey: SharedPermits;
   readonly global: SharedPermits | undefined;
 }
 
 /**
- * Decides, batch by batch, which records pass. `judge`, then either `commit`, which counts those that pass, or `cancel`,
- * which counts nothing. All records of a batch come at one time.
+ * Decides batch by batch which records pass. Call `judge`, and then either `commit`, which counts the records that
+ * pass, or `cancel`, which counts nothing. All records of a batch count as arriving at one time.
  */
 export class Limiter {
   private readonly config: RateLimitConfig;
@@ -41,7 +41,7 @@ export class Limiter {
     if (this.global !== undefined) this.global.lease = shared?.global?.lease("global");
   }
 
-  /** Keys that have an allowance of their own. */
+  /** Number of keys with an allowance of their own. */
   get size(): number {
     return this.table.size;
   }
@@ -66,8 +66,9 @@ export class Limiter {
   }
 
   /**
-   * What resolves when more permits of those that agents share are here, or it is known that there are none; undefined when
-   * nothing could come of it. Called after `judge` when something was over a limit; the batch is to be judged again then.
+   * Fetches missing permits from the pool that agents share. The promise resolves when they have arrived or when it is
+   * known that there are none; the batch must then be judged again. Returns undefined if fetching is pointless. Call it
+   * after `judge`, if something was over a limit.
    */
   fetchLacking(): Promise<unknown> | undefined {
     if (!this.shared?.perKey.isUp) return undefined;
@@ -79,7 +80,7 @@ export class Limiter {
     return fetches.length === 0 ? undefined : Promise.all(fetches);
   }
 
-  /** Counts what `judge` let pass. */
+  /** Counts the records that `judge` let pass. */
   commit(): void {
     this.spendLeases();
     if (this.global !== undefined && this.global.taken > 0) this.global.take(this.global.taken, this.now);
@@ -95,14 +96,14 @@ export class Limiter {
   }
 
   /**
-   * Counts nothing. Gives the milliseconds until the whole batch could pass; infinite when it never could, because it
-   * has more of one key, or of all, than any window admits.
+   * Counts nothing. Returns the milliseconds until the whole batch could pass; infinite if it never could, because it
+   * has more records of one key, or of all keys, than any window admits.
    */
   cancel(): number {
     const { global, now } = this;
     let wait = global === undefined ? 0 : global.waitFor(global.asked, now);
     for (const [i, allowance] of this.allowances.entries()) {
-      // Of the overflow several keys ask together, so one day a part of them may be elsewhere.
+      // Several keys share the overflow, so part of these records may later have allowances of their own.
       const asked = allowance.isShared ? Math.min(allowance.asked, allowance.capacity) : allowance.asked;
       wait = Math.max(wait, allowance.waitFor(asked, now), (allowance.lease?.deniedUntil ?? now) - now);
       this.table.forgetIfUnused(this.keys[i]!, now);
@@ -111,7 +112,7 @@ export class Limiter {
     return wait;
   }
 
-  /** The allowances of this batch, each with where its permits come from. */
+  /** Returns the allowances of this batch, each with the source of its permits. */
   private leased(): [SharedPermits, Allowance][] {
     const { shared, global } = this;
     if (shared === undefined) return [];
@@ -119,7 +120,7 @@ export class Limiter {
     return global === undefined || shared.global === undefined ? perKey : [...perKey, [shared.global, global]];
   }
 
-  /** What passes is taken from the leases too, and what the next batches will need is fetched meanwhile. */
+  /** Takes the passed records from the leases too, and starts to fetch what the next batches will need. */
   private spendLeases(): void {
     if (this.shared === undefined) return;
     const now = this.clock.monotonic();

@@ -6,7 +6,7 @@ interface LimiterMetrics {
   count(judgement: Judgement): void;
 }
 
-/** What the limits did, in records. */
+/** Counts the decisions of the limiter, in records. */
 export function limiterMetrics(
   onExcess: RateLimitConfig["onExcess"],
   { id, pipeline, metrics }: ProcessorContext,

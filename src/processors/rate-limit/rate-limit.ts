@@ -23,9 +23,9 @@ import { limiterMetrics } from "./metrics.js";
 import { SharedPermits } from "./shared-permits.js";
 
 /**
- * Lets so many records of a key, and of all keys, pass in any window. What is over the limit is dropped (and still kept
- * by exporters whose dead_letter.filter has a rule that saves it), kept as dead letters, or the whole request is refused, which
- * then counts for nothing. A batch within the limits passes as the same object.
+ * Limits how many records of a key, and of all keys together, pass in any window. Records over the limit are dropped
+ * (exporters with a matching dead_letter.filter rule still keep them), kept as dead letters, or the whole request is
+ * refused, which then counts for nothing. A batch within the limits passes as the same object.
  */
 export const rateLimit = defineProcessor<RateLimitConfig>({
   type: "rate_limit",
@@ -64,7 +64,7 @@ export const rateLimit = defineProcessor<RateLimitConfig>({
   },
 });
 
-/** Agents whose processors and pipelines have the same names share their limits. */
+/** Shares the limits with agents whose processors and pipelines have the same names. */
 function sharedLimits(
   redis: SharedRedis,
   { perKey, global }: RateLimitConfig,
@@ -105,7 +105,7 @@ function overLimitMessage(which: string, { limit, windowMs, burst }: Limit): str
   return `over ${which} of ${limit} records in ${windowMs} ms${extra}`;
 }
 
-/** What never fits is refused for good: a client that tries it again and again would never get rid of it. */
+/** A batch that can never fit is refused permanently. Otherwise its client would retry it for ever. */
 function refusalOf(waitMs: number, { message }: Setback): Refusal {
   if (waitMs !== Number.POSITIVE_INFINITY)
     return new Refusal("throttled", message, { code: CODE, retryAfterMs: Math.max(1, Math.ceil(waitMs)) });

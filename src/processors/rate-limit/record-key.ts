@@ -3,7 +3,7 @@ import { valueText } from "#otlp/bytes";
 import type { RecordReader, RecordWalk } from "#otlp/views";
 import type { Origin, Value } from "../../plugin.js";
 
-/** What a record is counted by. */
+/** One part of the key that records are counted by. */
 export interface KeyPart {
   readonly from: "name" | "attributes" | "resource" | "metadata";
   readonly key: string;
@@ -11,19 +11,19 @@ export interface KeyPart {
 
 const KEY_PART = /^(attributes|resource|metadata)\.(.+)$/s;
 
-/** Undefined when the text names no part of a key. */
+/** Returns undefined if the text does not name a part of a key. */
 export function parseKeyPart(text: string): KeyPart | undefined {
   if (text === "event.name") return { from: "name", key: "" };
   const [, from, key] = KEY_PART.exec(text) ?? [];
   return from === undefined ? undefined : { from: from as KeyPart["from"], key: key! };
 }
 
-/** Longer keys are kept as their hash: what a key takes does not depend on who chooses it. */
+/** Longer keys are kept as their hash, so that clients cannot choose how much memory a key takes. */
 const MAX_KEY_LENGTH = 128;
 
 /**
- * Makes the keys of the records of one batch. A text of each part, in a form in which different parts never look alike;
- * what all records share is read once.
+ * Makes the keys of the records of one batch. Each part is written so that different keys never give the same text.
+ * Values that records share are read once.
  */
 export class RecordKeys {
   private readonly parts: readonly KeyPart[];
@@ -43,7 +43,7 @@ export class RecordKeys {
     this.sharedTexts = parts.map(() => undefined);
   }
 
-  /** The key of the record that the reader has met. */
+  /** Returns the key of the record at which the reader is. */
   currentKey(): string {
     if (this.onlyName) return shortenKey(this.reader.name());
     if (this.walk.serials[0] !== this.resourceSerial) this.nextResource();

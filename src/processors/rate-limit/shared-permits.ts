@@ -3,16 +3,17 @@ import type { Clock } from "../../plugin.js";
 import type { Limit } from "./allowance.js";
 import { Lease } from "./lease.js";
 
-/** A permit is used within this share of the window; so much less than the limit passes in the long run. */
+/** A permit is valid for a window divided by this number. In the long run, that much less than the limit passes. */
 const LIFE_PARTS = 20;
-/** But not sooner than an answer may take. */
+/** Lower bound of a permit's life, because an answer may take that long. */
 const MIN_LIFE_MS = 20;
 const SLOTS = 64;
 
 /**
- * Grants permits. What was granted in any span of `ARGV[3]` ms is at most the capacity, and fills a bucket that empties at the
- * rate of the limit. Counted by slots of time, which are forgotten when they are wholly over: late, never early. What comes back
- * was never used. The answer is how many, in which slot, and in how many ms there may be more.
+ * Grants permits. The permits granted in any span of `ARGV[3]` ms are at most the capacity, and fill a bucket that
+ * drains at the rate of the limit. They are counted in slots of time, which are forgotten only when they are completely
+ * over: late, never early. Permits that come back were never used. The answer is the number of granted permits, their
+ * slot, and the ms until there may be more.
  */
 const GRANT = `
 local time = redis.call("TIME")
@@ -50,7 +51,7 @@ local wait = 0
 if first ~= nil then wait = (first + 1) * slotMs + span - now end
 return {granted, slot, math.ceil(wait)}`;
 
-/** One of the limits of a processor, shared with all agents that have it. */
+/** One limit of a processor, shared with all agents that have the same one. */
 export class SharedPermits {
   private readonly redis: SharedRedis;
   private readonly limit: Limit;
@@ -66,7 +67,7 @@ export class SharedPermits {
     this.lifeMs = Math.max(MIN_LIFE_MS, limit.windowMs / LIFE_PARTS);
   }
 
-  /** Without it everybody goes on by themselves. */
+  /** Whether Redis can be reached. If not, every agent applies the limits by itself. */
   get isUp(): boolean {
     return this.redis.isUp;
   }
@@ -75,18 +76,18 @@ export class SharedPermits {
     return new Lease(key, this.lifeMs);
   }
 
-  /** The most that can ever pass at once. */
+  /** The maximum that can ever pass at once. */
   get capacity(): number {
     return this.limit.limit + this.limit.burst;
   }
 
-  /** Most that is fetched ahead: what passes in the life of a permit at the limit. */
+  /** Maximum number of permits to fetch in advance: as many as the limit lets pass during the life of a permit. */
   get maxAhead(): number {
     const { limit, windowMs } = this.limit;
     return Math.ceil((limit * this.lifeMs) / windowMs);
   }
 
-  /** Fetches up to so many more. Resolves when it is known how many there are; one question for a lease at a time. */
+  /** Fetches up to `want` more permits, with one request per lease at a time. Resolves when the answer is known. */
   async fetch(lease: Lease, want: number): Promise<void> {
     if (lease.isAsking || want <= 0 || this.clock.monotonic() < lease.deniedUntil) return;
     await this.ask(lease, want);
@@ -108,7 +109,7 @@ export class SharedPermits {
     if (granted < want) lease.deniedUntil = askedAt + Math.max(1, Math.min(waitMs, this.lifeMs / 2));
   }
 
-  /** What is left when nobody comes any more is not to be missing elsewhere. */
+  /** Gives unused permits back when a key becomes idle, so that other agents can use them. */
   private giveBack(lease: Lease): void {
     const now = this.clock.monotonic();
     if (this.isUp && !lease.isAsking && lease.hasUnused(now)) void this.ask(lease, 0);

@@ -2,14 +2,14 @@ import { KubernetesApi } from "#net/kubernetes";
 import { environmentVariable } from "#system";
 import { askMetadata, type Detector, type Found, type Inquiry, textOf, wordOf } from "./detector.js";
 
-/** An EC2 instance, by version 2 of its metadata service. */
+/** Detects an EC2 instance by version 2 of its metadata service. */
 export const detectEc2: Detector = async (inquiry) => ({
   "cloud.provider": "aws",
   "cloud.platform": "aws_ec2",
   ...(await instanceAttributes(inquiry)),
 });
 
-/** A cluster of EKS; what the node is, where it can be asked. */
+/** Detects an EKS cluster, and adds attributes of the node if its metadata service answers. */
 export const detectEks: Detector = async (inquiry): Promise<Found> => {
   if (!(await isEks(inquiry))) return {};
   const node = await instanceAttributes(inquiry).catch(() => ({}));

@@ -1,7 +1,7 @@
 import { environmentVariable } from "#system";
 import { askMetadata, type Detector, type Found, type Inquiry, textOf, wordOf } from "./detector.js";
 
-/** A virtual machine of Azure. */
+/** Detects an Azure virtual machine. */
 export const detectAzure: Detector = async (inquiry) => {
   const compute = await askCompute(inquiry);
   const profile = compute["osProfile"] as { readonly computerName?: unknown } | null | undefined;
@@ -21,7 +21,7 @@ export const detectAzure: Detector = async (inquiry) => {
   };
 };
 
-/** A cluster of AKS. */
+/** Detects an AKS cluster. */
 export const detectAks: Detector = async (inquiry): Promise<Found> => {
   if (environmentVariable("KUBERNETES_SERVICE_HOST") === undefined) return {};
   const group = wordOf((await askCompute(inquiry))["resourceGroupName"]);
@@ -35,7 +35,10 @@ async function askCompute(inquiry: Inquiry): Promise<Readonly<Record<string, unk
   return answer.json;
 }
 
-/** AKS calls the resource group of nodes MC_<group>_<cluster>_<region>; where it is called otherwise, that is the best name there is. */
+/**
+ * AKS names the resource group of its nodes MC_<group>_<cluster>_<region>. If the name has another form, the whole name
+ * is the best guess.
+ */
 function clusterName(group: string): string {
   const parts = group.split("_");
   return parts.length === 4 && parts[0]!.toLowerCase() === "mc" ? parts[2]! : group;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { deprecated, duration, ignored, section, unsupported } from "../../plugin.js";
 
-/** Detectors that find something. */
+/** Detectors that are implemented. */
 export const DETECTOR_NAMES = [
   "env",
   "system",
@@ -20,7 +20,7 @@ export const DETECTOR_NAMES = [
   "heroku",
 ] as const;
 
-/** The Collector has these, or configs name them as if it had: they are taken, and find nothing. */
+/** Detectors that the Collector has, or that configs use as if it had them. They are accepted but find nothing. */
 const OTHER_DETECTORS = [
   "akamai",
   "alibaba_ecs",
@@ -45,7 +45,6 @@ const OTHER_DETECTORS = [
   "vultr",
 ] as const;
 
-/** A detector that is built. */
 export type ResourceDetectorName = (typeof DETECTOR_NAMES)[number];
 
 const NOT_BUILT = "this detector is not built in and finds nothing";
@@ -81,7 +80,6 @@ const nodeSection = () =>
 
 const googleSection = () => detectorSection({ labels: ignored("labels of machines are not read") }, "Google Cloud.");
 
-/** The Collector's keys. */
 export const schema = z.strictObject({
   detectors: z
     .array(z.enum([...DETECTOR_NAMES, ...OTHER_DETECTORS]))

@@ -4,8 +4,9 @@ import { type Found, type Inquiry, type Sites, within } from "./detector.js";
 import { DETECTORS, detectEnv } from "./detectors.js";
 
 /**
- * Asks all detectors at once and puts together what they find; of what several find, the first in the config's list counts. Never
- * rejects, and takes no longer than the config's `timeout`: who fails, or is late, has found nothing, and a line in the log says so.
+ * Runs all detectors at once and merges their attributes. If several find the same attribute, the first in the config's
+ * list wins. Never rejects, and takes no longer than the config's `timeout`: a detector that fails or is late counts as
+ * having found nothing, which is logged.
  */
 export async function detectAttributes(
   config: ResourceDetectionConfig,
@@ -43,7 +44,7 @@ export async function detectAttributes(
   return merged;
 }
 
-/** What a detector finds, without what the config does not want. */
+/** Returns the attributes that a detector finds, without those that the config turns off. */
 async function detect(name: ResourceDetectorName, inquiry: Inquiry): Promise<Found> {
   if (name === "env") return detectEnv(inquiry);
   const { detect: find, usual, onRequest } = DETECTORS[name];

@@ -2,20 +2,20 @@ import { type SmallAnswer, sendSmallRequest } from "#net/sending";
 import type { Clock, Logger, Value } from "../../plugin.js";
 import type { ResourceDetectionConfig } from "./config.js";
 
-/** Attributes of a resource, as far as they are known. */
+/** Detected resource attributes. Unknown ones are undefined. */
 export type Found = Readonly<Record<string, Value | undefined>>;
 
-/** Where detectors ask. */
+/** The addresses that detectors ask. */
 export interface Sites {
   /** The metadata service of EC2 and Azure. */
   readonly linkLocal: string;
   readonly google: string;
   readonly dockerSocket: string;
-  /** Undefined: that of the cluster which the agent runs in. */
+  /** Undefined for the API of the cluster that the agent runs in. */
   readonly kubernetes: string | undefined;
 }
 
-/** The only addresses that are ever asked. */
+/** The real addresses; no others are ever asked. */
 export const SITES: Sites = {
   linkLocal: "http://169.254.169.254",
   google: "http://metadata.google.internal",
@@ -23,7 +23,7 @@ export const SITES: Sites = {
   kubernetes: undefined,
 };
 
-/** What a detector is given. */
+/** Everything that a detector needs. */
 export interface Inquiry {
   readonly config: ResourceDetectionConfig;
   readonly sites: Sites;
@@ -33,7 +33,7 @@ export interface Inquiry {
   readonly abort: AbortSignal;
 }
 
-/** Finds out something of where the agent runs. Rejects when it cannot; then it has found nothing. */
+/** Detects attributes of the environment in which the agent runs. A rejection counts as having found nothing. */
 export type Detector = (inquiry: Inquiry) => Promise<Found>;
 
 /** Asks a metadata service, never through a proxy. */
@@ -46,18 +46,18 @@ export function askMetadata(
   return sendSmallRequest({ method, url, headers, timeoutMs, clock, abort, isDirect: true });
 }
 
-/** The body of a good answer; anything else is an error. */
+/** Returns the body of an answer with status 200, and throws for any other answer. */
 export function textOf(answer: SmallAnswer, url: URL): string {
   if (answer.status !== 200) throw new Error(`${url.origin}${url.pathname} answered HTTP ${answer.status}`);
   return answer.text.trim();
 }
 
-/** A text that is one and is not empty. */
+/** Returns the value if it is a non-empty string. */
 export function wordOf(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-/** What the work comes to; undefined when it takes longer, or when nobody waits for it any more. Leaves no timer behind. */
+/** Returns the result of the work, or undefined if it takes longer or is aborted. Leaves no timer behind. */
 export function within<T>(
   ms: number,
   work: Promise<T>,

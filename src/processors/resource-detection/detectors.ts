@@ -7,7 +7,10 @@ import { detectGcp } from "./gcp-detector.js";
 import { detectDocker, detectKubernetesNode } from "./node-detectors.js";
 import { detectSystem } from "./system-detector.js";
 
-/** What a detector may find: what is added unless the config says no, and what is added only when it says so. */
+/**
+ * The attributes that a detector may find: `usual` ones are added unless the config turns them off, others only if it
+ * turns them on.
+ */
 interface DetectorEntry {
   readonly detect: Detector;
   readonly usual: readonly string[];
@@ -34,7 +37,9 @@ const kubernetesNode = (section: "k8snode" | "k8s_node" | "k8s_api"): DetectorEn
   onRequest: [],
 });
 
-/** By name, with the Collector's choice of what is usual. `env` has what its variable has. */
+/**
+ * Detectors by name, with the Collector's defaults. `env` is missing because it adds whatever its variable contains.
+ */
 export const DETECTORS: Readonly<Record<Exclude<ResourceDetectorName, "env">, DetectorEntry>> = {
   system: {
     detect: detectSystem,

@@ -1,7 +1,10 @@
 import { environmentVariable } from "#system";
 import type { Detector, Found } from "./detector.js";
 
-/** OTEL_RESOURCE_ATTRIBUTES, or OTEL_RESOURCE of old: `key=value` pairs with commas between them, values percent-encoded. */
+/**
+ * Reads OTEL_RESOURCE_ATTRIBUTES, or the older OTEL_RESOURCE: `key=value` pairs separated by commas, with
+ * percent-encoded values.
+ */
 export const detectEnv: Detector = async () => {
   const text = (environmentVariable("OTEL_RESOURCE_ATTRIBUTES") ?? environmentVariable("OTEL_RESOURCE") ?? "").trim();
   const pairs = text.split(",").filter((pair) => pair.trim() !== "");
@@ -27,7 +30,7 @@ function parsePair(pair: string): [key: string, value: string] {
   }
 }
 
-/** Needs the metadata of dynos, which Heroku's labs feature runtime-dyno-metadata puts into the environment. */
+/** Needs the dyno metadata that Heroku's labs feature runtime-dyno-metadata puts into the environment. */
 export const detectHeroku: Detector = async () => {
   const appId = environmentVariable("HEROKU_APP_ID");
   return {
@@ -41,7 +44,7 @@ export const detectHeroku: Detector = async () => {
   };
 };
 
-/** A function of AWS Lambda. */
+/** Detects an AWS Lambda function. */
 export const detectLambda: Detector = async (): Promise<Found> => {
   const name = environmentVariable("AWS_LAMBDA_FUNCTION_NAME");
   if (name === undefined) return {};

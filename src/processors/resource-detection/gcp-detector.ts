@@ -1,7 +1,7 @@
 import { environmentVariable } from "#system";
 import { askMetadata, type Detector, type Found, type Inquiry, wordOf } from "./detector.js";
 
-/** Google Cloud: machines, GKE, Cloud Run, Cloud Functions and App Engine. */
+/** Detects Google Cloud: virtual machines, GKE, Cloud Run, Cloud Functions and App Engine. */
 export const detectGcp: Detector = async (inquiry): Promise<Found> => {
   const ask = (path: string) => askGoogle(inquiry, path);
   const project = await ask("project/project-id");
@@ -73,7 +73,7 @@ async function machineAttributes(ask: Ask): Promise<Found> {
   };
 }
 
-/** projects/123/zones/europe-west1-b */
+/** Takes a path such as projects/123/zones/europe-west1-b. */
 function zoneAttributes(path: string | undefined): Found {
   const zone = lastPart(path);
   return { "cloud.availability_zone": zone, "cloud.region": zone?.replace(/-[^-]+$/, "") };
@@ -83,7 +83,10 @@ function lastPart(path: string | undefined): string | undefined {
   return path?.slice(path.lastIndexOf("/") + 1);
 }
 
-/** Undefined for what the server does not have. Whoever does not say that it is Google's is somebody else. */
+/**
+ * Returns undefined for values that the server does not have. A server that does not identify itself as Google's is not
+ * trusted.
+ */
 async function askGoogle(inquiry: Inquiry, path: string): Promise<string | undefined> {
   const url = new URL(`/computeMetadata/v1/${path}`, inquiry.sites.google);
   const { status, headers, text } = await askMetadata(inquiry, url, { "Metadata-Flavor": "Google" });

@@ -5,7 +5,7 @@ import { type Detector, type Inquiry, wordOf } from "./detector.js";
 
 const MAX_ANSWER = 1024 * 1024;
 
-/** The machine that the Docker engine runs on, as the engine says. */
+/** Asks the Docker engine for the machine that it runs on. */
 export const detectDocker: Detector = async ({ sites, abort }) => {
   const { Name: name, OSType: os } = await askDocker(sites.dockerSocket, abort);
   return { "host.name": wordOf(name), "os.type": wordOf(os)?.toLowerCase() };
@@ -33,7 +33,10 @@ function askDocker(socketPath: string, signal: AbortSignal): Promise<{ Name?: un
   });
 }
 
-/** The node that the agent's pod runs on. Its name is in the environment; its uid is asked for, and may be kept from the agent. */
+/**
+ * Detects the node that the agent's pod runs on. Its name is in the environment. Its uid comes from the API, which the
+ * agent may not be allowed to read.
+ */
 export const detectKubernetesNode =
   (section: "k8snode" | "k8s_node" | "k8s_api"): Detector =>
   async (inquiry) => {

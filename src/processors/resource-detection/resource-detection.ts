@@ -6,10 +6,10 @@ import { type ResourceDetectionConfig, schema } from "./config.js";
 import { detectAttributes } from "./detect.js";
 import { SITES, type Sites } from "./detector.js";
 
-/** The processor with other places to ask at than the real ones. */
+/** Makes the processor with other addresses than the real ones, for tests. */
 export function createResourceDetection(sites: Sites) {
   const detections = new WeakMap<ResourceDetectionConfig, Observable<ReadonlyMap<string, Value>>>();
-  /** One for all pipelines that have the processor; given up when the last of them has stopped. */
+  /** Returns the detection that all pipelines with this processor share. It is aborted when the last of them stops. */
   const detectionOf = (config: ResourceDetectionConfig, context: ComponentContext) => {
     const known = detections.get(config);
     if (known !== undefined) return known;
@@ -45,7 +45,7 @@ export function createResourceDetection(sites: Sites) {
         });
       };
       const stop = () => subscription?.unsubscribe();
-      // What comes before all is known waits: `timeout` bounds that, and no other limit is needed.
+      // Batches wait until the detection is complete. `timeout` bounds that wait, so no other limit is needed.
       const stamped = async (batch: Batch) => {
         await isDetected;
         return stamp!.apply(batch);
@@ -56,5 +56,5 @@ export function createResourceDetection(sites: Sites) {
   });
 }
 
-/** Adds what is found out of where the agent runs, once at the start, to every resource. */
+/** Detects once, at the start, what the agent runs in, and adds these attributes to every resource. */
 export const resourceDetection = createResourceDetection(SITES);

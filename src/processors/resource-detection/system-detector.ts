@@ -5,7 +5,7 @@ import { arch, hostname, machine, networkInterfaces, platform, release, type, ve
 import type { Value } from "../../plugin.js";
 import { type Detector, type Found, type Inquiry, within } from "./detector.js";
 
-/** The machine that the agent runs on. */
+/** Detects the machine that the agent runs on. */
 export const detectSystem: Detector = async (inquiry): Promise<Found> => {
   const [name, osRelease, machineId, cpu] = await Promise.all([
     hostNameOf(inquiry),
@@ -31,7 +31,7 @@ export const detectSystem: Detector = async (inquiry): Promise<Found> => {
 const OS_TYPES: Readonly<Record<string, string>> = { win32: "windows", sunos: "solaris" };
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", ia32: "x86", arm: "arm32" };
 
-/** A name server that is silent must leave the next source its time. */
+/** Tries the configured sources in turn. A silent name server must leave time for the next source. */
 async function hostNameOf(inquiry: Inquiry): Promise<string | undefined> {
   const sources = inquiry.config.system.hostname_sources;
   for (const source of sources) {
@@ -44,7 +44,7 @@ async function hostNameOf(inquiry: Inquiry): Promise<string | undefined> {
 
 const HOST_NAMES: Readonly<Record<"dns" | "os" | "cname" | "lookup", () => Promise<string | undefined>>> = {
   os: async () => hostname(),
-  /** What this machine calls its own address: the full name, where it has one. */
+  /** Resolves the machine's own address to a name, which is fully qualified if the machine has such a name. */
   async dns() {
     const { address } = await lookup(hostname());
     const { hostname: name } = await lookupService(address, 0);
@@ -83,7 +83,7 @@ function cpuAttributes(cpu: ReadonlyMap<string, string>): Found {
   };
 }
 
-/** The first value of each name; none where there is no such file. */
+/** Returns the first value of each name; an empty map if there is no such file. */
 async function readPairs(path: string, separator: string): Promise<ReadonlyMap<string, string>> {
   const pairs = new Map<string, string>();
   for (const line of (await readFile(path, "utf8").catch(() => "")).split("\n")) {

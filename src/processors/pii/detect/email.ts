@@ -4,9 +4,9 @@ import { EMAIL } from "./text/detectors.js";
 import { endsMask, matches, NOT_FOUND } from "./text/matches.js";
 import { work } from "./text/work.js";
 
-/** ASCII words that are looked up in bytes, in any case, without making a string of them. */
+/** A set of ASCII words that is searched by bytes, ignoring case, without making strings. */
 class AsciiWords {
-  /** By length and first letter. */
+  /** The words by their length and first letter. */
   private readonly words: (Uint8Array[] | undefined)[] = [];
 
   constructor(words: readonly string[]) {
@@ -17,7 +17,7 @@ class AsciiWords {
     }
   }
 
-  /** Is [start, end) one of them? */
+  /** Whether [start, end) is one of the words. */
   has(b: Uint8Array, start: number, end: number): boolean {
     const alike = this.words[slotOf(end - start, b[start]!)];
     if (alike !== undefined) for (const word of alike) if (isWord(b, start, word)) return true;
@@ -40,7 +40,7 @@ function isWord(b: Uint8Array, start: number, word: Uint8Array): boolean {
 const MAX_LOCAL_LENGTH = 64;
 const MAX_HOST_LENGTH = 253;
 
-/** What follows the last dot of a file or a unit and is nobody's top-level domain. */
+/** Suffixes of file names and systemd units that are not top-level domains. */
 const NON_DOMAINS = new AsciiWords(
   (
     "png jpg jpeg gif svg webp ico bmp js mjs cjs ts tsx jsx css scss map json yml yaml xml htm html txt log csv tgz gz tar " +
@@ -48,7 +48,7 @@ const NON_DOMAINS = new AsciiWords(
   ).split(" "),
 );
 
-/** An e-mail address around the `@` at `at`. */
+/** Finds an e-mail address around the `@` at `at`. */
 export function findEmail(b: Uint8Array, at: number): number {
   const hostStart = at + 1;
   const end = hostEnd(b, hostStart);
@@ -66,12 +66,12 @@ function localStart(b: Uint8Array, at: number): number {
   let p = at;
   while (p > floor && (CHARACTER_BITS[b[p - 1]!]! & EMAIL_LOCAL) !== 0) p--;
   if (p > floor && (b[p - 1]! > 127 || b[p - 1] === APOSTROPHE)) p = foreignLocalStart(b, at, floor);
-  if (endsMask(b, p)) return at; // treated already
+  if (endsMask(b, p)) return at; // masked before
   while (p < at && (b[p] === DOT || b[p] === DASH || b[p] === PERCENT || b[p] === PLUS)) p++;
   return p;
 }
 
-/** The same where apostrophes or other scripts are in it, or before it. */
+/** Does the same as `localStart` for addresses with apostrophes or non-ASCII characters in them or before them. */
 function foreignLocalStart(b: Uint8Array, at: number, floor: number): number {
   let p = at;
   let ascii = false;
@@ -91,7 +91,7 @@ function foreignLocalStart(b: Uint8Array, at: number, floor: number): number {
   return p;
 }
 
-/** An apostrophe between letters: o'brien. */
+/** Whether the apostrophe at `p` stands between letters, as in o'brien. */
 function isBetweenLetters(b: Uint8Array, p: number, floor: number): boolean {
   return p > floor && (CHARACTER_BITS[b[p - 1]!]! & LETTER) !== 0 && (CHARACTER_BITS[b[p + 1]!]! & LETTER) !== 0;
 }
@@ -105,7 +105,7 @@ function hostEnd(b: Uint8Array, start: number): number {
   return p;
 }
 
-/** The same where other scripts are in it, or behind it. */
+/** Does the same as `hostEnd` for hosts with non-ASCII characters in them or after them. */
 function foreignHostEnd(b: Uint8Array, start: number, limit: number): number {
   let p = start;
   let ascii = false;
@@ -125,8 +125,8 @@ function foreignHostEnd(b: Uint8Array, start: number, limit: number): number {
 }
 
 /**
- * May a character that is not ASCII be part of the name? Of the scripts that are written with blanks between words, yes;
- * of others only where no ASCII letters are, since there the address begins or ends without a blank.
+ * Whether a non-ASCII character can be part of the address. In scripts that put spaces between words it can. In other
+ * scripts it can only where the address has no ASCII letters: next to those, an address begins or ends without a space.
  */
 function isNameLetter(lead: number, beside: boolean): boolean {
   return lead >= 0xc3 && (lead < 0xe0 || !beside);
@@ -137,7 +137,10 @@ function leadByteAt(b: Uint8Array, p: number, floor: number): number {
   return p;
 }
 
-/** Labels, and a top-level domain of letters behind the last dot: read from its end, so most of it is looked at once. */
+/**
+ * Checks the labels and the top-level domain, which must be letters. It reads backwards from the end, so most bytes are
+ * read once.
+ */
 function isHost(b: Uint8Array, start: number, end: number): boolean {
   let dot = end - 1;
   let isWord = true;

@@ -7,13 +7,13 @@ import { TEXT_COST, work } from "./text/work.js";
 
 const MAX_LENGTH = 45;
 
-/** An IPv6 address around the colon at `p`. Loopback and the unspecified address are left alone. */
+/** Finds an IPv6 address around the colon at `p`. Loopback and the unspecified address are ignored. */
 export function findIpv6(b: Uint8Array, p: number): number {
   const { end, lastEnd } = matches;
   if (p + 1 >= end || !isAddressByte(b[p + 1]!)) return NOT_FOUND;
   let start = p;
   while (start > lastEnd && start > p - 5 && (CHARACTER_BITS[b[start - 1]!]! & HEX) !== 0) start--;
-  if ((start > matches.floor && isAttached(b[start - 1]!)) || endsMask(b, start)) return NOT_FOUND; // so that a run is looked at once
+  if ((start > matches.floor && isAttached(b[start - 1]!)) || endsMask(b, start)) return NOT_FOUND; // each run is checked once
   let stop = p;
   let colons = 0;
   let isShort = false;

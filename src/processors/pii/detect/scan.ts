@@ -43,11 +43,12 @@ import { textBudget, work } from "./text/work.js";
 import { findInWord } from "./word.js";
 
 /**
- * Looks for personal data and secrets in the text [start, end) of `b`, which is UTF-8, and leaves them in `matches`.
+ * Finds personal data and secrets in the UTF-8 text [start, end) of `b`, and leaves them in `matches`.
  *
- * One pass: a table says of each byte whether anything could be found around it (an anchor), and only there detectors
- * look closer. None of them goes back further than a bounded number of bytes, so the time is linear in the text. Nothing
- * is decoded. Gives the number of matches, or `TOO_COSTLY`, as soon as a text has had what it is given of `work`.
+ * The scan is a single pass. A table tells for each byte whether anything could be found around it (an anchor), and
+ * detectors look closer only there. No detector goes back further than a bounded number of bytes, so the time is linear
+ * in the size of the text. Nothing is decoded. Returns the number of matches, or `TOO_COSTLY` as soon as the text has
+ * used up its share of `work`.
  */
 export function scan(b: Uint8Array, start: number, end: number, hints: number, enabled: number): number {
   matches.begin(start, end, hints, enabled);
@@ -73,7 +74,7 @@ export function scan(b: Uint8Array, start: number, end: number, hints: number, e
 
 const LABEL_HINTS = HINT_BIRTH | HINT_PASSPORT | HINT_ACCOUNT;
 
-/** What the field's key says the text is. */
+/** Finds the value that the field's key announces. */
 function findHinted(b: Uint8Array, start: number, hints: number): void {
   findLabelled(
     b,
@@ -82,16 +83,19 @@ function findHinted(b: Uint8Array, start: number, hints: number): void {
   );
 }
 
-/** Instead of a number of matches: nobody knows what is in this text. */
+/** Returned instead of a number of matches when the scan stopped early: the text may contain anything. */
 export const TOO_COSTLY = -1;
 
-/** A closer look that finds nothing. */
+/** Work units of a closer look that finds nothing. */
 const ANCHOR_COST = 5;
 
-/** Each of them is made into something, perhaps with a hash. */
+/** Limits the matches of a text, because each of them is rewritten, perhaps with a hash. */
 export const MAX_MATCHES = 32_768;
 
-/** A second byte rules most anchors out before anybody is called. What lies beyond the text only costs a closer look. */
+/**
+ * Rules out most anchors by a second byte, before a detector is called. Bytes beyond the text are harmless: they can
+ * only cause a needless closer look.
+ */
 function isPromising(b: Uint8Array, p: number, anchor: number): boolean {
   if ((anchor & (KEY_ENDING | MARK)) !== 0)
     return (
@@ -105,12 +109,12 @@ function isPromising(b: Uint8Array, p: number, anchor: number): boolean {
   return anchor !== LETTER_J || b[p - 1] === 121;
 }
 
-/** Q~ or v1. */
+/** Whether Q~ or v1 ends at `p`. */
 function isMarked(b: Uint8Array, p: number): boolean {
   return b[p] === 126 ? b[p - 1] === 81 : b[p - 1] === 49 && b[p - 2] === 118;
 }
 
-/** Could it be the first dot of a token of Discord? The second part has six characters. */
+/** Whether this could be the first dot of a Discord token, whose second part has six characters. */
 function isFirstDot(b: Uint8Array, p: number): boolean {
   return b[p] === 46 && b[p + 7] === 46;
 }
@@ -119,7 +123,7 @@ function inWord(b: Uint8Array, p: number): number {
   return findInWord(b, p, scanWrapped);
 }
 
-/** So deep texts are looked for in base64 within base64. */
+/** Maximum nesting of base64 within base64 that is searched. */
 const MAX_WRAPPINGS = 3;
 let wrappings = 0;
 
@@ -185,7 +189,7 @@ function detectAt(b: Uint8Array, p: number, anchor: number): number {
   }
 }
 
-/** The detectors of what is known by the name before it. */
+/** Detectors that recognise a value by the name before it. */
 const ASSIGNED = (1 << ASSIGNED_SECRET) | (1 << DATE_OF_BIRTH) | (1 << PASSPORT) | (1 << BANK_ACCOUNT);
 
 function detectAtEquals(b: Uint8Array, p: number): number {
@@ -240,12 +244,15 @@ function detectApiKey(b: Uint8Array, p: number, anchor: number): number {
   return key === NOT_FOUND ? findApiKey(b, p) : key;
 }
 
-/** Cloudflare's v1.0-, known by its dot: where digits follow, the `-` is part of a number for the scan. */
+/**
+ * Finds Cloudflare's v1.0- by its dot. The `-` cannot be the anchor: before digits, the scan takes it for part of a
+ * number.
+ */
 function findOriginKey(b: Uint8Array, p: number): number {
   return b[p + 1] === 48 && b[p + 2] === 45 ? findApiKey(b, p + 2) : NOT_FOUND;
 }
 
-/** AIza, known by its I: an `a` is no anchor. */
+/** Finds AIza by its I, because `a` is not an anchor. */
 function findGoogleKey(b: Uint8Array, p: number): number {
   return b[p + 1] === 122 && b[p + 2] === 97 ? findApiKey(b, p + 2) : NOT_FOUND;
 }

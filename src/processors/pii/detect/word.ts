@@ -13,8 +13,8 @@ import { work } from "./text/work.js";
 const MAX_LETTERS = 128;
 
 /**
- * What a word of letters and digits can be, whose first digit is at `p`: an IBAN, a key, base64 with a text in it. Gives the
- * position where the scan goes on.
+ * Searches the word of letters and digits whose first digit is at `p`: it may be an IBAN, a key, or base64 that
+ * contains a text. Returns the position where the scan continues.
  */
 export function findInWord(b: Uint8Array, p: number, scanWrapped: ScanWrapped): number {
   const { end, lastEnd } = matches;
@@ -30,16 +30,16 @@ export function findInWord(b: Uint8Array, p: number, scanWrapped: ScanWrapped): 
   return found === NOT_FOUND ? stop : found;
 }
 
-/** Words up to this length are nothing by themselves, and most words are no longer. */
+/** Words up to this length never match by themselves; most words are no longer. */
 const MAX_SHORT_WORD = 8;
 
-/** Does the word stand for itself, and has a length that nothing has? */
+/** Whether nothing is attached to the word, and its length is one that no detector accepts. */
 function isPlain(b: Uint8Array, start: number, stop: number): boolean {
   if (stop - start >= MIN_KEY_WORD || isIdLength(stop - start)) return false;
   return !isAt(b, stop, matches.end, BASE64) && !isBefore(b, start, matches.floor, BASE64);
 }
 
-/** Is a short word tied to so much by `-` or the like that it may be the beginning of a key? */
+/** Whether `-` or the like attaches a short word to enough text to be the beginning of a key. */
 function isTied(b: Uint8Array, start: number, stop: number): boolean {
   const limit = Math.min(matches.end, start + MIN_KEY_WORD);
   while (stop < limit && (CHARACTER_BITS[b[stop]!]! & BASE64) !== 0) stop++;
@@ -54,12 +54,15 @@ function findInLongWord(b: Uint8Array, start: number, p: number, stop: number, s
   return found === NOT_FOUND && stop - start >= MIN_WRAPPED_WORD ? findWrapped(b, start, scanWrapped) : found;
 }
 
-/** Where the last run ends of letters, digits, `-` and `_` that was tried as a whole, and the one with `+` and `/` too. */
+/**
+ * The end of the last run of letters, digits, `-` and `_` that was tried, and of the last run that also includes `+`
+ * and `/`.
+ */
 let triedScan = -1;
 let triedEnd = -1;
 let triedPathEnd = -1;
 
-/** A key that begins with the word, or with the words before it that are tied to it by `-`, `_`, `+` or `/`. */
+/** Finds a key that begins with the word, or with the words before it that `-`, `_`, `+` or `/` attaches to it. */
 function findKey(b: Uint8Array, start: number, stop: number): number {
   const end = runs.end(b, start, BASE64);
   if (end - start < MIN_KEY_WORD) return NOT_FOUND;
@@ -83,5 +86,5 @@ function findKey(b: Uint8Array, start: number, stop: number): number {
   return earliest === first ? NOT_FOUND : findKeyInWord(b, earliest, runs.end(b, earliest, ALNUM));
 }
 
-/** Base64 with a text in it has at least one longer part between its signs. */
+/** Base64 that contains a text has at least one part of this length between its signs. */
 const MIN_WRAPPED_WORD = 8;

@@ -17,34 +17,35 @@ import {
 } from "./rewrite-plans.js";
 import type { UnseenFields } from "./unseen-fields.js";
 
-/** How the fields of a batch are gone over. */
 export interface WalkSettings {
-  /** What it may cost; without it, anything. */
+  /** Work units allowed for each byte of the batch; no limit if missing. */
   readonly unitsPerByte?: number;
   readonly extraPlaces?: readonly ExtraPlace[];
-  /** What the visitor has seen to be clean before, and need not see again. */
+  /** Fields that the visitor has found clean before are skipped. */
   readonly unseen?: UnseenFields | undefined;
 }
 
 /**
- * Sees every field of a batch that holds users' data, in the order of the bytes, and changes it through the rewriter.
- * Positions are those of `rewriter.bytes`. `at` is a field's tag, `lengthAt` the length behind it, [start, end) the body.
+ * Visits every field of a batch that holds users' data, in the order of the bytes, and changes it through the rewriter.
+ * Positions refer to `rewriter.bytes`. `at` is the position of a field's tag, `lengthAt` the position of its length,
+ * and [start, end) its body.
  *
- * What is given back says that the field is clean: nothing was done, nothing was counted, and nothing would be for the same field
- * anywhere, or for any other number under the key of an attribute. With `unseen` fields it is not shown again.
+ * A visitor method returns true if the field is clean: nothing was changed or counted, and nothing would be for the
+ * same field anywhere else, or for any other number under the same attribute key. With `unseen`, such a field is not
+ * visited again.
  */
 export interface FieldVisitor {
   open(owner: AttributeOwner): void;
-  /** A KeyValue. Changes close the message [start, end) themselves. */
+  /** Visits a KeyValue. If the visitor changes it, the visitor also closes the message [start, end). */
   attribute(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): boolean;
-  /** The AnyValue that is a log record's body. Changes close it themselves. */
+  /** Visits the AnyValue that is a log record's body. If the visitor changes it, the visitor also closes it. */
   body(rewriter: Rewriter, at: number, lengthAt: number, start: number, end: number): boolean;
   text(rewriter: Rewriter, field: TextField, lengthAt: number, start: number, end: number): boolean;
-  /** The owner's message ends at `end`: more attributes can be put there, each with this tag. */
+  /** The owner's message ends at `end`. The visitor may add more attributes there, each with this tag. */
   close(rewriter: Rewriter, owner: AttributeOwner, end: number, attributesTag: number): void;
 }
 
-/** Shows every field to the visitor; gives back the batch with its changes, the very same batch if there were none. */
+/** Visits every field, and returns the changed batch, or the same batch if there were no changes. */
 export function rewriteFields(batch: Batch, visitor: FieldVisitor, settings?: WalkSettings): Batch {
   const walk = new FieldWalk(batch, visitor, settings);
   walk.run(Number.POSITIVE_INFINITY);
@@ -52,8 +53,8 @@ export function rewriteFields(batch: Batch, visitor: FieldVisitor, settings?: Wa
 }
 
 /**
- * The same for a batch that may be large: when it takes long, others get their turn in between, and the batch comes later.
- * Until then the visitor sees no other batch.
+ * Does the same for a batch that may be large: if it takes long, other work gets its turn in between, and the batch
+ * comes later. Until then the visitor sees no other batch.
  */
 export function rewriteFieldsInTurns(
   batch: Batch,
@@ -70,22 +71,22 @@ async function finishInTurns(walk: FieldWalk): Promise<Batch> {
   return walk.finish();
 }
 
-/** Some milliseconds. */
+/** Takes some milliseconds. */
 const UNITS_PER_TURN = 2_000_000;
 
-/** A message on the way to the present field. */
+/** A message around the present field. */
 interface FieldFrame {
   plan: RewritePlan;
   start: number;
   end: number;
-  /** Where its body began in the output, and the bytes that its length has. */
+  /** Start of its body in the output, and the number of bytes of its length. */
   outStart: number;
   lengthRoom: number;
 }
 
 /**
- * One pass over the fields of a batch that can stop between two of them and go on later. It counts what it and the visitor
- * do as `work`: a batch that takes more than its size explains was made to, and is given up.
+ * One pass over the fields of a batch that can pause between two fields. The walk counts its own work and the visitor's
+ * as `work`. A batch that takes more than its size explains was built to be expensive, so the walk gives it up.
  */
 class FieldWalk {
   private readonly batch: Batch;
@@ -114,7 +115,7 @@ class FieldWalk {
     this.frames[0] = { plan, start: 0, end: batch.byteLength, outStart: 0, lengthRoom: 0 };
   }
 
-  /** Goes on until so much work is done; true at the end of the batch. */
+  /** Continues until this much work is done. Returns true at the end of the batch. */
   run(units: number): boolean {
     work.spent = this.spent;
     const pauseAt = Math.min(work.spent + units, this.maxWork);
@@ -124,7 +125,7 @@ class FieldWalk {
     return isDone;
   }
 
-  /** Shows the visitor what it has not seen; messages without any of that are not gone into. */
+  /** Visits fields that were not seen before, and skips messages without any. */
   private runUnseen(unseen: UnseenFields, pauseAt: number): boolean {
     do {
       const at = unseen.next(this.wasClean);
@@ -180,7 +181,7 @@ class FieldWalk {
     return false;
   }
 
-  /** Shows the visitor the field at `at` of a message; gives the position behind it. */
+  /** Visits the field at `at` of a message, and returns the position after it. */
   private visit(plan: RewritePlan, at: number): number {
     const { rewriter, visitor } = this;
     const b = rewriter.bytes;
@@ -205,7 +206,7 @@ class FieldWalk {
     return end;
   }
 
-  /** The batch with the visitor's changes, or the very same one. */
+  /** Returns the batch with the visitor's changes, or the same batch if there were none. */
   finish(): Batch {
     const { batch, rewriter } = this;
     return rewriter.changed ? Batch.trusted(batch.signal, rewriter.finish(), batch.count) : batch;
@@ -225,7 +226,7 @@ class FieldWalk {
     return frame;
   }
 
-  /** Closes the present message; gives the one around it. */
+  /** Closes the present message, and returns the one around it. */
   private leave(): FieldFrame {
     const frame = this.frames[this.depth]!;
     this.closeOwner(frame);
@@ -238,6 +239,6 @@ class FieldWalk {
   }
 }
 
-/** What a small batch may cost. */
+/** Work units that even a small batch may use. */
 const UNITS_PER_BATCH = 4_000_000;
 const UNITS_PER_FIELD = 10;

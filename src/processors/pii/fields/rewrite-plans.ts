@@ -1,10 +1,10 @@
 import { attributesTagOf, MESSAGES, type Message } from "#otlp/bytes";
 import { TAG_LIMIT } from "#otlp/tags";
 
-/** What attributes belong to. */
+/** Messages that have attributes. */
 export type AttributeOwner = "resource" | "scope" | "metric" | "record" | "event" | "link" | "exemplar";
 
-/** Texts beside attributes and bodies that can hold anything. */
+/** Text fields that can hold anything, in addition to attributes and bodies. */
 export type TextField =
   | "span.name"
   | "span.status_message"
@@ -18,22 +18,24 @@ export type TextField =
   | "metric.unit"
   | "trace_state";
 
-/** What is looked at beside attributes, bodies, and names and messages of spans. */
+/**
+ * Places that are treated only if the config names them, in addition to attributes, bodies, and names and messages of
+ * spans.
+ */
 export const EXTRA_PLACES = ["names", "descriptions", "trace_state", "bytes", "keys", "unknown_fields"] as const;
-/** One of `EXTRA_PLACES`. */
 export type ExtraPlace = (typeof EXTRA_PLACES)[number];
 
-/** What is done with the fields of a message. */
+/** The actions for the fields of one message. */
 export interface RewritePlan {
-  /** Its place among the plans. */
+  /** Index of this plan. */
   readonly number: number;
-  /** By tag. */
+  /** Actions by tag. */
   readonly actions: Uint8Array;
   readonly children: readonly (RewritePlan | undefined)[];
   readonly texts: readonly (TextField | undefined)[];
   readonly owner: AttributeOwner | undefined;
   readonly attributesTag: number;
-  /** What is done with fields whose tags are beyond the table. */
+  /** Action for fields whose tags are beyond the table. */
   readonly unknownAction: number;
 }
 
@@ -77,12 +79,11 @@ const EXTRA_TEXT_FIELDS: Readonly<Record<string, Readonly<Record<string, TextFie
   trace_state: { "Span.traceState": "trace_state", "Link.traceState": "trace_state" },
 };
 
-/** A plan for each message. */
 export type RewritePlans = ReadonlyMap<Message, RewritePlan>;
 
 const PLANS = new Map<string, RewritePlans>();
 
-/** The plans for these places, made once. */
+/** Returns the plans for these places, which are made once. */
 export function plansFor(places: readonly ExtraPlace[]): RewritePlans {
   const name = places.join();
   let plans = PLANS.get(name);

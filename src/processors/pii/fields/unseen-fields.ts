@@ -20,12 +20,12 @@ type Walk = WasmFunction<(wasClean: number) => number>;
 const walks = new WasmSource<Walk["run"]>(unseenModule);
 
 const MIN_BYTES = 1024 * 1024;
-/** Larger batches are gone over field by field: so much memory is not kept for them. */
+/** Larger batches are walked field by field, so that no memory of that size is kept for them. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
 /**
- * The fields of a batch that have not been seen to be clean before, in this batch or an earlier one: telemetry says the same
- * again and again. One batch at a time; `start` it, then ask for the `next` field until there is none.
+ * Finds the fields of a batch that were not seen to be clean before, in this batch or an earlier one: telemetry repeats
+ * itself. Handles one batch at a time: call `start`, then `next` until there are no more fields.
  */
 export class UnseenFields {
   private readonly plans: readonly RewritePlan[];
@@ -33,7 +33,7 @@ export class UnseenFields {
   private walk: Walk | undefined;
   private isFirst = true;
   private numbers: Int32Array = new Int32Array(0);
-  /** How deep in messages the field is that `next` gave last; the request's own are not deep at all. */
+  /** Nesting depth of the field that `next` returned last; 0 for fields of the request itself. */
   depth = 0;
 
   constructor(plans: RewritePlans) {
@@ -42,8 +42,9 @@ export class UnseenFields {
   }
 
   /**
-   * The bytes of the batch in one piece, which are its own until the next one comes; undefined when all its fields are to be gone
-   * over, as those of the very first batch are: the memory takes a millisecond to make, and some treatments see no second one.
+   * Copies the batch into memory that stays valid until the next `start`. Returns undefined if all fields must be
+   * visited, as for the very first batch: the memory takes a millisecond to make, and some processors never see a
+   * second batch.
    */
   start(batch: Batch, plan: RewritePlan): Uint8Array | undefined {
     const { byteLength } = batch;
@@ -64,14 +65,14 @@ export class UnseenFields {
     return Buffer.from(walk.bytes.buffer, INPUT_AT, byteLength);
   }
 
-  /** Where the next field begins that is to be looked at, or -1; `wasClean` says what was found of the one before. */
+  /** Returns the position of the next field to visit, or -1. `wasClean` tells whether the field before was clean. */
   next(wasClean: boolean): number {
     const at = this.walk!.run(wasClean ? 1 : 0);
     this.depth = (this.numbers[STATE_LEVEL]! - STACK_AT) / LEVEL_BYTES;
     return at;
   }
 
-  /** The message at this depth that the field lies in. */
+  /** Returns the plan of the message at this depth around the field. */
   planAt(depth: number): RewritePlan {
     return this.plans[(this.level(depth, 1) - TABLE_AT) / PLAN_BYTES]!;
   }
@@ -84,7 +85,7 @@ export class UnseenFields {
     return this.level(depth, 0) - INPUT_AT;
   }
 
-  /** How many bytes its length takes. */
+  /** Returns how many bytes the length of the message at this depth takes. */
   lengthRoomAt(depth: number): number {
     return this.level(depth, 3);
   }

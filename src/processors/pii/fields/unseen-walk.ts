@@ -3,57 +3,66 @@ import { BOOL_VALUE_TAG, DOUBLE_VALUE_TAG, INT_VALUE_TAG, KEY_TAG, VALUE_TAG } f
 import { ATTRIBUTE, BODY, DESCEND, type RewritePlan, type RewritePlans, TEXT } from "./rewrite-plans.js";
 
 /**
- * The walk over the fields of a batch that passes over those which it has seen to be clean before, in WebAssembly: see
+ * The walk over the fields of a batch that skips those seen to be clean before, in WebAssembly: see
  * docs/decisions/0033-clean-fields.md.
  *
- * The batch lies in the module's memory from `INPUT_AT` on; it was checked, so lengths are right. Each call of the function goes on
- * to the next field that is not known, and gives its position, or -1 at the end. Its parameter says of the field before
- * whether that was clean: then its bytes are kept, in one of `SLOTS` places, until those of another field come there. Only
- * a field that is the same byte for byte is passed over; of a number with its key, one that differs in the number only.
+ * The batch lies in the module's memory from `INPUT_AT` on. It was checked before, so its lengths are right. Each call
+ * continues to the next unknown field and returns its position, or -1 at the end. The parameter tells whether the field
+ * before was clean. If it was, its bytes are kept in a slot until another field takes that slot. A field is skipped
+ * only if it is the same byte for byte; an attribute with a number may differ in the number.
  */
 
 const { Variable, add, and, atLeast, cases, differ, eightDiffer, equal, give, greater, jump, jumpIf, jumpTo } = wasm;
 const { less, load, loadByte, loadEight, loop, multiply, or, set, shiftLeft, shiftRight, steps, store } = wasm;
 const { storeEight, subtract, until, when, xor } = wasm;
 
-/** The memory: the state between two calls, the messages around the position, the table, what is known, the batch. */
+/**
+ * Layout of the memory: the state between two calls, the messages around the position, the table, the known fields, the
+ * batch.
+ */
 export const STATE_AT = 0;
-/** Positions in the state, in numbers of four bytes. */
+/** Positions in the state, in units of four bytes. */
 export const STATE_POSITION = 0;
 export const STATE_LEVEL = 1;
 const STATE_RANGE_SIZE = 2;
 const RANGE_START = 12;
 const RANGE_HEADER = 16;
 const RANGE_SLOT = 20;
-/** A level is the message's end, its entries in the table, its start, and the bytes that its length has. */
+/** A level holds the message's end, its entries in the table, its start, and the number of bytes of its length. */
 export const STACK_AT = 64;
 export const LEVEL_BYTES = 16;
 const MAX_LEVELS = 16;
 export const TABLE_AT = STACK_AT + MAX_LEVELS * LEVEL_BYTES;
 const TAGS = 256;
-/** What the entries of one message take. */
+/** Size of the entries of one message. */
 export const PLAN_BYTES = TAGS * 4;
 const PLAN_BITS = Math.log2(PLAN_BYTES);
 const SLOTS_AT = TABLE_AT + Object.keys(MESSAGES).length * PLAN_BYTES;
-/** A slot is size and kind, in eight bytes, and the field. */
+/** A slot holds size and kind, in eight bytes, and then the field. */
 const SLOT_BITS = 8;
 const SLOT_COUNT_BITS = 10;
 const SLOT_HEADER = 8;
-/** Shorter fields and longer ones are not kept. */
+/** Shorter and longer fields are not kept. */
 const MIN_RANGE = 8;
 const MAX_RANGE = 2 ** SLOT_BITS - SLOT_HEADER;
 export const INPUT_AT = SLOTS_AT + 2 ** (SLOT_BITS + SLOT_COUNT_BITS);
-/** So far behind the batch the walk may look. */
+/** The walk may read this many bytes beyond the batch. */
 export const SLACK_BYTES = 16;
 
-/** What is done with a field, in the low bits of an entry; above them the number of the plan inside, or the kind of field. */
+/**
+ * The action for a field is in the low bits of an entry. The number of the plan inside, or the kind of field, is above
+ * them.
+ */
 const ACTIONS = ["varint", "64 bits", "bytes", "32 bits", "message", "attribute", "field"] as const;
 const ACTION_BITS = 3;
 const actionOf = (name: (typeof ACTIONS)[number]) => ACTIONS.indexOf(name);
-/** By wire type; there are no others in a batch. */
+/** Actions that skip a field, by wire type. A checked batch has no other wire types. */
 const SKIPS = [actionOf("varint"), actionOf("64 bits"), actionOf("bytes"), 0, 0, actionOf("32 bits"), 0, 0];
 
-/** The plans as numbers, one a tag and message. Tags beyond them are taken for the field 0 with the same wire type. */
+/**
+ * Returns the plans as numbers, one for each tag of each message. A tag beyond the table counts as field 0 with the
+ * same wire type.
+ */
 export function unseenTable(plans: RewritePlans): Uint32Array {
   const table = new Uint32Array(plans.size * TAGS);
   const kinds = new Map<string, number>();
@@ -84,24 +93,24 @@ function entryOf(plan: RewritePlan, tag: number, kindOf: (name: string) => numbe
 let variables = 0;
 const variable = () => new Variable(variables++);
 
-/** The parameter: was the last field clean? */
+/** The parameter: whether the last field was clean. */
 const wasClean = variable();
-/** The position, the message that it is in, and where that ends. */
+/** The position, the end of the message around it, and that message's level. */
 const p = variable();
 const end = variable();
 const level = variable();
 const entries = variable();
-/** The field: where it begins, its tag, its entry in the table, what to do with it. */
+/** The field: its start, its tag, its entry in the table, and the action. */
 const at = variable();
 const tag = variable();
 const entry = variable();
 const action = variable();
-/** Of whatever has a length: where the length is, the length, and where that which has it begins and ends. */
+/** For fields with a length: the position of the length, the length, and start and end of the body. */
 const lengthAt = variable();
 const size = variable();
 const start = variable();
 const stop = variable();
-/** What is compared: where it ends, its size with the kind of field above it, and its slot. */
+/** The compared range: its end, its size together with the kind of field, and its slot. */
 const rangeEnd = variable();
 const header = variable();
 const slot = variable();
@@ -111,7 +120,7 @@ const q = variable();
 
 const next = jump("next field");
 
-/** Reads the rest of a tag or length whose first byte is in `into` and has more behind it. */
+/** Reads the rest of a tag or length whose first byte is in `into` and has its continuation bit set. */
 const readRest = (into: wasm.Variable, label: string): wasm.WasmCode =>
   steps(
     set(into, and(into, 127)),
@@ -126,7 +135,7 @@ const readRest = (into: wasm.Variable, label: string): wasm.WasmCode =>
     ),
   );
 
-/** Reads the length at `p`; what has it is from `start` to `stop` then. */
+/** Reads the length at `p`. The body is then from `start` to `stop`. */
 const readLength: wasm.WasmCode = steps(
   set(lengthAt, p),
   set(size, loadByte(p)),
@@ -154,7 +163,7 @@ const remember: wasm.WasmCode = steps(
   ),
 );
 
-/** Ends the function: the field at `at` is to be looked at. `rangeSize` 0: it cannot be kept. */
+/** Ends the function: the field at `at` must be visited. If `rangeSize` is 0, the field cannot be kept. */
 const show = (rangeSize: wasm.Variable | number): wasm.WasmCode =>
   steps(
     store(STATE_AT, STATE_POSITION * 4, stop),
@@ -166,11 +175,11 @@ const show = (rangeSize: wasm.Variable | number): wasm.WasmCode =>
     give(subtract(at, INPUT_AT)),
   );
 
-/** Four bytes as one number: tag, length, tag of the value, and whatever is behind it. */
+/** Masks four bytes that are read as one number: tag, length, tag of the value, and one byte that does not matter. */
 const VALUE_FIELDS = 0xff | (0x80 << 8) | (0xff << 16);
 const numberWith = (valueTag: number) => VALUE_TAG | (valueTag << 16);
 
-/** Of a key and a number, and nothing else, only what is before the number is compared. */
+/** For a key with nothing but a number, only the bytes before the number are compared. */
 const leaveNumberOut: wasm.WasmCode = until(
   "no number",
   jumpIf("no number", differ(loadByte(start), KEY_TAG)),
@@ -189,7 +198,10 @@ const leaveNumberOut: wasm.WasmCode = until(
   ),
 );
 
-/** Some of the bytes, size and kind, each times an odd number: the highest bits of the sum tell fields apart well enough. */
+/**
+ * Multiplies some of the bytes, the size and the kind by odd numbers. The highest bits of the sum spread the fields
+ * well enough.
+ */
 const findSlot: wasm.WasmCode = steps(
   set(value, multiply(xor(load(start, 2), header), 0x9e3779b1)),
   set(value, add(value, multiply(load(subtract(rangeEnd, 4)), 0x85ebca77))),
@@ -198,7 +210,7 @@ const findSlot: wasm.WasmCode = steps(
   set(slot, add(SLOTS_AT, shiftLeft(shiftRight(value, 32 - SLOT_COUNT_BITS), SLOT_BITS))),
 );
 
-/** Passes over the field from `start` to `stop` if the same is kept. */
+/** Skips the field from `start` to `stop` if an equal one is kept. */
 const compare: wasm.WasmCode = steps(
   set(size, subtract(rangeEnd, start)),
   when(greater(subtract(size, MIN_RANGE), MAX_RANGE - MIN_RANGE), show(0)),
@@ -209,7 +221,7 @@ const compare: wasm.WasmCode = steps(
   loop(
     "same",
     when(eightDiffer(loadEight(add(start, q)), loadEight(add(slot, q), SLOT_HEADER)), show(size)),
-    // The last turn compares the first eight bytes, some of them perhaps again.
+    // The last round compares the first eight bytes, some of them perhaps for the second time.
     when(q, set(q, wasm.choose(less(q, 8), 0, subtract(q, 8))), jump("same")),
   ),
   set(p, stop),
@@ -267,7 +279,7 @@ const walk: wasm.WasmCode = steps(
   ),
 );
 
-/** The walk as a module: its function takes whether the last field was clean. */
+/** Returns the walk as a module. Its function takes whether the last field was clean. */
 export function unseenModule(): Uint8Array {
   return wasm.wasmModule(1, variables, walk);
 }

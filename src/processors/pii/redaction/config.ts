@@ -26,7 +26,6 @@ const patterns = () =>
 
 const sanitizer = z.looseObject({ enabled: z.boolean().optional().meta({ description: "Only false is supported." }) });
 
-/** The Collector's keys. */
 const rawSchema = z.strictObject({
   allow_all_keys: z
     .boolean()
@@ -56,7 +55,7 @@ const rawSchema = z.strictObject({
     .meta({ description: "Not supported unless it is switched off: use blocked_key_patterns or transform." }),
 });
 
-/** Bytes of the shortest key that the Collector takes. */
+/** The minimum key size in bytes that the Collector requires. */
 const MIN_KEY_BYTES: Partial<Record<HashFunction, number>> = { "hmac-sha256": 32, "hmac-sha512": 64 };
 
 export const redactionSchema = rawSchema

@@ -7,8 +7,8 @@ import { PATTERN_COST, work } from "../detect/text/work.js";
 import type { HashFunction, RedactionConfig } from "./config.js";
 
 /**
- * What the Collector's rules say about keys and values. With `keepsOwnMasks`, masks and hashes that look like those
- * these rules leave stay what they are.
+ * Applies the Collector's rules to keys and values. With `keepsOwnMasks`, text that looks like a mask or hash written
+ * by these rules stays unchanged.
  */
 export class RedactionRules {
   private readonly config: RedactionConfig;
@@ -36,20 +36,23 @@ export class RedactionRules {
     return matchesAny(this.config.allowedValues, text);
   }
 
-  /** Whether a key can change what becomes of its value. */
+  /** Whether any rule depends on the key. */
   get asksForKeys(): boolean {
     const { allowedKeys, ignoredKeys, ignoredKeyPatterns, blockedKeys } = this.config;
     return allowedKeys !== undefined || ignoredKeys.size + ignoredKeyPatterns.length + blockedKeys.length > 0;
   }
 
-  /** Which patterns of blocked values may match in the text [start, end), as `maskBlocked` takes them; 0 for none. */
+  /**
+   * Returns a bit mask of the blocked patterns that may match in the text [start, end), for `maskBlocked`; 0 if none
+   * can.
+   */
   findBlocked(bytes: Uint8Array, start: number, end: number): number {
     return this.blockedValues.scan(bytes, start, end);
   }
 
   /**
-   * The text with everything that is blocked masked; pattern after pattern. Those that are not in `suspects` cannot match
-   * in the text, but they can in what others make of it.
+   * Returns the text with everything masked that is blocked, one pattern after the other. A pattern that is not in
+   * `suspects` cannot match the original text, but may match after other patterns have changed it.
    */
   maskBlocked(text: string, suspects = -1): string {
     let rest = text;
@@ -62,7 +65,7 @@ export class RedactionRules {
     return rest;
   }
 
-  /** All of it masked, line by line. */
+  /** Masks the whole text, line by line. */
   maskLines(text: string): string {
     return text
       .split("\n")
@@ -96,7 +99,7 @@ export class RedactionRules {
     return from === 0 ? text : result + text.slice(from);
   }
 
-  /** Where the text has masks or hashes of these rules. */
+  /** Returns the ranges of masks and hashes that these rules have written. */
   private ownMaskRanges(text: string): readonly (readonly [from: number, to: number])[] {
     if (this.ownMasks === undefined) return [];
     return [...text.matchAll(this.ownMasks)].map(({ 0: found, index }) => [index, index + found.length]);
@@ -134,7 +137,7 @@ function maskPattern(size: number, hashFunction: HashFunction): RegExp {
   return hashFunction === "" ? /\*{4}/g : new RegExp(`(?<![0-9a-f])(?:[0-9a-f]{${size}})+(?![0-9a-f])`, "g");
 }
 
-/** A value as the Collector turns it into text: maps and lists become JSON with their keys in order. */
+/** Converts a value to text as the Collector does: maps and lists become JSON with sorted keys. */
 export function collectorText(value: Value): string {
   if (typeof value === "string") return value;
   if (value === null) return "";

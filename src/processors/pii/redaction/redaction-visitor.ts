@@ -9,7 +9,7 @@ import type { RedactionConfig } from "./config.js";
 import { collectorText, RedactionRules } from "./redaction-rules.js";
 import { rewriteAttribute, rewriteValue, type ValueVerdict, type ValueVisitor } from "./rewrite-values.js";
 
-/** Keys of one set of attributes, or of a body, by what became of them. */
+/** Keys of one set of attributes, or of a body, by the action taken. */
 interface KeySummary {
   readonly redacted: string[];
   readonly masked: string[];
@@ -19,7 +19,7 @@ interface KeySummary {
 
 const emptyKeySummary = (): KeySummary => ({ redacted: [], masked: [], allowed: [], ignored: [] });
 
-/** What is known of a message whose fields are passing. */
+/** State of a message that is being visited. */
 class OpenOwner {
   owner: AttributeOwner = "record";
   readonly summary = new SummaryAttributes();
@@ -28,20 +28,22 @@ class OpenOwner {
 }
 
 /**
- * Goes over attributes of resources, scopes, records and span events, and over bodies of log records, as the Collector's
- * processor does: links, exemplars and names stay as they are.
+ * Redacts attributes of resources, scopes, records and span events, and bodies of log records. Like the Collector's
+ * processor, it does not touch links, exemplars and names.
  */
 export class RedactionVisitor implements FieldVisitor {
   private readonly rules: RedactionRules;
   private readonly config: RedactionConfig;
   private readonly hasSummary: boolean;
-  /** A value without a match stays as it is, and leaves nothing to tell, whatever its key is. */
+  /**
+   * True if a value without a match can be skipped whatever its key: it would neither change nor appear in a summary.
+   */
   private readonly skipsWithoutKey: boolean;
-  /** Made once for each depth. */
+  /** One object per depth, reused. */
   private readonly owners: OpenOwner[] = [];
   private depth = 0;
 
-  /** With `keepsOwnMasks` it leaves what it has redacted before. */
+  /** With `keepsOwnMasks`, values that were redacted before stay unchanged. */
   constructor(config: RedactionConfig, keepsOwnMasks = false) {
     this.config = config;
     this.rules = new RedactionRules(config, keepsOwnMasks);
@@ -49,7 +51,7 @@ export class RedactionVisitor implements FieldVisitor {
     this.skipsWithoutKey = !this.hasSummary && !this.rules.asksForKeys;
   }
 
-  /** Forgets what a batch that failed has left. */
+  /** Resets the state that a failed batch may have left. */
   begin(): void {
     this.depth = 0;
   }
@@ -120,7 +122,7 @@ export class RedactionVisitor implements FieldVisitor {
     return this.findBlocked(b, after, after + size);
   }
 
-  /** Which patterns may match in the AnyValue [start, end): 0 when none does, -1 when all may. */
+  /** Returns a bit mask of the patterns that may match in the AnyValue [start, end): 0 if none can, -1 if all may. */
   private findBlocked(b: Uint8Array, start: number, end: number): number {
     if (start === end) return 0;
     const tag = b[start]!;
@@ -154,7 +156,7 @@ export class RedactionVisitor implements FieldVisitor {
 class BodyVisitor implements ValueVisitor {
   private readonly rules: RedactionRules;
   private readonly found: KeySummary | undefined;
-  /** Of the body, when it is a text. */
+  /** The patterns that may match in the body, if it is a text. */
   private readonly suspects: number;
 
   constructor(rules: RedactionRules, found: KeySummary | undefined, suspects: number) {

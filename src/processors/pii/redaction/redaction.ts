@@ -8,9 +8,9 @@ import { type RedactionConfig, redactionSchema } from "./config.js";
 import { RedactionVisitor } from "./redaction-visitor.js";
 
 /**
- * Takes out attributes that are not on a list, and masks values by patterns, with the Collector's keys and outputs.
- * Like `pii` it fails closed: a batch that it cannot treat is refused for good. A dead letter that is replayed is treated
- * too, since it may have been taken out before it came here; what was redacted before stays as it is.
+ * Removes attributes that are not on a list, and masks values by patterns, with the Collector's keys and outputs. Like
+ * `pii`, it fails closed: a batch that it cannot treat is refused permanently. Replayed dead letters are treated too,
+ * because they may have left the pipeline before this processor. Values that were redacted before stay unchanged.
  */
 export const redaction = defineProcessor<RedactionConfig>({
   type: "redaction",

@@ -2,18 +2,23 @@ import { after, decodeText, findField, type Rewriter, readValue, skip, varint } 
 import { ARRAY_VALUE_TAG, ELEMENT_TAG, KEY_TAG, KVLIST_VALUE_TAG, STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
 import type { Value } from "../../../plugin.js";
 
-/** What is to become of a value: a text in its place, nothing, out with it and its key, or a look at what is in it. */
+/**
+ * The decision about a value: put a text in its place, keep it, remove it with its key, or visit the values inside it.
+ */
 export type ValueVerdict = { readonly put: string } | "keep" | "remove" | "inside";
 
-/** Decides about values; `path` is made of keys and `[index]`, with dots between them. */
+/** Decides about values. `path` consists of keys and `[index]`, separated by dots. */
 export interface ValueVisitor {
-  /** A member of a map. */
+  /** Decides about a member of a map. */
   member(path: string, key: string, read: () => Value): ValueVerdict;
-  /** Anything but a map or a list. The text to put in its place, or undefined. */
+  /**
+   * Decides about a value that is neither a map nor a list. Returns the text to put in its place, or undefined to keep
+   * it.
+   */
   leaf(path: string, value: Value): string | undefined;
 }
 
-/** Changes the attribute whose tag is at `at`: a KeyValue [start, end). "inside" leaves it as it is. */
+/** Changes the attribute whose tag is at `at`, a KeyValue [start, end). "inside" leaves it unchanged. */
 export function rewriteAttribute(
   rewriter: Rewriter,
   at: number,
@@ -118,7 +123,7 @@ function rewriteKeyValue(
   rewriter.closeMessage(start, end, outStart, start - lengthAt);
 }
 
-/** A text in the place of the AnyValue [start, end). */
+/** Puts a text in the place of the AnyValue [start, end). */
 function putText(rewriter: Rewriter, start: number, end: number, text: string): void {
   const out = rewriter.copyTo(start);
   out.byte(STRING_VALUE_TAG);

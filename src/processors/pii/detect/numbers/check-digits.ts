@@ -1,6 +1,6 @@
 /**
- * Check digits of national numbers. `d` holds the values of the digits, of which there are as many as the number has; for
- * those with letters, see `lettered-ids.ts`.
+ * Check digits of national numbers. `d` holds the values of all digits of the number. Numbers with letters are in
+ * `lettered-ids.ts`.
  */
 export type CheckDigits = (d: Uint8Array) => boolean;
 
@@ -10,13 +10,13 @@ function weighted(d: Uint8Array, weights: readonly number[]): number {
   return sum;
 }
 
-/** Are all of them the same? Nobody has such a number, although its check digits may be right. */
+/** Whether all digits are the same. Such numbers are never issued, although their check digits may be right. */
 function isRepeated(d: Uint8Array, size: number): boolean {
   for (let i = 1; i < size; i++) if (d[i] !== d[0]) return false;
   return true;
 }
 
-/** The Netherlands: nine digits, the eleven test. */
+/** Netherlands: nine digits with the 11-test. */
 export const isBsn: CheckDigits = (d) => weighted(d, [9, 8, 7, 6, 5, 4, 3, 2, -1]) % 11 === 0 && !isRepeated(d, 9);
 
 /** England: ten digits. */
@@ -25,7 +25,7 @@ export const isNhsNumber: CheckDigits = (d) => {
   return check === d[9] && !isRepeated(d, 10);
 };
 
-/** Germany: eleven digits, of which the first ten hold one twice or three times. */
+/** Germany: eleven digits; one digit occurs two or three times among the first ten. */
 export const isSteuerId: CheckDigits = (d) => {
   if (d[0] === 0) return false;
   let product = 10;
@@ -39,13 +39,13 @@ export const isSteuerId: CheckDigits = (d) => {
   return counts.filter((count) => count > 1).length === 1;
 };
 
-/** Brazil: eleven digits of a person, */
+/** Brazil, for a person: eleven digits. */
 export const isCpf: CheckDigits = (d) =>
   !isRepeated(d, 11) &&
   rest11(weighted(d, [10, 9, 8, 7, 6, 5, 4, 3, 2])) === d[9] &&
   rest11(weighted(d, [11, 10, 9, 8, 7, 6, 5, 4, 3, 2])) === d[10];
 
-/** and fourteen of a company. */
+/** Brazil, for a company: fourteen digits. */
 export const isCnpj: CheckDigits = (d) =>
   !isRepeated(d, 14) &&
   rest11(weighted(d, [5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2])) === d[12] &&
@@ -61,7 +61,7 @@ export const isMyNumber: CheckDigits = (d) => {
   return (rest <= 1 ? 0 : 11 - rest) === d[11];
 };
 
-/** France: sex, year, month, department, commune, order, and a key of two digits. */
+/** France: sex, year, month, department, commune, serial number, and a key of two digits. */
 export const isNir: CheckDigits = (d) => {
   const month = d[3]! * 10 + d[4]!;
   if ((d[0] !== 1 && d[0] !== 2) || month === 0 || (month > 12 && month < 20) || month > 42) return false;
@@ -70,7 +70,7 @@ export const isNir: CheckDigits = (d) => {
   return 97 - rest === d[13]! * 10 + d[14]!;
 };
 
-/** China: a region, a date of birth, an order, and a check digit, which can be X (10). */
+/** China: region, date of birth, serial number, and a check digit, which can be X (10). */
 export const isResidentId: CheckDigits = (d) => {
   const year = d[6]! * 1000 + d[7]! * 100 + d[8]! * 10 + d[9]!;
   const month = d[10]! * 10 + d[11]!;
@@ -81,7 +81,7 @@ export const isResidentId: CheckDigits = (d) => {
   return (12 - (sum % 11)) % 11 === d[17];
 };
 
-/** India: twelve digits, with a check digit by Verhoeff. */
+/** India: twelve digits with Verhoeff's check digit. */
 export const isAadhaar: CheckDigits = (d) => {
   if (d[0]! < 2) return false;
   let check = 0;
@@ -89,7 +89,7 @@ export const isAadhaar: CheckDigits = (d) => {
   return check === 0;
 };
 
-/** The product in the dihedral group of the pentagon. */
+/** Multiplies in the dihedral group of the pentagon (Verhoeff's algorithm). */
 function product(a: number, b: number): number {
   if (a < 5) return b < 5 ? (a + b) % 5 : 5 + ((a + b) % 5);
   return b < 5 ? 5 + ((a + 10 - b) % 5) : (a + 5 - b) % 5;

@@ -5,7 +5,7 @@ import { matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 
 const BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
-/** Bitcoin, Litecoin, Dogecoin, Tron, Dash and Zcash, by how their addresses begin. */
+/** Bitcoin, Litecoin, Dogecoin, Tron, Dash and Zcash, by the first character of their addresses. */
 const BASE58_ADDRESS = /^[13LMDTXt][1-9A-HJ-NP-Za-km-z]{25,34}$/;
 const ETHEREUM_ADDRESS = /^0x[\da-fA-F]{40}$/;
 const SEGWIT_ADDRESS = /^(bc|tb|ltc)1([02-9ac-hj-np-z]{11,71})$/;
@@ -13,10 +13,13 @@ const SEGWIT_LETTERS = "qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 
 const MIN_LENGTH = 26;
 const MAX_LENGTH = 90;
-/** What two hashes cost. */
+/** Work units that two hashes cost. */
 const CHECKSUM_COST = 500;
 
-/** The address of a wallet that is the word [start, stop): by its checksum, or, of Ethereum, by its form. */
+/**
+ * Finds a wallet address that is exactly the word [start, stop). Ethereum addresses are recognised by their form, all
+ * others by their checksum.
+ */
 export function findCryptoAddress(b: Uint8Array, start: number, stop: number): number {
   const length = stop - start;
   if (length < MIN_LENGTH || length > MAX_LENGTH || start < matches.lastEnd || !canBegin(b, start)) return NOT_FOUND;
@@ -51,7 +54,7 @@ function sha256(data: Uint8Array): Buffer {
   return createHash("sha256").update(data).digest();
 }
 
-/** The checksums of BIP 173 and BIP 350. */
+/** Verifies the checksums of BIP 173 and BIP 350. */
 function hasSegwitChecksum(word: string): boolean {
   const parts = SEGWIT_ADDRESS.exec(word);
   if (parts === null) return false;

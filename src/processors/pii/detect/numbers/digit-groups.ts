@@ -4,22 +4,25 @@ import { followsWord, type LabelWords } from "../text/lookback.js";
 import { endsMask } from "../text/matches.js";
 
 /**
- * A number as people write it: groups of digits with blanks, dashes, dots, slashes or brackets between them. One for the
- * whole process; it holds the one read last.
+ * A number as people write it: groups of digits separated by spaces, dashes, dots, slashes or brackets. The process has
+ * one instance, which holds the number that was read last.
  */
 class DigitGroups {
   count = 0;
   readonly starts: number[] = [];
   readonly ends: number[] = [];
-  /** What is between a group and the next one: a byte, or how several of them open or close a bracket; 0 behind the last. */
+  /**
+   * The separator after each group: a byte, or `CLOSING` or `OPENING` if several bytes include a bracket; 0 after the
+   * last group.
+   */
   readonly separators: number[] = [];
   digits = 0;
-  /** Where the last group begins, if it is the beginning of a word; else -1. */
+  /** Start of the last group if it is the beginning of a word, otherwise -1. */
   wordAt = -1;
-  /** Where the text goes on. */
+  /** Position where the scan continues. */
   resumeAt = 0;
 
-  /** Reads the groups from the digit at `p` on. */
+  /** Reads the groups that start with the digit at `p`. */
   read(b: Uint8Array, p: number, end: number): void {
     let count = 0;
     let digits = 0;
@@ -37,7 +40,7 @@ class DigitGroups {
     this.resumeAt = p;
     this.wordAt = -1;
     if (p < end && (CHARACTER_BITS[b[p]!]! & WORD) !== 0) {
-      // The last group is the beginning of a word.
+      // The last group is the beginning of a word, so it does not count.
       digits -= p - this.starts[--count]!;
       this.wordAt = this.starts[count]!;
       if (count > 0) this.separators[count - 1] = ATTACHED;
@@ -46,7 +49,7 @@ class DigitGroups {
     this.digits = digits;
   }
 
-  /** The one group [start, stop), and nothing tied to it. */
+  /** Holds the single group [start, stop), with nothing attached to it. */
   set(start: number, stop: number): void {
     this.count = 1;
     this.starts[0] = start;
@@ -68,7 +71,7 @@ class DigitGroups {
     return sum;
   }
 
-  /** Do the groups from `i` on have these sizes, and the same byte, one of `separators`, between them? */
+  /** Whether the groups from `i` on have these sizes, with the same separator, one of `separators`, between them. */
   haveSizes(i: number, sizes: readonly number[], separators: string): boolean {
     if (i + sizes.length > this.count) return false;
     const between = this.separators[i]!;
@@ -79,7 +82,7 @@ class DigitGroups {
     return sizes.length === 1 || separators.includes(String.fromCharCode(between));
   }
 
-  /** Group `i` is a word's, or follows another group with no blank between them. */
+  /** Whether group `i` is part of a word, or follows another group without a space between them. */
   isAttachedBefore(b: Uint8Array, i: number, floor: number): boolean {
     if (i > 0) return this.separators[i - 1] !== BLANK && this.separators[i - 1]! > OPENING;
     const start = this.starts[0]!;
@@ -89,12 +92,12 @@ class DigitGroups {
     return (c === DASH && isOneOf(b, start - 2, floor, WORD)) || (c === COLON && isOneOf(b, start - 2, floor, DIGIT));
   }
 
-  /** Does a word like this stand shortly before group `i`? Nothing but separators is between groups. */
+  /** Whether one of the words stands shortly before group `i`. Only the first group can have a word before it. */
   followsWord(b: Uint8Array, i: number, words: LabelWords): boolean {
     return i === 0 && followsWord(b, this.starts[0]!, words);
   }
 
-  /** The groups end before `i`, and what follows is not tied to them. */
+  /** Whether the groups end before `i` and nothing after them is attached. */
   isDetachedAfter(i: number): boolean {
     if (i > this.count) return false;
     const between = this.separators[i - 1]!;
@@ -102,7 +105,7 @@ class DigitGroups {
   }
 }
 
-/** Position of the digit behind one to three separators at `p`, or -1. */
+/** Returns the position of the digit after one to three separators at `p`, or -1. */
 function nextGroup(b: Uint8Array, p: number, end: number): number {
   let q = p;
   while (q < end && q < p + 3 && (CHARACTER_BITS[b[q]!]! & SEPARATOR) !== 0) q++;
@@ -123,15 +126,15 @@ function separatorKind(b: Uint8Array, p: number, end: number): number {
 
 const ATTACHED = 1;
 export const MIXED = 2;
-/** A `)` first: `(030) 123`. */
+/** The separators begin with `)`, as in `(030) 123`. */
 export const CLOSING = 3;
-/** A `(` among them: `+44 (0)`. */
+/** The separators contain `(`, as in `+44 (0)`. */
 export const OPENING = 4;
 const MAX_GROUPS = 24;
 
 export const groups = new DigitGroups();
 
-/** The value of a group of up to nine digits. */
+/** Returns the value of a group of up to nine digits. */
 export function groupValue(b: Uint8Array, i: number): number {
   let value = 0;
   for (let p = groups.starts[i]!; p < groups.ends[i]!; p++) value = value * 10 + b[p]! - 48;

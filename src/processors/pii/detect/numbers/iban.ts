@@ -4,7 +4,7 @@ import { IBAN } from "../text/detectors.js";
 import { endsMask, matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 
-/** Number of characters by country. */
+/** Length of the IBANs of each country. */
 const LENGTHS: Readonly<Record<string, number>> = Object.fromEntries(
   (
     "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BI27 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DJ27 DK18 DO28 EE20 EG29 ES24 " +
@@ -16,7 +16,7 @@ const LENGTHS: Readonly<Record<string, number>> = Object.fromEntries(
     .map((entry) => [entry.slice(0, 2), Number(entry.slice(2))]),
 );
 
-/** An IBAN whose first check digit is at `p`, in one piece or in groups of four. */
+/** Finds an IBAN whose first check digit is at `p`, written without spaces or in groups of four. */
 export function findIban(b: Uint8Array, p: number): number {
   const { floor, lastEnd, end } = matches;
   const start = p - 2;
@@ -30,7 +30,10 @@ export function findIban(b: Uint8Array, p: number): number {
   return matches.add(IBAN, start, stop);
 }
 
-/** Position behind so many letters and digits, with a blank or a dash between groups of four; -1 where there are fewer. */
+/**
+ * Returns the position after `length` letters and digits, with an optional space or dash between groups of four; -1 if
+ * there are fewer.
+ */
 function ibanEnd(b: Uint8Array, p: number, length: number): number {
   const { end } = matches;
   for (let n = 0; n < length; p++) {
@@ -41,7 +44,7 @@ function ibanEnd(b: Uint8Array, p: number, length: number): number {
   return p;
 }
 
-/** The remainder of the number by 97, first four characters last, must be 1. */
+/** The number, with its first four characters moved to the end, must leave remainder 1 when divided by 97. */
 function passesChecksum(b: Uint8Array, start: number, stop: number): boolean {
   let rest = 0;
   let n = 0;

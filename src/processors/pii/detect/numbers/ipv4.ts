@@ -8,13 +8,15 @@ import { groups, groupValue } from "./digit-groups.js";
 const VERSION_WORD =
   /(?:version|(?<![a-z])ver|build|release|(?<![a-z])rev|firmware|(?<![a-z])driver|assembly)['"]?[ =:]{0,3}['"]?v?$/i;
 
-/** The last letters of these words, and what may be between a word and the number. */
+/**
+ * The last letters of the words that announce a version, and the characters allowed between such a word and the number.
+ */
 const VERSION_ENDS = byteTable("nrdevyNRDEVY");
 const VERSION_GAP = byteTable("'\" =:");
 
 /**
- * An IPv4 address that begins with group `i`: the group behind it, or 0. Addresses that name no host (loopback, the
- * unspecified one, those that end in zeros as versions do) are left alone.
+ * Finds an IPv4 address that begins with group `i`, and returns the group after it, or 0. Addresses that name no host
+ * are ignored: loopback, the unspecified address, and those that end in zeros as versions do.
  */
 export function findIpv4(b: Uint8Array, i: number): number {
   if (i + 4 > groups.count || groups.separators[i] !== DOT || groups.separators[i + 1] !== DOT) return 0;
@@ -27,8 +29,8 @@ export function findIpv4(b: Uint8Array, i: number): number {
 }
 
 /**
- * An address at `p` with no other numbers behind it, read in one go: what `findIpv4` finds in the four groups of its digits.
- * The digit at `p` begins a number.
+ * Finds an address at `p` that no other numbers follow, in a single read. It finds what `findIpv4` would find in the
+ * four groups. A number must begin at `p`.
  */
 export function findPlainIpv4(b: Uint8Array, p: number): number {
   const { end } = matches;
@@ -54,7 +56,7 @@ export function findPlainIpv4(b: Uint8Array, p: number): number {
   return matches.add(IPV4, start, p);
 }
 
-/** Nothing behind `p` would be read as part of the number: neither a word nor more digits. */
+/** Whether neither a word nor more digits after `p` would be read as part of the number. */
 function isLastGroup(b: Uint8Array, p: number, end: number): boolean {
   for (let q = p; q < end && q <= p + 3; q++) {
     const bits = CHARACTER_BITS[b[q]!]!;
@@ -75,7 +77,7 @@ function namesHost(b: Uint8Array, i: number): boolean {
   return first !== 127 && first !== 0 && rest !== 0 && first + rest !== 1020;
 }
 
-/** Does the address [start, stop) stand for itself? */
+/** Whether nothing before or after the address [start, stop) belongs to it. */
 function isBounded(b: Uint8Array, start: number, stop: number): boolean {
   const { floor, end } = matches;
   if ((start > floor && b[start - 1] === DOT) || endsMask(b, start)) return false;
@@ -84,7 +86,7 @@ function isBounded(b: Uint8Array, start: number, stop: number): boolean {
   return !isVersion(b, start);
 }
 
-/** Is the word before `p` a product's, as in Chrome/1.2.3.4? Hosts have small letters. */
+/** Whether the word before `p` is a product, as in Chrome/1.2.3.4. Host names are written in lower case. */
 function isProduct(b: Uint8Array, p: number): boolean {
   const floor = Math.max(matches.floor, p - 32);
   let start = p;
@@ -92,7 +94,7 @@ function isProduct(b: Uint8Array, p: number): boolean {
   return start < p && isAt(b, start, p, UPPER);
 }
 
-/** Does a word before `p` say that a version follows? */
+/** Whether a word before `p` says that a version follows. */
 function isVersion(b: Uint8Array, p: number): boolean {
   const floor = Math.max(matches.floor, p - 17);
   let last = p - 1;

@@ -5,14 +5,14 @@ import { matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { isResidentId } from "./check-digits.js";
 
-/** The letters behind Spanish numbers, by the rest of 23. */
+/** The letter at the end of a Spanish number, by the remainder of the number divided by 23. */
 export const DNI_LETTERS = "TRWAGMYFPDXBNJZSQVHLCKE";
 
 const NINO = /^(?!BG|GB|KN|NK|NT|TN|ZZ)[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z]\d{6}[A-D]$/;
 const CODICE_FISCALE = /^[A-Z]{6}[\dLMNP-V]{2}[A-EHLMPRST][\dLMNP-V]{2}[A-Z][\dLMNP-V]{3}[A-Z]$/;
 const PAN = /^[A-Z]{3}[ABCFGHJLPT][A-Z]\d{4}[A-Z]$/;
 
-/** National numbers with letters: how many letters come first, how long the word is, whose it is, and what it must be. */
+/** National numbers with letters: the number of leading letters, the length of the word, the country, and the check. */
 const WORDS: readonly (readonly [letters: number, length: number, country: Country, is: (word: string) => boolean])[] =
   [
     [2, 9, "gb", (word) => NINO.test(word)],
@@ -33,16 +33,16 @@ const WORDS: readonly (readonly [letters: number, length: number, country: Count
     ],
   ];
 
-/** 1 at the lengths that such words have. */
+/** Holds 1 at the lengths of these words. */
 const LENGTHS = new Uint8Array(19);
 for (const [, length] of WORDS) LENGTHS[length] = 1;
 
-/** Does any national number with letters have this length? */
+/** Whether any national number with letters has this length. */
 export function isIdLength(length: number): boolean {
   return length < LENGTHS.length && LENGTHS[length] === 1;
 }
 
-/** A national number that is the word [start, stop), whose first digit is at `p`. */
+/** Finds a national number that is exactly the word [start, stop). Its first digit is at `p`. */
 export function findLetteredId(
   b: Uint8Array,
   start: number,
@@ -61,13 +61,16 @@ export function findLetteredId(
   return NOT_FOUND;
 }
 
-/** By `_` or `-` to more of a name. */
+/** Whether `_` or `-` connects the word to a longer name. */
 function isTied(b: Uint8Array, start: number, stop: number): boolean {
   const sign = (c: number | undefined) => c === 95 || c === 45;
   return (start > matches.floor && sign(b[start - 1])) || (sign(b[stop]) && isAt(b, stop + 1, matches.end, ALNUM));
 }
 
-/** AB 12 34 56 C, whose first digit is at `p`: known to be three pairs of digits with blanks between them. */
+/**
+ * Finds AB 12 34 56 C, whose first digit is at `p`. The caller has found three pairs of digits with spaces between
+ * them.
+ */
 export function findSpacedNino(b: Uint8Array, p: number): number {
   const start = p - 3;
   const stop = p + 10;
@@ -82,7 +85,7 @@ function hasDniLetter(word: string): boolean {
   return DNI_LETTERS[Number(word.slice(0, -1)) % 23] === word.at(-1);
 }
 
-/** What letters and digits in odd places count. */
+/** The values of letters and digits at odd positions. */
 const ODD = [1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23];
 
 function codeLetter(word: string): string {

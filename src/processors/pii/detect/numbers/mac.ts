@@ -4,7 +4,10 @@ import { MAC } from "../text/detectors.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { work } from "../text/work.js";
 
-/** A hardware address whose first `:` or `-` is at `p`, six pairs of digits; or, with dots, three groups of four. */
+/**
+ * Finds a hardware address whose first separator is at `p`: six pairs of digits separated by `:` or `-`, or three
+ * groups of four separated by dots.
+ */
 export function findMac(b: Uint8Array, p: number): number {
   const sign = b[p]!;
   const size = sign === DOT ? 4 : 2;
@@ -25,7 +28,10 @@ export function findMac(b: Uint8Array, p: number): number {
   return isEmpty(b, start, stop) ? NOT_FOUND : matches.add(MAC, start, stop);
 }
 
-/** Does it go on at `p`, and beyond it at `next`? More pairs are a fingerprint, or another kind of address. */
+/**
+ * Whether the address continues at `p` with more digits at `next`. With more pairs it is a fingerprint or another kind
+ * of address.
+ */
 function isMore(b: Uint8Array, p: number, next: number, sign: number): boolean {
   const { floor, end } = matches;
   if (p < floor || p >= end) return false;
@@ -33,13 +39,13 @@ function isMore(b: Uint8Array, p: number, next: number, sign: number): boolean {
   return b[p] === sign && next >= floor && isAt(b, next, end, ALNUM);
 }
 
-/** With dots it could be a version otherwise. */
+/** An address with dots must contain a letter; otherwise it could be a version. */
 function holdsLetter(b: Uint8Array, start: number, stop: number): boolean {
   for (let p = start; p < stop; p++) if ((CHARACTER_BITS[b[p]!]! & LETTER) !== 0) return true;
   return false;
 }
 
-/** 00:00:00:00:00:00 and ff:ff:ff:ff:ff:ff are nobody's. */
+/** 00:00:00:00:00:00 and ff:ff:ff:ff:ff:ff belong to no device. */
 function isEmpty(b: Uint8Array, start: number, stop: number): boolean {
   const first = b[start]! | 32;
   if (first !== 48 && first !== 102) return false;
@@ -47,7 +53,7 @@ function isEmpty(b: Uint8Array, start: number, stop: number): boolean {
   return runEnd(b, start, stop, HEX) > start;
 }
 
-/** Could the `-` or `.` at `p` be the first of one? */
+/** Whether the `-` or `.` at `p` could be the first separator of an address. */
 export function beginsMac(b: Uint8Array, p: number): boolean {
   return b[p] === DASH ? b[p + 3] === DASH && b[p + 6] === DASH : b[p + 5] === DOT && b[p] === DOT;
 }

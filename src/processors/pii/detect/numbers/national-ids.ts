@@ -18,7 +18,7 @@ import {
 import { groups } from "./digit-groups.js";
 import { DNI_LETTERS } from "./lettered-ids.js";
 
-/** Words that say what a number is that has no form of its own. */
+/** Words that identify a number that has no recognisable form. */
 const LABELS = labelWords([
   ..."\\bnhs,\\bbsn,burgerservice,sofinummer,steuer.?id,\\bidnr,identifikationsnummer,steuernummer,tax.?id,\\bcpf,\\bcnpj".split(
     ",",
@@ -28,7 +28,10 @@ const LABELS = labelWords([
   ),
 ]);
 
-/** How a number is written: sizes of its groups and what is between them, the same of these signs everywhere, or one for each gap. */
+/**
+ * The written form of a number: the sizes of its groups and the separators between them. One separator is used
+ * everywhere, or one is given for each gap.
+ */
 interface NumberForm {
   /** The country's bit. */
   readonly bit: number;
@@ -36,7 +39,7 @@ interface NumberForm {
   readonly between: readonly number[];
   readonly isOneEach: boolean;
   readonly check: CheckDigits;
-  /** Without a word that says so it may be anything. */
+  /** True if the form is too common to be recognised without a label. */
   readonly needsLabel: boolean;
 }
 
@@ -65,14 +68,14 @@ const FORMS: readonly NumberForm[] = [
   form("cn", [18], [], isResidentId, false),
 ];
 
-/** By the size of the first group. */
+/** The forms by the size of their first group. */
 const FORMS_BY_SIZE: readonly (readonly NumberForm[])[] = Array.from({ length: 19 }, (_, size) =>
   FORMS.filter(({ sizes }) => sizes[0] === size),
 );
 
 const digits = new Uint8Array(18);
 
-/** A national number that begins with group `i`: the group behind it, or 0. */
+/** Finds a national number that begins with group `i`, and returns the group after it, or 0. */
 export function findNationalId(b: Uint8Array, i: number): number {
   const size = groups.size(i);
   if (size > 18) return 0;
@@ -90,12 +93,12 @@ export function findNationalId(b: Uint8Array, i: number): number {
   return 0;
 }
 
-/** Could a number in one piece that begins with this digit be one, without a word before it that says so? */
+/** Whether a number without separators that begins with this digit could be a national number even without a label. */
 export function mayBeNationalId(first: number, size: number): boolean {
   return size === 15 ? beginsNir(first) : size === 18;
 }
 
-/** Men and women: so few long numbers begin like that that the others need not be read. */
+/** A French number begins with 1 (men) or 2 (women). Few long numbers do, so the others need not be read. */
 function beginsNir(c: number): boolean {
   return c === ONE || c === TWO;
 }
@@ -104,12 +107,12 @@ function bitOf(country: Country): number {
   return 1 << COUNTRIES.indexOf(country);
 }
 
-/** Are numbers of this country looked for? */
+/** Whether the config enables numbers of this country. */
 export function isEnabled(country: Country): boolean {
   return (matches.countries & bitOf(country)) !== 0;
 }
 
-/** Spain: eight digits and a letter that stands for them behind a dash; without the dash it is a word. */
+/** Spain: eight digits, a dash and a check letter. Without the dash it is a word (see `lettered-ids.ts`). */
 function findDni(b: Uint8Array, i: number): number {
   const end = groups.ends[i]!;
   if (

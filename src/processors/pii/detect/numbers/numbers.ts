@@ -23,19 +23,22 @@ import { findPaymentCard, mayBeCard } from "./payment-card.js";
 import { findPhone } from "./phone.js";
 import { findSsn } from "./ssn.js";
 
-/** What detectors look at for each group of digits. */
+/** Work units that the detectors spend on each group of digits. */
 const GROUP_COST = 20;
 
-/** What is in a word whose first digit is at `p`; gives the position where the scan goes on. */
+/** Searches a word whose first digit is at `p`, and returns the position where the scan continues. */
 export type FindInWord = (b: Uint8Array, p: number) => number;
 
-/** Everything that is made of digits, from the digit at `p` on. Gives the position where the scan goes on. */
+/**
+ * Finds everything that consists of digits, starting with the digit at `p`. Returns the position where the scan
+ * continues.
+ */
 export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): number {
   const { floor, end } = matches;
   if (isBefore(b, p, floor, WORD)) return findInWord(b, p);
   const digitsEnd = runEnd(b, p + 1, end, DIGIT);
   if (!isAt(b, digitsEnd, end, SEPARATOR | WORD)) return findInNumber(b, p, digitsEnd);
-  // What is an address is none of the others, so it is asked for first: it is what is found most.
+  // IP addresses are checked first: they are the most common match, and an address is never one of the other kinds.
   if (b[digitsEnd] === DOT && hasSecondDot(b, digitsEnd) && matches.isEnabled(IPV4)) {
     const address = findPlainIpv4(b, p);
     if (address !== NOT_FOUND) return address;
@@ -54,12 +57,12 @@ export function findNumbers(b: Uint8Array, p: number, findInWord: FindInWord): n
   return findInWord(b, groups.wordAt);
 }
 
-/** Does the second number of an address end behind the dot at `p`? */
+/** Whether the second number of an IP address ends shortly after the dot at `p`. */
 function hasSecondDot(b: Uint8Array, p: number): boolean {
   return b[p + 2] === DOT || b[p + 3] === DOT || b[p + 4] === DOT;
 }
 
-/** A number in one piece, with nothing tied to it or behind it that could be part of it: most of them are ids and times. */
+/** Searches a number without separators that nothing is attached to. Most such numbers are ids and times. */
 function findInNumber(b: Uint8Array, p: number, stop: number): number {
   const size = stop - p;
   if (size < 8 || size > MAX_DIGITS) return stop;
@@ -70,10 +73,13 @@ function findInNumber(b: Uint8Array, p: number, stop: number): number {
   return stop;
 }
 
-/** No number in one piece has more. */
+/** No detector finds a longer number without separators. */
 const MAX_DIGITS = 19;
 
-/** Is a number of so many digits none of those that are known by their digits, and says no sign, word or key before it what it is? */
+/**
+ * Whether a number of this size cannot be a card or national number by its digits, and neither a sign, a word nor the
+ * key before it says that it is sensitive.
+ */
 export function isPlainNumber(b: Uint8Array, p: number, size: number): boolean {
   if ((matches.hints & NUMBER_HINTS) !== 0 || b[p - 1] === PLUS || mayBeCard(b, p, size)) return false;
   return !mayBeNationalId(b[p]!, size) && !followsLabel(b, p);
@@ -81,7 +87,7 @@ export function isPlainNumber(b: Uint8Array, p: number, size: number): boolean {
 
 const NUMBER_HINTS = HINT_PHONE | HINT_SSN | HINT_NATIONAL_ID;
 
-/** What begins with a pair of digits and goes on in pairs: a hardware address, or 12 34 56 with letters around it. */
+/** Searches pairs of digits: a hardware address, or 12 34 56 with letters around it. */
 function findPairs(b: Uint8Array, p: number): number {
   const sign = b[p + 2];
   if (sign === DASH && b[p + 5] === DASH && matches.isEnabled(MAC)) return findMac(b, p + 2);
@@ -91,8 +97,8 @@ function findPairs(b: Uint8Array, p: number): number {
 }
 
 /**
- * Where the digits end, if there are too few of them for anything, as in most numbers; else 0. It looks no further than
- * to know that: what follows is looked at again from the next digit on.
+ * Returns the position where the digits end if there are too few of them for any detector, as in most numbers, and
+ * otherwise 0. It reads only as far as that takes; the scan reads the rest again from the next digit on.
  */
 function endIfTooShort(b: Uint8Array, p: number, end: number): number {
   let digits = 0;
@@ -110,7 +116,7 @@ function endIfTooShort(b: Uint8Array, p: number, end: number): number {
   return stop;
 }
 
-/** Looks at the groups from `i` on; gives the group to go on with. */
+/** Searches the groups from `i` on, and returns the group to continue with. */
 export function findInGroups(b: Uint8Array, i: number): number {
   let next = 0;
   if (i + 4 <= groups.count && matches.isEnabled(IPV4)) next = findIpv4(b, i);

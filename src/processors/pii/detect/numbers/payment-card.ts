@@ -3,7 +3,10 @@ import { labelWords } from "../text/lookback.js";
 import { matches } from "../text/matches.js";
 import { groups } from "./digit-groups.js";
 
-/** First digits, from and to, how many these are, and lengths of the issuers' numbers. */
+/**
+ * Each issuer's range of first digits (from and to), how many digits that range compares, and the lengths of its
+ * numbers.
+ */
 const RANGES: readonly (readonly [from: number, to: number, digits: number, lengths: readonly number[]])[] = [
   [4, 4, 1, [13, 16, 19]], // Visa
   [51, 55, 2, [16]], // Mastercard
@@ -28,14 +31,14 @@ const RANGES: readonly (readonly [from: number, to: number, digits: number, leng
   [9792, 9792, 4, [16]], // Troy
 ];
 
-/** Lengths that so many other numbers have that a word must say what they are. */
+/** Ranges with lengths that many other numbers have as well: these need a label. */
 const LABELLED_RANGES: typeof RANGES = [
   [1, 1, 1, [15]], // UATP
   [50, 50, 2, [12, 13, 14, 15, 17]], // Maestro
   [56, 69, 2, [12, 13, 14, 15, 17]],
 ];
 
-/** The same by the first four digits. */
+/** The same ranges, extended to the first four digits. */
 const byFirstFour = (ranges: typeof RANGES) =>
   ranges.map(([from, to, digits, lengths]) => {
     const scale = 10 ** (4 - digits);
@@ -44,7 +47,10 @@ const byFirstFour = (ranges: typeof RANGES) =>
 const ISSUERS = byFirstFour(RANGES);
 const LABELLED_ISSUERS = byFirstFour(LABELLED_RANGES);
 
-/** A bit for each length that numbers have which begin with these four digits, without a word before them; the lowest is for 12. */
+/**
+ * Bit mask of the lengths that a number beginning with these four digits may have without a label. The lowest bit
+ * stands for length 12.
+ */
 const LENGTHS_BY_FIRST_FOUR = new Uint8Array(10_000);
 for (const { lowest, highest, lengths } of ISSUERS)
   for (let first4 = lowest; first4 <= highest; first4++)
@@ -52,7 +58,7 @@ for (const { lowest, highest, lengths } of ISSUERS)
 
 const CARD_WORDS = labelWords(["card", "\\bpan\\b", "\\bcc\\b", "karte", "carte", "tarjeta", "uatp", "maestro"]);
 
-/** How the digits are grouped on cards. */
+/** Groups of digits as printed on cards. */
 const GROUPINGS: readonly (readonly number[])[] = [
   [4, 4, 4, 4, 3],
   [4, 4, 4, 4],
@@ -62,7 +68,10 @@ const GROUPINGS: readonly (readonly number[])[] = [
   [4, 4, 4],
 ];
 
-/** A card number that begins with group `i`, which is not tied to what is before it: the group behind it, or 0. */
+/**
+ * Finds a card number that begins with group `i`, and returns the group after it, or 0. The group must not be attached
+ * to anything before it.
+ */
 export function findPaymentCard(b: Uint8Array, i: number): number {
   const size = groups.size(i);
   if (size !== 4 && (size < 12 || size > 19)) return 0;
@@ -77,7 +86,7 @@ export function findPaymentCard(b: Uint8Array, i: number): number {
   return 0;
 }
 
-/** Have numbers of an issuer so many digits, and begin like the one at `p`? */
+/** Whether an issuer has numbers of this size that begin like the one at `p`. */
 export function mayBeCard(b: Uint8Array, p: number, size: number): boolean {
   return size >= 12 && size <= 19 && ((LENGTHS_BY_FIRST_FOUR[firstFour(b, p)]! >> (size - 12)) & 1) === 1;
 }
@@ -106,7 +115,7 @@ function isIssued(issuers: typeof ISSUERS, first4: number, length: number): bool
   );
 }
 
-/** From the last digit on every second one is doubled, and counts as the sum of its digits then. */
+/** Every second digit from the end is doubled, and counts as the sum of its digits. */
 function passesLuhn(b: Uint8Array, from: number, to: number): boolean {
   let sum = 0;
   let isDoubled = false;

@@ -6,8 +6,9 @@ import { matches } from "../text/matches.js";
 import { CLOSING, groups, groupValue, MIXED, OPENING } from "./digit-groups.js";
 
 /**
- * Phone numbers: with a country code behind `+` or `00`; North American ones in three groups; others that begin with the
- * trunk prefix 0 and are grouped. Any other number of 7 to 15 digits counts only where a word or the key says that it is one.
+ * Finds phone numbers with a country code after `+` or `00`, North American numbers in three groups, and grouped
+ * numbers that begin with the trunk prefix 0. Any other number of 7 to 15 digits counts only if a word or the key says
+ * that it is a phone number.
  */
 const PHONE_WORDS = labelWords([
   ..."phone,\\btel\\b,telef,tél,mobile,\\bmob\\b,\\bcell\\b,cellular,\\bfax\\b,whatsapp,\\bsms\\b,msisdn,\\bgsm\\b,handy,rufnummer,móvil".split(
@@ -19,7 +20,7 @@ const PHONE_WORDS = labelWords([
   ..."call (?:me|us|him|her|them|back)\\b".split(","),
 ]);
 
-/** Country codes of one and two digits, and how long a number can be with them; any other code has three digits. */
+/** The maximum length of a number with each one- or two-digit country code. All other codes have three digits. */
 const MAX_DIGITS_BY_CODE: Readonly<Record<number, number>> = {
   ...{
     1: 11,
@@ -75,12 +76,12 @@ const MAX_DIGITS_BY_CODE: Readonly<Record<number, number>> = {
   },
 };
 
-/** How country codes of three digits begin. */
+/** The first two digits of three-digit country codes. */
 const THREE_DIGIT_CODE_PREFIXES = new Set([
   21, 22, 23, 24, 25, 26, 27, 28, 29, 35, 37, 38, 42, 50, 59, 67, 68, 69, 80, 85, 87, 88, 96, 97, 99,
 ]);
 
-/** A phone number that begins with group `i`: the group behind it, or 0. */
+/** Finds a phone number that begins with group `i`, and returns the group after it, or 0. */
 export function findPhone(b: Uint8Array, i: number): number {
   const start = groups.starts[i]!;
   const { floor } = matches;
@@ -99,7 +100,7 @@ function national(b: Uint8Array, i: number): number {
   return trunkPrefixed(b, i);
 }
 
-/** A number behind `+`, or behind a `00`, whose digits are the first `skipped` ones. */
+/** Finds a number after `+`, or one whose first `skipped` digits are `00`. */
 function international(b: Uint8Array, i: number, skipped: number): number {
   const code = countryCode(b, i, skipped);
   if (code === 0) return 0;
@@ -116,12 +117,12 @@ function international(b: Uint8Array, i: number, skipped: number): number {
   return addPhone(b, i, end);
 }
 
-/** The (0) of +44 (0)20 7946 0958. */
+/** Whether group `i` is the (0) of +44 (0)20 7946 0958. */
 function isTrunkZero(b: Uint8Array, i: number): boolean {
   return groups.size(i) === 1 && b[groups.starts[i]!] === ZERO;
 }
 
-/** The country code behind so many digits that are left out; 0 where there is none. */
+/** Returns the country code after the first `skipped` digits, or 0 if there is none. */
 function countryCode(b: Uint8Array, i: number, skipped: number): number {
   let code = 0;
   let digits = -skipped;
@@ -136,7 +137,7 @@ function countryCode(b: Uint8Array, i: number, skipped: number): number {
   return 0;
 }
 
-/** 3-3-4 digits, perhaps behind a 1: neither area nor exchange begins with 0 or 1. */
+/** Finds 3-3-4 digits, perhaps after a 1. Neither the area code nor the exchange begins with 0 or 1. */
 function northAmerican(b: Uint8Array, i: number): number {
   const first = groups.size(i) === 1 && b[groups.starts[i]!] === ONE ? i + 1 : i;
   if (first + 3 > groups.count || groups.size(first) !== 3 || groups.size(first + 1) !== 3) return 0;
@@ -154,7 +155,7 @@ function northAmerican(b: Uint8Array, i: number): number {
   return addPhone(b, i, first + 3);
 }
 
-/** An area code in brackets, perhaps behind a 1 or an 8, and the rest in groups. */
+/** Finds an area code in brackets, perhaps after a 1 or an 8, and the rest in groups. */
 function bracketed(b: Uint8Array, i: number): number {
   const isBehind = groups.size(i) === 1 && groups.separators[i] === OPENING && i + 1 < groups.count;
   const area = isBehind ? i + 1 : i;
@@ -174,7 +175,7 @@ function isOpen(b: Uint8Array, i: number): boolean {
   return start > matches.floor && b[start - 1] === OPEN_PAREN;
 }
 
-/** 0 and nine or more digits in groups, all with the same separator but for the first one. */
+/** Finds 0 and nine or more digits in groups. All separators must be equal, except the first. */
 function trunkPrefixed(b: Uint8Array, i: number): number {
   if (groups.size(i) < 2 || groups.size(i) > 5 || i + 1 >= groups.count) return 0;
   if (groups.haveSizes(i, [5, 4], "-")) return 0; // a ZIP code
@@ -189,7 +190,7 @@ function trunkPrefixed(b: Uint8Array, i: number): number {
   return digits >= 9 && isDetachedAfter(end) ? addPhone(b, i, end) : 0;
 }
 
-/** Any number that a word before it, or the key, says is a phone number. */
+/** Finds any number that a word before it, or the key, identifies as a phone number. */
 function labelled(b: Uint8Array, i: number): number {
   let end = i;
   let digits = 0;
@@ -201,7 +202,7 @@ function labelled(b: Uint8Array, i: number): number {
   return addPhone(b, i, end);
 }
 
-/** 000123: no number is dialled like that. */
+/** Numbers such as 000123 are never dialled. */
 function isPadded(b: Uint8Array, p: number): boolean {
   return b[p] === ZERO && b[p + 1] === ZERO && b[p + 2] === ZERO;
 }
@@ -210,7 +211,7 @@ function isLabelled(b: Uint8Array, i: number): boolean {
   return (matches.hints & HINT_PHONE) !== 0 || groups.followsWord(b, i, PHONE_WORDS);
 }
 
-/** Adds the number to the matches, with the `+` and the bracket before it; gives the group behind it. */
+/** Adds the number to the matches, including a `+` and a bracket before it. Returns the group after it. */
 function addPhone(b: Uint8Array, from: number, to: number): number {
   const end = groups.ends[to - 1]!;
   let start = groups.starts[from]!;
@@ -230,7 +231,7 @@ function isPhoneSeparator(c: number): boolean {
   return c === BLANK || c === DASH || c === DOT || c === CLOSING || c === CLOSE_PAREN;
 }
 
-/** Nothing is tied to the groups before `end`. */
+/** Whether nothing is attached to the groups before `end`. */
 function isDetachedAfter(end: number): boolean {
   const between = groups.separators[end - 1]!;
   if (end > groups.count) return false;

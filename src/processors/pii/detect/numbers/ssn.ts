@@ -7,8 +7,9 @@ import { groups, groupValue } from "./digit-groups.js";
 const SSN_WORDS = labelWords(["\\bssn", "social.?security", "\\bsocial\\b"]);
 
 /**
- * A US social security number, or the number of a taxpayer who has none (an ITIN, from 900 on), that begins with group `i`: the group behind it, or 0. Nine digits in one piece count
- * only where a word or the key says what they are.
+ * Finds a US social security number, or an ITIN (the tax number of people without one, from 900 on), that begins with
+ * group `i`. Returns the group after it, or 0. Nine digits without separators count only if a word or the key
+ * identifies them.
  */
 export function findSsn(b: Uint8Array, i: number): number {
   const size = groups.size(i);
@@ -28,7 +29,7 @@ export function findSsn(b: Uint8Array, i: number): number {
   return i + 1;
 }
 
-/** No more groups beside these three. */
+/** Whether these three groups are the only ones. */
 function isAlone(i: number): boolean {
   return i === 0 && groups.count === 3;
 }

@@ -1,6 +1,6 @@
 /**
- * Names of people in lower case and without accents, as `Tokens` folds them: common ones of some twenty countries. They are
- * written from general knowledge and are far from whole: what is beside a name in a text makes up for what is missing.
+ * Common names of people from about twenty countries, in lower case and without accents, as `Tokens` folds them. The
+ * lists are written from general knowledge and are incomplete; the words around a name make up for missing ones.
  */
 const words = (text: string): readonly string[] => text.trim().split(/\s+/);
 
@@ -162,7 +162,7 @@ zhang zhao zheng zhou zhu ziegler zielinska zielinski zieliński zimmer zimmerma
 `),
 );
 
-/** Names that are words, places or products as well: they count only together with another that is known. */
+/** Names that are also words, places or products: they count only next to another known name. */
 export const AMBIGUOUS: ReadonlySet<string> = new Set(
   words(`
 ada adam alba alexandria alma amber angel angelo aria ariel art asia aurora austin banks barth bell berg best bill bob brad brandt bravo brooke
@@ -183,7 +183,7 @@ weaver webb wei weiss wells west white will wilson witt witte wolf wood woods wr
 `),
 );
 
-/** Before a name. Lower case, as folded; in the text they begin with a capital. */
+/** Titles before a name, in lower case as folded. In the text they begin with a capital. */
 export const TITLES: ReadonlySet<string> = new Set(
   words(`
 mr mrs ms miss mister madam dr prof professor doctor sir lady herr frau fraulein mme mlle madame monsieur mademoiselle sr sra srta senor
@@ -198,20 +198,20 @@ export const GREETINGS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Whatever stands behind these is a name; joined, without what is between their words. */
+/** Labels whose value is always a name, with all separators between their words removed. */
 const STRONG_LABELS = words(`
 firstname lastname fullname givenname surname familyname middlename maidenname forename customername patientname cardholder
 cardholdername accountholder accountholdername holdername contactname recipientname personname employeename guestname passengername
 billingname shippingname payeename beneficiaryname buyername ownername studentname nameoncard vorname nachname familienname kundenname
 prenom nomdefamille nomcomplet apellido apellidos nombrecompleto cognome voornaam achternaam sobrenome nomecompleto imie nazwisko имя фамилия фио
 `);
-/** Behind these a person stands, if it is a name at all. */
+/** Labels whose value, if it is a name, is the name of a person. */
 const PERSON_LABELS = words(`
 customer patient employee author contact recipient assignee reporter approver passenger guest beneficiary payee signedby createdby approvedby
 assignedto requestedby reviewedby submittedby attn kunde kundin patientin ansprechpartner empfanger absender bearbeiter paciente titulaire
 destinataire утвердил клиент пациент
 `);
-/** Behind these things may stand as well. */
+/** Labels whose value may also be the name of a thing. */
 const THING_LABELS = words(`
 name username displayname user client sender owner manager updatedby to from cc nom nombre cliente nome utente naam klant values
 `);
@@ -226,12 +226,12 @@ export const NAME_LABELS: ReadonlyMap<string, number> = new Map([
   ...STRONG_LABELS.map((label) => [label, STRONG_LABEL] as const),
 ]);
 
-/** Between the parts of a name, in lower case. */
+/** Lower-case words between the parts of a name. */
 export const PARTICLES: ReadonlySet<string> = new Set(
   words("von van de der den del della dello da dos das do di du la le zu zur zum bin ibn al el ter ten af av y e"),
 );
 
-/** Capitalised words that end a name or cannot begin one: what programs and firms are called, months, days. */
+/** Capitalised words that end a name or cannot begin one: names of programs and companies, months, days. */
 export const NO_NAMES: ReadonlySet<string> = new Set(
   words(`
 a an the and or for from to in on at by with of is was has are not no new old this that all any if when error warning warn info debug fatal

@@ -2,10 +2,13 @@ import { findPersonNames } from "./person-names.js";
 import { findPostalAddresses } from "./postal-addresses.js";
 import type { TextPlace, Tokens } from "./tokens.js";
 
-/** Looks for one kind in a text; gives places in order that do not overlap. `hints` are what the field's key says. */
+/**
+ * Finds matches of one kind in a text, in order and without overlaps. `hints` are bits derived from the key of the
+ * field.
+ */
 export type FindPeople = (tokens: Tokens, hints: number) => readonly TextPlace[];
 
-/** What is looked for only when the config says so, in the order of `OPTIONAL_DETECTORS`. */
+/** Detectors that run only when the config enables them, in the order of `OPTIONAL_DETECTORS`. */
 export const PEOPLE_DETECTORS: readonly FindPeople[] = [
   (tokens, hints) => inOrder([...findPersonNames(tokens, hints), ...findAsianNames(tokens.text)]),
   (tokens, hints) => inOrder([...findPostalAddresses(tokens, hints), ...findAsianAddresses(tokens.text)]),
@@ -22,7 +25,9 @@ function inOrder(places: TextPlace[]): readonly TextPlace[] {
     });
 }
 
-/** Names and addresses in scripts that put no blanks between words. Each pattern is bounded, so the time is linear. */
+/**
+ * Finds names and addresses in scripts without spaces between words. Every pattern is bounded, so the time is linear.
+ */
 const ANY = /[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]/;
 const SURNAMES =
   "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤";

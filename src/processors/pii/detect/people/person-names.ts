@@ -32,9 +32,10 @@ import {
 } from "./tokens.js";
 
 /**
- * Names of people. A run of capitalised words is one if a known given name is in it and something follows, or a known
- * surname ends it, or if what stands before it says so: a title, a greeting, a label such as `first_name=`. A name that is
- * known and alone is none: most words that are names are something else as well. Each run is looked at once, and is short.
+ * Finds names of people. A run of capitalised words is a name if it contains a known given name that something follows,
+ * if it ends with a known surname, or if the text before it says so: a title, a greeting, or a label such as
+ * `first_name=`. A single known name does not count, because most such words have other meanings. Each run is short and
+ * is checked once.
  */
 export function findPersonNames(tokens: Tokens, hints: number): TextPlace[] {
   if ((hints & HINT_NAME) !== 0 && isNameOnly(tokens)) return [[tokens.starts[0]!, tokens.ends.at(-1)!]];
@@ -50,7 +51,7 @@ export function findPersonNames(tokens: Tokens, hints: number): TextPlace[] {
   return found;
 }
 
-/** Tokens, the last one included. */
+/** A run of tokens, including the last one. */
 interface Run {
   readonly first: number;
   readonly last: number;
@@ -58,7 +59,7 @@ interface Run {
 
 const MAX_RUN = 5;
 
-/** Is the value of a field that holds names made of words, and not of too many? */
+/** Whether the value of a name field consists only of words, and not of too many. */
 function isNameOnly({ text, kinds, count }: Tokens): boolean {
   return count > 0 && count <= MAX_RUN + 1 && !kinds.includes(NUMBER_TOKEN) && !/[@/\\=<>{}_*:]/.test(text);
 }
@@ -76,7 +77,7 @@ function findNameAt(tokens: Tokens, i: number, hints: number): Run | undefined {
   const isGreeted = follows(tokens, i, GREETINGS);
   const known = knownRun(tokens, run, label !== 0 || isGreeted);
   if (known !== undefined) return known;
-  // Nobody knows the name, but what stands before it and behind it says that it is one.
+  // The name itself is unknown, but the text before and after it says that it is one.
   const isName =
     (label === PERSON_LABEL && isAlone(tokens, run)) || (isGreeted && run.last > i && endsGreeting(tokens, run));
   return isName && kinds[i] === TITLE_WORD ? run : undefined;
@@ -87,7 +88,7 @@ function endsGreeting({ text, ends }: Tokens, { last }: Run): boolean {
   return behind === undefined || behind === "," || behind === "!" || behind === "\n";
 }
 
-/** Does the word at `i` follow one of these directly? */
+/** Whether the word at `i` directly follows one of these words. */
 function follows({ folded, gaps, kinds }: Tokens, i: number, words: ReadonlySet<string>, kind?: number): boolean {
   if (i === 0 || (gaps[i] !== BLANK_GAP && gaps[i] !== DOT_GAP && gaps[i] !== COMMA_GAP)) return false;
   return words.has(folded[i - 1]!) && (kind === undefined || kinds[i - 1] === kind);
@@ -108,7 +109,7 @@ function labelAt(tokens: Tokens, i: number, hints: number): number {
   return label;
 }
 
-/** What is behind a label that says it is a name, whatever its case. */
+/** Finds the value of a label that announces a name, in upper or lower case. */
 function labelledRun(tokens: Tokens, i: number): Run | undefined {
   const { kinds, gaps, folded, text, ends, starts } = tokens;
   if (kinds[i] === NUMBER_TOKEN || PLACEHOLDERS.has(folded[i]!)) return undefined;
@@ -123,7 +124,7 @@ function labelledRun(tokens: Tokens, i: number): Run | undefined {
     last++;
   }
   while (last > i && PARTICLES.has(folded[last]!)) last--;
-  // A word of a program goes on: a path, a call, a variable.
+  // The text continues like code: a path, a call, a variable.
   const behind = text[ends[last]!];
   if (behind !== undefined && /[/(@{[*$]/.test(behind)) return undefined;
   return /[/$%{<*@]/.test(text[starts[i]! - 1] ?? " ") ? undefined : { first: i, last };
@@ -133,7 +134,7 @@ const PLACEHOLDERS = new Set(
   "null none undefined unknown true false string required missing empty invalid is was not must redacted".split(" "),
 );
 
-/** Does a value follow this word? Then it is none itself. */
+/** Whether a value follows this word; then the word is a label and not a value. */
 function isNextLabel({ gaps, count, folded, kinds }: Tokens, i: number): boolean {
   if (i + 1 < count && gaps[i + 1] === ASSIGN_GAP) return true;
   return i + 2 < count && gaps[i + 1] === JOINT_GAP && gaps[i + 2] === ASSIGN_GAP && kinds[i] === LOWER_WORD
@@ -145,7 +146,7 @@ function isJoined(gap: number): boolean {
   return gap === BLANK_GAP || gap === HYPHEN_GAP;
 }
 
-/** Capitalised words from `i` on that may be one name: all in capitals, or none. */
+/** Returns the capitalised words from `i` on that may be one name: either all in capitals, or none of them. */
 function runFrom({ kinds, gaps, folded, count }: Tokens, i: number): Run {
   const style = kinds[i] === CAPS_WORD ? CAPS_WORD : TITLE_WORD;
   let last = i;
@@ -164,7 +165,7 @@ function runFrom({ kinds, gaps, folded, count }: Tokens, i: number): Run {
   return { first: i, last };
 }
 
-/** The run, if it is a name for what is known of its words. */
+/** Returns the run if its known words make it a name. */
 function knownRun(tokens: Tokens, run: Run, isAnnounced: boolean): Run | undefined {
   const { kinds, folded } = tokens;
   const { first, last } = run;
@@ -177,7 +178,8 @@ function knownRun(tokens: Tokens, run: Run, isAnnounced: boolean): Run | undefin
   // Tanaka Yuki, Kovács Anna; Иванов Иван Петрович.
   const isSurname = SURNAMES.has(word) || RUSSIAN_SURNAME.test(word);
   if (isSurname && hasSure(tokens, first + 1, last, GIVEN_NAMES) && (isSure || !isCaps)) return run;
-  // A given name that is not known, before a surname that is; the first word of a sentence may be anything.
+  // An unknown given name before a known surname. The first word of a sentence is capitalised anyway, so it does not
+  // count.
   if (!hasSure(tokens, first + 1, last, SURNAMES)) return undefined;
   return isAnnounced || isAlone(tokens, run) || (!isCaps && !beginsSentence(tokens, first)) ? run : undefined;
 }
@@ -194,7 +196,7 @@ function hasSure({ folded }: Tokens, from: number, to: number, names: ReadonlySe
   return false;
 }
 
-/** Schmidt, Anna: both must be known, one of them for sure. */
+/** Finds names such as "Schmidt, Anna". Both words must be known, and one of them must be unambiguous. */
 function reversedName(tokens: Tokens, i: number): Run | undefined {
   const { gaps, folded, kinds, count } = tokens;
   if (i + 1 >= count || gaps[i + 1] !== COMMA_GAP || !SURNAMES.has(folded[i]!)) return undefined;
@@ -209,7 +211,7 @@ function beginsSentence({ gaps, kinds }: Tokens, i: number): boolean {
   return gap === DOT_GAP || gap === LINE_GAP || (gap !== BLANK_GAP && kinds[i - 1] !== LOWER_WORD);
 }
 
-/** Is the run all that is between two quotes, or two signs that part values, or the text? */
+/** Whether the run is everything between two quotes, between two separators, or in the whole text. */
 function isAlone({ text, starts, ends }: Tokens, { first, last }: Run): boolean {
   const before = text[starts[first]! - 1] ?? "\n";
   const behind = text[ends[last]!] ?? "\n";

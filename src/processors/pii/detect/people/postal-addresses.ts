@@ -28,9 +28,9 @@ import {
 } from "./tokens.js";
 
 /**
- * Postal addresses: a street by a word that streets are called with, and a number beside it, with what follows of unit,
- * postcode and town; a box of the post; or what stands behind `address=` and has words and a number. Around each such word
- * a few tokens are looked at, so the time is linear.
+ * Finds postal addresses: a street (a typical street word with a number next to it) and the unit, postcode and town
+ * after it; a post office box; or the value of a label such as `address=` if it contains words and a number. Only a few
+ * tokens around each such word are read, so the time is linear.
  */
 export function findPostalAddresses(tokens: Tokens, hints: number): TextPlace[] {
   const { starts, ends, count, text } = tokens;
@@ -52,7 +52,7 @@ interface AddressRun {
   readonly last: number;
 }
 
-/** The address whose word is token `i`; nothing before `floor` belongs to it. */
+/** Finds the address around token `i`, without anything before `floor`. */
 function findAddressAt(tokens: Tokens, i: number, floor: number): AddressRun | undefined {
   const labelled = labelledAddress(tokens, i);
   if (labelled !== undefined) return labelled;
@@ -70,13 +70,13 @@ function findAddressAt(tokens: Tokens, i: number, floor: number): AddressRun | u
     : { first: street.first, last };
 }
 
-/** Words that are not always of a street are so with a postcode behind them. */
+/** Ambiguous street words count if a postcode follows them. */
 function hasPostcode({ kinds, starts, ends }: Tokens, from: number, to: number): boolean {
   for (let i = from; i <= to; i++) if (kinds[i] === NUMBER_TOKEN && ends[i]! - starts[i]! >= 4) return true;
   return false;
 }
 
-/** Is token `i` the number of a house, with a postcode and a town behind it: `12, 10117 Berlin`? */
+/** Whether token `i` is a house number that a postcode and a town follow, as in `12, 10117 Berlin`. */
 function isTownAhead(tokens: Tokens, i: number): boolean {
   const { kinds, gaps, starts, ends, count } = tokens;
   if (i + 2 >= count || !isHouseNumber(tokens, i, 4) || (gaps[i + 1] !== COMMA_GAP && gaps[i + 1] !== LINE_GAP))
@@ -85,7 +85,7 @@ function isTownAhead(tokens: Tokens, i: number): boolean {
   return kinds[i + 1] === NUMBER_TOKEN && size === 5 && gaps[i + 2] === BLANK_GAP && kinds[i + 2] === TITLE_WORD;
 }
 
-/** The street before such a number, whatever it is called: Unter den Linden 77, 10117 Berlin. */
+/** Finds the street before such a number, whatever its name, as in Unter den Linden 77, 10117 Berlin. */
 function streetBefore(tokens: Tokens, i: number, floor: number): AddressRun | undefined {
   const { kinds, gaps, folded } = tokens;
   let first = i;
@@ -106,7 +106,7 @@ function isHouseNumber({ kinds, starts, ends }: Tokens, i: number, maxLength = 6
   return kinds[i] === NUMBER_TOKEN && ends[i]! - starts[i]! <= maxLength;
 }
 
-/** 221B Baker Street, 1600 Pennsylvania Ave NW. */
+/** Finds 221B Baker Street or 1600 Pennsylvania Ave NW. */
 function suffixStreet(tokens: Tokens, i: number, floor: number): AddressRun | undefined {
   const { kinds, gaps, folded, count } = tokens;
   if (!isCapital(kinds[i])) return undefined;
@@ -130,7 +130,7 @@ function suffixStreet(tokens: Tokens, i: number, floor: number): AddressRun | un
   }
 }
 
-/** 12-14, Flat 3: what stands before a number and belongs to it. */
+/** Returns the first token of a house number, including text before it such as in 12-14 or Flat 3. */
 function startOfNumber(tokens: Tokens, k: number, floor: number): number {
   const { kinds, gaps, folded } = tokens;
   let first = k;
@@ -145,7 +145,7 @@ function startOfNumber(tokens: Tokens, k: number, floor: number): number {
   return first;
 }
 
-/** 12 rue de la Paix, Calle Mayor 5, Via Roma, 12. */
+/** Finds 12 rue de la Paix, Calle Mayor 5 or Via Roma, 12. */
 function prefixStreet(tokens: Tokens, i: number, floor: number): AddressRun | undefined {
   const { kinds, gaps, folded, count } = tokens;
   let last = i;
@@ -172,7 +172,7 @@ function prefixStreet(tokens: Tokens, i: number, floor: number): AddressRun | un
   return isNumbered ? { first: before, last } : undefined;
 }
 
-/** The token of a number that stands behind token `i`, perhaps behind `n°`. */
+/** Returns the token of a number after token `i`, perhaps with `n°` between them. */
 function numberBehind(tokens: Tokens, i: number): number | undefined {
   const { gaps, folded, count } = tokens;
   let k = i + 1;
@@ -187,7 +187,7 @@ function isCompound({ folded, kinds }: Tokens, i: number): boolean {
   return isCapital(kinds[i]) && COMPOUND_ENDINGS.test(folded[i]!) && !NO_STREETS.has(folded[i]!);
 }
 
-/** Hauptstraße 5, Lange Str. 12, Keizersgracht 123. */
+/** Finds Hauptstraße 5, Lange Str. 12 or Keizersgracht 123. */
 function compoundStreet(tokens: Tokens, i: number, floor: number): AddressRun | undefined {
   const { kinds, gaps, folded, starts, ends } = tokens;
   const number = numberBehind(tokens, i);
@@ -202,7 +202,7 @@ function compoundStreet(tokens: Tokens, i: number, floor: number): AddressRun | 
   return isWhole && first === i ? undefined : { first, last: number };
 }
 
-/** PO Box 12, Postfach 12 34. */
+/** Finds PO Box 12 or Postfach 12 34. */
 function box(tokens: Tokens, i: number, floor: number): AddressRun | undefined {
   const { gaps, folded, kinds, count } = tokens;
   const number = numberBehind(tokens, i);
@@ -215,11 +215,11 @@ function box(tokens: Tokens, i: number, floor: number): AddressRun | undefined {
 }
 
 const MAX_TAIL = 10;
-/** As they are in Britain, Canada and the Netherlands; others are numbers. */
+/** Postcodes with letters: Britain, Canada and the Netherlands. Other postcodes are numbers. */
 const LETTERED_POSTCODE =
   /^(?:[A-Z]{1,2}\d[A-Z\d]?(?: |%20|\+)?\d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|\d{4} ?[A-Z]{2})(?![A-Za-z\d])/;
 
-/** The last token of what follows a street: unit, town, state, postcode, town. */
+/** Returns the last token of the text after a street: unit, town, state, postcode, town. */
 function tailEnd(tokens: Tokens, street: number): number {
   const { kinds, gaps, folded, starts, ends, text, count } = tokens;
   let end = street;
@@ -249,14 +249,14 @@ function tailEnd(tokens: Tokens, street: number): number {
       end = k;
     } else if (isCapital(kind)) {
       if (++towns > 3 || (gap === BLANK_GAP && end === street && !hasPostcode)) break;
-      // A town is behind a comma, the end of a line or a postcode; more of its name follows a blank.
+      // A town follows a comma, a line end or a postcode; the other words of its name follow a space.
       end = k;
     } else if (kind === MIXED_WORD || kind !== LOWER_WORD || !PARTICLES.has(folded[k]!)) break;
   }
   return end;
 }
 
-/** What stands behind a label such as `shipping_address`, to the end of its quotes, or of the line. */
+/** Finds the value of a label such as `shipping_address`, up to the closing quote or the end of the line. */
 function labelledAddress(tokens: Tokens, i: number): AddressRun | undefined {
   if (!labelsBefore(tokens, i).some((label) => ADDRESS_LABELS.has(label))) return undefined;
   const { text, starts, ends, count, gaps, kinds } = tokens;
@@ -277,7 +277,9 @@ function labelledAddress(tokens: Tokens, i: number): AddressRun | undefined {
   return looksLikeAddress(tokens, i, last) ? { first: i, last } : undefined;
 }
 
-/** A number and a word of three letters or more with a blank between tokens, and nothing of a URL or an address of a host. */
+/**
+ * Whether the tokens contain a number, a word of three letters or more and a space, and do not look like a URL or host.
+ */
 function looksLikeAddress({ text, starts, ends, kinds, gaps }: Tokens, first: number, last: number): boolean {
   if (last <= first) return false;
   let hasNumber = false;

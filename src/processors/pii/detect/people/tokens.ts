@@ -1,4 +1,4 @@
-/** What a token looks like. */
+/** Kinds of tokens, by their letters and digits. This one is all lower case. */
 export const LOWER_WORD = 0;
 /** `Anna`, `McDonald`, `O'Brien`, `5th`. */
 export const TITLE_WORD = 1;
@@ -11,20 +11,20 @@ export const MIXED_WORD = 4;
 /** `12`, `12b`. */
 export const NUMBER_TOKEN = 5;
 
-/** What stands before a token. */
+/** Kinds of gaps before a token. This one means that nothing is between the tokens. */
 export const NO_GAP = 0;
-/** A blank, or `+` or `%20` for it. */
+/** A space, or `+` or `%20` in its place. */
 export const BLANK_GAP = 1;
 export const HYPHEN_GAP = 2;
-/** A dot and a blank. */
+/** A dot and a space. */
 export const DOT_GAP = 3;
-/** A comma and perhaps a blank. */
+/** A comma, perhaps with a space. */
 export const COMMA_GAP = 4;
 /** `_` or a dot. */
 export const JOINT_GAP = 5;
-/** `=` or `:`, with quotes and blanks. */
+/** `=` or `:`, with quotes and spaces. */
 export const ASSIGN_GAP = 6;
-/** The end of a line, perhaps written as an escape. */
+/** A line end, perhaps written as an escape. */
 export const LINE_GAP = 7;
 export const OTHER_GAP = 8;
 
@@ -34,14 +34,17 @@ const TOKEN = new RegExp(
   "gu",
 );
 
-/** Words and numbers of a text, in order, with what is between them. Longer ones than any name are left out. */
+/**
+ * The words and numbers of a text, in order, with the gaps between them. Words that are longer than any name are left
+ * out.
+ */
 export class Tokens {
   readonly text: string;
   readonly starts: number[] = [];
   readonly ends: number[] = [];
   readonly kinds: number[] = [];
   readonly gaps: number[] = [];
-  /** In lower case, without accents. */
+  /** The words in lower case, without accents. */
   readonly folded: string[] = [];
 
   constructor(text: string) {
@@ -49,7 +52,7 @@ export class Tokens {
     let before = 0;
     for (const match of text.matchAll(TOKEN)) {
       const [word] = match;
-      if (word.charCodeAt(0) === PERCENT_SIGN && word.length === 3) continue; // %20 and the like
+      if (word.charCodeAt(0) === PERCENT_SIGN && word.length === 3) continue; // escapes such as %20
       const start = match.index + escapeLength(text, match.index, word);
       const end = match.index + word.length;
       this.add(start, end, start === match.index ? word : word.slice(1), gapKind(text, before, start));
@@ -74,7 +77,7 @@ export class Tokens {
 const PERCENT_SIGN = 37;
 const MAX_WORD = 60;
 
-/** The `n` of an `\n` that stands before a word is none of its letters. */
+/** Returns 1 if the word begins with the `n`, `r` or `t` of an escape such as `\n`, which is not part of the word. */
 function escapeLength(text: string, at: number, word: string): number {
   return at > 0 && text.charCodeAt(at - 1) === 92 && /^[nrt]\p{Lu}/u.test(word) ? 1 : 0;
 }
@@ -97,7 +100,7 @@ const PLAIN_LETTERS: Readonly<Record<string, string>> = {
   ё: "е",
 };
 
-/** As the lists hold words. */
+/** Folds a word to the form in which the lists hold it. */
 function fold(word: string): string {
   const lower = word.toLowerCase();
   if (!/[^a-z\d]/.test(lower)) return lower;
@@ -154,10 +157,10 @@ function gapKind(text: string, from: number, to: number): number {
   return LINE.test(gap) ? LINE_GAP : OTHER_GAP;
 }
 
-/** A place among the characters of a text. */
+/** A range of characters in a text. */
 export type TextPlace = [start: number, end: number];
 
-/** What the words before token `i` are called together, one to three of them joined: `first_name`, `firstName`. */
+/** Returns possible labels before token `i`: one to three words joined, such as `first_name` or `firstName`. */
 export function labelsBefore({ folded, gaps, kinds }: Tokens, i: number): readonly string[] {
   if (i === 0 || gaps[i] !== ASSIGN_GAP) return [];
   const labels: string[] = [];

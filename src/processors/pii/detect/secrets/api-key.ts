@@ -20,17 +20,17 @@ import { hasNext, runs } from "../text/runs.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { KEY_PREFIXES, type KeyPrefix, UUID_LENGTH } from "./vendor-keys.js";
 
-/** By the last three bytes of the prefix, as `endingOf` puts them together; the longest first. */
+/** The prefixes by their last three bytes (see `endingOf`), the longest first. */
 const PREFIXES_BY_ENDING: readonly (readonly KeyPrefix[] | undefined)[] = prefixesByEnding();
 
-/** Does any prefix end like that? Small enough to stay near, unlike the lists. */
+/** Whether any prefix ends like that. Unlike the lists, this table is small enough to stay in the CPU cache. */
 const ENDS_PREFIX = Uint8Array.from(PREFIXES_BY_ENDING, (list) => (list === undefined ? 0 : 1));
 
 export function endsPrefix(b: Uint8Array, p: number): boolean {
   return ENDS_PREFIX[endingOf(b[p - 2]!, b[p - 1]!, b[p]!)] !== 0;
 }
 
-/** The bytes with which prefixes end: where the scan stops to ask. */
+/** The last bytes of all prefixes: the anchors of the scan. */
 export const KEY_ENDINGS: readonly number[] = [
   ...new Set(KEY_PREFIXES.map(({ prefix }) => prefix.charCodeAt(prefix.length - 1))),
 ];
@@ -49,7 +49,7 @@ function prefixesByEnding() {
   return lists;
 }
 
-/** A key whose prefix ends with the byte at `p`. */
+/** Finds a key whose prefix ends with the byte at `p`. */
 export function findApiKey(b: Uint8Array, p: number): number {
   const { floor, lastEnd, end } = matches;
   if (p < floor + 2) return NOT_FOUND;
@@ -69,7 +69,7 @@ export function findApiKey(b: Uint8Array, p: number): number {
   return NOT_FOUND;
 }
 
-/** Goes on behind characters that are written as in URLs: `%2B`. */
+/** Returns the end of the run, including URL escapes such as `%2B`. */
 export function encodedEnd(b: Uint8Array, stop: number, bits: number): number {
   const { end } = matches;
   while (b[stop] === PERCENT && isAt(b, stop + 1, end, HEX) && isAt(b, stop + 2, end, HEX)) {
@@ -81,7 +81,7 @@ export function encodedEnd(b: Uint8Array, stop: number, bits: number): number {
   return stop;
 }
 
-/** Digits, or letters in both cases where the prefix is nobody's word. */
+/** Whether the bytes contain a digit, or letters in both cases if the prefix is unique. */
 function looksRandom(b: Uint8Array, start: number, stop: number, isUnique: boolean): boolean {
   if (hasNext(b, start, stop, DIGIT)) return true;
   return isUnique && hasNext(b, start, stop, UPPER) && hasNext(b, start, stop, LOWER);
@@ -92,7 +92,7 @@ function isUuidAt(b: Uint8Array, p: number): boolean {
   return /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i.test(latin1(b, p, p + UUID_LENGTH));
 }
 
-/** An access key of AWS whose `KIA` or `SIA` begins before the I at `p`. */
+/** Finds an AWS access key whose `KIA` or `SIA` has its I at `p`. */
 export function findAwsKey(b: Uint8Array, p: number): number {
   const { floor, lastEnd } = matches;
   const start = p - 2;
@@ -103,7 +103,7 @@ export function findAwsKey(b: Uint8Array, p: number): number {
   return stop - start === 20 ? matches.add(API_KEY, start, stop) : NOT_FOUND;
 }
 
-/** An access key of Alibaba Cloud, whose `LTAI` ends with the I at `p`. */
+/** Finds an Alibaba Cloud access key whose `LTAI` ends with the I at `p`. */
 export function findAlibabaKey(b: Uint8Array, p: number): number {
   const start = p - 3;
   if (start < matches.lastEnd || !hasTextAt(b, start, matches.end, "LTAI") || isInWord(b, start, matches.floor))
@@ -113,7 +113,7 @@ export function findAlibabaKey(b: Uint8Array, p: number): number {
   return matches.add(API_KEY, start, stop);
 }
 
-/** A key of a storage account: 76 characters of base64, `+ASt`, six more and the `==` at `p`. */
+/** Finds a storage account key: 76 characters of base64, `+ASt`, six more and the `==` at `p`. */
 export function findStorageKey(b: Uint8Array, p: number): number {
   const start = p - 86;
   if (
@@ -125,7 +125,7 @@ export function findStorageKey(b: Uint8Array, p: number): number {
   return runEnd(b, start, p, BASE64) === p ? matches.add(API_KEY, start, p + 2) : NOT_FOUND;
 }
 
-/** A token of a Telegram bot: a number, the colon at `p`, and 35 characters. */
+/** Finds a Telegram bot token: a number, the colon at `p`, and 35 characters. */
 export function findBotToken(b: Uint8Array, p: number): number {
   const { floor, lastEnd } = matches;
   const body = p + 1;
@@ -136,7 +136,7 @@ export function findBotToken(b: Uint8Array, p: number): number {
   return matches.add(API_KEY, start, body + 35);
 }
 
-/** A token of Asana: two numbers, the colon at `p`, and 32 digits of hex. */
+/** Finds an Asana token: two numbers, the colon at `p`, and 32 hex digits. */
 export function findAsanaToken(b: Uint8Array, p: number): number {
   if (!isAt(b, p + 1, matches.end, HEX) || !isBefore(b, p, matches.floor + 16, DIGIT)) return NOT_FOUND;
   if (runs.end(b, p + 1, HEX) - p !== 33) return NOT_FOUND;
@@ -145,7 +145,7 @@ export function findAsanaToken(b: Uint8Array, p: number): number {
   return before === null ? NOT_FOUND : matches.add(API_KEY, p - before[0].length, p + 33);
 }
 
-/** A secret of Entra ID, or a token of Terraform: known by what is in its middle, which ends at `p`. */
+/** Finds an Entra ID secret or a Terraform token by the mark in its middle, which ends at `p`. */
 export function findMarkedKey(b: Uint8Array, p: number): number {
   const { end, lastEnd } = matches;
   const isEntra = b[p] === 126 && b[p - 1] === 81 && isAt(b, p - 2, end, DIGIT);

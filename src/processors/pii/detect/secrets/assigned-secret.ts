@@ -20,22 +20,22 @@ import {
   wordStart,
 } from "./secret-words.js";
 
-/** Schemes that may stand before the secret of an `Authorization`; the detector bearer_token knows the others. */
+/** Schemes that may stand before the secret of an `Authorization`. The detector bearer_token handles the others. */
 const AUTH_SCHEME = /^(?:token|api-?key|key|bot|oauth|ssws|splunk|geniekey|negotiate|ntlm|flyv1) +/i;
-/** Schemes with a list of names and values behind them. */
+/** Schemes that a list of names and values follows. */
 const AUTH_LIST = /^(?:digest|hawk|oauth|signature|aws4-hmac-sha256|sharedkey(?:lite)?|mac) +\w+=/i;
 const MAX_SCHEME_LENGTH = 64;
 const MAX_WORD_LENGTH = 40;
 
-/** Words that stand in the place of a secret and are none. */
+/** Words that stand in the place of a secret but are not secret. */
 const PLACEHOLDER_WORDS =
   /^(?:null|nil|none|true|false|undefined|required|missing|invalid|expired|empty|unset|changed|redacted|removed|filtered|hidden|string|yes|no|ok|x+|\.+|set|reset|updated|wrong|incorrect|mismatch|failed|failure|rejected|denied|accepted|enabled|disabled|unknown|unavailable|optional|present|absent|provided|stored|encrypted|hashed|verified|default|weak|strong|rotated|revoked|masked|secret|password)$/i;
-/** Variables of templates, and what treatments leave. */
+/** Template variables, and replacements that this processor has written. */
 const PLACEHOLDER =
   /^(?:\*+|\$(?:[A-Z_][A-Z\d_]*|[a-z_]+|\{.*|\(.*)|%(?:[a-z]|[A-Z_]+%|\(\w+\)s)|\{\{?[\w .-]*\}?\}|<[\w ./-]*>|\[[\w .-]*\]|hash\([\da-f]{32}\).*)$/;
 const MAX_PLACEHOLDER_LENGTH = 64;
 
-/** The value that is assigned to a word like `password`, `api_key` or `dob` by the `=` or `:` at `p`. */
+/** Finds the value that the `=` or `:` at `p` assigns to a name such as `password`, `api_key` or `dob`. */
 export function findAssignedSecret(b: Uint8Array, p: number): number {
   const { floor, lastEnd } = matches;
   let last = p - 1;
@@ -58,7 +58,7 @@ export function findAssignedSecret(b: Uint8Array, p: number): number {
   return isSecret(b, p, kind, last < p - 1) ? matches.add(ASSIGNED_SECRET, start, stop) : NOT_FOUND;
 }
 
-/** Is what was read last, behind the sign at `p`, the secret that the word says? */
+/** Whether the value that was read last, after the sign at `p`, is the secret that the name announces. */
 function isSecret(b: Uint8Array, p: number, kind: number, isNameQuoted: boolean): boolean {
   const { start, stop, isQuoted } = assigned;
   const size = stop - start;
@@ -68,7 +68,7 @@ function isSecret(b: Uint8Array, p: number, kind: number, isNameQuoted: boolean)
   return size >= 6 && (looksSecret(b, start, stop) || endsLine(b, stop));
 }
 
-/** Nothing comes behind the value but the end of the line, or of what is in quotes: it is no prose. */
+/** Whether only the end of the line or of the quotes follows the value, so that it is not prose. */
 function endsLine(b: Uint8Array, p: number): boolean {
   return p >= matches.end || b[p] === 10 || b[p] === 13 || b[p] === QUOTE || b[p] === BACKSLASH;
 }
@@ -77,7 +77,7 @@ function looksSecret(b: Uint8Array, start: number, stop: number): boolean {
   return hasNext(b, start, stop, DIGIT) ? hasNext(b, start, stop, LETTER) : areRandomLetters(b, start, stop);
 }
 
-/** Behind the name of a scheme, if there is one, and its blank: `Authorization: Token abc`. */
+/** Skips the name of a scheme and the space after it, if there is one: `Authorization: Token abc`. */
 function passScheme(b: Uint8Array): void {
   work.spent += TEXT_COST;
   const { start, isQuoted } = assigned;
@@ -96,7 +96,7 @@ function passScheme(b: Uint8Array): void {
   else assigned.readPlain(b, begin + scheme[0].length);
 }
 
-/** Names with values behind `Cookie` or `Set-Cookie`: all of them. */
+/** Finds all values of the names after `Cookie` or `Set-Cookie`. */
 function findCookies(b: Uint8Array): number {
   const { start } = assigned;
   const nameEnd = nameStop(b, start);
@@ -117,7 +117,7 @@ function isInQuery(b: Uint8Array): boolean {
   return before === QUESTION || before === AMPERSAND || before === HASH;
 }
 
-/** Is the word that ends before `p` a public key's? */
+/** Whether the word that ends before `p` names a public key. */
 function isPublic(b: Uint8Array, p: number): boolean {
   const floor = Math.max(matches.lastEnd, p - MAX_WORD_LENGTH);
   let c = p - 1;
@@ -126,12 +126,15 @@ function isPublic(b: Uint8Array, p: number): boolean {
   return c >= floor && isPublicEnd(b, c);
 }
 
-/** Is there a `public` whose `c` is at `p`? */
+/** Whether a `public` ends with the `c` at `p`. */
 function isPublicEnd(b: Uint8Array, p: number): boolean {
   return (b[p]! | 32) === 99 && p >= matches.floor + 5 && /^public$/i.test(latin1(b, p - 5, p + 1));
 }
 
-/** A template's variable, a word that says there is none, or what a treatment left. */
+/**
+ * Whether the value is a template variable, a word for a missing value, or a replacement that this processor has
+ * written.
+ */
 function isPlaceholder(b: Uint8Array, start: number, stop: number): boolean {
   work.spent += TEXT_COST;
   const text = latin1(b, start, Math.min(stop, start + MAX_PLACEHOLDER_LENGTH));

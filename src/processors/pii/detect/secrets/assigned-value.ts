@@ -13,13 +13,19 @@ import { matches } from "../text/matches.js";
 import { nextOf, runs } from "../text/runs.js";
 import { work } from "../text/work.js";
 
-/** Where a value stands behind the `=` or `:` that assigns it. One for the whole process: it holds the one read last. */
+/**
+ * The place of a value after the `=` or `:` that assigns it. The process has one instance, which holds the value that
+ * was read last.
+ */
 class AssignedValue {
   start = 0;
   stop = 0;
   isQuoted = false;
 
-  /** Reads the value behind `p`, perhaps behind a blank or a tab, in quotes, in quotes that are escaped, or in a list of one. */
+  /**
+   * Reads the value after `p`. It may follow a space or a tab, and may be in quotes, in escaped quotes, or in a list of
+   * one.
+   */
   read(b: Uint8Array, p: number): void {
     const { end } = matches;
     if (p < end && (b[p] === BLANK || b[p] === TAB)) p++;
@@ -35,7 +41,7 @@ class AssignedValue {
     } else this.readPlain(b, p - backslashes);
   }
 
-  /** Reads a value without quotes from `p` on; `[abc]` is a list of one. */
+  /** Reads a value without quotes from `p` on; `[abc]` counts as a list of one. */
   readPlain(b: Uint8Array, p: number): void {
     this.start = p;
     this.stop = plainEnd(b, p);
@@ -46,7 +52,7 @@ class AssignedValue {
     this.stop = p + close;
   }
 
-  /** Ends a value without quotes where a tag begins, or, with `isStrict`, at any bracket. */
+  /** Ends a value without quotes where a tag begins or, with `isStrict`, at any bracket. */
   cut(b: Uint8Array, isStrict: boolean): void {
     if (this.isQuoted) return;
     let p = nextOf(b, this.start, isStrict ? BRACKET : TAG_START);
@@ -54,7 +60,7 @@ class AssignedValue {
     this.stop = Math.min(p, this.stop);
   }
 
-  /** Goes on to the end of the line, or of the quotes. */
+  /** Extends the value to the end of the line or of the quotes. */
   extendToLineEnd(b: Uint8Array): void {
     if (this.isQuoted) return;
     const { end } = matches;
@@ -70,7 +76,10 @@ class AssignedValue {
 
 export const assigned = new AssignedValue();
 
-/** The end of a text in quotes, before which so many backslashes stand: more of them before a quote belong to the text. */
+/**
+ * Returns the end of a quoted text whose closing quote has this many backslashes before it. A quote with more
+ * backslashes belongs to the text.
+ */
 function quotedEnd(b: Uint8Array, start: number, quote: number, backslashes: number): number {
   const { end } = matches;
   const bits = quote === QUOTE ? IN_QUOTES : IN_APOSTROPHES;
@@ -89,7 +98,10 @@ function quotedEnd(b: Uint8Array, start: number, quote: number, backslashes: num
   }
 }
 
-/** The end of a value in running text: an `&` ends it where another name follows, an escape only where it is a blank's or a quote's. */
+/**
+ * Returns the end of a value without quotes. An `&` ends it only if another name follows, an escape only if it stands
+ * for a space or a quote.
+ */
 function plainEnd(b: Uint8Array, start: number): number {
   const { end } = matches;
   let p = start;
@@ -114,7 +126,7 @@ function goesOn(b: Uint8Array, p: number): boolean {
   return !(q < end && b[q] === EQUALS);
 }
 
-/** A closing bracket at `p` that nothing since `start` opens. */
+/** Whether the closing bracket at `p` has no opening bracket since `start`. */
 function isOpenless(b: Uint8Array, start: number, p: number): boolean {
   const open = b[p] === 41 ? 40 : b[p] === 93 ? 91 : b[p] === 125 ? 123 : b[p] === 62 ? 60 : 0;
   if (open === 0) return false;

@@ -9,8 +9,8 @@ import type { ScanWrapped } from "./wrapped.js";
 const MAX_LOOKBACK = 512;
 
 /**
- * What is in the part of a URL around the `%` at `p` once its escapes are undone. Each finding is put where it stands in the
- * URL. Gives where the scan goes on: behind that part.
+ * Decodes the part of a URL around the `%` at `p` and searches it. Each match gets its position in the encoded URL.
+ * Returns the position after that part, where the scan continues.
  */
 export function findEncoded(b: Uint8Array, p: number, scan: ScanWrapped): number {
   const { end } = matches;
@@ -39,7 +39,7 @@ function addFindings(text: Uint8Array, places: Uint32Array, scan: ScanWrapped): 
   const count = scan(text);
   const { starts, ends, detectors } = matches;
   matches.enter(around);
-  if (count < 0) matches.add(API_KEY, places[0]!, places[text.length]!); // nobody knows what is in it
+  if (count < 0) matches.add(API_KEY, places[0]!, places[text.length]!); // too costly to search: treat all of it
   for (let i = 0; i < count; i++) matches.add(detectors[i]!, places[starts[i]!]!, places[ends[i]!]!);
 }
 

@@ -17,12 +17,12 @@ const DATE = new RegExp(
     ")(?!\\d)",
   "i",
 );
-/** Letters and digits, of which two at least are digits. */
+/** Letters and digits, at least two of them digits. */
 const PASSPORT_NUMBER = /^(?=(?:[A-Z]*\d){2})[A-Z\d]{6,10}(?![\w-])/;
 const ACCOUNT_NUMBER = /^(?:[A-Z]{4}0[A-Z\d]{6}|\d{2}([- ]?)\d{2}\1\d{2}|\d[\d -]{4,22}\d)(?![\w])/;
 const MAX_LENGTH = 48;
 
-/** The date of birth, number of a passport or of an account at `start`, behind a word of this kind. */
+/** Finds the date of birth, passport number or account number at `start`, after a name of this kind. */
 export function findLabelled(b: Uint8Array, kind: number, start: number): number {
   work.spent += 2 * TEXT_COST;
   const text = latin1(b, start, Math.min(matches.end, start + MAX_LENGTH));

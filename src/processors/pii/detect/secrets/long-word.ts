@@ -18,15 +18,17 @@ function shapesByFirst() {
   return lists;
 }
 
-/** No shorter word is a key without a prefix. */
+/** No shorter word can be a key without a prefix. */
 export const MIN_KEY_WORD = 16;
 
-/** A key in the long word [start, stop) of letters and digits, by its beginning and its length or by what is in it. */
+/**
+ * Finds a key in the long word [start, stop) of letters and digits: by its beginning and length, or by a mark in it.
+ */
 export function findKeyInWord(b: Uint8Array, start: number, stop: number): number {
   const { floor, lastEnd } = matches;
   if (start < lastEnd || isInWord(b, start, floor)) return NOT_FOUND;
   if (stop - start === 64 && b[start - 1] === DOT && start - 18 >= lastEnd) {
-    const last = airtableEnd(b, start - 18, start - 1); // whose first part may hold no digit
+    const last = airtableEnd(b, start - 18, start - 1); // its first part may have no digit
     if (last > 0) return matches.add(API_KEY, start - 18, last);
   }
   const end = shapeEnd(b, start, stop);
@@ -54,7 +56,7 @@ function airtableEnd(b: Uint8Array, start: number, stop: number): number {
   return last - stop === 65 ? last : -1;
 }
 
-/** A token of Discord whose first dot is at `p`: its first part may hold no digit. */
+/** Finds a Discord token whose first dot is at `p`. Its first part may have no digit. */
 export function findDiscordToken(b: Uint8Array, p: number): number {
   const { floor, lastEnd } = matches;
   let start = p;
@@ -64,7 +66,7 @@ export function findDiscordToken(b: Uint8Array, p: number): number {
   return end < 0 ? NOT_FOUND : matches.add(API_KEY, start, end);
 }
 
-/** A user's number in base64, a time and a signature, with dots between them. */
+/** Matches a user id in base64, a time and a signature, separated by dots. */
 function discordEnd(b: Uint8Array, start: number, stop: number): number {
   const { end } = matches;
   const size = stop - start;

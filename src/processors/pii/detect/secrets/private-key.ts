@@ -4,14 +4,14 @@ import { API_KEY } from "../text/detectors.js";
 import { matches, NOT_FOUND } from "../text/matches.js";
 import { TEXT_COST, work } from "../text/work.js";
 
-/** With blanks as they are, or as URLs have them. */
+/** The first line of a key, with plain or URL-encoded spaces. */
 const HEAD = /^(?:[A-Z0-9 +]|%20){0,40}PRIVATE(?: |\+|%20)KEY(?:(?: |\+|%20)BLOCK)?-----/;
 const FOOT = /^(?:[A-Z0-9 +]|%20){0,40}KEY(?:(?: |\+|%20)BLOCK)?-----/;
 const MAX_HEAD_LENGTH = 90;
 
 /**
- * A private key in PEM whose first dash is at `p`, however its lines end: `\n`, an escape of it, a blank. Without an end it
- * goes to the end of the text.
+ * Finds a PEM private key whose first dash is at `p`. Its lines may end with `\n`, with an escape of it, or with a
+ * space. A key without a last line extends to the end of the text.
  */
 export function findPrivateKey(b: Uint8Array, p: number): number {
   const { end } = matches;
@@ -21,7 +21,7 @@ export function findPrivateKey(b: Uint8Array, p: number): number {
   return matches.add(API_KEY, p, privateKeyEnd(b, p, end));
 }
 
-/** Reads up to the foot and no further, since there may be another key behind it. */
+/** Reads only up to the last line of this key, because another key may follow. */
 function privateKeyEnd(b: Uint8Array, start: number, end: number): number {
   const text = b.subarray(start, end);
   for (let at = text.indexOf(DASH); at >= 0; at = text.indexOf(DASH, at + 1)) {

@@ -2,14 +2,14 @@ import { latin1 } from "../text/characters.js";
 import { TEXT_COST, work } from "../text/work.js";
 
 const MIN_LENGTH = 16;
-/** Longer ones hold digits, if they are random. */
+/** Longer random texts contain digits. */
 const MAX_LENGTH = 256;
 const CONSONANTS = /[bcdfghjklmnpqrstvwxz]{5}/;
 
 /**
- * Are these bytes letters that make no word? Sixteen at least: capitals strewn about, or, in one case, five consonants in a
- * row or hardly a vowel. Names like `AuthenticationTokenExpired` have few capitals, words like `internationalization` many
- * vowels.
+ * Whether these bytes are at least sixteen letters that form no words: scattered capitals or, if all letters have the
+ * same case, five consonants in a row or hardly any vowels. Names such as `AuthenticationTokenExpired` have few
+ * capitals, and words such as `internationalization` have many vowels.
  */
 export function areRandomLetters(b: Uint8Array, start: number, stop: number): boolean {
   if (stop - start < MIN_LENGTH || stop - start > MAX_LENGTH) return false;
@@ -22,7 +22,7 @@ export function areRandomLetters(b: Uint8Array, start: number, stop: number): bo
   return CONSONANTS.test(folded) || countMatches(folded, /[aeiouy]/g) * 4 < folded.length;
 }
 
-/** `HTTPSHandshake` has its capitals in one place. */
+/** Excludes words such as `HTTPSHandshake`, whose capitals are next to each other. */
 function hasScatteredCapitals(text: string): boolean {
   return countMatches(text, /[a-z][A-Z]/g) * 8 >= text.length;
 }

@@ -2,25 +2,28 @@ import { DASH, DOT } from "../text/ascii.js";
 import { CHARACTER_BITS, isBefore, LETTER } from "../text/characters.js";
 import { work } from "../text/work.js";
 
-/** No such word. */
+/** No known word. */
 export const NO_WORD = 0;
-/** Behind it stands a secret, whatever it looks like. */
+/** A word whose value is always a secret, whatever it looks like. */
 export const STRONG_WORD = 1;
-/** Behind it a status may stand as well: a secret must look like one. */
+/** A word whose value may also be a status, so the value must look like a secret. */
 export const WEAK_WORD = 2;
-/** A weak one, behind which a scheme may come first: `Authorization: Token abc`. */
+/** A weak word after which a scheme may come first: `Authorization: Token abc`. */
 export const AUTHORIZATION_WORD = 3;
-/** Weak, and only in the query of a URL. */
+/** A weak word that counts only in the query of a URL. */
 export const QUERY_WORD = 4;
-/** Behind it stand names with values. */
+/** A word that names with values follow. */
 export const COOKIE_WORD = 5;
 
-/** No secrets, but what is known by its name only. */
+/** Words for values that are not secrets but can be recognised only by their name. */
 export const BIRTH_WORD = 6;
 export const PASSPORT_WORD = 7;
 export const ACCOUNT_WORD = 8;
 
-/** What names of secrets end with; `_` may be there, or `-`, `.` or a blank, or nothing. A `^` begins a word of its own. */
+/**
+ * The endings of names of secrets. The `_` may be written as `-`, `.` or a space, or left out. A `^` means that no
+ * letter may stand before the word.
+ */
 const WORDS: readonly (readonly [kind: number, words: string])[] = [
   [STRONG_WORD, "password passwd passphrase pwd ^pass client_secret secret_key private_key api_key account_key"],
   [STRONG_WORD, "shared_access_key secret_access_key encryption_key signing_key subscription_key secret_key_base"],
@@ -39,32 +42,32 @@ const WORDS: readonly (readonly [kind: number, words: string])[] = [
   [ACCOUNT_WORD, "sort_code kontonummer bankkonto ^ifsc ifsc_code ^clabe ^bsb ^blz numero_de_cuenta"],
 ];
 
-/** A letter on the way through a word, from its last one to its first. */
+/** A node of a trie that reads words backwards. */
 class WordNode {
   readonly next: (WordNode | undefined)[] = new Array(26).fill(undefined);
-  /** May `_` stand before the letters that were read? */
+  /** Whether `_` may stand before the letters read so far. */
   isJoint = false;
-  /** Must no letter be before it? */
+  /** Whether no letter may stand before the word. */
   isWhole = false;
   kind = NO_WORD;
 }
 
 const ROOT = new WordNode();
-/** The last three letters of the words, and the last two with what may be before them. */
+/** The last three letters of the words, or their last two with a separator before them. */
 const ENDINGS = new Uint8Array(1 << 15);
 
 function endingOf(a: number, b: number, c: number): number {
   return ((a & 31) << 10) | ((b & 31) << 5) | (c & 31);
 }
 
-/** What may be between the parts of a word. */
+/** Characters that may separate the parts of a word. */
 const JOINTS = "-._ ";
 
-/** What may be between a word and the sign behind it: quotes, a backslash, a blank, a tab, or the dot of `no.` */
+/** Characters allowed between a word and the sign after it: quotes, a backslash, a space, a tab, or the dot of `no.` */
 const AFTER_WORD = new Uint8Array(256);
 for (const c of "\"'\\ \t.") AFTER_WORD[c.charCodeAt(0)] = 1;
 
-/** Could one of the words stand before the `=` or `:` at `p`? Three letters rule most signs out. */
+/** Whether one of the words could stand before the `=` or `:` at `p`. Three letters rule out most signs. */
 export function mayFollowWord(b: Uint8Array, p: number): boolean {
   if (p < 4) return true;
   const c = b[p - 1]!;
@@ -95,7 +98,7 @@ function addWord(word: string, kind: number): void {
     ENDINGS[endingOf(third.charCodeAt(0), word.charCodeAt(word.length - 2), word.charCodeAt(word.length - 1))] = 1;
 }
 
-/** What the longest word of these says that ends before `end`, in any case. Where it begins is in `wordStart` then. */
+/** Returns the kind of the longest word that ends before `end`, ignoring case. `wordStart` then holds its start. */
 export function wordEndingAt(b: Uint8Array, end: number, floor: number): number {
   let node = ROOT;
   let kind = NO_WORD;

@@ -6,7 +6,7 @@ import { hasNext, runs } from "../text/runs.js";
 import { TEXT_COST, work } from "../text/work.js";
 import { areRandomLetters } from "./random-letters.js";
 
-/** A JSON Web Token (signed or encrypted) whose `eyJ` ends at the J at `p`. */
+/** Finds a JSON Web Token (signed or encrypted) whose `eyJ` ends with the J at `p`. */
 export function findJwt(b: Uint8Array, p: number): number {
   const { end } = matches;
   const start = p - 2;
@@ -27,7 +27,7 @@ export function findJwt(b: Uint8Array, p: number): number {
   return matches.add(JWT, start, last);
 }
 
-/** The token behind `Bearer `, or the credentials behind `Basic `, whose B is at `p`. */
+/** Finds the token after `Bearer `, or the credentials after `Basic `. The B is at `p`. */
 export function findAuthorization(b: Uint8Array, p: number): number {
   if (isBefore(b, p, matches.floor, ALNUM)) return NOT_FOUND;
   if (isWord(b, p + 1, "earer")) return findBearer(b, afterBlanks(b, p + 6));
@@ -43,7 +43,7 @@ function findBearer(b: Uint8Array, start: number): number {
   return matches.add(BEARER_TOKEN, start, stop);
 }
 
-/** Base64 of `user:password`: anything else behind the word is prose. */
+/** Finds base64 of `user:password`. Any other text after the word is prose. */
 function findBasic(b: Uint8Array, start: number): number {
   if (start < 0) return NOT_FOUND;
   const stop = runs.end(b, start, TOKEN);
@@ -53,7 +53,7 @@ function findBasic(b: Uint8Array, start: number): number {
   return /^[^\p{Cc}]*:[^\p{Cc}]*$/u.test(decoded) ? matches.add(BEARER_TOKEN, start, stop) : NOT_FOUND;
 }
 
-/** User and password in a URL whose `://` begins at `p`. */
+/** Finds user and password in a URL whose `://` begins at `p`. */
 export function findUrlCredentials(b: Uint8Array, p: number): number {
   const start = p + 3;
   const limit = Math.min(matches.end, start + 512);
@@ -77,7 +77,7 @@ function isWord(b: Uint8Array, p: number, word: string): boolean {
   return p + word.length <= matches.end;
 }
 
-/** Position behind the blank, or blanks, at `p`; -1 where there is none. */
+/** Returns the position after the spaces at `p`, or -1 if there are none. */
 function afterBlanks(b: Uint8Array, p: number): number {
   if (hasTextAt(b, p, matches.end, "%20")) return p + 3;
   let q = p;

@@ -1,31 +1,30 @@
 import { ALNUM, BASE64URL, HEX, LOWER, SECRET, TOKEN, UPPER } from "../text/characters.js";
 
-/** How keys of an issuer begin, and how long and of what the rest is at least. */
+/** The prefix of a vendor's keys, and the minimum length and the characters of the rest. */
 export interface KeyPrefix {
   readonly prefix: string;
   readonly least: number;
   readonly bits: number;
-  /** Nobody's word: the rest need not hold digits. */
+  /** True if the prefix is no ordinary word, so that the rest need not contain digits. */
   readonly isUnique: boolean;
-  /** What comes behind the prefix before the key itself, which is all that goes. */
+  /** Text between the prefix and the key itself. Only the key is redacted. */
   readonly tail: string;
-  /** The rest is a UUID. */
+  /** True if the rest is a UUID. */
   readonly isUuid: boolean;
 }
 
 const keys = (prefixes: string, least: number, bits: number, isUnique = true): readonly KeyPrefix[] =>
   prefixes.split(" ").map((prefix) => ({ prefix, least, bits, isUnique, tail: "", isUuid: false }));
-/** So long is a UUID. */
 export const UUID_LENGTH = 36;
 const uuids = (prefixes: string) =>
   keys(prefixes, UUID_LENGTH, BASE64URL, false).map((one) => ({ ...one, isUuid: true }));
-/** A secret in the path of a URL, which may be written with `%2F`. */
+/** Secrets in the path of a URL, which may be written with `%2F`. */
 const path = (prefix: string, tail: string, least: number): readonly KeyPrefix[] =>
   [tail, tail.replaceAll("/", "%2F")].map((one) => ({
     ...{ prefix, least, bits: TOKEN, isUnique: true, tail: one, isUuid: false },
   }));
 
-/** Keys whose prefix ends with `_`, `-`, `.`, `~` or `$`: where it ends, the scan looks closer. */
+/** Keys whose prefix ends with `_`, `-`, `.`, `~` or `$`, the anchors of the scan. */
 export const KEY_PREFIXES: readonly KeyPrefix[] = [
   ...keys("sk_live_ sk_test_ rk_live_ rk_test_ pk_live_ pk_test_", 10, ALNUM),
   ...keys("whsec_", 20, TOKEN),
@@ -101,7 +100,7 @@ export const KEY_PREFIXES: readonly KeyPrefix[] = [
   ...keys("t1.", 80, TOKEN),
 ];
 
-/** Keys in one piece, known by how they begin, how long they are, and of what they are. */
+/** Keys that are one word, recognised by their beginning, their length and their characters. */
 export interface KeyShape {
   readonly prefix: string;
   readonly least: number;
@@ -111,7 +110,7 @@ export interface KeyShape {
 
 const shape = (prefix: string, least: number, most: number, bits: number): KeyShape => ({ prefix, least, most, bits });
 
-/** Looked for in long words that hold digits. */
+/** Shapes that are searched in long words with digits. */
 export const KEY_SHAPES: readonly KeyShape[] = [
   shape("SK", 34, 34, HEX),
   shape("AC", 34, 34, HEX),

@@ -5,22 +5,22 @@ import { matches, NOT_FOUND } from "../text/matches.js";
 import { runs } from "../text/runs.js";
 import { TEXT_COST, work } from "../text/work.js";
 
-/** Shorter ones hold nothing. */
+/** Shorter texts are not decoded. */
 const MIN_LENGTH = 24;
 const MAX_LENGTH = 1 << 16;
 const MAX_LOOKBACK = 256;
-/** So many characters are decoded to see whether there is text in them: random bytes are no text. */
+/** This many characters are decoded first to see whether they contain text: random bytes do not. */
 const SAMPLE_LENGTH = 16;
 
-/** Scans the text that is in base64; gives the number of findings. */
+/** Scans a decoded text, and returns the number of matches. */
 export type ScanWrapped = (text: Uint8Array) => number;
 
 let triedScan = -1;
 let triedEnd = -1;
 
 /**
- * Base64 around the word at `p` that holds text in which something is found: all of it goes, as the detector's that found
- * something first. Each run is tried once.
+ * Finds base64 around the word at `p` that decodes to a text with a match. All of the base64 becomes one match of the
+ * detector that matched first. Each run is tried once.
  */
 export function findWrapped(b: Uint8Array, p: number, scan: ScanWrapped): number {
   const { lastEnd, end } = matches;
@@ -44,7 +44,10 @@ export function findWrapped(b: Uint8Array, p: number, scan: ScanWrapped): number
   return matches.add(found, start, last);
 }
 
-/** Is text in the first characters? Most runs end with the first three bytes, and nothing is made for that. */
+/**
+ * Whether the first characters decode to text. Most runs fail within the first three bytes, and nothing is allocated
+ * for the test.
+ */
 function holdsText(b: Uint8Array, start: number): boolean {
   work.spent += SAMPLE_LENGTH;
   for (let p = start; p < start + SAMPLE_LENGTH; p += 4) {
@@ -59,14 +62,14 @@ function isText(c: number): boolean {
   return (c >= 32 && c < 127) || c === 10 || c === 13 || c === 9;
 }
 
-/** The values of the characters of both alphabets. */
+/** The values of the characters in both base64 alphabets. */
 const SEXTETS = new Uint8Array(256);
 for (const [i, c] of [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"].entries())
   SEXTETS[c.charCodeAt(0)] = i;
 SEXTETS[45] = 62;
 SEXTETS[95] = 63;
 
-/** The detector of the first finding in the text; the findings of the text around it stay as they are. */
+/** Returns the detector of the first match in the text, and keeps the matches of the outer text. */
 function scanInside(text: Uint8Array, scan: ScanWrapped): number {
   const around = matches.leave();
   const count = scan(text);

@@ -1,32 +1,32 @@
-/** What a byte of UTF-8 text is, as bits in one table: a detector asks with one load. */
+/** Kinds of bytes in UTF-8 text, as bits in one table, so that a detector tests a byte with one load. */
 export const DIGIT = 1;
 export const UPPER = 2;
 export const LOWER = 4;
 export const HEX = 8;
 /** Letters, digits, `-` and `_`: base64url. */
 export const BASE64URL = 16;
-/** What a bearer token or an API key may consist of. */
+/** Characters of a bearer token or an API key. */
 export const TOKEN = 32;
-/** May stand in the local part of an e-mail address; the detector itself looks at bytes of other scripts. */
+/** Characters of the local part of an e-mail address. The detector itself handles non-ASCII bytes. */
 export const EMAIL_LOCAL = 64;
-/** In a host name. */
+/** Characters of a host name. */
 export const HOST = 128;
-/** In a secret in running text: anything but blanks, quotes, commas, semicolons, `&` and `\\`. */
+/** Characters of an unquoted secret: everything but spaces, quotes, commas, semicolons, `&` and `\\`. */
 export const SECRET = 256;
-/** Part of a word: letters, digits and `_`. */
+/** Characters of a word: letters, digits and `_`. */
 export const WORD = 512;
-/** Part of a name of several words: letters, digits, `_`, `-` and `.`. */
+/** Characters of a name of several words: letters, digits, `_`, `-` and `.`. */
 export const NAME = 8192;
-/** Between the groups of a number. */
+/** Separators between the groups of a number. */
 export const SEPARATOR = 1024;
-/** In base64 of either alphabet, but for the `=` at its end. */
+/** Characters of base64 in either alphabet, except the `=` at its end. */
 export const BASE64 = 16384;
-/** In a part of a URL with its escapes: a step of the path, or a name and a value of the query. */
+/** Characters of one part of a URL with its escapes: a path segment, or a name and a value of the query. */
 export const URL_PART = 32768;
-/** A bracket, and the one that begins a tag. */
+/** A bracket. `TAG_START` is the one that begins a tag. */
 export const BRACKET = 65536;
 export const TAG_START = 131072;
-/** In a text in quotes, or in apostrophes: anything but those and `\\`. */
+/** Characters of a text in quotes or in apostrophes: everything but those and `\\`. */
 export const IN_QUOTES = 2048;
 export const IN_APOSTROPHES = 4096;
 
@@ -66,21 +66,20 @@ function characterBits(): Uint32Array {
   add(`${alnum}-._~%!*()+@:$='`, URL_PART);
   add(" -./()", SEPARATOR);
   for (let c = 128; c < 256; c++) bits[c]! |= URL_PART;
-  // The bytes of blanks that do not break, thin ones, those that nobody sees, and of hyphens and dashes: numbers come out of
-  // texts like that.
+  // Numbers copied from documents contain non-breaking, thin and zero-width spaces, and hyphens and dashes.
   for (const c of "\u00a0\u2009\u202f\u200b\u2060\u00ad\u2010\u2011\u2012\u2013")
     for (const byte of Buffer.from(c)) bits[byte]! |= SEPARATOR;
   return bits;
 }
 
-/** Is the byte before `p` (not before `floor`) one of these? */
+/** Whether the byte before `p`, but not before `floor`, has one of these bits. */
 export function isBefore(b: Uint8Array, p: number, floor: number, bits: number): boolean {
   return p > floor && (CHARACTER_BITS[b[p - 1]!]! & bits) !== 0;
 }
 
 /**
- * Does a word go on before `p`? An escape like `%3D` or `\\n` that ends there is none, although it ends with a letter or
- * a digit.
+ * Whether a word continues before `p`. An escape such as `%3D` or `\\n` that ends there is not part of a word, although
+ * it ends with a letter or a digit.
  */
 export function isInWord(b: Uint8Array, p: number, floor: number): boolean {
   if (!isBefore(b, p, floor, ALNUM)) return false;
@@ -90,29 +89,29 @@ export function isInWord(b: Uint8Array, p: number, floor: number): boolean {
   return !(p - floor >= 2 && b[p - 2] === 92 && (c === 110 || c === 114 || c === 116));
 }
 
-/** Is the byte at `p` one of these? */
+/** Whether the byte at `p` has one of these bits. */
 export function isAt(b: Uint8Array, p: number, end: number, bits: number): boolean {
   return p < end && (CHARACTER_BITS[b[p]!]! & bits) !== 0;
 }
 
-/** Position behind the bytes from `p` on that are all of these. */
+/** Returns the position after the bytes from `p` on that all have one of these bits. */
 export function runEnd(b: Uint8Array, p: number, end: number, bits: number): number {
   while (p < end && (CHARACTER_BITS[b[p]!]! & bits) !== 0) p++;
   return p;
 }
 
-/** Is there one of these in [p, end)? */
+/** Whether any byte in [p, end) has one of these bits. */
 export function hasAny(b: Uint8Array, p: number, end: number, bits: number): boolean {
   for (; p < end; p++) if ((CHARACTER_BITS[b[p]!]! & bits) !== 0) return true;
   return false;
 }
 
-/** ASCII of [start, end); bytes above become characters of their own. */
+/** Returns [start, end) as text, with one character for each byte. */
 export function latin1(b: Uint8Array, start: number, end: number): string {
   return Buffer.prototype.latin1Slice.call(b, start, end);
 }
 
-/** Does this ASCII text stand at `p`? */
+/** Whether this ASCII text stands at `p`. */
 export function hasTextAt(b: Uint8Array, p: number, end: number, text: string): boolean {
   if (p < 0 || p + text.length > end) return false;
   for (let i = 0; i < text.length; i++) if (b[p + i] !== text.charCodeAt(i)) return false;

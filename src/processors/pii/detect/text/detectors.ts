@@ -20,10 +20,9 @@ export const DETECTORS = [
   "crypto_address",
 ] as const;
 
-/** Those that are off unless the config names them; their numbers follow. */
+/** Detectors that are off unless the config names them. Their numbers follow those of `DETECTORS`. */
 export const OPTIONAL_DETECTORS = ["person_name", "postal_address"] as const;
 
-/** One of `DETECTORS` or `OPTIONAL_DETECTORS`. */
 export type DetectorName = (typeof DETECTORS)[number] | (typeof OPTIONAL_DETECTORS)[number];
 
 export const EMAIL = 0;
@@ -47,7 +46,7 @@ export const CRYPTO_ADDRESS = 17;
 export const PERSON_NAME = 18;
 export const POSTAL_ADDRESS = 19;
 
-/** What a field's key says about its value. */
+/** Hints that a field's key gives about its value, as bits. */
 export const HINT_NONE = 0;
 export const HINT_PHONE = 1;
 export const HINT_SSN = 2;
@@ -56,12 +55,11 @@ export const HINT_NATIONAL_ID = 8;
 export const HINT_BIRTH = 16;
 export const HINT_PASSPORT = 32;
 export const HINT_ACCOUNT = 64;
-/** It is a name; it is about somebody, and may be a name; it is an address. */
+/** The value is a name; it describes a person and may be a name; it is an address. */
 export const HINT_NAME = 128;
 export const HINT_PERSON = 256;
 export const HINT_ADDRESS = 512;
 
-/** Countries whose national numbers are known; those of the United States are `ssn`'s. */
+/** Countries with known national numbers. Those of the United States belong to the detector `ssn`. */
 export const COUNTRIES = ["gb", "de", "fr", "es", "it", "nl", "br", "in", "cn", "jp"] as const;
-/** One of `COUNTRIES`. */
 export type Country = (typeof COUNTRIES)[number];

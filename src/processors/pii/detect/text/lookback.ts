@@ -5,20 +5,20 @@ import { TEXT_COST, work } from "./work.js";
 
 const MAX_LOOKBACK = 28;
 
-/** Words of which one says, before a number, what the number is. */
+/** A set of words that can stand before a number and say what kind of number it is. */
 export interface LabelWords {
-  /** Held against UTF-8 read as Latin-1, in lower case. */
+  /** Matches UTF-8 read as Latin-1, in lower case. */
   readonly pattern: RegExp;
-  /** Its bit in `TRIGRAMS`. */
+  /** The bit of this set in `TRIGRAMS`. */
   readonly bit: number;
 }
 
-/** Bytes as `toLowerCase` makes them of Latin-1. */
+/** Each byte as `toLowerCase` changes it in Latin-1. */
 const FOLDED = Uint8Array.from({ length: 256 }, (_, c) => String.fromCharCode(c).toLowerCase().charCodeAt(0));
 
 /**
- * Which sets hold a word with these three bytes in it: numbers are many and words before them few, so the bytes are asked
- * before a text is made for a pattern.
+ * The sets that contain a word with these three bytes, as bits. Numbers are many and labels before them few, so the
+ * bytes are checked before a text is made for the pattern.
  */
 const TRIGRAMS = new Uint8Array(1 << 16);
 let sets = 0;
@@ -27,7 +27,10 @@ function trigram(a: number, b: number, c: number): number {
   return ((a << 10) ^ (b << 5) ^ c) & 0xffff;
 }
 
-/** Patterns of words in any script, for `followsWord`. Each must hold two letters in a row, and should hold three. */
+/**
+ * Makes a set of patterns in any script for `followsWord`. Each pattern must contain two letters in a row, and should
+ * contain three.
+ */
 export function labelWords(words: readonly string[]): LabelWords {
   const bit = 1 << sets++;
   const folded = words.map((word) => Buffer.from(word, "utf8").toString("latin1").toLowerCase());
@@ -42,13 +45,13 @@ function addTrigrams(literal: string, bit: number): void {
     if (c === undefined || c === third) TRIGRAMS[trigram(a, b, FOLDED[third]!)]! |= bit;
 }
 
-/** The longest part of a pattern that stands in everything it matches. */
+/** Returns the longest part of a pattern that every match contains. */
 function longestLiteral(pattern: string): string {
   const parts = pattern.replace(/\(.*|\\b/g, " ").split(/\.\?| /);
   return parts.reduce((longest, part) => (part.length > longest.length ? part : longest), "");
 }
 
-/** Does a word like this stand shortly before the digit at `p`, with neither digits nor anything treated in between? */
+/** Whether one of the words stands shortly before the digit at `p`, without digits or masked values in between. */
 export function followsWord(b: Uint8Array, p: number, { pattern, bit }: LabelWords): boolean {
   if (seenScan !== matches.scan || seenAt !== p) lookBack(b, p);
   if ((seenBits & bit) === 0) return false;
@@ -56,13 +59,13 @@ export function followsWord(b: Uint8Array, p: number, { pattern, bit }: LabelWor
   return pattern.test(latin1(b, seenStart, p).toLowerCase());
 }
 
-/** May any word of any set stand shortly before the digit at `p`? */
+/** Whether a word of any set may stand shortly before the digit at `p`. */
 export function followsLabel(b: Uint8Array, p: number): boolean {
   if (seenScan !== matches.scan || seenAt !== p) lookBack(b, p);
   return seenBits !== 0;
 }
 
-/** What is before the number that was asked about last: several sets are asked in turn. */
+/** The text before the number that was asked about last. It is remembered because several sets are tried in turn. */
 let seenScan = -1;
 let seenAt = -1;
 let seenStart = 0;

@@ -1,34 +1,34 @@
 import { COLON, EQUALS } from "./ascii.js";
 import { CHARACTER_BITS, DIGIT, LETTER, SEPARATOR } from "./characters.js";
 
-/** A text that was left, with its findings. */
+/** The state of an outer text while a text inside it is scanned. */
 type OuterText = Pick<
   Matches,
   "count" | "starts" | "ends" | "detectors" | "floor" | "end" | "lastEnd" | "hints" | "enabled" | "scan"
 >;
 
 /**
- * What is found in one text: places of its bytes that do not overlap, in order. One list for the whole process, since a
- * scan never waits for anything: `begin` it, let detectors `add`, read it before the next scan.
+ * The matches in one text: byte ranges in order that do not overlap. The whole process shares one list, because a scan
+ * never waits. Call `begin`, let detectors `add`, and read the list before the next scan.
  */
 class Matches {
   count = 0;
-  /** Another one for each text, so that what is remembered of one is not taken for another's. */
+  /** Number of the present text, so that results remembered for one text are not used for another. */
   scan = 0;
   private scans = 0;
   starts: number[] = [];
   ends: number[] = [];
-  /** Numbers of detectors; those of users' patterns follow the built-in ones. */
+  /** The detector of each match, by number. Numbers of users' patterns follow those of the built-in detectors. */
   detectors: number[] = [];
-  /** Where the text begins and ends, and what the key says of it. */
+  /** Start of the text. */
   floor = 0;
   end = 0;
-  /** The end of the last match: nothing before it can be found again. */
+  /** End of the last match. Nothing before it can match again. */
   lastEnd = 0;
   hints = 0;
-  /** A bit for each built-in detector that is on. */
+  /** A bit for each built-in detector that is enabled. */
   enabled = 0;
-  /** A bit for each country whose national numbers are looked for. */
+  /** A bit for each country whose national numbers are enabled. */
   countries = -1;
 
   begin(start: number, end: number, hints: number, enabled: number): void {
@@ -42,7 +42,7 @@ class Matches {
     this.enabled = enabled;
   }
 
-  /** Leaves the present text for one that is inside it; `enter` comes back to what this gives. */
+  /** Leaves the present text for one inside it. Pass the returned value to `enter` to come back. */
   leave(): OuterText {
     const { count, starts, ends, detectors, floor, end, lastEnd, hints, enabled, scan } = this;
     this.starts = [];
@@ -59,7 +59,7 @@ class Matches {
     return (this.enabled & (1 << detector)) !== 0;
   }
 
-  /** Gives the end, where the scan goes on. */
+  /** Adds a match, and returns its end, where the scan continues. */
   add(detector: number, start: number, end: number): number {
     const i = this.count++;
     this.starts[i] = start;
@@ -70,8 +70,8 @@ class Matches {
   }
 
   /**
-   * Adds places that one detector found, which are in order and do not overlap, where they belong; what they overlap
-   * becomes part of them.
+   * Inserts the ranges that one detector found, which are in order and do not overlap. Existing matches that overlap
+   * them become part of them.
    */
   merge(detector: number, found: readonly (readonly [start: number, end: number])[]): void {
     const before = { starts: this.starts.slice(0, this.count), ends: this.ends.slice(0, this.count) };
@@ -87,7 +87,9 @@ class Matches {
     for (; i < detectors.length; i++) this.addOrJoin(detectors[i]!, before.starts[i]!, before.ends[i]!, detector);
   }
 
-  /** Adds a match, or makes it part of the last one if they overlap, which then is the joining detector's. */
+  /**
+   * Adds a match, or extends the last one if they overlap. An extended match then belongs to the detector `joining`.
+   */
   private addOrJoin(detector: number, start: number, end: number, joining: number): void {
     const last = this.count - 1;
     if (last < 0 || this.ends[last]! <= start) this.add(detector, start, end);
@@ -99,30 +101,30 @@ class Matches {
   }
 }
 
-/** Does a mask that a treatment has left end before `p`? */
+/** Whether a mask that this processor has written ends before `p`. */
 export function endsMask(b: Uint8Array, p: number): boolean {
   return p >= matches.floor + 4 && b[p - 1] === 42 && b[p - 2] === 42 && b[p - 3] === 42 && b[p - 4] === 42;
 }
 
-/** Does such a mask begin at `p`? */
+/** Whether such a mask begins at `p`. */
 export function beginsMask(b: Uint8Array, p: number): boolean {
   return p + 4 <= matches.end && b[p] === 42 && b[p + 1] === 42 && b[p + 2] === 42 && b[p + 3] === 42;
 }
 
 export const matches = new Matches();
 
-/** What a detector answers when it finds nothing. */
+/** Returned by a detector that finds nothing. */
 export const NOT_FOUND = -1;
 
-/** Blanks, quotes, commas and angle brackets: no detector looks across them but for digits. */
+/** Spaces, quotes, commas and angle brackets. Detectors do not look across them, except for numbers. */
 const ISOLATING = new Uint8Array(256);
 for (const c of " \t\r\n\"',;<>") ISOLATING[c.charCodeAt(0)] = 1;
 
 /**
- * Does every match stand by itself, so that nothing else can be found once it is gone? Nothing but blanks or the like is
- * beside it, and no digits beyond them, which could be taken for one number with others then. With `isMasked`, where a mask
- * comes in its place, it may also be behind a name and `=`, or before `:` and a port: no detector takes a mask for a
- * value, or looks across it.
+ * Whether every match is isolated, so that replacing it cannot reveal another match. Only characters such as spaces may
+ * be next to it, and no digits beyond them that could become part of one number. With `isMasked`, a mask replaces the
+ * match. Then the match may also follow a name and `=`, or precede `:` and a port, because no detector takes a mask for
+ * a value or looks across it.
  */
 export function areIsolated(b: Uint8Array, isMasked: boolean): boolean {
   const { count, starts, ends, floor, end } = matches;
@@ -135,12 +137,12 @@ export function areIsolated(b: Uint8Array, isMasked: boolean): boolean {
   return true;
 }
 
-/** Longer names could be the beginning of something. */
+/** Longer names could be the beginning of a match. */
 const MAX_PLAIN_NAME = 24;
-/** As many digits as a port has: fewer than anything has that is found. */
+/** The number of digits of a port, which is less than any detector needs. */
 const MAX_PORT_DIGITS = 5;
 
-/** Is it behind a name of letters, with a blank or the like before it, and `=`? */
+/** Whether a name of letters and `=` stand before it, with a space or the like before the name. */
 function isAssigned(b: Uint8Array, start: number, floor: number): boolean {
   let p = start - 1;
   if (p <= floor || b[p] !== EQUALS) return false;
@@ -149,7 +151,7 @@ function isAssigned(b: Uint8Array, start: number, floor: number): boolean {
   return p < start - 1 && (p === floor || ISOLATING[b[p - 1]!] === 1);
 }
 
-/** Do `:` and a port stand behind it, and nothing that could be one number with that? */
+/** Whether `:` and a port follow, without more digits that could be part of the same number. */
 function hasPort(b: Uint8Array, stop: number, end: number): boolean {
   if (b[stop] !== COLON) return false;
   let p = stop + 1;

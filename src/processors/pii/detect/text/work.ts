@@ -1,30 +1,30 @@
 /**
- * What looking for things costs, counted instead of timed: about a unit for each byte that a detector looks at beyond the
- * scan's own pass, and a hundred for each text that is made for a regular expression. A text is given so many units for each
- * of its bytes; one that would take more was made to, and is masked as a whole. So no text takes the agent longer than
- * its size explains. One counter for the whole process: a walk that pauses takes its own along.
+ * The cost of detection is counted instead of timed: about one unit for each byte that a detector reads beyond the
+ * scan's own pass, and a hundred for each text made for a regular expression. A text gets a number of units for each of
+ * its bytes. A text that needs more was built to be expensive, and is masked as a whole, so no text takes longer than
+ * its size explains. The process has one counter; a walk that pauses saves and restores its own count.
  */
 export const work = { spent: 0 };
 
 const UNITS_PER_BYTE = 24;
-/** A short text may be dense. */
+/** Extra units for each text, because a short text may contain many candidates. */
 const UNITS_PER_TEXT = 8192;
-/** However long it is: a text is looked at in one go, and everybody waits meanwhile. */
+/** Limit for any text, because a text is scanned in one go and blocks everything else. */
 const MAX_UNITS_PER_TEXT = 48_000_000;
 
-/** What a text of this size may cost. */
+/** Returns the maximum cost of a text of this size. */
 export function textBudget(size: number): number {
   return Math.min(UNITS_PER_TEXT + size * UNITS_PER_BYTE, MAX_UNITS_PER_TEXT);
 }
 
-/** Something would take more work than its size explains. */
+/** Thrown when something would take more work than its size explains. */
 export class TooCostlyError extends Error {
   override readonly name = "TooCostlyError";
 }
 
-/** A text made of bytes, for a regular expression or a comparison. */
+/** Units for making a text from bytes, for a regular expression or a comparison. */
 export const TEXT_COST = 100;
-/** A keyed hash. */
+/** Units for a keyed hash. */
 export const HASH_COST = 1000;
-/** A user's pattern, for each byte that it runs over. */
+/** Units for each byte that a user's pattern runs over. */
 export const PATTERN_COST = 16;
