@@ -4,8 +4,8 @@ import { join } from "node:path";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
-import { kafkaExporter } from "../dist/exporters/kafka/kafka.js";
-import { kafkaReceiver } from "../dist/receivers/kafka/kafka.js";
+import { kafkaExporter } from "../dist/exporters/kafka/component.js";
+import { kafkaReceiver } from "../dist/receivers/kafka/component.js";
 import {
   cpuPerRecord,
   inLanes,

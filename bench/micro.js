@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { Subject } from "rxjs";
-import { bearerTokenAuth } from "../dist/extensions/auth/bearer/bearer-token-auth.js";
+import { bearerTokenAuth } from "../dist/extensions/auth/bearer/component.js";
 import {
   Batch,
   batchFromJson,

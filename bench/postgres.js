@@ -2,12 +2,12 @@ import process from "node:process";
 import { parseArgs } from "node:util";
 import pg from "pg";
 import { batchRows } from "../dist/exporters/postgres/batch-rows.js";
+import { postgresExporter } from "../dist/exporters/postgres/component.js";
 import { copyData, copyIn } from "../dist/exporters/postgres/copy-in.js";
-import { postgresExporter } from "../dist/exporters/postgres/postgres.js";
 import { copyText } from "../dist/exporters/postgres/table-shape.js";
+import { outboxReceiver } from "../dist/receivers/outbox/component.js";
 import { outboxKeys } from "../dist/receivers/outbox/config.js";
 import { outboxMigration } from "../dist/receivers/outbox/migration.js";
-import { outboxReceiver } from "../dist/receivers/outbox/outbox.js";
 import {
   cpuPerRecord,
   inLanes,

@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { rolldown } from "rolldown";
 
 const root = dirname(import.meta.dirname);
@@ -59,6 +59,15 @@ const sourceMaps = {
   },
 };
 
+/**
+ * Every component's main module is called component.js: in the bundle its file has the name of its folder.
+ * @param {{ name: string, moduleIds: string[] }} chunk
+ */
+function chunkName({ name, moduleIds }) {
+  const component = moduleIds.find((id) => /[\\/]component\.js$/.test(id));
+  return name === "component" && component ? `${basename(dirname(component))}.js` : "[name].js";
+}
+
 const bundle = await rolldown({
   cwd: root,
   plugins: [sourceMaps],
@@ -84,7 +93,7 @@ const bundle = await rolldown({
 await bundle.write({
   dir: join(root, "dist", "bundle"),
   format: "esm",
-  chunkFileNames: "[name].js",
+  chunkFileNames: chunkName,
   minify: MINIFY,
   comments: false,
   sourcemap: true,

@@ -322,7 +322,13 @@ export const ROOMS = [
   { path: "src/processors/sampling/tail/", purpose: "of whole traces" },
   { path: "src/processors/transform/", purpose: "OTTL statements", component: true },
   { path: "src/processors/metrics-transform/", purpose: "renames, merges and changes metrics", component: true },
-  { path: "src/processors/temporality/", purpose: "cumulative metrics as deltas, and back", component: true },
+  {
+    path: "src/processors/temporality/",
+    purpose: "what the two processors that convert temporality share",
+    component: true,
+  },
+  { path: "src/processors/temporality/cumulative-to-delta/", purpose: "cumulative metrics as deltas" },
+  { path: "src/processors/temporality/delta-to-cumulative/", purpose: "deltas as cumulative metrics" },
   {
     path: "src/processors/versioning/",
     purpose:
@@ -382,6 +388,7 @@ export const ROOMS = [
   { path: "src/extensions/auth/", purpose: "who a request came from, and who we are to a server", component: true },
   { path: "src/extensions/auth/basic/", purpose: "`basicauth`: users and passwords" },
   { path: "src/extensions/auth/bearer/", purpose: "`bearertokenauth`: tokens that both sides know" },
+  { path: "src/extensions/auth/mtls/", purpose: "`mtlsauth`: what client certificates say of their owners" },
   { path: "src/extensions/auth/oidc/", purpose: "`oidc`: tokens that an issuer has signed, and its keys" },
   { path: "src/extensions/auth/oauth2/", purpose: "`oauth2client`: tokens of an OAuth 2.0 server" },
   { path: "src/extensions/auth/headers/", purpose: "`headers_setter`: headers by whose data it is" },

@@ -113,5 +113,5 @@ export {
 
 // Versioning: upcasts of events in code.
 
+export { defineVersioning, type VersioningDefinition } from "./processors/versioning/component.js";
 export type { Upcaster, VersionedEvent } from "./processors/versioning/upcast.js";
-export { defineVersioning, type VersioningDefinition } from "./processors/versioning/versioning.js";

@@ -220,6 +220,14 @@ function reachedFrom(file: string, seen = new Set<string>()): Set<string> {
   return seen;
 }
 
+/** The files that the list of built-in components loads. */
+function componentFiles(): string[] {
+  const loaded = importsOf.get("src/agent/builtins.ts")!.filter(({ isDynamic }) => isDynamic);
+  return [...new Set(loaded.map(({ target }) => target!))];
+}
+
+const isSingleFile = (file: string) => /^src\/\w+\/[^/]+\.ts$/.test(file);
+
 describe("the architecture", () => {
   it("has only arrows that point the right way, from room to room through doors", () => {
     const wrong = sources.flatMap((file) =>
@@ -323,6 +331,26 @@ describe("the architecture", () => {
     const folders = new Set(sources.map((file) => `${dirname(file)}/`));
     expect([...folders].filter((folder) => !ROOMS.some(({ path }) => path === folder))).toEqual([]);
     expect(ROOMS.filter(({ path }) => !existsSync(join(project, path))).map(({ path }) => path)).toEqual([]);
+  });
+
+  it("has each component in one file of its kind's folder, or in a folder with component.ts and config.ts", () => {
+    const files = componentFiles();
+    expect(files.length).toBeGreaterThan(70);
+    const folders = files.filter((file) => !isSingleFile(file));
+    expect(folders.filter((file) => !file.endsWith("/component.ts"))).toEqual([]);
+    expect(folders.filter((file) => !existsSync(join(project, dirname(file), "config.ts")))).toEqual([]);
+    const all = sources.filter((file) => file.endsWith("/component.ts") && !file.startsWith("src/runtime/"));
+    expect(all.sort()).toEqual(folders.sort());
+  });
+
+  it("has the schemas of components in their config.ts", () => {
+    const folders = componentFiles().filter((file) => !isSingleFile(file));
+    const withSchema = folders.filter((file) => importsOf.get(file)!.some(({ specifier }) => specifier === "zod"));
+    expect(withSchema).toEqual([]);
+    const elsewhere = folders.filter(
+      (file) => !importsOf.get(file)!.some(({ specifier }) => specifier === "./config.js"),
+    );
+    expect(elsewhere).toEqual([]);
   });
 
   it(`has no folder with more than ${MAX_FILES} files`, () => {

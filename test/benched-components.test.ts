@@ -37,6 +37,6 @@ describe("the benchmark", () => {
     const text = readFileSync(join(bench, file), "utf8");
     // As a key or text of a config, or as the module that it is loaded from.
     const spellings = types.flatMap((type) => [type, type.replaceAll("_", "-")]).join("|");
-    expect(text).toMatch(new RegExp(`["'\`/ ](${spellings})(["'\`:]|\\.js")`));
+    expect(text).toMatch(new RegExp(`["'\`/ ](${spellings})(["'\`:]|/component\\.js")`));
   });
 });

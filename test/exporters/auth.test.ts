@@ -1,7 +1,7 @@
 import { status } from "@grpc/grpc-js";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { otlpGrpcExporter } from "../../src/exporters/otlp-grpc/otlp-grpc.js";
-import { otlpHttpExporter } from "../../src/exporters/otlp-http/otlp-http.js";
+import { otlpGrpcExporter } from "../../src/exporters/otlp-grpc/component.js";
+import { otlpHttpExporter } from "../../src/exporters/otlp-http/component.js";
 import { Batch, type Exporter, type ExporterFactory, Refusal } from "../../src/plugin.js";
 import type { AuthHeaders, ClientAuthenticator, ClientAuthRequest } from "../../src/runtime/contract/auth.js";
 import { silentLogger } from "../../src/runtime/contract/observability.js";

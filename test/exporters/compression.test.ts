@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { otlpGrpcExporter } from "../../src/exporters/otlp-grpc/otlp-grpc.js";
-import { otlpHttpExporter } from "../../src/exporters/otlp-http/otlp-http.js";
+import { otlpGrpcExporter } from "../../src/exporters/otlp-grpc/component.js";
+import { otlpHttpExporter } from "../../src/exporters/otlp-http/component.js";
 import { Batch } from "../../src/plugin.js";
 import { type Running, startReceiver } from "../receivers/otlp/harness.js";
 import { wire } from "../receivers/otlp/requests.js";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
-import { reliability } from "../../src/extensions/reliability/reliability.js";
+import { reliability } from "../../src/extensions/reliability/component.js";
 import {
   type Batch,
   type ComponentFactory,

@@ -1,7 +1,7 @@
 import { AckPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
-import { natsExporter } from "../../../dist/exporters/nats/nats.js";
-import { natsReceiver } from "../../../dist/receivers/nats/nats.js";
+import { natsExporter } from "../../../dist/exporters/nats/component.js";
+import { natsReceiver } from "../../../dist/receivers/nats/component.js";
 import { cpuPerRecord, inLanes, MANY_LANES } from "../broker-load.js";
 
 /**

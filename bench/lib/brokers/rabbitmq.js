@@ -1,6 +1,6 @@
 import { connect } from "amqplib";
-import { rabbitmqExporter } from "../../../dist/exporters/rabbitmq/rabbitmq.js";
-import { rabbitmqReceiver } from "../../../dist/receivers/rabbitmq/rabbitmq.js";
+import { rabbitmqExporter } from "../../../dist/exporters/rabbitmq/component.js";
+import { rabbitmqReceiver } from "../../../dist/receivers/rabbitmq/component.js";
 import { cpuPerRecord, inLanes, MANY_LANES } from "../broker-load.js";
 
 /** Without it a message of 11 kB that is sent alone waits 40 ms for the TCP acknowledgement of its header. */

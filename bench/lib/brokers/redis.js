@@ -1,6 +1,6 @@
 import { Redis } from "ioredis";
-import { redisStreamExporter } from "../../../dist/exporters/redis-stream/redis-stream.js";
-import { redisStreamReceiver } from "../../../dist/receivers/redis-stream/redis-stream.js";
+import { redisStreamExporter } from "../../../dist/exporters/redis-stream/component.js";
+import { redisStreamReceiver } from "../../../dist/receivers/redis-stream/component.js";
 import { cpuPerRecord, inLanes, MANY_LANES } from "../broker-load.js";
 
 const ADD_ONCE = `

@@ -2,7 +2,7 @@ import { closeSync, mkdtempSync, openSync, readSync, rmSync, statSync, writeSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { tuneV8 } from "../../../dist/agent/cli/v8.js";
-import { fileLogReceiver } from "../../../dist/receivers/file-log/file-log.js";
+import { fileLogReceiver } from "../../../dist/receivers/file-log/component.js";
 import { systemClock } from "../../../dist/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../../dist/runtime/contract/observability.js";
 import { show } from "../../lib/table.js";

@@ -6,7 +6,7 @@ import { Agent, type AgentOptions, callerStack, loadConfigWithPlugins, ProblemsE
 import type { Batch } from "#otlp";
 import { batchFromJson } from "#otlp/json";
 import type { Signal } from "#otlp/signals";
-import { reliabilityWithStores } from "../../extensions/reliability/reliability.js";
+import { reliabilityWithStores } from "../../extensions/reliability/component.js";
 import { builtins } from "../builtins.js";
 import { SluiceConfigError } from "../embed/config-error.js";
 import { loadedMask } from "../mask-batch.js";

@@ -2,10 +2,10 @@
 // keeps notes. With small tables, so that a few hundred entries fill several of them. Copies the files twice on the way, for
 // whoever wants to put back older ones. Says on stdout when it has filled the queue, and every step from then on.
 import { copyFileSync, mkdirSync, readdirSync } from "node:fs";
+import { batchFromJson } from "../../../dist/plugin.js";
 import { createQueueKey, Keyring } from "../../../dist/runtime/queue/store/encryption/keyring.js";
 import { makeLevelDb } from "../../../dist/runtime/queue/store/level/level-db.js";
 import { LevelStore } from "../../../dist/runtime/queue/store/level-store.js";
-import { batchFromJson } from "../../../dist/plugin.js";
 
 const [root, copies, session, keyName] = process.argv.slice(2);
 const keys = keyName === undefined ? [] : [createQueueKey(keyName, Buffer.alloc(32, keyName))];

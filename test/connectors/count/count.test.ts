@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
-import { count } from "../../../src/connectors/count/count.js";
+import { count } from "../../../src/connectors/count/component.js";
 import { Batch, deadLetter, type Signal } from "../../../src/plugin.js";
 import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
 import { decodeTree, type Tree } from "../../../src/runtime/otlp/json/tree.js";

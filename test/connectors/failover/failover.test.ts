@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { failover } from "../../../src/connectors/failover/failover.js";
+import { failover } from "../../../src/connectors/failover/component.js";
 import { Refusal } from "../../../src/plugin.js";
 import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
 import { countedMetrics } from "../../runtime/queue/counted-metrics.js";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { routing } from "../../../src/connectors/routing/routing.js";
+import { routing } from "../../../src/connectors/routing/component.js";
 import { Batch } from "../../../src/plugin.js";
 import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
 import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/otlp/json/tree.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { routing } from "../../../src/connectors/routing/routing.js";
+import { routing } from "../../../src/connectors/routing/component.js";
 import { type Batch, deadLetter, Refusal, readRecords } from "../../../src/plugin.js";
 import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
 import { countedMetrics } from "../../runtime/queue/counted-metrics.js";

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { parse } from "yaml";
+import { pii as piiProcessor } from "../../../src/processors/pii/component.js";
 import { DETECTORS, OPTIONAL_DETECTORS } from "../../../src/processors/pii/detect/text/detectors.js";
-import { pii as piiProcessor } from "../../../src/processors/pii/pii.js";
-import { redaction } from "../../../src/processors/pii/redaction/redaction.js";
+import { redaction } from "../../../src/processors/pii/redaction/component.js";
 import { logOf, processed, readLog } from "../../processors/pii/pii-harness.js";
 import { countedMetrics } from "../../runtime/queue/counted-metrics.js";
 import { blocksIn, type Page } from "../pages.js";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { parse } from "yaml";
 import { batchFromJson } from "../../../src/plugin.js";
-import { rateLimit as rateLimitProcessor } from "../../../src/processors/rate-limit/rate-limit.js";
+import { rateLimit as rateLimitProcessor } from "../../../src/processors/rate-limit/component.js";
 import { silentLogger } from "../../../src/runtime/contract/observability.js";
 import { countedMetrics } from "../../runtime/queue/counted-metrics.js";
 import { feed, owed } from "../../support/deliveries.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
+import { elasticsearchExporter } from "../../../src/exporters/bulk/elasticsearch/component.js";
 import { parseCloudId } from "../../../src/exporters/bulk/elasticsearch/config.js";
-import { elasticsearchExporter } from "../../../src/exporters/bulk/elasticsearch/elasticsearch.js";
 import { batchFromJson } from "../../../src/plugin.js";
 import { refusalOf, startExporter, startSink } from "../harness.js";
 import { never } from "../support.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { openSearchExporter } from "../../../src/exporters/bulk/opensearch/opensearch.js";
+import { openSearchExporter } from "../../../src/exporters/bulk/opensearch/component.js";
 import { refusalOf, startExporter } from "../harness.js";
 import { never } from "../support.js";
 import { startBulkServer } from "./bulk-server.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { clickhouseExporter } from "../../../src/exporters/clickhouse/clickhouse.js";
+import { clickhouseExporter } from "../../../src/exporters/clickhouse/component.js";
 import { parseEndpoint } from "../../../src/exporters/clickhouse/endpoint.js";
 import { batchFromJson, type Exporter } from "../../../src/plugin.js";
 import { refusalOf, startExporter } from "../harness.js";

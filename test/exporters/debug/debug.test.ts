@@ -5,7 +5,7 @@ import { Writable } from "node:stream";
 import { pathToFileURL } from "node:url";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { DebugExporter, debugExporter } from "../../../src/exporters/debug/debug.js";
+import { DebugExporter, debugExporter } from "../../../src/exporters/debug/component.js";
 import { elapsedText, timeText, valueText } from "../../../src/exporters/debug/values.js";
 import { Batch, batchFromJson, type Signal } from "../../../src/plugin.js";
 import { runs } from "../../support/runs.js";
@@ -400,7 +400,7 @@ describe("a stream that is slow or gone", () => {
   test("survives a real stdout that is closed", async () => {
     const door = (path: string) => JSON.stringify(new URL(`../../../dist/${path}`, import.meta.url).href);
     const script = `
-      const { debugExporter } = await import(${door("exporters/debug/debug.js")});
+      const { debugExporter } = await import(${door("exporters/debug/component.js")});
       const { Batch } = await import(${door("plugin.js")});
       const exporter = debugExporter.create(debugExporter.schema.parse({}), { clock: { now: () => Date.now() } });
       for (;;) {

@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile }
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { FileExporter, fileExporter } from "../../../src/exporters/file/file.js";
+import { FileExporter, fileExporter } from "../../../src/exporters/file/component.js";
 import { Batch, batchFromJson, batchToJson, type Refusal } from "../../../src/plugin.js";
 import { isStartError } from "../../../src/runtime/contract/errors/start-error.js";
 import { bundled } from "../../support/bundled.js";

@@ -1,8 +1,8 @@
 import { status } from "@grpc/grpc-js";
 import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { jaegerExporter } from "../../../src/exporters/jaeger/component.js";
 import { clientConfig, jaegerExporterSchema } from "../../../src/exporters/jaeger/config.js";
-import { jaegerExporter } from "../../../src/exporters/jaeger/jaeger.js";
 import { postSpansOf } from "../../../src/exporters/jaeger/post-spans.js";
 import { batchFromJson } from "../../../src/plugin.js";
 import { JAEGER_GRPC_PATH } from "../../../src/runtime/traces/jaeger-tags.js";

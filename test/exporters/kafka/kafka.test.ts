@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { kafkaExporter } from "../../../src/exporters/kafka/kafka.js";
+import { kafkaExporter } from "../../../src/exporters/kafka/component.js";
 import { Batch, batchFromJson, type Exporter, type Signal } from "../../../src/plugin.js";
 import { TEST_LIMIT_MS } from "../../support/limits.js";
 import { hasKafka, type Kafka, startKafka } from "../../support/servers/kafka.js";

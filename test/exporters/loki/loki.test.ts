@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { lokiExporter } from "../../../src/exporters/loki/loki.js";
+import { lokiExporter } from "../../../src/exporters/loki/component.js";
 import { batchFromJson, type Exporter } from "../../../src/plugin.js";
 import { refusalOf, startExporter } from "../harness.js";
 import { never } from "../support.js";

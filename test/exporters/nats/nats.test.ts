@@ -1,7 +1,7 @@
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { natsExporter } from "../../../src/exporters/nats/nats.js";
+import { natsExporter } from "../../../src/exporters/nats/component.js";
 import { Batch } from "../../../src/plugin.js";
 import type { Exporter } from "../../../src/runtime/contract/component.js";
 import { exporterConformance, type TestBackend } from "../../../src/testing.js";

@@ -3,7 +3,7 @@ import { createServer as createHttp2Server, type Http2Server, type ServerHttp2St
 import { createServer, type Server, type Socket } from "node:net";
 import { Metadata } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { otlpGrpcExporter } from "../../../src/exporters/otlp-grpc/otlp-grpc.js";
+import { otlpGrpcExporter } from "../../../src/exporters/otlp-grpc/component.js";
 import { Batch, type Exporter } from "../../../src/plugin.js";
 import { parseGrpcTarget } from "../../../src/runtime/net/endpoint.js";
 import { grpcFrame, grpcFrameHeader } from "../../../src/runtime/net/otlp/grpc-frame.js";

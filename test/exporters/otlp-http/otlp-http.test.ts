@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { createServer as createSocketServer, type Server, type Socket } from "node:net";
 import { gunzipSync } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { otlpHttpExporter } from "../../../src/exporters/otlp-http/otlp-http.js";
+import { otlpHttpExporter } from "../../../src/exporters/otlp-http/component.js";
 import { Batch, batchFromJson, type Exporter, Refusal } from "../../../src/plugin.js";
 import { encodeResponse } from "../../../src/runtime/net/otlp/response.js";
 import { encodeStatus } from "../../../src/runtime/net/otlp/rpc-status.js";

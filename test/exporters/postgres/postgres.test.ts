@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { postgresExporter } from "../../../src/exporters/postgres/postgres.js";
+import { postgresExporter } from "../../../src/exporters/postgres/component.js";
 import { type Batch, batchFromJson } from "../../../src/plugin.js";
 import type { Exporter } from "../../../src/runtime/contract/component.js";
 import { exporterConformance, type TestBackend } from "../../../src/testing.js";

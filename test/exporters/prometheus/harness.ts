@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
 import { freePort } from "../../../src/agent/testing/free-port.js";
-import { prometheusExporter } from "../../../src/exporters/prometheus/prometheus.js";
+import { prometheusExporter } from "../../../src/exporters/prometheus/component.js";
 import type { Exporter } from "../../../src/plugin.js";
 import { exporterContext, never } from "../support.js";
 import { metricsBatch, type ResourceMetrics } from "./metrics.js";

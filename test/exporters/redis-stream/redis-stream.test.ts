@@ -1,6 +1,6 @@
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { redisStreamExporter } from "../../../src/exporters/redis-stream/redis-stream.js";
+import { redisStreamExporter } from "../../../src/exporters/redis-stream/component.js";
 import { Batch } from "../../../src/plugin.js";
 import type { Exporter } from "../../../src/runtime/contract/component.js";
 import { exporterConformance, type TestBackend } from "../../../src/testing.js";

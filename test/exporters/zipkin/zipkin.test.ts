@@ -1,6 +1,6 @@
 import { gunzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { zipkinExporter } from "../../../src/exporters/zipkin/zipkin.js";
+import { zipkinExporter } from "../../../src/exporters/zipkin/component.js";
 import { batchFromJson } from "../../../src/plugin.js";
 import { all, numberOf, textOf } from "../../support/telemetry/proto-fields.js";
 import { never, refusalOf, startExporter, startSink } from "../harness.js";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { request } from "node:http";
 import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { adminApi } from "../../../src/extensions/admin-api/admin-api.js";
+import { adminApi } from "../../../src/extensions/admin-api/component.js";
 import { ROUTES } from "../../../src/extensions/admin-api/routes.js";
 import { batchFromJson } from "../../../src/plugin.js";
 import { isStartError } from "../../../src/runtime/contract/errors/start-error.js";

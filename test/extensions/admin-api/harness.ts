@@ -3,7 +3,7 @@ import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { maskBatch } from "../../../src/agent/mask-batch.js";
-import { adminApi } from "../../../src/extensions/admin-api/admin-api.js";
+import { adminApi } from "../../../src/extensions/admin-api/component.js";
 import type { Host } from "../../../src/plugin.js";
 import type { ServerAuthenticator } from "../../../src/runtime/contract/auth.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";

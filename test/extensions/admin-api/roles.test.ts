@@ -2,7 +2,7 @@ import { lstat, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { adminApi, TokenFile } from "../../../src/extensions/admin-api/admin-api.js";
+import { adminApi, TokenFile } from "../../../src/extensions/admin-api/component.js";
 import { ADMIN_ROLES, type AdminRole } from "../../../src/extensions/admin-api/roles.js";
 import { ROUTES } from "../../../src/extensions/admin-api/routes.js";
 import { AuthError, type ServerAuthenticator } from "../../../src/runtime/contract/auth.js";

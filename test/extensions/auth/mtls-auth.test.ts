@@ -2,7 +2,7 @@ import { request } from "node:https";
 import type { PeerCertificate } from "node:tls";
 import { credentials } from "@grpc/grpc-js";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { mtlsAuth } from "../../../src/extensions/auth/mtls-auth.js";
+import { mtlsAuth } from "../../../src/extensions/auth/mtls/component.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { SIGNALS } from "../../../src/runtime/otlp/signals/signal.js";
 import { GrpcJsClient } from "../../receivers/otlp/grpc-client.js";

@@ -7,7 +7,7 @@ import {
   type ProcessorFactory,
   readRecords,
 } from "../../../src/plugin.js";
-import { attributesProcessor, resourceProcessor } from "../../../src/processors/attributes/attributes.js";
+import { attributesProcessor, resourceProcessor } from "../../../src/processors/attributes/component.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { feed, owed } from "../../support/deliveries.js";

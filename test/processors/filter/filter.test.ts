@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Batch, ProcessorContext, Signal } from "../../../src/plugin.js";
-import { filter } from "../../../src/processors/filter/filter.js";
+import { filter } from "../../../src/processors/filter/component.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import type { Metrics } from "../../../src/runtime/contract/observability.js";
 import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";

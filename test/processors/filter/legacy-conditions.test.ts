@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Batch } from "../../../src/plugin.js";
-import { filter } from "../../../src/processors/filter/filter.js";
+import { filter } from "../../../src/processors/filter/component.js";
 import { batchFromJson } from "../../../src/runtime/otlp/json/batch-json.js";
 import { decodeTree } from "../../../src/runtime/otlp/json/tree.js";
 import { owed } from "../../support/deliveries.js";

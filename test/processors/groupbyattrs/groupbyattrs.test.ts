@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Batch, type ProcessorContext, SIGNALS, type Signal } from "../../../src/plugin.js";
-import { groupByAttrs } from "../../../src/processors/groupbyattrs/groupbyattrs.js";
+import { groupByAttrs } from "../../../src/processors/groupbyattrs/component.js";
 import { regroup } from "../../../src/processors/groupbyattrs/regroup.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";

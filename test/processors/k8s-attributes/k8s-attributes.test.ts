@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { type Batch, batchFromJson, batchToJson, type Logger } from "../../../src/plugin.js";
+import { k8sAttributes } from "../../../src/processors/k8s-attributes/component.js";
 import { k8sAttributesSchema } from "../../../src/processors/k8s-attributes/config.js";
-import { k8sAttributes } from "../../../src/processors/k8s-attributes/k8s-attributes.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { useEnvironment } from "../../../src/runtime/system/environment.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Batch } from "../../../src/plugin.js";
-import { metricsTransform } from "../../../src/processors/metrics-transform/metrics-transform.js";
+import { metricsTransform } from "../../../src/processors/metrics-transform/component.js";
 import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/otlp/json/tree.js";
 import { owed } from "../../support/deliveries.js";
 import { processing } from "../../support/processors.js";

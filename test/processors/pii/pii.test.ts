@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Batch, batchFromJson } from "../../../src/plugin.js";
-import { pii } from "../../../src/processors/pii/pii.js";
+import { pii } from "../../../src/processors/pii/component.js";
 import { PiiTreatment } from "../../../src/processors/pii/pii-treatment.js";
 import { countedMetrics } from "../../runtime/queue/counted-metrics.js";
 import { feed, owed } from "../../support/deliveries.js";

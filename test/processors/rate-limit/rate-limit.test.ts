@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Batch, batchFromJson, type ProcessorContext, readRecords } from "../../../src/plugin.js";
-import { rateLimit } from "../../../src/processors/rate-limit/rate-limit.js";
+import { rateLimit } from "../../../src/processors/rate-limit/component.js";
 import { silentLogger } from "../../../src/runtime/contract/observability.js";
 import { countedMetrics } from "../../runtime/queue/counted-metrics.js";
 import { feed, owed } from "../../support/deliveries.js";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { batchFromJson, type ProcessorContext } from "../../../src/plugin.js";
-import { rateLimit } from "../../../src/processors/rate-limit/rate-limit.js";
+import { rateLimit } from "../../../src/processors/rate-limit/component.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { type Logger, type Metrics, noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { feed, owed } from "../../support/deliveries.js";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Batch, Refusal } from "../../../src/plugin.js";
-import { cumulativeToDelta } from "../../../src/processors/temporality/cumulative-to-delta.js";
-import { deltaToCumulative } from "../../../src/processors/temporality/delta-to-cumulative.js";
+import { cumulativeToDelta } from "../../../src/processors/temporality/cumulative-to-delta/component.js";
+import { deltaToCumulative } from "../../../src/processors/temporality/delta-to-cumulative/component.js";
 import { decodeTree, encodeTree, type Tree } from "../../../src/runtime/otlp/json/tree.js";
 import { owed } from "../../support/deliveries.js";
 import { counting, processing } from "../../support/processors.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Batch, Origin, ProcessorContext } from "../../../src/plugin.js";
-import { transform } from "../../../src/processors/transform/transform.js";
+import { transform } from "../../../src/processors/transform/component.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { decodeTree } from "../../../src/runtime/otlp/json/tree.js";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { batchFromJson, batchToJson, defineVersioning, readRecords } from "../../../src/plugin.js";
+import { versioning } from "../../../src/processors/versioning/component.js";
 import { parseEventName } from "../../../src/processors/versioning/event-name.js";
-import { versioning } from "../../../src/processors/versioning/versioning.js";
 import { countedMetrics } from "../../runtime/queue/counted-metrics.js";
 import { events, keyValues, replay, run, seen } from "./support.js";
 

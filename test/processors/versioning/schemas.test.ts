@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { type Batch, batchFromJson, batchToJson } from "../../../src/plugin.js";
-import { versioning } from "../../../src/processors/versioning/versioning.js";
+import { versioning } from "../../../src/processors/versioning/component.js";
 import { countedMetrics } from "../../runtime/queue/counted-metrics.js";
 import { keyValues, type Plain, replay, run } from "./support.js";
 

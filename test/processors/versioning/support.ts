@@ -7,7 +7,7 @@ import {
   readRecords,
   type Signal,
 } from "../../../src/plugin.js";
-import { versioning } from "../../../src/processors/versioning/versioning.js";
+import { versioning } from "../../../src/processors/versioning/component.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { feed, owed } from "../../support/deliveries.js";

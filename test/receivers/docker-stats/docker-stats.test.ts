@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { decodeTree } from "../../../src/plugin.js";
-import { dockerStatsReceiver } from "../../../src/receivers/docker-stats/docker-stats.js";
+import { dockerStatsReceiver } from "../../../src/receivers/docker-stats/component.js";
 import { imageFilter } from "../../../src/receivers/docker-stats/image-filter.js";
 import { TestIntake } from "../../../src/testing.js";
 import { listeningLogger } from "../../exporters/support.js";

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "vitest";
-import { fileLogReceiver } from "../../../src/receivers/file-log/file-log.js";
+import { fileLogReceiver } from "../../../src/receivers/file-log/component.js";
 import { receiverConformance } from "../../../src/testing.js";
 import { CONDITION_LIMIT_MS as patienceMs } from "../../support/limits.js";
 

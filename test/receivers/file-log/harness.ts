@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import { fileLogReceiver } from "../../../src/receivers/file-log/file-log.js";
+import { fileLogReceiver } from "../../../src/receivers/file-log/component.js";
 import type { Receiver } from "../../../src/runtime/contract/component.js";
 import { type Logger, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { plainRecords } from "../../../src/testing.js";

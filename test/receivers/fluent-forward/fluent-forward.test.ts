@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { SAMPLE_ID, sampleIds } from "../../../src/agent/testing/samples.js";
 import { type Batch, batchToJson, type ReceiverContext, Refusal } from "../../../src/plugin.js";
-import { fluentForwardReceiver } from "../../../src/receivers/fluent-forward/fluent-forward.js";
+import { fluentForwardReceiver } from "../../../src/receivers/fluent-forward/component.js";
 import { ForwardConnection } from "../../../src/receivers/fluent-forward/forward-connection.js";
 import {
   MessagePackError,

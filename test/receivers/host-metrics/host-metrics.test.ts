@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../../src/agent/testing/free-port.js";
 import { Refusal } from "../../../src/plugin.js";
-import { hostMetricsReceiver } from "../../../src/receivers/host-metrics/host-metrics.js";
+import { hostMetricsReceiver } from "../../../src/receivers/host-metrics/component.js";
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import type { ReceiverContext } from "../../../src/runtime/contract/component.js";
 import { ACCEPTED } from "../../../src/runtime/contract/debt.js";

@@ -3,7 +3,7 @@ import { createServer as createHttp, type Server as HttpServer } from "node:http
 import { createServer as createHttps } from "node:https";
 import { createServer, type Server, type Socket } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { httpCheckReceiver } from "../../../src/receivers/http-check/http-check.js";
+import { httpCheckReceiver } from "../../../src/receivers/http-check/component.js";
 import { TestIntake } from "../../../src/testing.js";
 import { listeningLogger } from "../../exporters/support.js";
 import { read, TLS_FILES } from "../../runtime/net/tls/files.js";

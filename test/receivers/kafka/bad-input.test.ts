@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import { reliability } from "../../../src/extensions/reliability/reliability.js";
+import { reliability } from "../../../src/extensions/reliability/component.js";
 import { listeningLogger } from "../../exporters/support.js";
 import { agentOf } from "../../support/agent.js";
 import { collectingExporter } from "../../support/collecting-exporter.js";

@@ -1,7 +1,7 @@
 import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { kubeletStatsReceiver } from "../../../src/receivers/kubelet-stats/kubelet-stats.js";
+import { kubeletStatsReceiver } from "../../../src/receivers/kubelet-stats/component.js";
 import { TestIntake } from "../../../src/testing.js";
 import { listeningLogger } from "../../exporters/support.js";
 import { TLS_FILES } from "../../runtime/net/tls/files.js";

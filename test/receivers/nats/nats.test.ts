@@ -2,7 +2,7 @@ import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManage
 import { connect, headers, type NatsConnection } from "@nats-io/transport-node";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Refusal } from "../../../src/plugin.js";
-import { natsReceiver } from "../../../src/receivers/nats/nats.js";
+import { natsReceiver } from "../../../src/receivers/nats/component.js";
 import type { Receiver } from "../../../src/runtime/contract/component.js";
 import { type Logger, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { plainRecords } from "../../../src/testing.js";

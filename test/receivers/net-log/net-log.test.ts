@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Batch, batchToJson, type Outcome, type ReceiverFactory, Refusal } from "../../../src/plugin.js";
-import { syslogReceiver, tcpLogReceiver, udpLogReceiver } from "../../../src/receivers/net-log/net-log.js";
+import { syslogReceiver, tcpLogReceiver, udpLogReceiver } from "../../../src/receivers/net-log/component.js";
 import { TestIntake } from "../../../src/testing.js";
 import { until } from "../../support/until.js";
 import { startReceiver } from "../started-receiver.js";

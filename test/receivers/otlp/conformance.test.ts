@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { describe, it } from "vitest";
 import { type Batch, batchToJson } from "../../../src/plugin.js";
-import { otlpReceiver } from "../../../src/receivers/otlp/otlp.js";
+import { otlpReceiver } from "../../../src/receivers/otlp/component.js";
 import { OTLP_SERVICES } from "../../../src/runtime/net/otlp/services.js";
 import { type ClientAnswer, receiverConformance } from "../../../src/testing.js";
 import { CONDITION_LIMIT_MS as patienceMs } from "../../support/limits.js";

@@ -1,7 +1,7 @@
 import { Agent, type IncomingHttpHeaders, request } from "node:http";
 import { connect } from "node:net";
+import { OtlpReceiver } from "../../../src/receivers/otlp/component.js";
 import { otlpReceiverSchema } from "../../../src/receivers/otlp/config.js";
-import { OtlpReceiver } from "../../../src/receivers/otlp/otlp.js";
 import type { Authenticators, ServerAuthenticator } from "../../../src/runtime/contract/auth.js";
 import { type Clock, systemClock } from "../../../src/runtime/contract/clock.js";
 import type { Intake, ReceiverContext } from "../../../src/runtime/contract/component.js";

@@ -1,7 +1,7 @@
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Refusal } from "../../../src/plugin.js";
-import { outboxReceiver } from "../../../src/receivers/outbox/outbox.js";
+import { outboxReceiver } from "../../../src/receivers/outbox/component.js";
 import type { Receiver } from "../../../src/runtime/contract/component.js";
 import type { Outcome } from "../../../src/runtime/contract/debt.js";
 import { ACCEPTED } from "../../../src/runtime/contract/debt.js";

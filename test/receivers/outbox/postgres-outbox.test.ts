@@ -1,9 +1,9 @@
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Batch, Refusal } from "../../../src/plugin.js";
+import { outboxReceiver } from "../../../src/receivers/outbox/component.js";
 import { outboxKeys } from "../../../src/receivers/outbox/config.js";
 import { outboxMigration } from "../../../src/receivers/outbox/migration.js";
-import { outboxReceiver } from "../../../src/receivers/outbox/outbox.js";
 import type { Receiver } from "../../../src/runtime/contract/component.js";
 import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
 import { type Logger, silentLogger } from "../../../src/runtime/contract/observability.js";

@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { postgresqlReceiver } from "../../../src/receivers/postgresql/postgresql.js";
+import { postgresqlReceiver } from "../../../src/receivers/postgresql/component.js";
 import type { Receiver } from "../../../src/runtime/contract/component.js";
 import { type Logger, silentLogger } from "../../../src/runtime/contract/observability.js";
 import { receiverConformance, TestIntake } from "../../../src/testing.js";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { expect, onTestFinished } from "vitest";
 import { Batch, batchToJson } from "../../../src/plugin.js";
-import { prometheusReceiver } from "../../../src/receivers/prometheus/prometheus.js";
+import { prometheusReceiver } from "../../../src/receivers/prometheus/component.js";
 import { type Clock, systemClock } from "../../../src/runtime/contract/clock.js";
 import type { Receiver, ReceiverContext } from "../../../src/runtime/contract/component.js";
 import { type Logger, noMetrics, silentLogger } from "../../../src/runtime/contract/observability.js";

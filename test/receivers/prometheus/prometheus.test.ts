@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { Refusal } from "../../../src/plugin.js";
-import { prometheusReceiver } from "../../../src/receivers/prometheus/prometheus.js";
+import { prometheusReceiver } from "../../../src/receivers/prometheus/component.js";
 import { ScrapeSeries } from "../../../src/receivers/prometheus/series/scrape-series.js";
 import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
 import { TestIntake } from "../../../src/testing.js";

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../../../src/agent/testing/free-port.js";
-import { remoteWriteExporter } from "../../../src/exporters/prometheus/remote-write/remote-write.js";
+import { remoteWriteExporter } from "../../../src/exporters/prometheus/remote-write/component.js";
 import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
 import { TestIntake } from "../../../src/testing.js";
 import { exporterContext, never } from "../../exporters/support.js";

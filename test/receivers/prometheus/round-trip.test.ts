@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { freePort } from "../../../src/agent/testing/free-port.js";
-import { prometheusExporter } from "../../../src/exporters/prometheus/prometheus.js";
+import { prometheusExporter } from "../../../src/exporters/prometheus/component.js";
 import { ExpositionReader } from "../../../src/receivers/prometheus/exposition/exposition-reader.js";
 import { ScrapeSeries } from "../../../src/receivers/prometheus/series/scrape-series.js";
 import { writeBatches } from "../../../src/receivers/prometheus/series/write-batches.js";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { ConfirmedChannel } from "../../../src/exporters/rabbitmq/confirmed-channel.js";
-import { reliability } from "../../../src/extensions/reliability/reliability.js";
+import { reliability } from "../../../src/extensions/reliability/component.js";
 import { type Batch, type ComponentFactory, defineExporter, Refusal } from "../../../src/plugin.js";
 import { RabbitClient, rabbitConnection } from "../../../src/runtime/brokers/rabbitmq/connection.js";
 import { type Logger, silentLogger } from "../../../src/runtime/contract/observability.js";

@@ -1,7 +1,7 @@
 import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Refusal } from "../../../src/plugin.js";
-import { redisStreamReceiver } from "../../../src/receivers/redis-stream/redis-stream.js";
+import { redisStreamReceiver } from "../../../src/receivers/redis-stream/component.js";
 import type { Receiver } from "../../../src/runtime/contract/component.js";
 import { ACCEPTED } from "../../../src/runtime/contract/debt.js";
 import { type Logger, silentLogger } from "../../../src/runtime/contract/observability.js";

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { zipkinSpansOf } from "../../../src/exporters/zipkin/to-zipkin.js";
 import { type Batch, batchToJson, Refusal } from "../../../src/plugin.js";
-import { type ZipkinReceiver, zipkinReceiver } from "../../../src/receivers/zipkin/zipkin.js";
+import { type ZipkinReceiver, zipkinReceiver } from "../../../src/receivers/zipkin/component.js";
 import { type ClientAnswer, receiverConformance, TestIntake } from "../../../src/testing.js";
 import { CONDITION_LIMIT_MS as patienceMs } from "../../support/limits.js";
 import { startReceiver } from "../started-receiver.js";

@@ -4,7 +4,7 @@ import { parseRetryAfter } from "#net/otlp";
 import { type SmallAnswer, sendSmallRequest } from "#net/sending";
 import { type Clock, Refusal } from "../../../plugin.js";
 import type { FetchedCredentials } from "../renewed-credentials.js";
-import type { OAuth2ClientConfig } from "./oauth2-client.js";
+import type { OAuth2ClientConfig } from "./config.js";
 
 /** The header that carries a token. */
 export interface TokenHeaders {

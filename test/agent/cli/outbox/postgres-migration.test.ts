@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { outboxReceiver } from "../../../../src/receivers/outbox/component.js";
 import { outboxKeys } from "../../../../src/receivers/outbox/config.js";
-import { outboxReceiver } from "../../../../src/receivers/outbox/outbox.js";
 import { plainRecords } from "../../../../src/testing.js";
 import { blocksIn, pages } from "../../../docs/pages.js";
 import { SetbackIntake, startReceiver } from "../../../receivers/started-receiver.js";

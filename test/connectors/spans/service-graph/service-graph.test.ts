@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { serviceGraph } from "../../../../src/connectors/spans/service-graph/service-graph.js";
+import { serviceGraph } from "../../../../src/connectors/spans/service-graph/component.js";
 import { ACCEPTED } from "../../../../src/runtime/contract/debt.js";
 import { decodeTree, type Tree } from "../../../../src/runtime/otlp/json/tree.js";
 import { attributes, text } from "../../../support/telemetry/ottl.js";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { spanMetrics } from "../../../../src/connectors/spans/span-metrics/span-metrics.js";
+import { spanMetrics } from "../../../../src/connectors/spans/span-metrics/component.js";
 import { decodeTree } from "../../../../src/runtime/otlp/json/tree.js";
 import { recordsOf } from "../../../support/telemetry/trees.js";
 import { running, span, spansOfService } from "../support.js";

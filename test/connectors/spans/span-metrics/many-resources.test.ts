@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { spanMetrics } from "../../../../src/connectors/spans/span-metrics/span-metrics.js";
+import { spanMetrics } from "../../../../src/connectors/spans/span-metrics/component.js";
 import { Batch } from "../../../../src/plugin.js";
 import { decodeTree, type Tree } from "../../../../src/runtime/otlp/json/tree.js";
 import { liveArrayBuffers } from "../../../support/live-heap.js";

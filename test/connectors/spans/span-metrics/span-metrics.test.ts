@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { spanMetrics } from "../../../../src/connectors/spans/span-metrics/span-metrics.js";
+import { spanMetrics } from "../../../../src/connectors/spans/span-metrics/component.js";
 import { Batch, Refusal } from "../../../../src/plugin.js";
 import { ACCEPTED } from "../../../../src/runtime/contract/debt.js";
 import { decodeTree, type Tree } from "../../../../src/runtime/otlp/json/tree.js";

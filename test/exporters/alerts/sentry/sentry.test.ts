@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { sentryExporter } from "../../../../src/exporters/alerts/sentry/component.js";
 import { parseDsn } from "../../../../src/exporters/alerts/sentry/config.js";
-import { sentryExporter } from "../../../../src/exporters/alerts/sentry/sentry.js";
 import { type Batch, batchFromJson, type Exporter, type Signal } from "../../../../src/plugin.js";
 import { never, refusalOf, type Sink, startExporter, startSink } from "../../harness.js";
 

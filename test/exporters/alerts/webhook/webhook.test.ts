@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { webhookExporter } from "../../../../src/exporters/alerts/webhook/webhook.js";
+import { webhookExporter } from "../../../../src/exporters/alerts/webhook/component.js";
 import { batchFromJson, type Exporter } from "../../../../src/plugin.js";
 import { logs } from "../../../support/telemetry/batches.js";
 import { never, refusalOf, type Sink, startExporter, startSink } from "../../harness.js";

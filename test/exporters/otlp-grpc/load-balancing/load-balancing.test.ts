@@ -1,6 +1,6 @@
 import { status } from "@grpc/grpc-js";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { loadBalancingExporter } from "../../../../src/exporters/otlp-grpc/load-balancing/load-balancing.js";
+import { loadBalancingExporter } from "../../../../src/exporters/otlp-grpc/load-balancing/component.js";
 import { Batch, batchFromJson, type Exporter, readRecords } from "../../../../src/plugin.js";
 import { type DnsServer, startDnsServer } from "../../../support/servers/dns.js";
 import { type KubernetesApiServer, startKubernetesApi } from "../../../support/servers/kubernetes-api.js";

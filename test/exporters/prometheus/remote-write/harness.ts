@@ -1,5 +1,5 @@
 import { onTestFinished } from "vitest";
-import { remoteWriteExporter } from "../../../../src/exporters/prometheus/remote-write/remote-write.js";
+import { remoteWriteExporter } from "../../../../src/exporters/prometheus/remote-write/component.js";
 import type { Exporter, ExporterFactory } from "../../../../src/plugin.js";
 import { exporterContext, never } from "../../support.js";
 import { at, metricsBatch, type ResourceMetrics } from "../metrics.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { freePort } from "../../../../src/agent/testing/free-port.js";
-import { prometheusExporter } from "../../../../src/exporters/prometheus/prometheus.js";
+import { prometheusExporter } from "../../../../src/exporters/prometheus/component.js";
 import { hasPrometheus, TestPrometheus } from "../../../support/servers/prometheus.js";
 import { at, BASE_MS, gauge, histogram, type ResourceMetrics, sum } from "../metrics.js";
 import { exponential, startExporter } from "./harness.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { remoteWriteExporter } from "../../../../src/exporters/prometheus/remote-write/remote-write.js";
+import { remoteWriteExporter } from "../../../../src/exporters/prometheus/remote-write/component.js";
 import { at, attributes, BASE_MS, gauge, sum } from "../metrics.js";
 import { exponential, startExporter } from "./harness.js";
 import { startWriteServer } from "./write-server.js";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { argon2id } from "@noble/hashes/argon2.js";
 import { hashSync } from "bcryptjs";
 import { describe, expect, it } from "vitest";
-import { basicAuth } from "../../../../src/extensions/auth/basic/basic-auth.js";
+import { basicAuth } from "../../../../src/extensions/auth/basic/component.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";
 import { basic, contextOf, head, refusalOf } from "../requests.js";

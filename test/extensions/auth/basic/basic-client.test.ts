@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { basicAuth } from "../../../../src/extensions/auth/basic/basic-auth.js";
+import { basicAuth } from "../../../../src/extensions/auth/basic/component.js";
 import type { ClientAuthRequest } from "../../../../src/runtime/contract/auth.js";
 import { isStartError } from "../../../../src/runtime/contract/errors/start-error.js";
 import { FakeClock } from "../../../support/fake-clock.js";

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { bearerTokenAuth } from "../../../../src/extensions/auth/bearer/bearer-token-auth.js";
+import { bearerTokenAuth } from "../../../../src/extensions/auth/bearer/component.js";
 import type { ClientAuthRequest } from "../../../../src/runtime/contract/auth.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";

@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { headersSetter } from "../../../../src/extensions/auth/headers/headers-setter.js";
+import { headersSetter } from "../../../../src/extensions/auth/headers/component.js";
 import type { AuthHeaders, ClientAuthenticator, ClientAuthRequest } from "../../../../src/runtime/contract/auth.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { temporaryFolder } from "../../../support/temporary-folder.js";

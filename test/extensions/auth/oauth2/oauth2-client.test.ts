@@ -3,7 +3,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { oauth2Client } from "../../../../src/extensions/auth/oauth2/oauth2-client.js";
+import { oauth2Client } from "../../../../src/extensions/auth/oauth2/component.js";
 import type { Clock } from "../../../../src/runtime/contract/clock.js";
 import { refusalOf, type Sink, startSink } from "../../../exporters/harness.js";
 import { read, TLS_FILES } from "../../../runtime/net/tls/files.js";

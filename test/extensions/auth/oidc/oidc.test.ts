@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { oidc } from "../../../../src/extensions/auth/oidc/oidc.js";
+import { oidc } from "../../../../src/extensions/auth/oidc/component.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { bearer, contextOf, head, refusalOf } from "../requests.js";
 import { ec, ed25519, type KeyPair, rsa, startIssuer, token } from "./issuer.js";

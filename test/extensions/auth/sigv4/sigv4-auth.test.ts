@@ -1,7 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, it, onTestFinished } from "vitest";
-import { sigV4Auth } from "../../../../src/extensions/auth/sigv4/sigv4-auth.js";
+import { sigV4Auth } from "../../../../src/extensions/auth/sigv4/component.js";
 import { Refusal } from "../../../../src/plugin.js";
 import { useEnvironment } from "../../../../src/runtime/system/environment.js";
 import { startSink } from "../../../exporters/harness.js";

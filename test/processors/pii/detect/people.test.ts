@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { pii } from "../../../../src/processors/pii/component.js";
 import { piiSchema } from "../../../../src/processors/pii/config.js";
-import { pii } from "../../../../src/processors/pii/pii.js";
 import { PiiTreatment } from "../../../../src/processors/pii/pii-treatment.js";
 import { bodies, logs } from "../../../support/telemetry/batches.js";
 import { logOf, processed, readLog } from "../pii-harness.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { batchFromJson } from "../../../../src/plugin.js";
-import { redaction } from "../../../../src/processors/pii/redaction/redaction.js";
+import { redaction } from "../../../../src/processors/pii/redaction/component.js";
 import { asJson, contextOf, logOf, pairs, processed, readLog, unpaired } from "../pii-harness.js";
 
 const VISA = "4[0-9]{12}(?:[0-9]{3})?";

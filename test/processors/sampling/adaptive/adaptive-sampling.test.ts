@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Batch } from "../../../../src/plugin.js";
-import { adaptiveSampling } from "../../../../src/processors/sampling/adaptive/adaptive-sampling.js";
+import { adaptiveSampling } from "../../../../src/processors/sampling/adaptive/component.js";
 import { countedMetrics } from "../../../runtime/queue/counted-metrics.js";
 import { owed } from "../../../support/deliveries.js";
 import { counting, processing } from "../../../support/processors.js";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { batchFromJson, type ProcessorContext } from "../../../../src/plugin.js";
-import { adaptiveSampling } from "../../../../src/processors/sampling/adaptive/adaptive-sampling.js";
+import { adaptiveSampling } from "../../../../src/processors/sampling/adaptive/component.js";
 import { systemClock } from "../../../../src/runtime/contract/clock.js";
 import { type Metrics, noMetrics, silentLogger } from "../../../../src/runtime/contract/observability.js";
 import { feed, owed } from "../../../support/deliveries.js";

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Batch, batchFromJson, readRecords } from "../../../../src/plugin.js";
-import { probabilisticSampler } from "../../../../src/processors/sampling/probabilistic/probabilistic-sampler.js";
+import { probabilisticSampler } from "../../../../src/processors/sampling/probabilistic/component.js";
 import { owed } from "../../../support/deliveries.js";
 import { counting, processing } from "../../../support/processors.js";
 import { spanBatch, traceId } from "../../../support/sampled.js";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Batch, type Delivery, Refusal, readRecords } from "../../../../src/plugin.js";
+import { tailSampling } from "../../../../src/processors/sampling/tail/component.js";
 import { EarlierDecisions } from "../../../../src/processors/sampling/tail/earlier-decisions.js";
-import { tailSampling } from "../../../../src/processors/sampling/tail/tail-sampling.js";
 import type { EntrySettlement } from "../../../../src/runtime/contract/operators/outlet.js";
 import { owed } from "../../../support/deliveries.js";
 import { FakeClock } from "../../../support/fake-clock.js";

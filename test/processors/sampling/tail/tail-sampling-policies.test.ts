@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { tailSampling } from "../../../../src/processors/sampling/tail/tail-sampling.js";
+import { tailSampling } from "../../../../src/processors/sampling/tail/component.js";
 import { owed } from "../../../support/deliveries.js";
 import { counting, processing } from "../../../support/processors.js";
 import { keptIn, type SpanInput, spanBatch, traceId } from "../../../support/sampled.js";

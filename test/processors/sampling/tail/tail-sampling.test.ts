@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Batch, type Delivery, type Metrics, type Outcome, readRecords } from "../../../../src/plugin.js";
-import { tailSampling } from "../../../../src/processors/sampling/tail/tail-sampling.js";
+import { tailSampling } from "../../../../src/processors/sampling/tail/component.js";
 import { owed } from "../../../support/deliveries.js";
 import { liveHeap } from "../../../support/live-heap.js";
 import { counting, processing } from "../../../support/processors.js";

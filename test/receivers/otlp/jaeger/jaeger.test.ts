@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { postSpansOf } from "../../../../src/exporters/jaeger/post-spans.js";
 import { type Batch, batchFromJson, batchToJson, Refusal } from "../../../../src/plugin.js";
-import { type JaegerReceiver, jaegerReceiver } from "../../../../src/receivers/otlp/jaeger/jaeger.js";
+import { type JaegerReceiver, jaegerReceiver } from "../../../../src/receivers/otlp/jaeger/component.js";
 import { JAEGER_GRPC_PATH } from "../../../../src/runtime/traces/jaeger-tags.js";
 import { type ClientAnswer, receiverConformance, TestIntake } from "../../../../src/testing.js";
 import { CONDITION_LIMIT_MS as patienceMs } from "../../../support/limits.js";

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { otlpHttpExporter } from "../../../../src/exporters/otlp-http/otlp-http.js";
-import { adminApi } from "../../../../src/extensions/admin-api/admin-api.js";
+import { otlpHttpExporter } from "../../../../src/exporters/otlp-http/component.js";
+import { adminApi } from "../../../../src/extensions/admin-api/component.js";
 import { healthCheck } from "../../../../src/extensions/health-check.js";
-import { otlpReceiver } from "../../../../src/receivers/otlp/otlp.js";
+import { otlpReceiver } from "../../../../src/receivers/otlp/component.js";
 import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
 import { brief, loadText } from "../load-text.js";
 

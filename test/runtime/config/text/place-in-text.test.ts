@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { stringify } from "yaml";
-import { filter } from "../../../../src/processors/filter/filter.js";
+import { filter } from "../../../../src/processors/filter/component.js";
 import { loadConfig } from "../../../../src/runtime/config/load.js";
 import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
 import { runs } from "../../../support/runs.js";

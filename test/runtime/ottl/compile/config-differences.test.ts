@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { filter } from "../../../../src/processors/filter/filter.js";
-import { transform } from "../../../../src/processors/transform/transform.js";
+import { filter } from "../../../../src/processors/filter/component.js";
+import { transform } from "../../../../src/processors/transform/component.js";
 import { CONFIG_DIFFERENCES } from "../../../../src/runtime/ottl/compile/config-differences.js";
 import { RECORD_CONTEXTS } from "../../../../src/runtime/ottl/paths/context.js";
 import { owed } from "../../../support/deliveries.js";

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
-import { reliabilityWithStores } from "../../../../src/extensions/reliability/reliability.js";
+import { reliabilityWithStores } from "../../../../src/extensions/reliability/component.js";
 import {
   Delivery,
   deadLetter,

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { reliabilityWithStores } from "../../../../src/extensions/reliability/reliability.js";
+import { reliabilityWithStores } from "../../../../src/extensions/reliability/component.js";
 import { MemoryStore } from "../../../../src/runtime/queue/store/memory-store.js";
 import { agentOf } from "../../../support/agent.js";
 import { logs } from "../../../support/telemetry/batches.js";

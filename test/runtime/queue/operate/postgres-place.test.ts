@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { reliability } from "../../../../src/extensions/reliability/reliability.js";
+import { reliability } from "../../../../src/extensions/reliability/component.js";
 import type { Logger } from "../../../../src/plugin.js";
 import { silentLogger } from "../../../../src/runtime/contract/observability.js";
 import { type OtlpSink, startSink } from "../../../support/otlp-sink.js";

@@ -1,7 +1,8 @@
 // Changes a queue as fast as it can and says on stdout what it was promised, until it is killed.
+
+import { batchFromJson } from "../../../../dist/plugin.js";
 import { createQueueKey, Keyring } from "../../../../dist/runtime/queue/store/encryption/keyring.js";
 import { LevelStore } from "../../../../dist/runtime/queue/store/level-store.js";
-import { batchFromJson } from "../../../../dist/plugin.js";
 
 const [directory, durability, round, ...names] = process.argv.slice(2);
 const keys = names.map((name) => createQueueKey(name, Buffer.alloc(32, name)));

@@ -14,7 +14,7 @@ import {
   type SendOptions,
   SIGNALS,
 } from "../../../plugin.js";
-import { otlpGrpcExporter } from "../otlp-grpc.js";
+import { otlpGrpcExporter } from "../component.js";
 import type { Backend } from "./backend.js";
 import { Backends, type Placement } from "./backends.js";
 import { type LoadBalancingConfig, loadBalancingSchema, withPort } from "./config.js";

@@ -1,46 +1,11 @@
-import { z } from "zod";
 import type { AuthHeaders, ClientAuthenticator, ClientAuthRequest } from "#contract";
-import {
-  type Clock,
-  defineExtension,
-  type Extension,
-  type ExtensionContext,
-  Refusal,
-  section,
-} from "../../../plugin.js";
+import { type Clock, defineExtension, type Extension, type ExtensionContext, Refusal } from "../../../plugin.js";
 import { RenewedCredentials } from "../renewed-credentials.js";
 import { assumeRole, assumeRoleWithWebIdentity } from "./assume-role.js";
 import { findAwsCredentials } from "./aws-credentials.js";
 import type { FetchedKeys } from "./aws-keys.js";
+import { type SigV4Config, sigV4Schema } from "./config.js";
 import { type AwsCredentials, signRequest } from "./sign.js";
-
-const role = {
-  arn: z.string().default("").meta({ description: "The role to assume; left out, none is." }),
-  sts_region: z
-    .string()
-    .default("")
-    .meta({ description: "The region to ask for its keys in; default: region, or AWS_REGION." }),
-};
-
-const schema = z.strictObject({
-  region: z.string().default("").meta({ description: "The region to sign for; default: that in the host's name." }),
-  service: z.string().default("").meta({ description: "The service to sign for; default: that in the host's name." }),
-  assume_role: section(
-    z.strictObject({
-      ...role,
-      session_name: z.string().optional().meta({ description: "What the session is called in the logs of AWS." }),
-    }),
-  )
-    .optional()
-    .meta({ description: "A role that the agent's own keys may assume, with which it signs." }),
-  assume_role_with_web_identity: section(
-    z.strictObject({ ...role, token_file: z.string().min(1).meta({ description: "Where the token is." }) }),
-  )
-    .optional()
-    .meta({ description: "A role for whoever has the token of an identity provider, without keys of its own." }),
-});
-
-type SigV4Config = z.infer<typeof schema>;
 
 /** Keys are renewed so long before they end. */
 const BUFFER_MS = 300_000;
@@ -50,7 +15,7 @@ export const sigV4Auth = defineExtension<SigV4Config>({
   type: "sigv4auth",
   aliases: ["sigv4_auth"],
   summary: "Signs the requests of otlp_http for AWS (Signature Version 4).",
-  schema,
+  schema: sigV4Schema,
   authenticates: () => ["client"],
   create: (config, context) => new SigV4Auth(config, context),
 });

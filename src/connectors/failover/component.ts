@@ -1,35 +1,17 @@
-import { z } from "zod";
 import { chooseRefusal } from "#contract/errors";
 import {
   type ConnectorContext,
   type Counter,
   type Delivery,
   defineConnector,
-  duration,
-  ignored,
   type Processor,
   type Refusal,
   SIGNALS,
   StartError,
   statefulProcessor,
 } from "../../plugin.js";
+import { type FailoverConfig, failoverSchema } from "./config.js";
 import { LevelOrder } from "./level-order.js";
-
-const schema = z.strictObject({
-  priority_levels: z
-    .array(z.array(z.string()).min(1))
-    .min(1)
-    .meta({ description: "Lists of pipelines, the most wanted first. All pipelines of a level get everything." }),
-  retry_interval: duration()
-    .default(600_000)
-    .refine((ms) => ms > 0, "expected more than 0")
-    .meta({ description: "How long a level that refused something is left alone before it is tried again." }),
-  sending_queue: ignored("every exporter has a queue of its own, and what waits in it is not lost"),
-  retry_gap: ignored("levels are tried again one by one, with data"),
-  max_retries: ignored("a level is tried again for as long as it takes"),
-});
-
-type FailoverConfig = z.infer<typeof schema>;
 
 /**
  * Sends everything to the first level that is well.
@@ -43,7 +25,7 @@ export const failover = defineConnector<FailoverConfig>({
   summary: "Sends telemetry to the first of several levels of pipelines that is well.",
   routes: SIGNALS.map((signal) => ({ from: signal, to: signal })),
   zone: "routing",
-  schema,
+  schema: failoverSchema,
   namedPipelines: ({ priority_levels: levels }) =>
     levels.flatMap((names, i) => names.map((pipeline, at) => ({ pipeline, path: ["priority_levels", i, at] }))),
   create: (config, context) => failoverProcessor(levelsFor(config, context), config.retry_interval, context),

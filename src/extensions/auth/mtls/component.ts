@@ -1,40 +1,16 @@
 import type { PeerCertificate } from "node:tls";
-import { z } from "zod";
 import type { AuthenticatedClient, ServerAuthenticator, ServerAuthRequest } from "#contract";
 import { glob } from "#contract/schema";
 import { CredentialGate } from "#net/auth";
-import { type ComponentContext, defineExtension, type Extension } from "../../plugin.js";
-
-const pattern = () => z.string().min(1).optional();
-
-const rule = z
-  .strictObject({
-    common_name: pattern().meta({ description: "CN of the subject; here and below * stands for any text." }),
-    organization: pattern().meta({ description: "O of the subject." }),
-    organizational_unit: pattern().meta({ description: "OU of the subject." }),
-    dns_name: pattern().meta({ description: "One of its DNS names." }),
-    uri: pattern().meta({ description: "One of its URIs, such as spiffe://acme/*." }),
-    email: pattern().meta({ description: "One of its e-mail addresses." }),
-    tenant: z.string().optional().meta({ description: "What becomes auth.tenant of those who match." }),
-  })
-  .refine(({ tenant: _, ...patterns }) => Object.values(patterns).some(Boolean), "expected at least one pattern");
-
-const schema = z.strictObject({
-  allowed: z
-    .array(rule)
-    .min(1, "expected at least one rule")
-    .meta({ description: "Certificates of which one rule holds in all of its keys are let in." }),
-});
-
-type MtlsAuthConfig = z.infer<typeof schema>;
-type Rule = z.infer<typeof rule>;
+import { type ComponentContext, defineExtension, type Extension } from "../../../plugin.js";
+import { type MtlsAuthConfig, mtlsAuthSchema, type Rule } from "./config.js";
 
 /** Client certificates by what they say of their owner. That TLS trusts them is the business of `tls.client_ca_file`. */
 export const mtlsAuth = defineExtension<MtlsAuthConfig>({
   type: "mtlsauth",
   aliases: ["mtls_auth"],
   summary: "Authenticates clients by the subject and names of their TLS certificates.",
-  schema,
+  schema: mtlsAuthSchema,
   authenticates: () => ["server"],
   create: (config, context) => new MtlsAuth(config, context),
 });

@@ -1,4 +1,3 @@
-import { z } from "zod";
 import {
   type AnyRecordView,
   defineProcessor,
@@ -8,17 +7,12 @@ import {
   type Origin,
   SIGNALS,
 } from "../../plugin.js";
-import { type ActionConfig, actionSchema, createAction } from "./actions.js";
-import { createMatcher, type MatchConfig, matchSchema } from "./match.js";
-
-const attributesSchema = z.strictObject({
-  actions: z.array(actionSchema).min(1).meta({ description: "What is done to each record, in this order." }),
-  include: matchSchema.optional().meta({ description: "Only records like this are changed." }),
-  exclude: matchSchema.optional().meta({ description: "Records like this are left alone." }),
-});
+import { type ActionConfig, createAction } from "./actions.js";
+import { type AttributesConfig, attributesSchema, type ResourceConfig, resourceSchema } from "./config.js";
+import { createMatcher, type MatchConfig } from "./match.js";
 
 /** Changes the attributes of log records, spans and data points. */
-export const attributesProcessor = defineProcessor<z.infer<typeof attributesSchema>>({
+export const attributesProcessor = defineProcessor<AttributesConfig>({
   type: "attributes",
   summary: "Inserts, updates, deletes, hashes, extracts or converts attributes of records.",
   signals: SIGNALS,
@@ -36,12 +30,8 @@ export const attributesProcessor = defineProcessor<z.infer<typeof attributesSche
   },
 });
 
-const resourceSchema = z.strictObject({
-  attributes: z.array(actionSchema).min(1).meta({ description: "What is done to each resource, in this order." }),
-});
-
 /** Changes the attributes of each resource once, however many records the resource has. */
-export const resourceProcessor = defineProcessor<z.infer<typeof resourceSchema>>({
+export const resourceProcessor = defineProcessor<ResourceConfig>({
   type: "resource",
   summary: "Inserts, updates, deletes, hashes, extracts or converts attributes of resources.",
   signals: SIGNALS,

@@ -1,14 +1,11 @@
-import { z } from "zod";
 import { type Batch, defineProcessor, eachBatch, limitedLog, SIGNALS } from "../../plugin.js";
+import { type GroupByAttrsConfig, groupByAttrsSchema } from "./config.js";
 import { isRegroupOverflow } from "./group-tree.js";
 import { type Regrouped, regroup } from "./regroup.js";
 
-const schema = z.strictObject({
-  keys: z.array(z.string().min(1)).nullish().meta({
-    description: "Attributes that move from records to their resources. None: resources that are alike are merged.",
-  }),
-});
-
+/**
+ * Size limit of a regrouped batch. Groups repeat their resources, so they may take more bytes than the original batch.
+ */
 /**
  * Size limit of a regrouped batch. Groups repeat their resources, so they may take more bytes than the original batch.
  */
@@ -18,11 +15,11 @@ const maxGroupedBytes = (batch: Batch) => 4 * batch.byteLength + 16 * 1024 * 102
  * Moves the configured attributes of records to resources of their own, and merges equal resources, scopes and metrics.
  * A batch passes as the same bytes if there is nothing to move or merge, or if regrouping would exceed the size limit.
  */
-export const groupByAttrs = defineProcessor<z.infer<typeof schema>>({
+export const groupByAttrs = defineProcessor<GroupByAttrsConfig>({
   type: "groupbyattrs",
   summary: "Moves attributes of records to their resources, and merges what is alike.",
   signals: SIGNALS,
-  schema,
+  schema: groupByAttrsSchema,
   create({ keys }, { id, signal, metrics, logger, clock }) {
     const noun = METRIC_NOUNS[signal];
     const counter = (name: string, description: string) =>

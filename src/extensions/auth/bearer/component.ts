@@ -1,35 +1,15 @@
-import { z } from "zod";
 import type { AuthHeaders, ClientAuthenticator } from "#contract";
-import { defineExtension, type Extension, type ExtensionContext, secret } from "../../../plugin.js";
+import { defineExtension, type Extension, type ExtensionContext } from "../../../plugin.js";
 import { WatchedFile } from "../watched-file.js";
 import { BearerServer } from "./bearer-server.js";
-
-const schema = z
-  .strictObject({
-    scheme: z
-      .string()
-      .default("Bearer")
-      .meta({ description: 'What stands before the token in the header; "" is nothing.' }),
-    header: z.string().min(1).default("Authorization").meta({ description: "The header that the token is in." }),
-    token: secret().min(1).optional().meta({ description: "The token." }),
-    tokens: z
-      .array(secret().min(1))
-      .optional()
-      .meta({ description: "Several of them: each lets in, and the first is shown to servers." }),
-    filename: z.string().min(1).optional().meta({
-      description: "A file with a token in each line, in place of token and tokens; read again when it changes.",
-    }),
-  })
-  .refine(({ token, tokens, filename }) => token ?? tokens?.length ?? filename, "expected token, tokens or filename");
-
-type BearerTokenAuthConfig = z.infer<typeof schema>;
+import { type BearerTokenAuthConfig, bearerTokenAuthSchema } from "./config.js";
 
 /** Tokens that are a secret in themselves. */
 export const bearerTokenAuth = defineExtension<BearerTokenAuthConfig>({
   type: "bearertokenauth",
   aliases: ["bearer_token_auth"],
   summary: "Authenticates clients by tokens that both sides know, and exporters to their servers.",
-  schema,
+  schema: bearerTokenAuthSchema,
   authenticates: () => ["server", "client"],
   create: (config, context) => new BearerTokenAuth(config, context),
 });

@@ -1,27 +1,7 @@
-import { z } from "zod";
-import { defineProcessor, duration } from "../../plugin.js";
-import { droppedPoints } from "./cumulative-to-delta.js";
-import { type TemporalityRules, temporalityProcessor } from "./temporality-walk.js";
-
-interface DeltaToCumulativeConfig {
-  readonly maxStaleMs: number;
-  readonly maxStreams: number;
-}
-
-const schema = z
-  .strictObject({
-    max_stale: duration()
-      .default(300_000)
-      .meta({ description: "A series without new points for so long is forgotten." }),
-    max_streams: z.number().min(0).default(0).meta({
-      description: "Series that are kept, a million if it is 0 or more; points of others are left out and counted.",
-    }),
-  })
-  .transform(({ max_stale, max_streams }): DeltaToCumulativeConfig => {
-    return { maxStaleMs: max_stale, maxStreams: max_streams === 0 ? MAX_STREAMS : Math.min(max_streams, MAX_STREAMS) };
-  });
-
-const MAX_STREAMS = 1_000_000;
+import { defineProcessor } from "../../../plugin.js";
+import { droppedPoints } from "../dropped-points.js";
+import { type TemporalityRules, temporalityProcessor } from "../temporality-walk.js";
+import { type DeltaToCumulativeConfig, deltaToCumulativeSchema } from "./config.js";
 
 /**
  * Adds deltas up. Points that are not newer than the last one of their series cannot be told from what was added already, and
@@ -32,7 +12,7 @@ export const deltaToCumulative = defineProcessor<DeltaToCumulativeConfig>({
   aliases: ["deltatocumulative"],
   summary: "Turns deltas of sums and histograms into cumulative ones.",
   signals: ["metrics"],
-  schema,
+  schema: deltaToCumulativeSchema,
   create({ maxStaleMs, maxStreams }, { clock, metrics, logger, id }) {
     const rules: TemporalityRules = {
       from: 1,

@@ -1,0 +1,37 @@
+import { defineExtension, type Extension, type ExtensionContext } from "../../../plugin.js";
+import { BasicClient } from "./basic-client.js";
+import { BasicServer } from "./basic-server.js";
+import { type BasicAuthConfig, basicAuthSchema } from "./config.js";
+
+/** Users and passwords (HTTP Basic). */
+export const basicAuth = defineExtension<BasicAuthConfig>({
+  type: "basicauth",
+  aliases: ["basic_auth"],
+  summary: "Authenticates clients by user and password (htpasswd), and exporters to their servers.",
+  schema: basicAuthSchema,
+  authenticates: (config) => [
+    ...(config.htpasswd ? (["server"] as const) : []),
+    ...(config.client_auth ? (["client"] as const) : []),
+  ],
+  create: (config, context) => new BasicAuth(config, context),
+});
+
+class BasicAuth implements Extension {
+  readonly serverAuthenticator?: BasicServer;
+  readonly clientAuthenticator?: BasicClient;
+
+  constructor({ htpasswd: users, client_auth }: BasicAuthConfig, context: ExtensionContext) {
+    if (users) this.serverAuthenticator = new BasicServer(users, context);
+    if (client_auth) this.clientAuthenticator = new BasicClient(client_auth, context);
+  }
+
+  async start(): Promise<void> {
+    await this.serverAuthenticator?.start();
+    await this.clientAuthenticator?.start();
+  }
+
+  async stop(): Promise<void> {
+    this.serverAuthenticator?.stop();
+    this.clientAuthenticator?.stop();
+  }
+}

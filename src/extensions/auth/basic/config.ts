@@ -1,0 +1,33 @@
+import { z } from "zod";
+import { secret, section } from "../../../plugin.js";
+import { clientAuth } from "./basic-client.js";
+import { parseHtpasswd } from "./htpasswd.js";
+
+const htpasswd = z
+  .strictObject({
+    file: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({ description: "A file of users and hashes (htpasswd -B); read again when it changes." }),
+    inline: secret()
+      .superRefine((text, context) => {
+        try {
+          parseHtpasswd(text, true);
+        } catch (error) {
+          context.addIssue({ code: "custom", message: (error as Error).message });
+        }
+      })
+      .optional()
+      .meta({ description: "The same here; these users win over those of the file. Passwords may be plain." }),
+  })
+  .refine(({ file, inline }) => file !== undefined || inline !== undefined, "expected file or inline");
+
+export const basicAuthSchema = z
+  .strictObject({
+    htpasswd: section(htpasswd).optional().meta({ description: "Who may come in: users and their passwords, hashed." }),
+    client_auth: section(clientAuth).optional().meta({ description: "Who we are to the servers of exporters." }),
+  })
+  .refine((config) => config.htpasswd ?? config.client_auth, "expected htpasswd, client_auth or both");
+
+export type BasicAuthConfig = z.infer<typeof basicAuthSchema>;

@@ -1,0 +1,22 @@
+import { z } from "zod";
+import { secret } from "../../../plugin.js";
+
+export const bearerTokenAuthSchema = z
+  .strictObject({
+    scheme: z
+      .string()
+      .default("Bearer")
+      .meta({ description: 'What stands before the token in the header; "" is nothing.' }),
+    header: z.string().min(1).default("Authorization").meta({ description: "The header that the token is in." }),
+    token: secret().min(1).optional().meta({ description: "The token." }),
+    tokens: z
+      .array(secret().min(1))
+      .optional()
+      .meta({ description: "Several of them: each lets in, and the first is shown to servers." }),
+    filename: z.string().min(1).optional().meta({
+      description: "A file with a token in each line, in place of token and tokens; read again when it changes.",
+    }),
+  })
+  .refine(({ token, tokens, filename }) => token ?? tokens?.length ?? filename, "expected token, tokens or filename");
+
+export type BearerTokenAuthConfig = z.infer<typeof bearerTokenAuthSchema>;

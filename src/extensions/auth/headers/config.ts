@@ -1,0 +1,63 @@
+import { z } from "zod";
+import { isHeader } from "#net";
+import { caseInsensitiveEnum, secret } from "../../../plugin.js";
+
+/** What HTTP, gRPC or the exporter itself says about a request: another could only contradict it. */
+const RESERVED =
+  /^(connection|keep-alive|proxy-.*|transfer-encoding|upgrade|http2-settings|te|trailer|host|content-.*|grpc-.*)$/i;
+
+const SOURCES = ["value", "value_file", "from_context", "from_attribute"] as const;
+
+const header = z
+  .strictObject({
+    action: caseInsensitiveEnum(["insert", "update", "upsert", "delete"])
+      .default("upsert")
+      .meta({ description: "insert only adds, update only replaces, upsert does both, delete takes it away." }),
+    key: z
+      .string()
+      .refine(
+        (name) => isHeader(name, "") && !RESERVED.test(name),
+        "expected the name of a header that is not set otherwise",
+      )
+      .meta({ description: "The name of the header." }),
+    value: secret().optional().meta({ description: "Its value." }),
+    value_file: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({ description: "A file with its value; read again when it changes." }),
+    from_context: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({ description: "The client metadata with its value; the receiver has to have include_metadata." }),
+    from_attribute: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({ description: "What is known of the authenticated client, such as subject, with its value." }),
+    default_value: secret().optional().meta({ description: "Its value where the client has none." }),
+  })
+  .superRefine((written, context) => {
+    const sources = SOURCES.filter((source) => written[source] !== undefined);
+    const message =
+      written.action === "delete"
+        ? sources.length > 0 && "expected no value for a header that is taken away"
+        : sources.length !== 1 && `expected one of ${SOURCES.join(", ")}`;
+    if (message) context.addIssue({ code: "custom", message });
+    if (written.value !== undefined && !isHeader("x", written.value))
+      context.addIssue({ code: "custom", path: ["value"], message: "expected a value that can be sent in a header" });
+  });
+
+export const headersSetterSchema = z.strictObject({
+  headers: z
+    .array(header)
+    .min(1, "expected at least one header")
+    .meta({ description: "What is done to the headers of every request, in this order." }),
+  additional_auth: z.string().min(1).optional().meta({
+    description: "The id of an extension that gives credentials besides; where both set a header, its own counts.",
+    authenticator: "client",
+  }),
+});
+
+export type HeadersSetterConfig = z.infer<typeof headersSetterSchema>;

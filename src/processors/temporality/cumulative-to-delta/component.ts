@@ -1,0 +1,42 @@
+import { defineProcessor } from "../../../plugin.js";
+import { droppedPoints } from "../dropped-points.js";
+import { type TemporalityRules, temporalityProcessor } from "../temporality-walk.js";
+import { type CumulativeToDeltaConfig, cumulativeToDeltaSchema } from "./config.js";
+
+/**
+ * Gives what was counted since the last point of each series. A counter that has begun anew has counted all it says since
+ * then. Points that are not newer than the last one say nothing new, and are left out.
+ */
+export const cumulativeToDelta = defineProcessor<CumulativeToDeltaConfig>({
+  type: "cumulative_to_delta",
+  aliases: ["cumulativetodelta"],
+  summary: "Turns cumulative monotonic sums and histograms into deltas.",
+  signals: ["metrics"],
+  schema: cumulativeToDeltaSchema,
+  create({ isWanted, initial, maxStalenessMs, maxSeries }, { clock, metrics, logger, id }) {
+    const startedAt = BigInt(clock.now()) * 1_000_000n;
+    const rules: TemporalityRules = {
+      from: 2,
+      to: 1,
+      isWanted,
+      first({ start, time, value }) {
+        const isKnownToBeNew = start >= startedAt && start !== time;
+        const isKept = initial === "keep" || (initial === "auto" && isKnownToBeNew);
+        return { state: { start, time, value }, out: isKept ? { start, time, value } : undefined };
+      },
+      next(state, { start, time, value }) {
+        if (time <= state.time) return undefined;
+        const out = { start: state.time, time, value: value.minus(state.value) ?? value };
+        if (value.minus(state.value) === undefined && start > state.time) out.start = start;
+        Object.assign(state, { time, value });
+        return out;
+      },
+      undo(state, before, handedOn, isLast) {
+        if (isLast) Object.assign(state, before);
+        else state.value = state.value.minus(handedOn) ?? state.value; // the next point says it, too
+      },
+    };
+    const onDropped = droppedPoints("cumulativetodelta", { clock, metrics, logger, id });
+    return temporalityProcessor(rules, { maxSeries, expireAfterMs: maxStalenessMs, onDropped }, () => clock.now());
+  },
+});

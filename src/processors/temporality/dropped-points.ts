@@ -1,0 +1,23 @@
+import { limitedLog, type ProcessorContext } from "../../plugin.js";
+
+/** Counts points that are left out, and tells of those for which there was no room. */
+export function droppedPoints(
+  name: string,
+  { clock, metrics, logger, id }: Pick<ProcessorContext, "clock" | "metrics" | "logger" | "id">,
+): (reason: string) => void {
+  const counter = (reason: string) =>
+    metrics.counter(
+      `otelcol_${name}_datapoints_dropped`,
+      { description: "Points that were left out." },
+      { processor: id, reason },
+    );
+  const counters = new Map<string, ReturnType<typeof counter>>();
+  const logFull = limitedLog<undefined>(clock, (_, suppressed) =>
+    logger.warn({ suppressed }, "there is no room for more series (max_series): their points are left out"),
+  );
+  return (reason) => {
+    if (!counters.has(reason)) counters.set(reason, counter(reason));
+    counters.get(reason)!.add(1);
+    if (reason === "max_series") logFull(undefined);
+  };
+}
