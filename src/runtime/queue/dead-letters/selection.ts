@@ -12,7 +12,7 @@ import { checkQuery } from "./search/check-query.js";
 
 const MAX_IDS = 10_000;
 
-/** The entry of this id, in whatever store and state it is. */
+/** Returns the entry with this id, whatever its store and state. */
 export async function findEntry(controls: Controls, id: string): Promise<LocatedEntry | undefined> {
   for (const control of queriedControls(controls, {})) {
     const stored = await control.store.find(id);
@@ -22,8 +22,8 @@ export async function findEntry(controls: Controls, id: string): Promise<Located
 }
 
 /**
- * What a selection names at this moment: what becomes a dead letter later is not part of it, so that a replay of all ends
- * even if everything fails again. Ids are taken once each.
+ * Resolves a selection at this moment. Entries that become dead letters later are excluded, so that a replay of
+ * everything ends even if everything fails again. Duplicate ids count once.
  */
 export async function selectDeadLetters(controls: Controls, selection: Selection): Promise<ReplayPlan> {
   return "ids" in selection ? selectIds(controls, selection.ids) : selectQuery(controls, selection.query);
@@ -59,7 +59,7 @@ async function selectQuery(controls: Controls, query: DeadLetterQuery): Promise<
   return { total: Math.min(total, query.limit ?? total), candidates };
 }
 
-/** Those that a query finds of what is there at this moment, the oldest first, without counting them. */
+/** Returns the current matches of a query, the oldest first, without counting them. */
 export async function selectCandidates(
   controls: Controls,
   query: DeadLetterQuery,

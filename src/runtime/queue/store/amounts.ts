@@ -3,7 +3,7 @@ import type { Amount } from "./store.js";
 
 export const ZERO_AMOUNT: Amount = { entries: 0, items: 0, bytes: 0 };
 
-/** `amount` with an entry more (1) or less (-1). */
+/** Returns `amount` with one entry more (1) or less (-1). */
 export function adjustAmount(amount: Amount, entry: Pick<Entry, "items" | "bytes">, sign: 1 | -1): Amount {
   return {
     entries: amount.entries + sign,
@@ -12,7 +12,7 @@ export function adjustAmount(amount: Amount, entry: Pick<Entry, "items" | "bytes
   };
 }
 
-/** What is left of an amount without a part of it; never less than nothing. */
+/** Returns an amount without a part of it; never less than zero. */
 export function subtractAmount(all: Amount, part: Amount): Amount {
   if (all.entries <= part.entries) return ZERO_AMOUNT;
   return {

@@ -11,7 +11,7 @@ export interface ErasureServices {
   readonly reads: Pick<ChangesDuringReads, "whenEnded">;
 }
 
-/** An entry that is to be erased: all keys that it has, or has had. */
+/** Returns all keys that an entry has or has had. */
 export function keysOfEntry(ref: EntryRef, { origin, chunks }: Pick<EntryInfo, "origin" | "chunks">): Uint8Array[] {
   const keys = [ref, origin].flatMap((each) =>
     [RANGES.entry, RANGES.failed, RANGES.update].map((r) => refKey(r, each)),
@@ -21,12 +21,12 @@ export function keysOfEntry(ref: EntryRef, { origin, chunks }: Pick<EntryInfo, "
 }
 
 /**
- * Removes entries that have been deleted from the files as well. LevelDB only marks what is deleted. When the places around a mark
- * are compacted it goes down to where the value is, and both are left out of the new table. But a value that came
- * shortly before its deletion may lie in the same table as the mark, and a table that has nothing to be merged with is not
- * written anew. So everything is compacted once, which also ends the log, marked again, and compacted once more: the
- * second marks are in a table of their own. A read that began before keeps what it could still show, so it is waited for; and
- * the files that it has kept go with the next compaction.
+ * Removes deleted entries from the files as well. LevelDB only writes a deletion mark. When the range of a mark is
+ * compacted, the mark moves down to the level of the value, and both are left out of the new table. But a value written
+ * shortly before its deletion may be in the same table as the mark, and a table that needs no merging is not rewritten.
+ * So everything is compacted once, which also closes the log; then it is marked again and compacted once more, when the
+ * second marks are in a table of their own. A read that began earlier keeps old data alive, so it is awaited, and the
+ * files it kept are removed by the next compaction.
  */
 export async function eraseKeys(
   keys: readonly Uint8Array[],
@@ -44,15 +44,15 @@ export async function eraseKeys(
   await compactor.compactRuns(runs);
   await reads.whenEnded();
   await compactor.compactRuns(runs.slice(0, 1));
-  // Compacting tells nobody that it failed; whoever writes next is told.
+  // A failed compaction is not reported, but the next write would be.
   await commitChange([], 100, (transaction) => transaction.requireMeta());
 }
 
 const MARKS_PER_COMMIT = 1000;
-/** Every run that is compacted ends a log, so there are not too many; what is live between two of them is written again. */
+/** Each compacted run closes a log, so their number is limited. Live data between two merged runs is rewritten. */
 const MAX_RUNS = 32;
 
-/** Stretches of refs, both ends included, that have all of these refs in them. */
+/** Returns ranges of refs, both ends included, that cover all of these refs. */
 function runsOf(refs: readonly EntryRef[]): [EntryRef, EntryRef][] {
   const sorted = [...new Set(refs)].sort((a, b) => a - b);
   for (let gap = 64; ; gap *= 4) {

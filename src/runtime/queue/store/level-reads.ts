@@ -32,7 +32,10 @@ import {
   type WantedPayload,
 } from "./store.js";
 
-/** Commits what `work` does to these entries, about so many bytes; resolves with its result once it is written. */
+/**
+ * Commits the changes that `work` makes to these entries, about `bytes` in size. Resolves with the result of `work`
+ * once it is written.
+ */
 export type CommitChange = <T>(
   refs: readonly EntryRef[],
   bytes: number,
@@ -54,9 +57,9 @@ export interface LevelReadsServices {
 const MAX_TRIES = 3;
 
 /**
- * The reads of a store that is in use. What they find is compared with what commits changed during the read and with
- * what is still to be written. An entry that cannot be read is set aside and the read begins anew, as it does after
- * the database had to be repaired.
+ * The reads of an open store. Their results are corrected by commits made during the read and by changes still to be
+ * written. An entry that cannot be read is set aside and the read starts again, as it does after a repair of the
+ * database.
  */
 export class LevelReads {
   private readonly services: LevelReadsServices;
@@ -90,7 +93,7 @@ export class LevelReads {
     return this.read(async (db) => {
       const positions = this.state.oldest?.withPositions(this.state.meta) ?? this.state.meta;
       const found: StoredEntry[] = [];
-      // What was removed meanwhile leaves room for more: a short page means that there are no others.
+      // If entries were removed meanwhile, reading continues, because a short page means that there are no more.
       for (let at = after; ; ) {
         const missing = limit - found.length;
         const page = await failedAfter(db, at, missing, order, positions);
@@ -101,7 +104,7 @@ export class LevelReads {
     });
   }
 
-  /** What changed during the read is told to those who watch, and left out here. */
+  /** Leaves out changes made during the read. Watchers are told of them. */
   failedFacts(after: EntryRef | undefined, limit: number): Promise<StoredFacts[]> {
     return this.read(async (db) => {
       const positions = this.state.oldest?.withPositions(this.state.meta) ?? this.state.meta;
@@ -137,7 +140,7 @@ export class LevelReads {
     );
   }
 
-  /** Those that lie in one value with their entry, which is nearly all, are read together. */
+  /** Payloads stored in one value with their entry, which is nearly all, are read together. */
   async payloads(wanted: readonly WantedPayload[]): Promise<(Batch | undefined)[]> {
     const found = await this.read((db) => loadWholePayloads(db, wanted));
     for (const [i, { ref }] of wanted.entries()) found[i] ??= await this.payloadIfThere(ref);
@@ -153,7 +156,7 @@ export class LevelReads {
     }
   }
 
-  /** Runs a read; sets aside what it finds unreadable, repairs the database if it is damaged, and tries again. */
+  /** Runs a read. Sets aside unreadable entries, repairs a damaged database, and tries again. */
   private async read<T>(work: (db: LevelDb) => Promise<T>, onUnreadable?: (error: unknown) => T): Promise<T> {
     const { database, directory, checkOpen, onDamage } = this.services;
     for (let tries = 0; ; ) {
@@ -171,7 +174,7 @@ export class LevelReads {
     }
   }
 
-  /** Sets an entry aside; false when it was removed while it was being read, which is no damage. */
+  /** Sets an entry aside. Returns false if it was removed while it was being read, which is not damage. */
   private async quarantine(ref: EntryRef): Promise<boolean> {
     const { database, commitChange } = this.services;
     const { infos, meta } = this.state;
@@ -186,7 +189,10 @@ export class LevelReads {
     });
   }
 
-  /** Nothing is pending though the counters say otherwise: what was there is lost, and must not be waited for. */
+  /**
+   * If nothing is pending although the counters say otherwise, the missing entries are lost, and the counters are
+   * corrected.
+   */
   private async checkNothingPending(db: LevelDb, commits: number): Promise<void> {
     const { pending } = this.state.meta;
     const isCertain = () => this.state.commits === commits && !this.lazyChanges.hasUnwrittenAcks;
@@ -208,7 +214,7 @@ export class LevelReads {
     return { ref, entry: changed === undefined ? entry : { ...changed, state: entry.state } };
   }
 
-  /** Whether an entry that was read is still there, and still in that state. */
+  /** Whether an entry that was read still exists and is still in that state. */
   private stillExists(ref: EntryRef, state?: Entry["state"]): boolean {
     const latest = this.changesDuringReads.info(ref);
     if (this.lazyChanges.isAcked(ref) || latest === null) return false;

@@ -43,9 +43,9 @@ import {
   type WantedPayload,
 } from "./store.js";
 
-/** Who puts an entry while others are deleted waits for that commit, so one commit deletes no more than this. */
+/** Limits the deletions per commit, because puts wait for the commit before them. */
 const MAX_DELETED_PER_COMMIT = 256;
-/** Keys, times, attempts: what is kept of an entry beside its payload, roughly. */
+/** Estimated size of an entry without its payload: keys, times, attempts. */
 const BYTES_BESIDE_A_PAYLOAD = 1000;
 const QUIET_MS = 5000;
 const CHECK_MS = 1000;
@@ -53,32 +53,35 @@ const CHECK_MS = 1000;
 export interface LevelStoreOptions {
   readonly makeDb?: MakeLevelDb;
   readonly now?: () => number;
-  /** The keys to read with, and to write with; without, nothing is encrypted. */
+  /** Keys for decryption and encryption. Without it, nothing is encrypted. */
   readonly keyring?: Keyring | undefined;
-  /** The disk that all stores of a directory share; without it, the store has one of its own. */
+  /** The disk that all stores of a directory share. Without it, the store has one of its own. */
   readonly disk?: SharedDisk;
-  /** Reads how much is free, where the store has a disk of its own. */
+  /** Reads the free disk space, if the store has a disk of its own. */
   readonly readDisk?: ReadDisk;
-  /** What is put into it is handed on to other stores, all of which are opened before. */
+  /** Whether entries are handed on to other stores. Those are all opened before. */
   readonly isJournal?: boolean;
-  /** On a disk that is too full to open it, the store counts as open all the same: it refuses what comes until there is room. */
+  /**
+   * Whether the store counts as open even if the disk is too full to open it. It refuses new entries until there is
+   * room.
+   */
   readonly mayOpenLater?: boolean;
-  /** Something smaller than is worth it is given back to the disk when nothing was removed for so long. */
+  /** Milliseconds without removals after which even a small amount of garbage is returned to the disk. */
   readonly quietMs?: number;
-  /** How often the disk is looked at when nobody writes. */
+  /** Milliseconds between checks of the disk if nothing is written. */
   readonly checkMs?: number;
-  /** Called when there is room again on a disk that had none for what moves from one store to another. */
+  /** Called when a full disk has room again for data that moves between stores. */
   readonly onRoom?: () => void;
   /**
-   * Called when the store was opened again while in use, after damage or a failed write, and when an entry was set
-   * aside while others were listed. What is pending may not be what it was.
+   * Called when the store was reopened while in use, after damage or a failed write, and when an entry was set aside
+   * while others were listed. The pending entries may have changed.
    */
   readonly onDamage?: (report: OpenReport) => void;
 }
 
 /**
- * A queue on disk: one LevelDB directory of its own, with a summary file next to it. How it is laid out, what each
- * durability survives and how damage is found is told in docs/decisions/0006-queue-store.md.
+ * A queue on disk: a LevelDB directory with a summary file next to it. docs/decisions/0006-queue-store.md describes the
+ * layout, what each durability survives, and how damage is found.
  *
  * All changes go through one group commit, and into memory once LevelDB has written them. `LevelReads` reads.
  */
@@ -392,7 +395,9 @@ export class LevelStore implements QueueStore {
     await this.noteInheritedGarbage(meta);
   }
 
-  /** What the tables take beyond what is live in them was removed before, and has not been given back. */
+  /**
+   * Table space beyond the live data belongs to entries removed by earlier runs that has not been returned to the disk.
+   */
   private async noteInheritedGarbage({ pending, failed, head, last }: Meta): Promise<void> {
     const { tables } = await sizeOfFiles(this.settings.directory);
     const live = pending.bytes + failed.bytes + (pending.entries + failed.entries) * BYTES_BESIDE_A_PAYLOAD;
@@ -433,7 +438,10 @@ export class LevelStore implements QueueStore {
     this.syncTimer = setInterval(sync, Math.max(1, this.settings.intervalMs)).unref();
   }
 
-  /** An fsync for what was written without one. Never fails: those who wait for safety are told by their own write. */
+  /**
+   * Fsyncs earlier writes that were not synced. Never fails: callers that need durability learn of errors from their
+   * own write.
+   */
   private sync(): Promise<void> {
     return new Promise((resolve) => {
       const done = () => resolve();

@@ -26,11 +26,11 @@ interface MemoryEntry {
   readonly batch: Batch;
 }
 
-/** A queue that lives as long as its object: for tests, and for those who want no disk. Closing it forgets nothing. */
+/** A queue that lives as long as its object, for tests and for configs without a disk. Closing it loses nothing. */
 export class MemoryStore implements QueueStore {
   private readonly exporter: string;
   private readonly tag = newIdTag();
-  /** The map is in the order of its refs, since refs only grow. */
+  /** Ordered by ref, because refs only grow. */
   private readonly entries = new Map<EntryRef, MemoryEntry>();
   private readonly refs = new Map<string, EntryRef>();
   private lastRef = 0;
@@ -229,7 +229,7 @@ class MemoryNotes implements NoteStore {
 
   add(note: Omit<Note, "number">): NoteNumber {
     const number = ++this.last;
-    // A copy: the bytes may be a small part of a large buffer.
+    // Copied, because the bytes may be a small part of a large buffer.
     this.kept.set(number, { ...note, number, bytes: Uint8Array.from(note.bytes) });
     return number;
   }

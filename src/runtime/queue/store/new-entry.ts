@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Entry } from "#contract/operations";
 import type { NewEntry } from "./store.js";
 
-/** The entry that a store keeps for what it is given: fresh and pending, unless its fields say otherwise. */
+/** Creates the stored entry of a new one: pending and without history, unless its fields say otherwise. */
 export function createEntry(fresh: NewEntry, id: string, exporter: string): Entry {
   return {
     state: "pending",
@@ -24,25 +24,25 @@ export function createEntry(fresh: NewEntry, id: string, exporter: string): Entr
   };
 }
 
-/** Names an entry for ever: `sequence` is never used twice under the same tag. */
+/** Returns a permanent entry id. A sequence number is never used twice under the same tag. */
 export function entryId(tag: string, sequence: number): string {
   return `${tag}-${sequence}`;
 }
 
-/** The sequence number an id was made from; undefined when it is not one of ours. */
+/** Returns the sequence number of an id; undefined if the id has another form. */
 export function sequenceOfId(id: string): number | undefined {
   const digits = /-(\d{1,15})$/.exec(id)?.[1];
   return digits === undefined ? undefined : Number(digits);
 }
 
-/** A random tag: it begins the ids of a store's entries, so that no two stores give the same id. */
+/** Returns a random prefix for a store's entry ids, so that no two stores create the same id. */
 export function newIdTag(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /**
- * The id of an entry whose sender knows it by a key: the same each time it comes, in every agent with such an exporter and
- * pipeline. Stores count from 1, so none of them gives such an id.
+ * Returns the id of an entry that its sender identifies by a key. It is the same each time the entry comes, in every
+ * agent with such an exporter and pipeline. Stores count from 1, so none of them creates such an id.
  */
 export function keyedEntryId(exporter: string, pipeline: string, key: string): string {
   const name = JSON.stringify([exporter, pipeline, key]);

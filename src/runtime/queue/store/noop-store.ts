@@ -13,7 +13,7 @@ import {
   type StoreStats,
 } from "./store.js";
 
-/** Takes everything and keeps nothing: for measuring and testing what is built on a store. */
+/** Takes everything and keeps nothing, for measuring and testing the code above a store. */
 export class NoopStore implements QueueStore {
   private readonly exporter: string;
   private readonly tag = newIdTag();

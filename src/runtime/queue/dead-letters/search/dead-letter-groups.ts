@@ -8,47 +8,51 @@ import { CauseTally, TREND_BUCKET_MS } from "./cause-tally.js";
 import type { FailureIndexes } from "./failure-indexes.js";
 import { recordTest } from "./record-test.js";
 
-/** No more kinds than this are listed. */
+/** The maximum number of groups listed. */
 const MAX_GROUPS = 1000;
-/** Whoever asks first is answered by then, with what is known. */
+/** The first request is answered after at most this time, with what is known by then. */
 const MAX_WAIT_MS = 100;
-/** The same when there is an older count: of few dead letters the new one is ready by then. */
+/** The maximum wait for a new count if there is an older one. With few dead letters the new one is ready in time. */
 const MAX_WAIT_FOR_NEWER_MS = 15;
-/** What was found in records is good for so long at least. */
+/** The minimum time for which counts of record searches are reused. */
 const MIN_FRESH_MS = 2000;
 /**
- * A console that stays open may take about a fiftieth of the time, so a count is good for longer the more it looked at: of each,
- * fifty times the 6 us that it takes. Time is not measured, for on a busy machine it is mostly time of others.
+ * An open console may use about a fiftieth of the CPU time, so counts over more entries are reused for longer: for each
+ * entry, fifty times the 6 us that it takes. The time is not measured, because on a busy machine most of it belongs to
+ * other processes.
  */
 const FRESH_MS_PER_ENTRY = 0.3;
-/** There are fewer than were counted: somebody replays or deletes, and looks what became of it. */
+/**
+ * If there are fewer dead letters than counted, somebody is replaying or deleting and wants to see the effect, so the
+ * count is reused for a shorter time.
+ */
 const FRESH_SHARE_OF_FEWER = 0.1;
-/** Kinds of filters whose counts are kept. */
+/** Number of queries whose counts are kept. */
 const MAX_COUNTS = 4;
-/** A count that nobody has asked for so long is given up. */
+/** A count that nobody has asked for in this time is abandoned. */
 const ABANDONED_MS = 30_000;
-/** Rows that are counted without a pause: some milliseconds. */
+/** Rows counted without a pause; this takes a few milliseconds. */
 const ROWS_TOGETHER = 50_000;
 
 interface Count {
   readonly tally: CauseTally;
   readonly at: number;
-  /** How many dead letters there were. */
+  /** Number of dead letters at the start of the count. */
   readonly present: number;
   looked: number;
   isComplete: boolean;
 }
 
 /**
- * Dead letters by cause: signature, exporter and reason, counted by the rows that are known of them. Where filters ask for
- * what is in records, all that the others leave must be read: that is done in the background, for all who ask, and whoever
- * asks gets the last count at once; while there is none yet, what was counted so far.
+ * Counts dead letters by cause (signature, exporter and reason) from the rows in the index. Filters on records need all
+ * candidates to be read. That is done in the background, once for all who ask, and they get the last complete count at
+ * once, or the partial count if there is none yet.
  */
 export class DeadLetterGrouping {
   private readonly controls: Controls;
   private readonly indexes: FailureIndexes;
   private readonly clock: Clock;
-  /** By their filters, those asked for last at the end. */
+  /** Counts by query, the most recently used last. */
   private readonly counts = new Map<string, RecordCount>();
 
   constructor(controls: Controls, indexes: FailureIndexes, clock: Clock) {
@@ -57,7 +61,7 @@ export class DeadLetterGrouping {
     this.clock = clock;
   }
 
-  /** The largest first. */
+  /** Returns the largest groups first. */
   async list({ limit = MAX_GROUPS, ...query }: DeadLetterQuery): Promise<DeadLetterGroups> {
     const controls = queriedControls(this.controls, query);
     const { tally, isComplete, looked, at } =
@@ -98,7 +102,7 @@ function startCount(at: number, controls: readonly QueueControl[]): Count {
   return { tally: new CauseTally(at), at, present, looked: 0, isComplete: true };
 }
 
-/** The dead letters that filters find which look into records, counted again when that is due and somebody asks. */
+/** The count of a query with filters on records. It is repeated when it is outdated and somebody asks. */
 class RecordCount {
   private readonly controls: Controls;
   private readonly indexes: FailureIndexes;

@@ -12,21 +12,23 @@ type SignatureGroup = {
   -readonly [Key in keyof DeadLetterStats["signatures"][number]]: DeadLetterStats["signatures"][number][Key];
 };
 
-/** A group, and where its newest dead letter is, which tells the rest of it. */
+/** A group, and the place of its newest dead letter, which supplies the message and the example. */
 interface Counted {
   readonly group: SignatureGroup;
   newest: EntryRef;
   control: QueueControl;
 }
 
-/** Messages can be made up by others: no more kinds than this are told apart; the rest count in the totals only. */
+/** Senders can make up messages, so the number of groups is limited. Further ones count only in the totals. */
 const MAX_GROUPS = 1000;
-/** Rows that are counted without a pause: some milliseconds. */
+/** Rows counted without a pause; this takes a few milliseconds. */
 const ROWS_TOGETHER = 20_000;
-/** Entries that are read at a time. */
+/** Number of entries that are read at a time. */
 const READ_TOGETHER = 64;
 
-/** Counts what a query finds, by reason, category, exporter and signature; the most frequent signatures come first. */
+/**
+ * Counts the matches of a query by reason, category, exporter and signature. The most frequent signatures come first.
+ */
 export async function countDeadLetters(
   controls: Controls,
   query: DeadLetterQuery,
@@ -52,7 +54,7 @@ export async function countDeadLetters(
   return tally.list();
 }
 
-/** What a query finds in one queue, some at a time. */
+/** Yields the matches in one queue, in chunks. */
 async function* foundRefs(
   indexes: FailureIndexes,
   control: QueueControl,
@@ -124,7 +126,7 @@ class StatsTally {
   }
 }
 
-/** One that has gone meanwhile leaves the group with the message of another, and without an example. */
+/** If the newest one is gone meanwhile, the group keeps the message of another and has no example. */
 async function describeByNewest({ group, newest, control }: Counted): Promise<void> {
   const stored = await readDeadLetter(control.store, newest);
   if (stored?.entry.failure === undefined) return;

@@ -4,8 +4,9 @@ import { pagesOfDeadLetters, readDeadLetter } from "../dead-letters.js";
 import { FailureRows } from "./failure-rows.js";
 
 /**
- * The rows of one queue's dead letters, kept up to date by what its store writes. They are read when somebody first asks,
- * once: a page at a time, so that nobody else waits for it. What changes meanwhile is newer than what is read.
+ * The rows of one queue's dead letters, kept up to date by the store's writes. They are read once, on the first
+ * request, one page at a time, so that nobody else has to wait. Changes during that read take precedence over what it
+ * finds.
  */
 export class FailureIndex {
   private readonly store: QueueStore;
@@ -13,24 +14,24 @@ export class FailureIndex {
   private reading: Promise<void> | undefined;
   private isRead = false;
   private stopWatching = () => {};
-  /** How many more the store counts than could be read. */
+  /** Difference between the store's count and the number of dead letters that could be read. */
   private missing = 0;
 
   constructor(store: QueueStore) {
     this.store = store;
   }
 
-  /** What is known so far. */
+  /** The rows known so far. */
   get rows(): FailureRows {
     return this.present;
   }
 
-  /** False until all have been read. */
+  /** False until all dead letters have been read. */
   get isComplete(): boolean {
     return this.isRead;
   }
 
-  /** Resolves when all are known; rejects when they cannot be read. */
+  /** Resolves when all dead letters are known. Rejects if they cannot be read. */
   ready(): Promise<void> {
     if (this.isRead && !this.isStale()) return Promise.resolve();
     this.reading ??= this.read().finally(() => {
@@ -39,12 +40,12 @@ export class FailureIndex {
     return this.reading;
   }
 
-  /** Empty when it is gone. */
+  /** Returns the id of a dead letter, or an empty text if it is gone. */
   async idOf(ref: EntryRef): Promise<string> {
     return this.present.idOf(ref) ?? (await readDeadLetter(this.store, ref))?.entry.id ?? "";
   }
 
-  /** A store that does not tell what it writes is read again for each who asks, and so is one that lost something. */
+  /** Whether the rows must be read again: always for a store without `watchFailed`, and if rows are missing. */
   private isStale(): boolean {
     if (this.store.watchFailed === undefined || this.present.shouldReadAgain) return true;
     return this.store.stats.failed.entries - this.present.size !== this.missing;
@@ -84,10 +85,10 @@ export class FailureIndex {
   }
 }
 
-/** Facts that are read together: some milliseconds. */
+/** Facts read together; this takes a few milliseconds. */
 const FACTS_TOGETHER = 1000;
 
-/** Goes through all dead letters of a store, the oldest first. */
+/** Yields the facts of all dead letters of a store, the oldest first. */
 async function* pagesOfFacts(store: QueueStore): AsyncGenerator<readonly StoredFacts[]> {
   if (store.failedFacts === undefined) {
     for await (const page of pagesOfDeadLetters(store)) yield page.map(toStoredFacts);

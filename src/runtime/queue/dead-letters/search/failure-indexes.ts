@@ -5,7 +5,7 @@ import { queryMatcher, readDeadLetter } from "../dead-letters.js";
 import { FailureIndex } from "./failure-index.js";
 import { asSearched, type DeadLetterTest, MAX_TOGETHER, matchRecords, type Searched } from "./record-test.js";
 
-/** Some dead letters of a queue were looked into; these are those that passed. */
+/** The result of searching the records of some dead letters: those that match, and how many were read. */
 export interface SearchedRecords {
   readonly found: readonly EntryRef[];
   readonly looked: number;
@@ -13,7 +13,7 @@ export interface SearchedRecords {
   readonly last: EntryRef;
 }
 
-/** What is known of the dead letters of all queues, and finds them by it. */
+/** The indexes of all queues, and searches in them. */
 export class FailureIndexes {
   private readonly indexes = new WeakMap<QueueStore, FailureIndex>();
 
@@ -23,12 +23,12 @@ export class FailureIndexes {
     return known;
   }
 
-  /** Resolves when all of them are known. */
+  /** Resolves when all dead letters of these queues are known. */
   async ready(controls: readonly QueueControl[]): Promise<void> {
     await Promise.all(controls.map((control) => this.of(control).ready()));
   }
 
-  /** Those of a queue that a query finds but for its filters about records, the oldest first. */
+  /** Returns the dead letters of a queue that match a query, the oldest first. Filters on records are ignored. */
   async matching(control: QueueControl, query: DeadLetterQuery): Promise<Float64Array> {
     const { sure, unsure } = this.of(control).rows.select(query);
     if (unsure.length === 0) return sure.sort();
@@ -44,7 +44,7 @@ export class FailureIndexes {
     return both.sort();
   }
 
-  /** Looks into the records of these, some at a time. */
+  /** Searches the records of these dead letters, in chunks. */
   async *search(
     control: QueueControl,
     refs: Float64Array,

@@ -5,7 +5,7 @@ import { entryId } from "../../store/new-entry.js";
 import type { EntryRef } from "../../store/store.js";
 import type { Searched } from "./record-test.js";
 
-/** What dead letters of one cause have in common. */
+/** The properties that dead letters of one cause share. */
 export interface KnownCause {
   readonly signature: string;
   readonly exporter: string;
@@ -15,10 +15,10 @@ export interface KnownCause {
   readonly error: { readonly class: string; readonly message: string };
 }
 
-/** Gets what is counted of a dead letter; the cause is undefined when it has to be read to be known. */
+/** Gets the numbers of one dead letter. The cause is undefined if the entry has to be read to find it. */
 export type CountRow = (cause: KnownCause | undefined, ref: EntryRef, at: number, items: number, bytes: number) => void;
 
-/** Causes, lists of names and ids of imports can be made up by others: further ones are not remembered. */
+/** Senders can make up causes, lists of names and imported ids, so only this many of each are remembered. */
 const MAX_CAUSES = 2000;
 const MAX_TAGS = 1000;
 const MAX_NAME_LISTS = 10_000;
@@ -26,8 +26,8 @@ const FIRST_CAPACITY = 1024;
 const UNKNOWN = 0;
 
 /**
- * What filters and counts need of each dead letter of a queue, in about a hundred bytes each: a hundred thousand are looked
- * through in a few milliseconds.
+ * The properties of each dead letter that filters and counts need, in about a hundred bytes each. A hundred thousand
+ * rows are scanned in a few milliseconds.
  */
 export class FailureRows {
   private readonly places = new Map<EntryRef, number>();
@@ -37,7 +37,7 @@ export class FailureRows {
   private capacity = FIRST_CAPACITY;
   private refs = new Float64Array(FIRST_CAPACITY);
   private times = new Float64Array(FIRST_CAPACITY);
-  /** Negative for those that are deleted and can be restored. */
+  /** Negative for dead letters that are deleted and can be restored. */
   private items = new Float64Array(FIRST_CAPACITY);
   private bytes = new Float64Array(FIRST_CAPACITY);
   private attempts = new Uint32Array(FIRST_CAPACITY);
@@ -50,7 +50,7 @@ export class FailureRows {
     return this.places.size;
   }
 
-  /** Some have causes that were not remembered, and there would be room for them now. */
+  /** Whether some causes were not remembered and there is room for them now. */
   get shouldReadAgain(): boolean {
     return this.causes.shouldReadAgain || this.nameLists.shouldReadAgain;
   }
@@ -59,7 +59,7 @@ export class FailureRows {
     return this.places.has(ref);
   }
 
-  /** `entry` is asked when it is the first of its cause, or with its names. */
+  /** Adds or replaces a row. `entry` is called only if its cause or its names are not known yet. */
   set(ref: EntryRef, facts: FailureFacts, entry: () => Entry): void {
     const before = this.places.get(ref);
     const place = before ?? this.places.size;
@@ -89,7 +89,10 @@ export class FailureRows {
     this.places.set(this.refs[place]!, place);
   }
 
-  /** Those that match, in no order, and those that have to be read to know. Filters that are about records are not looked at. */
+  /**
+   * Returns the matches in no particular order (`sure`), and the rows that must be read to decide (`unsure`). Filters
+   * on records are ignored.
+   */
   select(query: DeadLetterQuery): { readonly sure: Float64Array; readonly unsure: Float64Array } {
     const { since = Number.NEGATIVE_INFINITY, until = Number.POSITIVE_INFINITY, deleted = false } = query;
     const causes = this.causes.verdicts((cause) => isCauseWanted(cause, query));
@@ -112,7 +115,7 @@ export class FailureRows {
     return { sure: sure.subarray(0, found), unsure: Float64Array.from(unsure) };
   }
 
-  /** Shows these, those that are there. */
+  /** Calls `count` for those of the dead letters that exist. */
   count(refs: Iterable<EntryRef>, count: CountRow): void {
     for (const ref of refs) {
       const place = this.places.get(ref);
@@ -122,14 +125,14 @@ export class FailureRows {
     }
   }
 
-  /** Undefined when there is none, or it has to be read to be known. */
+  /** Returns the id; undefined if there is no such row or the entry has to be read to find it. */
   idOf(ref: EntryRef): string | undefined {
     const place = this.places.get(ref);
     const tag = place === undefined ? undefined : this.tags.get(this.tagOf[place]!);
     return tag === undefined ? undefined : entryId(tag, this.sequences[place!]!);
   }
 
-  /** What has to be known of one to look into its records; undefined as above. */
+  /** Returns what is needed to search the records of a dead letter; undefined in the same cases as `idOf`. */
   searched(ref: EntryRef): Searched | undefined {
     const place = this.places.get(ref);
     const cause = place === undefined ? undefined : this.causes.get(this.causeOf[place]!);
@@ -197,7 +200,7 @@ const NO = 0;
 const YES = 1;
 const UNSURE = 2;
 
-/** Values that many have in common, by number; 0 stands for one that is not remembered. */
+/** Numbers values that many rows share. 0 stands for a value that is not remembered. */
 class Interned<T> {
   private readonly max: number;
   private readonly numbers = new Map<string, number>();

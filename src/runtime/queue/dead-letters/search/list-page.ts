@@ -16,15 +16,15 @@ import type { FailureIndexes } from "./failure-indexes.js";
 import { recordTest } from "./record-test.js";
 
 const DEFAULT_PAGE_SIZE = 50;
-/** A filter that finds little must not make one answer take long: about a tenth of a second for so many. */
+/** Limits the time of one page whose filter finds little: this many take about a tenth of a second. */
 const MAX_SCANNED = 10_000;
-/** The same where each has to be read and decoded to know what it is, while what is known of all is still being read. */
+/** The same limit while the index is still being read, so that each entry must be read and decoded. */
 const MAX_WALKED = 1000;
-/** The same by the size of the records that are looked into. */
+/** The same limit in bytes of searched records. */
 const MAX_BYTES_SCANNED = 64 * 1024 * 1024;
 /**
- * What is known of dead letters is read when it is first asked for. Most wait for that, which is sooner than to look at each;
- * where there are very many, a page is found without it.
+ * The index is read on the first request. Most requests wait for it, because that is faster than reading each entry.
+ * With very many dead letters, the page is found without the index.
  */
 const MAX_WAIT_MS = 700;
 
@@ -33,7 +33,7 @@ export interface ListServices {
   readonly clock: Clock;
 }
 
-/** What was found, or, without an entry, how far everything has been looked at. */
+/** A match, or, without an entry, the position up to which everything has been searched. */
 interface SearchProgress {
   readonly ref: EntryRef;
   readonly entry?: Entry;
@@ -44,8 +44,8 @@ interface SearchProgress {
 type SearchOrder = "oldest" | "newest";
 
 /**
- * One page of what a query finds, all stores merged by the time of the failure. When a filter finds little it ends early,
- * with a cursor: the next page goes on from there.
+ * Returns one page of matches, with all stores merged by the time of failure. If a filter finds little, the page ends
+ * early with a cursor from which the next page continues.
  */
 export async function listPage(
   controls: Controls,
@@ -84,7 +84,7 @@ function isFiltered({ exporter: _, limit: __, cursor: ___, order: ____, ...filte
   return Object.values(filters).some((value) => value !== undefined);
 }
 
-/** Finds matches by reading everything. */
+/** Finds matches by reading all entries. */
 async function* walk(
   store: QueueStore,
   query: DeadLetterQuery,
@@ -100,7 +100,7 @@ async function* walk(
   }
 }
 
-/** Finds matches by what is known of them: only those are read, and the records of those that the other filters leave. */
+/** Finds matches by the index. Only matches are read, and the records of those that the other filters leave. */
 async function* findKnown(
   indexes: FailureIndexes,
   control: QueueControl,
@@ -120,14 +120,14 @@ async function* findKnown(
     }
 }
 
-/** What is found in one store, as far as it has been looked for. */
+/** The matches of one store, as far as it has been searched. */
 class MergeSource {
   readonly id: string;
-  /** The next that was found. */
+  /** The next match. */
   head: { readonly ref: EntryRef; readonly entry: Entry } | undefined;
-  /** It has looked at as many as one page may, and there may be more. */
+  /** Whether the limit for one page was reached while there may be more matches. */
   isStopped = false;
-  /** All up to here is done with. */
+  /** Everything up to this position is done. */
   position: EntryRef | undefined;
   private readonly found: AsyncGenerator<SearchProgress>;
   private readonly maxScanned: number;
@@ -166,7 +166,7 @@ function positionsOf(sources: readonly MergeSource[]): Record<string, EntryRef> 
   );
 }
 
-/** The source whose entry comes next. */
+/** The source with the next entry in order. */
 function nextSource(sources: readonly MergeSource[], order: SearchOrder): MergeSource | undefined {
   const sign = order === "oldest" ? 1 : -1;
   let best: MergeSource | undefined;

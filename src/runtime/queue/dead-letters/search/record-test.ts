@@ -6,20 +6,23 @@ import { DEAD_LETTER_FACTS, isOttlSyntaxError, parseRecordCondition } from "#ott
 import { isEntryGone, type QueueStore, type StoredEntry, type WantedPayload } from "../../store/store.js";
 import { conditionFacts, type DeadLetterFacts } from "../dead-letter-filter.js";
 
-/** Whether the records of a dead letter are those that are looked for. */
+/** Whether the records of a dead letter match. */
 export type DeadLetterTest = (batch: Batch, facts: DeadLetterFacts) => boolean;
 
-/** One whose records are to be looked at. */
+/** A dead letter whose records are to be searched. */
 export interface Searched extends WantedPayload {
   readonly bytes: number;
   readonly facts: DeadLetterFacts;
 }
 
-/** So many payloads, of so many bytes, are read together and looked at without a pause: about 2 ms. */
+/** Maximum number of payloads that are read together and searched without a pause; this takes about 2 ms. */
 export const MAX_TOGETHER = 256;
 const MAX_BYTES_TOGETHER = 4 * 1024 * 1024;
 
-/** For the filters of a query that are about records; undefined when it has none. Throws an `AdminError` when one cannot be read. */
+/**
+ * Returns the test for a query's filters on records; undefined if it has none. Throws an `AdminError` if a filter is
+ * invalid.
+ */
 export function recordTest({ text, attribute, where }: DeadLetterQuery): DeadLetterTest | undefined {
   const tests = [
     ...(text === undefined ? [] : [textTest(text)]),
@@ -29,7 +32,7 @@ export function recordTest({ text, attribute, where }: DeadLetterQuery): DeadLet
   return tests.length === 0 ? undefined : (batch, facts) => tests.every((test) => test(batch, facts));
 }
 
-/** Those of them that pass, in their order; what cannot be read, or is gone, is not found. */
+/** Returns those that match, in order. Payloads that cannot be read or are gone do not match. */
 export async function matchRecords<T extends Searched>(
   store: QueueStore,
   searched: readonly T[],
@@ -68,14 +71,14 @@ function undefinedWhenGone(error: unknown): undefined {
   if (!isEntryGone(error)) throw error;
 }
 
-/** Texts lie in the bytes as they are, so nothing is decoded. */
+/** Texts are stored literally in the bytes, so nothing needs to be decoded. */
 function textTest(text: string): DeadLetterTest {
   if (text === "") throw new AdminError("bad_request", "text is empty");
   const wanted = Buffer.from(text);
   return ({ bytes }) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(wanted);
 }
 
-/** `key=value` or `key`, of a record or of its resource. */
+/** Matches `key=value` or `key`, on a record or its resource. */
 function attributeTest(attribute: string): DeadLetterTest {
   const [own, ofResource] = [parsePattern(`attributes.${attribute}`), parsePattern(`resource.${attribute}`)];
   return (batch) => {
@@ -93,7 +96,7 @@ function parsePattern(text: string) {
   throw new AdminError("bad_request", `attribute: ${pattern.problem}; write key=value`);
 }
 
-/** What it cannot decide is not found. */
+/** If the condition fails to evaluate, the dead letter does not match. */
 function conditionTest(where: string): DeadLetterTest {
   const condition = parseRecordCondition(where, DEAD_LETTER_FACTS);
   if (isOttlSyntaxError(condition)) throw new AdminError("bad_request", `where: ${condition.message}`);

@@ -4,17 +4,17 @@ import { Batch } from "#otlp";
 import { batchToJson } from "#otlp/json";
 import { SIGNALS } from "#otlp/signals";
 
-/** One dead letter on its way from one store to another. */
+/** A dead letter on its way from one store to another. */
 export interface TransferredDeadLetter {
   readonly entry: Entry;
   readonly batch: Batch;
 }
 
-/** A version raises when an older agent would misread the line. */
+/** To be incremented when an older agent would misread the line. */
 const VERSION = 1;
 
 /**
- * A dead letter as one line of JSON: what is known of it, its payload (OTLP protobuf in base64) and a checksum over both.
+ * Encodes a dead letter as one line of JSON: its entry, its payload (OTLP protobuf in base64) and a checksum over both.
  * Without the newline.
  */
 export function writeTransferLine({ entry, batch }: TransferredDeadLetter): string {
@@ -22,12 +22,15 @@ export function writeTransferLine({ entry, batch }: TransferredDeadLetter): stri
   return JSON.stringify({ version: VERSION, entry, payload, checksum: checksumOf(entry, payload) });
 }
 
-/** A dead letter for people: its payload as OTLP/JSON, with what `pii` finds masked. No line to import: its records are not whole. */
+/**
+ * Encodes a dead letter for people, with the payload as masked OTLP/JSON. The line cannot be imported, because masked
+ * records are not complete.
+ */
 export function writeMaskedLine({ entry: { metadata: _, ...entry }, batch }: TransferredDeadLetter): string {
   return `{"version":${VERSION},"masked":true,"entry":${JSON.stringify(entry)},"payload":${batchToJson(batch)}}`;
 }
 
-/** Reads such a line to the last byte of its payload; gives a sentence that says what is wrong with it instead. */
+/** Parses and verifies a line, including its payload. Returns a sentence about the problem if it is not valid. */
 export function readTransferLine(line: string): TransferredDeadLetter | { readonly problem: string } {
   const fields = parse(line);
   if (fields === undefined) return { problem: "this is not a line of JSON: it was cut or changed" };
@@ -40,7 +43,7 @@ export function readTransferLine(line: string): TransferredDeadLetter | { readon
   }
   if (!isDeadLetter(entry)) return { problem: "the entry is incomplete" };
   try {
-    // What was said of it elsewhere does not count here.
+    // These marks are only valid in the store they came from.
     const { goesAsItIs: _, arriving: __, ...own } = entry;
     return { entry: own, batch: Batch.admit(entry.signal, Buffer.from(payload, "base64")) };
   } catch (error) {
@@ -64,7 +67,7 @@ function parse(line: string): Record<string, unknown> | undefined {
   }
 }
 
-/** The checksum tells damage; this tells what was never an entry. */
+/** The checksum detects damage; this detects values that never were entries. */
 function isDeadLetter(value: unknown): value is Entry {
   const entry = value as Partial<Entry> | null | undefined;
   return (

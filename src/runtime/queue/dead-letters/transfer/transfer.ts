@@ -6,20 +6,20 @@ import { type Controls, searchDeadLetters } from "../dead-letters.js";
 import { runExclusively } from "../run-exclusively.js";
 import { readTransferLine, type TransferredDeadLetter, writeMaskedLine, writeTransferLine } from "./transfer-line.js";
 
-/** Written together, so that they share a commit. */
+/** Number of entries written together, so that they share a commit. */
 const IMPORT_CHUNK_SIZE = 32;
-/** A file of something else has a problem in every line. */
+/** A file of another kind has a problem in every line. */
 const MAX_PROBLEMS = 100;
 
 interface ExportServices {
-  /** Given: the lines show masked payloads, and cannot be imported. */
+  /** If set, lines have masked payloads and cannot be imported. */
   readonly mask: ((batch: Batch) => Promise<Batch>) | undefined;
-  /** Given with it: the entry as people may see it. */
+  /** Set together with `mask`: returns the entry in the form people may see. */
   readonly show?: ((entry: Entry) => Promise<Entry>) | undefined;
   readonly onUnreadable: (id: string) => void;
 }
 
-/** The dead letters a query finds, as lines. One whose payload cannot be read any more is left out: it is in no state to travel. */
+/** Yields the dead letters that match a query, as lines. Entries whose payload cannot be read are left out. */
 export async function* exportLines(
   controls: Controls,
   query: DeadLetterQuery,
@@ -39,7 +39,7 @@ export async function* exportLines(
   }
 }
 
-/** Whose data it is travels along, credentials do not: in a file they would lie about. */
+/** Headers that identify the sender are exported. Credentials are not, because they do not belong in files. */
 function withoutSecrets(entry: Entry): Entry {
   if (entry.metadata === undefined) return entry;
   const kept = Object.entries(entry.metadata).filter(([name]) => !mayBeSecret(name));
@@ -47,8 +47,8 @@ function withoutSecrets(entry: Entry): Entry {
 }
 
 /**
- * Takes dead letters in, under the ids they had. A line that is damaged, belongs to no exporter here or is here already is
- * reported with its number and changes nothing; empty lines are passed over.
+ * Imports dead letters under their original ids. A line that is damaged, belongs to no exporter here, or is here
+ * already is reported with its number and changes nothing. Empty lines are skipped.
  */
 export async function importLines(controls: Controls, lines: AsyncIterable<string>): Promise<ImportReport> {
   const report = new ImportTally();

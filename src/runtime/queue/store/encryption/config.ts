@@ -26,7 +26,7 @@ const queueKey = z
     context.addIssue({ code: "custom", message: "expected exactly one of file, key and command" });
   });
 
-/** Queues are not encrypted unless this is written. */
+/** Queues are not encrypted unless this section is configured. */
 export const encryptionSchema = section(
   z
     .strictObject({

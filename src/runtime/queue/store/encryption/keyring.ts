@@ -1,11 +1,11 @@
 import { createSecretKey, hkdfSync, type KeyObject } from "node:crypto";
 import { StoreError } from "../store.js";
 
-/** A key that queues are encrypted with. The bytes are in OpenSSL's memory, which wipes them when the key is let go of. */
+/** A key for encrypting queues. Its bytes are in OpenSSL's memory, which is wiped when the key is released. */
 export interface QueueKey {
-  /** The name that its owner has given it. */
+  /** The name given in the config. */
   readonly id: string;
-  /** Tells whether it is the same key, also under another name, and nothing else of it. In hexadecimal. */
+  /** Identifies the key, whatever its name, and reveals nothing else about it. In hexadecimal. */
   readonly check: string;
   readonly secret: KeyObject;
 }
@@ -13,7 +13,7 @@ export interface QueueKey {
 export const KEY_BYTES = 32;
 export const CHECK_BYTES = 8;
 
-/** Takes the bytes of a key over: the buffer is zeros afterwards. */
+/** Takes ownership of the bytes of a key: the buffer is zeroed afterwards. */
 export function createQueueKey(id: string, bytes: Buffer): QueueKey {
   try {
     if (bytes.length !== KEY_BYTES) throw new RangeError(`a key has ${KEY_BYTES} bytes, not ${bytes.length}`);
@@ -24,10 +24,10 @@ export function createQueueKey(id: string, bytes: Buffer): QueueKey {
   }
 }
 
-/** The keys that are known, and the one that is written with, if any. */
+/** The known keys, and the one used for writing, if any. */
 export class Keyring {
   readonly active: QueueKey | undefined;
-  /** Nothing is taken that is not encrypted, and for its queue. */
+  /** Whether values are rejected that are not encrypted, or not for their queue. */
   readonly refusesPlain: boolean;
   private readonly byCheck: Map<string, QueueKey>;
 
@@ -46,7 +46,7 @@ export class Keyring {
   }
 }
 
-/** What is there cannot be read without a key that is not known, by its check and its name if that was written. */
+/** The error for data that needs an unknown key, identified by its check and by its name, if that was stored. */
 export function missingKeyError(keyring: Keyring, check: string, id?: string, queue = "the queue"): StoreError {
   const isOther = keyring.all.some((key) => key.id === id);
   const name = id === undefined ? "a key" : `the key ${JSON.stringify(id)}`;
@@ -56,7 +56,7 @@ export function missingKeyError(keyring: Keyring, check: string, id?: string, qu
   return new StoreError("wrong_key", `${problem} (check ${check}); nothing was changed`);
 }
 
-/** What is encrypted with one derived key: those of one store while it is open. */
+/** Derives a key from a queue key and a salt. Each derived key serves one store while it is open. */
 export function deriveKey({ secret }: QueueKey, salt: Uint8Array): KeyObject {
   const derived = Buffer.from(hkdfSync("sha256", secret, salt, "sluice queue values", KEY_BYTES));
   const key = createSecretKey(derived);

@@ -5,7 +5,7 @@ import { StartError } from "#contract/errors";
 import type { EncryptionConfig, QueueKeyConfig } from "./config.js";
 import { createQueueKey, KEY_BYTES, Keyring, type QueueKey } from "./keyring.js";
 
-/** Gets the keys of a config. Throws a `StartError` that names the key, and never a part of it. */
+/** Loads the keys of a config. Throws a `StartError` that names the key but reveals no part of it. */
 export async function loadKeyring(config: EncryptionConfig | undefined, logger: Logger): Promise<Keyring> {
   if (config === undefined) return new Keyring();
   const keys: QueueKey[] = [];
@@ -30,7 +30,7 @@ async function readKey({ file, key, command }: QueueKeyConfig, logger: Logger): 
   return parseKey(await readFile(file));
 }
 
-/** 32 bytes, or their hexadecimal or base64 form; what was read is zeros afterwards. */
+/** Accepts 32 bytes or their hexadecimal or base64 form. The buffer that was read is zeroed, unless it is returned. */
 function parseKey(read: Buffer): Buffer {
   if (read.length === KEY_BYTES) return read;
   const text = read.toString("latin1").trim();

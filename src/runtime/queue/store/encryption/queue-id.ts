@@ -7,9 +7,9 @@ import { StoreError } from "../store.js";
 import { QUEUE_ID_BYTES } from "./value-cipher.js";
 
 /**
- * A small file in a store's directory (`QUEUE`) with the random id that its encrypted values are bound to. It goes where the
- * directory goes, so a queue that is moved or renamed stays readable. When it is gone or damaged the values tell the id, as
- * long as they agree: `found` gives the ids that are on them, and is asked only then.
+ * Reads a small file in a store's directory (`QUEUE`) with the random id that its encrypted values are bound to. The
+ * file moves with the directory, so a moved or renamed queue stays readable. If the file is missing or damaged, the id
+ * is taken from the values, as long as they agree: `found` returns the ids in the values, and is called only then.
  */
 export async function queueIdIn(directory: string, found: () => Promise<readonly Buffer[]>): Promise<Buffer> {
   const written = await readId(directory);

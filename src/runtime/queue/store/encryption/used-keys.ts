@@ -6,18 +6,18 @@ import type { EntryRef } from "../store.js";
 import { type Keyring, missingKeyError } from "./keyring.js";
 
 /**
- * A small file in a store's directory (`KEYS`) that names the keys its values are encrypted with. A key is in it before the
- * first value is written with it, and until no value is there any more that may be. So a store whose key is not there is
- * known before anything is opened, repaired or set aside.
+ * An item of a small file in a store's directory (`KEYS`), which names the keys that its values are encrypted with. A
+ * key is added before the first value is written with it, and stays until no value can use it. So a missing key is
+ * noticed before anything is opened, repaired or set aside.
  */
 export interface UsedKey {
   readonly id: string;
   readonly check: string;
-  /** The last entry that was there when another key took its place; undefined while it is written with. */
+  /** The last entry of the store when another key replaced this one; undefined while this key is used for writing. */
   readonly last?: EntryRef;
 }
 
-/** Rejects with a `StoreError` "wrong_key" that says which key is missing, or is another one. */
+/** Rejects with a `StoreError` "wrong_key" that says which key is missing or different. */
 export async function checkUsedKeys(directory: string, keyring: Keyring): Promise<readonly UsedKey[]> {
   const used = await readUsedKeys(directory);
   for (const { id, check } of used)
@@ -25,7 +25,7 @@ export async function checkUsedKeys(directory: string, keyring: Keyring): Promis
   return used;
 }
 
-/** The key that is written with is in it from now on. */
+/** Adds the key used for writing to the file. */
 export async function noteActiveKey(directory: string, used: readonly UsedKey[], { active }: Keyring): Promise<void> {
   if (active === undefined || used.some(({ check, last }) => check === active.check && last === undefined)) return;
   const others = used.filter(({ check }) => check !== active.check);
@@ -33,8 +33,8 @@ export async function noteActiveKey(directory: string, used: readonly UsedKey[],
 }
 
 /**
- * Takes those out of it that nothing is encrypted with any more. `last` is the last entry of the store and `lowest` the first
- * one that is there, in whatever state; `isInNotes` tells whether a note is encrypted with a key.
+ * Removes keys from the file that encrypt nothing any more. `last` is the last entry of the store, and `lowest` the
+ * first existing one in any state. `isInNotes` tells whether a note is encrypted with a key.
  */
 export async function retireKeys(
   directory: string,
@@ -49,7 +49,7 @@ export async function retireKeys(
   if (JSON.stringify(left) !== JSON.stringify(used)) await writeUsedKeys(directory, left);
 }
 
-/** Without it, and when it is damaged, the first value whose key is not there tells. */
+/** If the file is missing or damaged, a missing key is noticed at the first value that needs it. */
 async function readUsedKeys(directory: string): Promise<readonly UsedKey[]> {
   try {
     return parseUsedKeys(await readFile(pathIn(directory), "utf8"));

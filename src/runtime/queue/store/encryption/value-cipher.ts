@@ -16,17 +16,18 @@ import { StoreError } from "../store.js";
 import { CHECK_BYTES, deriveKey, type Keyring, missingKeyError } from "./keyring.js";
 
 /**
- * Values on their way to the disk and back, with AES-256-GCM. How an encrypted value looks: checksum (4 bytes, over all that
- * follows), then as in every value range letter, format (4), number and ref; check of the key (8), salt (16), counter (6),
- * id of the queue (8); the whole plain value, encrypted; tag (16). Everything between checksum and ciphertext is
- * authenticated, so that a value can be read nowhere but in its own place of its own queue. Format 5 holds a value without a
- * checksum of its own, since the tag tells more; format 4 one with its checksum; values of format 3, which are read and not
- * written any more, have no id.
+ * Encrypts values on their way to the disk and decrypts them on the way back, with AES-256-GCM. An encrypted value
+ * consists of: checksum (4 bytes, over all that follows); then, as in every value, range letter, format (3 to 5),
+ * number and ref; check of the key (8), salt (16), counter (6), id of the queue (8); the whole plain value, encrypted;
+ * tag (16). Everything between checksum and ciphertext is authenticated, so a value can be read only in its own place
+ * of its own queue. Format 5 holds a value without its own checksum, because the tag is stronger. Format 4 holds one
+ * with its checksum. Values of format 3, which are only read, have no queue id.
  *
- * - A nonce is never used twice under a key: each opening of a store derives a key of its own with a random salt, and counts.
- * - The checksum tells damage without any key: who repairs files needs none. A value that is whole and whose key is not
- *   there is an error, and never taken for damage. One that is whole, has its key and does not open was changed by somebody.
- *   Whoever has the key need not look at the checksum: what opens is what was written.
+ * - A nonce is never used twice under a key: each opening of a store derives its own key with a random salt, and
+ *   counts.
+ * - The checksum detects damage without a key, so files can be repaired without keys. An intact value with a missing
+ *   key is an error and never counts as damage. An intact value that does not decrypt with its key was tampered with.
+ *   With the key, the checksum need not be verified: a value that decrypts is what was written.
  */
 export class ValueCipher {
   readonly keyring: Keyring;
@@ -42,14 +43,14 @@ export class ValueCipher {
     this.writingKey = keyring.active && deriveKey(keyring.active, this.salt);
   }
 
-  /** Says whose values these are; before any is read or written. */
+  /** Sets the queue that the values belong to. To be called before any value is read or written. */
   bindTo(queueId: Buffer): void {
     this.queueId = queueId;
   }
 
   /**
-   * The value as it is written, encrypted or sealed; in the latter case in the bytes that were given. It is valid until the next
-   * call. Counters and marks, which hold no data, are not encrypted.
+   * Returns the value to be written, encrypted, or sealed in place. It is valid until the next call. Counters and
+   * marks, which hold no data, are not encrypted.
    */
   encrypt(value: Uint8Array): Uint8Array {
     if (this.writingKey === undefined || isEncrypted(value) || !ENCRYPTED_LETTERS.has(value[4]!)) return seal(value);
@@ -71,8 +72,9 @@ export class ValueCipher {
   }
 
   /**
-   * The plain value. What is not encrypted, is damaged or was changed comes back as it is: it will not be taken for a value
-   * unless it is one. Throws a `StoreError` "wrong_key" when the key is not there; `keyId` is its name, where that is known.
+   * Returns the plain value. A value that is not encrypted, is damaged or was changed is returned unchanged; it is
+   * accepted later only if it is a valid plain value. Throws a `StoreError` "wrong_key" if the key is missing; `keyId`
+   * is its name, if known.
    */
   decrypt(value: Uint8Array, keyId?: string): Uint8Array {
     const headerBytes = isBound(value) ? HEADER_BYTES : QUEUE_ID_AT;
@@ -102,13 +104,13 @@ export class ValueCipher {
     return this.queueId;
   }
 
-  /** Throws a `StoreError` for a value of `ENCRYPTED_RANGES` that is whole and not encrypted for a queue. */
+  /** Throws a `StoreError` for an intact value of `ENCRYPTED_RANGES` that is not encrypted for a queue. */
   checkNotPlain(value: Uint8Array): void {
     if (isBound(value) || !ENCRYPTED_LETTERS.has(value[4]!)) return;
     if (isFrameIntact(bufferOf(value))) throw plainError(isEncrypted(value) ? UNBOUND : undefined);
   }
 
-  /** The key that a value was encrypted with; undefined when it names none that is there because it is damaged. */
+  /** Returns the key of a value; undefined if the value is damaged and names no known key. */
   private keyFor(value: Buffer, keyId: string | undefined): KeyObject | undefined {
     const checkAndSalt = value.subarray(PLACE_END, COUNTER_AT);
     const name = checkAndSalt.toString("latin1");
@@ -125,20 +127,20 @@ export class ValueCipher {
   }
 }
 
-/** The check of the key that a value as it is on disk was encrypted with; undefined when it was not. */
+/** Returns the check of the key that a stored value was encrypted with; undefined if it is not encrypted. */
 export function keyCheckOf(value: Uint8Array): string | undefined {
   if (!isEncrypted(value) || value.length < QUEUE_ID_AT + TAG_BYTES) return undefined;
   return Buffer.from(value.subarray(PLACE_END, SALT_AT)).toString("hex");
 }
 
-/** The queue that a value as it is on disk was encrypted for; undefined when it was for none. */
+/** Returns the id of the queue that a stored value was encrypted for; undefined if it names none. */
 export function queueIdOf(value: Uint8Array): Buffer | undefined {
   if (!isBound(value) || value.length < HEADER_BYTES + TAG_BYTES) return undefined;
   const bytes = Buffer.from(value);
   return isFrameIntact(bytes) ? bytes.subarray(QUEUE_ID_AT, HEADER_BYTES) : undefined;
 }
 
-/** Something is there that was not written by one who has the keys. */
+/** The error for a value that was written without the keys. */
 export function plainError(what = "not encrypted"): StoreError {
   return new StoreError(
     "wrong_key",
@@ -152,16 +154,16 @@ const SALT_BYTES = 16;
 const COUNTER_BYTES = 6;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** Where range, format, number and ref end. */
+/** End of range, format, number and ref. */
 const PLACE_END = 16;
 const SALT_AT = PLACE_END + CHECK_BYTES;
 const COUNTER_AT = SALT_AT + SALT_BYTES;
 const QUEUE_ID_AT = COUNTER_AT + COUNTER_BYTES;
 export const QUEUE_ID_BYTES = 8;
 const HEADER_BYTES = QUEUE_ID_AT + QUEUE_ID_BYTES;
-/** Openings of a store whose keys are kept at hand: those that old entries are from. */
+/** Maximum number of derived keys kept in memory, one for each opening of the store that wrote entries still stored. */
 const MAX_READING_KEYS = 1000;
-/** What is encrypted; the rest are counters and marks. */
+/** The encrypted ranges. The others hold counters and marks. */
 export const ENCRYPTED_RANGES: readonly KeyRange[] = [
   RANGES.entry,
   RANGES.chunk,

@@ -6,13 +6,13 @@ import type { EntryRef } from "../store.js";
 /** The head of p, u and f values. */
 export interface EntryHead {
   readonly entry: Entry;
-  /** Chunks of the payload besides the first, which is in the p value of its origin. */
+  /** Number of payload chunks in addition to the first, which is in the p value of its origin. */
   readonly chunks: number;
-  /** The ref where the payload is, of an entry that was replayed. */
+  /** For a replayed entry: the ref where the payload is stored. */
   readonly origin?: EntryRef;
 }
 
-/** What has to be known of an entry to change or remove it. */
+/** The properties of an entry that are needed to change or remove it. */
 export interface EntryInfo {
   readonly id: string;
   readonly state: "pending" | "failed";
@@ -21,7 +21,7 @@ export interface EntryInfo {
   readonly enqueuedAt: number;
   readonly chunks: number;
   readonly origin: EntryRef;
-  /** There is a u value. */
+  /** Whether there is a u value. */
   readonly changed: boolean;
 }
 
@@ -35,15 +35,15 @@ export function headOf(ref: EntryRef, entry: Entry, info: Pick<EntryInfo, "chunk
   return { entry, chunks: info.chunks, ...(info.origin === ref ? {} : { origin: info.origin }) };
 }
 
-/** Whether an id has to be looked up, since it was not made from this ref. */
+/** Whether an id needs an index entry, because it was not made from this ref. */
 export function isIndexed(id: string, ref: EntryRef): boolean {
   return sequenceOfId(id) !== ref;
 }
 
-/** Bytes of payload in one value: small enough for LevelDB to move around, large enough to be rare. */
+/** Payload bytes in one value: small enough for LevelDB to move around, large enough to be rare. */
 const MAX_CHUNK_BYTES = 256 * 1024;
 
-/** A payload in pieces of at most CHUNK, each as the parts it lies in. */
+/** Splits a payload into chunks of at most MAX_CHUNK_BYTES, each a list of byte arrays. */
 export function chunksOf(batch: Batch): Uint8Array[][] {
   if (batch.byteLength <= MAX_CHUNK_BYTES) return [[...batch.chunks]];
   const bytes = batch.bytes;

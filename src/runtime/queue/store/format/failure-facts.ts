@@ -2,26 +2,26 @@ import type { Entry } from "#contract/operations";
 import { entryId, sequenceOfId } from "../new-entry.js";
 
 /**
- * What filters and counts need of a dead letter. It stands behind the head of its value as well, so that a hundred thousand are
- * gone through without their histories being decoded. Values that an older version wrote have none.
+ * The properties of a dead letter that filters and counts need. They are also stored after the head of its value, so
+ * that a hundred thousand can be scanned without decoding their histories. Values written by older versions have none.
  */
 export interface FailureFacts {
   readonly at: number;
   readonly items: number;
   readonly bytes: number;
   readonly attempts: number;
-  /** It was deleted, and can be restored. */
+  /** Whether the dead letter was deleted. It can still be restored. */
   readonly isDeleted: boolean;
-  /** What the id is made of; no tag when it is made of something else. */
+  /** The tag in the id; empty if the id has another form. */
   readonly tag: string;
   readonly sequence: number;
-  /** The same for all that have signal, reason, exporter, category and signature in common, and of no others. */
+  /** The same for all dead letters with the same signal, reason, exporter, category and signature. */
   readonly causeKey: string;
-  /** The same for all that have the same names. */
+  /** The same for all dead letters with the same names. */
   readonly namesKey: string;
 }
 
-/** Undefined when it is no dead letter. */
+/** Returns undefined if the entry is not a dead letter. */
 export function factsOf(entry: Entry): FailureFacts | undefined {
   const { id, exporter, signal, failure, items, bytes, attempts, deletedAt } = entry;
   if (failure === undefined) return undefined;
@@ -36,12 +36,15 @@ export function factsOf(entry: Entry): FailureFacts | undefined {
   };
 }
 
-/** Version, flags, attempts (4), four numbers (8 each), lengths of tag and cause (4 each), and the texts, names last. */
+/**
+ * Layout: version, flags, attempts (4), four numbers (8 each), lengths of tag and cause (4 each), and the texts, names
+ * last.
+ */
 const VERSION = 1;
 const DELETED = 1;
 const TEXTS_OFFSET = 46;
 
-/** The bytes behind the head of a dead letter: none when there are no facts. */
+/** Returns the bytes after the head of a dead letter; none if there are no facts. */
 export function encodeFacts(entry: Entry): Uint8Array[] {
   const facts = factsOf(entry);
   if (facts === undefined) return [];
@@ -61,7 +64,7 @@ export function encodeFacts(entry: Entry): Uint8Array[] {
   return [body];
 }
 
-/** Undefined when there are none, or none that this version knows: then what stands in the head counts. */
+/** Returns undefined if there are no facts or none that this version knows. Then the head must be decoded. */
 export function decodeFacts(body: Buffer): FailureFacts | undefined {
   if (body.length < TEXTS_OFFSET || body[0] !== VERSION) return undefined;
   const tagEnd = TEXTS_OFFSET + body.readUInt32LE(38);

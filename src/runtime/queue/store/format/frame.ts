@@ -5,29 +5,32 @@ import { crc32c } from "./crc32c.js";
 import { chunkKey, type KeyRange, RANGES, rangeOf, refKey } from "./keys.js";
 
 /**
- * How every value looks: checksum (4 bytes, over all that follows), range letter, format, number of the chunk (2),
- * ref (8), length of the head (4), head (JSON, or nothing), body. Range, number and ref stand for the key, so that a
- * value is unreadable anywhere but in its own place.
+ * The layout of every value: checksum (4 bytes, over all that follows), range letter, format, chunk number (2), ref
+ * (8), length of the head (4), head (JSON, or nothing), body. Range, number and ref repeat the key, so that a value is
+ * readable only in its own place.
  *
- * The checksum is CRC-32, which Node computes in native code at several times the speed of any that is written in
- * JavaScript. Values of format 1, which are read and not written any more, have CRC-32C.
+ * The checksum is CRC-32, which Node computes natively, several times faster than any JavaScript checksum. Values of
+ * format 1, which are only read, have CRC-32C.
  */
 export const FORMAT = 2;
 const FORMAT_WITH_CRC32C = 1;
-/** A value that holds another, encrypted: see `ValueCipher`. Its checksum and its place are like those of any. */
+/**
+ * A value that holds another one, encrypted; see `ValueCipher`. Its checksum and its place are stored like those of any
+ * value.
+ */
 const ENCRYPTED_FORMAT = 3;
-/** The same, for one queue only: it opens in no other. */
+/** An encrypted value for one queue; it decrypts in no other. */
 export const BOUND_FORMAT = 4;
-/** The same, and what it holds was not sealed: the tag of the encryption is its checksum. */
+/** Like `BOUND_FORMAT`, but the encrypted value has no checksum of its own: the tag of the encryption replaces it. */
 export const BOUND_UNSEALED_FORMAT = 5;
 /**
- * A value that is in memory only, on its way to the disk or decrypted: instead of a checksum, which would be looked at once
- * and never again, it has a mark that nobody outside of this process knows. So no value on disk is taken for one.
+ * A value that is only in memory, before it is written or after it was decrypted. Instead of a checksum, which would
+ * never be needed, it has a mark that is only known inside this process. So no value on disk can be mistaken for one.
  */
 const UNSEALED_FORMAT = 255;
 const UNSEALED_MARK = randomBytes(4).readUInt32LE();
 
-/** No value is shorter. */
+/** The minimum length of a value. */
 export const HEAD_OFFSET = 20;
 
 export interface ValueFrame {
@@ -36,7 +39,7 @@ export interface ValueFrame {
   readonly body: Buffer;
 }
 
-/** The value, unsealed; it is valid until the next call, so it has to be copied (or written) before. */
+/** Returns the value, unsealed. It is valid until the next call, so it must be copied or written before. */
 export function frame(
   range: KeyRange,
   ref: EntryRef,
@@ -62,14 +65,14 @@ export function frame(
   return markUnsealed(value.subarray(0, at));
 }
 
-/** The same value as it may be on disk: with its checksum. Changes the bytes that it is given. */
+/** Adds the checksum, so that the value may be written to disk. Changes the given bytes. */
 export function seal(value: Uint8Array): Uint8Array {
   if (!isUnsealed(value)) return value;
   value[5] = FORMAT;
   return writeChecksum(value);
 }
 
-/** Of a value that is known to be whole: says so. */
+/** Marks a value that is known to be intact. */
 export function markUnsealed(value: Buffer): Buffer {
   value[5] = UNSEALED_FORMAT;
   value.writeUInt32LE(UNSEALED_MARK, 0);
@@ -85,13 +88,13 @@ export function writeChecksum(value: Uint8Array): Uint8Array {
   return value;
 }
 
-/** What is in a value; undefined when it is damaged, does not belong where it was found, or could not be decrypted. */
+/** Returns the content of a value; undefined if it is damaged, belongs elsewhere, or could not be decrypted. */
 export function unframe(range: KeyRange, ref: EntryRef, number: number, value: Uint8Array): ValueFrame | undefined {
   const read = unframeBytes(range, ref, number, value);
   return read && { head: read.head.length === 0 ? undefined : JSON.parse(read.head.toString()), body: read.body };
 }
 
-/** The same, with the head as it is written. */
+/** Like `unframe`, with the head not parsed. */
 export function unframeBytes(
   range: KeyRange,
   ref: EntryRef,
@@ -106,7 +109,7 @@ export function unframeBytes(
   return { head: bytes.subarray(HEAD_OFFSET, bodyAt), body: bytes.subarray(bodyAt) };
 }
 
-/** The key that a value says it has, of which the beginning is enough; undefined when it does not say. */
+/** Returns the key that a value names; undefined if it names none. The beginning of the value is enough. */
 export function keyOfValue(value: Buffer): Buffer | undefined {
   if (value.length < HEAD_OFFSET || !isKnownFormat(value)) return undefined;
   const range = rangeOf(value.subarray(4));
@@ -123,17 +126,17 @@ export function isFrameIntact(value: Buffer): boolean {
   return value[5] === UNSEALED_FORMAT ? isUnsealed(value) : value.readUInt32LE(0) === checksumOf(value);
 }
 
-/** Does it hold another value, encrypted? */
+/** Whether the value holds another one, encrypted. */
 export function isEncrypted(value: Uint8Array): boolean {
   return isBound(value) || value[5] === ENCRYPTED_FORMAT;
 }
 
-/** And for one queue only? */
+/** Whether the value is encrypted for one queue only. */
 export function isBound(value: Uint8Array): boolean {
   return value[5] === BOUND_UNSEALED_FORMAT || value[5] === BOUND_FORMAT;
 }
 
-/** The same bytes. */
+/** Returns a Buffer over the same memory. */
 export function bufferOf(value: Uint8Array): Buffer {
   return Buffer.from(value.buffer, value.byteOffset, value.length);
 }

@@ -1,24 +1,26 @@
 import type { EntryRef } from "../store.js";
 
-/** The ranges of keys, one letter each, mostly followed by a ref in eight bytes so that they sort by it. */
+/**
+ * The ranges of keys. Each key starts with a letter, mostly followed by a ref in eight bytes, so that keys sort by ref.
+ */
 export const RANGES = {
-  /** An entry with the beginning of its payload: pending, unless it is among the failed or the moved. */
+  /** An entry with the beginning of its payload. It is pending unless the ref is also in `failed` or `moved`. */
   entry: "p",
   /** A further chunk of that payload (ref, number). */
   chunk: "c",
-  /** What attempts changed in a pending entry. */
+  /** Changes that attempts made to a pending entry. */
   update: "u",
   /** A dead letter: the entry as it failed. */
   failed: "f",
   /** The payload at this ref belongs to a replayed entry, whose ref is the value. */
   moved: "h",
-  /** The ref of an id that does not tell it: replayed and imported entries (text). */
+  /** The ref of an id that does not contain it, for replayed and imported entries (key: the id). */
   id: "i",
-  /** A note that a processor keeps beside the entries of its pipeline's journal (the number of the note). */
+  /** A note that a processor keeps next to the entries of its pipeline's journal (key: the number of the note). */
   note: "n",
-  /** Counters and positions of the store (nothing). */
+  /** Counters and positions of the store (key: the letter alone). */
   meta: "m",
-  /** Remains of what could not be read (ref, then the key they were under). */
+  /** Data that could not be read (key: ref, then the former key). */
   quarantine: "q",
 } as const;
 
@@ -26,7 +28,7 @@ export type KeyRange = (typeof RANGES)[keyof typeof RANGES];
 
 export const META_KEY = Buffer.from(RANGES.meta);
 
-/** The range a key belongs to. */
+/** The range of a key. */
 export function rangeOf(key: Uint8Array): KeyRange {
   return String.fromCharCode(key[0]!) as KeyRange;
 }

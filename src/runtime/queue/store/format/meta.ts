@@ -5,32 +5,32 @@ import { BOUND_UNSEALED_FORMAT, FORMAT, frame, unframe } from "./frame.js";
 import { RANGES } from "./keys.js";
 
 /**
- * What is known of the whole store; written with the commits, in the same step as what it counts. Entries behind `last`
- * came after it was written, and have to be counted.
+ * Counters and positions of the whole store, written in the same write as the changes they count. Entries after `last`
+ * were added later and have to be counted.
  */
 export interface Meta {
   readonly format: number;
-  /** Names the store, for as long as it is there. */
+  /** Identifies the store for its lifetime. */
   readonly store: string;
-  /** Begins the ids of the entries that are put since the store was opened. */
+  /** Prefix of the ids of entries added since the store was opened. */
   readonly tag: string;
   readonly exporter: string;
-  /** Times it was written so far, and the last ref given out. */
+  /** Number of commits so far, and the last ref assigned. */
   readonly commits: number;
   readonly last: EntryRef;
-  /** No pending entry, and no failed one, is before these. */
+  /** No pending entry is before `head`, and no failed one before `failedHead`. */
   readonly head: EntryRef;
   readonly failedHead: EntryRef;
   readonly pending: Amount;
   readonly failed: Amount;
-  /** Payloads that belong to a replayed entry. */
+  /** Number of payloads that belong to a replayed entry. */
   readonly moved: number;
   readonly corrupt: number;
-  /** Of all entries; a store that an older version has written has none until it is empty. */
+  /** Checksum over the refs of all entries. A store written by an older version has none until it is empty. */
   readonly refSum?: RefSum | undefined;
 }
 
-/** A sum of refs by which two sets of entries are told from each other. */
+/** An order-independent checksum that distinguishes sets of entries. */
 export type RefSum = number;
 
 export const NO_REFS: RefSum = 0;
@@ -43,7 +43,7 @@ export function subtractRef(sum: RefSum, ref: EntryRef): RefSum {
   return (sum - mixRef(ref)) >>> 0;
 }
 
-/** So that sums of different refs are different ones. */
+/** Mixes the bits, so that different sets of refs have different sums. */
 function mixRef(ref: EntryRef): number {
   let mixed = Math.imul(ref ^ (ref >>> 16) ^ (ref / 2 ** 32), 0x85ebca6b);
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
@@ -73,17 +73,17 @@ export function encodeMeta(meta: Meta): Uint8Array {
   return frame(RANGES.meta, 0, 0, meta, []);
 }
 
-/** Undefined when it cannot be read. */
+/** Returns undefined if the value cannot be read. */
 export function decodeMeta(value: Uint8Array | undefined): Meta | undefined {
   return value === undefined ? undefined : (unframe(RANGES.meta, 0, 0, value)?.head as Meta | undefined);
 }
 
-/** Whether a newer version has written it. */
+/** Whether a newer version wrote the format. */
 export function isNewerFormat(format: number): boolean {
   return format > BOUND_UNSEALED_FORMAT;
 }
 
-/** Rejects what a newer version has written. */
+/** Throws a `StoreError` if a newer version wrote the store. */
 export function checkFormat(format: number, directory: string): void {
   if (!isNewerFormat(format)) return;
   throw new StoreError(

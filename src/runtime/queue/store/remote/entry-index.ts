@@ -2,9 +2,9 @@ import type { Entry } from "#contract/operations";
 import { adjustAmount, ZERO_AMOUNT } from "../amounts.js";
 import type { Amount, EntryRef, FailedWatcher, StoredEntry } from "../store.js";
 
-/** What is known of the entries of a store whose payloads are elsewhere: about a kilobyte each, in memory. */
+/** The entries of a store whose payloads are elsewhere, in memory, about a kilobyte each. */
 export class EntryIndex {
-  /** In the order of their refs. */
+  /** Ordered by ref. */
   private readonly pendingEntries = new Map<EntryRef, Entry>();
   private readonly failedEntries = new Map<EntryRef, Entry>();
   private readonly refs = new Map<string, EntryRef>();
@@ -25,7 +25,7 @@ export class EntryIndex {
     return undefined;
   }
 
-  /** Entries fail in another order than they came in. */
+  /** Entries do not fail in the order they came. */
   get oldestFailedAt(): number | undefined {
     let oldest: number | undefined;
     for (const { enqueuedAt } of this.failedEntries.values()) oldest = Math.min(oldest ?? enqueuedAt, enqueuedAt);
@@ -41,7 +41,7 @@ export class EntryIndex {
     return ref === undefined ? undefined : { ref, entry: this.get(ref)! };
   }
 
-  /** A new entry, or another state of one that is there. */
+  /** Adds an entry, or changes the state of an existing one. */
   set(ref: EntryRef, entry: Entry): void {
     this.forget(ref);
     const entries = entry.state === "failed" ? this.failedEntries : this.pendingEntries;
@@ -55,7 +55,7 @@ export class EntryIndex {
     if (this.forget(ref)) this.tell(ref, undefined);
   }
 
-  /** Everything anew. */
+  /** Replaces all entries. */
   reset(entries: Iterable<readonly [EntryRef, Entry]>): void {
     for (const map of [this.pendingEntries, this.failedEntries, this.refs]) map.clear();
     this.pendingAmount = this.failedAmount = ZERO_AMOUNT;

@@ -11,43 +11,43 @@ export interface TableContents {
   readonly isNew: boolean;
   readonly tag: string;
   readonly lastRef: EntryRef;
-  /** In the order of their refs. */
+  /** Ordered by ref. */
   readonly entries: readonly (readonly [EntryRef, Entry])[];
-  /** Entries that could not be read, now and before. */
+  /** Number of entries that could not be read, now or before. */
   readonly corrupt: number;
-  /** Those that were found now, and have been set aside. */
+  /** Number of entries that were found unreadable now and have been set aside. */
   readonly newCorrupt: number;
 }
 
 export interface TableChange {
   readonly lastRef: EntryRef;
   readonly inserts: readonly { readonly ref: EntryRef; readonly entry: Entry; readonly payload: Uint8Array }[];
-  /** Entries that change, and may get another ref; their payload stays. */
+  /** Entries that change and may get another ref. Their payload stays. */
   readonly moves: readonly { readonly from: EntryRef; readonly to: EntryRef; readonly entry: Entry }[];
   readonly deletes: readonly EntryRef[];
   readonly notes: readonly Note[];
   readonly removedNotes: readonly NoteNumber[];
 }
 
-/** How a payload was encrypted: for the ref that its entry had then. */
+/** How a payload was encrypted. `at` is the ref that its entry had then. */
 interface Seal {
   readonly at: EntryRef;
-  /** The check and the name of the key. */
+  /** The check of the key. */
   readonly key: string;
   readonly keyId: string;
 }
 
 interface Head {
   readonly entry: Entry;
-  /** Undefined when the payload is as it came. */
+  /** Undefined if the payload is not encrypted. */
   readonly seal?: Seal | undefined;
 }
 
 /**
- * Entries as rows of a server, encrypted before they leave the process when there is a key to write with. A head is the entry
- * in JSON, with how its payload was encrypted if it was; or "sealed", the name of the key, and all of that encrypted. So what is
- * there tells which keys it needs: a row that is whole and whose key is not there ends the opening, and changes nothing, and a row
- * that is damaged or was changed by somebody is set aside alone.
+ * Stores entries as rows on a server, and encrypts them first if there is a key for writing. A head is the entry as
+ * JSON, with the encryption of its payload if there is one; or it is "sealed", the name of the key, and that JSON
+ * encrypted. So each row tells which keys it needs. An intact row with a missing key makes the opening fail and changes
+ * nothing. Damaged or changed rows are set aside one by one.
  */
 export class EntryTable {
   private readonly rows: RowTable;
@@ -62,7 +62,7 @@ export class EntryTable {
     this.cipher = new ValueCipher(keyring);
   }
 
-  /** Rejects with a `StoreError` "wrong_key" when a key is missing. */
+  /** Rejects with a `StoreError` "wrong_key" if a key is missing. */
   async open(onLost: (error: unknown) => void): Promise<TableContents> {
     const contents = await this.rows.open(onLost);
     try {
@@ -73,7 +73,7 @@ export class EntryTable {
     }
   }
 
-  /** All of it or nothing. No two parts of a change are about the same ref. */
+  /** Writes all of the change or nothing. No two parts of a change may have the same ref. */
   async commit(change: TableChange): Promise<void> {
     const { lastRef, deletes, removedNotes } = change;
     const seals = new Map<EntryRef, Seal>();
@@ -97,19 +97,19 @@ export class EntryTable {
     for (const [ref, seal] of seals) this.seals.set(ref, seal);
   }
 
-  /** Those that are there; "damaged" when one cannot be read. */
+  /** Returns the existing payloads; "damaged" for those that cannot be read. */
   async payloads(refs: readonly EntryRef[]): Promise<ReadonlyMap<EntryRef, Uint8Array | "damaged">> {
     const found = await this.rows.payloads(refs);
     return new Map([...found].map(([ref, bytes]) => [ref, this.unseal(ref, bytes)]));
   }
 
-  /** Puts a row where it is not read any more, with everything that is in it. */
+  /** Moves a row aside with all its data, so that it is no longer read. */
   setAside(ref: EntryRef, entry: Entry, lastRef: EntryRef): Promise<void> {
     const head = this.encodeHead(ref, { entry, seal: this.seals.get(ref) });
     return this.moveAside([{ ref, head }], lastRef);
   }
 
-  /** All that can be read, and the numbers of those that cannot. */
+  /** Returns all readable notes, and the numbers of unreadable ones. */
   async notes(): Promise<{ readonly notes: Note[]; readonly damaged: NoteNumber[] }> {
     const notes: Note[] = [];
     const damaged: NoteNumber[] = [];
@@ -144,7 +144,7 @@ export class EntryTable {
     return { isNew, tag, lastRef, entries, corrupt: setAside + damaged.length, newCorrupt: damaged.length };
   }
 
-  /** A queue whose id is gone has the one that its values were encrypted for, as long as they agree. */
+  /** If the id of the queue is lost, it is taken from the encrypted values, as long as they agree. */
   private async bind({ queueId, rows }: RowContents): Promise<void> {
     if (queueId !== undefined) return this.bindTo(Buffer.from(queueId, "hex"));
     if (this.queueId !== undefined) return this.rows.setQueueId(this.queueId.toString("hex"));
@@ -180,7 +180,7 @@ export class EntryTable {
     try {
       return unframe(RANGES.chunk, seal.at, 0, this.cipher.decrypt(bytes))?.body ?? "damaged";
     } catch {
-      return "damaged"; // its own head names another key, which is there
+      return "damaged"; // the value names another key than its head, and that key is missing
     }
   }
 
@@ -191,7 +191,10 @@ export class EntryTable {
     return `${SEALED} ${active.id} ${asBuffer(sealed).toString("base64")}`;
   }
 
-  /** Undefined when it is damaged or was changed. Throws when a key is missing, and where plain text is not taken. */
+  /**
+   * Returns undefined if the head is damaged or was changed. Throws if a key is missing, and for plain text if that is
+   * not accepted.
+   */
   private decodeHead(ref: EntryRef, text: string): Head | undefined {
     const head = text.startsWith(`${SEALED} `) ? this.decodeSealed(ref, text) : decodePlain(text);
     if (head === undefined) return undefined;
@@ -210,7 +213,7 @@ export class EntryTable {
   }
 }
 
-/** Begins a head that is encrypted: no JSON does. */
+/** Prefix of encrypted heads. No JSON starts with it. */
 const SEALED = "sealed";
 
 function decodePlain(text: string): Head | undefined {

@@ -5,7 +5,7 @@ import { duration } from "#contract/schema";
 
 const ENTRIES_SUFFIX = "_entries";
 const NOTES_SUFFIX = "_notes";
-/** The server cuts longer names, and would have one table where there should be three. */
+/** The server truncates longer names, so that the three tables would become one. */
 const MAX_NAME_BYTES = 63 - ENTRIES_SUFFIX.length;
 
 export const postgresStoreKeys = z.strictObject({
@@ -37,12 +37,12 @@ export function agentName({ agent }: PostgresStoreConfig): string {
   return agent ?? hostname();
 }
 
-/** What the queue of an exporter, or a journal, is called in the table. No agent's name has a slash in it. */
+/** Returns the name of an exporter's queue or of a journal in the table. Agent names contain no slash. */
 export function queueName(config: PostgresStoreConfig, id: string): string {
   return `${agentName(config)}/${id}`;
 }
 
-/** The tables as SQL has them. */
+/** The table names, quoted for SQL. */
 export function tablesOf({ table }: PostgresStoreConfig) {
   return {
     queues: quoteTable(table),

@@ -4,18 +4,21 @@ import { lockNumber } from "./postgres-statements.js";
 import { postgresStoreError } from "./postgres-table.js";
 import { ROW_STATES } from "./row-table.js";
 
-/** A queue in the table, whoever has it. */
+/** A queue in the table, of any agent. */
 export interface PostgresQueue {
   readonly agent: string;
-  /** The exporter, or the journal. */
+  /** The exporter or journal. */
   readonly id: string;
   readonly pending: number;
   readonly failed: number;
-  /** An agent has it open. */
+  /** Whether an agent has the queue open. */
   readonly isOpen: boolean;
 }
 
-/** The queues of all agents; none while there is no table. Rejects with a `StoreError` when the server cannot be asked. */
+/**
+ * Lists the queues of all agents; none if there is no table. Rejects with a `StoreError` if the server cannot be
+ * queried.
+ */
 export async function listPostgresQueues(config: PostgresStoreConfig): Promise<PostgresQueue[]> {
   try {
     const options = await postgresOptions(config, agentName(config));
@@ -37,7 +40,7 @@ export async function listPostgresQueues(config: PostgresStoreConfig): Promise<P
   }
 }
 
-/** A lock of a session is in pg_locks as the two halves of its number. */
+/** pg_locks shows a session's advisory lock as the two halves of its number. */
 function queuesText(tables: ReturnType<typeof tablesOf>): string {
   const count = (state: number) =>
     `(SELECT count(*) FROM ${tables.entries} e WHERE e.queue = q.queue AND e.state = ${state})`;

@@ -2,7 +2,7 @@ import { quoteText } from "#brokers/postgres";
 import type { PostgresTables } from "./postgres-config.js";
 import type { RowChange } from "./row-table.js";
 
-/** Makes the tables that are not there. Two agents that do it at once would hinder one another without the lock. */
+/** Creates missing tables. The lock keeps two agents from interfering with each other. */
 export function createTablesText({ queues, entries, notes }: PostgresTables): string {
   return `BEGIN; SELECT pg_advisory_xact_lock(hashtextextended(${quoteText(queues)}, 0));
     CREATE TABLE IF NOT EXISTS ${queues} (queue text PRIMARY KEY, tag text NOT NULL, last_ref bigint NOT NULL, owner text NOT NULL);
@@ -13,12 +13,12 @@ export function createTablesText({ queues, entries, notes }: PostgresTables): st
     COMMIT`;
 }
 
-/** The lock of a queue: a number that two sessions cannot both have locked. */
+/** The number of a queue's advisory lock. Only one session can hold it. */
 export function lockNumber({ queues }: PostgresTables, queue: string): string {
   return `hashtextextended(${quoteText(`${queues} `)} || ${queue}, 1)`;
 }
 
-/** What a change as a statement looks like, whatever is in it. */
+/** The parts that determine the text of a change's statement. */
 interface ChangeShape {
   readonly inserts: number;
   readonly notes: number;
@@ -27,12 +27,13 @@ interface ChangeShape {
   readonly hasRemovedNotes: boolean;
 }
 
-/** Changes of more rows are rare, and all the same to the server. */
+/** Larger changes are rare and are not prepared. */
 const MAX_PREPARED_ROWS = 64;
 
 /**
- * Changes as one statement each, which needs no transaction of its own and also checks who owns the queue: it gives one row, or none when that is
- * another. The server is told to keep those that come often, by name, so that it need not read them again.
+ * Builds one statement for each change. It needs no transaction, and also checks the owner of the queue: it returns one
+ * row, or none if another agent owns the queue. Frequent statements are prepared by name, so that the server need not
+ * parse them again.
  */
 export class CommitStatements {
   private readonly tables: PostgresTables;
@@ -65,7 +66,7 @@ export interface CommitStatement {
   readonly values: unknown[];
 }
 
-/** In the order in which `commitText` numbers them. */
+/** Returns the values in the order in which `commitText` numbers them. */
 function commitValues(
   { queue, owner }: { readonly queue: string; readonly owner: string },
   change: RowChange,
@@ -106,7 +107,7 @@ function commitText({ queues, entries, notes }: PostgresTables, shape: ChangeSha
   }
   if (shape.notes > 0) {
     const row = () => `(${next()}::bigint,${next()}::bytea)`;
-    // A commit whose answer was lost is made again.
+    // A commit whose answer was lost is repeated.
     parts.push(`noted AS (INSERT INTO ${notes} (queue, number, note)
       SELECT $1, * FROM (VALUES ${Array.from({ length: shape.notes }, row).join(",")}) v WHERE ${isOwn}
       ON CONFLICT (queue, number) DO UPDATE SET note = EXCLUDED.note)`);

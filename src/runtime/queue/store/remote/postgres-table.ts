@@ -8,7 +8,7 @@ import { type CommitStatement, CommitStatements, createTablesText, lockNumber } 
 import { type NoteRow, ROW_STATES, type RowChange, type RowContents, type RowTable } from "./row-table.js";
 
 export interface PostgresTableOptions {
-  /** How often the queue is tried to be had: another agent that has just died may still be there for the server. */
+  /** How often locking the queue is tried. The server may still hold the lock of an agent that has just died. */
   readonly lockTries?: number;
 }
 
@@ -17,7 +17,7 @@ const LOCK_WAIT_MS = 500;
 const PAGE = 5000;
 const NOTES_PAGE = 1000;
 
-/** The rows of a queue in tables of PostgreSQL. */
+/** The rows of a queue in PostgreSQL tables. */
 export class PostgresTable implements RowTable {
   private readonly config: PostgresStoreConfig;
   private readonly names: readonly string[];
@@ -25,13 +25,13 @@ export class PostgresTable implements RowTable {
   private readonly statements: CommitStatements;
   private readonly lockTries: number;
   private queueName: string;
-  /** Whoever has written another one here since is the owner now. */
+  /** Identifies this session as the owner. Another agent that takes the queue over replaces it in the table. */
   private ownerName = "";
   private client: Client | undefined;
   private last: Promise<unknown> = Promise.resolve();
   private onLost: (error: unknown) => void = () => {};
 
-  /** The queue has the first of these names under which there is one, and the first of all when there is none. */
+  /** The queue has the first of these names that exists in the table, or the first one if none does. */
   constructor(config: PostgresStoreConfig, names: readonly [string, ...string[]], options: PostgresTableOptions = {}) {
     this.config = config;
     this.names = names;
@@ -59,7 +59,7 @@ export class PostgresTable implements RowTable {
     } catch (error) {
       await this.close();
       const { code, message, cause } = this.errorOf(error);
-      // A server that has no room for another connection may have it later, like one that is away.
+      // A server without free connections is treated like an unreachable one, because it may have some later.
       throw new StoreError(code === "full" ? "io" : code, message, { cause });
     }
   }
@@ -107,7 +107,7 @@ export class PostgresTable implements RowTable {
       this.client = undefined;
       onLost(this.errorOf(error));
     });
-    // An agent that is cut off is noticed by the server within half a minute, and gives its queue up.
+    // Within half a minute the server notices that an agent is cut off, and releases its queue.
     await this.query("SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3");
   }
 
@@ -126,7 +126,10 @@ export class PostgresTable implements RowTable {
     this.queueName = this.names.find((name) => there.has(name)) ?? this.names[0]!;
   }
 
-  /** The lock ends with the connection; the owner's name holds off one that does not know yet that its connection has ended. */
+  /**
+   * The lock ends with the connection. The owner's name stops an agent that has not noticed yet that its connection has
+   * ended.
+   */
   private async lock(): Promise<void> {
     const text = `SELECT pg_try_advisory_lock(${lockNumber(this.tables, "$1::text")}) AS taken`;
     for (let tries = 1; ; tries++) {
@@ -172,7 +175,7 @@ export class PostgresTable implements RowTable {
     return this.run({ text, values: [...values] });
   }
 
-  /** One at a time: that is what a connection can do. */
+  /** Runs one statement at a time, because a connection can handle only one. */
   private run(statement: CommitStatement): Promise<QueryResult<Record<string, unknown>>> {
     const result = this.last.then(() => this.ask(statement));
     this.last = result.catch(() => {});
@@ -186,7 +189,7 @@ export class PostgresTable implements RowTable {
       return await client.query<Record<string, unknown>>(statement);
     } catch (error) {
       const refusal = this.errorOf(error);
-      // It is not known what became of it: only a new connection tells.
+      // It is not known whether the statement was executed. Only a new connection can tell.
       throw refusal.code === "io" ? this.lose(refusal) : refusal;
     }
   }

@@ -6,11 +6,11 @@ interface StoredNotes {
   readonly damaged: readonly NoteNumber[];
 }
 
-/** The notes of a queue on a server. One that cannot be read is left out, and removed. */
+/** The notes of a queue on a server. Unreadable ones are left out and removed. */
 export class RemoteNotes implements NoteStore {
   private readonly writer: TableWriter;
   private readonly read: () => Promise<StoredNotes>;
-  /** The notes that were read when the queue was opened, until somebody asks for them. */
+  /** The notes that were read when the queue was opened, until `load` returns them. */
   private kept: Note[] | undefined;
   isReached = false;
   private last: NoteNumber = 0;
@@ -20,7 +20,9 @@ export class RemoteNotes implements NoteStore {
     this.read = read;
   }
 
-  /** They were read when the queue was opened: a key that is missing for them is missing for the queue. */
+  /**
+   * To be called with the notes read on opening. They are read then because a missing key must make the opening fail.
+   */
   found({ notes, damaged }: StoredNotes): void {
     this.kept = notes;
     this.isReached = true;
@@ -35,7 +37,7 @@ export class RemoteNotes implements NoteStore {
     return notes;
   }
 
-  /** A note to be written with other changes. */
+  /** Creates a note to be written with other changes. */
   create({ replaces: _, ...note }: NonNullable<StoreExchange["note"]>): Note {
     return { ...note, number: ++this.last };
   }

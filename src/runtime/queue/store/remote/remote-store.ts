@@ -27,29 +27,31 @@ import type { RowTable } from "./row-table.js";
 import { TableWriter, type WantedChange } from "./table-writer.js";
 
 export interface RemoteStoreOptions {
-  /** A server that is away when the store is opened does not matter: what comes is refused until it is there. */
+  /** Whether the store may open while the server is unreachable. It refuses new entries until the server is reached. */
   readonly mayOpenLater?: boolean;
-  /** How long a server is waited for that is away when the store is opened, where it may not be opened later. */
+  /** How long `open` waits for an unreachable server, if the store may not open later. */
   readonly waitMs?: number;
-  /** The keys to read with, and to write with; without, nothing is encrypted. */
+  /** Keys for decryption and encryption. Without it, nothing is encrypted. */
   readonly keyring?: Keyring | undefined;
-  /** Called when the server was lost and found: what is pending may not be what it was. */
+  /** Called when the server was reached again after a disconnect. The pending entries may have changed. */
   readonly onDamage?: (report: OpenReport) => void;
-  /** Told why the queue cannot be used, once for each reason, and once when it can again. */
+  /** Called once per reason why the queue cannot be used. `onFound` is called when it can be used again. */
   readonly onLost?: (error: unknown) => void;
   readonly onFound?: () => void;
 }
 
 const RETRY_MS = 1000;
-/** How long a store that is closed waits for the server to take what nobody waits for. */
+/** How long `close` waits for the server to take changes that no caller waits for. */
 const FLUSH_LIMIT_MS = 5000;
 
 /**
- * A queue on a server, for agents without a disk. What is known of its entries is in memory; every change goes to the server
- * first, and into memory when the server has it. What was acknowledged and not written yet when the agent dies is sent again.
+ * A queue on a server, for agents without a disk. The entries are in memory without their payloads. Every change goes
+ * to the server first, and into memory when the server has it. If the agent dies, entries whose acknowledgement was not
+ * written yet are sent again.
  *
- * A server that is lost is looked for until it is there; then everything is read anew, as it is not known whether the last commit
- * was made. Until then what comes is refused, and what is in memory can be listed but not sent.
+ * After a disconnect, the store reconnects until it succeeds and then reads everything again, because it is not known
+ * whether the last commit was made. Until then it refuses new entries, and entries in memory can be listed but not
+ * sent.
  */
 export class RemoteStore implements QueueStore {
   private readonly exporter: string;
@@ -273,7 +275,7 @@ export class RemoteStore implements QueueStore {
     this.lastRef = Math.max(this.lastRef, lastRef);
     this.corrupt = corrupt;
     this.writeFailure = undefined;
-    // What was acknowledged meanwhile is still there, until it is written.
+    // Entries acknowledged meanwhile are still on the server until that is written.
     const kept = entries.filter(([ref]) => !this.writer.isAcknowledged(ref));
     this.index.reset(kept.map(([ref, entry]) => [ref, this.writer.latest(ref, entry)] as const));
     this.writer.resume();
@@ -333,5 +335,5 @@ export class RemoteStore implements QueueStore {
   }
 }
 
-/** Who puts an entry meanwhile need not wait for all of them. */
+/** Limits the deletions per write, so that puts need not wait for all of them. */
 const DELETED_AT_ONCE = 256;
