@@ -37,7 +37,7 @@ export class DeadLetters {
     return this.admin().deadLetterStats(checkedQuery(query));
   }
 
-  /** Deletes dead letters permanently; returns how many. */
+  /** Deletes permanently; returns how many. */
   async delete(selection: Selection, options?: { readonly dryRun?: boolean }): Promise<number> {
     return this.admin().deleteDeadLetters(checkedSelection(selection), options);
   }

@@ -16,11 +16,11 @@ export interface EmbeddedLoadSettings {
   readonly config: SluiceConfig;
   /** Components in addition to the built-in ones and to the plugins that the config lists. */
   readonly components?: readonly ComponentFactory[] | undefined;
-  /** Folder that relative paths of a config without a file are resolved against; default: the working directory. */
+  /** Base of relative paths if the config is not a file; default: the working directory. */
   readonly baseDirectory?: string | undefined;
   /** Directory of the queues; required unless `extensions.reliability.directory` is set or no exporter has a queue. */
   readonly queueDirectory?: string | undefined;
-  /** Values for `${env:NAME}`; default: none, because the program's environment is not read. */
+  /** Values for `${env:NAME}`; default: none. The program's environment is not read. */
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
 }
 

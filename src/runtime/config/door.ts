@@ -1,4 +1,4 @@
-/** From sources to a resolved config; problems with their places. */
+/** Loads a config from its sources and resolves it. Problems carry their places in the source. */
 
 export { type LoadedConfig, type LoadOptions, openConfig } from "./load.js";
 export { noEffectReason, todaysType } from "./resolve/other-types.js";

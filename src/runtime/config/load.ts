@@ -9,44 +9,44 @@ import { type ConfigSource, readSources, readTextFile } from "./text/read-source
 
 export type { ConfigSource } from "./text/read-sources.js";
 
-/** Where a config comes from, and what it is held against. */
+/** The sources of a config, and the component types that it may use. */
 export interface LoadOptions {
-  /** Merged in this order, later over earlier. */
+  /** Merged in this order: later sources override earlier ones. */
   readonly sources: readonly ConfigSource[];
-  /** `a.b.c=value`, over all sources. */
+  /** `a.b.c=value`; these override all sources. */
   readonly sets?: readonly string[];
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly readFile?: (path: string) => string;
   readonly registry: Registry;
-  /** For embedders, who feed pipelines themselves. */
+  /** Allows pipelines without receivers: programs that embed Sluice feed them directly. */
   readonly allowNoReceivers?: boolean;
-  /** Adds the extensions that run without being named: for the agent, not for embedders. */
+  /** Adds the extensions that run without being named. Agents set this, embedded instances do not. */
   readonly addDefaults?: boolean;
 }
 
-/** A config and all that is wrong with it. */
+/** A config and its problems. */
 export interface LoadedConfig {
-  /** Absent when there is any error among the problems. */
+  /** Absent when the problems include an error. */
   readonly config?: ResolvedConfig;
-  /** Errors and warnings, by place. */
+  /** Errors and warnings, sorted by place. */
   readonly problems: readonly Problem[];
   /** All sources merged, whether valid or not; for print-config. */
   readonly tree: MapNode | undefined;
-  /** The component types it was held against, with those of its plugins. */
+  /** The component types that the config was checked against, including those of its plugins. */
   readonly registry: Registry;
-  /** The source line of a place, secrets taken out. */
+  /** The source line at a place, with secrets masked. */
   lineAt(place: Place): string | undefined;
 }
 
-/** Sources read and merged, components not yet looked at. */
+/** A config whose sources are read and merged, but whose components are not checked yet. */
 export interface OpenedConfig {
   readonly root: MapNode | undefined;
   readonly findings: Findings;
-  /** Holds the config against these component types. */
+  /** Checks the config against these component types. */
   resolve(registry: Registry): LoadedConfig;
 }
 
-/** The first half of loading: between it and the second, plugins can be loaded. */
+/** The first half of loading. Plugins can be loaded between it and `resolve`. */
 export function openConfig(options: Omit<LoadOptions, "registry">): OpenedConfig {
   const findings = new Findings();
   const { allowNoReceivers = false, addDefaults = false } = options;
@@ -70,10 +70,7 @@ export function openConfig(options: Omit<LoadOptions, "registry">): OpenedConfig
   };
 }
 
-/**
- * Loads a config that names no plugins, from its sources. Never throws for what is in them: all that is wrong comes back
- * as problems.
- */
+/** Loads a config without plugins. Never throws because of its content: everything wrong is returned as a problem. */
 export function loadConfig(options: LoadOptions): LoadedConfig {
   const opened = openConfig(options);
   const plugins = opened.root?.entries.get("plugins");
@@ -84,7 +81,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   return opened.resolve(options.registry);
 }
 
-/** Problems stand as one reads: by file in the order given, then by line. The same words at the same place are said once. */
+/** Sorts problems by file, in the order given, then by line. The same message at the same place is reported once. */
 function sortProblems(problems: readonly Problem[], files: readonly string[]): Problem[] {
   const rank = ({ place }: Problem) => (place === undefined ? -1 : files.indexOf(place.file));
   const seen = new Set<string>();

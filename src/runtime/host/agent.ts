@@ -11,25 +11,28 @@ import { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js
 import { thrownAt } from "./errors/source-position.js";
 import { type ConfigFacts, inspectAgent } from "./inspect-agent.js";
 
-/** What an agent is given beside its config. */
+/** The options of an agent besides its config. */
 export interface AgentOptions {
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly clock?: Clock;
   readonly random?: () => number;
-  /** Notes which plugin's code is running. */
+  /** Tracks which plugin's code is running. */
   readonly pluginTracker?: PluginTracker;
-  /** Runs a full garbage collection, to find deliveries that plugins let go of. Only `sluice run` has it: see cli/v8.ts. */
+  /**
+   * Runs a full garbage collection, to find deliveries that plugins have dropped. Only `sluice run` sets it: see
+   * cli/v8.ts.
+   */
   readonly collectGarbage?: () => void;
-  /** Some of what comes in has senders that hear of no refusal: it is to be kept. */
+  /** True when some senders never see a refusal, so that refused data must be kept. */
   readonly keepsRefused?: boolean;
-  /** What extensions may show of the config. */
+  /** The parts of the config that extensions may show. */
   readonly configFacts?: ConfigFacts;
 }
 
-/** How long a component may take to stop, and a receiver to answer what was refused at the last moment. */
+/** Time for a component to stop, and for a receiver to answer the requests refused at the last moment. */
 const STOP_GRACE_MS = 2000;
-/** A start may take its time; after this long the log says which component is still starting. */
+/** A start may take long; after this time the log says which component is still starting. */
 const SLOW_START_MS = 10_000;
 
 /** The agent cannot run as configured; each problem has its place in the config. Nothing is left running. */
@@ -43,8 +46,8 @@ export class AgentStartError extends ProblemsError {
 }
 
 /**
- * Runs one config in this process. Starts extensions, exporters, processors, receivers, in this order, and stops them
- * in reverse. Touches nothing global, so several agents can run side by side.
+ * Runs one config in this process. Starts extensions, exporters, processors and receivers, in this order, and stops
+ * them in reverse. Changes nothing global, so several agents can run side by side.
  */
 export class Agent implements Host {
   private readonly config: ResolvedConfig;
@@ -52,26 +55,26 @@ export class Agent implements Host {
   private readonly clock: Clock;
   readonly loadMask: NonNullable<Host["loadMask"]>;
   private currentState: Host["state"] = "starting";
-  /** Receivers may hand in: from before the first one starts until the stop. */
+  /** True while receivers may hand in data: from before the first one starts until the stop. */
   private isIntakeOpen = false;
   private graph: Graph | undefined;
   private seen: AgentInspection | undefined;
-  /** What was started, to be stopped from the last to the first. */
+  /** Started components; they are stopped in reverse order. */
   private readonly extensions: (StartedComponent & { readonly extension: Extension })[] = [];
   private readonly startedExporters: StartedComponent[] = [];
   private readonly startedOutlets: StartedComponent[] = [];
   private readonly startedJournals: StartedComponent[] = [];
   private readonly startedReceivers: StartedComponent[] = [];
   private stopping: Promise<void> | undefined;
-  /** Ends a start that is under way. */
+  /** Aborts a start that is under way. */
   private interruptStart = () => {};
   private readonly removeGauges: (() => void)[] = [];
-  /** What extensions do for others, once they have started. */
+  /** Gives other components access to the authenticators of started extensions. */
   readonly authenticators: Authenticators = startedAuthenticators((id) =>
     this.extensions.find((each) => each.id === id),
   );
 
-  /** `loadMask` gives what masks a batch for people who may not see what is in it. */
+  /** `loadMask` loads the function that masks batches for people who may not see their content. */
   constructor(config: ResolvedConfig, options: AgentOptions, loadMask: NonNullable<Host["loadMask"]>) {
     this.config = config;
     this.options = options;
@@ -100,8 +103,9 @@ export class Agent implements Host {
   }
 
   /**
-   * Resolves when every receiver takes requests. Throws an `AgentStartError`, with everything stopped again. A stop ends
-   * it: what hangs in its start is not waited for, and is stopped if it comes up after all.
+   * Resolves when every receiver accepts requests. Rejects with an `AgentStartError` after stopping everything again. A
+   * stop ends the start: it does not wait for a component that hangs while starting, which is stopped if it comes up
+   * later.
    */
   async start(): Promise<void> {
     const calledFrom = callerStack(this.start);
@@ -115,15 +119,15 @@ export class Agent implements Host {
     } catch (error) {
       await this.stop(0);
       if (!(error instanceof ComponentStartError)) throw error;
-      // Of a StartError the problem says it all; what was thrown by mistake has more to say.
+      // A StartError's problem says everything; any other error has its own details.
       const cause = isStartError(error.cause) ? error.cause.cause : error.cause;
       throw thrownTo(calledFrom, new AgentStartError([error.problem], { cause }));
     }
   }
 
   /**
-   * Takes nothing new, lets everything inside reach its exporters, and stops. What is not settled after `timeoutMs` is
-   * refused, so that its sender keeps it. Never rejects; a second call joins the first.
+   * Accepts nothing new, lets all data reach its exporters, and stops. Data that is not settled after `timeoutMs` is
+   * refused, so its sender keeps it. Never rejects; a second call joins the first.
    */
   stop(timeoutMs: number = this.config.service.shutdown_timeout): Promise<void> {
     this.stopping ??= this.shutDown(timeoutMs);
@@ -131,7 +135,7 @@ export class Agent implements Host {
     return this.stopping;
   }
 
-  /** Refuses whatever is unsettled, now. For a stop that should wait no longer. */
+  /** Refuses all unsettled data at once. For a stop that should not wait any longer. */
   abort(): void {
     this.graph?.abort();
   }
@@ -153,12 +157,12 @@ export class Agent implements Host {
     await this.startReceivers(this.graph);
   }
 
-  /** A stop may have come while something was awaited. */
+  /** A stop may have been requested during an await. */
   private throwIfStopping(): void {
     if (this.stopping !== undefined) throw stoppedWhileStarting();
   }
 
-  /** A component has started: it goes to those that are to be stopped, or is stopped if that time has passed. */
+  /** Registers a started component for the stop; if the stop is already over, stops it at once. */
   private async addStarted<T extends StartedComponent>(component: T, started: T[]): Promise<void> {
     if (this.stopping === undefined) return void started.push(component);
     await this.stopAll([component]);
@@ -244,7 +248,7 @@ export class Agent implements Host {
     }
   }
 
-  /** Nothing can be done about a component that never starts but to say which one it is. */
+  /** Logs the name of a component that takes long to start. Nothing else can be done about one that never starts. */
   private async startComponent<T>(spec: PlannedPlace, start: () => Promise<T>): Promise<T> {
     const { path } = spec;
     const warnSlowStart = () => this.options.logger.warn({ component: path }, `${path} has not started after 10 s`);
@@ -289,7 +293,7 @@ export class Agent implements Host {
     await receiversStopped;
   }
 
-  /** Waits for the work; when it takes longer than `ms`, calls `onTimeout` and waits a little more, but not for ever. */
+  /** Waits for the work. After `ms` calls `onTimeout` and waits a little longer, but not forever. */
   private async waitFor(work: Promise<void>, ms: number, onTimeout?: () => void): Promise<void> {
     const isLate = await waitAtMost(ms, work, this.clock, () => true);
     if (isLate !== true || onTimeout === undefined) return;
@@ -317,7 +321,7 @@ interface StartedComponent {
   readonly stop: () => Promise<void>;
 }
 
-/** Those of the extensions that have started. A config that names another does not load. */
+/** The authenticators of started extensions. A config that refers to any other does not load. */
 function startedAuthenticators(find: (id: string) => { readonly extension: Extension } | undefined): Authenticators {
   const found = <T>(id: string, side: AuthSide, authenticator: T | undefined): T => {
     if (authenticator !== undefined) return authenticator;
@@ -333,7 +337,7 @@ function stoppedWhileStarting(): Error {
   return new Error("the agent was stopped while it was starting");
 }
 
-/** One component's failure to start, with its place in the config. */
+/** A component's failure to start, with its place in the config. */
 class ComponentStartError extends Error {
   readonly problem: Problem;
 
@@ -342,7 +346,7 @@ class ComponentStartError extends Error {
     const message = `${errorMessage(cause)}${position === undefined ? "" : ` (${position})`}`;
     super(message, { cause });
     const path = isStartError(cause) ? cause.path : [];
-    const spec = component as Pick<ComponentSpec<unknown>, "path" | "placeOf">; // the graph was built from these very specs
+    const spec = component as Pick<ComponentSpec<unknown>, "path" | "placeOf">; // the graph was built from these specs
     this.problem = {
       severity: "error",
       code: "start_failed",

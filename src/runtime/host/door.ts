@@ -1,4 +1,4 @@
-/** The agent that runs a config, plugins, and its own logs and metrics. */
+/** Runs a config as an agent; loads plugins; provides the agent's own logs and metrics. */
 
 export { Agent, type AgentOptions, AgentStartError } from "./agent.js";
 export { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js";

@@ -7,14 +7,14 @@ import type { Flow, Flows } from "#pipeline";
 import { describeGraph, trafficReader } from "#pipeline";
 import { resourceAttributes } from "./self-telemetry/resource-attributes.js";
 
-/** What is known of a config beside what it resolves to. */
+/** Further facts about a loaded config. */
 export interface ConfigFacts {
   readonly warnings: readonly Problem[];
-  /** All of it as plain values to be shown: defaults filled in, secrets taken out. */
+  /** The whole config as plain values for display: with defaults, and with secrets masked. */
   readonly shown: () => Readonly<Record<string, unknown>>;
 }
 
-/** What is looked at. */
+/** The parts of an agent that are inspected. */
 interface InspectedAgent {
   readonly config: ResolvedConfig;
   readonly facts: ConfigFacts | undefined;
@@ -23,7 +23,7 @@ interface InspectedAgent {
   readonly metrics: Metrics;
 }
 
-/** What an agent lets its extensions see of itself. */
+/** What extensions can see of their agent. */
 export function inspectAgent({ config, facts, startedAt, flows, metrics }: InspectedAgent): AgentInspection {
   const graph = describeGraph(config);
   const nodes = new Map(graph.nodes.map((node) => [node.id, node]));
@@ -52,7 +52,7 @@ export function inspectAgent({ config, facts, startedAt, flows, metrics }: Inspe
   };
 }
 
-/** Edges that begin at one node of a pipeline are one flow, which is watched once. */
+/** Edges that begin at the same node of a pipeline share one flow, which is watched once. */
 function watchEdges(edges: readonly GraphEdge[], flows: Flows, watcher: EdgeWatcher): () => void {
   const byFlow = new Map<Flow, GraphEdge>();
   for (const edge of edges) {

@@ -11,21 +11,21 @@ import type { Node, ScalarNode, Span } from "../text/node.js";
 import type { ProblemCode } from "../text/problem-codes.js";
 import type { ComponentDefinition } from "./component-definitions.js";
 
-/** Code of a component, and the config that it is called with. */
+/** A function of a component, and the config that it is called with. */
 export interface PluginCode {
-  /** What fails when it throws, with the name of the component: `namedPipelines of connector "routing"`. */
+  /** The function and its component, for error messages: `namedPipelines of connector "routing"`. */
   readonly name: string;
-  /** The severity and the code of the finding that a throw becomes. */
+  /** Severity and code of the finding if the function throws. */
   readonly severity: "error" | "warning";
   readonly code: ProblemCode;
-  /** Where the component stands. */
+  /** Place of the component in the config. */
   readonly key: Span;
   readonly path: ConfigPath;
   readonly node: Node;
   readonly schema: z.ZodType;
 }
 
-/** A function of a component beside its schema, called with the component's parsed config. */
+/** Describes a function of a component other than its schema. It is called with the component's parsed config. */
 export function pluginCode(
   name: string,
   { kind, id, section, name: written, key, node }: ComponentDefinition,
@@ -37,8 +37,9 @@ export function pluginCode(
 }
 
 /**
- * Calls code of a component while a config is loaded: its schema, or what it tells about its config. A plugin's may throw
- * anything. A throw becomes a finding at the component's key, without the secrets that it may say, and gives undefined.
+ * Calls code of a component while a config is loaded: its schema, or a function about its config. A plugin's code may
+ * throw anything. If it throws, adds a finding at the component's key, without any secrets from the error message, and
+ * returns undefined.
  */
 export function callPlugin<Result>(call: () => Result, plugin: PluginCode, findings: Findings): Result | undefined {
   try {
@@ -58,7 +59,10 @@ function failureReason(error: unknown, { node, schema }: PluginCode): string {
   return secrets.reduce((text, secret) => text.replaceAll(secret, REDACTED), withoutSecretTexts(message));
 }
 
-/** What a component may say of its config and must not be shown: it is secret, came from a variable, or nobody knows. */
+/**
+ * Values that must not appear in a component's error message: secrets, values from variables, and values without a
+ * schema.
+ */
 function hiddenTexts(node: Node, schema: z.ZodType): string[] {
   const all = scalars(node);
   const secrets = new Set<Span>(isOpaqueSchema(schema) ? all : secretSpans(node, [schema]));

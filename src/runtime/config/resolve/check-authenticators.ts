@@ -10,13 +10,13 @@ import type { MapNode, Span } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
 import type { ComponentDefinition, ComponentDefinitions } from "./component-definitions.js";
 
-/** `auth: {authenticator: ID}` as it is written somewhere. */
+/** A reference such as `auth: {authenticator: ID}` in the config. */
 interface AuthenticatorReference {
   readonly id: string;
   readonly side: AuthSide;
   readonly span: Span;
   readonly path: ConfigPath;
-  /** The extension whose config says so; undefined for other components and the service. */
+  /** The extension that contains the reference; undefined for other components and the service. */
   readonly from: string | undefined;
 }
 
@@ -29,8 +29,8 @@ export interface AuthenticatorsOptions {
 }
 
 /**
- * Holds every `auth` of what runs against the extensions that run: a port whose authenticator is missing must not open.
- * Gives for each extension the ids of those that it asks, which are to be started before it.
+ * Checks that every `auth` in the running components refers to a running extension: a port must not open without its
+ * authenticator. Returns for each extension the ids of the extensions that it asks; those must start first.
  */
 export function checkAuthenticators(options: AuthenticatorsOptions): ReadonlyMap<string, readonly string[]> {
   const asked = new Map<string, string[]>();
@@ -45,7 +45,7 @@ export function checkAuthenticators(options: AuthenticatorsOptions): ReadonlyMap
   return asked;
 }
 
-/** The same in an order in which nothing comes before an extension that it asks; otherwise as it was. */
+/** Reorders extensions so that each comes after the extensions that it asks; otherwise keeps their order. */
 export function askedFirst<T>(
   extensions: Iterable<readonly [string, T]>,
   asked: ReadonlyMap<string, readonly string[]>,
@@ -99,7 +99,7 @@ function checkReference(reference: AuthenticatorReference, options: Authenticato
     return;
   }
   const { factory } = definition;
-  if (factory?.kind !== "extension") return; // There is no such type, which has been said, or it does nothing.
+  if (factory?.kind !== "extension") return; // The type does not exist, which is reported elsewhere, or has no effect.
   if (!used.has(definition)) {
     const suggestion = `add ${id} to service.extensions`;
     findings.error("extension_off", span, path, `extension "${id}" is not among service.extensions`, { suggestion });

@@ -8,8 +8,9 @@ const SECTION = "retry_on_failure";
 const KEYS = ["initial_interval", "max_interval"] as const;
 
 /**
- * Refuses an `initial_interval` above `max_interval`, as they hold for an exporter together with the defaults of the extension
- * `reliability`: every wait would be `max_interval`, and the other key would say something that is not so.
+ * Reports an `initial_interval` above `max_interval`, after merging an exporter's keys with the defaults of the
+ * extension `reliability`. With such values every wait would be `max_interval`, and `initial_interval` would have no
+ * effect.
  */
 export function checkIntervals(
   { extensions, exporters }: ComponentDefinitions,
@@ -24,7 +25,10 @@ export function checkIntervals(
     if (used.has(exporter)) check(exporter, [parsed.get(exporter)?.settings, defaults], findings);
 }
 
-/** One that writes neither key is right, or another one is told. A `max_interval` alone bounds the default of the other. */
+/**
+ * Reports nothing if this component sets neither key: the problem then belongs to another one. If only `max_interval`
+ * is set, it limits the default of `initial_interval`.
+ */
 function check(
   { section, name, node }: ComponentDefinition,
   layers: readonly (ExporterSettings | undefined)[],

@@ -6,17 +6,23 @@ import type { Findings } from "../text/findings.js";
 import { locatePath, type MapNode } from "../text/node.js";
 import { placeText } from "../text/problem.js";
 
-/** An address that something listens at, and who that is. */
+/** An address that something listens on, and its owner. */
 export interface ConfiguredListener {
-  /** Such as `receiver "otlp"`. */
+  /** For example `receiver "otlp"`. */
   readonly owner: string;
   readonly address: ListenAddress;
-  /** Where the whole config says so, or would: undefined for what runs without being written at all. */
+  /**
+   * Path of the address in the config, even if it is a default. Undefined for an owner that is not in the config at
+   * all.
+   */
   readonly path: ConfigPath | undefined;
   readonly protection?: Listener["protection"];
 }
 
-/** What a component listens at; `base` is where it stands in the config, and undefined when it does not. */
+/**
+ * The addresses that a component listens on. `base` is the component's path in the config; undefined if it is not
+ * there.
+ */
 export function componentListeners(
   owner: string,
   base: ConfigPath | undefined,
@@ -28,7 +34,10 @@ export function componentListeners(
 export const OWN_METRICS = "the endpoint of the agent's own metrics";
 const METRICS_PATH = ["service", "telemetry", "metrics"];
 
-/** What the agent's own metrics can be pulled from. `addDefaults`: also where nothing is written. */
+/**
+ * The addresses where the agent's own metrics can be scraped. With `addDefaults`, includes the default address if none
+ * is configured.
+ */
 export function metricListeners({ telemetry }: ServiceSettings, addDefaults: boolean): ConfiguredListener[] {
   const { level, address, readers } = telemetry.metrics;
   if (level === "none") return [];
@@ -45,9 +54,9 @@ export function metricListeners({ telemetry }: ServiceSettings, addDefaults: boo
 }
 
 /**
- * Says where two things would listen at one address, of which the second could not start. Port 0 is any free one. What
- * listens without being written gives way to what is written: the owners of those that do are returned, and are to run
- * without.
+ * Reports addresses that are used twice, because the second listener could not start. Port 0 never conflicts. A
+ * listener that runs by default gives way to one in the config: returns the owners of such listeners, which must run
+ * without them.
  */
 export function checkListeners(
   listeners: readonly ConfiguredListener[],
@@ -69,7 +78,7 @@ export function checkListeners(
   return givingWay;
 }
 
-/** Says which listeners anyone on the network can use, or read along with. */
+/** Warns about listeners without TLS or authentication that other machines may reach. */
 export function warnOfOpenListeners(listeners: readonly ConfiguredListener[], root: MapNode, findings: Findings): void {
   for (const { owner, address, path, protection } of listeners) {
     if (protection === undefined || path === undefined || "path" in address || isLoopbackHost(address.host)) continue;
@@ -123,7 +132,7 @@ function isEveryHost(host: string | undefined): boolean {
   return host === undefined || host === "0.0.0.0" || host === "::";
 }
 
-/** The name localhost is one address of this machine or the other, by its settings. */
+/** localhost may resolve to either loopback address. */
 function sameHost(a: string, b: string): boolean {
   const isLoopback = (host: string) => host === "127.0.0.1" || host === "::1";
   return a === b || (a === "localhost" && isLoopback(b)) || (b === "localhost" && isLoopback(a));

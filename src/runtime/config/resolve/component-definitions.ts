@@ -7,25 +7,25 @@ import { adviceOnType, noEffectReason } from "./other-types.js";
 import { parseComponent } from "./parse-component.js";
 import type { Registry } from "./registry.js";
 
-/** A component as a section defines it. */
+/** A component as it is defined in a section. */
 export interface ComponentDefinition {
   readonly id: string;
   readonly type: string;
   readonly kind: ComponentKind;
   readonly section: SectionName;
-  /** The key as written, which may have blanks around the slash. */
+  /** The key as written; it may have spaces around the slash. */
   readonly name: string;
   readonly key: Span;
   readonly node: Node;
-  /** Undefined when there is no such type. */
+  /** Undefined when the type is unknown. */
   readonly factory: ComponentFactory | undefined;
-  /** Why a type is accepted although it does nothing. */
+  /** The reason why the type is accepted although it has no effect. */
   readonly noEffect: string | undefined;
 }
 
 export type ComponentDefinitions = Readonly<Record<SectionName, ReadonlyMap<string, ComponentDefinition>>>;
 
-/** All that the five component sections define, used or not. */
+/** Reads all definitions of the five component sections, used or not. */
 export function readDefinitions(root: MapNode, registry: Registry, findings: Findings): ComponentDefinitions {
   const read = (section: SectionName) => readSection(root, section, registry, findings);
   return {
@@ -78,7 +78,7 @@ function readDefinition(
   return { ...id, kind, section, name, key, node, factory, noEffect };
 }
 
-/** A definition's parsed config; undefined when it has errors or no factory. Everything doubtful becomes a finding. */
+/** A definition's parsed config; undefined when it has errors or no factory. Every problem is added to the findings. */
 export function parseDefinition(
   definition: ComponentDefinition,
   used: boolean,
@@ -103,7 +103,7 @@ function reportUnknownType(
   registry: Registry,
   findings: Findings,
 ): void {
-  if (hasPluginErrors(findings)) return; // it may be that plugin's
+  if (hasPluginErrors(findings)) return; // the type may belong to the plugin that failed
   const { kind, type, section, name, key } = definition;
   const advice = adviceOnType(kind, type);
   const guess = advice === undefined ? registry.suggest(kind, type) : undefined;

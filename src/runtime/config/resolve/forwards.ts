@@ -8,14 +8,14 @@ import type { LinkedPipeline } from "./link-pipelines.js";
 
 const KEY = ["dead_letter", "forward_to"];
 
-/** One `dead_letter.forward_to`: of an exporter, or of the extension that has the defaults of all of them. */
+/** One `dead_letter.forward_to`, of an exporter or of the extension that has the defaults for all exporters. */
 export interface Forward {
   readonly from: ComponentDefinition;
   readonly to: ComponentDefinition;
   readonly node: Node;
 }
 
-/** The exporters that dead letters are forwarded to: they run, though no pipeline may end in them. */
+/** The exporters that dead letters are forwarded to. They run even if no pipeline ends in them. */
 export function linkForwards(
   definitions: ComponentDefinitions,
   used: ReadonlySet<ComponentDefinition>,
@@ -39,7 +39,7 @@ export function linkForwards(
   });
 }
 
-/** Holds those exporters against the signals of what may be forwarded to them. */
+/** Checks that these exporters accept the signals of the dead letters forwarded to them. */
 export function checkForwards(
   forwards: readonly Forward[],
   pipelines: readonly LinkedPipeline[],
@@ -56,7 +56,7 @@ export function checkForwards(
   }
 }
 
-/** Of extensions only `reliability` has the keys of all exporters. */
+/** Only the extension `reliability` has the keys of exporters. */
 function hasForwardKey({ kind, type }: ComponentDefinition): boolean {
   return kind === "exporter" || (kind === "extension" && type === "reliability");
 }

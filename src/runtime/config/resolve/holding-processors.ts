@@ -8,14 +8,14 @@ import type { LinkedPipeline } from "./link-pipelines.js";
 import type { PipelineDefinition } from "./read-service.js";
 
 export interface HoldingChecks {
-  /** `service.intake.max_bytes`. */
+  /** Value of `service.intake.max_bytes`. */
   readonly intakeLimit: number;
-  /** Pipelines that hold deliveries back have a journal without asking for one. */
+  /** True when pipelines with holding processors get a journal by default. */
   readonly keepsJournals: boolean;
   readonly findings: Findings;
 }
 
-/** Warns of processors that hold deliveries back where that makes clients wait, or more than the agent takes. */
+/** Warns about holding processors that make clients wait, or that may hold more than the intake admits. */
 export function checkHolding(
   pipelines: readonly LinkedPipeline[],
   configOf: (processor: ComponentDefinition) => unknown,
@@ -52,8 +52,9 @@ function warnOfWaitingClients(
 }
 
 /**
- * Holds what a processor may keep back against what may be inside its pipeline: at its own limit a processor makes room, at
- * the other what comes waits on disk, or is refused. So a limit that is not below that one is never reached.
+ * Compares the limit of a processor with the limit of the intake. At its own limit a processor makes room; at the
+ * intake's limit new data waits on disk or is refused. The processor's limit must be lower, otherwise it is never
+ * reached.
  */
 function checkHeldBytes(
   processor: ComponentDefinition,
@@ -72,7 +73,7 @@ function checkHeldBytes(
   findings.warn("over_intake_limit", nodeAt(node, held.path) ?? key, path, message, { suggestion });
 }
 
-/** Undefined for a processor that holds nothing back, and for a plugin that fails to say how much it does. */
+/** Undefined for a processor that holds nothing back, and for a plugin whose `maxHeldBytes` fails. */
 function heldBytes(processor: ComponentDefinition, config: unknown, findings: Findings): HeldBytesLimit | undefined {
   const { factory } = processor;
   if (config === undefined || factory?.kind !== "processor" || factory.maxHeldBytes === undefined) return undefined;

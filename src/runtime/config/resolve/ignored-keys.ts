@@ -3,7 +3,7 @@ import type { Findings } from "../text/findings.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
 import type { ComponentDefinition, ComponentDefinitions } from "./component-definitions.js";
 
-/** Warns of keys that are written, and that have no effect because of what an extension is told. */
+/** Warns about keys that have no effect because of an extension's settings. */
 export function warnOfIgnoredKeys(
   { extensions, exporters }: ComponentDefinitions,
   used: ReadonlySet<ComponentDefinition>,
@@ -19,7 +19,7 @@ export function warnOfIgnoredKeys(
   }
 }
 
-/** Undefined for an extension that has nothing to say of it, and for one that fails to. */
+/** Undefined for an extension that ignores no keys, and for one whose function fails. */
 function ignoredBy(extension: ComponentDefinition, config: unknown, findings: Findings): IgnoredKeys | undefined {
   const { factory } = extension;
   if (config === undefined || factory?.kind !== "extension" || factory.ignoredKeys === undefined) return undefined;

@@ -6,13 +6,16 @@ import { callPlugin, pluginCode } from "./call-plugin.js";
 import type { ComponentDefinition, ComponentDefinitions } from "./component-definitions.js";
 import type { ComponentReference, PipelineDefinition, ServiceDefinition } from "./read-service.js";
 
-/** A reference and what it refers to. */
+/** A reference and the component that it refers to. */
 export interface Link {
   readonly reference: ComponentReference;
   readonly definition: ComponentDefinition;
 }
 
-/** A pipeline whose names are followed. What does nothing (see `noEffectReason`) is among them, and is left out of what runs. */
+/**
+ * A pipeline with all references resolved. Includes components without effect (see `noEffectReason`), which are left
+ * out when the pipeline runs.
+ */
 export interface LinkedPipeline {
   readonly pipeline: PipelineDefinition;
   readonly receivers: readonly Link[];
@@ -22,12 +25,12 @@ export interface LinkedPipeline {
 
 export interface LinkOptions {
   readonly definitions: ComponentDefinitions;
-  /** A pipeline may go without receivers: whoever embeds the runtime feeds it. */
+  /** Allows pipelines without receivers: a program that embeds the runtime feeds them. */
   readonly allowNoReceivers: boolean;
   readonly findings: Findings;
 }
 
-/** Follows every name in every pipeline and says which of them cannot stand there. */
+/** Resolves every reference in every pipeline, and reports those that are not allowed there. */
 export function linkPipelines(pipelines: readonly PipelineDefinition[], options: LinkOptions): LinkedPipeline[] {
   reportDuplicates(pipelines, options.findings);
   return pipelines.map((pipeline) => {
@@ -45,7 +48,7 @@ export function linkPipelines(pipelines: readonly PipelineDefinition[], options:
   });
 }
 
-/** The extensions that `service.extensions` switches on, in its order. */
+/** The extensions listed in `service.extensions`, in order. */
 export function linkExtensions(service: ServiceDefinition, options: LinkOptions): Link[] {
   return warnOnRepeats(link(service.extensions, ["extensions"], options), options.findings);
 }
@@ -99,8 +102,8 @@ function checkEnds(pipeline: PipelineDefinition, { allowNoReceivers, findings }:
 }
 
 /**
- * What does nothing is left out of a pipeline. Without a receiver nothing comes in, which is worth a warning; without an
- * exporter what comes in would be lost.
+ * Components without effect are left out of a pipeline. A pipeline without receivers gets no data, which is a warning;
+ * a pipeline without exporters would lose its data, which is an error.
  */
 function checkRunningEnds({ pipeline, receivers, exporters }: LinkedPipeline, { findings }: LinkOptions): void {
   const path = (list: string) => [...pipeline.path, list];
@@ -129,7 +132,7 @@ function checkSignals({ pipeline, receivers, processors, exporters }: LinkedPipe
   }
 }
 
-/** Holds the config of exporters against the signals of the pipelines that end in them. */
+/** Checks that the config of an exporter fits the signals of the pipelines that end in it. */
 export function checkConfiguredSignals(
   pipelines: readonly LinkedPipeline[],
   configOf: (exporter: ComponentDefinition) => unknown,
@@ -169,7 +172,7 @@ function reportDuplicates(pipelines: readonly PipelineDefinition[], findings: Fi
   }
 }
 
-/** A processor that stands twice in a pipeline would run twice: surely a slip. */
+/** A processor listed twice in a pipeline would run twice, which is surely a mistake. */
 function rejectRepeats(links: readonly Link[], findings: Findings): Link[] {
   return withoutRepeats(links, ({ reference }) => {
     findings.error(

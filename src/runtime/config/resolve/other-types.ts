@@ -2,9 +2,9 @@ import type { ComponentKind } from "#contract";
 import type { Registry } from "./registry.js";
 
 /**
- * What is known of types that Sluice has not, so that whoever brings an old config, or one of another distribution, is
- * told what to do and not which name looks alike. All of it counts only while no component has the type: a built-in one
- * or a plugin is asked for first.
+ * Knowledge about component types that Sluice does not have. People who bring an old config, or one of another
+ * distribution, get advice instead of the most similar name. It applies only while no built-in component or plugin has
+ * the type.
  */
 
 const NO_EFFECT_REASONS: Readonly<Record<string, string>> = {
@@ -22,8 +22,8 @@ const NO_EFFECT_REASONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Types that no longer exist, or that only look inside a Go process: a config may still name them, and they do nothing.
- * Gives the reason, or undefined for any other type.
+ * Types that no longer exist, or that only inspect a Go process: a config may name them, but they do nothing. Returns
+ * the reason, or undefined for any other type.
  */
 export function noEffectReason(kind: ComponentKind, type: string): string | undefined {
   return NO_EFFECT_REASONS[`${kind} ${type}`];
@@ -36,8 +36,8 @@ export function noEffectTypes(kind: ComponentKind): string[] {
 }
 
 /**
- * What to do about a type that is known from the Collector, now or once, and that Sluice has not. Undefined for a type
- * that is not known at all, which may be a slip of the pen.
+ * Advice about a type that the Collector has or had, and Sluice does not. Undefined for an unknown type, which may be a
+ * typing error.
  */
 export function adviceOnType(kind: ComponentKind, type: string): string | undefined {
   const own = ADVICE[kind][spelling(type)];
@@ -47,7 +47,7 @@ export function adviceOnType(kind: ComponentKind, type: string): string | undefi
   return ELSEWHERE[kind].has(spelling(type)) ? FALLBACK[kind] : undefined;
 }
 
-/** Other names of types, by kind and by type as `spelling` writes it. */
+/** Other names of types, by kind and by type as normalised by `spelling`. */
 const RENAMED: Readonly<Record<string, string>> = {
   "processor attribute": "attributes",
   "processor resourceattributes": "resource",
@@ -58,8 +58,8 @@ const RENAMED: Readonly<Record<string, string>> = {
 };
 
 /**
- * Today's name of a type, where a config may have an older one: of a component that is known by both, or of one that only
- * its older name, or the lack of underscores in it, keeps from being known. Undefined where it is today's already.
+ * The current name of a type if a config may use an older one: the name of a known component, or of one that is unknown
+ * only because of its older name or missing underscores. Undefined if the name is current.
  */
 export function todaysType(kind: ComponentKind, type: string, registry: Registry): string | undefined {
   const known = registry.get(kind, type);
@@ -68,7 +68,7 @@ export function todaysType(kind: ComponentKind, type: string, registry: Registry
     const name = spelling(RENAMED[`${kind} ${spelling(type)}`] ?? type);
     return registry.all(kind).find((factory) => spelling(factory.type) === name)?.type;
   }
-  // The Collector puts underscores into names: of two spellings the one with more of them is the newer.
+  // The Collector adds underscores to names: of two spellings, the one with more underscores is newer.
   const isNewer = spelling(type) === spelling(known.type) && type.length > known.type.length;
   return known.type === type || isNewer ? undefined : known.type;
 }
@@ -76,7 +76,7 @@ export function todaysType(kind: ComponentKind, type: string, registry: Registry
 const OTLP_VENDOR = "it takes OTLP itself";
 const INTO_OTTL = "use the processor transform: its statements do the same";
 
-/** By type as `spelling` writes it: what it became, or what does the same. */
+/** The successor or replacement of a type, by type as normalised by `spelling`. */
 const ADVICE: Readonly<Record<ComponentKind, Readonly<Record<string, string>>>> = {
   receiver: {
     loki: "let what pushes to Loki send OTLP to the receiver otlp",
@@ -160,7 +160,7 @@ const FALLBACK: Readonly<Record<ComponentKind, string>> = {
   extension: "the Collector has it and Sluice has not: take it out",
 };
 
-/** The types of the Collector and its contrib distribution, now and once, without separators. */
+/** All types that the Collector and its contrib distribution have or had, without separators. */
 const ELSEWHERE: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
   receiver: words(`activedirectoryds activedirectoryinv aerospike apache apachespark awscloudwatch
     awscontainerinsight awscontainerinsightreceiver awsecscontainermetrics awsfirehose awslambda awss3 awsxray azureblob azureeventhub
@@ -193,7 +193,7 @@ function words(text: string): ReadonlySet<string> {
   return new Set(text.trim().split(/\s+/));
 }
 
-/** The Collector has renamed many types by putting underscores into them. */
+/** Removes underscores, because the Collector has renamed many types by adding them. */
 function spelling(type: string): string {
   return type.toLowerCase().replaceAll("_", "");
 }

@@ -14,11 +14,11 @@ import { problemsFromIssues } from "./problems-from-issues.js";
 
 export interface ParsedComponent {
   readonly config: unknown;
-  /** Only exporters have settings beside their config. */
+  /** Undefined for components that are not exporters. */
   readonly settings: ExporterSettings | undefined;
 }
 
-/** Holds a component's config against its schema, and an exporter's common keys against theirs. */
+/** Parses a component's config with its schema, and an exporter's common keys with theirs. */
 export function parseComponent(
   { node, section, name, key }: ComponentDefinition,
   factory: ComponentFactory,
@@ -37,12 +37,15 @@ export function parseComponent(
 }
 
 export interface ParseOptions {
-  /** Where to point for what is not written at all. */
+  /** Place of problems about missing keys. */
   readonly key: Span;
   readonly siblings?: readonly string[];
 }
 
-/** The schema's result in a box, or undefined and findings. A schema of a plugin may also throw. */
+/**
+ * The schema's result in an object; undefined if there are errors, which go to the findings. A plugin's schema may also
+ * throw.
+ */
 export function parseNode(
   node: Node,
   schema: z.ZodType,
@@ -71,7 +74,7 @@ export function parseNode(
 
 const commonKeys = keysOf(exporterSettingsSchema);
 
-/** An exporter's own keys and the common ones; a key that both know goes to both. */
+/** Separates an exporter's own keys from the common ones; a key that both schemas know goes to both. */
 function splitExporterKeys(node: MapNode, schema: z.ZodType): { specific: MapNode; common: MapNode } {
   const ownKeys = keysOf(schema);
   const all = [...node.entries];

@@ -12,18 +12,18 @@ import type { Place, Problem } from "../text/problem.js";
 
 type ZodIssue = z.core.$ZodIssue;
 
-/** What was parsed: its node, the schema it was held against, and the path to it from the root of the config. */
+/** A parsed node, its schema, and its path from the root of the config. */
 export interface CheckedNode {
   readonly node: Node;
   readonly schema: z.ZodType;
   readonly path: ConfigPath;
-  /** Where to point when nothing in the node is to blame: its key. */
+  /** Place of problems that no single value in the node causes. */
   readonly key: Span;
-  /** Keys that another schema takes from the same map; they too are worth suggesting. */
+  /** Keys of the same map that another schema takes; suggestions may name them too. */
   readonly siblings?: readonly string[];
 }
 
-/** Zod's issues as problems with places, in words that say what to write. */
+/** Turns zod's issues into problems with places, and messages that say what to write. */
 export function problemsFromIssues(issues: readonly ZodIssue[], parsed: CheckedNode): Problem[] {
   return issues.flatMap((issue) => problemsFromIssue(issue, parsed));
 }
@@ -61,7 +61,7 @@ function unknownKey(key: string, path: ConfigPath, parsed: CheckedNode): Problem
   };
 }
 
-/** Of a union's branches only the one that came closest is worth reading; when none did, what each of them wants. */
+/** Reports only the union's branch that came closest; if none came close, says what each branch expects. */
 function unionProblems(issue: Extract<ZodIssue, { code: "invalid_union" }>, parsed: CheckedNode): Problem[] {
   const branches = issue.errors.filter((branch) => branch.length > 0);
   const close = branches.filter((branch) => !branch.some((inner) => inner.path.length === 0 && isMismatch(inner)));
@@ -76,7 +76,7 @@ function unionProblems(issue: Extract<ZodIssue, { code: "invalid_union" }>, pars
   return [valueProblem({ ...issue, message: `Invalid input: ${[...new Set(wanted)].join(" or ")}` }, parsed)];
 }
 
-/** The value is of another kind altogether than this branch takes. */
+/** True when the value has a completely different type than this branch expects. */
 function isMismatch({ code }: ZodIssue): boolean {
   return code === "invalid_type" || code === "invalid_value" || code === "invalid_union";
 }
@@ -102,7 +102,7 @@ function valueProblem(issue: ZodIssue, parsed: CheckedNode): Problem {
   };
 }
 
-/** An issue about a part of a text says which with `params: { offset, length }`. */
+/** An issue about a part of a string gives its position in `params: { offset, length }`. */
 function placeWithin(issue: ZodIssue, node: Node | undefined): Place | undefined {
   if (issue.code !== "custom" || node?.kind !== "scalar") return undefined;
   const { offset, length } = issue.params ?? {};
@@ -194,7 +194,7 @@ function placeFor({ node, key }: CheckedNode, path: ConfigPath): Place {
   return written ? locatePath(node, path).place : placeOf(key);
 }
 
-/** Zod writes its own messages in a few set forms; anything else comes from the schema's author. */
+/** Zod's own messages have a few fixed forms; any other message comes from the schema's author. */
 function isCustom(issue: ZodIssue): boolean {
   return issue.code === "custom" || !/^(Invalid |Too (small|big)|Unrecognized )/.test(issue.message);
 }
@@ -203,7 +203,7 @@ function withValueRedacted(message: string, node: Node | undefined): string {
   return node?.kind === "scalar" && node.text.length > 2 ? message.replaceAll(node.text, REDACTED) : message;
 }
 
-/** A schema's path in the spelling of the config, where keys may be written in another case. */
+/** Converts a schema's path to the spelling of the config, where keys may have another case. */
 function pathAsWritten(root: Node, path: ConfigPath): ConfigPath {
   let node: Node | undefined = root;
   return path.map((key) => {

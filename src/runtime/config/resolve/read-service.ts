@@ -13,7 +13,7 @@ import type { Findings } from "../text/findings.js";
 import { isNull, isScalar, type MapNode, mapNode, type Node, type Span, withMeantKeys } from "../text/node.js";
 import { parseNode } from "./parse-component.js";
 
-/** A component named in a list, with its place. */
+/** A component named in a list, and its place. */
 export interface ComponentReference {
   readonly id: string;
   readonly span: Span;
@@ -38,7 +38,7 @@ export interface ServiceDefinition {
   readonly pipelines: readonly PipelineDefinition[];
 }
 
-/** Reads `service:`; what the names in it refer to is checked elsewhere. */
+/** Reads `service:`. The names in it are resolved elsewhere. */
 export function readService(root: MapNode, findings: Findings): ServiceDefinition {
   const entry = root.entries.get("service");
   if (entry === undefined || isNull(entry.value)) {

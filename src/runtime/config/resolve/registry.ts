@@ -4,7 +4,7 @@ import { nearest } from "#contract/schema";
 
 export type FactoryOf<Kind extends ComponentKind> = Extract<ComponentFactory, { kind: Kind }>;
 
-/** The component types that a config may name, by kind and by any of their spellings. */
+/** The component types that a config may name, by kind and by any of their names. */
 export class Registry {
   private readonly factories: ComponentFactory[] = [];
   private readonly byName = new Map<string, ComponentFactory>();
@@ -15,8 +15,8 @@ export class Registry {
   }
 
   /**
-   * Throws when a spelling is taken, or when the factory was built for another contract. `origin` is the plugin it comes
-   * from, as a config names it.
+   * Throws when a name is taken, or when the factory was built for another contract version. `origin` is the plugin
+   * that provides the factory, as the config names it.
    */
   add(factory: ComponentFactory, origin?: string): this {
     const { kind, type, contract } = factory;
@@ -35,14 +35,14 @@ export class Registry {
     return this;
   }
 
-  /** The same types again, to add others to. */
+  /** A copy that types can be added to. */
   copy(): Registry {
     const copy = new Registry();
     for (const factory of this.factories) copy.add(factory, this.origins.get(factory));
     return copy;
   }
 
-  /** The plugin a factory comes from; undefined for what comes with Sluice. */
+  /** The plugin that provides a factory; undefined for built-in ones. */
   originOf(factory: ComponentFactory): string | undefined {
     return this.origins.get(factory);
   }
@@ -57,7 +57,7 @@ export class Registry {
     return kind === undefined ? this.factories : this.factories.filter((factory) => factory.kind === kind);
   }
 
-  /** The type of this kind that is most likely meant. */
+  /** The most similar type of this kind. */
   suggest(kind: ComponentKind, type: string): string | undefined {
     return nearest(type, this.all(kind).flatMap(typeNames));
   }
@@ -72,13 +72,13 @@ export class Registry {
     );
   }
 
-  /** The kinds in which a type of this name exists. */
+  /** The kinds that have a type of this name. */
   kindsOf(type: string): ComponentKind[] {
     return this.factories.filter((factory) => typeNames(factory).includes(type)).map((factory) => factory.kind);
   }
 }
 
-/** A component type cannot be added. `hint` says what to do about it. */
+/** A component type that cannot be added. `hint` says what to do about it. */
 export class RegistryError extends Error {
   override readonly name = "RegistryError";
   readonly code: ErrorCode;

@@ -49,7 +49,10 @@ export interface ResolveOptions {
   readonly findings: Findings;
 }
 
-/** Makes of a merged tree what the agent runs. Undefined when anything in it is wrong; the findings say all of it. */
+/**
+ * Turns a merged tree into the config that the agent runs. Returns undefined when there are errors; the findings have
+ * all of them.
+ */
 export function resolveConfig(written: MapNode, options: ResolveOptions): ResolvedConfig | undefined {
   const { registry, findings } = options;
   reportUnknownSections(written, findings);
@@ -82,7 +85,7 @@ export function resolveConfig(written: MapNode, options: ResolveOptions): Resolv
   checkIntervals(definitions, parsed, used, findings);
   checkForwards(forwards, pipelines, configOf, findings);
   const asked = checkAuthenticators({ root, definitions, used, configOf, findings });
-  // Where a name is wrong, what it meant is not used for that reason alone.
+  // After an error, a component may be unused only because its reference is wrong.
   if (!findings.hasErrors) warnOfUnused(definitions, used, findings);
   const listeners = [
     ...(service.settings === undefined ? [] : metricListeners(service.settings, options.addDefaults)),
@@ -117,7 +120,10 @@ function withoutOwnMetrics(settings: ServiceSettings): ServiceSettings {
   return { ...settings, telemetry: { ...telemetry, metrics: { ...telemetry.metrics, readers: [] } } };
 }
 
-/** Extensions that run without being named in service.extensions, and are configured: one a type, unless one is named. */
+/**
+ * Extensions that are configured but not listed in service.extensions, and run by default: one per type, unless one of
+ * that type is listed.
+ */
 function unlistedDefaultExtensions(definitions: ComponentDefinitions, named: readonly Link[]): ComponentDefinition[] {
   const types = new Set(named.map((link) => link.definition.factory?.type));
   return [...definitions.extensions.values()].filter(({ factory }) => {
@@ -127,7 +133,7 @@ function unlistedDefaultExtensions(definitions: ComponentDefinitions, named: rea
   });
 }
 
-/** Extensions that run by default and are neither named nor configured, with their defaults. */
+/** Extensions that run by default and are neither listed nor configured, with their default config. */
 function defaultExtensions(
   root: MapNode,
   registry: Registry,
@@ -214,7 +220,7 @@ function parseDefinitions(
   return parsed;
 }
 
-/** What the components of a config listen at, in the order in which they are written. */
+/** The addresses that the components of a config listen on, in the order of the config. */
 function usedListeners(
   used: ReadonlySet<ComponentDefinition>,
   parsed: ReadonlyMap<ComponentDefinition, ParsedComponent>,
@@ -264,7 +270,7 @@ function pipelineSpec({ pipeline, receivers, processors, exporters }: LinkedPipe
 
 const LENGTH = 12;
 
-/** A short hash of what a config says, whatever the order of its keys, its comments and the way it is written. */
+/** A short hash of the config's values; the order of keys, comments and formatting do not change it. */
 function configHash(root: Node): string {
   return createHash("sha256")
     .update(JSON.stringify(canonical(root)))

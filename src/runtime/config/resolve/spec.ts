@@ -14,7 +14,7 @@ import type { Place } from "../text/problem.js";
 
 /** A component as the config names it. */
 export interface ComponentSpec<Factory> extends PlannedComponent<Factory> {
-  /** Where a key of this component's config stands, or the component itself when the key is not written. */
+  /** Place of a key in this component's config; the place of the component if the key is absent. */
   placeOf(path: readonly (string | number)[]): Place | undefined;
 }
 
@@ -23,19 +23,19 @@ export interface ExporterSpec extends ComponentSpec<ExporterFactory>, PlannedExp
 export type PipelineSpec = PlannedPipeline;
 
 /**
- * A config with nothing left to find out: every reference resolved, every component's config parsed, no problems. Holds
- * only components that a pipeline (or service.extensions) uses.
+ * A valid config: every reference is resolved, and every component's config is parsed. Contains only components that a
+ * pipeline or service.extensions uses.
  */
 export interface ResolvedConfig extends GraphPlan {
   readonly receivers: ReadonlyMap<string, ComponentSpec<ReceiverFactory>>;
   readonly processors: ReadonlyMap<string, ComponentSpec<ProcessorFactory>>;
   readonly exporters: ReadonlyMap<string, ExporterSpec>;
   readonly connectors: ReadonlyMap<string, ComponentSpec<ConnectorFactory>>;
-  /** In the order of service.extensions, but none before one that it asks to authenticate. */
+  /** In the order of service.extensions, except that an extension comes after those that it asks to authenticate. */
   readonly extensions: ReadonlyMap<string, ComponentSpec<ExtensionFactory>>;
   readonly service: ServiceSettings;
-  /** A short hash of all that the config says, variables filled in. */
+  /** A short hash of the config's values, after substitution. */
   readonly generation: string;
-  /** Where a key of the config stands, such as ["service", "telemetry", "metrics"]; undefined when it is not written. */
+  /** Place of a key, such as ["service", "telemetry", "metrics"]; undefined when it is absent. */
   placeOf(path: readonly (string | number)[]): Place | undefined;
 }

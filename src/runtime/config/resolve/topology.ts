@@ -6,8 +6,7 @@ import type { ComponentDefinition } from "./component-definitions.js";
 import type { Link, LinkedPipeline } from "./link-pipelines.js";
 
 /**
- * Checks how connectors tie pipelines together, and gives the pipelines in an order in which none comes before one that
- * feeds it.
+ * Checks how connectors join pipelines. Returns the pipelines in an order in which each comes after those that feed it.
  */
 export function orderPipelines(
   pipelines: readonly LinkedPipeline[],
@@ -31,7 +30,7 @@ export function orderPipelines(
     state.set(pipeline, "done");
     order.unshift(pipeline);
   };
-  // From the last to the first, so that pipelines that do not depend on each other stay in the order they are written.
+  // Goes backwards, so that independent pipelines keep the order of the config.
   for (const pipeline of pipelines.toReversed()) if (!state.has(pipeline)) visit(pipeline);
   return order;
 }
@@ -82,7 +81,7 @@ function checkConnector(
   } else checkRoutes(connector, into, outOf, findings);
 }
 
-/** A list that is none may name the connector; that it is none is said already. */
+/** True when a pipeline's list could not be read: it may name the connector, and the error is already reported. */
 function hasUnreadableList(
   pipelines: readonly LinkedPipeline[],
   list: "receivers" | "exporters",
@@ -91,7 +90,7 @@ function hasUnreadableList(
   return pipelines.some(({ pipeline }) => pipeline[list].length === 0 && findings.hasErrorAt([...pipeline.path, list]));
 }
 
-/** Holds the pipelines that a connector's config names against those it feeds. */
+/** Checks that the pipelines named in a connector's config are among those it feeds. */
 export function checkNamedPipelines(
   connector: ComponentDefinition,
   config: unknown,
@@ -126,7 +125,7 @@ function connectorSides(
   );
 }
 
-/** Each side needs at least one pipeline on the other side whose signal the connector can turn its own into. */
+/** Each pipeline on one side needs a pipeline on the other side whose signal the connector can convert from or to. */
 function checkRoutes(
   connector: ComponentDefinition,
   into: readonly ConnectorSide[],

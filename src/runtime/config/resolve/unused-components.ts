@@ -1,7 +1,7 @@
 import type { Findings } from "../text/findings.js";
 import type { ComponentDefinition, ComponentDefinitions } from "./component-definitions.js";
 
-/** Warns of components that are defined and run nowhere. Their config is checked all the same. */
+/** Warns about components that are defined but not used. Their config is checked anyway. */
 export function warnOfUnused(
   definitions: ComponentDefinitions,
   used: ReadonlySet<ComponentDefinition>,
@@ -12,7 +12,7 @@ export function warnOfUnused(
   }
 }
 
-/** Of what does nothing here, and of what there is no type, it is said already that it is left out. */
+/** Components without effect and unknown types are reported elsewhere. */
 function isUnused(definition: ComponentDefinition, used: ReadonlySet<ComponentDefinition>): boolean {
   return !used.has(definition) && definition.factory !== undefined && definition.noEffect === undefined;
 }

@@ -2,7 +2,7 @@ import { ZONES, type Zone } from "#contract";
 import type { Findings } from "../text/findings.js";
 import type { Link, LinkedPipeline } from "./link-pipelines.js";
 
-/** A component that belongs to a zone, and where data meets it. */
+/** A component with a zone, and its place in the path of the data. */
 interface ZoneStop {
   readonly zone: Zone;
   readonly link: Link;
@@ -10,14 +10,14 @@ interface ZoneStop {
 }
 
 /**
- * Holds the order of processors against that of the zones: validate, pii, rate_limit, sampling, versioning, routing. A
- * pipeline that a connector feeds goes on where the feeding one ended, unless the connector makes another signal of the
- * data. What stands behind something of a later zone is a warning, or an error when the order is strict.
+ * Checks that processors are in the order of their zones: validate, pii, rate_limit, sampling, versioning, routing. A
+ * pipeline fed by a connector continues the order of the pipeline before it, unless the connector changes the signal. A
+ * processor behind one of a later zone gives a warning, or an error if the order is strict.
  *
- * `ordered` must have no pipeline before one that feeds it.
+ * In `ordered`, each pipeline must come after those that feed it.
  */
 export function checkZoneOrder(ordered: readonly LinkedPipeline[], isStrict: boolean, findings: Findings): void {
-  /** The last stop of each pipeline: the one of the latest zone that its data has met at its end. */
+  /** For each pipeline the stop with the latest zone that its data has passed. */
   const ends = new Map<LinkedPipeline, ZoneStop | undefined>();
   for (const pipeline of ordered) {
     let latest = latestOf(
@@ -33,7 +33,10 @@ export function checkZoneOrder(ordered: readonly LinkedPipeline[], isStrict: boo
   }
 }
 
-/** What data has met when it comes from one pipeline into another: all of the first, and the connectors in between. */
+/**
+ * The stops that data has passed when it gets from one pipeline to another: those of the first, and the connectors in
+ * between.
+ */
 function stopsBefore(
   from: LinkedPipeline,
   to: LinkedPipeline,
@@ -54,7 +57,7 @@ function rank({ zone }: ZoneStop): number {
   return ZONES.indexOf(zone);
 }
 
-/** The stop of the latest zone; of equally late stops the first. */
+/** The stop with the latest zone; the first one if several have it. */
 function latestOf(stops: readonly (ZoneStop | undefined)[]): ZoneStop | undefined {
   return stops.reduce((a, b) => (a === undefined || (b !== undefined && rank(b) > rank(a)) ? b : a), undefined);
 }
@@ -74,7 +77,7 @@ function report(stop: ZoneStop, earlier: ZoneStop, isStrict: boolean, findings: 
   else findings.warn("zone_order", reference.span, reference.path, message, extra);
 }
 
-/** What goes wrong when something of this zone comes too late. */
+/** Says what goes wrong when a component of this zone comes too late. */
 const WHY: Readonly<Record<Zone, string>> = {
   validate: "what is invalid has been worked on, and perhaps kept as a dead letter, before it is found",
   pii: "what is set aside or sent elsewhere there has not been treated yet, and is kept or leaves as it came",

@@ -1,6 +1,6 @@
 import type { ComponentKind } from "#contract";
 
-/** The sections of a config that define components, and what each of them holds. */
+/** The sections of a config that define components, and the kind that each section holds. */
 export const SECTIONS = {
   receivers: "receiver",
   processors: "processor",
@@ -11,10 +11,10 @@ export const SECTIONS = {
 
 export type SectionName = keyof typeof SECTIONS;
 
-/** What a component type may look like. The Collector's have no dashes; those of plugins may. */
+/** Valid component types. The Collector's have no dashes; those of plugins may. */
 export const TYPE_PATTERN = /^[A-Za-z][A-Za-z0-9_-]{0,62}$/;
 
-/** The two halves of `type[/name]`, without the blanks that the Collector forgives; undefined when it is no such id. */
+/** Splits `type[/name]`, ignoring spaces as the Collector does; undefined when the id is invalid. */
 export function parseId(text: string): { readonly id: string; readonly type: string } | undefined {
   const slash = text.indexOf("/");
   const type = (slash === -1 ? text : text.slice(0, slash)).trim();

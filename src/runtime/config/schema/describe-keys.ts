@@ -3,13 +3,13 @@ import { byteSizeText, durationText, isRecord } from "#contract/schema";
 import { visitKeys } from "./visit-schema.js";
 import { defaultOf, enumValues, formatsOf, isRequired, metaOf, type ValueKind, valueKinds } from "./zod-schema.js";
 
-/** One key that a component takes, for people and programs. */
+/** Describes one key of a component. */
 export interface KeyDescription {
-  /** Dotted; `[]` stands for each item of a list, `*` for any key. */
+  /** Dotted path; `[]` stands for each item of a list, `*` for any key. */
   readonly path: string;
   readonly type: string;
   readonly required: boolean;
-  /** As one would write it in YAML; absent when there is none. */
+  /** In YAML form; absent when there is none. */
   readonly default?: unknown;
   readonly description?: string;
   readonly secret?: true;
@@ -17,12 +17,12 @@ export interface KeyDescription {
   readonly ignored?: string;
 }
 
-/** All keys of a schema, sections before what is in them. */
+/** All keys of a schema, each section before its keys. */
 export function describeKeys(schema: z.ZodType): KeyDescription[] {
   return visitKeys(schema, describeKey);
 }
 
-/** A key's default as it would be written in YAML; undefined when it has none. */
+/** A key's default in YAML form; undefined when it has none. */
 export function writtenDefault(schema: z.ZodType): unknown {
   const found = defaultOf(schema);
   if (found === undefined) return undefined;
@@ -32,7 +32,7 @@ export function writtenDefault(schema: z.ZodType): unknown {
   return format === "bytes" ? byteSizeText(found.value) : found.value;
 }
 
-/** What is written, over defaults key by key. Nothing written leaves the defaults as they are. */
+/** Merges written values over defaults, key by key. Without a written value the defaults stay. */
 export function withDefaults(defaults: unknown, written: unknown): unknown {
   if (!isRecord(defaults)) return written === undefined ? defaults : written;
   if (written === undefined || written === null) return defaults;

@@ -11,13 +11,13 @@ import { itemOfTextList, layerKind, metaOf, valueOr } from "./zod-schema.js";
 
 export type { JsonSchema };
 
-/** A text with `${env:NAME}` or `$NAME` in it may become anything. */
+/** A string that contains `${env:NAME}` or `$NAME` may become any value. */
 const VARIABLE = "\\$(\\{|[A-Za-z_])";
 
 /**
- * The JSON Schema (draft 7) of a whole config, for editors. It is more lenient than loading is: whatever comes from a
- * variable is taken as it is, and in a config with plugins a component of a type that is not in the registry may be theirs.
- * Draft 7, because every editor knows it.
+ * The JSON Schema (draft 7) of a whole config, for editors. It is more lenient than loading: any value with a variable
+ * is accepted, and in a config with plugins, unknown component types are accepted because a plugin may have them. Draft
+ * 7, because every editor supports it.
  */
 export function configJsonSchema(registry: Registry): JsonSchema {
   const definitions: JsonSchema = {};
@@ -39,7 +39,7 @@ export function configJsonSchema(registry: Registry): JsonSchema {
   });
 }
 
-/** What the ids of each section begin with where no plugin brings more types. */
+/** Patterns for the ids of each section, for configs without plugins. */
 function knownTypes(registry: Registry): [string, JsonSchema][] {
   return Object.entries(SECTIONS).map(([section, kind]) => {
     const types = registry.all(kind).flatMap(({ type, aliases = [] }) => [type, ...aliases]);
@@ -84,7 +84,7 @@ function componentSchema(factory: ComponentFactory, common: JsonSchema, definiti
   return { ...keys, ...nullable(keys), ...description, properties };
 }
 
-/** The keys that every exporter has stand in the schema once, and are referred to. */
+/** The keys that every exporter has are defined once in the schema, and referenced. */
 function refsTo(common: JsonSchema): JsonSchema {
   const keys = Object.keys(common["properties"] as object);
   return Object.fromEntries(keys.map((key) => [key, { $ref: `#/definitions/common/properties/${key}` }]));
@@ -128,7 +128,7 @@ function serviceJsonSchema(definitions: JsonSchema): JsonSchema {
   };
 }
 
-/** A schema on its own; what it refers to within itself, being recursive, goes under its name to the definitions of all. */
+/** Converts one schema. The definitions of a recursive schema are added to `all`, under its name. */
 function convertSchema(schema: z.ZodType, name: string, all: JsonSchema): JsonSchema {
   const { $schema, definitions, ...json } = z.toJSONSchema(schema, {
     target: "draft-7",
@@ -152,8 +152,8 @@ function prefixRefs(json: unknown, name: string): unknown {
 }
 
 /**
- * What people write in YAML is not quite what the schemas say: see `schemaInput`. Zod alone knows what its checks mean in
- * JSON Schema, so zod walks the schema here, and calls this for every layer of it.
+ * Adjusts one layer of a schema, because YAML input may differ from what the schema takes: see `schemaInput`. Only zod
+ * knows how its checks translate to JSON Schema, so zod walks the schema and calls this function for every layer.
  */
 function adjustForYaml(schema: z.ZodType, json: JsonSchema): void {
   const { format, ignored, unsupported, instead } = metaOf(schema);
@@ -197,17 +197,20 @@ function loosenedForYaml(schema: z.ZodType, json: JsonSchema): JsonSchema {
   return { ...either, ...(description !== undefined && { description }) };
 }
 
-/** A number or bool of any kind: what says how it must be does not concern texts, so a text can stand beside it without `anyOf`. */
+/**
+ * A number or boolean without a fixed list of values: its constraints do not apply to strings, so `string` can be added
+ * to its type without `anyOf`.
+ */
 function isPlainType({ type, enum: words, const: word }: JsonSchema): boolean {
   return ["number", "integer", "boolean"].includes(String(type)) && words === undefined && word === undefined;
 }
 
-/** Editors show the description of a key once this way; below `anyOf` they repeat it for each alternative. */
+/** This way editors show a key's description once; below `anyOf` they repeat it for each alternative. */
 function orText(json: JsonSchema): JsonSchema {
   return { ...json, type: [json["type"], "string"], pattern: VARIABLE };
 }
 
-/** A word that looks like a number, such as TLS "1.2", may stand there without quotes. */
+/** Also accepts numbers for strings that look like one, such as TLS "1.2" without quotes. */
 function withUnquotedNumbers(words: unknown): JsonSchema {
   const numeric = Array.isArray(words) ? words.filter((word) => /^\d+(\.\d+)?$/.test(String(word))) : [];
   return numeric.length === 0 ? {} : { type: ["string", "number"], enum: [...(words as []), ...numeric.map(Number)] };
@@ -217,7 +220,7 @@ function isNoBound(bound: unknown): boolean {
   return typeof bound === "number" && Math.abs(bound) === Number.MAX_SAFE_INTEGER;
 }
 
-/** Words that are taken in any case, and nothing as a word, where the schema makes of them what it knows. */
+/** Accepts enum values in any case, and an empty value if the schema handles it. */
 function withSpellings(schema: z.ZodType, json: JsonSchema): JsonSchema {
   const anyOf = (json["anyOf"] ?? []) as readonly JsonSchema[];
   const words = anyOf.flatMap(({ enum: each }) => (each ?? []) as unknown[]).filter((word) => typeof word === "string");
@@ -240,7 +243,7 @@ function inAnyCase(words: readonly string[]): JsonSchema {
   return { type: "string", pattern: `^(${words.map((word) => letters(word).join("")).join("|")})$` };
 }
 
-/** A key that may be left out may stand there with nothing behind it. */
+/** An optional key may be written without a value. */
 function withNull(json: JsonSchema): JsonSchema {
   const { type, anyOf } = json;
   if (Array.isArray(anyOf)) return { anyOf: [...anyOf.filter((each) => each.type !== "null"), { type: "null" }] };
@@ -248,7 +251,9 @@ function withNull(json: JsonSchema): JsonSchema {
   return { type: [...new Set([type, "null"].flat())] };
 }
 
-/** A section or list with nothing behind it is YAML's null, and as good as absent; all of it may come from a variable. */
+/**
+ * A section or list without a value is null in YAML, and counts as absent; a variable may also provide the whole value.
+ */
 function nullable({ type }: JsonSchema): JsonSchema {
   return type === "object" || type === "array" ? { type: [type, "null", "string"], pattern: VARIABLE } : {};
 }

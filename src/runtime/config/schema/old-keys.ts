@@ -1,4 +1,4 @@
-/** Keys that the Collector once had, and where their meaning lives now. */
+/** Former keys of the Collector, and their successors. */
 const SUCCESSORS: Readonly<Record<string, readonly string[]>> = {
   address: ["endpoint"],
   ca_file: ["tls", "ca_file"],
@@ -24,7 +24,7 @@ const SUCCESSORS: Readonly<Record<string, readonly string[]>> = {
   url: ["endpoint"],
 };
 
-/** What to write in place of a key of old, where the keys that are known have its successor; undefined otherwise. */
+/** The successor of an old key if it is among the known keys; undefined otherwise. */
 export function successorOf(key: string, known: readonly string[]): string | undefined {
   const path = SUCCESSORS[key.toLowerCase()];
   if (path === undefined || !known.includes(path[0]!)) return undefined;
@@ -32,15 +32,18 @@ export function successorOf(key: string, known: readonly string[]): string | und
   return second === undefined ? `it became "${first}"` : `it became "${second}" under "${first}"`;
 }
 
-/** Where a value of old is written today, and how; `value` gives undefined for one that it cannot translate. */
+/**
+ * The current path of an old key, and how to convert its value; `value` returns undefined for values that it cannot
+ * convert.
+ */
 export interface KeyRewrite {
   readonly path: readonly string[];
   readonly value: (written: string) => string | undefined;
 }
 
 /**
- * How a key of old is rewritten: one that is not known any more, or a deprecated one, by its dotted path. Undefined where
- * its value has another form today, so that only a person can write it.
+ * How to rewrite an old key (unknown today, or deprecated), given its dotted path. Undefined if the value has a
+ * different form today, so that only a person can rewrite it.
  */
 export function keyRewrite(key: string, dottedPath: string): KeyRewrite | undefined {
   const name = key.toLowerCase();
@@ -60,7 +63,7 @@ function readersAt(address: string): string | undefined {
   return host && `[{pull: {exporter: {prometheus: {host: "${host}", port: ${port}}}}}]`;
 }
 
-/** Words that changed with their key. */
+/** Values that were renamed along with their key. */
 const VALUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   log_level: { debug: "detailed", info: "normal", warn: "basic", error: "basic" },
   loglevel: { debug: "detailed", info: "normal", warn: "basic", error: "basic" },

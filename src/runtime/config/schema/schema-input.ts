@@ -13,13 +13,13 @@ import {
 import { itemOfTextList, mapSchemas, metaOf, readsNull, valueKinds, valueOr } from "./zod-schema.js";
 
 /**
- * A node as the plain value that a schema is to parse. Only here do YAML's types give way to the schema's wishes:
+ * Converts a node to the plain value that a schema parses. Only here are YAML's types adapted to the schema:
  *
- * - a string field takes a number or boolean as it was written (`0123` stays `0123`);
- * - a list of strings takes a text, divided at its commas, as in the Collector (`${env:HOSTS}`);
- * - a key behind which nothing stands is as good as absent, unless the schema reads null itself;
- * - a key that differs from a known one only by case is that key, as in the Collector;
- * - the path of a file that belongs to the config begins at the folder of the source it stands in.
+ * - a string field accepts a number or boolean as it was written (`0123` stays `0123`);
+ * - a list of strings accepts a comma-separated string, as in the Collector (`${env:HOSTS}`);
+ * - a key without a value counts as absent, unless the schema reads null itself;
+ * - a key that differs from a known one only in case is that key, as in the Collector;
+ * - the path of a file that belongs to the config is resolved against the folder of its source.
  */
 export function schemaInput(node: Node, schema: z.ZodType): unknown {
   return inputOf({ node, schemas: [schema], path: [] });
@@ -44,7 +44,10 @@ function scalarInput(node: ScalarNode, schema: z.ZodType): unknown {
   return kinds.has("string") || kinds.has("word") ? node.text : node.value;
 }
 
-/** A text that stands for a list is one only when all of its parts are taken: half a condition says nothing to anybody. */
+/**
+ * A comma-separated string is a list only if the schema accepts all of its parts: splitting a condition in the middle
+ * would give a misleading error.
+ */
 function listInText(node: ScalarNode, schema: z.ZodType): readonly unknown[] | undefined {
   const isText = typeof node.value === "string" || (node.substituted && node.value !== null);
   const item = isText ? itemOfTextList(schema) : undefined;
@@ -59,7 +62,7 @@ function resolvedPath(node: ScalarNode, value: unknown, schema: z.ZodType): unkn
   return metaOf(schema).format === "path" ? join(node.source.folder, value) : value;
 }
 
-/** Where several alternatives take a map, it is read as the first of them that it fits. */
+/** If several alternatives accept a map, uses the first one that parses it. */
 function mapInput(map: SchemaValue<MapNode>): unknown {
   const candidates = map.schemas.flatMap(mapSchemas);
   if (candidates.length === 0) return toPlain(map.node);
@@ -81,7 +84,7 @@ function isAbsent({ node, name, known, schemas: [schema] }: SchemaEntry): boolea
   return !(isScalar(node) && node.substituted && kinds.has("string"));
 }
 
-/** A header without a value is an empty one. */
+/** A header without a value is empty. */
 function entryInput(entry: SchemaEntry): unknown {
   const input = inputOf(entry);
   const kinds = input === null && entry.schemas[0] ? valueKinds(entry.schemas[0]) : undefined;

@@ -27,7 +27,7 @@ const otlpTarget = z.strictObject({
   auth: authReference("client").optional().meta({ description: "Who we are to the server." }),
 });
 
-/** Where the agent sends its own telemetry, as written under `otlp:`. */
+/** Target of the agent's own telemetry, as written under `otlp:`. */
 export type OtlpTarget = z.infer<typeof otlpTarget>;
 
 const otlpExporter = () =>
@@ -79,7 +79,7 @@ const logProcessor = z.looseObject({
 /** One entry of service.telemetry.logs.processors. */
 export type LogProcessorConfig = z.infer<typeof logProcessor>;
 
-/** The Collector's levels; some of them are the same here. */
+/** Other names of levels that the Collector has. */
 const LEVEL_SYNONYMS = { warning: "warn", dpanic: "fatal", panic: "fatal" } as const;
 
 const logLevel = caseInsensitiveEnum([
@@ -96,7 +96,7 @@ const logLevel = caseInsensitiveEnum([
   level === "warning" || level === "dpanic" || level === "panic" ? LEVEL_SYNONYMS[level] : level,
 );
 
-/** What stands under `service:` beside extensions and pipelines. */
+/** The keys of `service:` except extensions and pipelines. */
 export const serviceSchema = z.strictObject({
   telemetry: section(
     z.strictObject({
@@ -168,7 +168,7 @@ export const serviceSchema = z.strictObject({
     .meta({ description: "How much may be under way." }),
 });
 
-/** What stands under `intake:` of a pipeline. */
+/** The keys of `intake:` in a pipeline. */
 export const pipelineIntakeSchema = section(
   z.strictObject({
     durable: z.enum(["auto", "on", "off"]).default("auto").meta({
@@ -178,7 +178,7 @@ export const pipelineIntakeSchema = section(
   }),
 );
 
-/** `error_mode:` of a pipeline. */
+/** The key `error_mode:` of a pipeline. */
 export const pipelineErrorModeSchema = caseInsensitiveEnum(["propagate", "dead_letter"]).default("propagate").meta({
   description:
     "What becomes of data on which a processor throws. propagate: the request is refused; dead_letter: the record, or the batch, is kept as a dead letter.",
@@ -186,7 +186,7 @@ export const pipelineErrorModeSchema = caseInsensitiveEnum(["propagate", "dead_l
 
 export type ServiceSettings = z.infer<typeof serviceSchema>;
 
-/** The whole of `service:`, for showing it. */
+/** All keys of `service:`, for displaying it. */
 export const fullServiceSchema = serviceSchema.extend({
   extensions: z.unknown().optional(),
   pipelines: z.unknown().optional(),

@@ -2,15 +2,15 @@ import { isRecord } from "#contract/schema";
 
 export type JsonSchema = { [key: string]: unknown };
 
-/** These words say nothing about what is valid, so they may stand beside a `$ref`, where some validators ignore them. */
+/** These keywords do not affect validity, so they may be next to a `$ref`, where some validators ignore them. */
 const ANNOTATIONS = ["description", "default", "deprecated"];
-/** Shorter schemas stay where they are: a reference to them would take as much room. */
+/** Shorter schemas are not shared, because a reference would be as long. */
 const MIN_SHARED_LENGTH = 40;
 
 /**
- * The same JSON Schema with equal parts written once, below `definitions`. Two parts are equal if they differ in annotations
- * only: those stay where they were, beside the reference, because editors show them on hover. A definition that is already there
- * keeps its name.
+ * Moves equal parts of a JSON Schema to `definitions`, so that each is written once. Parts that differ only in
+ * annotations are equal: the annotations stay next to the reference, because editors show them on hover. Existing
+ * definitions keep their names.
  */
 export function shareDefinitions({ definitions, ...root }: JsonSchema): JsonSchema {
   const shapes = new Shapes();
@@ -24,7 +24,10 @@ export function shareDefinitions({ definitions, ...root }: JsonSchema): JsonSche
   return { ...expanded, definitions: { ...Object.fromEntries(expandedNamed), ...shared } };
 }
 
-/** A schema without its annotations, whose subschemas are `ShapeUse`s, and in how many places of other shapes it stands. */
+/**
+ * A schema without its annotations, with `ShapeUse`s in place of subschemas, and the number of places in other shapes
+ * that use it.
+ */
 interface Shape {
   readonly body: JsonSchema;
   readonly length: number;
@@ -41,7 +44,7 @@ class Shapes {
   private readonly list: Shape[] = [];
   private readonly byText = new Map<string, number>();
 
-  /** Takes a schema in, and counts this place for it. */
+  /** Adds a schema and counts this use of it. */
   readonly use = (schema: JsonSchema): ShapeUse => {
     const use = this.find(schema);
     this.list[use.shape]!.uses++;
@@ -65,7 +68,7 @@ class Shapes {
     return { shape, annotations };
   };
 
-  /** Turns uses back into schemas: a shape with several uses into a reference to its definition in `shared`. */
+  /** Turns uses back into schemas: a shape used more than once becomes a reference to its definition in `shared`. */
   expandInto(shared: JsonSchema): SubschemaMapper {
     const expand: SubschemaMapper = (use, key) => {
       const { annotations } = use as ShapeUse;
@@ -74,7 +77,7 @@ class Shapes {
         return { ...mapSubschemas(shape.body, expand, key), ...annotations };
       if (shape.name === undefined) {
         shape.name = freeName(key, shared);
-        // Reserves the name before the subschemas take theirs.
+        // Reserves the name before the subschemas get theirs.
         shared[shape.name] = {};
         shared[shape.name] = mapSubschemas(shape.body, expand, key);
       }
@@ -84,7 +87,7 @@ class Shapes {
   }
 }
 
-/** A name after the key where the definition is first used, with a number if it is taken. */
+/** A name made from the key of the first use, with a number if it is taken. */
 function freeName(key: string, taken: JsonSchema): string {
   const base = `shared.${key.replace(/[^\w.-]+/g, "_")}`;
   let name = base;
@@ -94,7 +97,7 @@ function freeName(key: string, taken: JsonSchema): string {
 
 type SubschemaMapper = (subschema: JsonSchema, key: string) => JsonSchema;
 
-/** The schema with every schema directly below it replaced. `key` is the key of a map that the schema is of, as far as known. */
+/** Replaces every direct subschema. `key` is the key of the map entry that the schema describes, if known. */
 function mapSubschemas(schema: JsonSchema, mapper: SubschemaMapper, key = "value"): JsonSchema {
   const one = (value: unknown, inner: string) => (isRecord(value) ? mapper(value, inner) : value);
   const entries = Object.entries(schema).map(([word, value]) => {
@@ -106,7 +109,7 @@ function mapSubschemas(schema: JsonSchema, mapper: SubschemaMapper, key = "value
   return Object.fromEntries(entries);
 }
 
-/** Words with schemas in them: by key, in a list, or one. */
+/** Keywords that contain schemas: by key, in a list, or a single one. */
 const KEYED = ["properties", "patternProperties", "dependencies"];
 const LISTED = ["anyOf", "oneOf", "allOf", "items"];
 const SINGLE = ["additionalProperties", "items", "propertyNames", "contains", "not", "if", "then", "else"];

@@ -14,7 +14,7 @@ import {
 } from "./visit-schema.js";
 import { formatsOf, metaOf } from "./zod-schema.js";
 
-/** Warnings for what is accepted but should be known: keys without effect, deprecated keys, durations without a unit. */
+/** Warnings about accepted but questionable values: keys without effect, deprecated keys, durations without a unit. */
 export function usageWarnings(node: Node, schema: z.ZodType, path: ConfigPath): Problem[] {
   return warningsOf({ node, schemas: [schema], path });
 }

@@ -4,31 +4,31 @@ import type { ListNode, MapNode, Node, ScalarNode, Span } from "../text/node.js"
 import { childSchemas, itemSchemas, keysOf, recordSchemas } from "./zod-schema.js";
 
 /**
- * How config and schemas are walked, for everyone who does: what a schema is given, what is worth a warning, what must not
- * be shown. `visitSchema` goes over what is written; `visitKeys` over all that could be.
+ * Walks config and schemas together. It is used to prepare input for schemas, to warn, and to find secrets.
+ * `visitSchema` visits the written values; `visitKeys` visits all possible keys.
  */
 
-/** A value of a config beside the schemas that it is held against. */
+/** A value of a config, and the schemas that apply to it. */
 export interface SchemaValue<Kind extends Node = Node> {
   readonly node: Kind;
-  /** There are several where a union leaves it open, and none behind a key that no schema knows. */
+  /** Several if a union leaves it open; none behind an unknown key. */
   readonly schemas: readonly z.ZodType[];
-  /** The keys and indexes that lead to the value, as they are written. */
+  /** The keys and indexes that lead to the value, as written. */
   readonly path: ConfigPath;
 }
 
-/** A value behind a key. */
+/** A value with its key. */
 export interface SchemaEntry extends SchemaValue {
-  /** The key as it is written. */
+  /** The key as written. */
   readonly key: string;
   readonly keySpan: Span;
-  /** The key by the schemas' spelling, where the two differ only by case; otherwise as written. */
+  /** The key in the schemas' spelling, if the two differ only in case; otherwise as written. */
   readonly name: string;
-  /** All keys that the schemas of the map name. The entry's key is a known one when its name is among them. */
+  /** All keys in the schemas of the map. The entry's key is known if its name is among them. */
   readonly known: ReadonlyMap<string, z.ZodType>;
 }
 
-/** What is made of a value. What is inside a list or a map is given by `itemsOf` and `entriesOf`, to be visited in turn. */
+/** Handles one value. Get the contents of a list or a map from `itemsOf` and `entriesOf`, and visit them in turn. */
 export interface SchemaVisitor<Result> {
   scalar(value: SchemaValue<ScalarNode>): Result;
   list(list: SchemaValue<ListNode>): Result;
@@ -58,22 +58,22 @@ export function entriesOf({ node, schemas, path }: SchemaValue<MapNode>): Schema
   });
 }
 
-/** The same value held against the first of its schemas alone, for those who cannot do with several. */
+/** The same value with only the first of its schemas, for callers that cannot handle several. */
 export function withFirstSchema(value: SchemaValue): SchemaValue {
   return value.schemas.length < 2 ? value : { ...value, schemas: value.schemas.slice(0, 1) };
 }
 
-/** What the value behind a key or index is held against. */
+/** The schemas that apply to the value at a key or index. */
 export function childrenAt(schemas: readonly z.ZodType[], key: string | number): z.ZodType[] {
   return schemas.flatMap((schema) => childSchemas(schema, key));
 }
 
-/** The schemas at a path: what suggestions and secrets are looked up in. */
+/** The schemas at a path. Suggestions and secrets are looked up in them. */
 export function schemasAt(schema: z.ZodType, path: ConfigPath): readonly z.ZodType[] {
   return path.reduce<readonly z.ZodType[]>(childrenAt, [schema]);
 }
 
-/** The name by which a schema knows a key that is written in another case; otherwise the key itself. */
+/** The schema's name for a key that is written in another case; otherwise the key itself. */
 export function knownKey(
   key: string,
   known: ReadonlyMap<string, unknown>,
@@ -89,12 +89,12 @@ function allKeys(schemas: readonly z.ZodType[]): ReadonlyMap<string, z.ZodType> 
   return schemas.length === 1 ? keysOf(schemas[0]!) : new Map(schemas.flatMap((schema) => [...keysOf(schema)]));
 }
 
-/** A recursive schema has keys without end. */
+/** Needed because a recursive schema has endless keys. */
 const MAX_DEPTH = 8;
 
 /**
- * What is made of every key that a schema names, sections before what is in them. Paths are dotted; `[]` stands for each
- * item of a list, `*` for any key.
+ * Calls a function for every key of a schema, each section before its keys, and returns the results. Paths are dotted;
+ * `[]` stands for each item of a list, `*` for any key.
  */
 export function visitKeys<Result>(
   schema: z.ZodType,

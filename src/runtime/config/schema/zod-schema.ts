@@ -2,8 +2,8 @@ import type { z } from "zod";
 import type { AuthSide } from "#contract";
 
 /**
- * Looks into zod schemas: which keys there are, what a value may be, what its author noted about it. This is the only file
- * that knows how zod stores a schema; what it tells of one is in words of its own.
+ * Inspects zod schemas: their keys, the values they accept, and their metadata. This is the only file that depends on
+ * zod's internals; its results use terms of its own.
  */
 type Schema = z.ZodType;
 
@@ -28,23 +28,23 @@ interface ZodDefinition {
   readonly defaultValue?: unknown;
 }
 
-/** What an author noted with `.meta()`. */
+/** Metadata that a schema's author added with `.meta()`. */
 export interface SchemaMeta {
   readonly secret?: boolean;
   readonly ignored?: string;
   readonly deprecated?: boolean;
   readonly instead?: string;
-  /** Writing it is a problem; the text says what to do. */
+  /** Writing the key is an error; the text says what to do. */
   readonly unsupported?: string;
   readonly format?: string;
   readonly description?: string;
-  /** Nothing is known of what is inside: it may hold secrets. */
+  /** The content is unknown, so it may hold secrets. */
   readonly opaque?: boolean;
-  /** It is the id of an extension that authenticates this side of a connection. */
+  /** The value is the id of an extension that authenticates this side of a connection. */
   readonly authenticator?: AuthSide;
 }
 
-/** `word` is a string from a fixed list; `any` takes everything. */
+/** `word` is one of a fixed list of strings; `any` accepts everything. */
 export type ValueKind = "string" | "word" | "number" | "boolean" | "null" | "map" | "list" | "any";
 
 const WRAPPERS = new Set([
@@ -62,7 +62,7 @@ function zodDefinition(schema: Schema): ZodDefinition {
   return schema._zod.def as unknown as ZodDefinition;
 }
 
-/** Reads something of a schema once: config asks the same for every key of a map, and for every config it loads. */
+/** Caches a fact about a schema: it is looked up for every key of a map, and for every loaded config. */
 function readOnce<Fact extends object>(read: (schema: Schema) => Fact): (schema: Schema) => Fact {
   const facts = new WeakMap<Schema, Fact>();
   return (schema) => {
@@ -74,7 +74,7 @@ function readOnce<Fact extends object>(read: (schema: Schema) => Fact): (schema:
   };
 }
 
-/** The schema inside one wrapper; undefined when there is none. */
+/** The schema inside one wrapper; undefined when the schema is not a wrapper. */
 function unwrapOnce(schema: Schema): Schema | undefined {
   const definition = zodDefinition(schema);
   if (WRAPPERS.has(definition.type)) return definition.innerType;
@@ -83,14 +83,14 @@ function unwrapOnce(schema: Schema): Schema | undefined {
   return undefined;
 }
 
-/** The schema and everything wrapped in it, outermost first, down to what is no wrapper. */
+/** The schema and everything wrapped in it, outermost first, down to the innermost. */
 const schemaLayers = readOnce((schema): readonly Schema[] => {
   const found: Schema[] = [];
   for (let at: Schema | undefined = schema; at !== undefined; at = unwrapOnce(at)) found.push(at);
   return found;
 });
 
-/** Schemas that are no wrappers and no unions: what a value is really held against. */
+/** The schemas inside all wrappers and unions: those that a value is really checked against. */
 const baseSchemas = readOnce((schema): readonly Schema[] => {
   const base = schemaLayers(schema).at(-1)!;
   const definition = zodDefinition(base);
@@ -99,19 +99,22 @@ const baseSchemas = readOnce((schema): readonly Schema[] => {
   return [base];
 });
 
-/** The author's notes; those of an outer layer win. */
+/** The author's metadata; an outer layer overrides an inner one. */
 export const metaOf = readOnce((schema): SchemaMeta => {
   const notes = schemaLayers(schema).map((layer) => layer.meta?.() ?? {});
   return Object.assign({}, ...notes.reverse());
 });
 
-/** Every format that the schema or one of its alternatives names, the schema's own first. */
+/** All formats of the schema and its alternatives, the schema's own first. */
 export function formatsOf(schema: Schema): string[] {
   const formats = [schema, ...baseSchemas(schema)].map((each) => metaOf(each).format);
   return formats.filter((format) => format !== undefined);
 }
 
-/** A value is secret when any of the schemas that it is held against is marked so; a text that stands for a list, as its items. */
+/**
+ * A value is secret if any schema that applies to it is marked so; a string that stands for a list is secret if the
+ * items are.
+ */
 export function isSecretSchema(schema: Schema): boolean {
   if (metaOf(schema).secret === true || baseSchemas(schema).some((base) => metaOf(base).secret === true)) return true;
   const item = itemOfTextList(schema);
@@ -120,7 +123,7 @@ export function isSecretSchema(schema: Schema): boolean {
   return pipes.some(({ type, out }) => type === "pipe" && !isTransform(out!) && isSecretSchema(out!));
 }
 
-/** Nobody knows what an opaque schema takes. */
+/** The values that an opaque schema accepts are unknown. */
 export function isOpaqueSchema(schema: Schema): boolean {
   return metaOf(schema).opaque === true;
 }
@@ -131,7 +134,7 @@ export const valueKinds = readOnce((schema): ReadonlySet<ValueKind> => {
   return kinds;
 });
 
-/** An empty section (`grpc:`) means something to this schema: it turns null into a value itself. */
+/** True if the schema converts null itself, so that an empty section (`grpc:`) has a meaning. */
 export function readsNull(schema: Schema): boolean {
   return schemaLayers(schema).some((layer) => {
     const definition = zodDefinition(layer);
@@ -139,11 +142,11 @@ export function readsNull(schema: Schema): boolean {
   });
 }
 
-/** What a schema without wrappers and alternatives says of what is inside it. */
+/** The contents of a schema without wrappers and alternatives. */
 interface SchemaChildren {
-  /** An object has keys of its own, a record takes any; the items of a list are alike, those of a tuple are not. */
+  /** An object has named keys, a record any keys; all items of a list share a schema, those of a tuple do not. */
   readonly holder: "object" | "record" | "list" | "tuple" | "none";
-  /** The schemas of named keys, by key, or of the first items, by index. */
+  /** The schemas of named keys, or of the first items by index. */
   readonly named: Readonly<Record<string, Schema>>;
   /** The schema of all other keys or items. */
   readonly others: Schema | undefined;
@@ -169,7 +172,7 @@ const childrenOf = readOnce((base): SchemaChildren => {
   }
 });
 
-/** The keys that the schema names, of all maps that it takes. */
+/** The named keys of all maps that the schema accepts. */
 export const keysOf = readOnce((schema): ReadonlyMap<string, Schema> => {
   const keys = new Map<string, Schema>();
   for (const base of baseSchemas(schema)) {
@@ -180,7 +183,7 @@ export const keysOf = readOnce((schema): ReadonlyMap<string, Schema> => {
   return keys;
 });
 
-/** What the value behind a key of a map or an index of a list is held against; several where a union leaves it open. */
+/** The schemas for the value at a key of a map or an index of a list; several if a union leaves it open. */
 export function childSchemas(schema: Schema, key: string | number): Schema[] {
   const holders = typeof key === "number" ? ["list", "tuple"] : ["object", "record"];
   return baseSchemas(schema).flatMap((base) => {
@@ -190,19 +193,22 @@ export function childSchemas(schema: Schema, key: string | number): Schema[] {
   });
 }
 
-/** What each item of the lists this schema takes is held against, where all items are alike. */
+/** The schemas for each item of the lists that this schema accepts, where all items share a schema. */
 export function itemSchemas(schema: Schema): Schema[] {
   return othersIn(schema, "list");
 }
 
-/** What each part is held against, where the schema takes a list of strings and no string: a text may stand for that list. */
+/**
+ * The schema of each item if the schema accepts a list of strings but no string: a comma-separated string may then
+ * stand for the list.
+ */
 export function itemOfTextList(schema: Schema): Schema | undefined {
   const kinds = valueKinds(schema);
   if (!kinds.has("list") || ["string", "word", "any"].some((kind) => kinds.has(kind as ValueKind))) return undefined;
   return itemSchemas(schema).find((item) => valueKinds(item).has("string") || valueKinds(item).has("word"));
 }
 
-/** What each value of the maps this schema takes is held against, where they may have any key. */
+/** The schemas for each value of the maps with arbitrary keys that this schema accepts. */
 export function recordSchemas(schema: Schema): Schema[] {
   return othersIn(schema, "record");
 }
@@ -214,12 +220,12 @@ function othersIn(schema: Schema, wanted: SchemaChildren["holder"]): Schema[] {
   });
 }
 
-/** The alternatives of a schema that take a map. */
+/** The alternatives of a schema that accept a map. */
 export function mapSchemas(schema: Schema): Schema[] {
   return baseSchemas(schema).filter((base) => ["object", "record"].includes(childrenOf(base).holder));
 }
 
-/** The words that the schema takes, where it takes words of a list. */
+/** The values of the schema's enums. */
 export function enumValues(schema: Schema): string[] {
   return baseSchemas(schema).flatMap((base) => {
     const definition = zodDefinition(base);
@@ -228,7 +234,7 @@ export function enumValues(schema: Schema): string[] {
   });
 }
 
-/** The value an absent key gets, if any: `written` when it is given as in YAML, else as code gets it. */
+/** The value that an absent key gets, if any. `written` tells whether it is in YAML form or already parsed. */
 export function defaultOf(schema: Schema): { readonly value: unknown; readonly written: boolean } | undefined {
   for (const layer of schemaLayers(schema)) {
     const definition = zodDefinition(layer);
@@ -240,12 +246,15 @@ export function defaultOf(schema: Schema): { readonly value: unknown; readonly w
   return undefined;
 }
 
-/** A key is required when the schema does not take its absence. */
+/** A key is required if the schema does not accept undefined. */
 export function isRequired(schema: Schema): boolean {
   return valueOr(() => !schema.safeParse(undefined).success, true);
 }
 
-/** A plugin's schema may have code in it, which may throw; one of another release of zod may not be understood. */
+/**
+ * Returns `otherwise` if `ask` throws: a plugin's schema may contain code that throws, and one of another zod release
+ * may not be understood.
+ */
 export function valueOr<T>(ask: () => T, otherwise: T): T {
   try {
     return ask();
@@ -254,10 +263,10 @@ export function valueOr<T>(ask: () => T, otherwise: T): T {
   }
 }
 
-/** What kind of a schema one layer is by itself. A fixed value is a number, a boolean or a word of a list. */
+/** The kind of a single layer. "fixed" is a number, a boolean or an enum. */
 export type LayerKind = "optional" | "conversion" | "string" | "container" | "fixed" | "other";
 
-/** The kind of the outermost layer alone: zod's JSON Schema is adjusted layer by layer. */
+/** The kind of the outermost layer only, because zod's JSON Schema is adjusted layer by layer. */
 export function layerKind(schema: Schema): LayerKind {
   return LAYER_KINDS[zodDefinition(schema).type] ?? "other";
 }

@@ -16,7 +16,9 @@ const SECRET_WORDS =
   /^(?:pass|passwd|password|passphrase|pwd|secret|secrets|token|apikey|authorization|credential|credentials|htpasswd|dsn|cookie|pem|signature)$/;
 const SECRET_KEYS =
   /(?:^|_)(?:api|auth|private|access|licen[sc]e|space|account|secret|encryption|ingestion|write|signing)_keys?$/;
-/** A key whose value is better not shown, by its name alone: `password`, `x-api-key`, `headers`, `connectionString`. */
+/**
+ * Whether a value should be hidden because of its key's name: `password`, `x-api-key`, `headers`, `connectionString`.
+ */
 export function isSecretKey(key: string): boolean {
   const folded = key
     .replace(/([a-z])([A-Z])/g, "$1_$2")
@@ -27,23 +29,23 @@ export function isSecretKey(key: string): boolean {
   return SECRET_WORDS.test(last) || (last.length > 5 && nearest(last, MISTYPED) !== undefined);
 }
 
-/** These are long enough that a word close to one of them is that word, mistyped. */
+/** Words long enough that a similar word is most likely one of them, mistyped. */
 const MISTYPED = ["password", "passphrase", "authorization", "credentials"];
 
-/** Whether a value must not be shown: by its schema, by its origin, or by the name of any key above it. */
+/** Whether a value must not be shown, because of its schema, its origin, or the name of any key above it. */
 export function isSecretValue(path: ConfigPath, node: Node | undefined, schemas: readonly z.ZodType[]): boolean {
   if (node?.kind === "scalar" && node.substituted) return true;
   return schemas.some(isSecretSchema) || path.some((key) => typeof key === "string" && isSecretKey(key));
 }
 
-/** What is made of config by those who must know of every value whether it may be shown. */
+/** Handles config values, each together with whether it may be shown. */
 export interface SecretVisitor<Result> {
   scalar(node: ScalarNode, isSecret: boolean, schemas: readonly z.ZodType[]): Result;
   list(items: readonly Result[]): Result;
   map(entries: readonly (readonly [key: string, value: Result])[]): Result;
 }
 
-/** A value is secret by its schema, by the name of its key, or by anything above it that is. */
+/** A value is secret because of its schema, its key's name, or a secret parent. */
 export function visitSecrets<Result>(
   node: Node,
   schemas: readonly z.ZodType[],
@@ -69,7 +71,7 @@ function visitValue<Result>(value: SchemaValue, isHidden: boolean, visitor: Secr
   });
 }
 
-/** `{key: api_key, value: ...}`: what an action or a header by that name is set to. */
+/** True for the value in `{key: api_key, value: ...}`, which sets an attribute or header of that name. */
 function isValueOfSecret({ entries }: MapNode, key: string): boolean {
   if (key !== "value" && key !== "default_value") return false;
   return ["key", "name"].some((naming) => {
@@ -78,13 +80,13 @@ function isValueOfSecret({ entries }: MapNode, key: string): boolean {
   });
 }
 
-/** A key that no schema knows counts as the known key it resembles; one that resembles none may hold anything. */
+/** An unknown key is treated like the known key that it resembles; if it resembles none, it may hold anything. */
 function meantSchemas({ key, known, schemas }: SchemaEntry, parents: readonly z.ZodType[]): readonly z.ZodType[] {
   const meant = schemas.length > 0 || known.size === 0 ? undefined : nearest(key, known.keys());
   return meant === undefined ? schemas : childrenAt(parents, meant);
 }
 
-/** Every scalar of a tree that is secret by its schema or by a key's name, for masking the text it stands in. */
+/** Places of all scalars that are secret because of their schema or a key's name, for masking them in the source. */
 export function secretSpans(node: Node, schemas: readonly z.ZodType[]): Span[] {
   return visitSecrets<Span[]>(node, schemas, {
     scalar: (scalar, isSecret) => (isSecret && scalar.value !== null ? [scalar] : []),

@@ -8,19 +8,19 @@ const ITEM = /^\s*(?:- *)+[\w./-]*\s*$/;
 const INLINE =
   /((?:pass\w*|secret|token|key|authorization|credentials?|dsn|cookie|connection_?string)["']?\s*[:=@]\s*)(?![|>]?[-+]?\s*$|[\]},])(\S.*)$/i;
 
-/** A key that is called just `key` names an attribute, most of all; where it holds a secret its schema says so. */
+/** A key called just `key` usually names an attribute; if it holds a secret, its schema says so. */
 const PLAIN_KEY = /(?<=(?:^|[{,])\s*(?:- +)*)key:\s/;
 const PARSED = new RegExp(`(?!${PLAIN_KEY.source})${INLINE.source}`, "i");
 
-/** A line that was parsed, with what looks like a secret in it taken out once more. */
+/** Masks a line of a parsed source once more: anything that looks like a secret. */
 export function maskParsedLine(line: string): string {
   return withoutSecretTexts(line.replace(PARSED, `$1${REDACTED}`));
 }
 
 /**
- * A line of a text that is no YAML: without a tree, indentation is all there is to tell what a line belongs to. Gives
- * nothing for a line in which not even a key can be made out, and hides the value of a key that looks secret or that
- * stands in (or next after) a section that does.
+ * Masks a line of a source that is not valid YAML; without a tree only the indentation tells what a line belongs to.
+ * Returns undefined for a line without a recognisable key. Hides the value of a key that looks secret, or that is in
+ * (or directly after) a section that does.
  */
 export function maskBrokenLine(source: SourceText, line: number): string | undefined {
   const text = lineText(source, line);
@@ -40,7 +40,8 @@ function inSecretSection(source: SourceText, line: number): boolean {
     const key = keyOf(text);
     if (text.trim() === "") continue;
     const indent = indentOf(text);
-    // The first line past a section may be its last one, wrongly indented: it closes the section only for the next.
+    // The first line after a section may be its last one with wrong indentation, so it ends the section only for the
+    // lines after it.
     if (section !== undefined && key !== undefined && indent <= section && at < line - 1) section = undefined;
     const secret = key === undefined ? text.split(/[^\w-]+/).some(isSecretKey) : isSecretKey(key);
     if (secret && (section === undefined || indent <= section)) section = indent;

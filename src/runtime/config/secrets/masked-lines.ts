@@ -13,8 +13,8 @@ import { secretSpans } from "./find-secrets.js";
 import { maskBrokenLine, maskParsedLine } from "./mask-line.js";
 
 /**
- * Gives source lines for showing beside a problem. A value that is secret by its schema or by its key's name is not in
- * them, also when the file is broken elsewhere.
+ * Returns source lines for display with problems. Values that are secret because of their schema or key are masked,
+ * even if the file is broken elsewhere.
  */
 export function maskedLines(root: MapNode | undefined, texts: ReadonlyMap<string, SourceText>, registry: Registry) {
   const spansBySource = new Map<string, readonly Span[] | "broken">();
@@ -28,7 +28,7 @@ export function maskedLines(root: MapNode | undefined, texts: ReadonlyMap<string
   };
 }
 
-/** The secrets in a source: what it says by itself, and what it became in the merged config. */
+/** The secrets in a source: those in the source itself, and those of the merged config that come from it. */
 function secretSpansOfSource(
   source: SourceText,
   root: MapNode | undefined,
@@ -54,7 +54,7 @@ function secretSpansOfConfig(root: MapNode, registry: Registry): Span[] {
   });
 }
 
-/** The schemas that a component's config is held against. */
+/** The schemas that apply to a component's config. */
 export function componentSchemas(kind: ComponentKind, name: string, registry: Registry): z.ZodType[] {
   const factory = registry.get(kind, parseId(name)?.type ?? "");
   if (factory === undefined) return [];

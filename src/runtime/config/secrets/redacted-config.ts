@@ -12,13 +12,13 @@ import { withoutSecretTexts } from "./secret-text.js";
 
 export interface RedactedConfigOptions {
   readonly registry: Registry;
-  /** Add keys that are not written, with their defaults. */
+  /** Adds absent keys with their defaults. */
   readonly defaults: boolean;
 }
 
 /**
- * A merged config as plain values to be shown: secrets are replaced, by schema and by name. Of a component that has no
- * schema here, values that came from a variable or a file are replaced too.
+ * A merged config as plain values for display, with secrets replaced, as found by schema and by name. If a component
+ * has no schema here, its values from variables or files are replaced too.
  */
 export function redactedConfig(root: MapNode, options: RedactedConfigOptions): Record<string, unknown> {
   return mapEntries(root, (section, node) => {
@@ -56,7 +56,7 @@ function redactedScalar(node: ScalarNode, isSecret: boolean, schemas: readonly z
   return isText ? node.text : node.value;
 }
 
-/** Adds the defaults of keys that are not written, as they would be written. */
+/** Adds the defaults of absent keys, in YAML form. */
 function withMissingDefaults(value: unknown, schemas: readonly z.ZodType[], options: RedactedConfigOptions): unknown {
   if (!options.defaults || typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const result = new Map(Object.entries(value));

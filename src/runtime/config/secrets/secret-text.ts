@@ -2,9 +2,9 @@ import { REDACTED, withoutUrlSecrets } from "#contract/schema";
 import { isSecretKey } from "./find-secrets.js";
 
 /**
- * A text of the config that may be shown, but for what in it looks like a secret: in URLs user, password, query and parts of
- * the path; anywhere a key with a known beginning, something that is assigned to a word for secrets, a literal that
- * OTTL sets or compares an attribute of such a name with, and long words that look random.
+ * Masks parts of a text that look like secrets: user, password, query and parts of the path in URLs; anywhere keys with
+ * a well-known prefix, values assigned to a word such as `password`, literals that OTTL assigns to or compares with an
+ * attribute of such a name, and long words that look random.
  */
 export function withoutSecretTexts(text: string): string {
   const cleared = withoutUrlSecrets(text)
@@ -22,15 +22,15 @@ export function withoutSecretTexts(text: string): string {
   return shown + masked(cleared.slice(at), isRandom);
 }
 
-/** Keys that their makers gave a beginning to be known by, JSON Web Tokens, and private keys as PEM. */
+/** Keys with a vendor's well-known prefix, JSON Web Tokens, and private keys in PEM. */
 const KNOWN_KEY =
   /\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|(?<![\w-])(?:gh[opsur]_|github_pat_|glpat-|xox[abeoprs]-|xapp-|sk-|[sr]k_(?:live|test)_|whsec_|SG\.|hv[sb]\.|npm_|pypi-|do[opr]_v1_|shp(?:at|ss|ca)_|AIza|dt0[a-z]\d\d\.|NRAK-|glsa_|glc_|eyJ)[\w.+/=-]{12,}|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*/g;
 
-/** `password=...`, `Bearer ...`; what begins like a pattern or a placeholder is none. */
+/** `password=...`, `Bearer ...`; a value that begins like a pattern or a placeholder is not a secret. */
 const ASSIGNED =
   /((?<![a-z])(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|accountkey|sharedaccesskey)\s*=\s*(?![[*<({$%\\.^|)])|\b(?:bearer|basic)\s+(?=[\w.~+/=-]*[\d=]))[^\s"',;&)}\]]{4,}/gi;
 
-/** `attributes["api_key"], "..."`, also compared. */
+/** `attributes["api_key"], "..."`, also in comparisons. */
 const LITERAL = /(\["([^"]+)"\]\s*(?:,|==|!=)\s*)"(?:[^"\\]|\\.)+"/g;
 
 const URL_TEXT = /([a-z][a-z0-9+.-]*:\/\/[^/?#\s"']*)([^\s"']*)/gi;
@@ -42,20 +42,20 @@ function masked(text: string, isSecret: (word: string) => boolean): string {
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const MIN_RANDOM_LENGTH = 16;
 
-/** An id that is public elsewhere (a UUID, say) stays; as part of a URL it is mostly what gives access. */
+/** In a URL an id such as a UUID usually grants access, so it is masked there; elsewhere it is public and stays. */
 function isRandomInPath(word: string): boolean {
   return UUID.test(word) || looksRandom(word, 0.22) || (word.match(LONG_RUN) ?? []).some(isMixed);
 }
 
-/** Names of this length have a `-` or the like between their words. */
+/** Ordinary names of this length have a separator between their words. */
 const LONG_RUN = /[A-Za-z0-9]{20,}/g;
 
-/** Letters and digits, and not only a year or a version at the end of a name. */
+/** Contains letters and digits, and not only a year or version at the end. */
 function isMixed(run: string): boolean {
   return /[A-Za-z]/.test(run) && /\d.*\d/.test(run) && !/^[A-Za-z]+\d{1,4}$/.test(run);
 }
 
-/** `/token/ab12cd`: the step behind one that is called like a secret, if there are digits in it. */
+/** `/token/ab12cd`: masks a path segment with digits behind a segment named like a secret. */
 function withoutNamedSecrets(path: string): string {
   return path.replace(NAMED_STEP, (step: string, name: string) =>
     isSecretKey(name) && /\d/.test(step) && !/^v\d+$/.test(step) ? REDACTED : step,
@@ -69,8 +69,8 @@ function isRandom(word: string): boolean {
 }
 
 /**
- * Words, names and versions stay in one kind of character for a while; random letters and digits change at every other one. A
- * word in camel case changes often, but has few digits, so without digits it takes more changes.
+ * Words, names and versions rarely switch between lower case, upper case and digits; random strings switch at almost
+ * every character. Camel case switches often but has few digits, so a word without digits needs more switches.
  */
 function looksRandom(word: string, minShare: number): boolean {
   const share = (word.match(KIND_CHANGE)?.length ?? 0) / word.length;
@@ -79,5 +79,5 @@ function looksRandom(word: string, minShare: number): boolean {
   return share >= 0.55;
 }
 
-/** Between lower case, upper case and digits; a separator begins anew. */
+/** Switches between lower case, upper case and digits; separators do not count. */
 const KIND_CHANGE = /(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[a-z0-9])|(?<=[0-9])(?=[A-Za-z])/g;

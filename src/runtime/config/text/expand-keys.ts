@@ -1,8 +1,8 @@
 import { type MapEntry, mapNode, mergeNodes, type Node, type OnConflict, type Span } from "./node.js";
 
 /**
- * Takes keys such as `service::pipelines` for the maps in maps that they stand for, as the Collector does. What is in a
- * list keeps its keys there, and here. `onConflict` is told of a value that is written in both ways.
+ * Expands keys such as `service::pipelines` to nested maps, as the Collector does. Keys inside lists are not expanded,
+ * as in the Collector. `onConflict` is called for a value that is written in both forms.
  */
 export function expandKeys(node: Node, onConflict: OnConflict): Node {
   if (node.kind !== "map") return node;
@@ -18,7 +18,7 @@ export function expandKeys(node: Node, onConflict: OnConflict): Node {
   return mapNode(node, entries);
 }
 
-/** The path that a key stands for. One that has nothing before, behind or between its colons stays as it is. */
+/** The path that a key stands for. A key with an empty part around its `::` stays as it is. */
 function keyPath(name: string): readonly [string, ...string[]] {
   const path = name.split("::");
   return path.includes("") ? [name] : (path as [string, ...string[]]);

@@ -3,7 +3,7 @@ import { placeOf, type Span } from "./node.js";
 import type { Problem } from "./problem.js";
 import type { ProblemCode } from "./problem-codes.js";
 
-/** The problems found so far; every check adds to it and goes on. */
+/** Collects problems, so that every check can report and continue. */
 export class Findings {
   readonly problems: Problem[] = [];
 
@@ -31,7 +31,7 @@ export class Findings {
     return this.problems.some((problem) => problem.severity === "error");
   }
 
-  /** Whether something is wrong at a path or below it: what follows from that need not be said. */
+  /** Whether there is an error at a path or below it. Problems that follow from it need not be reported. */
   hasErrorAt(path: ConfigPath): boolean {
     const at = path.join(".");
     return this.problems.some(

@@ -4,8 +4,8 @@ import { type Place, placeText } from "./problem.js";
 import type { SourceText } from "./source-text.js";
 
 /**
- * Config as a tree that remembers where everything stands. Built from YAML, then substituted and merged; only at the end
- * do schemas turn it into plain values. Nodes are never changed after they are made, so aliases share them.
+ * Config as a tree that keeps the place of every value. It is built from YAML, then substituted and merged; only at the
+ * end do schemas turn it into plain values. Nodes are immutable, so aliases share them.
  */
 export type Node = ScalarNode | MapNode | ListNode;
 
@@ -17,11 +17,11 @@ export interface Span {
 
 export interface ScalarNode extends Span {
   readonly kind: "scalar";
-  /** What YAML makes of it. */
+  /** The value as parsed by YAML. */
   readonly value: string | number | boolean | null;
-  /** What was written, without quotes: a string field takes this even where YAML sees a number. */
+  /** The text as written, without quotes: a string field gets this even if YAML reads a number. */
   readonly text: string;
-  /** Came, in whole or in part, from a variable or a file: never shown in a message. */
+  /** True if any part came from a variable or a file. Never shown in a message. */
   readonly substituted: boolean;
 }
 
@@ -44,12 +44,12 @@ export function isScalar(node: Node | undefined): node is ScalarNode {
   return node?.kind === "scalar";
 }
 
-/** YAML's null: `otlp:` with nothing behind it. */
+/** True for YAML's null, as in `otlp:` without a value. */
 export function isNull(node: Node | undefined): boolean {
   return node?.kind === "scalar" && node.value === null;
 }
 
-/** The node at a path, or undefined when it is not written. */
+/** The node at a path; undefined when it is absent. */
 export function nodeAt(root: Node | undefined, path: ConfigPath): Node | undefined {
   let node = root;
   for (const key of path) node = childOf(node, key);
@@ -67,8 +67,8 @@ function keySpan(node: Node | undefined, key: string | number): Span | undefined
 }
 
 /**
- * Where to point for a path: at the value when it is a word or a number, at the key when a whole section stands behind
- * it. `exact` is false when the path is not written and its nearest written parent is given instead.
+ * The place to show for a path: the value if it is a scalar, else its key. `exact` is false when the path is absent and
+ * the place is that of its nearest existing parent.
  */
 export function locatePath(root: Node, path: ConfigPath): { readonly place: Place; readonly exact: boolean } {
   let node: Node = root;
@@ -107,7 +107,7 @@ export function scalarNode(
   return { kind: "scalar", value, text, substituted, source: span.source, start: span.start, end: span.end };
 }
 
-/** The same values as if all of them stood at one place: where a variable or an argument stands that they came from. */
+/** Copies a tree with every place set to `span`: the variable or argument that its values came from. */
 export function nodeAtSpan(node: Node, span: Span, isSubstituted: boolean): Node {
   if (node.kind === "scalar") return scalarNode(span, node.value, node.text, isSubstituted || node.substituted);
   if (node.kind === "list") {
@@ -121,8 +121,8 @@ export function nodeAtSpan(node: Node, span: Span, isSubstituted: boolean): Node
 }
 
 /**
- * The same map with keys that nobody knows under the name of the known one that they resemble and that is not there: a
- * mistyped key is one problem, and not also that of what seems to be missing.
+ * Renames unknown keys to the absent known key that they resemble: a mistyped key is then reported once, and not also
+ * as a missing key.
  */
 export function withMeantKeys(map: MapNode, known: readonly string[]): MapNode {
   const absent = known.filter((name) => !map.entries.has(name));
@@ -133,10 +133,10 @@ export function withMeantKeys(map: MapNode, known: readonly string[]): MapNode {
   return mapNode(map, new Map(entries));
 }
 
-/** This is told of a key that two maps have, where one of the values has to give way. */
+/** Called for a key that both maps have when one value replaces the other. */
 export type OnConflict = (name: string, earlier: Span, later: Span) => void;
 
-/** Later over earlier: maps are merged key by key, everything else (lists too) is replaced. */
+/** Later values override earlier ones: maps are merged key by key, everything else (including lists) is replaced. */
 export function mergeNodes(earlier: Node, later: Node, onConflict?: OnConflict): Node {
   if (earlier.kind !== "map" || later.kind !== "map") return later;
   const entries = new Map(earlier.entries);
@@ -150,7 +150,7 @@ export function mergeNodes(earlier: Node, later: Node, onConflict?: OnConflict):
   return mapNode(later, entries);
 }
 
-/** Plain values, by YAML's own view of each scalar. */
+/** Converts a tree to plain values, as parsed by YAML. */
 export function toPlain(node: Node): unknown {
   if (node.kind === "scalar") return node.value;
   if (node.kind === "list") return node.items.map(toPlain);

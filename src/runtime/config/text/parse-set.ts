@@ -3,17 +3,17 @@ import { parseYaml } from "./parse-yaml.js";
 import type { Problem } from "./problem.js";
 import { SourceText } from "./source-text.js";
 
-/** The file that problems in `--set` arguments name. */
+/** The file name in problems about `--set` arguments. */
 export const SET_SOURCE = "--set";
 
-/** The `--set` arguments as one text, an argument a line, so that places in them can be shown like any other. */
+/** The `--set` arguments as one text with one argument per line, so that problems can show places in it. */
 export function setSource(sets: readonly string[]): SourceText {
   return new SourceText(SET_SOURCE, sets.map((set) => set.replace(/\r?\n/g, " ")).join("\n"));
 }
 
 /**
- * Reads `a.b.c=value` (or `a::b::c=value`, for keys with dots) from line `index` of the `--set` source; the value is
- * YAML. Undefined, and a problem, when it is not of that form.
+ * Parses `a.b.c=value` (or `a::b::c=value`, for keys with dots) from line `index` of the `--set` source; the value is
+ * YAML. If the form is wrong, adds a problem and returns undefined.
  */
 export function parseSet(source: SourceText, index: number, problems: Problem[]): MapNode | undefined {
   const range = source.lineRange(index + 1)!;

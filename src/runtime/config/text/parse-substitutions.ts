@@ -1,28 +1,28 @@
 /**
- * The `$` language of config values, apart from what the names stand for:
+ * The syntax of `$` in config values; names are resolved elsewhere:
  *
  * - `$$` is a dollar sign;
  * - `${env:NAME}`, `${env:NAME:-default}`, `${file:path}`, `${yaml:text}` and the short `${NAME}`, `${NAME:-default}`;
- * - `$NAME`, the old form, for upper-case names only, never within a word and never when another `$` follows at once;
+ * - `$NAME`, the old form, for upper-case names only, not within a word and not directly before another `$`;
  * - any other `$` stands for itself: `$1`, `${1}`, `$apr1$...`, the `$` at the end of a regular expression.
  *
- * A default may hold substitutions of its own, down to `MAX_DEPTH`; deeper ones stand for themselves.
+ * A default may contain substitutions, nested up to `MAX_DEPTH`; deeper ones are literal text.
  */
 export type TextPart = string | Substitution;
 
 export interface Substitution {
   readonly scheme: string;
-  /** What follows the scheme, itself in parts: `X` of `${env:X}`. */
+  /** The parts after the scheme: `X` of `${env:X}`. */
   readonly name: readonly TextPart[];
-  /** What follows `:-`; undefined when there is none. Only variables have defaults. */
+  /** The parts after `:-`; undefined when there is no default. Only variables have defaults. */
   readonly fallback: readonly TextPart[] | undefined;
   /** As written. */
   readonly text: string;
-  /** Old form `$NAME`. */
+  /** True for the old form `$NAME`. */
   readonly bare: boolean;
 }
 
-/** Splits a text into literal pieces and references. A text without `$` gives itself. */
+/** Splits a text into literals and references. A text without `$` is returned as one literal. */
 export function parseSubstitutions(text: string, depth = 0): readonly TextPart[] {
   if (depth > MAX_DEPTH || !text.includes("$")) return [text];
   const parts: TextPart[] = [];
@@ -101,7 +101,7 @@ function variableSubstitution(
   return { scheme: "env", name: [name], fallback, text, bare };
 }
 
-/** The brace that closes what was opened before `at`, counting the braces between. */
+/** Offset of the brace that closes the one before `at`; skips nested pairs. */
 function closingBrace(text: string, at: number): number {
   let depth = 1;
   for (let i = at; i < text.length; i++) {

@@ -26,12 +26,12 @@ import type { Problem } from "./problem.js";
 import type { SourceText } from "./source-text.js";
 import { MAX_DEPTH, plainSyntaxMessage, syntaxProblems, syntaxWarnings } from "./yaml-syntax.js";
 
-/** This limit is far beyond any config, and low enough that a hostile one cannot exhaust the memory. */
+/** Far more than any config has, and low enough that a hostile one cannot exhaust the memory. */
 const MAX_NODES = 200_000;
 
 /**
- * Reads one YAML document into a tree with places. Never throws: whatever is wrong is added to `problems`, and what
- * could be read is given back. Undefined means that there is nothing in the text.
+ * Parses one YAML document into a tree with places. Never throws: adds what is wrong to `problems`, and returns what
+ * could be parsed. Returns undefined for an empty text.
  */
 export function parseYaml(source: SourceText, problems: Problem[]): Node | undefined {
   const reader = new YamlReader(source, problems);
@@ -77,7 +77,7 @@ class YamlReader {
     if (second !== undefined) this.warnOfDocument(second.contents!.range[0]);
     if (first === undefined) return undefined;
     this.document = first;
-    // What was half understood is good enough to find secrets in, not to say more about.
+    // After a syntax error the tree is only good enough to find secrets, so no further problems are reported.
     this.isSilent = syntaxErrors.length > 0;
     const root = this.convert(first.contents, 0, { source: this.source, start: first.range[0], end: first.range[0] });
     return expandKeys(root, (name, earlier, later) => this.reportDuplicate(name, earlier, later));
@@ -158,7 +158,7 @@ class YamlReader {
     if (name === undefined) return;
     const earlier = entries.get(name);
     if (earlier !== undefined) this.reportDuplicate(name, earlier.key, entry.key);
-    // All that is written under either is looked at: what else is wrong in it is said at once.
+    // Merges both values of a duplicate key, so that problems in either are reported at once.
     entries.set(name, earlier ? { key: entry.key, value: mergeNodes(earlier.value, entry.value) } : entry);
   }
 
@@ -171,7 +171,7 @@ class YamlReader {
     );
   }
 
-  /** The Collector reads the first document of a file and nothing behind it. */
+  /** The Collector reads only the first document of a file. */
   private warnOfDocument(contents: number): void {
     this.problems.push({
       severity: "warning",
@@ -239,8 +239,8 @@ function isMergeKey(key: unknown): boolean {
 }
 
 /**
- * Where a text opens more brackets, or more compact lists (`- - -`), than the YAML parser's recursion survives.
- * Brackets in texts and comments count too: the limit is far beyond what those add up to.
+ * Offset where a text has more open brackets, or nested compact lists (`- - -`), than the YAML parser's recursion can
+ * handle. Counts brackets in strings and comments too; the limit is far above what those add up to.
  */
 function findTooDeep(text: string): number | undefined {
   let open = 0;
@@ -255,7 +255,7 @@ function findTooDeep(text: string): number | undefined {
 
 const FLOAT = /^[-+]?(\.\d+|\d+(\.\d*)?)(e[-+]?\d+)?$/i;
 
-/** How whole numbers begin that are not decimal. A zero in front makes one octal, as in Go. */
+/** Prefixes of integers that are not decimal. A leading zero means octal, as in Go. */
 const BASES: readonly (readonly [RegExp, number])[] = [
   [/^0x([\da-f]+)$/i, 16],
   [/^0b([01]+)$/i, 2],
@@ -263,8 +263,8 @@ const BASES: readonly (readonly [RegExp, number])[] = [
 ];
 
 /**
- * The number that a text without quotes is to the Collector, whose YAML is Go's: `50_000`, `0x1F`, `0b11`, `0o17`, `017`
- * and what YAML 1.2 takes. Undefined for anything else.
+ * The number that an unquoted text means in the Collector, which uses Go's YAML: `50_000`, `0x1F`, `0b11`, `0o17`,
+ * `017` and YAML 1.2's numbers. Undefined for anything else.
  */
 function plainNumber(text: string): number | undefined {
   if (!/^[-+.\d]/.test(text)) return undefined;

@@ -2,9 +2,9 @@ import type { ScalarNode } from "./node.js";
 import type { Place } from "./problem.js";
 
 /**
- * Where [offset, offset + length) of a scalar's text stands in its file. Quotes, escapes, indentation and folding are
- * followed as YAML reads them. Substitution may have changed the text as well: then the same words are looked for, as
- * often as they come before it, and the beginning of the scalar is given when they are not found.
+ * Place of [offset, offset + length) of a scalar's text in its file, following YAML's quotes, escapes, indentation and
+ * folding. If substitution has changed the text, searches for the same words (the same occurrence of them), and falls
+ * back to the beginning of the scalar.
  */
 export function placeInText(node: ScalarNode, offset: number, length: number): Place {
   const { source, start, end, text } = node;
@@ -13,7 +13,7 @@ export function placeInText(node: ScalarNode, offset: number, length: number): P
   return source.placeAt(start + at);
 }
 
-/** The position in `raw` at which text[offset] begins, or undefined when the two do not go together. */
+/** The offset in `raw` where text[offset] begins; undefined when the two do not match. */
 function alignedOffset(raw: string, text: string, offset: number): number | undefined {
   const style = raw[0] === '"' || raw[0] === "'" || raw[0] === "|" || raw[0] === ">" ? raw[0] : "";
   const isBlock = style === "|" || style === ">";
@@ -29,10 +29,10 @@ function alignedOffset(raw: string, text: string, offset: number): number | unde
   return style === '"' ? at + ESCAPED_LINE_ENDS.exec(raw.slice(at))![0].length : at;
 }
 
-/** Ends of lines that make nothing of the text: what comes next begins behind them. */
+/** Escaped line breaks, which add nothing to the text: the next character comes after them. */
 const ESCAPED_LINE_ENDS = /^(?:\\\r?\n[ \t]*)*/;
 
-/** How many characters of the file make how many of the text. */
+/** The number of characters in the file, and of the characters in the text that they produce. */
 interface TextStep {
   readonly raw: number;
   readonly text: number;
@@ -56,7 +56,7 @@ function escapeStep(raw: string, at: number, text: string, i: number): TextStep 
   return { raw: match.length, text: text.codePointAt(i)! > 0xffff ? 2 : 1 };
 }
 
-/** One end of a line is a space, several are one fewer. */
+/** A single line break becomes a space; several become one fewer. */
 function foldStep(lines: string, ends: number, text: string, i: number): TextStep | undefined {
   if (ends === 1) return text[i] === " " ? { raw: lines.length, text: 1 } : undefined;
   return text.startsWith("\n".repeat(ends - 1), i) ? { raw: lines.length, text: ends - 1 } : undefined;

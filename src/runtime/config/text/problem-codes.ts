@@ -1,10 +1,10 @@
-/** What one code of a problem means, and what to do; the problem itself says where, and what is expected there. */
+/** Cause and remedy of a problem code. The problem itself has the place and the expected value. */
 export interface ProblemFacts {
   readonly cause: string;
   readonly action: string;
 }
 
-/** Every code that a problem of a config may have. `docs/errors.md` is made from this table too. */
+/** All codes of config problems. `docs/errors.md` is generated from this table too. */
 export const PROBLEMS = {
   address_taken: {
     cause: "Two components, or a component and the agent itself, would listen at one address.",

@@ -8,8 +8,8 @@ import { SourceText } from "./source-text.js";
 import { fileErrorReason, type SubstitutionContext, substitute, withoutBom } from "./substitute.js";
 
 /**
- * Where config comes from: a file, or a text with the name that problems are to show. Paths in it begin at the file's
- * folder, or the one given.
+ * A source of config: a file, or a text with a name for problems. Relative paths in it are resolved against the file's
+ * folder, or the given folder.
  */
 export type ConfigSource =
   | { readonly file: string }
@@ -24,12 +24,12 @@ export interface ReadOptions {
 }
 
 export interface ReadResult {
-  /** All sources merged, references replaced; undefined when there is nothing to go on with. */
+  /** All sources merged and substituted; undefined when no config could be read. */
   readonly root: MapNode | undefined;
   readonly texts: ReadonlyMap<string, SourceText>;
 }
 
-/** Reads, substitutes and merges all sources, then the `--set` arguments over them. */
+/** Reads, substitutes and merges all sources, and then the `--set` arguments. */
 export function readSources(options: ReadOptions): ReadResult {
   const { findings, env, readFile } = options;
   const texts = new Map<string, SourceText>();
@@ -59,7 +59,7 @@ function openSource(
   }
 }
 
-/** An empty file is an error when it is all there is, and adds nothing to others. */
+/** An empty file is an error if it is the only source; otherwise it is ignored. */
 function readSource(
   source: SourceText,
   context: SubstitutionContext,
@@ -107,10 +107,10 @@ function mergeAll(layers: readonly (MapNode | undefined)[]): MapNode | undefined
   ) as MapNode;
 }
 
-/** This limit is far beyond any config; a device or a pipe may have no end. */
+/** Far more than any config has; needed because a device or a pipe may be endless. */
 const MAX_BYTES = 16 * 1024 * 1024;
 
-/** A file's text, whatever kind of file it is. Throws when it cannot be read or is too large. */
+/** Reads a file of any kind. Throws when it cannot be read or is too large. */
 export function readTextFile(path: string): string {
   const file = openSync(path, "r");
   try {

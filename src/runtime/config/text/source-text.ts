@@ -1,10 +1,12 @@
 import type { Place } from "./problem.js";
 
-/** A text that config was read from: a file, a text handed in, or the `--set` arguments (one a line). */
+/** The text of a source: a file, a given text, or the `--set` arguments (one per line). */
 export class SourceText {
   readonly name: string;
   readonly text: string;
-  /** Where relative paths of this text begin: of plugins, of `${file:...}`, of files that belong to the config. */
+  /**
+   * Base of relative paths in this text: those of plugins, of `${file:...}`, and of files that belong to the config.
+   */
   readonly folder: string;
   private readonly lineStarts: number[] = [0];
 

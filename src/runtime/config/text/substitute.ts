@@ -18,19 +18,19 @@ import { SourceText } from "./source-text.js";
 
 export interface SubstitutionContext {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Gives a file's text, or throws. */
+  /** Returns a file's text, or throws. */
   readonly readFile: (path: string) => string;
   readonly problems: Problem[];
-  /** This is told of every further file that config is taken from. */
+  /** Called for every further file that config is read from. */
   readonly onSource: (source: SourceText) => void;
 }
 
 const MAX_FILE_DEPTH = 20;
 
 /**
- * Replaces every reference in the values of a tree. A value that is nothing but a reference becomes what YAML makes of
- * the text behind it, and keeps that text for string fields; elsewhere the text is put in place. What a variable holds
- * is data, it is not searched for references again; a file that holds a map or a list is config, and is.
+ * Replaces every reference in the values of a tree. A value that consists of one reference becomes what YAML makes of
+ * the text, and keeps the text for string fields; elsewhere the text is inserted. The value of a variable is data and
+ * not searched for references; a file with a map or a list is config, and is.
  */
 export function substitute(root: Node, context: SubstitutionContext): Node {
   return new Substituter(context, 0).node(root, "");
@@ -85,7 +85,7 @@ class Substituter {
     return parts.map((part) => (typeof part === "string" ? part : (this.resolve(part, span, path) ?? ""))).join("");
   }
 
-  /** The text a reference stands for; undefined, and a problem, when there is none. */
+  /** The text of a reference; if there is none, adds a problem and returns undefined. */
   private resolve(reference: Substitution, span: Span, path: string): string | undefined {
     switch (reference.scheme) {
       case "env":
@@ -106,7 +106,7 @@ class Substituter {
   private variable(reference: Substitution, span: Span, path: string): string | undefined {
     const name = this.text(reference.name, span, path);
     const value = Object.hasOwn(this.context.env, name) ? this.context.env[name] : undefined;
-    if (value !== undefined) return value; // set but empty is set, as in the Collector
+    if (value !== undefined) return value; // an empty value counts as set, as in the Collector
     if (reference.fallback !== undefined) return this.text(reference.fallback, span, path);
     if (!isVariableName(name)) {
       this.report("error", "invalid_variable", span, path, {
@@ -164,7 +164,7 @@ class Substituter {
   }
 }
 
-/** What YAML makes of a text, standing where the reference stands. Text that is no YAML is a string. */
+/** Parses a text as YAML, with all places at the reference. A text that is not YAML is a string. */
 function parseSubstituted(span: Span, text: string): Node {
   const problems: Problem[] = [];
   const parsed = parseYaml(new SourceText("", text), problems);
@@ -182,7 +182,7 @@ export function withoutBom(text: string): string {
   return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text;
 }
 
-/** Why a file could not be read, in words. */
+/** Explains why a file could not be read. */
 export function fileErrorReason(error: unknown): string {
   const code = (error as { code?: unknown } | undefined)?.code;
   if (code === "ENOENT") return "there is no such file";

@@ -2,12 +2,12 @@ import { type Document, isCollection, isScalar, visit, type YAMLParseError } fro
 import type { Problem } from "./problem.js";
 import type { SourceText } from "./source-text.js";
 
-/** This limit is far beyond any config, and low enough that a hostile one cannot exhaust the stack. */
+/** Far more than any config has, and low enough that a hostile one cannot exhaust the stack. */
 export const MAX_DEPTH = 200;
 
 /**
- * What the YAML parser says of one document, in words and at places of use to whoever wrote it. One slip confuses the
- * parser more than once: the first error of a line is the one to mend, and nothing behind an open bracket is.
+ * Turns the YAML parser's errors into problems with useful messages and places. One mistake often causes several
+ * errors: only the first error of a line is reported, and none after an unclosed bracket.
  */
 export function syntaxProblems(source: SourceText, document: Document.Parsed): Problem[] {
   const errors = document.errors.map((error) => ({ error, opening: openingOf(document, source.text, error) }));
@@ -22,7 +22,7 @@ export function syntaxProblems(source: SourceText, document: Document.Parsed): P
   });
 }
 
-/** The parser's warnings of a document: tags that it does not know. */
+/** The parser's warnings about a document: unknown tags. */
 export function syntaxWarnings(source: SourceText, document: Document.Parsed): Problem[] {
   return document.warnings.map(({ pos, message }) => ({
     severity: "warning",
@@ -55,7 +55,7 @@ function unclosedMessage(opener: string): string {
   return `this ${opener} is not closed: a ${CLOSERS[opener] ?? opener} is missing`;
 }
 
-/** Where the bracket or quote opens whose end an error misses: the parser sees only where it cannot go on without. */
+/** Offset of the unclosed bracket or quote that causes an error: the parser reports only where it got stuck. */
 function openingOf(document: Document.Parsed, text: string, { message, pos }: YAMLParseError): number | undefined {
   if (!/^Flow (map|sequence) in block|^Missing closing/.test(message)) return undefined;
   let opening: number | undefined;
@@ -78,7 +78,10 @@ function unquotedSubstitution(source: SourceText, at: number): { offset: number;
   return { offset: range.start + match.index + match[0].length - match[1].length, text: match[1] };
 }
 
-/** Token names of the parser mean nothing to whoever wrote the file; what it quotes at the end may be a secret. */
+/**
+ * Replaces the parser's token names, which mean nothing to users, and its quotes of the source, which may contain
+ * secrets.
+ */
 export function plainSyntaxMessage(message: string): string {
   if (/call stack/.test(message)) return `nested deeper than ${MAX_DEPTH} levels`;
   return message

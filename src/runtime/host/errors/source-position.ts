@@ -7,27 +7,27 @@ import { packageFolder } from "#contract";
 import { mapStackFrames, type StackFrame, stackFrames } from "./stack-frames.js";
 
 /**
- * Positions in the source that people wrote, for those of compiled files: by the source maps beside or inside these. Maps
- * are read when an error is reported, not before, so that a start costs nothing; each file once, and none that is very
- * large. What has no map, such as TypeScript that Node.js itself strips, is shown as it is.
+ * Maps positions in compiled files to the original source, using the source maps next to or inside those files. Maps
+ * are read only when an error is reported, so that a start costs nothing; each file once, and none that is very large.
+ * Positions without a map, such as in TypeScript that Node.js itself strips, stay unchanged.
  */
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
 const MAX_CACHED_FILES = 64;
 
-/** `src/index.ts:12:7` where code outside of Sluice threw this, or called what did; undefined when there is none. */
+/** `src/index.ts:12:7` of the first stack frame outside of Sluice; undefined when there is none. */
 export function thrownAt(error: unknown): string | undefined {
   const frame = stackFrames(error).find(({ file }) => !isSluiceFile(file));
   return frame && sourcePosition(frame);
 }
 
-/** The same for any code, that of Sluice too. */
+/** The position of the first stack frame, in Sluice or elsewhere. */
 export function firstPosition(error: unknown): string | undefined {
   const [frame] = stackFrames(error);
   return frame && sourcePosition(frame);
 }
 
-/** The error's stack with its frames where the source has them. */
+/** The error's stack with positions in the original source. */
 export function sourceStack(error: unknown): string {
   return mapStackFrames(error, sourcePosition);
 }
@@ -37,7 +37,10 @@ function sourcePosition(frame: StackFrame): string {
   return `${shortPath(file)}:${line}:${column}`;
 }
 
-/** From the working directory when it is in there; of an installed package the part that names it; else in full. */
+/**
+ * Relative to the working directory if inside it; for an installed package, the path from its name on; otherwise in
+ * full.
+ */
 function shortPath(file: string): string {
   const inPackages = file.lastIndexOf(`${sep}node_modules${sep}`);
   if (inPackages >= 0) return file.slice(inPackages + `${sep}node_modules${sep}`.length);
@@ -45,7 +48,7 @@ function shortPath(file: string): string {
   return fromHere === "" || fromHere.startsWith("..") || isAbsolute(fromHere) ? file : fromHere;
 }
 
-/** This Sluice, or a second copy that a plugin brought along. */
+/** True for files of this Sluice, or of a second copy that a plugin brought along. */
 function isSluiceFile(file: string): boolean {
   sluiceFolders ??= findSluiceFolders();
   return sluiceFolders.some((folder) => file.startsWith(folder)) || file === process.execPath || INSTALLED.test(file);
@@ -59,10 +62,10 @@ function findSluiceFolders(): string[] {
   return folder === undefined ? [] : ["dist", "src"].map((name) => join(folder, name) + sep);
 }
 
-/** Where a position in a compiled file comes from; undefined for what nobody wrote. */
+/** Finds the original of a position in a compiled file; undefined for generated code. */
 type FindOrigin = (frame: StackFrame) => StackFrame | undefined;
 
-/** Those used last; undefined for files without a map. */
+/** The most recently used maps; undefined for files without a map. */
 const cache = new Map<string, FindOrigin | undefined>();
 
 function sourceMapOf(file: string): FindOrigin | undefined {
@@ -73,7 +76,7 @@ function sourceMapOf(file: string): FindOrigin | undefined {
   return known;
 }
 
-/** Undefined when there is none, or none that can be read: a position in the compiled file is better than nothing. */
+/** Undefined when there is no readable map: a position in the compiled file is better than nothing. */
 function readSourceMap(file: string): FindOrigin | undefined {
   try {
     const text = readBounded(file);
@@ -93,7 +96,7 @@ function originsBy(payload: SourceMapPayload, base: URL): FindOrigin {
   const root = payload.sourceRoot ? `${payload.sourceRoot.replace(/\/$/, "")}/` : "";
   return ({ line, column }) => {
     const entry = map.findEntry(line - 1, column - 1);
-    // For a line without entries it gives the last of those before, which may be of another file.
+    // For a line without entries Node gives the last entry before it, which may belong to another file.
     if (!("originalSource" in entry) || entry.generatedLine !== line - 1) return undefined;
     const { originalSource, originalLine, originalColumn } = entry;
     const file = sourcePath(new URL(root + originalSource, base));
@@ -101,7 +104,7 @@ function originsBy(payload: SourceMapPayload, base: URL): FindOrigin {
   };
 }
 
-/** A bundler may give its sources addresses of its own: webpack:///./src/index.ts. */
+/** A bundler may use URLs of its own: webpack:///./src/index.ts. */
 function sourcePath(url: URL): string {
   return url.protocol === "file:" ? fileURLToPath(url) : url.pathname.replace(/^[/.]+/, "");
 }
@@ -114,7 +117,7 @@ function dataText(url: string): string {
     : decodeURIComponent(body);
 }
 
-/** Only what is a file can be read without waiting, and only a small one without holding up the agent. */
+/** Reads only regular files, because others may block, and only small ones, to not hold up the agent. */
 function readBounded(file: string): string {
   const status = statSync(file);
   if (!status.isFile() || status.size > MAX_FILE_BYTES) throw new Error(`${file} is no small file`);

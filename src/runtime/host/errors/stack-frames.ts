@@ -1,23 +1,23 @@
 import { isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/** Where a function of a stack was: a file on disk; line and column count from 1. */
+/** Position of a stack frame: a file on disk; line and column count from 1. */
 export interface StackFrame {
   readonly file: string;
   readonly line: number;
   readonly column: number;
 }
 
-/** More than this much of a stack is not looked at: whatever was thrown, reading it takes little time. */
+/** Limits how much of a stack is parsed, so that parsing is quick whatever was thrown. */
 const MAX_FRAMES = 30;
 const MAX_CHARACTERS = 20_000;
 
-/** The frames of an error's stack that lie in files, from where it was thrown outwards. Never throws. */
+/** The frames of an error's stack that are in files, innermost first. Never throws. */
 export function stackFrames(error: unknown): StackFrame[] {
   return frameLines(stackOf(error)).flatMap((line) => parseFrame(line)?.frame ?? []);
 }
 
-/** The stack with every frame put where `move` says; what is no frame in a file stays as it is. */
+/** The stack with every frame's position replaced by `move`; other lines stay unchanged. */
 export function mapStackFrames(error: unknown, move: (frame: StackFrame) => string): string {
   const stack = stackOf(error);
   const frames = frameLines(stack);
@@ -35,7 +35,7 @@ function frameLines(stack: string): string[] {
   return lines.slice(first, first + MAX_FRAMES);
 }
 
-/** Searched from the end: the message before the frames may have lines that look like some. */
+/** Searches from the end, because lines of the message may look like frames. */
 function firstFrameLine(lines: readonly string[]): number {
   let first = lines.length;
   while (first > 0 && /^\s*at /.test(lines[first - 1]!)) first--;
@@ -60,7 +60,7 @@ function filePath(place: string): string | undefined {
   }
 }
 
-/** A plugin may throw what is no error, or one whose stack cannot be read. */
+/** A plugin may throw something that is not an error, or an error whose stack cannot be read. */
 function stackOf(error: unknown): string {
   try {
     const stack: unknown = error instanceof Error ? error.stack : undefined;

@@ -7,15 +7,15 @@ import type { PluginModule } from "./import-url.js";
 
 const KINDS = ["receiver", "processor", "exporter", "connector", "extension"];
 
-/** The components that a module exports, and what is wrong with them. */
+/** The components that a module exports, and their problems. */
 interface ExportedComponents {
   readonly factories: readonly ComponentFactory[];
   readonly errors: readonly string[];
 }
 
 /**
- * Finds the components among a module's exports: by default, in a list by default, or under any name. Recognised by
- * their shape, since a plugin may be built with another copy of Sluice. Never throws.
+ * Finds the components among a module's exports: the default export, a list as default export, or named exports.
+ * Recognises them by their shape, since a plugin may use another copy of Sluice. Never throws.
  */
 export function exportedComponents(module: PluginModule): ExportedComponents {
   try {
@@ -36,11 +36,11 @@ function componentsOf(module: PluginModule): ExportedComponents {
   return { factories, errors: [...complaints, ...duplicateTypes(factories)] };
 }
 
-/** What stands in a default export must be a component; of the other exports those that look like one are. */
+/** Everything in a default export must be a component; named exports count only if they look like one. */
 function candidatesIn(name: string, value: unknown): unknown[] {
   if (Array.isArray(value)) return name === "default" || value.some(looksLikeFactory) ? value : [];
   if (looksLikeFactory(value)) return [value];
-  // A CommonJS module is the default export of itself.
+  // A CommonJS module is its own default export.
   if (name === "default" && isObject(value)) return Object.values(value).flatMap((inner) => candidatesIn("", inner));
   return [];
 }
@@ -59,13 +59,13 @@ function invalidReason(value: unknown): string | undefined {
   }
   const which = `exports the ${kind} "${type}"`;
   if (typeof contract !== "number") return `${which} without a contract; ${DEFINE_HINT}`;
-  if (contract !== CONTRACT_VERSION) return undefined; // of another contract nothing more can be said
+  if (contract !== CONTRACT_VERSION) return undefined; // other contract versions cannot be checked further
   if (typeof create !== "function") return `${which}, whose create is ${describe(create)}; expected a function`;
   if (!Array.isArray(aliases) || !aliases.every((alias) => typeof alias === "string" && TYPE_PATTERN.test(alias))) {
     return `${which}, whose aliases are ${describe(aliases)}; expected a list of types`;
   }
   if (!isZod(schema)) return `${which} with a schema that is none; ${DEFINE_HINT}`;
-  describeKeys(schema); // one that throws when it is looked at is found here, and not by whoever asks next
+  describeKeys(schema); // finds here a schema that throws when it is inspected
   const lists = kind === "extension" ? [] : kind === "connector" ? routes : signals;
   if (!Array.isArray(lists)) return `${which} without ${kind === "connector" ? "routes" : "signals"}; ${DEFINE_HINT}`;
   const named: unknown[] = kind === "connector" ? lists.flatMap(signalsOf) : lists;

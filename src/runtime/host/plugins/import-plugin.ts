@@ -5,7 +5,7 @@ import { errorMessage } from "#contract/errors";
 import { thrownAt } from "../errors/source-position.js";
 import { importUrl, type PluginModule } from "./import-url.js";
 
-/** Why a plugin's code could not be loaded, in words for the one who named it. */
+/** Explains why a plugin's code could not be loaded. */
 interface ImportFailure {
   readonly code: ProblemCode;
   readonly problem: string;
@@ -18,7 +18,7 @@ export type ImportModule = (url: string) => Promise<PluginModule>;
 
 const TIMEOUT_MS = 10_000;
 
-/** Runs a plugin's module. Never rejects: what goes wrong comes back in words. */
+/** Imports a plugin's module. Never rejects: returns a description of the failure. */
 export async function importPlugin(
   url: string,
   load: ImportModule = importUrl,

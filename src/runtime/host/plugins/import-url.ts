@@ -1,9 +1,9 @@
 import { registerOwnPackage } from "./own-package.js";
 
-/** What a plugin's module exports. */
+/** The exports of a plugin's module. */
 export type PluginModule = Readonly<Record<string, unknown>>;
 
-/** Runs a module, which may import Sluice wherever it is. */
+/** Imports a module; makes sure that it can import Sluice from wherever it is. */
 export async function importUrl(url: string): Promise<PluginModule> {
   registerOwnPackage(url);
   return (await import(url)) as PluginModule;

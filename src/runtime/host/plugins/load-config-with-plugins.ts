@@ -3,21 +3,21 @@ import { type LoadedConfig, type LoadOptions, openConfig } from "#config";
 import type { ImportModule } from "./import-plugin.js";
 import { loadPlugins } from "./load-plugins.js";
 
-/** As for `loadConfig`, and how plugins are loaded. */
+/** The options of `loadConfig`, and how plugins are loaded. */
 interface LoadWithPluginsOptions extends Omit<LoadOptions, "registry"> {
-  /** The component types beside those of the plugins, or where to get those that a config needs. */
+  /** The component types other than the plugins', or a function that loads those that a config needs. */
   readonly registry: Registry | ((config: MapNode | undefined) => Promise<Registry>);
-  /** Plugins beside those that the config lists: packages and files, seen from the working directory. */
+  /** Further plugins: packages and files, resolved against the working directory. */
   readonly plugins?: readonly string[];
-  /** How a plugin's code is run; `import` unless told. */
+  /** Imports a plugin's code; default: `import`. */
   readonly importModule?: ImportModule;
-  /** Told before a plugin's code runs, with where that is, and with undefined when it has. */
+  /** Called with the plugin and its URL before its code runs, and with undefined afterwards. */
   readonly onLoading?: (plugin: string | undefined, url?: string) => void;
 }
 
 /**
- * Loads a config with the plugins it names, whose code runs here. Never rejects for what is in the config or in the
- * plugins: all that is wrong comes back as problems. The types of `registry` are there too; it is left as it is.
+ * Loads a config and its plugins, whose code runs here. Never rejects because of the config or the plugins: everything
+ * wrong is returned as a problem. The result includes the types of `registry`, which is not changed.
  */
 export async function loadConfigWithPlugins(options: LoadWithPluginsOptions): Promise<LoadedConfig> {
   const { plugins = [], importModule, onLoading, ...rest } = options;

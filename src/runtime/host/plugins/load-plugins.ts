@@ -21,20 +21,20 @@ import { locatePlugin } from "./locate-plugin.js";
 import { findPackage, hasPluginKeyword } from "./package-entry.js";
 
 interface LoadPluginsOptions {
-  /** The types that are there without any plugin; it is left as it is. */
+  /** The types other than the plugins'; not changed. */
   readonly registry: Registry;
   readonly findings: Findings;
-  /** Plugins beside those of the config, seen from `folder`. */
+  /** Further plugins, resolved against `folder`. */
   readonly extra?: readonly string[];
   readonly folder?: string;
   readonly load?: ImportModule | undefined;
-  /** Told before a plugin's code runs, with where that is, and with undefined when it has. */
+  /** Called with the plugin and its URL before its code runs, and with undefined afterwards. */
   readonly onLoading?: ((plugin: string | undefined, url?: string) => void) | undefined;
 }
 
 /**
- * Loads the plugins of a config: those that `plugins:` lists, and installed packages that are called like a type that
- * nobody has. Gives a registry with their components. What cannot be loaded becomes a finding at its place.
+ * Loads the plugins of a config: those listed under `plugins:`, and installed packages named like an unknown type.
+ * Returns a registry with their components. Adds a finding for each plugin that cannot be loaded.
  */
 export async function loadPlugins(root: MapNode | undefined, options: LoadPluginsOptions): Promise<Registry> {
   const loader = new PluginLoader(options);
@@ -49,7 +49,7 @@ export async function loadPlugins(root: MapNode | undefined, options: LoadPlugin
 /** A plugin to load, and the place that names it. */
 interface PluginReference {
   readonly specifier: string;
-  /** How problems call it: what came from a variable is not shown. */
+  /** Its name in problems, without values that came from a variable. */
   readonly displayName: string;
   readonly folder: string;
   readonly span: Span | undefined;
@@ -85,7 +85,7 @@ class PluginLoader {
     for (const complaint of errors) this.report("plugin_component", named, ` ${complaint}`);
     if (errors.length > 0) return;
     for (const factory of factories) {
-      if (this.registry.get(factory.kind, factory.type) === factory) continue; // another plugin has passed it on
+      if (this.registry.get(factory.kind, factory.type) === factory) continue; // another plugin has re-exported it
       try {
         this.registry.add(factory, named.displayName);
       } catch (error) {
@@ -98,7 +98,7 @@ class PluginLoader {
     }
   }
 
-  /** A type that no plugin has brought may be that of an installed package which says that it is a plugin. */
+  /** Looks for an installed package with the keyword `sluice-plugin` whose name fits an unknown type. */
   async loadForType({ kind, type, key, path }: MissingType): Promise<void> {
     const { folder } = key.source;
     const installed = packageNames(kind, type).filter((each) => findPackage(each, folder) !== undefined);
@@ -177,7 +177,7 @@ function missingTypes(root: MapNode, registry: Registry): MissingType[] {
   });
 }
 
-/** The packages that may hold a type, the most telling name first. */
+/** Names of packages that may provide a type, the most specific first. */
 function packageNames(kind: ComponentKind, type: string): string[] {
   const dashed = type.toLowerCase().replaceAll("_", "-");
   return [...new Set([`sluice-${kind}-${dashed}`, `sluice-plugin-${dashed}`, dashed, type])];

@@ -6,12 +6,12 @@ import { errorMessage } from "#contract/errors";
 import { didYouMean } from "#contract/schema";
 import { entryOf, findPackage, isFile } from "./package-entry.js";
 
-/** Where a plugin's code is, or why it cannot be found. */
+/** The URL of a plugin's code, or the reason why it was not found. */
 type PluginLocation = { readonly url: string } | { readonly problem: string; readonly suggestion?: string | undefined };
 
 /**
- * Finds what `plugins:` names: a path, or a package, both as seen from the folder of the config. Never throws. Links are
- * followed, as Node.js does: what a linked package imports is looked for where it really is.
+ * Finds an item of `plugins:`: a path or a package, resolved against the config's folder. Never throws. Follows
+ * symbolic links like Node.js: imports of a linked package are resolved at its real location.
  */
 export function locatePlugin(specifier: string, folder: string): PluginLocation {
   try {
@@ -19,7 +19,7 @@ export function locatePlugin(specifier: string, folder: string): PluginLocation 
     if ("problem" in location) return location;
     return { url: pathToFileURL(realpathSync(fileURLToPath(location.url))).href };
   } catch (error) {
-    return { problem: errorMessage(error) }; // the file system's, or of a URL that is none of a file here
+    return { problem: errorMessage(error) }; // an error of the file system, or a URL that is not a local file
   }
 }
 
@@ -57,11 +57,11 @@ function locatePackage(specifier: string, folder: string): PluginLocation {
   };
 }
 
-/** For what is not in a node_modules folder: a package that names itself, or a package manager with its own ways. */
+/** For packages outside node_modules: a package that refers to itself, or a package manager with its own resolution. */
 function resolveAsRequire(specifier: string, folder: string): string | undefined {
   try {
     const path = createRequire(join(resolve(folder), "config.yaml")).resolve(specifier);
-    return isAbsolute(path) ? path : undefined; // Node.js's own modules are no plugins
+    return isAbsolute(path) ? path : undefined; // built-in modules of Node.js are not plugins
   } catch {
     return undefined;
   }

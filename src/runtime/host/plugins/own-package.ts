@@ -1,9 +1,9 @@
 import module, { createRequire } from "node:module";
 
 /**
- * Lets a plugin import `sluice/plugin` (and zod and rxjs, which Sluice brings along) although none of them is installed
- * where the plugin is, as with one file beside a config and a Sluice installed for the whole machine. What is installed
- * beside the plugin is taken first. Does nothing when the plugin finds its own.
+ * Lets a plugin import `sluice/plugin` (and zod and rxjs, which Sluice depends on) even if they are not installed next
+ * to it, such as a single file next to a config with a globally installed Sluice. Packages installed next to the plugin
+ * take precedence. Does nothing if the plugin can resolve Sluice itself.
  */
 export function registerOwnPackage(pluginUrl: string): void {
   if (isRegistered || canResolveSluice(pluginUrl)) return;
@@ -24,7 +24,7 @@ function canResolveSluice(pluginUrl: string): boolean {
   }
 }
 
-/** Runs in the loader's own thread, so it is a text. */
+/** Source code as a string, because it runs in the loader's own thread. */
 const HOOKS = `
 let from;
 export function initialize(data) {

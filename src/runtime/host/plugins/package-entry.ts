@@ -1,13 +1,13 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
-/** An installed package: its folder and what its package.json says. */
+/** An installed package: its folder and its package.json. */
 interface InstalledPackage {
   readonly folder: string;
   readonly manifest: Readonly<Record<string, unknown>>;
 }
 
-/** The package of this name that a file in `folder` would import: the nearest node_modules that has it counts. */
+/** Finds the package that a file in `folder` would import: the one in the nearest node_modules. */
 export function findPackage(name: string, folder: string): InstalledPackage | undefined {
   for (let at = resolve(folder); ; at = dirname(at)) {
     const candidate = join(at, "node_modules", name);
@@ -17,7 +17,7 @@ export function findPackage(name: string, folder: string): InstalledPackage | un
   }
 }
 
-/** A package that says itself that it is a plugin, so that it may be loaded without being listed. */
+/** True for a package that declares itself a plugin, so that it may be loaded without being listed. */
 export function hasPluginKeyword({ manifest }: InstalledPackage): boolean {
   const { keywords } = manifest;
   return Array.isArray(keywords) && keywords.includes(PLUGIN_KEYWORD);
@@ -26,7 +26,7 @@ export function hasPluginKeyword({ manifest }: InstalledPackage): boolean {
 const PLUGIN_KEYWORD = "sluice-plugin";
 
 /**
- * The file that `import` takes for a package (or for `subpath` of it, such as "./extra"), by its `exports` or `main`;
+ * The file that `import` loads for a package (or for a `subpath` such as "./extra"), by its `exports` or `main`;
  * undefined when it has none.
  */
 export function entryOf({ folder, manifest }: InstalledPackage, subpath = "."): string | undefined {
@@ -39,7 +39,7 @@ export function entryOf({ folder, manifest }: InstalledPackage, subpath = "."): 
   return (typeof main === "string" ? fileAt(join(folder, main)) : undefined) ?? fileAt(join(folder, "index.js"));
 }
 
-/** What Node.js looks for when a module is imported, in the order in which the package lists it. */
+/** The conditions that Node.js checks for an import. */
 const CONDITIONS = new Set(["node", "import", "module-sync", "default"]);
 
 function exportTarget(target: unknown): string | undefined {

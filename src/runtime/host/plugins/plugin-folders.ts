@@ -5,8 +5,8 @@ import { packageFolder } from "#contract";
 import { stackFrames } from "../errors/stack-frames.js";
 
 /**
- * Where the code of plugins lies, to tell whose fault an error is that nobody caught: that of the plugin in whose folder
- * the throw happened. Packages that it uses do not count as its code, nor does Sluice, wherever it lies.
+ * The folders of plugins' code. An uncaught error is attributed to the plugin in whose folder it was thrown. Packages
+ * that a plugin depends on do not count as its code, nor does Sluice, wherever it is installed.
  */
 export class PluginFolders {
   private readonly folders = new Map<string, string>();
@@ -15,11 +15,11 @@ export class PluginFolders {
     try {
       this.folders.set(codeFolder(fileURLToPath(url)), plugin);
     } catch {
-      // code that is in no file is nowhere
+      // the URL is not a file
     }
   }
 
-  /** The plugin whose code threw this; undefined when that cannot be told. */
+  /** The plugin whose code threw the error; undefined when unknown. */
   pluginOf(error: unknown): string | undefined {
     const file = this.folders.size === 0 ? undefined : stackFrames(error)[0]?.file;
     if (file === undefined) return undefined;
@@ -31,7 +31,7 @@ export class PluginFolders {
   }
 }
 
-/** The folder of the package that the file is in, or the file's own folder where it is in no package of its own. */
+/** The folder of the file's package, or the file's own folder if it is in no package of its own. */
 function codeFolder(file: string): string {
   for (let folder = dirname(file); folder !== dirname(folder); folder = dirname(folder)) {
     if (existsSync(join(folder, "package.json"))) return folder === packageFolder() ? dirname(file) : folder;

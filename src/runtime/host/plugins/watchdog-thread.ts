@@ -1,7 +1,8 @@
 /**
- * The code of the thread that watches the main one, as a text: so it needs no file of its own wherever Sluice is put.
- * Its cells: 0 changes while the main thread is alive, 1 is the plugin component that runs (0: none), 2 the last that
- * did, 3 how full the heap is in percent. It writes straight to stderr, since the main thread cannot.
+ * Code of the thread that watches the main thread. It is a string, so that it needs no file wherever Sluice is
+ * installed. The shared cells: 0 changes while the main thread is alive, 1 is the running plugin component (0: none), 2
+ * the last one that ran, 3 the heap's usage in percent. The thread writes directly to stderr, because the main thread
+ * cannot.
  */
 export const WATCHDOG_THREAD = `
 const { parentPort, workerData } = require("node:worker_threads");

@@ -5,30 +5,33 @@ import type { PluginTracker } from "#contract/operators";
 import { WATCHDOG_THREAD } from "./watchdog-thread.js";
 
 interface WatchdogSettings {
-  /** Lines of JSON, as the agent's log writes them to a pipe; else words for a person. */
+  /** True: JSON lines, as in the agent's log; false: text for a terminal. */
   readonly json: boolean;
-  /** How long nothing else may run before that is said. */
+  /** How long the event loop may be blocked before a report, in milliseconds. */
   readonly limitMs?: number;
 }
 
 const LIMIT_MS = 5000;
 const BEAT_MS = 500;
 
-/** Of the heap's limit so much is for young objects, and not there for what stays. V8 13 has more of it. */
+/**
+ * The part of the heap limit that V8 reserves for young objects, so it is not available for others. V8 13 reserves
+ * more.
+ */
 const YOUNG_BYTES = (Number.parseInt(process.versions.v8, 10) < 13 ? 48 : 192) * 1024 * 1024;
 
-/** Cells of the memory that both threads see. */
+/** Indexes of the cells in the memory that both threads share. */
 const BEAT = 0;
 const RUNNING = 1;
 const LAST = 2;
 const HEAP_PERCENT = 3;
 
 /**
- * Says which plugin it is that never returns, or fills the memory. Code that loops for ever cannot be stopped in its own
- * thread, and nothing else in that thread can say anything; so another thread watches whether this one is alive, and
- * writes to stderr when it is not. That thread is there only once a component has registered.
+ * Reports which plugin never returns, or fills the memory. Code in an endless loop cannot be stopped in its own thread,
+ * and blocks everything else there. Another thread therefore watches this one, and writes to stderr when it hangs. That
+ * thread is started when the first component registers.
  *
- * Code that runs after an await is not seen to begin: then the plugin that ran last is named as such.
+ * Code after an await cannot be attributed: the report then names the plugin that ran last.
  */
 export class Watchdog implements PluginTracker {
   private readonly settings: WatchdogSettings;
@@ -66,7 +69,7 @@ export class Watchdog implements PluginTracker {
   private start(): void {
     if (this.worker !== undefined) return;
     const { json, limitMs = LIMIT_MS } = this.settings;
-    // Loaded here, since every start of the command line would wait for it.
+    // Loaded here, because loading at the top would slow down every start of the command line.
     const { Worker } = process.getBuiltinModule("node:worker_threads");
     const { getHeapStatistics } = process.getBuiltinModule("node:v8");
     this.worker = new Worker(WATCHDOG_THREAD, {
@@ -77,7 +80,7 @@ export class Watchdog implements PluginTracker {
       resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2, stackSizeMb: 1 },
     });
     this.worker.unref();
-    this.worker.on("error", () => {}); // without it nobody watches, and everything else goes on
+    this.worker.on("error", () => {}); // without the thread there is no watchdog, but the agent runs
     this.timer = setInterval(() => this.beat(getHeapStatistics()), BEAT_MS);
     this.timer.unref();
   }

@@ -1,7 +1,7 @@
 import type { Logger } from "#contract";
 import type { OtlpOptions } from "./otlp-target.js";
 
-/** OpenTelemetry's outcome of an export; 0 is success. */
+/** Result of an OpenTelemetry export; code 0 is success. */
 interface ExportResult {
   readonly code: number;
   readonly error?: Error;
@@ -12,8 +12,8 @@ interface PushExporter<Data> {
 }
 
 /**
- * Says once when exports to a target begin to fail and once when they work again, however often they are tried. The
- * exporter itself is given back, with its `export` wrapped.
+ * Logs once when exports to a target begin to fail, and once when they work again. Returns the same exporter with its
+ * `export` wrapped.
  */
 export function logExportFailures<Data, E extends PushExporter<Data>>(
   exporter: E,

@@ -1,24 +1,24 @@
 import type { LogOutput } from "./logger.js";
 
-/** Bytes of log that may wait for a reader. */
+/** Limit for unwritten log lines, in bytes. */
 const MAX_WAITING = 1024 * 1024;
 const FLUSH_MS = 500;
 
 type LogWritable = NodeJS.WritableStream & { readonly writableLength?: number; readonly destroyed?: boolean };
 
-/** Streams that have an error handler from here. Each gets one, however many agents log to it. */
+/** Streams that have an error handler. Each gets one, however many agents log to it. */
 const streamsWithHandler = new WeakSet<NodeJS.WritableStream>();
 
 /**
- * Writes log lines to a stream that may be slow or broken, such as a pipe that nobody reads: lines are left out (and
- * counted) instead of waiting, and errors of the stream are swallowed. The agent matters more than its log.
+ * Writes log lines to a stream that may be slow or broken, such as a pipe that nobody reads. Lines are dropped and
+ * counted instead of waiting, and errors of the stream are ignored: the agent matters more than its log.
  */
 export class LogStream implements LogOutput {
   private readonly stream: LogWritable;
   private readonly onDropped: (lines: number) => void;
   private dropped = 0;
 
-  /** `onDropped` is told how many lines are missing once the stream takes lines again. */
+  /** `onDropped` is called with the number of dropped lines once the stream accepts lines again. */
   constructor(stream: NodeJS.WritableStream, onDropped: (lines: number) => void) {
     this.stream = stream;
     this.onDropped = onDropped;

@@ -2,7 +2,7 @@ import { pino } from "pino";
 import type { Logger } from "#contract";
 import { sourceStack, thrownAt } from "../errors/source-position.js";
 
-/** Where log lines go. Gets one line of JSON, with its line end; must not throw and must not wait. */
+/** Destination of log lines. Gets one line of JSON, including its line break; must not throw or block. */
 export interface LogOutput {
   write(line: string): void;
 }
@@ -20,7 +20,7 @@ export function createLogger({ level, initialFields, output }: LoggerSettings): 
     level,
     base: { ...initialFields },
     timestamp: pino.stdTimeFunctions.isoTime,
-    // Errors are described below, whatever their key; pino would do it again for this one.
+    // Errors are converted below, whatever their key; pino would convert the one under this key again.
     serializers: { err: (value: unknown) => value },
     formatters: {
       level: (label: string) => ({ level: label }),
@@ -32,7 +32,10 @@ export function createLogger({ level, initialFields, output }: LoggerSettings): 
 
 const MAX_CAUSES = 4;
 
-/** What a log line says of an error: message, code, causes, where a plugin threw it; the stack only when `withStack`. */
+/**
+ * Fields of an error in a log line: message, code, causes, and where a plugin threw it; the stack only if `withStack`
+ * is true.
+ */
 function describeError(error: Error, withStack: boolean, depth = 0): Record<string, unknown> {
   const { name, message, cause } = error;
   const { code, status } = error as { code?: unknown; status?: unknown };
@@ -48,7 +51,7 @@ function describeError(error: Error, withStack: boolean, depth = 0): Record<stri
   };
 }
 
-/** The fields of a log line with every error in them described, and 64-bit integers as text. */
+/** Converts every error in the fields, and 64-bit integers to strings. */
 function loggableFields(fields: object, withStack: boolean): Record<string, unknown> {
   const loggable: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(fields)) {

@@ -1,7 +1,7 @@
 import type { Meter, ObservableResult } from "@opentelemetry/api";
 import type { CounterFamily, GaugeFamily, HistogramFamily, MetricFamily, MetricRegistry } from "./metric-registry.js";
 
-/** Shows every family of the registry, now and later, as an OpenTelemetry instrument of the same name. */
+/** Registers an OpenTelemetry instrument for every present and future family of the registry. */
 export function bridgeMetrics(registry: MetricRegistry, meter: Meter): void {
   registry.watch((family) => addInstrument(family, meter));
 }
@@ -23,7 +23,7 @@ function observe(family: CounterFamily | GaugeFamily, result: ObservableResult):
   }
 }
 
-/** A gauge of a component that fails must not take the others' numbers away. */
+/** A failing gauge must not prevent the others from being read. */
 function readSafely(read: () => number): number | undefined {
   try {
     return read();

@@ -21,7 +21,10 @@ type RenderMetrics = () => Promise<string>;
 
 const PATH = ["service", "telemetry", "metrics"];
 
-/** With nothing but pulls configured OpenTelemetry is loaded this late, or for the first scrape: starting is quick. */
+/**
+ * If only scrapes are configured, OpenTelemetry is loaded after this delay, or at the first scrape, so that the start
+ * is quick.
+ */
 const LOAD_AFTER_MS = 1000;
 
 interface MetricExportSettings {
@@ -30,11 +33,11 @@ interface MetricExportSettings {
   readonly resource: ResourceAttributes;
   readonly logger: Logger;
   readonly authenticators: OwnAuthenticators;
-  /** Whether a key is really written in the config, or only a default. */
+  /** Whether a key is in the config, and not only a default. */
   readonly isWritten: (path: readonly (string | number)[]) => boolean;
 }
 
-/** Makes the registry's numbers available outside the process, as service.telemetry.metrics says. */
+/** Exports the registry's metrics as configured in service.telemetry.metrics. */
 export class MetricExport {
   private readonly settings: MetricExportSettings;
   private readonly servers: ListeningServer[] = [];

@@ -16,12 +16,12 @@ import { refuseStrangers } from "#net/auth";
 import { logExportFailures } from "./log-export-failures.js";
 import type { OtlpOptions } from "./otlp-target.js";
 
-/** Where the agent's metrics can be pulled from. */
+/** An address where the agent's metrics can be scraped. */
 export interface PullTarget {
   readonly endpoint: HostPort;
-  /** The key of the config that names the port; undefined: nobody asked for this port in particular. */
+  /** Path of the port in the config; undefined for the default port. */
   readonly configPath: readonly string[] | undefined;
-  /** Given: over https. */
+  /** If present, the endpoint uses https. */
   readonly tls?: { readonly config: TlsServerConfig; readonly path: readonly string[] } | undefined;
   readonly authenticator?: ServerAuthenticator | undefined;
 }
@@ -34,14 +34,14 @@ export interface PushTarget {
 
 export const DEFAULT_PULL: PullTarget = { endpoint: { host: "127.0.0.1", port: 8888 }, configPath: undefined };
 
-/** The old `address: host:port`. */
+/** Converts the old form `address: host:port`. */
 export function pullFromAddress(address: string, path: readonly string[]): PullTarget {
   const endpoint = parseHostPort(address);
   if (endpoint === undefined) throw new StartError("expected host:port, such as 127.0.0.1:8888", path);
   return { endpoint, configPath: path };
 }
 
-/** Undefined when a port that nobody asked for is taken: that is said in the log, and the agent runs without it. */
+/** Returns undefined when the default port is taken: logs it, and the agent runs without the endpoint. */
 export async function listenForScrapes(
   { endpoint, configPath, tls, authenticator }: PullTarget,
   scrape: () => Promise<string>,
@@ -69,7 +69,7 @@ export async function listenForScrapes(
   }
 }
 
-/** A reader for pulls, and the text it gives. */
+/** A metric reader for scrapes, and a function that renders its text. */
 export async function prometheusReader(): Promise<{ reader: IMetricReader; scrape: () => Promise<string> }> {
   const { PrometheusExporter, PrometheusSerializer } = await import("@opentelemetry/exporter-prometheus");
   const reader = new PrometheusExporter({ preventServerStart: true });
@@ -78,7 +78,7 @@ export async function prometheusReader(): Promise<{ reader: IMetricReader; scrap
   return { reader, scrape };
 }
 
-/** A reader that sends everything to an OTLP target from time to time, and once more when it is shut down. */
+/** A reader that exports to an OTLP target periodically, and once more on shutdown. */
 export async function periodicReader(target: PushTarget, logger: Logger): Promise<IMetricReader> {
   const [{ PeriodicExportingMetricReader }, { OTLPMetricExporter }] = await Promise.all([
     import("@opentelemetry/sdk-metrics"),

@@ -1,8 +1,8 @@
 import type { Counter, Histogram, MetricAttributes, MetricDescription, Metrics } from "#contract";
 
 /**
- * The agent's own numbers. Updating a counter is one addition on a plain object; nothing here knows OpenTelemetry,
- * which reads the families when somebody collects.
+ * The agent's own metrics. Incrementing a counter is one addition on a plain object. This file does not depend on
+ * OpenTelemetry, which reads the families on collection.
  */
 export interface CounterFamily extends MetricFamilyBase {
   readonly kind: "counter";
@@ -18,7 +18,7 @@ export interface HistogramFamily extends MetricFamilyBase {
   readonly kind: "histogram";
   readonly boundaries: readonly number[];
   readonly series: Map<string, BufferedHistogram>;
-  /** Where values go; set once there is a real histogram behind. */
+  /** Receives the values; set once the OpenTelemetry histogram exists. */
   sink: ((value: number, attributes: MetricAttributes) => void) | undefined;
 }
 
@@ -29,7 +29,7 @@ interface MetricFamilyBase {
   readonly description: MetricDescription;
 }
 
-/** Values recorded before the real histogram exists are kept, up to this many a series. */
+/** Values recorded before that are buffered, up to this many per series. */
 const MAX_BUFFERED_VALUES = 1000;
 
 export class MetricRegistry implements Metrics {
@@ -44,7 +44,7 @@ export class MetricRegistry implements Metrics {
     );
   }
 
-  /** A counter whose value is known elsewhere and only ever grows. */
+  /** A counter that is read by a callback; its value must never decrease. */
   observedCounter(name: string, description: MetricDescription, read: () => number): void {
     this.family(name, "counter", description).series.set("", { attributes: {}, read });
   }
@@ -73,12 +73,12 @@ export class MetricRegistry implements Metrics {
     return family?.kind === "counter" ? family.series.get(keyOf(attributes))?.read() : undefined;
   }
 
-  /** Every family there is. */
+  /** All families. */
   all(): Iterable<MetricFamily> {
     return this.families.values();
   }
 
-  /** Calls back for every family there is and every one to come. */
+  /** Calls back for every present and future family. */
   watch(watcher: (family: MetricFamily) => void): void {
     this.watcher = watcher;
     for (const family of this.families.values()) watcher(family);
@@ -121,7 +121,7 @@ class BufferedHistogram implements Histogram {
   readonly attributes: MetricAttributes;
   private readonly family: HistogramFamily;
   private buffered: number[] = [];
-  /** The number of all values recorded so far. */
+  /** Number of recorded values. */
   count = 0;
   sum = 0;
 
@@ -137,7 +137,7 @@ class BufferedHistogram implements Histogram {
     else if (this.buffered.length < MAX_BUFFERED_VALUES) this.buffered.push(value);
   }
 
-  /** Hands what was recorded early to the real histogram. */
+  /** Passes the buffered values to the OpenTelemetry histogram. */
   flush(): void {
     for (const value of this.buffered.splice(0)) this.family.sink?.(value, this.attributes);
   }

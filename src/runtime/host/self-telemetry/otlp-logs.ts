@@ -10,7 +10,7 @@ import type { ResourceAttributes } from "./resource-attributes.js";
 const PATH = ["service", "telemetry", "logs", "processors"];
 const MAX_BUFFERED_LINES = 1000;
 
-/** The agent's own log lines as OTLP. Lines written before `start` are sent after it. */
+/** Exports the agent's own log lines as OTLP. Lines written before `start` are sent after it. */
 export class OtlpLogs implements LogOutput {
   private buffered: string[] = [];
   private logger: OtelLogger | undefined;
@@ -21,7 +21,7 @@ export class OtlpLogs implements LogOutput {
     else if (this.buffered.length < MAX_BUFFERED_LINES) this.buffered.push(line);
   }
 
-  /** Throws a `StartError` when a target cannot be used as configured. The logger is told when exports fail. */
+  /** Throws a `StartError` when a target cannot be used as configured. Failing exports are reported to the logger. */
   async start(
     processors: readonly LogProcessorConfig[],
     resource: ResourceAttributes,
@@ -43,7 +43,9 @@ export class OtlpLogs implements LogOutput {
     for (const line of this.buffered.splice(0)) emit(this.logger, line);
   }
 
-  /** Sends what is left. Takes as long as the target's timeout; whoever has less time must not wait for it. */
+  /**
+   * Sends the remaining lines. This can take as long as the target's timeout; callers with less time must not await it.
+   */
   stop(): Promise<void> {
     return this.shutdown();
   }

@@ -4,13 +4,13 @@ import { StartError } from "#contract/errors";
 import { loadClientTls, tlsClient } from "#net";
 import { type OwnAuthenticators, OwnCredentials } from "./own-authenticators.js";
 
-/** What OpenTelemetry's exporters for OTLP over HTTP are made with. */
+/** Options of OpenTelemetry's exporters for OTLP over HTTP. */
 export interface OtlpOptions {
-  /** What chooses the exporter: the package for JSON or the one for protobuf. */
+  /** Selects the exporter's package. */
   readonly encoding: "json" | "protobuf";
   readonly url: string;
   readonly headers: Record<string, string> | (() => Promise<Record<string, string>>);
-  /** What the headers have beside those of the config. */
+  /** Adds headers to those of the config. */
   readonly credentials?: OwnCredentials | undefined;
   readonly timeoutMillis?: number;
   readonly compression?: never;
@@ -22,7 +22,7 @@ export interface TargetServices {
   readonly logger: Logger;
 }
 
-/** Throws a `StartError` for what cannot be done; `path` is where the target stands in the config. */
+/** Throws a `StartError` for unsupported settings; `path` is the target's path in the config. */
 export async function otlpOptions(
   target: OtlpTarget,
   urlPath: string,
@@ -44,7 +44,7 @@ export async function otlpOptions(
     headers: credentials ? () => credentials.addTo(target.headers) : { ...target.headers },
     credentials,
     ...(target.timeout !== undefined && { timeoutMillis: target.timeout }),
-    // The exporters' enum has this value; naming the enum would load its package.
+    // The value of the exporters' enum, which is not imported because that would load its package.
     ...(target.compression === "gzip" && { compression: "gzip" as never }),
     ...(tls && { httpAgentOptions: tls }),
   };

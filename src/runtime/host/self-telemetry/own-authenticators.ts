@@ -5,7 +5,7 @@ interface AuthKeys {
   readonly authenticator: string;
 }
 
-/** The authenticators of the agent, which starts after its own telemetry. */
+/** The agent's authenticators for its own telemetry, which starts before them. */
 export class OwnAuthenticators {
   private started: Authenticators | undefined;
   private isOver = false;
@@ -19,7 +19,7 @@ export class OwnAuthenticators {
     this.end();
   }
 
-  /** Nobody waits any longer. */
+  /** Rejects everyone who waits: the authenticators will never start. */
   giveUp(): void {
     this.isOver = true;
     this.end();
@@ -38,7 +38,7 @@ export class OwnAuthenticators {
   }
 }
 
-/** An extension's authenticator, looked for with every request: until it has started nobody is let in. */
+/** Looks up an extension's authenticator with every request; rejects all requests until it has started. */
 export function lateServerAuthenticator(
   { authenticator }: AuthKeys,
   authenticators: OwnAuthenticators,
@@ -57,7 +57,7 @@ interface OwnCredentialsServices {
   readonly logger: Logger;
 }
 
-/** What the agent shows to a server that it sends its own telemetry to. */
+/** Credentials for the server that receives the agent's own telemetry. */
 export class OwnCredentials {
   private readonly id: string;
   private readonly url: URL;
@@ -71,7 +71,7 @@ export class OwnCredentials {
     this.services = services;
   }
 
-  /** Rejects while there are none: the export fails, and is tried again later. */
+  /** Rejects while there are none: the export fails and is retried later. */
   async addTo(headers: Readonly<Record<string, string>> = {}): Promise<Record<string, string>> {
     const authenticator = (this.found ??= this.check((await this.services.authenticators.wait()).client(this.id)));
     this.shown = await authenticator.authorize({ method: "POST", url: this.url, headers, body: new Uint8Array() });
@@ -79,7 +79,7 @@ export class OwnCredentials {
     return Object.fromEntries(all.filter((header): header is [string, string] => header[1] !== undefined));
   }
 
-  /** What an export failed with, without what was shown; credentials that were refused are given up. */
+  /** Removes credentials from the error of an export; discards credentials that the server rejected. */
   onFailure(error: (Error & { readonly code?: unknown }) | undefined): Error | undefined {
     if (error === undefined) return undefined;
     if (error.code === 401 || error.code === 403) this.found?.refused?.(this.shown);

@@ -1,8 +1,8 @@
 import { type Paint, printable, type Style } from "#text";
 
 /**
- * A log line for a person at a terminal: time, level, component, sentence, fields. Nothing in it can reach the terminal
- * as a control sequence, wherever it came from.
+ * Formats a log line for a terminal: time, level, component, message, fields. Control sequences in values never reach
+ * the terminal.
  */
 export function prettyLine(json: string, paint: Paint): string {
   const { time, level, msg, component, kind, ...fields } = JSON.parse(json) as Record<string, unknown>;
@@ -29,7 +29,7 @@ function levelLabel(level: string, paint: Paint): string {
   return paint(LEVEL_STYLES[level] ?? "bold", level.toUpperCase().padEnd(5));
 }
 
-/** Local time: whoever looks at a terminal has a clock beside it. */
+/** Local time, as on the user's clock. */
 function timeOfDay(time: unknown): string {
   const date = new Date(String(time));
   const two = (n: number) => String(n).padStart(2, "0");
@@ -55,12 +55,12 @@ function isErrorLike(value: unknown): value is ErrorLike {
   return typeof value === "object" && value !== null && typeof (value as { message?: unknown }).message === "string";
 }
 
-/** An error is a sentence of its own; what came after it would read as a part of it. */
+/** Puts errors last, because a field after an error's sentence would read as part of it. */
 function errorsLast(fields: Record<string, unknown>): [string, unknown][] {
   return Object.entries(fields).sort(([, a], [, b]) => Number(isErrorLike(a)) - Number(isErrorLike(b)));
 }
 
-/** message (CODE) at src/index.ts:12:7, because message (CODE) */
+/** Format: message (CODE) at src/index.ts:12:7, because message (CODE) */
 function errorText({ message, code, at, cause }: ErrorLike): string {
   const coded = code === undefined || message.includes(String(code)) ? message : `${message} (${code})`;
   const text = typeof at === "string" ? `${coded} at ${at}` : coded;

@@ -7,8 +7,8 @@ export type ResourceAttributes = Record<string, string | number | boolean | stri
 const PATH = ["service", "telemetry", "resource"];
 
 /**
- * Who the agent says it is. Takes what people write under service.telemetry.resource: a map (a null takes a default
- * away), or `attributes: [{name, value}]` and `attributes_list: "a=b,c=d"` of newer configs.
+ * The agent's resource attributes. Accepts all forms of service.telemetry.resource: a map (null removes a default), or
+ * `attributes: [{name, value}]` and `attributes_list: "a=b,c=d"` of newer configs.
  */
 export function resourceAttributes(written: unknown): ResourceAttributes {
   const attributes: ResourceAttributes = {

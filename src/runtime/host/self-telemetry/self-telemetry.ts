@@ -14,28 +14,31 @@ import { prettyLine } from "./pretty-line.js";
 import { resourceAttributes } from "./resource-attributes.js";
 
 /**
- * What the agent says of itself. Logger and metrics work from the beginning; `start` makes them available outside the
- * process. Nothing here is global: several agents in one process do not see each other's numbers.
+ * The agent's own logs and metrics. Logger and metrics work from the beginning; `start` begins to export them. Nothing
+ * is global: several agents in one process have separate metrics.
  */
 export interface SelfTelemetry {
   readonly logger: Logger;
   readonly metrics: MetricRegistry;
-  /** To be called when they have started: until then nobody who must be known is let in, and what needs credentials waits. */
+  /**
+   * Call this when the authenticators have started. Until then, requests that need authentication are rejected, and
+   * exports that need credentials wait.
+   */
   useAuthenticators(authenticators: Authenticators): void;
-  /** Throws a `StartError` whose path begins at the config's root; its `problems` say where that is. */
+  /** Throws a `StartError` whose path begins at the config's root; its `problems` have the place. */
   start(): Promise<void>;
-  /** Sends what is left, for a bounded time. Never rejects. */
+  /** Sends remaining data, for a limited time. Never rejects. */
   stop(): Promise<void>;
 }
 
 export interface SelfTelemetryOptions {
   readonly stderr: NodeJS.WritableStream;
   readonly isTerminal: boolean;
-  /** Takes the place of the log that `service.telemetry.logs` describes. */
+  /** Replaces the log that `service.telemetry.logs` describes. */
   readonly logger?: Logger | undefined;
 }
 
-/** How long a stop waits for an OTLP target that does not answer. */
+/** How long a stop waits for an unresponsive OTLP target, in milliseconds. */
 const STOP_MS = 2000;
 
 export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemetryOptions): SelfTelemetry {
@@ -72,7 +75,7 @@ export function createSelfTelemetry(config: ResolvedConfig, options: SelfTelemet
   return { logger, metrics: registry, useAuthenticators, start, stop: () => (stopped ??= flush()) };
 }
 
-/** The log on stderr, and to OTLP where the config says so. */
+/** Logs to stderr, and to OTLP if configured. */
 function createStderrLog(
   config: ResolvedConfig,
   { stderr, isTerminal }: SelfTelemetryOptions,
@@ -97,7 +100,7 @@ function createStderrLog(
   return { stream, logger };
 }
 
-/** How the process is doing, under the Collector's names. */
+/** Process metrics under the Collector's names. */
 function addProcessMetrics(registry: MetricRegistry): void {
   const started = performance.now();
   registry.observedCounter("otelcol_process_uptime", { description: "Uptime of the process", unit: "s" }, () => {
@@ -123,7 +126,7 @@ function addProcessMetrics(registry: MetricRegistry): void {
   );
 }
 
-/** The error with its place in the config, as the command line shows problems, if it is a `StartError`; any other as it is. */
+/** Adds the place in the config to a `StartError`; returns any other error unchanged. */
 function withConfigPlace(error: unknown, config: ResolvedConfig): unknown {
   if (!isStartError(error)) return error;
   const { path, message } = error;
@@ -132,7 +135,7 @@ function withConfigPlace(error: unknown, config: ResolvedConfig): unknown {
   return Object.assign(error, { problems: [problem] });
 }
 
-/** The place of the key, or of the nearest key around it that is written. */
+/** The place of the key, or of its nearest existing parent. */
 function nearestPlace(config: ResolvedConfig, path: readonly (string | number)[]): Place | undefined {
   for (let length = path.length; length > 0; length--) {
     const place = config.placeOf(path.slice(0, length));
