@@ -3,8 +3,8 @@ import type { EntryInfo } from "../format/entry-value.js";
 import type { EntryRef } from "../store.js";
 
 /**
- * What commits changed while something is being read: the reader may have seen what was there before. Forgotten when
- * nothing is read any more.
+ * Changes that were committed while a read is under way, because the read may have seen the earlier state. They are
+ * forgotten when no read is active.
  */
 export class ChangesDuringReads {
   private readonly infos = new Map<EntryRef, EntryInfo | null>();
@@ -22,12 +22,12 @@ export class ChangesDuringReads {
     }
   }
 
-  /** Resolves when the reads that are under way have ended. Those that begin meanwhile see what is there now. */
+  /** Resolves when the reads under way have ended. Reads that begin later see the current state. */
   async whenEnded(): Promise<void> {
     await Promise.allSettled([...this.activeReads]);
   }
 
-  /** `infos` are entries as a commit has left them; null stands for those it removed. */
+  /** `infos` has entries as a commit left them; null stands for removed ones. */
   noteCommit(infos: ReadonlyMap<EntryRef, EntryInfo | null>): void {
     if (this.activeReads.size === 0) return;
     for (const [ref, info] of infos) {
@@ -40,7 +40,7 @@ export class ChangesDuringReads {
     if (this.activeReads.size > 0) this.entries.set(ref, entry);
   }
 
-  /** Undefined when nothing has changed; null when the entry has been removed. */
+  /** Undefined if nothing has changed; null if the entry was removed. */
   info(ref: EntryRef): EntryInfo | null | undefined {
     return this.infos.get(ref);
   }

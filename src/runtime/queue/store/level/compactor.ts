@@ -5,32 +5,32 @@ import type { RemovedPayload } from "./transaction.js";
 
 export interface CompactorSettings {
   readonly db: () => LevelDb;
-  /** When so many bytes were removed, they are given back at once; fewer wait for a quiet moment. */
+  /** After this many removed bytes, their space is freed at once. Smaller amounts wait for a quiet moment. */
   readonly threshold: () => number;
-  /** It is quiet when nothing was removed for so long. */
+  /** Milliseconds without removals that count as quiet. */
   readonly quietMs: number;
-  /** Runs a compaction when it is its turn on the disk. `isTight`: the disk may run full meanwhile. */
+  /** Runs a compaction when it is its turn on the disk. `isTight`: the disk may become full meanwhile. */
   readonly inTurn: (work: (isTight: boolean) => Promise<void>) => Promise<void>;
 }
 
 /**
- * Gives disk back. LevelDB keeps what is deleted until it happens to compact it, which for a queue may be never; so the
- * places where much was removed are compacted, and only those: what is live is not rewritten. What former processes
- * have removed and not given back counts too.
+ * Frees disk space. LevelDB keeps deleted data until it happens to compact it, which for a queue may be never. So the
+ * ranges with many removals are compacted, and only those, so that live data is not rewritten. Data that earlier
+ * processes removed without freeing its space is included.
  */
 export class Compactor {
   private readonly settings: CompactorSettings;
-  /** Segments (of SEGMENT_REFS refs each) in which something was removed. */
+  /** Segments (of SEGMENT_REFS refs each) with removed entries. */
   private removedSegments = new Set<number>();
   private removedBytes = 0;
-  /** Bytes that former processes have removed, and the ref before which they are. */
+  /** Bytes removed by earlier processes, and the ref before which they are. */
   private inherited: { readonly bytes: number; readonly before: EntryRef } | undefined;
   /** Bytes that the compaction under way will free. */
   private bytesBeingFreed = 0;
   private running: Promise<void> | undefined;
   private round: Promise<void> | undefined;
   private erasing: Promise<void> | undefined;
-  /** A compaction that is alone with LevelDB, or about to be. */
+  /** A compaction that runs without concurrent writes, or is about to. */
   private alone: Promise<void> | undefined;
   private writing: Promise<void> | undefined;
   private paused = false;
@@ -51,19 +51,19 @@ export class Compactor {
     this.waitForQuiet();
   }
 
-  /** To be called with what is found when the store is opened. */
+  /** To be called with the garbage found when the store is opened. */
   noteInherited(bytes: number, before: EntryRef): void {
     this.inherited = bytes > 0 ? { bytes, before } : undefined;
     this.start(this.settings.threshold());
     this.waitForQuiet();
   }
 
-  /** The disk is full: gives back what there is, however little is worth it. */
+  /** To be called when the disk is full. Compacts even if little can be freed. */
   compactNow(): void {
     this.start(this.settings.threshold() / 16);
   }
 
-  /** Compacts stretches of refs, both ends included, with all that is in them: for what must not be in any file any more. */
+  /** Compacts ranges of refs, both ends included, with everything in them. For data that must not stay in any file. */
   async compactRuns(runs: readonly (readonly [EntryRef, EntryRef])[]): Promise<void> {
     const before = this.erasing;
     this.erasing = (async () => {
@@ -74,8 +74,8 @@ export class Compactor {
   }
 
   /**
-   * Resolves when little enough is waiting to be freed: at once, mostly. For those who read in order to remove, so that
-   * they do not run away from the disk; those who write need not wait.
+   * Resolves, mostly at once, when little enough is waiting to be freed. For callers that read in order to remove, so
+   * that removals do not outrun the compaction. Writers need not wait.
    */
   async waitUntilCaughtUp(): Promise<void> {
     while (this.bytesBeingFreed + this.removedBytes > 2 * this.settings.threshold() && this.running !== undefined)
@@ -83,9 +83,10 @@ export class Compactor {
   }
 
   /**
-   * Runs a write of LevelDB, one at a time; none while something is compacted on a tight disk. A write may leave a table to be made
-   * of what is in memory, which is done in the midst of a compaction. When the disk is full for it, LevelDB tells whoever
-   * waits for the compaction, takes his wish back, and then crashes for the lack of it.
+   * Runs a LevelDB write, one at a time, and none while a compaction runs on a tight disk. A write may fill LevelDB's
+   * memory table, which is then written to disk in the middle of a compaction. If the disk is full at that moment,
+   * LevelDB reports the error to the waiting compaction, which withdraws its request, and then crashes because the
+   * request is gone.
    */
   async write(work: () => Promise<void>): Promise<void> {
     while (this.alone !== undefined) await this.alone;
@@ -97,7 +98,7 @@ export class Compactor {
     }
   }
 
-  /** Resolves when no compaction is under way any more; none is begun until `resume`. */
+  /** Resolves when no compaction is under way. None is started until `resume`. */
   async pause(): Promise<void> {
     this.paused = true;
     clearTimeout(this.quietTimer);
@@ -154,7 +155,7 @@ export class Compactor {
     if (inheritedBefore !== undefined) await this.compact(0, inheritedBefore, ALL_BY_REF);
   }
 
-  /** An error of compacting shows in the next write or read, where it is dealt with. */
+  /** An error of a compaction shows in the next write or read, where it is handled. */
   private async compact(from: EntryRef, to: EntryRef, ranges: readonly KeyRange[]): Promise<void> {
     for (const range of ranges) {
       if (this.paused) return;
@@ -179,11 +180,11 @@ export class Compactor {
 
 const PAYLOADS = [RANGES.entry, RANGES.chunk];
 const ALL_BY_REF = [...PAYLOADS, RANGES.failed, RANGES.update];
-/** Fewer are not worth a compaction, however quiet it is. */
+/** Smaller amounts are not worth a compaction, however quiet it is. */
 const MIN_QUIET_BYTES = 8 * 1024 * 1024;
-/** Segments are small since entries may be large: what is live in a segment is rewritten with it. */
+/** Segments are small because entries may be large, and live data in a segment is rewritten with it. */
 const SEGMENT_REFS = 16;
-/** Every compaction writes out what is in memory first, so segments that are near each other are compacted together. */
+/** Every compaction first writes LevelDB's memory table to disk, so neighbouring segments are compacted together. */
 const MAX_SEGMENT_GAP = 64;
 
 function runsOf(segments: readonly number[]): [number, number][] {

@@ -6,12 +6,12 @@ import type { EntryRef } from "../store.js";
 import type { LevelDb } from "./level-db.js";
 import { decodeHead, scanKeys, scanRows } from "./scan.js";
 
-/** What is left of an entry that cannot be read. */
+/** The remains of an entry that cannot be read. */
 export interface DamagedEntry {
-  /** As much as can still be known, or guessed; undefined when there is nothing left at all. */
+  /** What is known or estimated about the entry; undefined if nothing is left of it. */
   readonly info: EntryInfo | undefined;
   readonly values: readonly (readonly [Uint8Array, Uint8Array])[];
-  /** Where its payload may still be, when the entry had been replayed and does not tell any more. */
+  /** Where the payload may still be, if the entry was replayed and its origin cannot be read. */
   readonly possibleOrigin: EntryRef | undefined;
 }
 
@@ -46,7 +46,7 @@ async function existingRows(db: LevelDb, keys: readonly Uint8Array[]): Promise<[
   return keys.flatMap((key, i): [Uint8Array, Uint8Array][] => (values[i] === undefined ? [] : [[key, values[i]]]));
 }
 
-/** An average entry: the counters stay about right. */
+/** An average entry, which keeps the counters approximately right. */
 function averageInfo(ref: EntryRef, failed: boolean, chunks: number, meta: Meta): EntryInfo {
   const { entries, items, bytes } = failed ? meta.failed : meta.pending;
   const count = Math.max(1, entries);

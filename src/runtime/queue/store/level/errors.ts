@@ -1,7 +1,7 @@
 import { StoreError } from "../store.js";
 import { NoSpaceError } from "./disk/no-space.js";
 
-/** What went wrong inside LevelDB or the file system, as a `StoreError` that says what to do. */
+/** Turns an error of LevelDB or the file system into a `StoreError` that says what to do. */
 export function toStoreError(error: unknown, directory: string): StoreError {
   if (error instanceof StoreError) return error;
   const text = errorMessages(error);
@@ -30,7 +30,7 @@ function figuresOf(error: unknown): string {
   return error instanceof NoSpaceError ? ` (${error.message})` : "";
 }
 
-/** Whether LevelDB found its own files damaged. A table that is gone or was cut comes as an I/O error. */
+/** Whether LevelDB found its own files damaged. A missing or truncated table is reported as an I/O error. */
 export function isDamageError(error: unknown): boolean {
   return DAMAGE_MESSAGE.test(errorMessages(error));
 }
@@ -38,7 +38,7 @@ export function isDamageError(error: unknown): boolean {
 const DAMAGE_MESSAGE =
   /LEVEL_CORRUPTION|Corruption:|missing files|\.(ldb|sst|log): No such file|MANIFEST-\d+: No such file|\.(ldb|sst): Invalid argument/;
 
-/** Whether a read came while the database was closed, to be opened again in a moment. */
+/** Whether a read came while the database was closed in order to be reopened. */
 export function isClosedError(error: unknown): boolean {
   return /LEVEL_DATABASE_NOT_OPEN|LEVEL_ITERATOR_NOT_OPEN/.test(errorMessages(error));
 }

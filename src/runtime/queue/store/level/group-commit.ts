@@ -1,15 +1,18 @@
 import type { EntryRef } from "../store.js";
 import type { Transaction } from "./transaction.js";
 
-/** One change that a caller wants made to the store. */
+/** One change to the store, requested by a caller. */
 export interface StoreChange {
   /** Entries that `apply` looks up. */
   readonly refs: readonly EntryRef[];
-  /** Bytes it will write, roughly. */
+  /** Approximate number of bytes to write. */
   readonly bytes: number;
-  /** Nobody waits for it: it goes with the next commit, needs no fsync, and is tried again when a commit fails. */
+  /**
+   * Whether no caller waits for the change. It is written with the next commit, needs no fsync, and is retried if a
+   * commit fails.
+   */
   readonly lazy: boolean;
-  /** Whether it needs an fsync; else by durability. */
+  /** Whether the change needs an fsync; if left out, durability decides. */
   readonly sync?: boolean;
   apply(transaction: Transaction): void;
   done(): void;
@@ -17,23 +20,26 @@ export interface StoreChange {
 }
 
 export interface GroupCommitSettings {
-  /** Makes all of them durable in one write; rejects when none was written. Changes it could not apply have been told. */
+  /**
+   * Makes all changes durable in one write. Rejects if nothing was written. Changes that could not be applied have been
+   * failed already.
+   */
   readonly commit: (changes: readonly StoreChange[]) => Promise<void>;
-  /** How long lazy changes wait for others to be written with, and how long after a failed commit. */
+  /** How long lazy changes wait for others to be written with. After a failed commit they wait `retryMs`. */
   readonly lazyMs: number;
   readonly retryMs: number;
-  /** What is written together, unless a single change is larger. */
+  /** Maximum size of a commit, unless a single change is larger. */
   readonly maxBytes?: () => number;
 }
 
 /**
- * Writes changes in the order they come, one commit at a time: while one is under way, others gather into the next.
- * That makes fsync affordable, since its cost is shared by all who wait.
+ * Writes changes in order, one commit at a time. Changes that come while a commit is under way are gathered into the
+ * next. That makes fsync affordable, since all waiting callers share its cost.
  *
- * A commit begins at the end of the turn of the event loop, when everything that was read from sockets in that turn has
- * been added: an idle store's only change is written at once, and a busy one's groups grow with its load. When much has
- * gathered behind a commit, the next one follows without that: the disk is what is waited for then. No timer is involved,
- * so nobody waits for changes that may not come.
+ * A commit begins at the end of an event loop turn, when everything read from sockets in that turn has been added. So
+ * an idle store writes a single change at once, and the groups of a busy store grow with its load. If much has gathered
+ * behind a commit, the next one follows immediately, because then the disk is the bottleneck. No timer is involved, so
+ * no caller waits for changes that may not come.
  */
 export class GroupCommit {
   private readonly settings: GroupCommitSettings;
@@ -51,13 +57,13 @@ export class GroupCommit {
     else this.start();
   }
 
-  /** Resolves when everything that was added has been tried. */
+  /** Resolves when a write was tried for everything that was added. */
   async flush(): Promise<void> {
     this.start();
     await this.running;
   }
 
-  /** Gives up what could not be written. */
+  /** Drops changes that could not be written. */
   stop(): void {
     clearTimeout(this.timer);
     this.waiting = [];
@@ -72,7 +78,7 @@ export class GroupCommit {
     });
   }
 
-  /** Callers that were told of the last commit may have added changes after its loop had ended. */
+  /** Callers notified by the last commit may have added changes after its loop ended. */
   private startNext(): void {
     if (this.waiting.some((change) => !change.lazy)) this.start();
     else if (this.waiting.length > 0) this.startLater(this.settings.lazyMs);
@@ -97,7 +103,7 @@ export class GroupCommit {
     }
   }
 
-  /** Puts lazy changes back in front; true when nothing else waits. */
+  /** Puts lazy changes back to the front. Returns true if nothing else waits. */
   private postpone(lazy: readonly StoreChange[]): boolean {
     this.waiting = [...lazy, ...this.waiting];
     if (this.waiting.some((change) => !change.lazy)) return false;
@@ -132,6 +138,6 @@ function endOfTurn(): Promise<void> {
   });
 }
 
-/** Writing so much takes longer than what a larger group would save. */
+/** Writing this many bytes takes longer than a larger group would save. */
 const MIN_BYTES_TO_HURRY = 64 * 1024;
 const MAX_COMMIT_CHANGES = 4096;

@@ -1,6 +1,6 @@
 import type { EntryRef, NewEntry } from "../store.js";
 
-/** Ids that entries bring along from elsewhere: each is given to one entry only. */
+/** Reserves ids that entries bring along, so that each id is given to only one entry. */
 export class IdReservations {
   private readonly isTaken: (id: string, replaced: EntryRef | undefined) => Promise<boolean>;
   private readonly reserved = new Set<string>();
@@ -9,7 +9,10 @@ export class IdReservations {
     this.isTaken = isTaken;
   }
 
-  /** Runs with the id each entry may keep, undefined for those that need a new one; holds them meanwhile. That of `replaced` is free. */
+  /**
+   * Calls `run` with the id that each entry may keep (undefined if it needs a new one), and reserves these ids
+   * meanwhile. The id of `replaced` counts as free.
+   */
   async withReservedIds<T>(
     fresh: readonly NewEntry[],
     run: (ids: readonly (string | undefined)[]) => Promise<T>,

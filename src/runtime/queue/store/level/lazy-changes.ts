@@ -7,17 +7,20 @@ import type { Transaction } from "./transaction.js";
 
 export interface LazyChangesSettings {
   readonly add: (change: StoreChange) => void;
-  /** An update has been written. */
+  /** Called when an update has been written. */
   readonly onUpdated: (ref: EntryRef, entry: Entry) => void;
 }
 
 /**
- * Acknowledgements and updates: nobody waits for them, so they are written with the next commit. Until then this class
- * knows what the store does not say yet.
+ * Acknowledgements and updates. No caller waits for them, so they are written with the next commit. Until then this
+ * class knows what the store does not reflect yet.
  */
 export class LazyChanges {
   private readonly settings: LazyChangesSettings;
-  /** What is known of those that the store still counts; undefined for those it does not, or nothing is known of. */
+  /**
+   * Acknowledged entries that are not removed yet. The info is undefined if the store no longer counts the entry or
+   * nothing is known.
+   */
   private readonly unwrittenAcks = new Map<EntryRef, EntryInfo | undefined>();
   private ackedAmount = ZERO_AMOUNT;
   private readonly unwrittenUpdates = new Map<EntryRef, Entry>();
@@ -30,7 +33,7 @@ export class LazyChanges {
     return this.unwrittenAcks.size > 0;
   }
 
-  /** What has been acknowledged and is still counted by the store. */
+  /** Amount of acknowledged entries that the store still counts. */
   get ackedButCounted(): Amount {
     return this.ackedAmount;
   }
@@ -39,12 +42,12 @@ export class LazyChanges {
     return this.unwrittenAcks.has(ref);
   }
 
-  /** The entry as it was last updated, if that is not written yet. */
+  /** The last update of the entry, if it is not written yet. */
   unwrittenUpdate(ref: EntryRef): Entry | undefined {
     return this.unwrittenUpdates.get(ref);
   }
 
-  /** `info` is what is known of a pending entry. */
+  /** `info` is the known info of a pending entry. */
   ack(ref: EntryRef, info: EntryInfo | undefined): void {
     if (this.unwrittenAcks.has(ref)) return;
     this.unwrittenAcks.set(ref, info);
@@ -57,7 +60,7 @@ export class LazyChanges {
     this.settings.add({ refs: [ref], bytes: 100, lazy: true, apply: (t) => t.remove(ref), done, fail: done });
   }
 
-  /** The store does not count this entry any more. */
+  /** To be called when the store no longer counts this entry. */
   onUncounted(ref: EntryRef): void {
     const info = this.unwrittenAcks.get(ref);
     if (info === undefined) return;
@@ -65,7 +68,7 @@ export class LazyChanges {
     this.unwrittenAcks.set(ref, undefined);
   }
 
-  /** Of several updates of an entry the last one is written. */
+  /** If an entry is updated several times, only the last update is written. */
   update(ref: EntryRef, entry: Entry): void {
     if (this.unwrittenAcks.has(ref)) return;
     const isWaiting = this.unwrittenUpdates.has(ref);

@@ -7,10 +7,10 @@ export type LevelDb = ClassicLevel<Uint8Array, Uint8Array>;
 /** How much LevelDB writes at a time, in bytes. */
 export type LevelSizes = Pick<DiskPlan, "writeBuffer" | "maxTable">;
 
-/** Makes the database object of a directory, not yet open; tests put one in that fails. */
+/** Creates the database object of a directory without opening it. Tests pass one that fails. */
 export type MakeLevelDb = (directory: string, sizes?: LevelSizes) => LevelDb;
 
-/** Values are written once and read about once, in order: caches would only cost memory. */
+/** Values are written once and read about once, in order, so caches would only cost memory. */
 const OPTIONS = {
   keyEncoding: "view",
   valueEncoding: "view",
@@ -30,8 +30,8 @@ export const makeLevelDb: MakeLevelDb = (directory, { writeBuffer, maxTable } = 
   });
 
 /**
- * Rejects if somebody else has it open, and touches nothing: LevelDB takes its lock first, and is then told not to open
- * what is there, nor to make what is not.
+ * Rejects if another process has the database open. Changes nothing: LevelDB takes its lock first, and its options keep
+ * it from opening an existing database and from creating a new one.
  */
 export async function checkUnlocked(directory: string): Promise<void> {
   const probe = new (classicLevel())(directory, { createIfMissing: false, errorIfExists: true });

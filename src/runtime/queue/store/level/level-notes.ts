@@ -11,7 +11,7 @@ export interface LevelNotesSettings {
   readonly db: () => LevelDb;
 }
 
-/** The notes of a store on disk. One that cannot be read is left out, and removed. */
+/** The notes of a store on disk. Unreadable ones are left out and removed. */
 export class LevelNotes implements NoteStore {
   private readonly settings: LevelNotesSettings;
   private last: NoteNumber = 0;
@@ -41,7 +41,7 @@ export class LevelNotes implements NoteStore {
     return number;
   }
 
-  /** Keeps a note with the other changes of a transaction. */
+  /** Writes a note with the other changes of a transaction. */
   put(transaction: Transaction, { replaces, ...note }: NonNullable<StoreExchange["note"]>): NoteNumber {
     const number = ++this.last;
     transaction.putNote(number, note);

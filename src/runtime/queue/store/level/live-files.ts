@@ -3,9 +3,10 @@ import { join } from "node:path";
 import { LOG_FILE } from "../leveldb-files/inspect-directory.js";
 
 /**
- * Notices when files of a store that is in use are taken away or replaced: LevelDB has them open, so it would write on
- * into files that nobody will ever find. The log that is written to is looked at before and after every write, which
- * takes a few microseconds. CURRENT is looked at now and then: without it a store is rebuilt from its other files, so nothing is lost.
+ * Notices if files of an open store are removed or replaced. LevelDB keeps them open, so it would go on writing to
+ * files that nobody can find later. The current log is checked before and after every write, which takes a few
+ * microseconds. CURRENT is checked now and then: without it, a store is rebuilt from its other files, so nothing is
+ * lost.
  */
 export class LiveFiles {
   private readonly directory: string;
@@ -20,22 +21,22 @@ export class LiveFiles {
     this.log = this.newestLog();
   }
 
-  /** To be called before it is closed: nothing is missed until it has been opened again. */
+  /** To be called before the database is closed. Files are not checked until it has been opened again. */
   end(): void {
     this.log = undefined;
   }
 
-  /** Whether the log is where it was. */
+  /** Whether the log still exists. */
   isLogThere(): boolean {
     return this.log === undefined || this.logNow(this.log) !== undefined;
   }
 
-  /** Whether all of the files are where they were. */
+  /** Whether all files still exist. */
   areThere(): boolean {
     return this.log === undefined || (this.hasCurrent() && this.isLogThere());
   }
 
-  /** The same after a write, and whether that is where it went: it has made the log longer, or begun a new one. */
+  /** Like `isLogThere`, but to be called after a write. Also checks that the log has grown or a new one has begun. */
   haveGrown(): boolean {
     const { log } = this;
     if (log === undefined) return true;
@@ -50,7 +51,7 @@ export class LiveFiles {
     return statSync(join(this.directory, "CURRENT"), NO_ERROR) !== undefined;
   }
 
-  /** The log as it is now, or the one that has taken its place; undefined when it was taken away or replaced. */
+  /** Returns the current state of the log, or of its successor; undefined if it was removed or replaced. */
   private logNow(log: LogFile): LogFile | undefined {
     const now = readLog(log.path, log.number);
     return now?.inode === log.inode ? now : this.logAfter(log);

@@ -5,12 +5,12 @@ import type { EntryRef } from "../store.js";
 import type { LevelDb } from "./level-db.js";
 import { failedAfter, firstPending, loadEntry } from "./reader.js";
 
-/** The oldest pending entry and the oldest failed one of an open database. */
+/** The oldest pending and the oldest failed entry of an open database. */
 export class OldestEntries {
   readonly pending: OldestEntry;
   readonly failed: OldestEntry;
 
-  /** `meta` gives the counters as they are at the moment, `infoOfRef` what is known of an entry without reading it. */
+  /** `meta` returns the current counters. `infoOfRef` returns what is known about an entry without reading it. */
   constructor(db: LevelDb, meta: () => Meta, infoOfRef: (ref: EntryRef) => EntryInfo | undefined) {
     const findPending = async (from: EntryRef) => {
       const ref = await firstPending(db, from, meta());
@@ -36,7 +36,7 @@ export class OldestEntries {
     this.failed.applyCommit(infos, failed.entries);
   }
 
-  /** The positions behind which reading may begin, for the counters. */
+  /** The positions from which reads may start, for the counters. */
   get positions(): Pick<Meta, "head" | "failedHead"> {
     return { head: this.pending.searchFrom, failedHead: this.failed.searchFrom };
   }
@@ -45,7 +45,7 @@ export class OldestEntries {
     return { ...meta, ...this.positions };
   }
 
-  /** There may be a pending entry here, before where the first one was thought to be. */
+  /** To be called when a pending entry may be before the first known one. */
   notePendingAt(ref: EntryRef): void {
     this.pending.noteEntryAt(ref);
   }
@@ -56,15 +56,15 @@ export class OldestEntries {
   }
 }
 
-/** An entry found by walking over the store; `enqueuedAt` is missing when it was removed before it could be read. */
+/** An entry found by scanning; `enqueuedAt` is undefined if it was removed before it could be read. */
 interface OldestCandidate {
   readonly ref: EntryRef;
   readonly enqueuedAt: number | undefined;
 }
 
 /**
- * The oldest entry of one state. Followed as entries come and go; when it has gone, the next one is looked for a moment
- * later, so that a busy queue does not look for it at every commit.
+ * The oldest entry of one state. It is tracked as entries come and go. When it is gone, the next one is searched for a
+ * moment later, so that a busy queue does not search at every commit.
  */
 class OldestEntry {
   private firstPossibleRef: EntryRef;
@@ -74,9 +74,9 @@ class OldestEntry {
   private readonly seek: (from: EntryRef) => Promise<OldestCandidate | undefined>;
   private readonly lastRef: () => EntryRef;
   private timer: NodeJS.Timeout | undefined;
-  /** Entries that went away while the oldest is being looked for. */
+  /** Entries removed during the search. */
   private removedDuringFind: Set<EntryRef> | undefined;
-  /** The first of those that came into this state meanwhile: whoever looks may not see it. */
+  /** The first ref that came into this state during the search, which may not see it. */
   private firstAddedDuringFind = Number.POSITIVE_INFINITY;
 
   constructor(
@@ -91,12 +91,12 @@ class OldestEntry {
     this.lastRef = last;
   }
 
-  /** No entry of this state is before it. */
+  /** No entry of this state is before this ref. */
   get searchFrom(): EntryRef {
     return this.firstPossibleRef;
   }
 
-  /** When the oldest one came; undefined when there is none. */
+  /** When the oldest entry was queued; undefined if there is none. */
   get enqueuedAt(): number | undefined {
     return this.oldestEnqueuedAt;
   }
@@ -154,5 +154,5 @@ class OldestEntry {
   }
 }
 
-/** Looking means an iterator over what is there, for which LevelDB is locked: a busy queue does it a few times a second. */
+/** A search creates an iterator, which locks LevelDB, so a busy queue searches only a few times per second. */
 const FIND_DELAY_MS = 200;

@@ -9,7 +9,7 @@ import type { EntryRef, StoredEntry, StoredFacts, WantedPayload } from "../store
 import type { LevelDb } from "./level-db.js";
 import { decodeHead, scanKeys, scanRefs, scanRows } from "./scan.js";
 
-/** An entry that cannot be read. Whoever catches it sets the entry aside and goes on. */
+/** An entry that cannot be read. Callers that catch it set the entry aside and continue. */
 export class UnreadableEntryError extends Error {
   override readonly name = "UnreadableEntry";
   readonly ref: EntryRef;
@@ -22,11 +22,11 @@ export class UnreadableEntryError extends Error {
 
 export interface FoundEntry extends StoredEntry {
   readonly info: EntryInfo;
-  /** The payload, when it came with the entry anyway. */
+  /** The payload, if it was read together with the entry. */
   readonly batch?: Batch;
 }
 
-/** An entry by its ref, in any state; undefined when there is none. */
+/** Returns an entry by its ref, in any state; undefined if there is none. */
 export async function loadEntry(db: LevelDb, ref: EntryRef): Promise<FoundEntry | undefined> {
   const [f, h, u] = await db.getMany([
     refKey(RANGES.failed, ref),
@@ -43,7 +43,7 @@ export async function loadEntry(db: LevelDb, ref: EntryRef): Promise<FoundEntry 
   return { ref, entry: now.entry, info: infoOf(ref, now, u !== undefined) };
 }
 
-/** The ref that an id was given when it does not tell it. */
+/** Returns the ref of an id that does not contain it. */
 export async function findRefById(db: LevelDb, id: string): Promise<EntryRef | undefined> {
   const known = decodeHead<{ id: string; ref: EntryRef }>(RANGES.id, 0, await db.get(idKey(id)));
   return known?.id === id ? known.ref : undefined;
@@ -66,8 +66,8 @@ export async function loadPayload(db: LevelDb, ref: EntryRef, info: EntryInfo): 
 }
 
 /**
- * The payloads that lie whole in the value of their entry, in one read and without decoding what stands before them;
- * undefined for others: those in several chunks, of replayed entries, gone or damaged.
+ * Reads payloads that are completely in the value of their entry, together and without decoding the head. Returns
+ * undefined for others: those in several chunks, of replayed entries, missing or damaged.
  */
 export async function loadWholePayloads(db: LevelDb, wanted: readonly WantedPayload[]): Promise<(Batch | undefined)[]> {
   const values = await db.getMany(wanted.map(({ ref }) => refKey(RANGES.entry, ref)));
@@ -77,7 +77,7 @@ export async function loadWholePayloads(db: LevelDb, wanted: readonly WantedPayl
   });
 }
 
-/** An entry's head ends with where the rest of its payload is: here, there is no rest. */
+/** The end of an entry's head that says that there are no further chunks. */
 const END_OF_WHOLE = Buffer.from('"chunks":0}');
 
 function wholeBody(ref: EntryRef, value: Uint8Array): Buffer | undefined {
@@ -85,7 +85,7 @@ function wholeBody(ref: EntryRef, value: Uint8Array): Buffer | undefined {
   return read?.head.subarray(-END_OF_WHOLE.length).equals(END_OF_WHOLE) ? read.body : undefined;
 }
 
-/** Pending entries from a ref on, page by page. Goes over those that are not pending without reading them. */
+/** Yields pending entries from a ref on, page by page. Skips entries that are not pending without reading them. */
 export async function* pendingFrom(db: LevelDb, from: EntryRef, meta: Meta): AsyncGenerator<FoundEntry[]> {
   const hasNonPending = meta.failed.entries + meta.moved > 0;
   for await (const rows of hasNonPending ? pendingRows(db, from) : scanRows(db, RANGES.entry, from)) {
@@ -105,7 +105,7 @@ export async function firstPending(db: LevelDb, from: EntryRef, meta: Meta): Pro
   return undefined;
 }
 
-/** Failed entries behind a ref, in either order. */
+/** Failed entries after a ref, in either order. */
 export async function failedAfter(
   db: LevelDb,
   after: EntryRef | undefined,
@@ -122,7 +122,7 @@ export async function failedAfter(
   });
 }
 
-/** The same, the oldest first, without decoding more than their facts. */
+/** Like `failedAfter`, the oldest first, but decodes only the facts. */
 export async function failedFactsAfter(
   db: LevelDb,
   after: EntryRef | undefined,
@@ -141,8 +141,8 @@ export async function failedFactsAfter(
 }
 
 /**
- * What is read of facts in one go. With LevelDB's own 16 KB a third of the time goes into asking for the next; with much more than
- * this, others wait for the thread and for what is made of it.
+ * Bytes of facts per read. With LevelDB's default of 16 KB a third of the time is spent on requesting the next page.
+ * With much more than this, others wait too long for the thread.
  */
 const FACTS_BYTES = 128 * 1024;
 
@@ -184,7 +184,7 @@ async function* pendingRows(db: LevelDb, from: EntryRef): AsyncGenerator<[Uint8A
   }
 }
 
-/** Those of ascending refs that are neither failed nor only hold a replayed entry's payload. */
+/** Returns those of ascending refs that are neither failed nor only hold a replayed entry's payload. */
 async function pendingRefs(
   db: LevelDb,
   refs: readonly EntryRef[],

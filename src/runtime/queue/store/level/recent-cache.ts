@@ -1,8 +1,8 @@
 import type { EntryRef } from "../store.js";
 
 /**
- * The latest things known of entries, up to a total weight. Kept in two generations, the older of which is forgotten as
- * a whole: taking single entries from the front of a large map is slow.
+ * A cache of the most recently used values, up to a total weight. It has two generations, and the older one is dropped
+ * as a whole, because removing single entries from the front of a large map is slow.
  */
 export class RecentCache<T> {
   private young = new Map<EntryRef, T>();

@@ -3,7 +3,7 @@ import { endOfRange, type KeyRange, refKey, refOf } from "../format/keys.js";
 import type { EntryRef } from "../store.js";
 import type { LevelDb } from "./level-db.js";
 
-/** The keys of a range between two refs, both included, in pages that grow. */
+/** Yields the keys of a range between two refs, both included, in pages of growing size. */
 export async function* scanKeys(
   db: LevelDb,
   range: KeyRange,
@@ -30,8 +30,8 @@ export async function scanRefs(db: LevelDb, range: KeyRange, from: EntryRef, to:
 }
 
 /**
- * Values of a range from a ref on, page by page; pages are small since values may be large. An open iterator keeps all
- * that it could still show on disk, whatever is removed meanwhile, so none is kept for long.
+ * Yields the rows of a range from a ref on, page by page. Pages are small because values may be large. An open iterator
+ * keeps removed data on disk, so none is kept open for long.
  */
 export async function* scanRows(
   db: LevelDb,
@@ -57,12 +57,12 @@ export async function* scanRows(
   }
 }
 
-/** The first key that can follow. */
+/** The first possible key after this one. */
 function keyAfter(key: Uint8Array): Uint8Array {
   return Buffer.concat([key, Buffer.of(0)]);
 }
 
-/** The head of a value; undefined when there is none or it is damaged. */
+/** Returns the head of a value; undefined if there is none or it is damaged. */
 export function decodeHead<T>(range: KeyRange, ref: EntryRef, value: Uint8Array | undefined): T | undefined {
   return value === undefined ? undefined : (unframe(range, ref, 0, value)?.head as T | undefined);
 }

@@ -13,38 +13,44 @@ import { loadEntry, UnreadableEntryError } from "./reader.js";
 import { RecentCache } from "./recent-cache.js";
 import { Transaction } from "./transaction.js";
 
-/** Opening has to count entries that the counters on disk leave out: about a third of a second for this many bytes. */
+/**
+ * Limits the entries that the counters on disk leave out, because opening has to count them: about a third of a second
+ * for this many bytes.
+ */
 const MAX_UNCOUNTED_BYTES = 128 * 1024 * 1024;
 
 const NOTHING_LOADED: ReadonlyMap<EntryRef, EntryInfo> = new Map();
 
 export interface WriteHooks {
-  /** Called before LevelDB writes, with the counters as they will be; what it gives is waited for. */
+  /** Called before LevelDB writes, with the future counters. A returned promise is awaited. */
   readonly beforeWrite: (next: Meta) => Promise<void> | undefined;
-  /** Called when LevelDB says that it has written. Throws if that does not count, and then nothing changes in memory. */
+  /**
+   * Called when LevelDB reports a successful write. If it throws, the write does not count and nothing changes in
+   * memory.
+   */
   readonly afterWrite: () => void;
-  /** Called when a transaction is written and known. */
+  /** Called when a transaction is written and its changes are in memory. */
   readonly onWritten: (transaction: Transaction) => void;
 }
 
 /**
- * What is known of the store in memory: the counters, the latest entries and payloads, where the oldest ones are. Nothing
- * of it changes before LevelDB has written.
+ * The state of a store in memory: counters, recent entries and payloads, and the oldest entries. It changes only after
+ * LevelDB has written.
  */
 export class StoreState {
   meta: Meta;
   readonly infos = new RecentCache<EntryInfo>(50_000, () => 1);
   readonly payloads = new RecentCache<Batch>(16 * 1024 * 1024, (batch) => batch.byteLength + 64);
   oldest: OldestEntries | undefined;
-  /** Commits of this process. */
+  /** Number of commits of this process. */
   commits = 0;
-  /** Something was written without an fsync. */
+  /** Whether data was written without an fsync. */
   hasUnsyncedWrites = false;
-  /** Versions that do not know it leave the store alone. */
+  /** Versions that do not know this format refuse to open the store. */
   private readonly format: number;
   private readonly durability: LevelStoreSettings["durability"];
   private readonly hooks: WriteHooks;
-  /** Bytes of entries that the counters on disk do not know yet. */
+  /** Bytes of entries that the counters on disk do not include yet. */
   private uncountedBytes = 0;
 
   constructor(
@@ -58,10 +64,10 @@ export class StoreState {
     this.hooks = hooks;
   }
 
-  /** Begins anew with a database that has just been opened. */
+  /** Starts again with a newly opened database. */
   async reset(db: LevelDb, meta: Meta): Promise<void> {
     this.uncountedBytes = MAX_UNCOUNTED_BYTES;
-    const { exporter } = this.meta; // whose it is now: it may have been another's, or have had another name
+    const { exporter } = this.meta; // the current exporter, which may have been renamed
     this.meta = { ...meta, exporter, format: this.format, last: Math.max(meta.last, this.meta.last) };
     this.clearCaches();
     this.oldest?.stop();
@@ -73,13 +79,13 @@ export class StoreState {
     await this.oldest.find(this.meta);
   }
 
-  /** Counts what a store should hold that cannot be opened yet. */
+  /** Sets the expected numbers of entries of a store that cannot be opened yet. */
   expect(pending: number, failed: number): void {
     const amount = (entries: number) => ({ ...ZERO_AMOUNT, entries });
     this.meta = { ...this.meta, pending: amount(pending), failed: amount(failed) };
   }
 
-  /** Writes changes in one step; those that cannot be applied are told so. */
+  /** Writes changes in one write. Changes that cannot be applied are failed. */
   async write(db: LevelDb, changes: readonly StoreChange[]): Promise<void> {
     const unknown = this.unknownRefs(changes);
     const loaded = unknown.length === 0 ? NOTHING_LOADED : await this.loadInfos(db, unknown);
@@ -106,7 +112,7 @@ export class StoreState {
     this.applyWritten(transaction);
   }
 
-  /** Whether this is the id of an entry that is still to come. */
+  /** Whether this is the id of a future entry. */
   willAssignId(id: string): boolean {
     const sequence = sequenceOfId(id);
     return sequence !== undefined && sequence > this.meta.last && id === entryId(this.meta.tag, sequence);
@@ -130,7 +136,7 @@ export class StoreState {
     this.hooks.onWritten(transaction);
   }
 
-  /** Entries that changes look up and of which nothing is known in memory: none, mostly. */
+  /** Entries that changes look up and that are not in memory; mostly none. */
   private unknownRefs(changes: readonly StoreChange[]): EntryRef[] {
     const unknown = new Set<EntryRef>();
     for (const { refs } of changes) for (const ref of refs) if (this.infos.get(ref) === undefined) unknown.add(ref);
@@ -147,7 +153,7 @@ export class StoreState {
     return loaded;
   }
 
-  /** Works also for an entry that cannot be read, as far as there is anything left of it. */
+  /** Also works for an unreadable entry, as far as anything is left of it. */
   private async loadInfo(db: LevelDb, ref: EntryRef): Promise<EntryInfo | undefined> {
     try {
       return (await loadEntry(db, ref))?.info;

@@ -18,26 +18,26 @@ import {
   StoreError,
 } from "../store.js";
 
-/** Where a transaction writes: LevelDB's chained batch. Keys and values are copied at once. */
+/** The target of a transaction: LevelDB's chained batch. Keys and values are copied immediately. */
 export interface KeyValueWriter {
   put(key: Uint8Array, value: Uint8Array): unknown;
   del(key: Uint8Array): unknown;
 }
 
-/** Bytes that a commit makes free, by where they lie. */
+/** Bytes that a commit removes, and the ref where they are stored. */
 export interface RemovedPayload {
   readonly ref: EntryRef;
   readonly bytes: number;
 }
 
 /**
- * What one commit changes. Sees its own changes, and leaves the rest of the world as it was: the counters and what is
- * known of entries are taken over only once LevelDB has written it all. A method that throws has changed nothing.
+ * The changes of one commit. A transaction sees its own changes and changes nothing else: counters and infos are taken
+ * over only after LevelDB has written everything. A method that throws has changed nothing.
  */
 export class Transaction {
-  /** Entries as this transaction leaves them; null for those it removes. */
+  /** Entries as this transaction leaves them; null for removed ones. */
   readonly infos = new Map<EntryRef, EntryInfo | null>();
-  /** Those of them that are dead letters. */
+  /** Those entries that are dead letters. */
   readonly failed = new Map<EntryRef, Entry>();
   readonly removed: RemovedPayload[] = [];
   readonly meta: { -readonly [K in keyof Meta]: Meta[K] };
@@ -52,9 +52,9 @@ export class Transaction {
   }
 
   /**
-   * The last thing to write: the counters. Commits that only add entries to the end may leave them out, since whoever
-   * opens the store can count those. That is what makes filling a queue cheap: LevelDB need not merge tables
-   * that have no key in common.
+   * Writes the counters; to be called last. Commits that only add entries to the end may omit them, because those
+   * entries can be counted on opening. This makes filling a queue cheap: LevelDB need not merge tables that have no key
+   * in common.
    */
   finish(mayOmitMeta: boolean): { wroteMeta: boolean } {
     if (mayOmitMeta && this.onlyAdds) return { wroteMeta: false };
@@ -63,7 +63,7 @@ export class Transaction {
     return { wroteMeta: true };
   }
 
-  /** Writes the counters in any case: LevelDB writes nothing, and so syncs nothing, when there is nothing to write. */
+  /** Makes `finish` write the counters. LevelDB syncs nothing if there is nothing to write. */
   requireMeta(): void {
     this.onlyAdds = false;
   }
@@ -98,7 +98,7 @@ export class Transaction {
     this.removed.push({ ref: info.origin, bytes: info.bytes });
   }
 
-  /** Says once more that there is nothing at these keys. */
+  /** Writes deletion marks for these keys once more. */
   markDeleted(keys: readonly Uint8Array[]): void {
     this.onlyAdds = false;
     for (const key of keys) this.writer.del(key);
@@ -140,7 +140,7 @@ export class Transaction {
     return [...changes].map(([ref, entry]) => this.moveToEnd(ref, entry));
   }
 
-  /** Removes what cannot be read; `values` are what is left of it, with their keys. */
+  /** Removes an unreadable entry and keeps `values`, what is left of it, under other keys. */
   quarantine(ref: EntryRef, values: readonly (readonly [Uint8Array, Uint8Array])[]): void {
     this.onlyAdds = false;
     for (const [key, value] of values) {
@@ -151,7 +151,7 @@ export class Transaction {
     this.meta.corrupt += 1;
   }
 
-  /** Stops counting pending entries that are nowhere to be found. */
+  /** Corrects the counters for pending entries that no longer exist. */
   uncountLostPending({ entries, items, bytes }: Amount): void {
     this.onlyAdds = false;
     const { pending } = this.meta;
@@ -163,14 +163,14 @@ export class Transaction {
     this.meta.corrupt += entries;
   }
 
-  /** Gives a payload back to the entry it came with, when the one that it was replayed as is gone. */
+  /** Returns a payload to its original entry if the replayed one is gone. */
   restoreOrigin(origin: EntryRef): void {
     this.writer.del(refKey(RANGES.moved, origin));
     this.meta.moved -= 1;
     this.meta.head = Math.min(this.meta.head, origin);
   }
 
-  /** Notes are counted nowhere: a commit that only adds them may leave the counters out. */
+  /** Notes are not counted, so a commit that only adds notes may omit the counters. */
   putNote(number: NoteNumber, { owner, after, bytes }: Omit<Note, "number">): void {
     this.writer.put(refKey(RANGES.note, number), frame(RANGES.note, number, 0, { owner, after }, [bytes]));
   }

@@ -9,18 +9,18 @@ import { OwnerOnlyFiles } from "./open/owner-only-files.js";
 export interface WriteGuardSettings {
   readonly directory: string;
   readonly disk: StoreDisk;
-  /** How often the disk is looked at when nobody writes. */
+  /** Milliseconds between checks of the disk if nothing is written. */
   readonly checkMs: number;
-  /** Whether there is anything that the files held and memory may still have. */
+  /** Whether there are entries that were in the files and may still be in memory. */
   readonly hasEntries: () => boolean;
-  /** Tries to write something; never rejects. */
+  /** Tries to write something. Never rejects. */
   readonly tryWrite: () => Promise<void>;
   readonly onDiskFull: () => void;
 }
 
 /**
- * Knows why nothing can be written at the moment, also when nobody tries to: the disk is full, the last write failed, or
- * the files have been taken away. It finds out by itself when that is over.
+ * Knows why nothing can be written at the moment, even if nobody tries: the disk is full, the last write failed, or the
+ * files were removed. It notices by itself when that is over.
  */
 export class WriteGuard {
   private readonly settings: WriteGuardSettings;
@@ -42,30 +42,30 @@ export class WriteGuard {
     return this.writeFailure ?? this.diskFailure;
   }
 
-  /** Looks at the disk before a store is opened on it. */
+  /** Prepares the disk before a store is opened on it. */
   async beforeOpen(): Promise<void> {
     await this.settings.disk.makePlan();
     await this.settings.disk.makeRoomToOpen();
   }
 
-  /** Rejects while it is of no use, or would do harm, to open the store again after a failed write. */
+  /** Rejects if reopening the store after a failed write would be useless or harmful. */
   async beforeReopen(): Promise<void> {
     const { directory, disk, hasEntries } = this.settings;
     if (this.areFilesGone && hasEntries()) throw filesGoneError(directory);
     await makePrivateDirectory(directory);
     await disk.makeRoomToOpen();
-    // What closing makes room for may be all the room there is.
+    // Closing may free the only space there is.
     await checkWritable(directory).catch((error) => {
       if (error.code !== "ENOSPC") throw error;
     });
   }
 
-  /** The files may be moved about until the store is open again. */
+  /** To be called before closing. The files are not watched until the store is open again. */
   onClosing(): void {
     this.liveFiles.end();
   }
 
-  /** The store is closed, and about to be opened again. */
+  /** To be called when the store is closed and about to be reopened. */
   async onClosed(): Promise<void> {
     await checkUnlocked(this.settings.directory);
     await this.settings.disk.removeOrphans();
@@ -92,7 +92,7 @@ export class WriteGuard {
     await this.ownerOnlyFiles.check();
   }
 
-  /** Takes room for an entry: see `StoreDisk.claim`. */
+  /** Claims space for an entry; see `StoreDisk.claim`. */
   claim(bytes: number, isNew: boolean): Promise<void> | undefined {
     return this.settings.disk.claim(bytes, isNew)?.then(
       () => {
@@ -104,7 +104,7 @@ export class WriteGuard {
     );
   }
 
-  /** Runs a write of LevelDB, unless the files are gone; when it fails because they are, that is the error. */
+  /** Runs a LevelDB write, unless the files are gone. If the write fails because they are, that is the error. */
   async checked(work: () => Promise<void>): Promise<void> {
     this.require(this.liveFiles.isLogThere());
     try {
@@ -115,12 +115,12 @@ export class WriteGuard {
     }
   }
 
-  /** Throws when the files are not there any more, although a write has just succeeded. */
+  /** Throws if the files are gone although a write has just succeeded. */
   afterWrite(): void {
     this.require(this.liveFiles.haveGrown());
   }
 
-  /** Remembers how a commit ended. */
+  /** Remembers the result of a commit. */
   async commit(work: Promise<void>): Promise<void> {
     try {
       await work;
@@ -155,7 +155,8 @@ export class WriteGuard {
       if ((error as NodeJS.ErrnoException).code === "ENOSPC") this.onNoSpace(error);
     }
     this.note(this.liveFiles.areThere());
-    // On a full disk too: a merge that failed is seen only by who writes, and LevelDB frees nothing until it is opened again.
+    // Also on a full disk, because a failed merge shows only when something is written, and LevelDB frees nothing until
+    // it is reopened.
     if (this.failure !== undefined) await this.settings.tryWrite();
   }
 

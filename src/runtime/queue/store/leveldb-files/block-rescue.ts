@@ -11,14 +11,14 @@ import {
 } from "./block.js";
 import { ifIntact, VarintReader } from "./varint-reader.js";
 
-/** Keys that a block may hold: LevelDB ends the process over one that is out of order. */
+/** Limits for the keys of a block. LevelDB ends the process if keys are out of order. */
 export interface KeyLimits {
-  /** Behind this one, if there is a block before. */
+  /** Keys must be after this one, if there is an earlier block. */
   readonly after: Buffer | undefined;
   readonly upTo: Buffer;
 }
 
-/** A damaged block of data without what is damaged in it, and its last key; undefined when nothing is left. */
+/** Returns a damaged data block without its damaged entries, and its last key; undefined if nothing is left. */
 export function rescueBlock(damaged: Buffer, { after, upTo }: KeyLimits): { bytes: Buffer; key: Buffer } | undefined {
   const kept = rescueEntries(damaged).filter(
     ([key]) => (after === undefined || isKeyAfter(key, after)) && !isKeyAfter(key, upTo),
@@ -27,11 +27,10 @@ export function rescueBlock(damaged: Buffer, { after, upTo }: KeyLimits): { byte
 }
 
 /**
- * What is whole in a damaged block of data. Our values tell by a checksum whether they are whole, and most of them what
- * their key is.
+ * Returns the intact entries of a damaged data block. Our values have a checksum, and most of them contain their key.
  *
- * A mark of a deleted key tells nothing. If no value is to blame for the damage it may be a mark, and a wrong one could
- * hide an entry; then all marks go: what they hid is sent again, which is better than lost.
+ * A deletion mark has no checksum. If no value explains the damage, a mark may be damaged, and a wrong one could hide
+ * an entry. Then all marks are dropped: the entries they hid are sent again, which is better than losing some.
  */
 export function rescueEntries(damaged: Buffer): BlockEntry[] {
   const read = readEntries(damaged);
@@ -46,7 +45,7 @@ export function rescueEntries(damaged: Buffer): BlockEntry[] {
   return kept;
 }
 
-/** The entries of a damaged block, as far as they can be told from each other. */
+/** Reads the entries of a damaged block, as far as their boundaries can be found. */
 function readEntries(block: Buffer): BlockEntry[] {
   const entries: BlockEntry[] = [];
   const reader = new VarintReader(block);

@@ -4,16 +4,16 @@ import { crc32c, maskCrc } from "../format/crc32c.js";
 import { VarintReader } from "./varint-reader.js";
 
 /**
- * The blocks that LevelDB's tables are made of: entries in the order of their keys, each with the number of bytes its
- * key shares with the one before; then the places where keys are whole, and how many those are. Behind every block are
- * its kind (0: not compressed, 1: by Snappy, as other programs do) and a checksum.
+ * The blocks of LevelDB's tables. A block has entries in key order, each with the number of bytes its key shares with
+ * the previous one; then the positions of the complete keys and their number. After every block come its compression
+ * type (0: none, 1: Snappy, used by other programs) and a checksum.
  */
 export const TRAILER_BYTES = 5;
 const NOT_COMPRESSED = 0;
 export const MAX_BLOCK_BYTES = 64 * 1024 * 1024;
-/** What LevelDB adds to every key: whether it is a value or the mark of a deletion, and when it was written. */
+/** The suffix that LevelDB adds to every key: whether it is a value or a deletion mark, and its sequence number. */
 export const KEY_SUFFIX_BYTES = 8;
-/** The first byte of that, for a value; a mark of a deletion has less. */
+/** The first byte of the suffix for a value. A deletion mark has a smaller one. */
 export const VALUE_TYPE = 1;
 
 export interface BlockHandle {
@@ -32,7 +32,7 @@ export function isBlockIntact(bytes: Buffer): boolean {
   return size >= 8 && maskCrc(crc32c(bytes.subarray(0, size + 1))) === bytes.readUInt32LE(size + 1);
 }
 
-/** The entries of an intact block, given with its trailer. Throws a RangeError when they cannot be read. */
+/** Returns the entries of an intact block, given with its trailer. Throws a RangeError if they cannot be read. */
 export function decodeBlock(bytes: Buffer): BlockEntry[] {
   const block = contentOf(bytes);
   const restarts = block.readUInt32LE(block.length - 4);
@@ -54,17 +54,17 @@ function contentOf(bytes: Buffer): Buffer {
   return output.bytes.subarray(0, output.length);
 }
 
-/** Reads one entry; throws a RangeError when there is none. */
+/** Reads one entry. Throws a RangeError if there is none. */
 export function readBlockEntry(reader: VarintReader, previousKey: Buffer = Buffer.alloc(0)): BlockEntry {
   const [shared, unshared, length] = [reader.next(), reader.next(), reader.next()];
   if (shared > previousKey.length) throw new RangeError("no such key before");
   const own = asBuffer(reader.take(unshared));
-  // The keys of an index share nothing: they are not copied.
+  // The keys of an index share nothing, so they are not copied.
   const key = shared === 0 ? own : Buffer.concat([previousKey.subarray(0, shared), own]);
   return [key, asBuffer(reader.take(length))];
 }
 
-/** A block of these entries, with its trailer; every `restartInterval`th key is written in full. */
+/** Returns a block with these entries and its trailer. Every `restartInterval`th key is written in full. */
 export function makeBlock(entries: readonly BlockEntry[], restartInterval = 1): Buffer {
   const writer = new WireWriter();
   const restarts: number[] = [];
@@ -103,12 +103,12 @@ export function encodeHandle({ offset, size }: BlockHandle): Buffer {
   return writer.bytes.subarray(0, writer.length);
 }
 
-/** The same bytes, with the methods of a buffer. */
+/** Returns a Buffer over the same memory. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
-/** Whether a key follows another in LevelDB's order: of the same key, what was written later comes first. */
+/** Whether a key follows another in LevelDB's order. Of equal keys, the later written one comes first. */
 export function isKeyAfter(key: Buffer, previousKey: Buffer): boolean {
   const order = key.subarray(0, -KEY_SUFFIX_BYTES).compare(previousKey.subarray(0, -KEY_SUFFIX_BYTES));
   return order > 0 || (order === 0 && packedSuffix(key) < packedSuffix(previousKey));

@@ -14,9 +14,9 @@ import type { IndexEntry } from "./table.js";
 import { ifIntact, VarintReader } from "./varint-reader.js";
 
 /**
- * The blocks of data in a table whose index cannot be used. They lie one behind the other from the beginning, and each
- * tells by its form and its checksum where it ends; behind a damaged one the next is looked for byte by byte. Their keys need
- * not be in order, when a stretch of the table stands where it does not belong.
+ * Finds the data blocks of a table whose index cannot be used. Blocks follow each other from the beginning of the file,
+ * and the end of each is recognised by its structure and checksum. After a damaged block, the next one is searched byte
+ * by byte. The keys may be out of order if a part of the table is misplaced.
  */
 export function findBlocks(table: Buffer): IndexEntry[] {
   const found: IndexEntry[] = [];
@@ -28,7 +28,7 @@ export function findBlocks(table: Buffer): IndexEntry[] {
   return found;
 }
 
-/** Stretches of a table between blocks that were found: a damaged block begins with each. */
+/** Returns the gaps between the found blocks. Each gap begins with a damaged block. */
 export function gapsBetween(blocks: readonly IndexEntry[], end: number): BlockHandle[] {
   const gaps: BlockHandle[] = [];
   let from = 0;
@@ -55,7 +55,7 @@ function blockAt(table: Buffer, offset: number): IndexEntry | undefined {
   });
 }
 
-/** An index has the same form, but its values are too short for ours. */
+/** An index block has the same structure, but its values are too short to be ours. */
 function isDataEntry([key, value]: BlockEntry): boolean {
   return (
     key.length > KEY_SUFFIX_BYTES &&
@@ -64,7 +64,10 @@ function isDataEntry([key, value]: BlockEntry): boolean {
   );
 }
 
-/** The size of the block if its entries end here; behind them are the places where keys are whole, and their number. */
+/**
+ * Returns the size of the block if its entries end here. After them come the positions of the complete keys and their
+ * number.
+ */
 function blockSizeIfEnd(table: Buffer, start: number, at: number, entries: number): number | undefined {
   const restarts = Math.max(1, Math.ceil(entries / RESTART_INTERVAL));
   const end = at + 4 * restarts + 4;

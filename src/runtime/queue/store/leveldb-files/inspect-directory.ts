@@ -6,37 +6,38 @@ import { type Manifest, type ManifestTable, readManifest } from "./manifest.js";
 import { checkTable, damagedKeys, holdsOwnKeys, sequenceOfKey, type TableDamage } from "./table-check.js";
 
 /**
- * LevelDB opens a store whose CURRENT file is gone as a new one, drops what it cannot read of a log without a word, and
- * believes whatever is in a table. So its files are looked at before it is let near them: the small ones and the logs
- * wholly, the tables but for their large values, which have a checksum of ours.
+ * The result of checking LevelDB's files before it opens them. LevelDB opens a store without a CURRENT file as a new
+ * one, silently drops unreadable parts of a log, and trusts everything in a table. So small files and logs are checked
+ * completely, and tables except for their large values, which have our own checksum.
  */
 export interface Inspection {
-  /** Whether there is anything of LevelDB's in the directory that could hold data. */
+  /** Whether the directory has any LevelDB files that could hold data. */
   readonly hasData: boolean;
   /**
-   * Whether LevelDB could not find its way, or would take a wrong one: CURRENT or the MANIFEST is gone, damaged or older
-   * than other files, a table that it names is gone or has another's content, or the logs are in the wrong order.
+   * Whether LevelDB could not open the store, or would open a wrong state: CURRENT or the MANIFEST is missing, damaged
+   * or older than other files; a table it names is missing or has the content of another; or the logs are in the wrong
+   * order.
    */
   readonly mustRebuild: boolean;
-  /** The logs in use, or all when it is not known which are. LevelDB must not see damaged ones as they are. */
+  /** The logs in use, or all logs if that is not known. Damaged ones must be repaired before LevelDB reads them. */
   readonly logs: readonly CheckedLog[];
-  /** A number that the tables have, and no change in a log must. */
+  /** A sequence number found in the tables. No change in a log may have it. */
   readonly tableSequence: number;
   readonly damagedTables: readonly DamagedTable[];
-  /** The log that everything was written to since the store was opened is gone. */
+  /** Whether the log with everything written since the store was opened is missing. */
   readonly isLogMissing: boolean;
 }
 
 export interface DamagedTable {
   readonly name: string;
   readonly damage: TableDamage;
-  /** What the MANIFEST says of it. */
+  /** The table's properties in the MANIFEST. */
   readonly expected: ManifestTable;
-  /** Where something was hit: stretches of keys, both ends included. */
+  /** Damaged key ranges, both ends included. */
   readonly keys: readonly { readonly from: Buffer; readonly to: Buffer }[];
 }
 
-/** With `checkEveryByte` all of it is compared with its checksums. */
+/** With `checkEveryByte`, all data is compared with its checksums. */
 export async function inspectDirectory(directory: string, checkEveryByte = false): Promise<Inspection> {
   const names = await dataFiles(directory);
   const manifest = await findManifest(directory, names);
@@ -56,7 +57,7 @@ export async function inspectDirectory(directory: string, checkEveryByte = false
     };
   const damagedTables = await findDamagedTables(directory, names, manifest, checkEveryByte);
   const tableSequence = greatestMetaSequence(directory, names, manifest);
-  // LevelDB removes other logs unseen.
+  // LevelDB deletes other logs without reading them.
   const logs = checkLogs(directory, logsFrom(names, manifest.logNumber), tableSequence);
   return { hasData: true, mustRebuild: !areInOrder(logs), logs, tableSequence, damagedTables, isLogMissing };
 }
@@ -65,7 +66,7 @@ function logsFrom(names: readonly string[], first: number): string[] {
   return names.filter((name) => numberIn(LOG_FILE, name).some((number) => number >= first));
 }
 
-/** Whether every table that can be read has keys that the MANIFEST says it has. */
+/** Whether every readable table has keys that are listed for it in the MANIFEST. */
 function holdAllOwnKeys(directory: string, names: readonly string[], { tables }: Manifest): boolean {
   return names.every((name) => {
     const table = numberIn(TABLE_FILE, name).map((number) => tables.get(number))[0];
@@ -73,7 +74,9 @@ function holdAllOwnKeys(directory: string, names: readonly string[], { tables }:
   });
 }
 
-/** The counters are written again and again, so what is newest of them in the tables is older than all in the logs. */
+/**
+ * The counters are written again and again, so their newest version in the tables is older than all those in the logs.
+ */
 function greatestMetaSequence(directory: string, names: readonly string[], { tables }: Manifest): number {
   const found = names.map((name) => {
     const table = numberIn(TABLE_FILE, name).map((number) => tables.get(number))[0];
@@ -82,21 +85,21 @@ function greatestMetaSequence(directory: string, names: readonly string[], { tab
   return Math.max(0, ...found);
 }
 
-/** The manifest that is in use; undefined when it is not known which that is, or it cannot be read. */
+/** Returns the MANIFEST in use; undefined if it is not known which one that is, or if it cannot be read. */
 export async function findManifest(directory: string, names: readonly string[]): Promise<Manifest | undefined> {
   const current = names.includes("CURRENT") ? await readFile(join(directory, "CURRENT"), "latin1") : "";
   const name = /^(MANIFEST-\d+)\n$/.exec(current)?.[1];
   return name === undefined || !names.includes(name) ? undefined : readManifest(await readFile(join(directory, name)));
 }
 
-/** A manifest whose log is not there may be one that lacks its end. */
+/** Whether the MANIFEST's log is missing. Then the end of the MANIFEST may be missing too. */
 export function lacksLog({ logNumber }: Manifest, names: readonly string[]): boolean {
   return logNumber > 0 && !names.some((name) => Number(LOG_FILE.exec(name)?.[1]) === logNumber);
 }
 
 /**
- * Whether all tables that a manifest names are there and, if the log it names is not, nothing that it does not name: with
- * its end missing it would be one from before those files were made, and LevelDB would remove them.
+ * Whether all tables named by a MANIFEST exist. If its log is missing, there must also be no files that it does not
+ * name: a MANIFEST with a missing end would be older than those files, and LevelDB would delete them.
  */
 function namesAllInUse(
   { tables: named, logNumber }: Manifest,
@@ -114,7 +117,7 @@ function numberIn(pattern: RegExp, name: string): number[] {
   return digits === undefined ? [] : [Number(digits)];
 }
 
-/** Of the tables in use. */
+/** Checks the tables in use. */
 async function findDamagedTables(
   directory: string,
   names: readonly string[],
@@ -127,21 +130,21 @@ async function findDamagedTables(
     if (table === undefined) continue;
     const damage = checkTable(join(directory, name), { size: table.size, lastSequence }, checkEveryByte);
     if (damage !== undefined) found.push({ name, damage, expected: table, keys: damagedKeys(damage, table) });
-    // Others have their turn between two tables.
+    // Yields to other work between two tables.
     await new Promise((resolve) => setImmediate(resolve));
   }
   return found;
 }
 
-/** A table, and its number. LevelDB has called them by both names. */
+/** A table and its number. LevelDB has used both extensions. */
 export const TABLE_FILE = /^(\d+)\.(?:ldb|sst)$/;
 
-/** LevelDB's files in a directory that hold data, as opposed to its lock and its diary. */
+/** Returns LevelDB's files in a directory that hold data, without its lock and its info log. */
 export async function dataFiles(directory: string): Promise<string[]> {
   return (await readdir(directory)).filter((name) => OTHER_DATA_FILE.test(name) || TABLE_FILE.test(name));
 }
 
 const OTHER_DATA_FILE = /^(CURRENT|MANIFEST-\d+|\d+\.log)$/;
 
-/** A log, and its number. */
+/** A log and its number. */
 export const LOG_FILE = /^(\d+)\.log$/;

@@ -3,22 +3,22 @@ import { join } from "node:path";
 import { type LogRecord, readLog } from "./log.js";
 import { type LogChange, readChanges, readWholeChanges } from "./write-batch.js";
 
-/** A log in use, and all that can be read of it. */
+/** A log in use, with everything that can be read from it. */
 export interface CheckedLog {
   readonly name: string;
-  /** LevelDB may see it as it is. */
+  /** Whether LevelDB may read the log unchanged. */
   readonly isIntact: boolean;
   readonly changes: readonly LogChange[];
-  /** So many changes come before the end of the last place where something is damaged or missing; 0 without any. */
+  /** Number of changes before the end of the last damaged or missing place; 0 if there is none. */
   readonly damagedUpTo: number;
   readonly isTorn: boolean;
 }
 
 /**
- * Reads logs in the order in which they were written, and looks for all that LevelDB must not see. LevelDB believes what
- * matches its checksum: a change that stands twice ends the process (its number is in the table in memory already), and
- * one that is older than it should be hides a newer one. So the changes must be whole, and their numbers must grow from one
- * to the next, from `after` on, which is a number that the tables have.
+ * Reads logs in the order they were written, and finds everything that LevelDB must not see. LevelDB trusts everything
+ * that matches its checksum: a duplicate change ends the process (its sequence number is already in memory), and a
+ * change with a number that is too old hides a newer one. So changes must be complete, and their numbers must increase
+ * from one to the next, starting after `after`, which is a number found in the tables.
  */
 export function checkLogs(directory: string, names: readonly string[], after = 0): CheckedLog[] {
   let last = after;
@@ -30,12 +30,14 @@ export function checkLogs(directory: string, names: readonly string[], after = 0
   });
 }
 
-/** Files whose names begin with numbers, by these. */
+/** Sorts files by the number at the beginning of their name. */
 export function sortByNumber(names: readonly string[]): string[] {
   return names.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
 }
 
-/** Whether each log was written after the one before: files may have changed places, or have another's content. */
+/**
+ * Whether each log was written after the previous one. Files may have been swapped, or may have the content of another.
+ */
 export function areInOrder(logs: readonly CheckedLog[]): boolean {
   let last = 0;
   return logs.every(({ changes }) => {
@@ -61,7 +63,7 @@ function checkRecords(
     const read = whole ?? readChanges(record, last + 1);
     const first = read[0]?.sequence ?? last + 1;
     const isInPlace = whole !== undefined && first > last;
-    // What the first of all follows is in a table. A log is begun when the one before is full.
+    // The change before the first one is in a table. A new log begins when the previous one is full.
     const isGap = first > last + 1 && (changes.length > 0 || followsLog);
     if (!isInPlace) isIntact = false;
     if (!isInPlace || isGap) damagedUpTo = changes.length + (isInPlace ? 0 : read.length) + 1;

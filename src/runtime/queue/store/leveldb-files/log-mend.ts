@@ -7,9 +7,9 @@ import type { CheckedLog } from "./log-check.js";
 import { type LogChange, makeWriteBatch } from "./write-batch.js";
 
 /**
- * Leaves in logs what can be read of them, each change once and in the order in which it was made. `after` is a number that
- * the tables have: what has no greater one is in them. A log that is intact stays as it is, if its numbers are not needed
- * for what was found before it.
+ * Rewrites logs so that they have only readable changes, each once and in order. Changes with a number up to `after`,
+ * which is a number found in the tables, are already in the tables. An intact log is not rewritten, unless its numbers
+ * are needed for changes found before it.
  */
 export async function mendLogs(directory: string, logs: readonly CheckedLog[], after: number): Promise<void> {
   let last = after;
@@ -22,8 +22,8 @@ export async function mendLogs(directory: string, logs: readonly CheckedLog[], a
 }
 
 /**
- * Each change once, under numbers that grow from that of the last log on; those that are known stay the same if they can.
- * What is not after `after` is left out.
+ * Returns each change once, with numbers that increase from that of the last log. Known numbers are kept where
+ * possible. Changes up to `after` are left out.
  */
 export function inOrder(changes: readonly LogChange[], after: number, lastOfLogs = after): LogChange[] {
   const isTwice = repeats(changes);
@@ -34,7 +34,7 @@ export function inOrder(changes: readonly LogChange[], after: number, lastOfLogs
   for (const change of sorted.toSorted((a, b) => a.sequence - b.sequence)) {
     if (isTwice(change)) continue;
     const written = isMeta(change) ? (decodeMeta(change.value)?.commits ?? commits) : commits;
-    // Where their order was lost, the counters tell it.
+    // Where the order of changes was lost, the counters give it.
     if (written < commits) continue;
     commits = written;
     last = Math.max(change.sequence, last + 1);
@@ -44,8 +44,8 @@ export function inOrder(changes: readonly LogChange[], after: number, lastOfLogs
 }
 
 /**
- * Whether a change was there before. What has lost its number is, when another says the same of the key: values are
- * not written twice but when they are read twice.
+ * Returns a predicate for repeated changes. A change without a number is a repetition if another change has the same
+ * key and value, because a value is never written twice, only read twice.
  */
 function repeats(changes: readonly LogChange[]): (change: LogChange) => boolean {
   const numbered = new Set(changes.filter(({ isSequenceLost }) => isSequenceLost !== true).map(identityOf));
@@ -70,13 +70,13 @@ function isMeta({ key, value }: LogChange): boolean {
 
 const MAX_CHANGES_PER_BATCH = 1000;
 
-/** It has its name only when it is whole. */
+/** Writes under a temporary name first, so that only a complete file has the final name. */
 async function writeLog(path: string, changes: readonly LogChange[]): Promise<void> {
   await writeFile(`${path}.new`, makeLog(runs(changes).map(makeWriteBatch)), { flush: true });
   await rename(`${path}.new`, path);
 }
 
-/** Changes whose numbers follow each other: the number of the first is all that a batch has. */
+/** Groups changes with consecutive numbers, because a batch stores only the number of the first. */
 function runs(changes: readonly LogChange[]): LogChange[][] {
   const found: LogChange[][] = [];
   for (const change of changes) {

@@ -1,40 +1,42 @@
 import type { EntryRef, NoteNumber } from "../store.js";
 
 /**
- * Where a server keeps the rows of one queue; what is in them it does not look at. Whoever has opened it is the only one who
- * can change it: one who was taken for dead, and is not, finds every commit refused.
+ * Stores the rows of one queue on a server, which does not look at their content. Only the agent that opened the table
+ * can change it: all commits of an agent that was wrongly taken for dead are refused.
  *
- * Methods reject with a `StoreError`; after one with the code "io" or "locked" the table has to be opened again.
+ * Methods reject with a `StoreError`. After one with the code "io" or "locked" the table must be opened again.
  */
 export interface RowTable {
-  /** Takes the queue over and reads the heads of its rows. `onLost` is told when the server is lost afterwards. */
+  /**
+   * Takes ownership of the queue and reads the heads of its rows. `onLost` is called if the connection is lost later.
+   */
   open(onLost: (error: unknown) => void): Promise<RowContents>;
-  /** Gives the queue the id that its values are encrypted for. */
+  /** Sets the id that the queue's values are encrypted for. */
   setQueueId(id: string): Promise<void>;
-  /** All of it or nothing. No two parts of a change are about the same ref, or the same note. */
+  /** Writes all of the change or nothing. No two parts of a change may have the same ref or the same note. */
   commit(change: RowChange): Promise<void>;
-  /** Those that are there. */
+  /** Returns the payloads that exist. */
   payloads(refs: readonly EntryRef[]): Promise<ReadonlyMap<EntryRef, Buffer>>;
-  /** In the order of their numbers. */
+  /** Returns the notes, ordered by number. */
   notes(): Promise<NoteRow[]>;
   close(): Promise<void>;
 }
 
 export interface RowContents {
   readonly isNew: boolean;
-  /** What the ids of its entries begin with. */
+  /** Prefix of the ids of the queue's entries. */
   readonly tag: string;
-  /** The largest ref that was ever given. */
+  /** The largest ref ever assigned. */
   readonly lastRef: EntryRef;
-  /** What its values are encrypted for, in hexadecimal; undefined when nothing ever was. */
+  /** The id that the values are encrypted for, in hexadecimal; undefined if nothing was ever encrypted. */
   readonly queueId: string | undefined;
-  /** Pending and failed ones, in the order of their refs. */
+  /** Pending and failed rows, ordered by ref. */
   readonly rows: readonly { readonly ref: EntryRef; readonly head: string }[];
-  /** How many were set aside before. */
+  /** Number of rows that were set aside earlier. */
   readonly setAside: number;
 }
 
-/** What a row is found by: those that are set aside stay, and are not read any more. */
+/** The states of rows. Rows that are set aside stay in the table but are not read any more. */
 export const ROW_STATES = { pending: 0, failed: 1, setAside: 2 } as const;
 
 export type RowState = (typeof ROW_STATES)[keyof typeof ROW_STATES];
@@ -52,7 +54,7 @@ export interface RowChange {
     readonly head: string;
     readonly payload: Buffer;
   }[];
-  /** Rows that change, and may get another ref; their payload stays. */
+  /** Rows that change and may get another ref. Their payload stays. */
   readonly moves: readonly {
     readonly from: EntryRef;
     readonly to: EntryRef;

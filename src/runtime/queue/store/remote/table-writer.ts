@@ -2,7 +2,7 @@ import type { Entry } from "#contract/operations";
 import type { EntryRef, Note, NoteNumber, StoreError } from "../store.js";
 import type { EntryTable, TableChange } from "./entry-table.js";
 
-/** A change that somebody waits for, and what it does here once the server has it. */
+/** A change whose caller waits for it. `apply` changes the state in memory once the server has the change. */
 export interface WantedChange
   extends Partial<Pick<TableChange, "inserts" | "moves" | "deletes" | "notes" | "removedNotes">> {
   readonly apply: () => void;
@@ -16,15 +16,15 @@ interface WaitingChange {
 
 const MAX_ROWS = 500;
 const MAX_BYTES = 8 * 1024 * 1024;
-/** Acknowledgements for which nobody writes are written after this. */
+/** How long acknowledgements wait for other changes to be written with. */
 const LAZY_MS = 50;
-/** What the server did not take is tried again after this. */
+/** How long to wait before changes that the server did not take are tried again. */
 const RETRY_MS = 1000;
 
 /**
- * Writes changes in the order they come, those that came while one commit was under way together in the next. What nobody waits for
- * (acknowledgements, updates, notes) goes along, and is kept until it is written. No acknowledgement is written before the notes that
- * came before it.
+ * Writes changes in order. Changes that come while a commit is under way are written together in the next. Changes
+ * without a waiting caller (acknowledgements, updates, notes) are included and kept until they are written. No
+ * acknowledgement is written before earlier notes.
  */
 export class TableWriter {
   private readonly table: EntryTable;
@@ -36,9 +36,9 @@ export class TableWriter {
   private readonly removedNotes = new Set<NoteNumber>();
   private running: Promise<void> | undefined;
   private timer: NodeJS.Timeout | undefined;
-  /** The last commit was not made. */
+  /** Whether the last commit failed. */
   private hasFailed = false;
-  /** Why nothing can be written. */
+  /** Why nothing can be written, if so. */
   private problem: StoreError | undefined;
 
   constructor(table: EntryTable, lastRef: () => EntryRef) {
@@ -46,7 +46,7 @@ export class TableWriter {
     this.lastRef = lastRef;
   }
 
-  /** Resolves when the server has it. */
+  /** Resolves when the server has the change. */
   write(wanted: WantedChange): Promise<void> {
     if (this.problem !== undefined) return Promise.reject(this.problem);
     return new Promise((resolve, reject) => {
@@ -71,7 +71,10 @@ export class TableWriter {
     this.startSoon();
   }
 
-  /** One that was not written yet may be there all the same, by a commit whose answer was lost. */
+  /**
+   * A note that counts as unwritten may be on the server already, because the answer to its commit was lost. So it is
+   * removed there too.
+   */
   removeNotes(numbers: readonly NoteNumber[]): void {
     for (const number of numbers) {
       this.newNotes.delete(number);
@@ -80,7 +83,7 @@ export class TableWriter {
     if (numbers.length > 0) this.startSoon();
   }
 
-  /** Somebody writes this entry, with what was learnt of it. */
+  /** To be called when another change writes this entry, including its latest update. */
   forgetUpdate(ref: EntryRef): void {
     this.updated.delete(ref);
   }
@@ -93,7 +96,7 @@ export class TableWriter {
     return this.updated.get(ref) ?? entry;
   }
 
-  /** Those who wait are refused, and those who come; what nobody waits for is kept. */
+  /** Rejects waiting and new changes. Changes without a waiting caller are kept. */
   stop(problem: StoreError): void {
     this.problem = problem;
     for (const { reject } of this.waiting.splice(0)) reject(problem);
@@ -104,9 +107,9 @@ export class TableWriter {
     this.start();
   }
 
-  /** Resolves when everything is written, or cannot be. */
+  /** Resolves when everything is written or cannot be. */
   async flush(): Promise<void> {
-    // A run that is about to end does not see what has come since.
+    // A run that is about to end does not see newer changes.
     do {
       clearTimeout(this.timer);
       this.timer = undefined;
@@ -128,14 +131,14 @@ export class TableWriter {
     this.running ??= this.run().finally(() => {
       this.running = undefined;
       if (this.problem !== undefined) return;
-      // Who was answered by the last commit may have come with the next change already.
+      // A caller of the last commit may have added its next change already.
       if (this.waiting.length > 0) this.start();
       else if (this.lazyCount > 0) this.startSoon(RETRY_MS);
     });
   }
 
   private async run(): Promise<void> {
-    await Promise.resolve(); // what comes at one moment is one commit
+    await Promise.resolve(); // changes of one moment become one commit
     while (this.problem === undefined && this.waiting.length + this.lazyCount > 0) if (!(await this.commit())) return;
   }
 
@@ -164,7 +167,7 @@ export class TableWriter {
     return true;
   }
 
-  /** As many as may go together: no ref twice. */
+  /** Collects as many changes as can be written together. No ref is used twice. */
   private nextChange() {
     const touched = new Set<EntryRef>();
     const inserts: TableChange["inserts"][number][] = [];
@@ -222,7 +225,7 @@ export class TableWriter {
   }
 }
 
-/** The first of them that nothing else in the commit is about. */
+/** Returns the first refs that no other part of the commit uses. */
 function takeUntouched(refs: Iterable<EntryRef>, touched: ReadonlySet<EntryRef>): EntryRef[] {
   const taken: EntryRef[] = [];
   for (const ref of refs) {
@@ -236,7 +239,7 @@ function countRows({ inserts = [], moves = [], deletes = [] }: WantedChange): nu
   return inserts.length + moves.length + deletes.length;
 }
 
-/** What is inserted has a ref that nothing else knows yet. */
+/** Inserts are not checked, because no other change knows their refs yet. */
 function isTouched({ moves = [], deletes = [] }: WantedChange, touched: ReadonlySet<EntryRef>): boolean {
   return moves.some(({ from }) => touched.has(from)) || deletes.some((ref) => touched.has(ref));
 }

@@ -6,9 +6,9 @@ import { holdDirectory } from "../open/directory-hold.js";
 const NAME = "BALLAST";
 
 /**
- * A file that does nothing but take up room, so that no other program can take it: on a full disk it is removed, and
- * LevelDB has room to be opened, to record what was delivered, and to free the rest. There is one for all stores of a
- * directory. Its size is read from the file system each time: whoever removes the file, nobody counts on it afterwards.
+ * A file that only takes up space, so that no other program can take it. On a full disk the file is removed, and
+ * LevelDB has space to open, to record deliveries, and to free the rest. All stores of a directory share one. Its size
+ * is read from the file system each time, so it does not matter if somebody removes the file.
  */
 export class Ballast {
   private readonly path: string;
@@ -19,12 +19,12 @@ export class Ballast {
     this.path = join(root, NAME);
   }
 
-  /** Bytes that removing it makes free. */
+  /** Bytes that removing the file would free. */
   size(): Promise<number> {
     return sizeOf(this.path);
   }
 
-  /** Makes it this large. Never fails: if the disk fills up meanwhile, it is removed again. */
+  /** Sets the size of the file. Never fails: if the disk becomes full meanwhile, the file is removed again. */
   fill(bytes: number): Promise<void> {
     this.isWanted = true;
     return this.inTurn(() => this.resize(bytes).catch(() => rm(this.path, { force: true })));
@@ -54,8 +54,8 @@ export class Ballast {
 }
 
 /**
- * Earlier versions had a ballast in the directory of each store. The largest becomes that of the whole directory if it
- * has none; the others are removed. Those of stores that another process has open are left alone. Never rejects.
+ * Earlier versions had a ballast in each store's directory. The largest becomes the ballast of the whole directory if
+ * it has none; the others are removed. Those of stores that another process has open are not touched. Never rejects.
  */
 export async function adoptOldBallasts(root: string): Promise<void> {
   const entries = await readdir(root, { withFileTypes: true }).catch(() => []);
@@ -83,5 +83,5 @@ function sizeOf(path: string): Promise<number> {
   );
 }
 
-/** Random bytes, because some file systems store zeros without taking any room. */
+/** Random bytes, because some file systems store zeros without using space. */
 const BLOCK = randomBytes(1024 * 1024);

@@ -4,7 +4,7 @@ import { TABLE_FILE } from "../../leveldb-files/inspect-directory.js";
 
 const MIB = 1024 * 1024;
 
-/** What is free for us on the disk of a directory, and how large the disk is. */
+/** The free space for this process on the disk of a directory, and the size of the disk, in bytes. */
 export interface DiskReading {
   readonly free: number;
   readonly total: number;
@@ -17,28 +17,31 @@ export const readDisk: ReadDisk = async (directory) => {
   return { free: bavail * bsize, total: blocks * bsize };
 };
 
-/** How the stores of a directory use the disk that they are on. All in bytes. */
+/** How the stores of a directory use their disk. All values are in bytes. */
 export interface DiskPlan {
-  /** So much is left free by new entries, for what LevelDB has to write before it can free anything. */
+  /** Space that new entries leave free, for what LevelDB must write before it can free anything. */
   readonly reserve: number;
-  /** So much of the reserve is held by a file of ours, so that other programs cannot take it; removed when it is needed. */
+  /**
+   * The part of the reserve that a file of ours takes up, so that other programs cannot. It is removed when the space
+   * is needed.
+   */
   readonly ballast: number;
-  /** The log of one store, and so the tables that LevelDB makes of it. */
+  /** Maximum size of a store's log, and therefore of the tables that LevelDB makes from it. */
   readonly writeBuffer: number;
   readonly maxTable: number;
-  /** Entries that are written together. */
+  /** Maximum size of a commit. */
   readonly maxCommit: number;
-  /** When a store has removed so much, it gives it back to the disk. */
+  /** Amount of removed data after which a store frees its space. */
   readonly compactAfter: number;
 }
 
 /**
- * `room` is what the stores could use if all of them were empty. LevelDB frees nothing without writing first: a log
- * becomes a table while it is still there, and of the first level up to twelve tables are merged with those below them,
- * while these are still there. So what it may write at once grows with its buffer, and the buffer with the disk: on a
- * disk of 320 MB a merge takes some 30 MB, on one of 8 GB and more some 300. All stores of a process share the thread on
- * which LevelDB merges, so there is one merge at a time and one reserve is enough for all of them. Logs and what waits to
- * be compacted are there for each store at the same time, so those get smaller the more stores there are.
+ * `room` is the space that the stores could use if all of them were empty. LevelDB frees nothing without writing first.
+ * A log becomes a table while the log still exists. Up to twelve tables of the first level are merged with those below
+ * them, while all of these still exist. So the space it needs at once grows with its buffer, and the buffer is chosen
+ * by the size of the disk: on a disk of 320 MB a merge takes about 30 MB, on one of 8 GB or more about 300. All stores
+ * of a process share LevelDB's merge thread, so there is one merge at a time and one reserve is enough for all. Logs
+ * and data waiting to be compacted exist for each store at the same time, so they are smaller if there are more stores.
  */
 export function planFor(room: number, stores = 1): DiskPlan {
   const reserve = clamp(room / 4, Math.min(32 * MIB, room / 2), 384 * MIB);
@@ -57,11 +60,11 @@ function clamp(value: number, least: number, most: number): number {
   return Math.floor(Math.min(most, Math.max(least, value)));
 }
 
-/** What the files of a store take. */
+/** Sizes of a store's files, in bytes. */
 export interface StoreFiles {
   readonly all: number;
   readonly tables: number;
-  /** Opening writes them again, as tables. */
+  /** Opening the store writes the logs again, as tables. */
   readonly logs: number;
 }
 
@@ -81,7 +84,7 @@ export async function sizeOfFiles(directory: string): Promise<StoreFiles> {
   };
 }
 
-/** The bytes that a directory takes, including the stores below it. */
+/** Returns the bytes used by a directory, including the stores in it. */
 export async function sizeWithStores(root: string): Promise<number> {
   const entries = await readdir(root, { withFileTypes: true });
   const stores = entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(root, name));

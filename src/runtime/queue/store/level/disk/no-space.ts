@@ -1,8 +1,8 @@
-/** There is less room on the disk than is to be left; the system has not refused anything yet. */
+/** The disk has less free space than must be left. The system has not refused a write yet. */
 export class NoSpaceError extends Error {
   readonly code = "ENOSPC";
 
-  /** In bytes: what is left, with what the ballast holds, and how much there has to be. */
+  /** `left` is the free space including the ballast, and `needed` the space required, in bytes. */
   constructor(left: number, needed: number) {
     super(`${inMebibytes(left)} MiB are left on its disk, and ${inMebibytes(needed)} MiB have to be`);
   }

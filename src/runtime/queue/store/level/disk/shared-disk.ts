@@ -3,14 +3,17 @@ import { type DiskPlan, planFor, type ReadDisk, readDisk, sizeWithStores } from 
 import { NoSpaceError } from "./no-space.js";
 
 const MIB = 1024 * 1024;
-/** The free space is looked at again after so many bytes, or milliseconds. */
+/** The free space is measured again after this many bytes, or milliseconds. */
 const RECHECK_BYTES = 8 * MIB;
 const RECHECK_MS = 1000;
-/** With less free than so many reserves the ballast is filled; with more than so many it is not needed. */
+/**
+ * With less free space than this many reserves the ballast is filled. With more than RESERVES_OF_A_ROOMY_DISK it is not
+ * needed.
+ */
 const RESERVES_OF_A_TIGHT_DISK = 2;
 const RESERVES_OF_A_ROOMY_DISK = 3;
 
-/** The free bytes, and how many more removing the ballast would free. */
+/** The free bytes, and the bytes that removing the ballast would free. */
 export interface Room {
   readonly free: number;
   readonly held: number;
@@ -18,29 +21,29 @@ export interface Room {
 
 /** An open store. */
 export interface DiskUser {
-  /** Gives back what was removed, however little it is. */
+  /** Frees the space of removed data, however little it is. */
   compactNow(): void;
-  /** There is room again for entries that move. */
+  /** Called when there is room again for entries that move. */
   onRoom(): void;
 }
 
 /**
- * The disk that all stores of a directory share: queues, journals, and what operators did.
+ * The disk that all stores of a directory share: queues, journals and the records of operators.
  *
- * New entries do not fill it to the brim. LevelDB frees nothing without writing first: delivered entries are marked,
- * tables are merged, logs become tables when it is opened. On a disk that the stores themselves have filled it could do none
- * of that, and they would stay full although everything in them was delivered. So a reserve is left for it: what is on its
- * way into a store counts as if it were there already. Where others may fill the disk, half of the reserve is held by a
- * ballast, which is removed when LevelDB needs the room.
+ * New entries do not fill it completely. LevelDB frees nothing without writing first: delivered entries are marked,
+ * tables are merged, and logs become tables on opening. On a disk filled by the stores it could do none of that, and
+ * they would stay full although everything in them was delivered. So a reserve is left for it, and entries on their way
+ * into a store count as stored already. If other programs may fill the disk, a ballast holds half of the reserve and is
+ * removed when LevelDB needs the space.
  *
- * What a journal hands on is put into another store before the journal may forget it. If new entries could take all room
- * above the reserve, that could never happen on a full disk. So entries that only move may take a part of the reserve:
- * those that move into the queue of an exporter half of it, those that move into a journal the less the further it is
- * from the exporters. So there is always room for the next step on the way out.
+ * A journal's entry is stored in the next store before the journal may remove it. If new entries could take all space
+ * above the reserve, that would be impossible on a full disk. So entries that only move may use a part of the reserve:
+ * those that move into an exporter's queue half of it, and those that move into a journal less, the further the journal
+ * is from the exporters. So there is always room for the next step on the way out.
  */
 export class SharedDisk {
   plan: DiskPlan = planFor(Number.POSITIVE_INFINITY);
-  /** When the disk was looked at last. */
+  /** The free space at the last measurement. */
   lastRoom: Room | undefined;
   private readonly root: string;
   private readonly ballast: Ballast;
@@ -50,11 +53,11 @@ export class SharedDisk {
   private stores = 0;
   private plannedStores = 0;
   private maxDepth = 0;
-  /** Free and held when the disk was looked at last, without what was claimed since. */
+  /** Free space and ballast at the last measurement, minus everything claimed since. */
   private available = 0;
   private claimedSince = 0;
   private measuredAt = Number.NEGATIVE_INFINITY;
-  /** The free bytes that an entry needs which was refused on its way from a journal to the next store. */
+  /** Free bytes needed by an entry that was refused on its way from a journal to the next store. */
   private awaited: number | undefined;
   /** Bytes that were claimed and are not written yet. */
   private underWay = 0;
@@ -70,12 +73,12 @@ export class SharedDisk {
     this.now = now;
   }
 
-  /** There will be one more store. */
+  /** To be called for every store that will use the disk. */
   addStore(): void {
     this.stores++;
   }
 
-  /** The depth of a journal that is opened now, after all stores that it hands on to. */
+  /** Returns the depth of a journal. Journals are opened after all stores that they hand on to. */
   nextDepth(): number {
     return ++this.maxDepth;
   }
@@ -88,7 +91,7 @@ export class SharedDisk {
     this.users.delete(user);
   }
 
-  /** Makes a plan for the disk as it is now, unless there is one for as many stores. */
+  /** Plans the use of the disk as it is now, unless there is a plan for the same number of stores. */
   async makePlan(): Promise<void> {
     if (this.plannedStores === this.stores) return;
     const { stores } = this;
@@ -98,9 +101,10 @@ export class SharedDisk {
   }
 
   /**
-   * Takes room for an entry that moves into a store of this depth, or for a new one. Undefined: there is some; otherwise it
-   * has to be looked for, and may reject with ENOSPC. Whoever comes while somebody looks stands in line, so that entries
-   * keep their order. Who was given room calls `written` when the entry is on the disk, or is not going to be.
+   * Claims space for an entry that moves into a store of this depth, or for a new one. Returns undefined if there is
+   * space. Otherwise the disk must be measured, and the promise may reject with ENOSPC. Calls during a measurement wait
+   * in line, so that entries keep their order. After a successful claim, `written` must be called when the entry is on
+   * disk or will not be written.
    */
   claim(bytes: number, depth: number | "new"): Promise<void> | undefined {
     if (this.lastWaiting === undefined && this.take(bytes, depth)) return undefined;
@@ -119,7 +123,7 @@ export class SharedDisk {
     this.underWay -= bytes;
   }
 
-  /** Looks at the disk, and sees to the ballast. Rejects with ENOSPC when there is no room for new entries. */
+  /** Measures the disk and adjusts the ballast. Rejects with ENOSPC if there is no room for new entries. */
   check(): Promise<void> {
     this.checking ??= this.checkNow().finally(() => {
       this.checking = undefined;
@@ -127,7 +131,9 @@ export class SharedDisk {
     return this.checking;
   }
 
-  /** Runs one compaction at a time: they share a thread of LevelDB anyway. `isTight`: it may come to the end of the disk. */
+  /**
+   * Runs one compaction at a time, because they share a thread of LevelDB anyway. `isTight`: the disk may become full.
+   */
   compact(work: (isTight: boolean) => Promise<void>): Promise<void> {
     const turn = this.lastTurn.then(async () => work(await this.prepareCompaction().catch(() => true)));
     this.lastTurn = turn.catch(() => {});
@@ -158,7 +164,7 @@ export class SharedDisk {
     for (const user of this.users) user.onRoom();
   }
 
-  /** Filling it never takes what new entries, of this agent or another one, may have. */
+  /** Filling the ballast never takes space that new entries, of this agent or another one, may use. */
   private async keepBallast({ free, held }: Room): Promise<void> {
     const { reserve, ballast } = this.plan;
     if (free >= RESERVES_OF_A_ROOMY_DISK * reserve) {
@@ -175,7 +181,7 @@ export class SharedDisk {
     return free < RESERVES_OF_A_ROOMY_DISK * this.plan.reserve;
   }
 
-  /** New entries leave as much free as the ballast holds. With half of that gone, what is to be written may not find room. */
+  /** New entries leave as much free space as the ballast holds. If half of that is gone, writes may fail. */
   private needsBallast({ free, held }: Room): boolean {
     return held > 0 && free < this.plan.ballast / 2;
   }
@@ -209,7 +215,7 @@ export class SharedDisk {
     return this.available >= this.leastFor(bytes, depth);
   }
 
-  /** An entry that moves may be larger than the part of the reserve that is for it: it is about to leave its last place. */
+  /** A moving entry may be larger than its part of the reserve, because it is about to leave its previous store. */
   private leastFor(bytes: number, depth: number | "new"): number {
     const { reserve } = this.plan;
     if (depth === "new") return reserve + bytes;

@@ -5,18 +5,18 @@ import { type DiskPlan, sizeOfFiles } from "./disk-plan.js";
 import { NoSpaceError } from "./no-space.js";
 import type { DiskUser, Room, SharedDisk } from "./shared-disk.js";
 
-/** LevelDB needs this much to be opened, beside what its logs become: a new log, a new MANIFEST. */
+/** Space that LevelDB needs for opening in addition to its logs: a new log and a new MANIFEST. */
 const MIN_BYTES_TO_OPEN = 256 * 1024;
 
-/** The disk as one store uses it. */
+/** One store's use of the shared disk. */
 export class StoreDisk {
   private readonly directory: string;
   private readonly shared: SharedDisk;
   private readonly isJournal: boolean;
-  /** How many stores, at most, an entry still has to go through behind this one; known when it is opened. */
+  /** The maximum number of stores that an entry still has to pass after this one; known when the store is opened. */
   private depth: number | undefined;
 
-  /** `isJournal`: what is put into it is handed on to other stores, all of which are opened before. */
+  /** `isJournal`: entries are handed on to other stores, all of which are opened before. */
   constructor(directory: string, shared: SharedDisk, isJournal: boolean) {
     this.directory = directory;
     this.shared = shared;
@@ -28,12 +28,12 @@ export class StoreDisk {
     return this.shared.plan;
   }
 
-  /** When the disk was looked at last. */
+  /** The free space at the last measurement. */
   get lastRoom(): Room | undefined {
     return this.shared.lastRoom;
   }
 
-  /** Takes room for an entry: see `SharedDisk.claim`. `isNew`: no other store of ours has it. */
+  /** Claims space for an entry; see `SharedDisk.claim`. `isNew`: no other store of ours has the entry. */
   claim(bytes: number, isNew: boolean): Promise<void> | undefined {
     return this.shared.claim(bytes, isNew ? "new" : (this.depth ?? 0));
   }
@@ -64,7 +64,7 @@ export class StoreDisk {
     return this.shared.makePlan();
   }
 
-  /** Removes the ballast if LevelDB needs the room to be opened; rejects with ENOSPC while not even that would be enough. */
+  /** Removes the ballast if LevelDB needs its space for opening. Rejects with ENOSPC if that is not enough. */
   async makeRoomToOpen(): Promise<void> {
     const { free, held, needed } = await this.measureToOpen();
     const orphaned = free + held < needed ? await sizeOfOrphanedTables(this.directory) : 0;
@@ -73,7 +73,9 @@ export class StoreDisk {
     if (held > 0 && free < needed + this.plan.ballast) await this.shared.giveUpBallast();
   }
 
-  /** Removes what LevelDB will not need, if there is little room. Only while nobody has the database open. */
+  /**
+   * Removes files that LevelDB will not need, if there is little space. Only to be called while the database is closed.
+   */
   async removeOrphans(): Promise<void> {
     const { free, needed } = await this.measureToOpen();
     if (free < needed + this.plan.ballast) await removeOrphanedTables(this.directory);
@@ -85,7 +87,7 @@ export class StoreDisk {
   }
 }
 
-/** Rejects while a directory cannot be written to. */
+/** Rejects if the directory cannot be written to. */
 export async function checkWritable(directory: string): Promise<void> {
   const path = join(directory, ".probe");
   const file = await open(path, "w");

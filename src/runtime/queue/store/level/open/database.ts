@@ -7,27 +7,29 @@ import { type DirectoryHold, holdDirectory } from "./directory-hold.js";
 import { type OpenDirectoryOptions, type OpenedDirectory, openDirectory } from "./open-directory.js";
 
 export interface DatabaseSettings extends Omit<OpenDirectoryOptions, "suspectDamage"> {
-  /** Called before it is first opened; rejects when it cannot be. */
+  /** Called before the first opening. Rejects if it is not possible. */
   readonly beforeOpen: () => Promise<void>;
-  /** Called when it should be opened again after a failed write; rejects while it cannot be. What is there can still be read. */
+  /**
+   * Called before a reopening after a failed write. Rejects while it is not possible; the data can still be read then.
+   */
   readonly mayReopen: () => Promise<void>;
-  /** Called before the database is closed to be opened again: whoever uses it must stop. */
+  /** Called before the database is closed in order to be reopened. All its users must stop. */
   readonly beforeReopen: () => Promise<void>;
-  /** Called when it has been closed to be opened again. */
+  /** Called when the database was closed in order to be reopened. */
   readonly onClosed: () => Promise<void>;
-  /** Called with a database that has just been opened, before anybody else may use it. */
+  /** Called with a newly opened database, before anybody else may use it. */
   readonly onOpened: (opened: OpenedDirectory) => Promise<void>;
   readonly onReopened: (report: OpenReport) => void;
 }
 
 /**
- * A store's LevelDB, opened again when it must be: after a write that failed LevelDB cannot be trusted with the next one,
- * and after damage it has to be repaired. Writes and repairs happen one at a time.
+ * A store's LevelDB, which is reopened when necessary. After a failed write, LevelDB cannot be trusted with the next
+ * one. After damage, it must be repaired. Writes and repairs are made one at a time.
  */
 export class Database {
   private readonly settings: DatabaseSettings;
   private db: LevelDb | undefined;
-  /** Kept while the database is closed to be opened again. */
+  /** Kept while the database is closed in order to be reopened. */
   private hold: DirectoryHold | undefined;
   private heldInode = 0;
   private lastWork: Promise<unknown> = Promise.resolve();
@@ -51,7 +53,7 @@ export class Database {
     return this.openHeld(false);
   }
 
-  /** It could not be opened: that is tried again when it is next written to or read. */
+  /** To be called when opening failed. The next write or read tries again. */
   openLater(): void {
     this.mustReopen = true;
   }
@@ -70,14 +72,14 @@ export class Database {
     await this.lastWork;
   }
 
-  /** The database for the next read; waits for the end of a repair, if one is under way. */
+  /** Returns the database for the next read. Waits for the end of a repair. */
   async whenRepaired(): Promise<LevelDb> {
     await this.repairing;
     if (this.db === undefined) await this.exclusively(() => this.reopenIfNeeded());
     return this.current;
   }
 
-  /** Runs a write; once more after a repair, when LevelDB finds its files damaged. */
+  /** Runs a write. If LevelDB finds its files damaged, they are repaired and the write is tried once more. */
   write(work: () => Promise<void>): Promise<void> {
     return this.exclusively(async () => {
       await this.reopenIfNeeded();
@@ -95,7 +97,7 @@ export class Database {
     });
   }
 
-  /** Does what can be done about a read that failed; false when that is nothing. */
+  /** Tries to recover from a failed read. Returns false if nothing can be done. */
   async recover(error: unknown, db: LevelDb): Promise<boolean> {
     if (isDamageError(error)) await this.repair(db);
     else if (isClosedError(error)) await this.exclusively(() => this.reopenIfNeeded());
@@ -103,7 +105,7 @@ export class Database {
     return true;
   }
 
-  /** Repairs it while others wait; not again if somebody has done so meanwhile. */
+  /** Repairs the database while others wait. Does nothing if it was repaired meanwhile. */
   private repair(db: LevelDb): Promise<void> {
     this.repairing ??= this.exclusively(async () => {
       if (this.db === db) await this.reopen(true);
@@ -138,7 +140,7 @@ export class Database {
     this.settings.onReopened(report);
   }
 
-  /** What has its name may be another directory now. */
+  /** Renews the hold if another directory has the name now. */
   private async holdDirectory(): Promise<void> {
     const { ino } = await stat(this.settings.directory);
     if (this.hold !== undefined && ino === this.heldInode) return;

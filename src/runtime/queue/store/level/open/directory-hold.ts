@@ -7,20 +7,20 @@ import { makePrivateDirectory } from "#system";
 import { StoreError } from "../../store.js";
 
 /**
- * Holds a queue's directory for this process, beside LevelDB's lock. That lock is a file: whoever removes it lets a
- * second process in, and POSIX drops it when any part of the process that has it closes the same file, as a refused
- * second instance does. What holds here is a socket that nobody needs to connect to, named after the directory itself
- * (device and inode): there is no file to remove, it works between instances of one process, and the system takes it
- * away with the process, however that ends. So nothing stale is ever left, whatever ids processes are given.
+ * Holds a queue's directory for this process, in addition to LevelDB's lock. LevelDB's lock is a file: removing the
+ * file lets a second process in, and POSIX drops the lock when any part of the process closes the same file, as a
+ * refused second instance does. The hold is a socket named after the directory itself (device and inode). There is no
+ * file to remove, it works between instances in one process, and the system removes it when the process ends in any
+ * way. So nothing stale is left, even if process ids are reused.
  *
- * It reaches as far as the network namespace. Between containers that share a directory LevelDB's lock remains. Where
- * the system has no such sockets (sandboxes), holding succeeds without effect.
+ * The hold is valid within a network namespace. Between containers that share a directory, only LevelDB's lock works.
+ * Where the system has no such sockets (sandboxes), holding succeeds without effect.
  */
 export interface DirectoryHold {
   release(): Promise<void>;
 }
 
-/** Makes the directory if need be. Rejects with a `StoreError` "locked" that names the process which holds it. */
+/** Creates the directory if necessary. Rejects with a `StoreError` "locked" that names the process holding it. */
 export async function holdDirectory(directory: string): Promise<DirectoryHold> {
   await makePrivateDirectory(directory);
   const address = await addressOf(directory);
@@ -35,9 +35,9 @@ export async function holdDirectory(directory: string): Promise<DirectoryHold> {
 }
 
 /**
- * Linux has names for sockets without a file, Windows has pipes. Elsewhere it is a file with a short path: a path to a
- * socket may have about a hundred bytes, and the directory's own may be longer. The name on Linux takes all the bytes
- * there are, since versions of Node differ in what they add to a shorter one.
+ * Linux has socket names without a file, and Windows has pipes. Other systems use a file with a short path, because a
+ * socket's path is limited to about a hundred bytes and the directory's own may be longer. The name on Linux is padded
+ * to the full length, because versions of Node pad shorter ones differently.
  */
 async function addressOf(directory: string): Promise<string> {
   const { dev, ino } = await stat(directory, { bigint: true });
@@ -50,8 +50,8 @@ async function addressOf(directory: string): Promise<string> {
 const ABSTRACT_ADDRESS_BYTES = 108;
 
 /**
- * The socket says to whoever connects which process it is of, and hangs up: one that does not read, or has been stopped, must
- * not keep the hold from its release. It keeps no process alive.
+ * The socket sends the id of its process to every client and closes the connection. A client that does not read, or is
+ * stopped, must not keep the hold from being released. The socket does not keep the process alive.
  */
 function listen(address: string): Promise<Server | "in use" | undefined> {
   const since = new Date().toISOString();
@@ -61,7 +61,7 @@ function listen(address: string): Promise<Server | "in use" | undefined> {
   });
   return new Promise((resolve) => {
     server.on("error", ({ code }: NodeJS.ErrnoException) => resolve(code === "EADDRINUSE" ? "in use" : undefined));
-    // The workers of a cluster would share it otherwise.
+    // Otherwise the workers of a cluster would share the socket.
     server.listen({ path: address, exclusive: true }, () => resolve(server.unref()));
   });
 }
@@ -78,7 +78,7 @@ interface Owner {
   readonly since: string;
 }
 
-/** "gone" when nobody listens any more; undefined when somebody does who is too busy to say who it is. */
+/** Returns "gone" if nobody listens any more; undefined if the owner is too busy to answer. */
 function askOwner(address: string): Promise<Owner | "gone" | undefined> {
   return new Promise((resolve) => {
     let text = "";

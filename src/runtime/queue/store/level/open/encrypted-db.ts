@@ -1,14 +1,14 @@
 import type { ValueCipher } from "../../encryption/value-cipher.js";
 import type { LevelDb } from "../level-db.js";
 
-/** The same database, whose values are encrypted when they are written and decrypted when they are read. */
+/** Returns the same database, which now encrypts values when writing and decrypts them when reading. */
 export function encryptedDb(db: LevelDb, cipher: ValueCipher): LevelDb {
   const [get, getMany, put] = [db.get.bind(db), db.getMany.bind(db), db.put.bind(db)];
   const batch = db.batch.bind(db) as () => ReturnType<LevelDb["batch"]>;
   const iterator = db.iterator.bind(db);
 
   const decrypted = (value: Uint8Array | undefined) => (value === undefined ? undefined : cipher.decrypt(value));
-  /** A walk over keys has no values. */
+  /** An iterator over keys has no values. */
   const withDecrypted = (rows: [Uint8Array, Uint8Array | undefined][]) => {
     for (const row of rows) row[1] = decrypted(row[1]);
     return rows;

@@ -6,15 +6,15 @@ import type { EntryRef } from "../../store.js";
 
 /** Evidence from the logs of a store about the entries it should have. */
 export interface LogEvidence {
-  /** Something is missing in them, or may be. */
+  /** Whether changes are or may be missing in the logs. */
   readonly isDamaged: boolean;
-  /** Nothing is missing behind the last counters that are in them. */
+  /** Whether nothing is missing after the last counters in the logs. */
   readonly isEndKnown: boolean;
-  /** Changes are missing in the middle. */
+  /** Whether changes are missing in the middle. */
   readonly hasGaps: boolean;
-  /** The number of the newest counters in them. */
+  /** Commit number of the newest counters in the logs. */
   readonly commits: number | undefined;
-  /** Entries that were put while they were written, and that were deleted. */
+  /** Entries that the logs put. `deleted` has those that they delete. */
   readonly put: ReadonlySet<EntryRef>;
   readonly deleted: ReadonlySet<EntryRef>;
 }
@@ -35,7 +35,7 @@ export function evidenceOf(logs: readonly CheckedLog[], isLogMissing: boolean): 
       else if (rangeOf(key) === RANGES.entry) (value === undefined ? deleted : put).add(refOf(key));
       count++;
     }
-    // Only the last one may end like that by a crash.
+    // A crash can truncate only the last log.
     if (log.isTorn && i < logs.length - 1) damagedUpTo = count + 1;
   }
   const isEnd = logs.length > 0 && !isLogMissing && logs.at(-1)?.isTorn === false;

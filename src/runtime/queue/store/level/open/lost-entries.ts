@@ -5,33 +5,33 @@ import type { LogEvidence } from "./log-evidence.js";
 import type { StoreSummary } from "./summary-file.js";
 
 /**
- * How many entries a damaged store has lost. It should hold so many as its counters say, as they were when it was written to last.
- * Two things stand between that and an exact number. After a crash nobody may know how it was at the end: the counters in
- * what is left of the log and the summary are older. But the summary says how much could be put and removed before the next
- * one is written. And entries come back whose deletion was lost, which make up for others in the count: then only those can
- * be lost that lay where something was damaged.
+ * Evidence of how many entries a damaged store has lost. The store should have as many as its last counters say. Two
+ * things stand in the way of an exact number. First, after a crash the final state may be unknown: the counters in the
+ * rest of the log and in the summary are older. But the summary limits how much can be added and removed before the
+ * next one is written. Second, entries whose deletion was lost come back and make up for others in the count. Then only
+ * entries in damaged places can be lost.
  */
 export interface LossEvidence {
   /** The counters that were found. */
   readonly written: Meta | undefined;
   readonly summary: StoreSummary | undefined;
   readonly logs: LogEvidence;
-  /** The damage in the tables; undefined when the database was made anew and some table may be missing. */
+  /** The damaged key ranges of the tables; undefined if the database was rebuilt and some table may be missing. */
   readonly damagedKeys: readonly KeyStretch[] | undefined;
 }
 
-/** Keys from one to another, both included. */
+/** A range of keys, both ends included. */
 export interface KeyStretch {
   readonly from: Uint8Array;
   readonly to: Uint8Array;
 }
 
-/** The entries that are there after the repair. */
+/** The entries that exist after the repair. */
 export interface FoundEntries {
   readonly refs: ReadonlySet<EntryRef>;
-  /** Entries that were found and could not be read. */
+  /** Entries that were found but could not be read. */
   readonly setAside: ReadonlySet<EntryRef>;
-  /** The greatest ref of all that is known to have been given out. */
+  /** The greatest ref known to have been assigned. */
   readonly last: EntryRef;
 }
 
@@ -45,12 +45,12 @@ export function countLost(evidence: LossEvidence, found: FoundEntries): LostBoun
   return { atLeast, atMost: Number.isFinite(atMost) ? atMost : undefined };
 }
 
-/** Entries that the store held at the end, and refs that it had given out. */
+/** Limits for the number of entries that the store had at the end, and for the refs it had assigned. */
 interface Expected {
   readonly least: number;
   readonly most: number;
   readonly mostLast: EntryRef;
-  /** Of their refs, if all are known. */
+  /** Checksum of their refs, if all are known. */
   readonly refSum?: RefSum | undefined;
 }
 
@@ -58,7 +58,7 @@ function expectedEntries({ written, summary, logs, damagedKeys }: LossEvidence, 
   const isSummaryLast = isNewer(summary, written) || (summary !== undefined && summary.last > (written?.last ?? 0));
   if (summary?.isClosed === true && !isNewer(written, summary) && last === summary.last)
     return exactly(entriesIn(summary), summary.last, summary.refSum);
-  // Logs that have older ones are not those that were written last.
+  // If the logs have older counters, they are not the newest logs.
   const isNewest = logs.commits === undefined ? damagedKeys?.length === 0 : logs.commits === written?.commits;
   const hasNewestCounters = logs.isEndKnown && isNewest;
   if (written !== undefined && hasNewestCounters && !(isSummaryLast && isAhead(summary!, written, last))) {
@@ -77,14 +77,14 @@ function exactly(entries: number, last: EntryRef, refSum: RefSum | undefined): E
   return { least: entries, most: entries, mostLast: last, refSum };
 }
 
-/** Whether a summary knows of what the store does not. */
+/** Whether the summary is newer than the store's contents. */
 function isAhead(summary: StoreSummary, written: Meta, last: EntryRef): boolean {
   return summary.commits > written.commits || summary.last > last;
 }
 
 /**
- * Entries that may be lost: those whose place was damaged, and that are neither there nor known to be deleted. What was put
- * while the logs were written comes behind all that only the tables know.
+ * Counts the entries that may be lost: those in damaged places that neither exist nor are known to be deleted. Entries
+ * put while the logs were written come after all entries that are only in tables.
  */
 function countCandidates({ logs, damagedKeys }: LossEvidence, { refs, setAside, last }: FoundEntries): number {
   if (damagedKeys === undefined) return Number.POSITIVE_INFINITY;
@@ -101,7 +101,7 @@ function countCandidates({ logs, damagedKeys }: LossEvidence, { refs, setAside, 
   return candidates;
 }
 
-/** Without those that overlap. */
+/** Merges overlapping ranges. */
 function mergeStretches(stretches: readonly RefStretch[]): RefStretch[] {
   const merged: RefStretch[] = [];
   for (const [from, to] of stretches.toSorted((a, b) => a[0] - b[0])) {
@@ -132,7 +132,7 @@ function sumOf({ refs, setAside }: FoundEntries): RefSum {
 
 type Counters = Pick<Meta, "commits" | "last" | "pending" | "failed"> | StoreSummary;
 
-/** Refs that were given out and belong to no entry any more. It never falls. */
+/** Number of refs that were assigned and belong to no entry any more. It never decreases. */
 export function removedBy(counters: Counters): number {
   return counters.last - entriesIn(counters);
 }
@@ -143,7 +143,7 @@ export function entriesIn({ pending, failed }: Counters): number {
   return count(pending) + count(failed);
 }
 
-/** Whether the one was written after the other. */
+/** Whether `one` was written after `other`. */
 export function isNewer(one: Counters | undefined, other: Counters | undefined): boolean {
   if (one === undefined || other === undefined) return one !== undefined;
   return one.commits > other.commits || (one.commits === other.commits && one.last > other.last);

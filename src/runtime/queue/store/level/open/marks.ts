@@ -3,17 +3,18 @@ import { basename, dirname, join } from "node:path";
 import type { LostBounds, OpenReport } from "../../store.js";
 
 /**
- * Small files in a store's directory that say what is under way, for whoever comes after a crash.
+ * Small files in a store's directory that record what is under way, for the process that comes after a crash.
  *
- * - REPAIRING: from before a repair changes anything until everything has been counted anew; its text is a `Repair`.
- *   Without it a crash in between would leave a store that looks whole, with counters of what it held before.
- * - OPENING: while LevelDB opens the store; its text is how often that was begun and never came back. LevelDB ends the
- *   process over files that it does not expect, and would do so at every start.
- * - REBUILT, SWAPPING: the two halves of the way from old files to new ones; the text of the first is the folder again.
+ * - REPAIRING: set before a repair changes anything, until everything has been counted again. Its text is a `Repair`.
+ *   Without it, a crash in between would leave a store that looks intact but has outdated counters.
+ * - OPENING: set while LevelDB opens the store. Its text is the number of openings that began and never returned.
+ *   LevelDB ends the process if it finds unexpected files, and would do so at every start.
+ * - REBUILT, SWAPPING: the two phases of replacing old files with new ones. The text of the first is the set-aside
+ *   folder.
  */
 export type Mark = "REPAIRING" | "OPENING" | "REBUILT" | "SWAPPING";
 
-/** On disk when it resolves. */
+/** Resolves when the mark is on disk. */
 export async function setMark(directory: string, mark: Mark, text = ""): Promise<void> {
   const file = await open(join(directory, mark), "w");
   try {
@@ -24,7 +25,7 @@ export async function setMark(directory: string, mark: Mark, text = ""): Promise
   }
 }
 
-/** Undefined when it is not set. */
+/** Returns undefined if the mark is not set. */
 export async function readMark(directory: string, mark: Mark): Promise<string | undefined> {
   return readFile(join(directory, mark), "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return undefined;
@@ -36,18 +37,18 @@ export async function clearMark(directory: string, mark: Mark): Promise<void> {
   await rm(join(directory, mark), { force: true });
 }
 
-/** What was found missing, and what was found and could not be read. */
+/** Numbers of entries that are missing and of those that could not be read. */
 export type Loss = Pick<OpenReport, "lostEntries" | "lostBounds" | "corruptEntries">;
 
 export const NO_LOSS: Loss = { lostEntries: 0, corruptEntries: 0 };
 
-/** In the words of a report: where nobody knows the greatest number, what is lost counts as one at least. */
+/** Converts bounds into the numbers of a report. Without an upper bound, at least one entry counts as lost. */
 export function lossOf({ atLeast, atMost }: LostBounds, corruptEntries: number): Loss {
   if (atLeast === atMost) return { lostEntries: atLeast, corruptEntries };
   return { lostEntries: atMost ?? Math.max(1, atLeast), lostBounds: { atLeast, atMost }, corruptEntries };
 }
 
-/** A repair that was interrupted has counted before, and may have made the counters fit what is left. */
+/** An interrupted repair has counted before, and may have adjusted the counters to what is left. */
 export function greaterLoss(loss: Loss, before: Loss = NO_LOSS): Loss {
   const [one, other] = [boundsOf(loss), boundsOf(before)];
   const atMost = Math.max(one.atMost ?? Number.POSITIVE_INFINITY, other.atMost ?? Number.POSITIVE_INFINITY);
@@ -62,9 +63,9 @@ function boundsOf({ lostEntries, lostBounds }: Loss): LostBounds {
   return lostBounds ?? { atLeast: lostEntries, atMost: lostEntries };
 }
 
-/** How far a repair has come. What it has counted is told by whoever gets to the end. */
+/** The progress of a repair. Whoever completes the repair reports its counts. */
 export interface Repair extends Loss {
-  /** The name of the folder where files are set aside, if any are. */
+  /** The name of the folder where files are set aside, if there is one. */
   readonly folder: string | undefined;
 }
 
@@ -72,7 +73,7 @@ export async function setRepair(directory: string, repair: Repair): Promise<void
   await setMark(directory, "REPAIRING", JSON.stringify(repair));
 }
 
-/** Undefined when none is unfinished. Of one that is damaged nothing is believed but that it is there. */
+/** Returns undefined if no repair is unfinished. If the mark is damaged, only its existence counts. */
 export async function readRepair(directory: string): Promise<Repair | undefined> {
   const text = await readMark(directory, "REPAIRING");
   return text === undefined ? undefined : (parseRepair(text) ?? { folder: undefined, ...NO_LOSS });
@@ -89,5 +90,5 @@ function parseRepair(text: string): Repair | undefined {
   }
 }
 
-/** Beside the queues: holds a folder for each repair. */
+/** A folder next to the queues with one folder for each repair. */
 export const SET_ASIDE_FOLDER = ".set-aside";

@@ -26,7 +26,10 @@ export interface OpenDirectoryOptions {
   readonly makeDb: MakeLevelDb;
   readonly cipher: ValueCipher;
   readonly now: () => number;
-  /** Something could not be read while the store was in use: look at every byte, and rebuild it if that shows nothing. */
+  /**
+   * Whether data could not be read while the store was in use. Then every byte is checked, and the store is rebuilt if
+   * that finds nothing.
+   */
   readonly suspectDamage?: boolean;
 }
 
@@ -37,10 +40,9 @@ export interface OpenedDirectory {
 }
 
 /**
- * Opens a store's directory, whatever state it is in. LevelDB gets to see only files that have been looked at: what is
- * damaged in logs and tables is mended in its place, and where that cannot be the database is made anew. Everything that
- * would be lost by that is kept aside first. What was interrupted is finished, and an opening that never came back is
- * not tried for ever.
+ * Opens a store's directory, whatever its state. LevelDB only sees files that have been checked. Damage in logs and
+ * tables is repaired in place; where that is impossible, the database is rebuilt. All data that a repair would lose is
+ * set aside first. Interrupted repairs are completed, and an opening that crashed the process is not repeated forever.
  */
 export async function openDirectory(options: OpenDirectoryOptions): Promise<OpenedDirectory> {
   const { directory } = options;
@@ -78,13 +80,13 @@ export async function openDirectory(options: OpenDirectoryOptions): Promise<Open
   return { db, meta, report: { ...report, ...greaterLoss(report, unfinished), setAside: setAside.path } };
 }
 
-/** Once more, as what LevelDB has found damaged; but only once. */
+/** Tries once more, and only once, with LevelDB's error as evidence of damage. */
 async function openMistrusted(options: OpenDirectoryOptions, error: unknown): Promise<OpenedDirectory> {
   if (options.suspectDamage === true || !isDamageError(error)) throw error;
   return openDirectory({ ...options, suspectDamage: true });
 }
 
-/** Gives what of a store's evidence is known then. */
+/** Inspects and repairs the files. Returns the evidence known at that point. */
 async function inspectAndRepair(
   options: OpenDirectoryOptions,
   failedOpenings: number,
@@ -104,10 +106,12 @@ async function inspectAndRepair(
   };
 }
 
-/** A process may be killed while it opens a store that is well. Twice in a row, though, it is more likely LevelDB's doing. */
+/**
+ * A process may be killed while it opens an intact store. After two times in a row, LevelDB is more likely the cause.
+ */
 const MAX_FAILED_OPENINGS = 2;
 
-/** Makes the files such that LevelDB can open them. */
+/** Changes the files so that LevelDB can open them. */
 async function repair(
   { directory, makeDb, suspectDamage = false }: OpenDirectoryOptions,
   { hasData, mustRebuild, logs, tableSequence, damagedTables }: Inspection,
@@ -120,7 +124,7 @@ async function repair(
   await setRepair(directory, { folder: await setAside.reservePath(), ...greaterLoss(NO_LOSS, begun) });
   let isMended = damaged.length > 0 && !mustRebuild;
   if (isMended) {
-    // All of them: numbers that are needed twice move to the next log.
+    // All logs are saved, because conflicting sequence numbers are moved to the next log.
     await setAside.save([...(damagedLogs.length > 0 ? logs : []), ...damagedTables].map(({ name }) => name));
     await mendLogs(directory, logs, tableSequence);
   }
@@ -152,19 +156,19 @@ async function openAndReconcile(
   }
 }
 
-/** The first entry of all, in whatever state. */
+/** The first entry in any state. */
 async function lowestRef(db: LevelDb): Promise<EntryRef> {
   for await (const [first] of scanKeys(db, RANGES.entry, 0, undefined, 1)) return refOf(first!);
   return Number.POSITIVE_INFINITY;
 }
 
-/** Looks at every value before any is used: while the store is open nobody else can write to it. */
+/** Checks every value before any is used. Nobody else can write to the store while it is open. */
 async function checkAllBound(stored: LevelDb, cipher: ValueCipher): Promise<void> {
   for (const range of ENCRYPTED_RANGES)
     for await (const rows of scanRows(stored, range, 0)) for (const [, value] of rows) cipher.checkNotPlain(value);
 }
 
-/** Queues that values say they were encrypted for; two are enough to know. */
+/** Returns the ids of queues that values were encrypted for. The search ends when there are two. */
 async function queueIdsOn(stored: LevelDb): Promise<readonly Buffer[]> {
   const found = new Map<string, Buffer>();
   for (const range of [RANGES.entry, RANGES.note])
@@ -177,7 +181,7 @@ async function queueIdsOn(stored: LevelDb): Promise<readonly Buffer[]> {
   return [...found.values()];
 }
 
-/** Checks of the keys that notes are encrypted with. */
+/** Returns the checks of the keys that notes are encrypted with. */
 async function noteKeys(stored: LevelDb): Promise<ReadonlySet<string>> {
   const found = new Set<string>();
   for await (const rows of scanRows(stored, RANGES.note, 0))
@@ -185,7 +189,7 @@ async function noteKeys(stored: LevelDb): Promise<ReadonlySet<string>> {
   return found;
 }
 
-/** The first and last of numbers that follow each other. */
+/** Returns the first and last of consecutive refs. */
 function stretchesOf(refs: Iterable<EntryRef>): [EntryRef, EntryRef][] {
   const stretches: [EntryRef, EntryRef][] = [];
   for (const ref of [...refs].sort((a, b) => a - b)) {

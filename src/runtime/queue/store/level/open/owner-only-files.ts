@@ -2,9 +2,8 @@ import { stat } from "node:fs/promises";
 import { makePrivate } from "#system";
 
 /**
- * Keeps the files of a store for their owner alone. LevelDB makes them with the rights that the umask of the process leaves,
- * and that belongs to the program that Sluice may be embedded in; so its directory is closed to others, and the files in
- * it are changed when there are new ones.
+ * Makes the files of a store accessible only to their owner. LevelDB creates files with the umask of the process, which
+ * belongs to the program that embeds Sluice. So the directory is closed to others, and new files are changed.
  */
 export class OwnerOnlyFiles {
   private readonly directory: string;
@@ -14,7 +13,7 @@ export class OwnerOnlyFiles {
     this.directory = directory;
   }
 
-  /** Looks at the files if some came or went since. Never rejects. */
+  /** Checks the files if any were added or removed since the last call. Never rejects. */
   async check(): Promise<void> {
     const changedAt = await stat(this.directory).then(
       ({ mtimeMs }) => mtimeMs,

@@ -7,17 +7,18 @@ import { clearMark, readMark, setMark } from "./marks.js";
 import type { SetAsideFolder } from "./set-aside-folder.js";
 
 /**
- * Makes a store's database anew from all that can be read in its files. LevelDB's own repair is not used: it trusts what
- * it finds, ends the process over some of it, and can prefer an older value to a newer one. The new database grows beside
- * the old files; when it is whole they are set aside and it takes their place. Whenever that is interrupted, the next
- * start goes on: from the beginning before the new one is whole, from where it was after that.
+ * Rebuilds a store's database from everything that can be read in its files. LevelDB's own repair is not used: it
+ * trusts what it finds, ends the process in some cases, and can prefer an older value to a newer one. The new database
+ * is built next to the old files. When it is complete, the old files are set aside and replaced. If this is
+ * interrupted, the next start continues: from the beginning if the new database was not complete, otherwise from where
+ * it stopped.
  */
 export async function rebuildDatabase(directory: string, makeDb: MakeLevelDb, setAside: SetAsideFolder): Promise<void> {
   const folder = await setAside.reservePath();
   const newDirectory = join(directory, NEW_FOLDER);
   await rm(newDirectory, { recursive: true, force: true });
   await copyRecords(directory, newDirectory, makeDb).catch(async (error) => {
-    // The disk may be full of it.
+    // The new database may have filled the disk.
     await rm(newDirectory, { recursive: true, force: true });
     throw error;
   });
@@ -26,8 +27,8 @@ export async function rebuildDatabase(directory: string, makeDb: MakeLevelDb, se
 }
 
 /**
- * Goes on where a rebuilding was interrupted whose new database is whole; does nothing otherwise. A mark without a new database
- * is one that somebody has put there.
+ * Completes an interrupted rebuild whose new database is complete; otherwise does nothing. A mark without a new
+ * database was not set by a rebuild and is removed.
  */
 export async function finishSwap(directory: string, setAside: SetAsideFolder): Promise<void> {
   if ((await readMark(directory, "REBUILT")) !== undefined) {
@@ -48,7 +49,7 @@ async function hasNewDatabase(directory: string): Promise<boolean> {
 
 const WRITE_BYTES = 4 * 1024 * 1024;
 
-/** Writes all that can be read in the files of a directory into a new database; without any record that is an empty one. */
+/** Writes all readable records of a directory into a new database, which is empty if there are none. */
 export async function copyRecords(directory: string, newDirectory: string, makeDb: MakeLevelDb): Promise<void> {
   const db = makeDb(newDirectory);
   await db.open();
@@ -69,7 +70,7 @@ export async function copyRecords(directory: string, newDirectory: string, makeD
   }
 }
 
-/** CURRENT comes last: with it the database is there. */
+/** CURRENT is moved last, because it makes the database valid. */
 async function moveNewFiles(directory: string): Promise<void> {
   const from = join(directory, NEW_FOLDER);
   const names = (await readdir(from).catch(() => [])).length === 0 ? [] : await dataFiles(from);

@@ -13,31 +13,31 @@ import { type Loss, lossOf, NO_LOSS } from "./marks.js";
 import { recount } from "./recount.js";
 import type { StoreSummary } from "./summary-file.js";
 
-/** What is in a store, and what was found out about it on the way. */
+/** The contents of a store, and the findings about it. */
 export interface ReconciledStore {
   readonly meta: Meta;
   readonly report: Omit<OpenReport, "setAside">;
-  /** The entries that are there; known only when all were counted. */
+  /** The existing entries; known only if all were counted. */
   readonly refs?: Iterable<EntryRef>;
 }
 
-/** What is known of a store before it is opened. */
+/** What is known about a store before it is opened. */
 export interface StoreEvidence {
-  /** What the summary file says, if there is one. */
+  /** The content of the summary file, if there is one. */
   readonly summary: StoreSummary | undefined;
-  /** Neither a summary file, damaged or not, nor anything of LevelDB's was there. */
+  /** Whether there was neither a summary file, damaged or not, nor any file of LevelDB. */
   readonly isNew: boolean;
   readonly hadData: boolean;
-  /** Something was damaged or missing: the counters cannot be trusted. */
+  /** Whether something was damaged or missing, so that the counters cannot be trusted. */
   readonly isDamaged: boolean;
   readonly logs: LogEvidence;
-  /** The damage in the tables; undefined when the database was made anew. */
+  /** The damaged key ranges of the tables; undefined if the database was rebuilt. */
   readonly damagedKeys: readonly KeyStretch[] | undefined;
-  /** Keeps what was found before the counters are made to fit, and nobody could find it again. */
+  /** Records the loss before the counters are corrected, because afterwards it could not be determined again. */
   readonly noteLoss: (loss: Loss) => Promise<void>;
 }
 
-/** Compares what is there with what should be there, and makes the counters true. */
+/** Compares the contents with what should be there, and corrects the counters. */
 export async function reconcileStore(db: LevelDb, exporter: string, evidence: StoreEvidence): Promise<ReconciledStore> {
   const stored = await db.get(META_KEY);
   const written = decodeMeta(stored);
@@ -50,8 +50,8 @@ export async function reconcileStore(db: LevelDb, exporter: string, evidence: St
 }
 
 /**
- * The counters with the first pending entry found, if there is something of each kind exactly when they say so; else
- * undefined: a power loss may have taken single commits.
+ * Returns the counters with the first pending entry, if there are entries of each kind exactly when the counters say
+ * so; otherwise undefined, because a power loss may have taken single commits.
  */
 async function checkCounters(db: LevelDb, meta: Meta): Promise<Meta | undefined> {
   if ((await hasKeys(db, RANGES.failed, meta.failedHead)) !== meta.failed.entries > 0) return undefined;
@@ -60,13 +60,16 @@ async function checkCounters(db: LevelDb, meta: Meta): Promise<Meta | undefined>
   return (first !== undefined) === meta.pending.entries > 0 ? { ...meta, head: first ?? meta.last + 1 } : undefined;
 }
 
-/** The scan is ended: one that is left open keeps all that it could show on disk, whatever is removed. */
+/** The scan must be closed, because an open one keeps removed data on disk. */
 async function hasKeys(db: LevelDb, range: KeyRange, from: number): Promise<boolean> {
   for await (const _ of scanKeys(db, range, from, undefined, 1)) return true;
   return false;
 }
 
-/** The counters with the entries that came after they were written; undefined when one of those is damaged or gone. */
+/**
+ * Returns the counters including entries added after they were written; undefined if one of those is damaged or
+ * missing.
+ */
 async function countAdded(db: LevelDb, meta: Meta): Promise<Meta | undefined> {
   let { last, pending, refSum } = meta;
   for await (const page of scanRows(db, RANGES.entry, meta.last + 1))
@@ -118,7 +121,7 @@ async function recountStore(
   return { meta, refs, report: { isNew: false, ...loss } };
 }
 
-/** When nothing is there any more. */
+/** The bounds of the loss if nothing is left. */
 function lostOfAll(summary: StoreSummary | undefined): LostBounds {
   if (summary === undefined) return { atLeast: 0, atMost: undefined };
   const { isClosed, last, maxLast = last, maxRemoved = 0 } = summary;
@@ -128,8 +131,8 @@ function lostOfAll(summary: StoreSummary | undefined): LostBounds {
 }
 
 /**
- * The end of the log may be missing without a trace in the files; the summary shows it, unless it is gone as well. So
- * ids go on under a new tag in any case: one that was given before must not be given to other data.
+ * The end of the log may be missing without a trace in the files. The summary shows that, unless it is missing too. So
+ * new ids always get a new tag, because an id that was assigned before must not be given to other data.
  */
 async function detectLostTail(db: LevelDb, meta: Meta, evidence: StoreEvidence): Promise<ReconciledStore> {
   const { summary, noteLoss } = evidence;
@@ -145,7 +148,10 @@ async function detectLostTail(db: LevelDb, meta: Meta, evidence: StoreEvidence):
   return { meta: next, report: { isNew: false, ...loss } };
 }
 
-/** What was put behind the last that is there. Deletions are lost with it, so entries are there that were delivered. */
+/**
+ * Bounds the number of entries put after the last existing one. Deletions are lost with them, so delivered entries may
+ * have come back.
+ */
 function lostTail(meta: Meta, summary: StoreSummary | undefined): LostBounds {
   if (summary === undefined || !isNewer(summary, meta)) return { atLeast: 0, atMost: 0 };
   const isClosed = summary.isClosed === true || summary.maxLast === undefined;

@@ -21,19 +21,19 @@ export interface RecountResult {
   readonly pending: Amount;
   readonly failed: Amount;
   readonly moved: number;
-  /** The greatest ref found, and entries that had to be set aside. */
+  /** The greatest ref found, and the number of entries that had to be set aside (`corrupt`). */
   readonly last: EntryRef;
   readonly corrupt: number;
-  /** The entries that are there now, and those that are not since they could not be read. */
+  /** The existing entries. `setAside` has those that could not be read. */
   readonly refs: ReadonlySet<EntryRef>;
   readonly setAside: ReadonlySet<EntryRef>;
   readonly refSum: RefSum;
 }
 
 /**
- * Reads all of a store after damage, puts in order what does not fit together any more, and counts what is left: a lost
- * commit may have taken one half of something whose other half came before or after it. Reads every byte, so it is not
- * for healthy stores.
+ * Reads the whole store after damage, fixes inconsistencies and counts what is left. A lost commit may have taken one
+ * half of a change whose other half was written before or after it. This reads every byte, so it is not used for
+ * healthy stores.
  */
 export async function recount(db: LevelDb): Promise<RecountResult> {
   const writer = new PagedWriter(db);
@@ -77,7 +77,7 @@ export async function recount(db: LevelDb): Promise<RecountResult> {
   return { ...count(entries, moved, failed.heads), last, corrupt, refs, setAside, refSum };
 }
 
-/** Replayed entries whose payload is gone. */
+/** Removes replayed entries whose payload is gone. */
 function dropWithoutPayload(entries: Map<EntryRef, EntryHead>, writer: KeyValueWriter): EntryRef[] {
   const dropped: EntryRef[] = [];
   for (const [ref, head] of entries) {
@@ -90,7 +90,7 @@ function dropWithoutPayload(entries: Map<EntryRef, EntryHead>, writer: KeyValueW
   return dropped;
 }
 
-/** The payloads that belong to replayed entries, with their marks as they should be. */
+/** Corrects the marks of payloads that belong to replayed entries, and returns these payloads. */
 function fixOwnerMarks(
   entries: ReadonlyMap<EntryRef, EntryHead>,
   ownerMarks: ReadonlyMap<EntryRef, { owner: EntryRef }>,
@@ -105,12 +105,12 @@ function fixOwnerMarks(
   return new Set(owners.keys());
 }
 
-/** Dead letters that were replayed since: the mark that removed them is what was lost. */
+/** Removes dead letters that were replayed later, because their removal was lost. */
 function dropReplayed(moved: ReadonlySet<EntryRef>, failed: Map<EntryRef, EntryHead>, writer: KeyValueWriter): void {
   for (const ref of moved) if (failed.delete(ref)) writer.del(refKey(RANGES.failed, ref));
 }
 
-/** Dead letters without a payload. */
+/** Removes dead letters without a payload. */
 function dropOrphans(
   entries: ReadonlyMap<EntryRef, EntryHead>,
   failed: Map<EntryRef, EntryHead>,
@@ -127,7 +127,7 @@ function dropOrphans(
   return dropped;
 }
 
-/** Makes replayed and imported entries findable, should the commit that did so be lost. */
+/** Indexes the ids of replayed and imported entries, in case the commit that did so was lost. */
 function indexIds(
   entries: ReadonlyMap<EntryRef, EntryHead>,
   moved: ReadonlySet<EntryRef>,
@@ -158,7 +158,7 @@ function count(
   return { pending, failed: failedAmount, moved: moved.size };
 }
 
-/** Highest chunk number of each payload, if all before it are there too. */
+/** The highest chunk number of each payload for which all earlier chunks exist. */
 async function chunkCounts(db: LevelDb): Promise<Map<EntryRef, number>> {
   const counts = new Map<EntryRef, number>();
   for await (const page of scanKeys(db, RANGES.chunk, 0))
@@ -186,7 +186,7 @@ async function loadHeads<T>(db: LevelDb, range: KeyRange, writer: PagedWriter) {
   return { heads, damaged };
 }
 
-/** Writes that are made a page at a time. */
+/** Collects writes and writes them page by page. */
 class PagedWriter implements KeyValueWriter {
   private readonly db: LevelDb;
   private batch: ReturnType<LevelDb["batch"]>;

@@ -6,8 +6,8 @@ import type { EntryRef } from "../../store.js";
 import { readRepair, SET_ASIDE_FOLDER } from "./marks.js";
 
 /**
- * Keeps files that must not be lost by repairing a store, in a folder next to it that is made when it is first needed.
- * A file is kept as it was when it was first given, also when the repair is interrupted and begun again.
+ * Keeps files that a repair must not lose, in a folder next to the store that is created when first needed. A file is
+ * kept in its first saved state, even if the repair is interrupted and started again.
  */
 export class SetAsideFolder {
   path: string | undefined;
@@ -20,7 +20,7 @@ export class SetAsideFolder {
     this.now = now;
   }
 
-  /** The one that an unfinished repair has begun, or a new one. */
+  /** Returns the folder of an unfinished repair, or a new one. */
   static async of(directory: string, now: () => number): Promise<SetAsideFolder> {
     const folder = new SetAsideFolder(directory, now);
     const begun = (await readRepair(directory))?.folder;
@@ -42,7 +42,7 @@ export class SetAsideFolder {
     this.saved.add(basename(path));
   }
 
-  /** Takes all data files away. Of one that was changed since it was saved the older form stays. */
+  /** Moves all data files into the folder. If a file was already saved, the saved version stays. */
   async moveDataFiles(): Promise<void> {
     const folder = await this.create();
     for (const name of await dataFiles(this.directory)) {
@@ -51,13 +51,16 @@ export class SetAsideFolder {
     }
   }
 
-  /** Notes which entries the repaired store has, so that what is set aside can tell what it has not. */
+  /** Records which entries the repaired store has, so that an import of the folder can leave them out. */
   async noteRecovered(store: string, refs: readonly (readonly [EntryRef, EntryRef])[]): Promise<void> {
     if (this.path === undefined) return;
     await writeFile(join(await this.create(), RECOVERED_FILE), JSON.stringify({ store, refs }));
   }
 
-  /** Where it is, or will be: to be noted before it is made, so that a repair that is interrupted finds it again. */
+  /**
+   * Returns the path of the folder, which may not exist yet. It is recorded before the folder is created, so that an
+   * interrupted repair finds it again.
+   */
   async reservePath(): Promise<string> {
     this.path ??= await freePath(this.directory, this.now());
     return this.path;
@@ -70,10 +73,13 @@ export class SetAsideFolder {
   }
 }
 
-/** In a set-aside folder: the store's name, and the first and last refs of the stretches of entries that were kept. */
+/**
+ * A file in a set-aside folder with the store's name and the ranges of refs that were recovered (first and last of
+ * each).
+ */
 export const RECOVERED_FILE = "recovered.json";
 
-/** A path that nothing has yet. Nobody else makes such folders: the store's directory is held. */
+/** Returns an unused path. Nobody else creates such folders, because the store's directory is held. */
 async function freePath(directory: string, now: number): Promise<string> {
   const stamp = new Date(now).toISOString().replace(/[:.]/g, "-");
   const path = join(dirname(directory), SET_ASIDE_FOLDER, `${basename(directory)}-${stamp}`);
@@ -83,7 +89,7 @@ async function freePath(directory: string, now: number): Promise<string> {
   }
 }
 
-/** LevelDB writes a table once and never changes it, so a second name for it is enough. */
+/** LevelDB never changes a table after writing it, so a hard link is enough. */
 async function linkOrCopyFiles(directory: string, names: readonly string[], folder: string): Promise<void> {
   for (const name of names) {
     const [from, to] = [join(directory, name), join(folder, name)];
@@ -92,7 +98,7 @@ async function linkOrCopyFiles(directory: string, names: readonly string[], fold
   }
 }
 
-/** A copy has its name only when it is whole. */
+/** Copies a file under a temporary name first, so that only complete copies have the final name. */
 async function copyWhole(from: string, to: string): Promise<void> {
   await copyFile(from, to + PART);
   await rename(to + PART, to);

@@ -7,10 +7,10 @@ import { dataFiles } from "../../leveldb-files/inspect-directory.js";
 import { removedBy } from "./lost-entries.js";
 
 /**
- * A small file that says what was in a store at the last commit it saw. It tells a new store from an emptied one, and
- * shows when the end of LevelDB's log is missing. It follows the commits (a few milliseconds behind, without fsync), so
- * it never promises more than the store has. It is there twice, next to the directory (`<directory>.witness`) and in it
- * (`WITNESS`): whoever removes one of them with other files leaves the other.
+ * A small file with the state of a store at a recent commit. It distinguishes a new store from an emptied one, and
+ * shows if the end of LevelDB's log is missing. It follows the commits by a few milliseconds and without fsync, so it
+ * never claims more than the store has. There are two copies, one next to the directory (`<directory>.witness`) and one
+ * in it (`WITNESS`), in case one is removed with other files.
  */
 export interface StoreSummary {
   readonly format: number;
@@ -21,10 +21,13 @@ export interface StoreSummary {
   readonly pending: number;
   readonly failed: number;
   readonly refSum?: RefSum | undefined;
-  /** No greater ref was given out, and no more entries were removed, before a newer summary was written. */
+  /**
+   * Upper limits for the last ref (`maxLast`) and the number of removed entries that hold until a newer summary is
+   * written.
+   */
   readonly maxLast?: number;
   readonly maxRemoved?: number;
-  /** The store was closed then: nothing came after it. */
+  /** Whether the store was closed, so that nothing was written afterwards. */
   readonly isClosed?: boolean;
 }
 
@@ -32,11 +35,11 @@ export function summaryPath(directory: string): string {
   return `${directory}.witness`;
 }
 
-/** Both files of a store, as far as they are there. */
+/** The two summary files of a store, as far as they exist. */
 export interface Summaries {
-  /** Undefined when there is none, or none that is intact. */
+  /** Undefined if there is none, or none that is intact. */
   readonly newest: StoreSummary | undefined;
-  /** The greatest of their formats. */
+  /** The greater format of the two. */
   readonly format: number;
   readonly damagedPaths: readonly string[];
 }
@@ -50,7 +53,7 @@ export async function readSummaries(directory: string): Promise<Summaries> {
   return { newest, format, damagedPaths: paths.filter((_, i) => read[i] === "damaged") };
 }
 
-/** The one inside came with the files, if they are not of the same store. */
+/** If the two belong to different stores, the inner one came with the files and is used. */
 function newer(inner: StoreSummary, outer: StoreSummary): StoreSummary {
   const isOuterNewer = outer.commits > inner.commits || (outer.commits === inner.commits && outer.last > inner.last);
   return outer.store === inner.store && isOuterNewer ? outer : inner;
@@ -60,7 +63,7 @@ function innerPath(directory: string): string {
   return join(directory, "WITNESS");
 }
 
-/** "missing" when there is no file, "damaged" when its checksum does not match. */
+/** Returns "missing" if there is no file, and "damaged" if its checksum does not match. */
 async function readSummaryAt(path: string): Promise<StoreSummary | "missing" | "damaged"> {
   try {
     return parseSummary(await readFile(path, "utf8")) ?? "damaged";
@@ -70,12 +73,12 @@ async function readSummaryAt(path: string): Promise<StoreSummary | "missing" | "
   }
 }
 
-/** Whether there is, or was, a store in a directory. */
+/** Whether a directory has, or had, a store. */
 export async function isStoreDirectory(directory: string): Promise<boolean> {
   return (await dataFiles(directory)).length > 0 || (await readSummaryAt(summaryPath(directory))) !== "missing";
 }
 
-/** The same for a directory that may not be there. */
+/** Like `isStoreDirectory`, for a directory that may not exist. */
 export async function isStoreThere(directory: string): Promise<boolean> {
   try {
     return await isStoreDirectory(directory);
@@ -85,7 +88,7 @@ export async function isStoreThere(directory: string): Promise<boolean> {
   }
 }
 
-/** The stores below a directory whose summary files are intact. */
+/** The stores in a directory whose summary files are intact. */
 export async function storesUnder(root: string): Promise<{ directory: string; summary: StoreSummary }[]> {
   const names = (await readdir(root)).filter((name) => name.endsWith(".witness")).sort();
   const found: { directory: string; summary: StoreSummary }[] = [];
@@ -97,13 +100,13 @@ export async function storesUnder(root: string): Promise<{ directory: string; su
   return found;
 }
 
-/** A write of the files costs about as much as one of the store, so that not every commit has one of its own. */
+/** Writing the files costs about as much as a commit, so not every commit writes them. */
 const WRITE_INTERVAL_MS = 20;
 
 /**
- * Writes summaries, one at a time; of several that come during a write, or within a few milliseconds, only the newest. Each says
- * how much may be put and removed before the next: when a crash and damage take the end of the log, that is how exact
- * anybody can be.
+ * Writes summaries, one at a time. Of several that come during a write or within a few milliseconds, only the newest is
+ * written. Each limits how much may be put and removed before the next one. If a crash and damage take the end of the
+ * log, the number of lost entries is known only within these limits.
  */
 export class SummaryFile {
   private readonly paths: readonly string[];
@@ -119,7 +122,9 @@ export class SummaryFile {
     this.paths = [innerPath(directory), summaryPath(directory)];
   }
 
-  /** Makes the files anew, so that a damaged one is replaced in one step. On a full disk those that are there must do. */
+  /**
+   * Creates the files again, so that a damaged one is replaced atomically. On a full disk the existing files are used.
+   */
   async start(meta: Meta): Promise<void> {
     await this.stop();
     this.newest = meta;
@@ -136,14 +141,16 @@ export class SummaryFile {
     }
   }
 
-  /** Never fails: a summary that cannot be written is only older. */
+  /** Never fails: a summary that cannot be written is only outdated. */
   write(meta: Meta): void {
     this.newest = meta;
     this.isWritten = false;
     this.timer ??= this.writeAndWait();
   }
 
-  /** To be called before a commit. Resolves when the files allow for what it puts and removes; undefined when they do already. */
+  /**
+   * To be called before a commit. Resolves when the limits in the files cover the commit; undefined if they already do.
+   */
   allow(next: Meta): Promise<void> | undefined {
     if (this.newest === undefined || this.files.length === 0) return undefined;
     const allowsPuts = this.puts.allows(next.last);
@@ -151,7 +158,7 @@ export class SummaryFile {
     return allowsPuts && allowsRemovals ? undefined : this.writeAllowance(next);
   }
 
-  /** With the last summary; the store is closed then, or opened again. */
+  /** Writes the last summary. To be called when the store is closed or reopened. */
   async stop(isClosed = false): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;
@@ -165,7 +172,7 @@ export class SummaryFile {
     }
   }
 
-  /** Now, and again after a while if something has come until then. */
+  /** Writes now, and again after the interval if there are newer summaries by then. */
   private writeAndWait(): NodeJS.Timeout {
     this.writing ??= this.writeNow();
     return setTimeout(() => {
@@ -190,7 +197,7 @@ export class SummaryFile {
     });
   }
 
-  /** Always of the same length, so that it can be written over in place. */
+  /** Always has the same length, so that the file can be overwritten in place. */
   private render(meta: Meta, isClosed = false): string {
     const { format, store, exporter, commits, last, refSum } = meta;
     const summary: StoreSummary = {
@@ -204,7 +211,7 @@ export class SummaryFile {
   }
 }
 
-/** How far a number may grow before it is written again: about twice as far as it has grown between two writes of late. */
+/** Limits how far a number may grow before it is written again: about twice its recent growth between two writes. */
 class GrowthLimit {
   private written = Number.NaN;
   private max = 0;
@@ -214,7 +221,7 @@ class GrowthLimit {
     return value <= this.max;
   }
 
-  /** The next that is written must allow for this. */
+  /** Makes the next limit large enough for this value. */
   raise(value: number): void {
     if (value > this.max) this.growth = Math.max(this.growth, value - this.written);
   }
