@@ -429,7 +429,7 @@ export const DEFAULT_SETTINGS = {
   },
   durability: "fsync",
   durability_interval: "100ms",
-  replay: { rate: 50, batch_size: 50, max_replays: 10, require_approval: [], ramp: "10s" },
+  replay: { rate: 50, batch_size: 50, max_replays: 10, require_approval: [], ramp: "2s" },
   health: { max_dead_letters: 100, max_failure_rate: 1, max_queue_age: "0s" },
 } as const satisfies z.input<typeof uncheckedExporterSettingsSchema>;
 

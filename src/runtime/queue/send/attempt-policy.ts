@@ -120,19 +120,16 @@ export class AttemptPolicy {
   }
 
   /**
-   * To be called when the queue has been opened. Restores what an earlier run knew about the backend. If the config has
-   * changed, the backend may be a different one or may have been fixed, so it is tried at once.
+   * To be called when the queue has been opened. Restores what an earlier run knew about the backend.
    */
   onOpened(): void {
-    const { memory, clock, logger } = this.services;
+    const { memory, logger } = this.services;
     const { breaker, error, failingSince, failures = 0 } = memory.known;
-    const probeInMs = memory.hasConfigChanged ? 0 : (breaker?.probeAt ?? 0) - clock.now();
-    this.breaker.restore({ failures, openSince: breaker?.openSince, probeInMs });
+    this.breaker.restore({ failures, openSince: breaker?.openSince });
     if (error !== undefined) this.recent.found(error, breaker?.openSince ?? failingSince);
     if (this.breaker.state === "closed") return;
-    const { waitMs, since } = this.breaker;
-    const details = { since: new Date(since).toISOString(), probeInMs: waitMs, error: error?.class };
-    logger.warn({ ...details, message: error?.message }, "circuit breaker: still open after the restart");
+    const details = { since: new Date(this.breaker.since).toISOString(), error: error?.class, message: error?.message };
+    logger.warn(details, "circuit breaker: still open after the restart; the backend is tried now");
   }
 
   /** Requests the right to make one call now. A permit must be ended with `decide`, `reportHealth` or `giveBack`. */
@@ -439,13 +436,13 @@ export class AttemptPolicy {
 
   /** A breaker that an operator holds is not remembered: after a restart the config decides. */
   private rememberBreaker(to: BreakerState): void {
-    const { memory, clock } = this.services;
-    const { since: openSince, waitMs = 0, forced } = this.breaker;
+    const { memory } = this.services;
+    const { since: openSince, forced } = this.breaker;
     if (to === "half_open") return;
     const isOpen = to === "open" && !forced;
     const error = this.recent.lastError?.error;
     const changes = isOpen
-      ? { breaker: { openSince, probeAt: clock.now() + waitMs }, error }
+      ? { breaker: { openSince }, error }
       : { breaker: undefined, ...(to === "closed" && { successRate: undefined }) };
     memory.update({ ...changes, failures: 0 }, { isUrgent: true });
   }

@@ -11,22 +11,19 @@ export interface BackendState {
   /** Failures in a row that the closed circuit breaker has counted. */
   readonly failures?: number | undefined;
   /** Set while the circuit breaker is not closed. */
-  readonly breaker?: { readonly openSince: number; readonly probeAt: number } | undefined;
+  readonly breaker?: { readonly openSince: number } | undefined;
   /** Entries per second that the backend took before it failed; undefined while it works. */
   readonly successRate?: number | undefined;
 }
 
-/** The state as stored. `generation` identifies the config under which it was learnt. */
+/** The state as stored, with the time at which it was written. */
 interface StoredState extends BackendState {
   readonly at: number;
-  readonly generation: string;
 }
 
 export interface BackendMemoryServices {
   readonly store: Pick<QueueStore, "notes">;
   readonly clock: Clock;
-  /** Identifies the config that the agent runs with. */
-  readonly generation: string;
 }
 
 const OWNER = "backend";
@@ -48,7 +45,6 @@ export class BackendMemory {
   private isDirty = false;
   private note: NoteNumber | undefined;
   private cancelWrite: (() => void) | undefined;
-  private changedConfig = false;
 
   constructor(services: BackendMemoryServices) {
     this.services = services;
@@ -57,11 +53,6 @@ export class BackendMemory {
   /** The current state. */
   get known(): BackendState {
     return this.state;
-  }
-
-  /** Whether the loaded state was learnt under another config, which may have named another backend. */
-  get hasConfigChanged(): boolean {
-    return this.changedConfig;
   }
 
   /**
@@ -75,10 +66,9 @@ export class BackendMemory {
     const [newest, ...older] = read;
     this.services.store.notes?.remove(older.map(({ note }) => note.number));
     if (newest === undefined) return;
-    const { at: _, generation, ...state } = newest.stored;
+    const { at: _, ...state } = newest.stored;
     this.note = newest.note.number;
     this.state = state;
-    this.changedConfig = generation !== this.services.generation;
   }
 
   /** Changes the state. The change is written within a second, or with the next commit if it is urgent. */
@@ -98,9 +88,9 @@ export class BackendMemory {
     this.cancelWrite?.();
     this.cancelWrite = undefined;
     this.isDirty = false;
-    const { store, clock, generation } = this.services;
+    const { store, clock } = this.services;
     const previous = this.note;
-    const bytes = isWorthKeeping(this.state) ? encode({ ...this.state, at: clock.now(), generation }) : undefined;
+    const bytes = isWorthKeeping(this.state) ? encode({ ...this.state, at: clock.now() }) : undefined;
     this.note = bytes && store.notes?.add({ owner: OWNER, after: 0, bytes });
     if (previous !== undefined) store.notes?.remove([previous]);
   }

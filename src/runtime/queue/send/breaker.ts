@@ -22,7 +22,6 @@ export type BreakerOutcome = "success" | "failure" | "answered" | "cancelled";
 export interface RestoredBreaker {
   readonly failures: number;
   readonly openSince: number | undefined;
-  readonly probeInMs: number;
 }
 
 export type BreakerSettings = CompleteSettings["circuit_breaker"];
@@ -117,17 +116,17 @@ export class Breaker {
 
   /**
    * Restores the state of an earlier run, if the config still has a breaker. `openSince` (wall-clock time) is set if
-   * the breaker was not closed. Then the next probe is made after `probeInMs`, but no later than after `reset_timeout`.
+   * the breaker was not closed. Then it stays open, and a probe is due at once: people restart an agent when they have
+   * repaired something, and one probe does no harm to a backend that is still down.
    */
-  restore({ failures, openSince, probeInMs }: RestoredBreaker): void {
+  restore({ failures, openSince }: RestoredBreaker): void {
     if (!this.settings.enabled) return;
     if (openSince === undefined) {
       this.consecutiveFailures = Math.min(failures, this.settings.failure_threshold - 1);
       return;
     }
     this.enter("open");
-    const waitMs = Math.min(Math.max(0, probeInMs), this.settings.reset_timeout);
-    this.openUntil = this.clock.monotonic() + waitMs;
+    this.openUntil = this.clock.monotonic();
     this.changedAt = Math.min(openSince, this.clock.now());
   }
 

@@ -39,7 +39,7 @@ describe("a restart", () => {
   });
 
   it("in an outage is followed by a ramp when the backend works again", async () => {
-    const { queue, times } = await restarted(1000, down);
+    const { queue, times } = await restarted(1000, down, { replay: { ramp: "10s" } });
     expect(queue.outlet.status().breaker.state).not.toBe("closed");
     for (let i = 0; i < 6000 && queue.taken.length < 1000; i++) await queue.pass(10);
     expect(queue.taken.toSorted()).toEqual(numbers(1000).toSorted());
@@ -53,11 +53,15 @@ describe("a restart", () => {
 
   it("in an outage remembers how fast the backend was, and starts there", async () => {
     let taken = 0;
-    const { queue, times } = await restarted(1400, async (bodies, ...rest) => {
-      if (taken >= 400) return down(bodies, ...rest);
-      taken += bodies.length;
-      return undefined;
-    });
+    const { queue, times } = await restarted(
+      1400,
+      async (bodies, ...rest) => {
+        if (taken >= 400) return down(bodies, ...rest);
+        taken += bodies.length;
+        return undefined;
+      },
+      { replay: { ramp: "10s" } },
+    );
     expect(queue.outlet.status().breaker.state).not.toBe("closed");
     for (let i = 0; i < 6000 && queue.taken.length < 1400 - taken; i++) await queue.pass(10);
     const [first] = times;

@@ -30,7 +30,7 @@ describe("an outage", () => {
     const sent: { readonly at: number; readonly entries: number }[] = [];
     const queue = await startQueue({
       clock,
-      settings,
+      settings: { replay: { ramp: "10s" }, ...settings },
       backend: async (bodies) => {
         if (isDown) throw http(503);
         sent.push({ at: clock.monotonic(), entries: bodies.length });
