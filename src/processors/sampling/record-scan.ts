@@ -14,7 +14,7 @@ import {
   VALUE_TAG,
 } from "#otlp/tags";
 
-/** Where in a record its ids and attributes are: the tags of these fields; 0 for one that the record has not. */
+/** The tags of the fields that samplers read; 0 for fields that the record type does not have. */
 export interface ScanShape {
   readonly traceId: number;
   readonly traceState: number;
@@ -42,33 +42,34 @@ export const SPAN_SHAPE: ScanShape = {
 };
 
 /**
- * Finds what a sampler asks of a record in one pass over its fields, without making anything: ids, name,
- * severity, tracestate and a few attributes. The results are positions in the bytes of the record scanned last; -1 means absent.
+ * Finds everything that a sampler needs from a record in one pass over its fields, without allocations: ids, name,
+ * severity, tracestate and a few attributes. The results are positions in the bytes of the record scanned last; -1
+ * means absent.
  */
 export class RecordScan {
-  /** Where the sixteen bytes of the trace id are; -1 also when they are all zero, or not sixteen. */
+  /** Start of the sixteen bytes of the trace id; -1 also if they are all zero, or not sixteen. */
   traceId = -1;
-  /** Where the field of the tracestate begins, with its tag. */
+  /** Start of the tracestate field, including its tag. */
   stateField = -1;
-  /** The text of the tracestate. */
+  /** Start and end of the tracestate's text. */
   stateStart = -1;
   stateEnd = -1;
-  /** The event's or span's name. */
+  /** Start and end of the event's or span's name. */
   nameStart = -1;
   nameEnd = -1;
-  /** A log record's severity number, any of 32 bits, with its sign; 0 when it has none. */
+  /** A log record's severity number, which may be any signed 32-bit number; 0 if it has none. */
   severity = 0;
-  /** The status message of a span. */
+  /** Start and end of a span's status. */
   statusStart = -1;
   statusEnd = -1;
-  /** For each of the keys: the whole field, from its tag. */
+  /** For each of the keys: the start of the whole field, at its tag. */
   readonly fieldAt: number[];
-  /** For each of the keys: the length of its KeyValue. */
+  /** For each of the keys: the position of the length of its KeyValue. */
   readonly keyValueAt: number[];
 
   private readonly shape: ScanShape;
   private readonly keys: readonly Uint8Array[];
-  /** By the first byte of a key's length: can it be one of the keys? Lengths of several bytes can always. */
+  /** Whether a key with this first length byte can be one of the keys. Lengths of several bytes always can. */
   private readonly possibleLengths = new Uint8Array(256).fill(1, 128);
 
   constructor(shape: ScanShape, keys: readonly string[]) {
@@ -109,7 +110,7 @@ export class RecordScan {
       }
       if (tag === attributes) {
         if (size > 1 && b[p] === KEY_TAG && possibleLengths[b[p + 1]!] === NOT_ASKED) {
-          p += size; // no key of this length is asked for
+          p += size; // none of the keys has this length
           continue;
         }
         for (let i = 0; i < keys.length; i++) {
@@ -147,13 +148,13 @@ function keyValueHasKey(b: Uint8Array, start: number, end: number, key: Uint8Arr
   const { length } = key;
   if (end - start > 1 && b[start] === KEY_TAG && b[start + 1]! < 128) {
     if (b[start + 1] !== length) return false;
-    for (let i = length - 1; i >= 0; i--) if (b[start + 2 + i] !== key[i]) return false; // keys differ at their ends
+    for (let i = length - 1; i >= 0; i--) if (b[start + 2 + i] !== key[i]) return false; // keys differ most at their ends
     return true;
   }
   return unusualKeyValueHasKey(b, start, end, key);
 }
 
-/** The uncommon forms: the key behind the value, or longer than 127 bytes. */
+/** Handles the uncommon forms: the key after the value, or longer than 127 bytes. */
 function unusualKeyValueHasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
   for (let p = start; p < end; ) {
     const tag = varint(b, p);
@@ -166,10 +167,10 @@ function unusualKeyValueHasKey(b: Uint8Array, start: number, end: number, key: U
   return key.length === 0;
 }
 
-/** Where the text found last by `findText` ends. */
+/** The end of the text that `findText` found last. */
 export let textEnd = 0;
 
-/** Where the text of the KeyValue begins whose length is at `lengthAt`; -1 when its value is none. */
+/** Returns the start of the text in the KeyValue whose length is at `lengthAt`; -1 if its value is not a text. */
 export function findText(b: Uint8Array, lengthAt: number): number {
   const end = varint(b, lengthAt) + after;
   for (let p = after; p < end; ) {

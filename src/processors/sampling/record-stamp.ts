@@ -2,7 +2,7 @@ import { putVarint, varintSize, type WireWriter } from "#otlp/bytes";
 import { DOUBLE_VALUE_TAG, KEY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
 import type { Bits56 } from "./bits56.js";
 
-/** What a decision about the present record of a walk is written with; a `RecordWalk` is one. */
+/** The record that a walk is at, and the methods to change it. `RecordWalk` implements it. */
 export interface PresentRecord {
   readonly bytes: Uint8Array;
   beginRecord(): WireWriter;
@@ -10,18 +10,18 @@ export interface PresentRecord {
   extendRecord(start: number, fields: Uint8Array): WireWriter;
 }
 
-/** A field with this tag and this text. */
+/** Encodes a field with this tag and text. */
 export function textField(tag: number, text: string): Uint8Array {
   return lengthDelimited(tag, Buffer.from(text));
 }
 
-/** An attribute with a text, in a field with this tag. */
+/** Encodes an attribute with a text, in a field with this tag. */
 export function textAttribute(tag: number, key: string, text: string): Uint8Array {
   const value = textField(STRING_VALUE_TAG, text);
   return lengthDelimited(tag, Buffer.concat([textField(KEY_TAG, key), lengthDelimited(VALUE_TAG, value)]));
 }
 
-/** An attribute with a double. */
+/** Encodes an attribute with a double. */
 export function doubleAttribute(tag: number, key: string, value: number): Uint8Array {
   const encoded = Buffer.alloc(9);
   encoded[0] = DOUBLE_VALUE_TAG;
@@ -36,13 +36,16 @@ function lengthDelimited(tag: number, body: Uint8Array): Uint8Array {
   return Buffer.concat([head, body]);
 }
 
-/** What stands in a template where the fourteen digits of a randomness will. */
+/** Stands in a template for the fourteen digits of a randomness. */
 export const RANDOMNESS_PLACEHOLDER = "@@@@@@@@@@@@@@";
 
-/** Bytes that are put behind many records: made once, with the randomness of each written into the hole. */
+/**
+ * Bytes that are appended to many records. They are made once; each record's randomness is written into the
+ * placeholder.
+ */
 export class RecordStamp {
   readonly bytes: Uint8Array;
-  /** Where the hole is, or -1. */
+  /** Position of the placeholder, or -1. */
   readonly placeholderAt: number;
 
   constructor(...fields: readonly Uint8Array[]) {
@@ -50,7 +53,7 @@ export class RecordStamp {
     this.placeholderAt = Buffer.from(this.bytes).indexOf(RANDOMNESS_PLACEHOLDER);
   }
 
-  /** Puts it behind the present record, which begins at `start`. */
+  /** Appends the stamp to the present record, which begins at `start`. */
   append(present: PresentRecord, start: number, randomness: Bits56): void {
     const out = present.extendRecord(start, this.bytes);
     if (this.placeholderAt >= 0) putHex(out, out.length - this.bytes.length + this.placeholderAt, randomness);
@@ -64,12 +67,12 @@ function putHex({ bytes }: WireWriter, at: number, { high, low }: Bits56): void 
   }
 }
 
-/** The ASCII of a hex digit: 0 is 48, a is 97. */
+/** Returns the ASCII code of a hex digit: 0 is 48, a is 97. */
 function hexDigit(value: number): number {
   return value + (value < 10 ? 48 : 87);
 }
 
-/** The present record, in [start, end), without one of its fields, and with others behind it. */
+/** Writes the present record, in [start, end), without one of its fields and with others appended. */
 export function replaceFields(
   present: PresentRecord,
   start: number,

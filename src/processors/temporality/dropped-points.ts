@@ -1,6 +1,6 @@
 import { limitedLog, type ProcessorContext } from "../../plugin.js";
 
-/** Counts points that are left out, and tells of those for which there was no room. */
+/** Counts dropped points, and logs those that were dropped for lack of room. */
 export function droppedPoints(
   name: string,
   { clock, metrics, logger, id }: Pick<ProcessorContext, "clock" | "metrics" | "logger" | "id">,

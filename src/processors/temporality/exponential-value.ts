@@ -2,10 +2,10 @@ import { type BucketCounts, type ExponentialCounts, type PointReader, writeExpon
 import type { WireWriter } from "#otlp/bytes";
 import { combine, type PointValue } from "./point-value.js";
 
-/** As many as OpenTelemetry's SDKs have. */
+/** The same maximum as in OpenTelemetry's SDKs. */
 const MAX_BUCKETS = 160;
 
-/** An exponential histogram. Those of different scales are brought to the coarser one before anything else. */
+/** An exponential histogram. Histograms with different scales are converted to the coarser scale first. */
 export class ExponentialValue implements PointValue, ExponentialCounts {
   readonly count: number;
   readonly sum: number | undefined;
@@ -87,7 +87,7 @@ export class ExponentialValue implements PointValue, ExponentialCounts {
   }
 }
 
-/** Each 2^by buckets as one. */
+/** Merges each 2^by buckets into one. */
 function coarser({ offset, counts }: BucketCounts, by: number): BucketCounts {
   if (counts.length === 0) return { offset: offset >> by, counts };
   const first = offset >> by;
@@ -97,7 +97,7 @@ function coarser({ offset, counts }: BucketCounts, by: number): BucketCounts {
   return { offset: first, counts: merged };
 }
 
-/** BucketCounts without counts at either end are left out, so that what is far from where the counts are needs no room. */
+/** Adds or subtracts buckets. Empty buckets at either end are trimmed, so that they take no room. */
 function added(one: BucketCounts, other: BucketCounts, sign: 1 | -1): BucketCounts {
   const [a, b] = [trimmed(one), trimmed(other)];
   if (b.counts.length === 0) return a;
@@ -110,7 +110,9 @@ function added(one: BucketCounts, other: BucketCounts, sign: 1 | -1): BucketCoun
   return trimmed({ offset, counts });
 }
 
-/** Whoever adds more than this together finds it too long at this scale; whoever takes one from the other, not alike. */
+/**
+ * Histograms that would span more buckets than this are too long to add at this scale, and too different to subtract.
+ */
 const MAX_SPAN = 100_000;
 
 function trimmed({ offset, counts }: BucketCounts): BucketCounts {

@@ -1,17 +1,20 @@
 import type { PointReader } from "#metrics";
 import type { WireWriter } from "#otlp/bytes";
 
-/** What a point has counted. Values never change: arithmetic gives new ones. */
+/** The value of a point. Values are immutable: arithmetic returns new ones. */
 export interface PointValue {
-  /** The sum of both; undefined when they cannot be added, as with other bounds. */
+  /** Returns the sum of both; undefined if they cannot be added, for example because their bounds differ. */
   plus(other: PointValue): PointValue | undefined;
-  /** What is left without the other; undefined when that is more, or of another form. */
+  /** Returns the difference; undefined if the other value is larger, or of another form. */
   minus(other: PointValue): PointValue | undefined;
-  /** Writes the fields of the point that say it. */
+  /** Writes the fields of the point that hold the value. */
   write(out: WireWriter): void;
 }
 
-/** Tags of the fields that `write` writes, and of those that say nothing of another value (min, max), with the start's. */
+/**
+ * Tags of the fields that `write` replaces: the value itself, the start time, and fields that do not hold for another
+ * value (min, max).
+ */
 export const REPLACED_TAGS = {
   sum: new Set([17, 33, 49]),
   histogram: new Set([17, 33, 41, 49, 50, 57, 58, 89, 97]),
@@ -64,10 +67,10 @@ export class DoubleNumber implements PointValue {
   }
 }
 
-/** A histogram with bounds. */
+/** A histogram with explicit bounds. */
 export class HistogramValue implements PointValue {
   readonly count: number;
-  /** Undefined: it says none. */
+  /** Undefined if the histogram has no sum. */
   readonly sum: number | undefined;
   readonly bounds: readonly number[];
   readonly counts: readonly number[];
@@ -114,7 +117,7 @@ export class HistogramValue implements PointValue {
   }
 }
 
-/** One sum without the other: a histogram that says none once says none at all. */
+/** Adds or subtracts sums. Once a histogram is without a sum, the result has none either. */
 export function combine(one: number | undefined, other: number | undefined, sign: 1 | -1): number | undefined {
   return one === undefined || other === undefined ? undefined : one + sign * other;
 }

@@ -20,9 +20,9 @@ export interface ConvertedMetric {
   readonly isMonotonic: boolean;
 }
 
-/** What is known of a series. */
+/** The state of a series. */
 export interface SeriesState {
-  /** Nanoseconds: since when it counts, and the time of its last point. */
+  /** Nanoseconds: the start of the count, and the time of the last point. */
   start: bigint;
   time: bigint;
   value: PointValue;
@@ -35,28 +35,31 @@ export interface SeriesPoint {
 }
 
 export interface TemporalityRules {
-  /** The temporality that is converted, and what it becomes: 1 delta, 2 cumulative. */
+  /** The converted temporality and its result: 1 is delta, 2 is cumulative. */
   readonly from: 1 | 2;
   readonly to: 1 | 2;
   isWanted(metric: ConvertedMetric): boolean;
-  /** A point of a series that is not known: the state it makes, and what is handed on in its place, if anything is. */
+  /** Handles the first point of a series: returns the new state and the point to pass on in its place, if any. */
   first(point: SeriesPoint): { readonly state: SeriesState; readonly out: SeriesPoint | undefined };
-  /** Changes the state, and gives what is handed on in the point's place; undefined: nothing, as it is not newer. */
+  /** Updates the state, and returns the point to pass on; undefined if the point is not newer and must be dropped. */
   next(state: SeriesState, point: SeriesPoint): SeriesPoint | undefined;
-  /** What was handed on was refused, and comes again. `isLast`: no point came since; `before` is the state it had found. */
+  /**
+   * Undoes a point that was passed on and refused; it will come again. `isLast` means that no point came since, and
+   * `before` is the state before the point.
+   */
   undo(state: SeriesState, before: SeriesState, handedOn: PointValue, isLast: boolean): void;
 }
 
 export interface TemporalitySettings {
   readonly maxSeries: number;
   readonly expireAfterMs: number;
-  /** Told of points that are left out, and why. */
+  /** Called with the reason for each dropped point. */
   readonly onDropped: (reason: string) => void;
 }
 
 /**
- * A processor that keeps the last value of every series. What it has handed on and was refused is taken back: its sender
- * sends it again.
+ * A processor that keeps the last value of every series. Points that were passed on and refused are undone, because
+ * their sender sends them again.
  */
 export function temporalityProcessor(
   rules: TemporalityRules,
@@ -121,7 +124,8 @@ class TemporalityWalk implements RecordVisitor {
     walk.editFrame(3, this);
     const b = walk.bytes;
     this.reader.read(b, start, end, walk.frames[3]!.tag);
-    // It ends the series for whoever adds deltas up, too; among deltas it would say nothing.
+    // A point without a value also ends the series for consumers that add deltas up; among deltas it would mean
+    // nothing.
     if (this.reader.hasNoValue) return this.rules.to === 2 ? KEEP : this.drop("no_value");
     const point = this.pointOf(b, start, end, kind);
     if (point.value instanceof DoubleNumber && Number.isNaN(point.value.value)) return KEEP;
@@ -136,7 +140,7 @@ class TemporalityWalk implements RecordVisitor {
     return KEEP;
   }
 
-  /** The data of a metric says its new temporality when its points are through. */
+  /** Writes the new temporality of a metric after its points. */
   apply(out: WireWriter, start: number): void {
     const at = findField(out.bytes, start, out.length, TEMPORALITY_TAG);
     out.bytes[at] = this.rules.to;
@@ -219,7 +223,7 @@ class TemporalityWalk implements RecordVisitor {
   }
 }
 
-/** Keys that are looked at with each batch for what has expired. */
+/** Number of keys checked for expiry with each batch. */
 const SWEEP_KEYS = 1000;
 
 interface Range {

@@ -2,7 +2,7 @@ import { errorHandler, transformBatch } from "#ottl";
 import { defineProcessor, eachBatch, SIGNALS } from "../../plugin.js";
 import { type TransformConfig, transformSchema } from "./config.js";
 
-/** Edits telemetry with statements of OTTL. A batch that no statement changes passes as the same bytes. */
+/** Edits telemetry with OTTL statements. A batch that no statement changes passes as the same bytes. */
 export const transform = defineProcessor<TransformConfig>({
   type: "transform",
   summary: "Edits telemetry with OTTL statements.",

@@ -68,8 +68,8 @@ export interface TransformConfig {
 }
 
 /**
- * Compiles the list of a signal. Statements that are written one by one are a group with one context, as long as there
- * is one that fits them all; else each is executed in its own.
+ * Compiles the statement list of a signal. Statements that are written one by one form a group with one context if
+ * there is a context that fits them all. Otherwise each runs in its own context.
  */
 class StatementListCompiler {
   private readonly signal: Signal;
@@ -121,7 +121,7 @@ class StatementListCompiler {
   }
 }
 
-/** Neighbours of one context are executed together, record by record. */
+/** Adjacent groups of one context run together, record by record. */
 function appendGroup(groups: TransformGroup[], next: TransformGroup): void {
   const last = groups.at(-1);
   if (last?.context !== next.context) groups.push(next);

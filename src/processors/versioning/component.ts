@@ -16,7 +16,7 @@ export interface VersioningDefinition {
   /** The name in the config. */
   readonly type: string;
   readonly summary: string;
-  /** Upcasters in code, by the name that `use` gives in the config. */
+  /** Upcasters in code, by the name that `use` refers to in the config. */
   readonly upcasters?: Readonly<Record<string, Upcaster>>;
 }
 
@@ -60,7 +60,7 @@ export const versioning = defineVersioning({
   summary: "Brings events to their current versions, and telemetry to a schema version.",
 });
 
-/** Attributes have the names of the target schema when an upcast sees them. */
+/** Translates the schema first, so that upcasts see attributes under the names of the target schema. */
 function createUpdater(config: VersioningConfig, context: ProcessorContext): (batch: Batch) => UpcastResult {
   const metrics = versioningMetrics(config, context);
   const upcaster = new EventUpcaster(config, metrics);

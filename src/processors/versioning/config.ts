@@ -6,17 +6,17 @@ import { parseEventName, VERSION_ATTRIBUTE } from "./event-name.js";
 import { readSchemaFile, type SchemaFamily } from "./schema-file.js";
 import { CONVERTED_TYPES, createUpcaster, type Upcaster } from "./upcast.js";
 
-/** An event as the config knows it. */
+/** The versions of an event. */
 export interface EventVersions {
   readonly current: number;
-  /** By the version it takes: what brings it nearer to the current one. */
+  /** Upcasts by the version they start from. Each leads closer to the current version. */
   readonly steps: ReadonlyMap<number, { readonly to: number; readonly upcast: Upcaster }>;
 }
 
 export interface VersioningConfig {
   readonly events: ReadonlyMap<string, EventVersions>;
   readonly unknown: "pass" | "dead_letter" | "drop";
-  /** By the part of a schema URL in front of its version. */
+  /** Schemas by their URL without the version. */
   readonly schemas: ReadonlyMap<string, { readonly family: SchemaFamily; readonly target: string }>;
 }
 
@@ -68,7 +68,7 @@ const rawSchema = z.strictObject({
 });
 
 type RawVersioningConfig = z.infer<typeof rawSchema>;
-/** The schema of a versioning processor that knows these upcasters by name. */
+/** Returns the config schema of a versioning processor with these named upcasters. */
 export function versioningSchema(upcasters: Readonly<Record<string, Upcaster>>): z.ZodType<VersioningConfig> {
   return rawSchema.transform((config, context): VersioningConfig => {
     const events = Object.entries(config.events).map(([name, one]) => {
@@ -94,7 +94,10 @@ function isUpcastable(name: string): boolean {
   return name !== VERSION_ATTRIBUTE && name !== "event.name";
 }
 
-/** The steps, each checked: upwards, one from each version, and every way ends at the current version. */
+/**
+ * Checks the steps: each must lead upwards, each version may have only one, and every path must end at the current
+ * version.
+ */
 function stepsOf(
   { current, upcasts }: z.infer<typeof event>,
   upcasters: Readonly<Record<string, Upcaster>>,

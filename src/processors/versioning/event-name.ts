@@ -1,15 +1,15 @@
 import type { Value } from "#otlp/bytes";
 
-/** An event's name without the version that some write into it, and that version. */
+/** An event's name without the version that may be part of it, and that version. */
 export interface EventName {
   readonly plain: string;
   readonly version: number | undefined;
 }
 
 /**
- * Reads `order.paid.v2` and `OrderPaidV2`: in camel case the V stands behind a small letter or a digit, so that IPV4 is a
- * name. Of several versions the last counts, so that a plain name has none left. Takes time in proportion to the name,
- * which anybody can choose.
+ * Parses `order.paid.v2` and `OrderPaidV2`. In camel case, a lower-case letter or a digit must stand before the V, so
+ * that IPV4 is a plain name. If there are several versions, the last one counts and all are removed, so a plain name
+ * has none left. Takes time in proportion to the name, which clients can choose freely.
  */
 export function parseEventName(name: string): EventName {
   let end = name.length;
@@ -25,14 +25,14 @@ export function parseEventName(name: string): EventName {
 
 const MAX_DIGITS = 9;
 
-/** Where the number that ends at `end` begins; `end` when there is none that a version can have. */
+/** Returns the start of the number that ends at `end`, or `end` if there is none that can be a version. */
 function digitsBefore(name: string, end: number): number {
   let start = end;
   while (start > 0 && end - start <= MAX_DIGITS && isDigit(name.charCodeAt(start - 1))) start--;
   return end - start > MAX_DIGITS || name[start] === "0" ? end : start;
 }
 
-/** Where the name in front of the `.v` or `V` that ends at `end` ends; -1 when there is none. */
+/** Returns the end of the name before the `.v` or `V` that ends at `end`, or -1 if there is none. */
 function plainEndBefore(name: string, end: number): number {
   if (end > 2 && name.startsWith(".v", end - 2)) return end - 2;
   const before = name.charCodeAt(end - 2);
@@ -50,7 +50,7 @@ function isLowerCase(code: number): boolean {
 /** The attribute that carries the version of an event. */
 export const VERSION_ATTRIBUTE = "event.version";
 
-/** The version that the attribute states: 1 and up, as number or text; undefined when it is none. */
+/** Returns the version in the attribute: 1 or more, as a number or text; undefined if it is not a version. */
 export function parseVersion(value: Value): number | undefined {
   const number = typeof value === "string" && /^v?[1-9]\d{0,8}$/.test(value) ? Number(value.replace("v", "")) : value;
   return typeof number === "number" && Number.isInteger(number) && number > 0 ? number : undefined;

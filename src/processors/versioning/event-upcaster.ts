@@ -16,21 +16,21 @@ import type { EventVersions, VersioningConfig } from "./config.js";
 import { type EventName, parseEventName, parseVersion, VERSION_ATTRIBUTE } from "./event-name.js";
 import type { VersionedEvent } from "./upcast.js";
 
-/** Told what is found, for the metrics. */
+/** Receives the outcomes, for the metrics. */
 export interface VersionObserver {
-  /** Came in a version below the current one, and was brought to it. */
+  /** The event had an older version and was upcast. */
   deprecated(event: string, version: number): void;
-  /** Came in a version that is newer, that nothing leads away from, or that is none. */
+  /** The event had a newer version, one without an upcast, or an invalid one. */
   unknown(event: string): void;
-  /** An upcast could not be done. */
+  /** An upcast failed. */
   failed(event: string): void;
 }
 
 export interface UpcastResult {
   readonly batch: Batch;
-  /** One mark a record, 1 for those that are not fit to go on; undefined when there are none. */
+  /** One mark per record, 1 if it must not go on; undefined if there are none. */
   readonly marks: Uint8Array | undefined;
-  /** Why the first of them is not. */
+  /** The reason for the first of them. */
   readonly setback: Setback | undefined;
 }
 
@@ -39,8 +39,8 @@ interface KnownName extends EventName {
 }
 
 /**
- * Brings the events of a batch to their current versions, under their plain names. An event is either brought all the way
- * or left as it came. Doing it twice is doing it once.
+ * Brings the events of a batch to their current versions, under their plain names. An event is either upcast completely
+ * or left as it came. Applying it twice changes nothing more.
  */
 export class EventUpcaster {
   readonly unknown: VersioningConfig["unknown"];
@@ -114,7 +114,7 @@ class UpcastVisitor implements RecordVisitor {
     return this.lastKnown;
   }
 
-  /** The common case, told from the bytes. */
+  /** Recognises the common case in the bytes. */
   private isUpToDate({ versions, version }: KnownName): boolean {
     if (versions === undefined) return version === undefined || this.isTraces;
     if (version !== undefined) return false;
@@ -122,7 +122,7 @@ class UpcastVisitor implements RecordVisitor {
     return (stated === undefined ? 1 : parseVersion(stated)) === versions.current;
   }
 
-  /** False when the record is not fit to go on. A span is an event only if the config knows it as one. */
+  /** Returns false if the record must not go on. A span is an event only if the config names it. */
   private update(record: AnyRecordView, known: KnownName): boolean {
     if (record.signal === "metrics" || (record.signal === "traces" && known.versions === undefined)) return true;
     return this.bringToCurrent(record, known) || this.upcaster.unknown === "pass";
@@ -137,7 +137,7 @@ class UpcastVisitor implements RecordVisitor {
     return true;
   }
 
-  /** False when the event has no known version, or could not be brought to the current one: then it is as it came. */
+  /** Returns false if the event has no known version or could not be upcast; it then stays as it came. */
   private bringToCurrent(event: VersionedEvent, { plain, version: written, versions }: KnownName): boolean {
     const attribute = event.attributes.get(VERSION_ATTRIBUTE);
     const stated = attribute === undefined ? undefined : parseVersion(attribute);
@@ -154,7 +154,10 @@ class UpcastVisitor implements RecordVisitor {
     return true;
   }
 
-  /** The version it has in the end: the current one, or its own when there is no way there; undefined when that fails. */
+  /**
+   * Returns the final version: the current one, or the event's own if no upcast starts there; undefined if an upcast
+   * fails.
+   */
   private applySteps(
     event: VersionedEvent,
     plain: string,

@@ -7,7 +7,7 @@ interface VersioningMetrics extends VersionObserver {
   translated(counts: SchemaCounts): void;
 }
 
-/** What came in which version. Events and versions are those of the config, so there are no more series than it says. */
+/** Counts events by version. Events and versions come from the config, so the number of series is bounded. */
 export function versioningMetrics(config: VersioningConfig, context: ProcessorContext): VersioningMetrics {
   const commonLabels = { processor: context.id, pipeline: context.pipeline };
   const counter = (name: string, description: string, attributes = {}) =>

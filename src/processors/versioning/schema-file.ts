@@ -2,29 +2,29 @@ import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { z } from "zod";
 
-/** What a version of a schema changes about one kind of thing, in order. */
+/** The changes of one schema version to one kind of subject, in order. */
 export type SchemaChange =
   | {
       readonly renames: "attributes";
       readonly map: ReadonlyMap<string, string>;
-      /** Only those in spans, events or metrics with these names; undefined means all. */
+      /** Limits the change to spans, events or metrics with these names; undefined means all. */
       readonly spans: ReadonlySet<string> | undefined;
       readonly names: ReadonlySet<string> | undefined;
     }
   | { readonly renames: "names"; readonly map: ReadonlyMap<string, string> }
-  /** One that cannot be translated, such as the split of a metric. */
+  /** A change that cannot be translated, such as the split of a metric. */
   | { readonly renames: "other" };
 
 export const SUBJECTS = ["resources", "spans", "span_events", "metrics", "logs"] as const;
 export type SchemaSubject = (typeof SUBJECTS)[number];
 
-/** The versions of a family of schemas, as one file describes them. */
+/** The versions of a schema family that one file describes. */
 export interface SchemaFamily {
-  /** The schema URL in front of the version. */
+  /** The schema URL without the version. */
   readonly url: string;
   /** Oldest first. */
   readonly versions: readonly string[];
-  /** What a version changes about things of the version before it. */
+  /** The changes of each version relative to the version before it. */
   readonly changes: ReadonlyMap<string, Readonly<Record<SchemaSubject, readonly SchemaChange[]>>>;
 }
 
@@ -61,7 +61,7 @@ const file = z.looseObject({
   ),
 });
 
-/** Reads an OpenTelemetry schema file of format 1.0 or 1.1; says what is wrong with it. */
+/** Reads an OpenTelemetry schema file of format 1.0 or 1.1. Returns the problem if it is not valid. */
 export function readSchemaFile(path: string): SchemaFamily | { readonly problem: string } {
   try {
     return parseSchemaFile(readFileSync(path, "utf8"));
@@ -70,7 +70,7 @@ export function readSchemaFile(path: string): SchemaFamily | { readonly problem:
   }
 }
 
-/** Throws when the text is no schema file. */
+/** Throws if the text is not a schema file. */
 function parseSchemaFile(text: string): SchemaFamily {
   const result = file.safeParse(parse(text));
   if (!result.success) {
@@ -89,7 +89,7 @@ function parseSchemaFile(text: string): SchemaFamily {
 
 type Sections = Readonly<Partial<Record<SchemaSubject | "all", z.infer<typeof section>>>>;
 
-/** What is written under `all` comes before what is written for the one kind. */
+/** Changes under `all` come before those of the subject itself. */
 function changesOf(sections: Sections): Record<SchemaSubject, SchemaChange[]> {
   const of = (subject: SchemaSubject) =>
     [...(sections.all?.changes ?? []), ...(sections[subject]?.changes ?? [])].map((one) => changeOf(one, subject));

@@ -16,25 +16,26 @@ import type { VersioningConfig } from "./config.js";
 import { type Renaming, Translation } from "./translation.js";
 
 export interface SchemaCounts {
-  /** Records brought to the target, and those whose version the schema file cannot translate from. */
+  /** Number of records brought to the target, and of records whose version the schema file cannot translate. */
   readonly translated: number;
   readonly untranslated: number;
 }
 
-/** How a schema URL is dealt with. */
+/** The translation for a schema URL. */
 interface TranslationPlan {
-  /** Undefined when there is no way to the target. */
+  /** Undefined if no translation to the target exists. */
   readonly translation: Translation | undefined;
   readonly target: string;
 }
 
 /**
- * Brings telemetry from the schema versions it names to the targets of the config, and names those. What names none, one
- * of another family, or one that the file does not have, stays as it is. Doing it twice is doing it once.
+ * Translates telemetry from the schema versions it names to the targets of the config, and updates the schema URLs.
+ * Telemetry stays unchanged if it names no schema, one of another family, or one that the file does not contain.
+ * Applying it twice changes nothing more.
  */
 export class SchemaTranslator {
   private readonly schemas: VersioningConfig["schemas"];
-  /** By schema URL; null for those there is nothing to do for. */
+  /** Plans by schema URL; null for URLs that need no translation. */
   private readonly plans = new NameCache((url) => this.createPlan(url), { maxNames: 1000, maxLength: 1000 });
 
   constructor(schemas: VersioningConfig["schemas"]) {
@@ -74,7 +75,7 @@ class TranslatingVisitor implements RecordVisitor, SchemaCounts {
   private readonly planFor: (url: string) => TranslationPlan | undefined;
   private readonly subjects: (typeof SIGNAL_SUBJECTS)[keyof typeof SIGNAL_SUBJECTS];
   private resource: ResourceView | undefined;
-  /** What the present resource said before it was translated. */
+  /** The schema URL of the present resource before the translation. */
   private resourceUrl = "";
   private scopeSerial = -1;
   private plan: TranslationPlan | undefined;
@@ -155,7 +156,7 @@ function translateEvents(span: SpanView, translation: Translation): void {
   }
 }
 
-/** An attribute whose new key is taken keeps its old one: nothing is lost. */
+/** An attribute whose new key is taken keeps its old one, so nothing is lost. */
 function renameKeys(attributes: Attributes, { attributes: renames }: Renaming): void {
   if (renames.size === 0) return;
   for (const key of attributes.keys()) {

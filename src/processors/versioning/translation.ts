@@ -1,15 +1,15 @@
 import { type SchemaChange, type SchemaFamily, type SchemaSubject, SUBJECTS } from "./schema-file.js";
 
-/** What becomes of one thing: its name, and those of its attributes that get another key. */
+/** The new name of a subject, and the new keys of its attributes. */
 export interface Renaming {
   readonly name: string;
   readonly attributes: ReadonlyMap<string, string>;
 }
 
-/** Names come from outside: so many of them are remembered. */
+/** Limit of the cache, because names come from clients. */
 const MAX_REMEMBERED = 2000;
 
-/** The way from one version of a schema to another, up or down. */
+/** The translation from one version of a schema to another, up or down. */
 export class Translation {
   private readonly steps: Readonly<Record<SchemaSubject, readonly SchemaChange[]>>;
   private readonly remembered = new Map<string, Renaming>();
@@ -19,19 +19,19 @@ export class Translation {
     this.steps = Object.fromEntries(steps) as Record<SchemaSubject, SchemaChange[]>;
   }
 
-  /** Whether all changes on the way are renames: nothing else can be translated. */
+  /** Whether all changes in between are renames; nothing else can be translated. */
   canTranslate(subjects: readonly SchemaSubject[]): boolean {
     return subjects.every((subject) => this.steps[subject].every(({ renames }) => renames !== "other"));
   }
 
-  /** Whether it makes a difference what a thing is called. */
+  /** Whether the result depends on the name of the subject. */
   dependsOnNames(subject: SchemaSubject): boolean {
     return this.steps[subject].some(
       (step) => step.renames === "names" || (step.renames === "attributes" && (step.names ?? step.spans) !== undefined),
     );
   }
 
-  /** For a thing of this name, in a span of that name. */
+  /** Returns the renaming for a subject of this name, in a span of that name. */
   renamingOf(subject: SchemaSubject, name = "", span = ""): Renaming {
     const key = `${subject} ${span}\u0000${name}`;
     let renaming = this.remembered.get(key);
@@ -52,7 +52,7 @@ function stepsBetween(family: SchemaFamily, subject: SchemaSubject, from: string
   return a <= b ? steps : steps.reverse().map(invert);
 }
 
-/** Where two old names became one new one, the first of them is what it becomes again. */
+/** If two old names became one new name, going back gives the first of them. */
 function invert(change: SchemaChange): SchemaChange {
   if (change.renames === "other") return change;
   const map = new Map<string, string>();

@@ -1,19 +1,19 @@
 import { asDouble, type Value, valueText } from "#otlp/bytes";
 import type { Attributes, LogRecordView, SpanEventView, SpanView } from "#otlp/views";
 
-/** What has a version: a log record with an event name, a span, or an event of a span. */
+/** Telemetry that can have a version: a log record with an event name, a span, or an event of a span. */
 export type VersionedEvent = LogRecordView | SpanView | SpanEventView;
 
 /**
- * Brings an event from one version to the next. May change the event itself, and nothing that it shares with others, such
- * as its resource. A throw means that it cannot be done; the event then stays as it came.
+ * Brings an event from one version to the next. May change the event itself, but nothing that it shares with others,
+ * such as its resource. Throw if the upcast is impossible; the event then stays as it came.
  */
 export type Upcaster = (event: VersionedEvent) => void;
 
 export const CONVERTED_TYPES = ["int", "double", "string", "bool"] as const;
 type ConvertedType = (typeof CONVERTED_TYPES)[number];
 
-/** What YAML can say of an upcast; done in this order. */
+/** The edits that YAML can describe. They are applied in this order. */
 interface UpcastEdits {
   readonly remove: readonly string[];
   readonly rename: Readonly<Record<string, string>>;
@@ -33,7 +33,7 @@ export function createUpcaster({ remove, rename, convert, set }: UpcastEdits): U
   };
 }
 
-/** All at once: two attributes can change places. */
+/** Renames all at once, so that two attributes can swap keys. */
 function renameAll(attributes: Attributes, renames: readonly (readonly [string, string])[]): void {
   const isChain = renames.some(([, to]) => renames.some(([from]) => from === to));
   if (!isChain) {

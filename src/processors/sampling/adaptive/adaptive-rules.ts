@@ -10,7 +10,7 @@ interface Stratum {
   readonly rate: number;
   kept: number;
   dropped: number;
-  /** The sum of 1/rate over what was kept: an estimate of what came. */
+  /** The sum of 1/rate over the kept records, which estimates how many arrived. */
   estimate: number;
   counters?: StratumCounters;
 }
@@ -22,8 +22,9 @@ interface StratumCounters {
 }
 
 /**
- * Which rate a record has. In this order: exempt names and values are kept; errors have the rate of their severity,
- * whatever the load; then the rates of events, of traces and of severities, times the factor of load and spikes.
+ * Decides the rate of each record, in this order: exempt names and values are always kept; errors get the rate of their
+ * severity, whatever the load; all others get the rate of their event, trace or severity, multiplied by the factor for
+ * load and spikes.
  */
 export class AdaptiveRules implements RateRules {
   private readonly rateFactor: RateFactor;
@@ -73,7 +74,7 @@ export class AdaptiveRules implements RateRules {
     } else this.current.dropped++;
   }
 
-  /** Hands what was counted since the last time to the metrics and to the spike watch. */
+  /** Adds the counts since the last call to the metrics and to the spike detection. */
   report(metrics: Metrics): void {
     if (this.errors > 0) this.rateFactor.addErrors(this.errors);
     this.errors = 0;
@@ -95,13 +96,15 @@ export class AdaptiveRules implements RateRules {
     return chosen.rate;
   }
 
-  /** Numbers beyond those that there are count as the nearest: a record says what it likes. */
+  /** A record may contain any severity number; numbers out of range count as the nearest valid one. */
   private severityOf({ severity }: RecordFacts): Stratum {
     return this.severities[(Math.max(0, Math.min(24, severity)) + 3) >> 2]!;
   }
 }
 
-/** Finds the rule of a name. The same few names come again and again, so they are known by their bytes. */
+/**
+ * Finds the rule of a name. The same few names occur again and again, so results are cached by the bytes of the name.
+ */
 class NameRules {
   readonly all: readonly Stratum[];
   private readonly rules: readonly { matches: (name: string) => boolean; stratum: Stratum }[];

@@ -8,8 +8,8 @@ import { RateFactor, SPIKE_FACTOR } from "./rate-factor.js";
 import { RateSampler } from "./rate-sampler.js";
 
 /**
- * Keeps records with a probability that depends on what they are, on the load and on how many errors there are. What
- * is dropped is acknowledged and counted; what is kept carries the rate it was kept with.
+ * Keeps records with a probability that depends on their content, on the load and on the number of errors. Dropped
+ * records are acknowledged and counted; kept records carry the rate that they were kept with.
  */
 export const adaptiveSampling = defineProcessor<AdaptiveSamplingConfig>({
   type: "adaptive_sampling",
@@ -34,11 +34,14 @@ export const adaptiveSampling = defineProcessor<AdaptiveSamplingConfig>({
 
 interface Pressure {
   readonly pressure: RateFactor;
-  /** What agents tell each other of it, if they do. */
+  /** Exchanges counts with other agents; undefined if agents do not share them. */
   readonly counts: CountExchange | undefined;
 }
 
-/** All pipelines that one processor is in see the same load and the same errors: a trace's logs and spans go alike. */
+/**
+ * All pipelines of one processor share the load and error counts, so that logs and spans of a trace get the same
+ * decision.
+ */
 const rateFactors = new WeakMap<AdaptiveSamplingConfig, Pressure>();
 
 function rateFactorOf(config: AdaptiveSamplingConfig, context: ProcessorContext): Pressure {

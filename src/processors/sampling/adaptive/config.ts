@@ -138,7 +138,7 @@ export interface CompiledValueRule {
   holds(value: unknown): boolean;
 }
 
-/** All that a rule says must hold. Numbers are compared with numbers only. */
+/** All conditions of a rule must hold. Numbers are compared only with numbers. */
 export function compileValueRule({ path, gt, lt, equals, in_range: range }: ValueRule): CompiledValueRule {
   const isNumber = (value: unknown): value is number => typeof value === "number" || typeof value === "bigint";
   const tests: ((value: unknown) => boolean)[] = [];

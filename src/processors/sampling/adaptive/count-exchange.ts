@@ -1,7 +1,7 @@
 import type { SharedRedis } from "#brokers";
 import type { Clock } from "../../../plugin.js";
 
-/** What others have counted reaches us within this time. */
+/** Counts of other agents arrive here within this time. */
 const EXCHANGE_MS = 1000;
 const FORGET_MS = 3_600_000;
 
@@ -16,16 +16,16 @@ export interface Counts {
 }
 
 export interface CountingSide {
-  /** What was counted here since the last call. */
+  /** Returns the counts of this agent since the last call. */
   takeOwn(): Counts;
-  /** What was counted by others since the last call. */
+  /** Adds the counts of other agents since the last call. */
   addOthers(counts: Counts): void;
 }
 
 /**
- * Adds what is counted here to what all agents count, once a second, and hears how much the others have: the difference of two
- * totals without our own part. No batch waits for it. While the server is away, and from one answer to the next, the others are not seen.
- * Several pipelines may start it; it ends with the last.
+ * Adds this agent's counts to the total of all agents once a second, and derives the counts of the others: the
+ * difference of two totals minus its own part. No batch waits for the exchange. While the server is unreachable, and
+ * between two answers, the counts of others are unknown. Several pipelines may start it; it ends with the last one.
  */
 export class CountExchange {
   private readonly redis: SharedRedis;
@@ -69,7 +69,7 @@ export class CountExchange {
     if (answer === undefined) return;
     const [records, errors] = answer as [number, number];
     this.totals = { records, errors };
-    if (before === undefined || records < before.records + own.records) return; // the server has begun anew
+    if (before === undefined || records < before.records + own.records) return; // the server has lost its totals
     this.side.addOthers({
       records: records - before.records - own.records,
       errors: Math.max(0, errors - before.errors - own.errors),

@@ -3,20 +3,20 @@ import type { AdaptiveSamplingConfig, ErrorSpikeConfig, LoadConfig } from "./con
 import type { CountingSide, Counts } from "./count-exchange.js";
 import { SlidingCount } from "./sliding-count.js";
 
-/** What a factor is during a spike: it raises every rate but 0 to 1. */
+/** The factor during a spike: it raises every rate except 0 to 1. */
 export const SPIKE_FACTOR = Number.POSITIVE_INFINITY;
 
-/** What the rates are multiplied with: it follows from the load and the errors that all pipelines of one processor see. */
+/** The factor for all rates. It depends on the load and the errors of all pipelines of one processor. */
 export class RateFactor implements CountingSide {
   private readonly load: LoadTiers | undefined;
   private readonly spike: ErrorSpike | undefined;
   private readonly traces: TraceFactors;
   private readonly onSpike: (isSpike: boolean) => void;
-  /** What the rates of the present batch are multiplied with. */
+  /** The factor for the present batch. */
   current = 1;
   private own = { records: 0, errors: 0 };
 
-  /** `onSpike` is told when a spike begins and when it ends. */
+  /** `onSpike` is called when a spike begins and when it ends. */
   constructor(config: AdaptiveSamplingConfig, clock: Clock, onSpike: (isSpike: boolean) => void) {
     this.onSpike = onSpike;
     this.load = config.load.enabled ? new LoadTiers(config.load, clock) : undefined;
@@ -28,7 +28,7 @@ export class RateFactor implements CountingSide {
     return this.current === SPIKE_FACTOR;
   }
 
-  /** Called with every batch, before its records are decided. */
+  /** Call this for every batch, before its records are decided. */
   addRecords(records: number): void {
     this.own.records += records;
     this.countRecords(records);
@@ -40,7 +40,7 @@ export class RateFactor implements CountingSide {
     return own;
   }
 
-  /** What other agents have seen of the same load. */
+  /** Adds counts from other agents with the same processor. */
   addOthers({ records, errors }: Counts): void {
     if (errors > 0) this.spike?.add(errors);
     this.countRecords(records);
@@ -53,7 +53,10 @@ export class RateFactor implements CountingSide {
     if (this.isSpike !== wasSpike) this.onSpike(this.isSpike);
   }
 
-  /** What the factor would be if something came now; also right when nothing has come for long. Changes nothing. */
+  /**
+   * Returns the factor that would apply at this moment. It is also right after a long time without data. Changes
+   * nothing.
+   */
   now(): number {
     return this.spike?.isOn() ? SPIKE_FACTOR : (this.load?.rate ?? 1);
   }
@@ -63,13 +66,16 @@ export class RateFactor implements CountingSide {
     this.spike?.add(errors);
   }
 
-  /** A trace keeps the factor it began with, so that a new tier cuts none in two. */
+  /** A trace keeps the factor that it began with, so that a change of tier never splits a trace. */
   ofTrace(trace: number): number {
     return trace < 0 ? this.current : this.traces.factorOf(trace, this.current);
   }
 }
 
-/** The rate of the tier that the load is in. Up at once, down only when the load is clearly below the tier. */
+/**
+ * The rate of the present load tier. A higher load takes effect at once, a lower one only when it is clearly below the
+ * tier.
+ */
 class LoadTiers {
   private readonly config: LoadConfig;
   private readonly count: SlidingCount;
@@ -99,7 +105,7 @@ class LoadTiers {
   }
 }
 
-/** On while there are many errors, or many more than before, and for `hold` after that. */
+/** On while there are many errors, or many more than before, and for the time `hold` after that. */
 class ErrorSpike {
   private readonly config: ErrorSpikeConfig;
   private readonly clock: Clock;
@@ -125,7 +131,7 @@ class ErrorSpike {
   }
 }
 
-/** The factors of the traces seen last, in two generations: when one is full, the older one is forgotten. */
+/** The factors of recent traces, in two generations: when one is full, the older one is forgotten. */
 class TraceFactors {
   private readonly maxPerGeneration: number;
   private young = new Map<number, number>();

@@ -9,38 +9,37 @@ import { findText, LOG_SHAPE, RecordScan, type ScanShape, SPAN_SHAPE, textEnd } 
 import { doubleAttribute, RecordStamp, replaceFields } from "../record-stamp.js";
 import { type ValuePath, valueInAttributes, valueInBody } from "./value-path.js";
 
-/** The attribute that says with which probability a record was kept; one without it was kept for certain. */
+/** The attribute with the probability that a record was kept with. A record without it was kept with certainty. */
 const RATE_ATTRIBUTE = "sampling.rate";
 
-/** What rules may ask of the present record. */
+/** The properties of the present record that rules may use. */
 export interface RecordFacts {
   /** 1 to 24; 0 for a log record that has none, and for spans. */
   readonly severity: number;
-  /** A log record of ERROR or FATAL, or a span whose status is an error. */
+  /** True for log records of ERROR or FATAL, and for spans with an error status. */
   readonly isError: boolean;
-  /** A number in [0, 1) that stands for its trace; -1 when it belongs to none. */
+  /** A number in [0, 1) derived from the trace id; -1 if the record belongs to no trace. */
   readonly traceFraction: number;
   /** The name of the event or span. */
   readonly name: string;
-  /** A hash of the name, to look up what is known of it; 0 when there is no name. */
+  /** A hash of the name, for lookups; 0 if there is no name. */
   readonly nameHash: number;
-  /** Is the name this one, in UTF-8? */
+  /** Whether the name equals this one, given in UTF-8. */
   isNamed(name: Uint8Array): boolean;
-  /** The value at this path, or undefined. */
+  /** Returns the value at this path, or undefined. */
   value(path: ValuePath): Value | undefined;
 }
 
-/** Says how likely each record should be kept, and is told what came of it. */
+/** Gives the probability of keeping each record, and is told the outcome. */
 export interface RateRules {
-  /** From 0, never, to 1, always. */
+  /** Returns a probability from 0 (never keep) to 1 (always keep). */
   rateOf(record: RecordFacts): number;
   decided(rate: number, kept: boolean): void;
 }
 
-/** What decides beside the rules. */
 interface RateSamplerSettings {
   readonly seed: number;
-  /** A number in [0, 1), for records that belong to no trace. */
+  /** Returns a number in [0, 1), for records that belong to no trace. */
   readonly random: () => number;
 }
 
@@ -49,9 +48,9 @@ const RATE_INDEX = 1;
 const SEVERITY_ERROR = SEVERITY_NUMBERS.error;
 
 /**
- * Keeps records with the probability that rules give them. Those of a trace are decided by its id: the same rate gives
- * the same outcome everywhere, and whatever is kept at a low rate is kept at every higher one. The rate is written on
- * what is kept, multiplied with the one that a sampler before this one has written.
+ * Keeps records with the probability that rules give them. Records of a trace are decided by its id: the same rate
+ * gives the same result everywhere, and a trace kept at a low rate is kept at every higher one. The rate is written on
+ * every kept record, multiplied by the rate that an earlier sampler has written.
  */
 export class RateSampler implements RecordVisitor, RecordFacts {
   private readonly settings: RateSamplerSettings;
@@ -135,7 +134,7 @@ export class RateSampler implements RecordVisitor, RecordFacts {
     return valueInAttributes(bytes, after, after + size, RESOURCE_ATTRIBUTES_TAG, path);
   }
 
-  /** The field of its own, or else, of log records, the attribute event.name. */
+  /** Takes the name from its own field or, for log records without it, from the attribute event.name. */
   private findName(): void {
     const { nameStart, nameEnd, keyValueAt } = this.scan;
     this.nameStart = nameStart;
@@ -157,7 +156,10 @@ export class RateSampler implements RecordVisitor, RecordFacts {
     replaceFields(walk, start, end, [[this.scan.fieldAt[RATE_INDEX]!, after + size]], [added]);
   }
 
-  /** There are as many rates as rules times tiers; more than that means that somebody makes them up. */
+  /**
+   * There should be no more rates than rules times tiers. If there are more, clients are inventing them, so the cache
+   * is limited.
+   */
   private stampFor(rate: number): RecordStamp {
     let stamp = this.stamps.get(rate);
     if (stamp === undefined) {
@@ -173,9 +175,9 @@ const MAX_STAMPS = 1024;
 const STATUS_ERROR = 2;
 
 /**
- * A number in [0, 1) made of a trace id, the same wherever it is asked for with the same seed. All bits of the id are
- * mixed, so that it is uniform also for ids that are not random, and independent of samplers that look at the id's
- * last bits, such as those of SDKs: the rates of samplers one behind the other multiply.
+ * Derives a number in [0, 1) from a trace id; the same seed gives the same number everywhere. All bits of the id are
+ * mixed, so the result is uniform even for ids that are not random. It is also independent of samplers that use the
+ * id's last bits, such as those of SDKs, so the rates of consecutive samplers multiply.
  */
 function traceIdFraction(seed: number, b: Uint8Array, at: number): number {
   const low = murmur3(seed ^ 0x9e3779b9, b, at);
@@ -183,7 +185,7 @@ function traceIdFraction(seed: number, b: Uint8Array, at: number): number {
   return ((high >>> 6) * 0x8000000 + (low >>> 5)) / 2 ** 53;
 }
 
-/** Murmur3 of the sixteen bytes at `at`. */
+/** Returns Murmur3 of the sixteen bytes at `at`. */
 function murmur3(seed: number, b: Uint8Array, at: number): number {
   let hash = seed | 0;
   for (let i = at; i < at + 16; i += 4) {

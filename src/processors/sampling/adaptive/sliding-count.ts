@@ -2,7 +2,10 @@ import type { Clock } from "../../../plugin.js";
 
 const BUCKETS_PER_WINDOW = 12;
 
-/** How much came in the last window, and in the one before it. Time is monotonic: setting the clock changes nothing. */
+/**
+ * Counts events in the last window and in the one before it. Time is monotonic, so setting the system clock has no
+ * effect.
+ */
 export class SlidingCount {
   private readonly clock: Clock;
   private readonly bucketMs: number;
@@ -20,7 +23,7 @@ export class SlidingCount {
     this.buckets[this.bucket % this.buckets.length]! += count;
   }
 
-  /** The present window: the last twelve buckets, the one under way included. */
+  /** The count of the present window: the last twelve buckets, including the incomplete one. */
   get current(): number {
     return this.sum(0);
   }

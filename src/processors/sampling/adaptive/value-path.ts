@@ -5,17 +5,17 @@ import type { Value } from "../../../plugin.js";
 /** A dotted path, such as `order.total`, in the attributes of a record, in its `body.` or in its `resource.`. */
 export interface ValuePath {
   readonly owner: "attributes" | "body" | "resource";
-  /** Ways to cut the path into the key of an attribute and what lies inside its value, longest key first. */
+  /** The ways to split the path into an attribute key and a path inside its value, longest key first. */
   readonly splits: readonly (readonly [key: string, rest: string])[];
 }
 
-/** Reads a path; every text is one. */
+/** Parses a path. Every text is a valid path. */
 export function parseValuePath(text: string): ValuePath {
   const [, owner = "attributes", path = text] = /^(attributes|body|resource)\.(.+)$/s.exec(text) ?? [];
   return { owner: owner as ValuePath["owner"], splits: splitsOf(path) };
 }
 
-/** All ways: keys may contain dots themselves. */
+/** Returns all ways, because keys may contain dots themselves. */
 function splitsOf(path: string): [string, string][] {
   const cuts: [string, string][] = [[path, ""]];
   for (let at = path.lastIndexOf("."); at > 0; at = path.lastIndexOf(".", at - 1))
@@ -23,7 +23,7 @@ function splitsOf(path: string): [string, string][] {
   return cuts;
 }
 
-/** The value among the attributes with this tag in [start, end), or undefined. */
+/** Returns the value among the attributes with this tag in [start, end), or undefined. */
 export function valueInAttributes(
   b: Uint8Array,
   start: number,
@@ -39,7 +39,7 @@ export function valueInAttributes(
   return undefined;
 }
 
-/** The value in the body of the log record in [start, end). */
+/** Returns the value in the body of the log record in [start, end). */
 export function valueInBody(b: Uint8Array, start: number, end: number, path: ValuePath): Value | undefined {
   const at = findField(b, start, end, LOG_BODY_TAG);
   if (at < 0) return undefined;

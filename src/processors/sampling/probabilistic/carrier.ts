@@ -2,36 +2,38 @@ import type { Bits56 } from "../bits56.js";
 import type { RecordScan } from "../record-scan.js";
 import type { PresentRecord, RecordStamp } from "../record-stamp.js";
 
-/** Where one record keeps its randomness and threshold: a span in its tracestate, a log record in attributes. */
+/**
+ * The place where a record keeps its randomness and threshold: the tracestate of a span, attributes of a log record.
+ */
 export interface Carrier {
-  /** False when it held something that could not be read. */
+  /** False if its content could not be parsed. */
   readonly isValid: boolean;
   readonly randomness: Bits56 | undefined;
   readonly threshold: Bits56 | undefined;
-  /** Whether a record with nothing to decide by has the randomness it was given written on it too. */
+  /** Whether a record without its own randomness gets the assigned one written on it. */
   readonly writesMissingRandomness: boolean;
   setRandomness(randomness: Bits56): void;
   clearThreshold(): void;
-  /** A threshold lower than the one that is there changes nothing. */
+  /** A threshold lower than the present one changes nothing. */
   raiseThreshold(threshold: Bits56): void;
   /** Writes the present record, in [start, end), with all changes. */
   write(present: PresentRecord, start: number, end: number): void;
 }
 
-/** The carriers of a signal. All but `stamp` is about the record scanned last. */
+/** The carriers of a signal. All members except `stamp` are about the record that was scanned last. */
 export interface SignalCarriers {
   readonly scan: RecordScan;
-  /** The keys of attributes that a carrier is needed for. */
+  /** Keys of attributes that need a carrier. */
   readonly signs: readonly string[];
-  /** No randomness, threshold or priority of its own: nothing that a carrier is needed for. */
+  /** True if the record has no randomness, threshold or priority of its own, so it needs no carrier. */
   isPlain(): boolean;
   read(bytes: Uint8Array): Carrier;
-  /** The threshold that the record asks for itself, or undefined. */
+  /** Returns the threshold that the record itself requests, or undefined. */
   priority(bytes: Uint8Array): Bits56 | undefined;
-  /** The attribute that randomness is made of: where its KeyValue's length is, or -1. */
+  /** Returns the position of the KeyValue length of the attribute that randomness is derived from, or -1. */
   randomnessSourceAt(): number;
-  /** The bytes of that attribute. */
+  /** Returns the bytes of that attribute. */
   randomnessSource(bytes: Uint8Array): Uint8Array | undefined;
-  /** What a plain record gets when it is kept; the randomness may be a hole, or empty. */
+  /** Returns the stamp for plain records that are kept. The randomness may be a placeholder, or empty. */
   stamp(randomness: string, threshold: string): RecordStamp;
 }

@@ -3,8 +3,8 @@ import { type ProbabilisticSamplerConfig, probabilisticSamplerSchema } from "./c
 import { ThresholdSampler, type ThresholdSamplerSettings } from "./threshold-sampler.js";
 
 /**
- * Keeps a share of traces, or of log records, by a hash of the trace id: the same decisions as the Collector's
- * processor of this name. What is dropped is acknowledged and counted.
+ * Keeps a share of traces, or of log records, by a hash of the trace id, with the same decisions as the Collector's
+ * processor of this name. Dropped records are acknowledged and counted.
  */
 export const probabilisticSampler = defineProcessor<ProbabilisticSamplerConfig>({
   type: "probabilistic_sampler",

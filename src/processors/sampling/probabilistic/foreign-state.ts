@@ -3,26 +3,27 @@ import { addTo, at, FOREIGN_STATE_TABLE_AT, q, size, start, stop, variable } fro
 import { MAX_KEY, MAX_LENGTH, MAX_MEMBERS, MAX_VALUE } from "./trace-state.js";
 
 /**
- * A tracestate that only others have written, in the form that most are in: members with a key without @ that is not `ot`, a value
- * without spaces, and nothing else between the commas. Such a one stays as it is behind the member of a sampler. Any other is for trace-state.ts.
+ * Recognises a tracestate that only other vendors have written, in its most common form: members whose key has no @ and
+ * is not `ot`, whose value has no spaces, and nothing else between the commas. Such a tracestate is kept after the
+ * sampler's own member. trace-state.ts handles all other forms.
  */
 
 const { and, atLeast, differ, equal, greater, isZero, jump, jumpIf, less, loadByte, loadTwo, loop, set, steps } = wasm;
 const { subtract, until, when } = wasm;
 
-/** The field of the present record, from its tag on, and its text; 0 when there is none. */
+/** The tracestate of the present record: the start of its field, and start and end of its text; 0 if there is none. */
 export const stateAt: wasm.Variable = variable();
 export const stateStart: wasm.Variable = variable();
 export const stateEnd: wasm.Variable = variable();
 const partAt = variable();
 const members = variable();
 
-/** What a character may be: the first of a key, any of a key, any of a value. */
+/** Kinds of characters: the first of a key, any of a key, any of a value. */
 const FIRST = 1;
 const KEY = 2;
 const VALUE = 4;
 
-/** By character, what it may be. */
+/** Returns the kinds of each character. */
 export function foreignStateTable(): Uint8Array {
   const kindOf = (character: string) =>
     (/[a-z]/.test(character) ? FIRST : 0) |
@@ -35,7 +36,7 @@ const isA = (kind: number) => and(loadByte(loadByte(q), FOREIGN_STATE_TABLE_AT),
 const code = (character: string) => character.charCodeAt(0);
 const OT = code("o") | (code("t") << 8);
 
-/** Goes over a key and the = behind it. */
+/** Reads a key and the = after it. */
 const passKey: wasm.WasmCode = steps(
   set(partAt, q),
   jumpIf("give", isZero(isA(FIRST))),
@@ -55,7 +56,9 @@ const passValue: wasm.WasmCode = steps(
   jumpIf("give", atLeast(subtract(subtract(q, partAt), 1), MAX_VALUE)),
 );
 
-/** Remembers the tracestate from `start` to `stop`, whose field begins at `at`: to "give" for one of another form. */
+/**
+ * Remembers the tracestate from `start` to `stop`, whose field begins at `at`. Jumps to "give" if it has another form.
+ */
 export const findForeignState: wasm.WasmCode = steps(
   jumpIf("give", greater(size, MAX_LENGTH)),
   jumpIf("give", isZero(size)),

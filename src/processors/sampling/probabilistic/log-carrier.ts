@@ -17,7 +17,7 @@ interface LogCarrierSettings {
   readonly priorityAttribute: string;
 }
 
-/** Log records: the attributes sampling.randomness and sampling.threshold, and a priority attribute of one's choice. */
+/** Log records use the attributes sampling.randomness and sampling.threshold, and a configurable priority attribute. */
 export function logCarriers({ precision, fromAttribute, priorityAttribute }: LogCarrierSettings): SignalCarriers {
   const keys = [THRESHOLD_KEY, RANDOMNESS_KEY];
   const source = fromAttribute === "" ? -1 : keys.push(fromAttribute) - 1;
@@ -53,7 +53,7 @@ class LogCarrier implements Carrier {
   threshold: Bits56 | undefined;
   private readonly scan: RecordScan;
   private newRandomness: string | undefined;
-  /** Empty: takes it out. */
+  /** An empty text removes the attribute. */
   private newThreshold: string | undefined;
 
   constructor(scan: RecordScan, bytes: Uint8Array) {
@@ -112,7 +112,10 @@ class LogCarrier implements Carrier {
   }
 }
 
-/** What a value is hashed as: bytes as they are, anything else as the Collector writes it as text. */
+/**
+ * Returns the bytes that are hashed for a value: bytes as they are, other values as the Collector converts them to
+ * text.
+ */
 function bytesOfValue(value: Value): Uint8Array {
   return value instanceof Uint8Array ? value : Buffer.from(textOfValue(value));
 }
@@ -124,7 +127,7 @@ function textOfValue(value: Value): string {
   return jsonText(value);
 }
 
-/** Go's JSON: keys in order, and what could end a script escaped. */
+/** Writes JSON as Go does: with sorted keys, and with characters escaped that could end a script. */
 function jsonText(value: Value): string {
   if (value === null) return "null";
   if (typeof value === "string") return quoteJson(value);

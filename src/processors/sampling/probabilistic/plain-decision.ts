@@ -28,42 +28,47 @@ import {
 import { high, keepRecord, low, MISSING_STAMP_AT, STAMP_AT } from "./stamp-record.js";
 
 /**
- * What the walk of rewriting-walk.ts does with plain records: decides on them, and stamps those that stay. The code is written for one sampler: its
- * keys, tags, seed and threshold are numbers in it.
+ * The code that the walk of rewriting-walk.ts runs for plain records: it decides about them, and stamps those that are
+ * kept. The code is generated for one sampler, with its keys, tags, seed and threshold as constants.
  */
 
 const { add, and, atLeast, cases, differ, equal, greater, isZero, jump, jumpIf, less, load, loadByte, loadTwo } = wasm;
 const { loop, multiply, or, set, shiftLeft, shiftRight, steps, store, subtract, until, when, xor } = wasm;
 
-/** What the code is written for. */
 export interface PlainSettings {
   readonly shape: ScanShape;
-  /** A record with an attribute of these keys is not plain, nor is one with a tracestate, unless only others wrote it. */
+  /**
+   * A record with an attribute of these keys is not plain. Neither is a record with a tracestate, unless only other
+   * vendors wrote it.
+   */
   readonly signs: readonly Uint8Array[];
-  /** What hashes go on from; undefined when a trace id's own bits are the randomness. */
+  /** The initial hash; undefined if the bits of the trace id itself are the randomness. */
   readonly seedHash: number | undefined;
   readonly fromTraceId: boolean;
-  /** The key of the attribute whose text is hashed when the trace id is not. */
+  /** The key of the attribute whose text is hashed if the trace id is not. */
   readonly source: Uint8Array | undefined;
-  /** Undefined: nothing is kept. */
+  /** Undefined if nothing is kept. */
   readonly threshold: Bits56 | undefined;
   readonly stamp: RecordStamp;
-  /** For a record with nothing to decide by; undefined: it is dropped. */
+  /** The stamp for records without a source of randomness; undefined if they are dropped. */
   readonly missingStamp: RecordStamp | undefined;
 }
 
 /** Longer keys have lengths of several bytes, which the code does not compare. */
 export const MAX_KEY_BYTES = 127;
 
-/** Where in the record the trace id is, and the attribute that may be hashed, from its key's tag to its end; 0 when there is none. */
+/**
+ * The position of the trace id in the record, and of the attribute to hash, from its key's tag to its end; 0 if
+ * missing.
+ */
 const traceAt = variable();
 const sourceAt = variable();
 const sourceEnd = variable();
-/** Where those that are decided as it is are counted. */
+/** The position of the counter for this kind of decision. */
 const counter = variable();
 const hash = variable();
 
-/** Does `then` if the attribute's key, which begins behind `start` and has a length of one byte, is this one. */
+/** Runs `then` if the attribute's key is this one. The key begins after `start` and has a length of one byte. */
 const whenKey = (key: Uint8Array, then: wasm.WasmCode): wasm.WasmCode => {
   const bytes = Buffer.from(key);
   const words = [];
@@ -77,10 +82,15 @@ const whenKey = (key: Uint8Array, then: wasm.WasmCode): wasm.WasmCode => {
   );
 };
 
-/** Of the first two bytes of an attribute: the tag, which is that of a key, and that the length of the key takes one byte. */
+/**
+ * Masks the first two bytes of an attribute: the tag of the key, and the bit that is clear if its length takes one
+ * byte.
+ */
 const SHORT_KEY = 0xff | (0x80 << 8);
 
-/** Goes over the fields of the record: to "decide" at the end, to "give" as soon as it is seen not to be plain. */
+/**
+ * Walks over the fields of the record. Jumps to "decide" at the end, and to "give" as soon as the record is not plain.
+ */
 const scanFields = ({ shape, signs, source }: PlainSettings): wasm.WasmCode => {
   const nextField = jump("field");
   const rememberFirst = when(isZero(sourceAt), set(sourceAt, start), set(sourceEnd, stop));
@@ -125,7 +135,7 @@ const count = (sampled: boolean): wasm.WasmCode => {
   return store(counter, offset, add(load(counter, offset), 1));
 };
 
-/** Of a trace id: its last 56 bits. */
+/** Reads the last 56 bits of a trace id. */
 const readTraceBits: wasm.WasmCode = steps(
   set(value, loadByte(traceAt, 12)),
   set(high, or(shiftLeft(loadByte(traceAt, 9), 20), shiftLeft(loadByte(traceAt, 10), 12))),
@@ -134,7 +144,7 @@ const readTraceBits: wasm.WasmCode = steps(
   set(low, or(low, or(shiftLeft(loadByte(traceAt, 14), 8), loadByte(traceAt, 15)))),
 );
 
-/** What `hashRandomnessInto` makes of the bytes from `q` to `stop`, of which there is one at least. */
+/** Computes what `hashRandomnessInto` does, for the bytes from `q` to `stop`. There must be at least one. */
 const hashBytes = (seedHash: number): wasm.WasmCode =>
   steps(
     set(hash, seedHash),
@@ -147,11 +157,11 @@ const hashBytes = (seedHash: number): wasm.WasmCode =>
   );
 const FNV_PRIME = 0x01000193;
 
-/** Of four bytes: tag, length, tag, length. */
+/** Two tags as they appear in four bytes: tag, length, tag, length. */
 const SHORT_TEXT = VALUE_TAG | (STRING_VALUE_TAG << 16);
 const SHORT_FIELDS = 0xff | (0x80 << 8) | (0xff << 16) | (0x80 << 24);
 
-/** Finds the text of the attribute: to "give" if its value is not a short text, or an empty one. */
+/** Finds the text of the attribute. Jumps to "give" unless its value is a short text that is not empty. */
 const findSourceText = (source: Uint8Array): wasm.WasmCode =>
   steps(
     set(q, add(sourceAt, 2 + source.length)),
@@ -165,7 +175,7 @@ const findSourceText = (source: Uint8Array): wasm.WasmCode =>
     jumpIf("give", differ(stop, sourceEnd)),
   );
 
-/** Finds the randomness, and goes to "compare", to "missing" if there is none, or to "drop". */
+/** Finds the randomness. Jumps to "compare", to "missing" if there is none, or to "drop". */
 const findRandomness = (settings: PlainSettings): wasm.WasmCode => {
   const { seedHash, fromTraceId, source, threshold } = settings;
   if (threshold === undefined) return steps(countedAs(PRIORITY), jump("drop"));
@@ -185,7 +195,7 @@ const findRandomness = (settings: PlainSettings): wasm.WasmCode => {
   );
 };
 
-/** Does the threshold keep it? */
+/** Whether the threshold keeps the randomness. */
 const isKept = ({ threshold }: PlainSettings) =>
   threshold === undefined
     ? 0
@@ -194,7 +204,7 @@ const isKept = ({ threshold }: PlainSettings) =>
 const keep = (stampAt: number, stamp: RecordStamp, { shape }: PlainSettings): wasm.WasmCode =>
   steps(count(true), addTo(kept, 1), keepRecord(stampAt, stamp, shape.traceState));
 
-/** The code: decides on a plain record, and gives any other to the caller. */
+/** Returns code that decides about a plain record, and leaves any other record to the caller. */
 export function decidePlain(settings: PlainSettings): wasm.WasmCode {
   const { stamp, missingStamp } = settings;
   const keepMissing = missingStamp === undefined ? jump("drop") : keep(MISSING_STAMP_AT, missingStamp, settings);

@@ -22,7 +22,7 @@ import {
 } from "./rewriting-walk.js";
 import { MAX_STAMP_BYTES, stampTable } from "./stamp-record.js";
 
-/** Decides on the records that the walk does not. */
+/** Decides about the records that the WebAssembly walk leaves to its caller. */
 interface UnusualRecordVisitor {
   visit(present: PresentRecord, start: number, end: number): Verdict;
 }
@@ -30,12 +30,15 @@ interface UnusualRecordVisitor {
 type SamplingWalk = WasmFunction<(before: number) => number>;
 
 const MIN_BYTES = 1024 * 1024;
-/** Larger batches are gone over in JavaScript: so much memory is not kept for them. */
+/** Larger batches are walked in JavaScript, so that no memory of that size is kept for them. */
 const MAX_BYTES = 8 * 1024 * 1024;
-/** By how much a record grows at most: a stamp, or as much by what stands in its place, and longer lengths of it and of the two messages around it. */
+/**
+ * The maximum growth of a record: a stamp (or a replacement of the same size), and longer lengths of the record and of
+ * the two messages around it.
+ */
 const MAX_GROWTH = MAX_STAMP_BYTES + 3 * 4;
 
-/** A batch without the records that a sampler drops, and with its stamps on the others: decided in WebAssembly where they are plain. */
+/** Samples a batch: drops records and stamps the others. Plain records are decided in WebAssembly. */
 export class PlainRecords {
   private readonly source: WasmSource<SamplingWalk["run"]>;
   private readonly table: Uint32Array;
@@ -44,7 +47,7 @@ export class PlainRecords {
   private numbers: Int32Array = new Int32Array(0);
   private isFirst = true;
 
-  /** Undefined when keys are too long for it. */
+  /** Returns undefined if a key is too long for the WebAssembly code. */
   static for(settings: PlainSettings): PlainRecords | undefined {
     const keys = [...settings.signs, ...(settings.source === undefined ? [] : [settings.source])];
     return keys.every(({ length }) => length <= MAX_KEY_BYTES) ? new PlainRecords(settings) : undefined;
@@ -56,8 +59,9 @@ export class PlainRecords {
   }
 
   /**
-   * The batch with all decisions, which are added to `counts`. Undefined when it is to be gone over without WebAssembly, as the very
-   * first one is: the memory takes a millisecond to make, and some samplers see no second one.
+   * Returns the sampled batch, and adds the decisions to `counts`. Returns undefined if the batch must be walked
+   * without WebAssembly, as the very first one is: the memory takes a millisecond to make, and some samplers never see
+   * a second batch.
    */
   sample(batch: Batch, visitor: UnusualRecordVisitor, counts: Float64Array): Batch | undefined {
     const outAt = INPUT_AT + batch.byteLength + SLACK_BYTES;
@@ -71,7 +75,7 @@ export class PlainRecords {
     return this.output(batch, outAt, droppedIn(counts));
   }
 
-  /** Puts the batch into the memory, and the walk to its beginning. */
+  /** Copies the batch into the memory, and sets the walk to its beginning. */
   private begin(batch: Batch, { bytes }: SamplingWalk, outAt: number): void {
     let p = INPUT_AT;
     for (const chunk of batch.chunks) {
@@ -87,7 +91,7 @@ export class PlainRecords {
     for (const [depth, tag] of LEVEL_TAGS.entries()) numbers[(LEVELS_AT + depth * LEVEL_BYTES + LEVEL.tag) / 4] = tag;
   }
 
-  /** Whether a record that was not plain was changed, or dropped. */
+  /** Returns whether a record that is not plain was changed or dropped. */
   private decide(walk: SamplingWalk, visitor: UnusualRecordVisitor): boolean {
     const { numbers, present } = this;
     let isChanged = false;
@@ -104,7 +108,7 @@ export class PlainRecords {
     }
   }
 
-  /** Whether there were plain records. */
+  /** Returns whether there were plain records. */
   private addCounts(counts: Float64Array): boolean {
     let sum = 0;
     for (let i = 0; i < COUNTS; i++) {
@@ -134,7 +138,7 @@ export class PlainRecords {
   }
 }
 
-/** What the walk gives when there are no more records for its caller. */
+/** Returned by the walk when there are no more records for its caller. */
 const AT_END = -1;
 
 function droppedIn(counts: Float64Array): number {
@@ -143,14 +147,14 @@ function droppedIn(counts: Float64Array): number {
   return sum;
 }
 
-/** A record in the memory that is not plain, and what becomes of it. */
+/** A record in the memory that is not plain, and its changes. */
 class UnusualRecord implements PresentRecord {
   bytes: Buffer = Buffer.alloc(0);
   isWritten = false;
   private end = 0;
   private readonly writer = new WireWriter();
 
-  /** To the one that ends here. */
+  /** Moves to the record that ends here. */
   moveTo(end: number): void {
     this.end = end;
     this.isWritten = false;
@@ -171,7 +175,7 @@ class UnusualRecord implements PresentRecord {
     return out;
   }
 
-  /** Puts it into the memory as it is now, or as it was there from `recordAt` on; gives where it ends. */
+  /** Writes the record to the memory, either changed or as it was from `recordAt` on. Returns where it ends. */
   writeTo(out: number, recordAt: number): number {
     const { bytes, writer } = this;
     if (!this.isWritten) {

@@ -1,30 +1,30 @@
 import { FNV32_START, fnv32 } from "#codecs";
 import { type Bits56, NEVER } from "../bits56.js";
 
-/** A randomness that is written over for every record. */
+/** A randomness that is overwritten for every record. */
 export interface MutableBits56 extends Bits56 {
   high: number;
   low: number;
 }
 
-/** How many buckets the hash of `hash_seed` falls into. */
+/** Number of buckets of the mode `hash_seed`. */
 export const HASH_BUCKETS = 0x4000;
 
-/** In single precision and cut off, as it always was: other roundings would keep other traces. */
+/** Computes in single precision and truncates, as the Collector does: other rounding would keep other traces. */
 export function hashThreshold(percentage: number): Bits56 {
   const kept = Math.trunc(Math.fround(percentage * Math.fround(HASH_BUCKETS / 100)));
   return kept === 0 ? NEVER : { high: (HASH_BUCKETS - kept) << 14, low: 0 };
 }
 
-/** The hash to go on with for everything that is hashed with this seed. */
+/** Returns the initial hash for everything that is hashed with this seed. */
 export function hashSeed(seed: number): number {
   return fnv32(FNV32_START, Uint8Array.of(seed, seed >>> 8, seed >>> 16, seed >>> 24), 0, 4);
 }
 
 /**
- * The randomness that the mode `hash_seed` makes of bytes: the first fourteen bits are the bucket they fall into,
- * counted from the end, so that comparing with a threshold decides as comparing buckets does; the others are filled
- * with what else there is of the hash.
+ * Computes the randomness of bytes in the mode `hash_seed`. Its first fourteen bits are the bucket, counted from the
+ * end, so that comparing with a threshold decides as comparing buckets does. The rest is filled with the other bits of
+ * the hash.
  */
 export function hashRandomnessInto(
   into: MutableBits56,
@@ -41,7 +41,7 @@ export function hashRandomnessInto(
   into.low = ((mixed & 0x3fff) << 14) | bucket;
 }
 
-/** The randomness of a trace id: its last 56 bits, as W3C Trace Context says. */
+/** Computes the randomness of a trace id: its last 56 bits, as W3C Trace Context defines it. */
 export function traceIdRandomnessInto(into: MutableBits56, b: Uint8Array, at: number): void {
   const middle = b[at + 12]!;
   into.high = (b[at + 9]! << 20) | (b[at + 10]! << 12) | (b[at + 11]! << 4) | (middle >>> 4);

@@ -2,33 +2,36 @@ import { wasm } from "#otlp/bytes";
 import { RESOURCE_CONTAINER_TAG, SCOPE_CONTAINER_TAG, SCOPE_ITEM_TAG } from "#otlp/tags";
 
 /**
- * A walk over the records of a batch of logs or traces, in WebAssembly, that writes what stays of it. What is decided of a record is
- * given as code. See docs/decisions/0037-sampling-in-webassembly.md.
+ * A walk in WebAssembly over the records of a batch of logs or traces that writes the records that are kept. The
+ * decision about a record is passed in as code. See docs/decisions/0037-sampling-in-webassembly.md.
  *
- * The batch lies in the module's memory from `INPUT_AT` on; it was checked, so lengths are right. What stays is written behind it. Each
- * call of the function goes on to the next record that the code does not decide on, and gives where its fields begin, or -1 at the
- * end. Whoever called decides on that record and writes it where the output ends, if it stays; the parameter of the
- * next call says what was decided.
+ * The batch lies in the module's memory from `INPUT_AT` on. It was checked before, so its lengths are right. The output
+ * is written after it. Each call continues to the next record that the code does not decide about, and returns the
+ * start of its fields, or -1 at the end. The caller decides about that record and, to keep it, writes it at the end of
+ * the output. The parameter of the next call tells that decision.
  */
 
 const { Variable, add, and, atLeast, cases, differ, equal, give, greater, isZero, jump, jumpIf, jumpTo, less } = wasm;
 const { load, loadByte, loadEight, loop, move, or, set, shiftLeft, shiftRight, steps, store, storeByte } = wasm;
 const { storeEight, subtract, until, when } = wasm;
 
-/** What the parameter says of the record that the call before gave. */
+/** Values of the parameter: the decision about the record that the last call returned. */
 export const NONE_BEFORE = 0;
 export const WAS_KEPT = 1;
 export const WAS_DROPPED = 2;
 
-/** The memory: the state between two calls, counts, the messages around the position, the table, the batch, the output. */
+/**
+ * Layout of the memory: the state between two calls, counts, the messages around the position, the table, the batch,
+ * the output.
+ */
 export const STATE_AT = 0;
-/** What the state is made of. The record is the one that the function gave, from its tag on. */
+/** Offsets within the state. The record is the one that the function returned, from its tag on. */
 export const STATE = { position: 0, out: 4, level: 8, kept: 12, lost: 16, recordAt: 20, recordEnd: 24 } as const;
-/** How many records were decided in which way; see policies.ts. */
+/** Number of records for each kind of decision; see policies.ts. */
 export const COUNTS_AT = 64;
 /**
- * A level is the message's end, the tag of what is looked for in it, its start, the bytes that its length has, where its tag and its
- * start are in the output, and what was kept and lost so far in the message around it.
+ * Offsets within a level: the message's end, the tag to look for in it, its start, the number of bytes of its length,
+ * the positions of its tag and start in the output, and the records kept and lost so far in the message around it.
  */
 export const LEVELS_AT = 128;
 export const LEVEL = {
@@ -45,28 +48,34 @@ export const LEVEL_BYTES = 32;
 export const LEVEL_TAGS = [RESOURCE_CONTAINER_TAG, SCOPE_CONTAINER_TAG, SCOPE_ITEM_TAG] as const;
 const RECORDS_LEVEL = LEVELS_AT + (LEVEL_TAGS.length - 1) * LEVEL_BYTES;
 export const TABLE_AT = 256;
-/** What the code that decides has in the memory. */
+/** Memory of the code that decides. */
 export const TABLE_BYTES = 1024;
 export const FOREIGN_STATE_TABLE_AT: number = TABLE_AT + 768;
 export const INPUT_AT = TABLE_AT + TABLE_BYTES;
-/** So far behind the batch the walk may read, and behind the output it may write. */
+/** The walk may read this many bytes beyond the batch, and write this many beyond the output. */
 export const SLACK_BYTES = 32;
 
 let variables = 0;
-/** Of the function, for the walk or what decides. All are made before the first module is written. */
+/**
+ * Declares a variable of the function, for the walk or the deciding code. All are declared before the first module is
+ * written.
+ */
 export const variable = (): wasm.Variable => new Variable(variables++);
 
 /** The parameter. */
 const before = variable();
-/** The position, the message that it is in, where that ends, and what was kept and lost in it. */
+/** The position, the message around it, the end of that message, and the records kept and lost in it. */
 export const p = variable();
 const level = variable();
 const end = variable();
 export const kept = variable();
 export const lost = variable();
-/** Where the output ends. */
+/** The end of the output. */
 export const out = variable();
-/** The field: where it begins, its tag; if it has a length where that is, the length, and where that which has it begins and ends. */
+/**
+ * The field: its start and its tag; if it has a length, also the position of the length, the length, and start and end
+ * of the body.
+ */
 export const at = variable();
 export const tag = variable();
 const lengthAt = variable();
@@ -81,12 +90,12 @@ export const value = variable();
 const shift = variable();
 export const q = variable();
 
-/** Goes on behind the record, or whatever was last. */
+/** Continues after the record or field. */
 export const next: wasm.WasmCode = jump("next field");
 export const addTo = (to: wasm.Variable, what: number | wasm.Variable | wasm.WasmCode): wasm.WasmCode =>
   set(to, add(to, what));
 
-/** Reads the rest of a tag or length whose first byte is in `into` and has more behind it. */
+/** Reads the rest of a tag or length whose first byte is in `into` and has its continuation bit set. */
 const readRest = (into: wasm.Variable, label: string): wasm.WasmCode =>
   steps(
     set(into, and(into, 127)),
@@ -108,7 +117,7 @@ export const readTag: wasm.WasmCode = steps(
   when(greater(tag, 127), readRest(tag, "tag")),
 );
 
-/** Reads the length at `p`; what has it is from `start`, which `p` is then, to `stop`. */
+/** Reads the length at `p`. The body is then from `start`, which equals `p`, to `stop`. */
 export const readLength: wasm.WasmCode = steps(
   set(lengthAt, p),
   set(size, loadByte(p)),
@@ -118,7 +127,7 @@ export const readLength: wasm.WasmCode = steps(
   set(stop, add(p, size)),
 );
 
-/** Passes over the value of the field, and does this. */
+/** Skips the value of the field, and then runs `then`. */
 export const skipValue = (then: wasm.WasmCode): wasm.WasmCode =>
   cases(
     jumpTo(and(tag, 7), ["varint", "64 bits", "bytes", "32 bits"]),
@@ -128,7 +137,7 @@ export const skipValue = (then: wasm.WasmCode): wasm.WasmCode =>
     ["32 bits", steps(addTo(p, 4), then)],
   );
 
-/** Writes the number in `size` as a varint at `to`, which is behind it then. */
+/** Writes the number in `size` as a varint at `to`, and moves `to` after it. */
 export const putSize = (to: wasm.Variable): wasm.WasmCode =>
   steps(
     until(
@@ -146,7 +155,7 @@ export const putSize = (to: wasm.Variable): wasm.WasmCode =>
     addTo(to, 1),
   );
 
-/** Copies from `from`, which does not stay what it was, to `to`, a few bytes more at first. */
+/** Copies from `from` to `to`. Changes `from`, and may write a few bytes more than needed at first. */
 export const copy = (from: wasm.Variable, to: wasm.Variable): wasm.WasmCode =>
   steps(
     loop(
@@ -159,7 +168,7 @@ export const copy = (from: wasm.Variable, to: wasm.Variable): wasm.WasmCode =>
     set(out, subtract(out, subtract(from, to))),
   );
 
-/** A message around records begins. */
+/** Enters a message around records. */
 const descend: wasm.WasmCode = steps(
   addTo(level, LEVEL_BYTES),
   store(level, LEVEL.end, stop),
@@ -178,7 +187,7 @@ const descend: wasm.WasmCode = steps(
   next,
 );
 
-/** Mends the length of the message that ends here, if it is another one in the output. */
+/** Corrects the length in the output of the message that ends here, if it has changed. */
 const mendLength: wasm.WasmCode = steps(
   set(start, load(level, LEVEL.outStart)),
   set(size, subtract(out, start)),
@@ -195,7 +204,7 @@ const mendLength: wasm.WasmCode = steps(
   ),
 );
 
-/** The message is over: goes on behind it, in the one around it. One that has lost all its records goes as well. */
+/** Leaves a message and continues after it in the one around it. A message that has lost all its records is dropped. */
 const ascend: wasm.WasmCode = steps(
   store(STATE_AT, STATE.out, out),
   when(equal(level, LEVELS_AT), give(-1)),
@@ -218,9 +227,9 @@ const ascend: wasm.WasmCode = steps(
 );
 
 /**
- * The walk as a module: its function takes what was decided of the record that it gave last. `decide` is told of a record by
- * `recordStart` and `recordEnd`, and has its fields before it at `p`; when it has decided it counts the record as kept or lost and does
- * `next`, and when it cannot it jumps to "give".
+ * Returns the walk as a module. Its function takes the decision about the record that it returned last. `decide` finds
+ * the record between `recordStart` and `recordEnd`, with `p` at its first field. After a decision it counts the record
+ * as kept or lost and runs `next`; if it cannot decide, it jumps to "give".
  */
 export function rewritingWalkModule(decide: wasm.WasmCode): Uint8Array {
   return wasm.wasmModule(1, variables, walk(decide));
@@ -251,7 +260,9 @@ const walk = (decide: wasm.WasmCode): wasm.WasmCode =>
     ),
   );
 
-/** Has the record from `at`, whose fields are from `start` to `stop`, decided on, or gives it to the caller. */
+/**
+ * Runs `decide` for the record at `at`, whose fields are from `start` to `stop`, or returns the record to the caller.
+ */
 const record = (decide: wasm.WasmCode): wasm.WasmCode =>
   steps(
     set(recordAt, at),

@@ -9,7 +9,7 @@ import { TraceState } from "./trace-state.js";
 const PRIORITY_KEY = "sampling.priority";
 const PRIORITY_INDEX = 0;
 
-/** Spans: `ot=rv:...;th:...` in the tracestate; the attribute sampling.priority keeps (> 0) or drops (0) them. */
+/** Spans use `ot=rv:...;th:...` in the tracestate. The attribute sampling.priority keeps (> 0) or drops (0) them. */
 export function spanCarriers(): SignalCarriers {
   const scan = new RecordScan(SPAN_SHAPE, [PRIORITY_KEY]);
   const hasState = () => scan.stateField >= 0 && scan.stateEnd > scan.stateStart;

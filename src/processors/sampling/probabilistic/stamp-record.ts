@@ -24,12 +24,12 @@ const { add, and, atLeast, loadEight, loadTwo, or, set, shiftLeft, shiftRight, s
 const { storeTwo, subtract, when } = wasm;
 
 export const MAX_STAMP_BYTES = 128;
-/** The table: the two digits of each byte, the stamps, and what characters are in a tracestate. */
+/** The table: the two hex digits of each byte, the stamps, and the kinds of characters in a tracestate. */
 const HEX_AT = TABLE_AT;
 export const STAMP_AT: number = HEX_AT + 512;
 export const MISSING_STAMP_AT: number = STAMP_AT + MAX_STAMP_BYTES;
 
-/** The second stamp is for records with nothing to decide by, if they stay. */
+/** The second stamp is for records without a source of randomness, if those are kept. */
 export function stampTable(stamp: RecordStamp, missingStamp: RecordStamp | undefined): Uint32Array {
   const table = Buffer.alloc(TABLE_BYTES);
   for (let byte = 0; byte < 256; byte++) table.write(byte.toString(16).padStart(2, "0"), byte * 2);
@@ -43,7 +43,7 @@ export function stampTable(stamp: RecordStamp, missingStamp: RecordStamp | undef
 export const high: wasm.Variable = variable();
 export const low: wasm.Variable = variable();
 
-/** The seven bytes of the randomness, each where it has its two digits in the hole. */
+/** Writes the seven bytes of the randomness as two digits each into the placeholder. */
 const putDigits = (holeAt: number): wasm.WasmCode =>
   steps(
     ...[
@@ -57,7 +57,7 @@ const putDigits = (holeAt: number): wasm.WasmCode =>
     ].map((byte, i) => storeTwo(out, holeAt + 2 * i, loadTwo(shiftLeft(byte, 1), HEX_AT))),
   );
 
-/** The stamp from its byte `from` on, with the randomness in the hole. */
+/** Writes the stamp from its byte `from` on, with the randomness in the placeholder. */
 const putStamp = (stampAt: number, { bytes, placeholderAt }: RecordStamp, from: number): wasm.WasmCode => {
   const length = bytes.length - from;
   const words = Array.from({ length: Math.ceil(length / 8) }, (_, i) => i * 8);
@@ -71,10 +71,10 @@ const putStamp = (stampAt: number, { bytes, placeholderAt }: RecordStamp, from: 
 const beginRecord = (newSize: wasm.WasmCode): wasm.WasmCode =>
   steps(storeByte(out, 0, SCOPE_ITEM_TAG), addTo(out, 1), set(size, newSize), putSize(out));
 
-/** Tag and length of a stamp that is a tracestate, which is never longer than 127 bytes. */
+/** Size of the tag and length of a tracestate stamp, which is never longer than 127 bytes. */
 const STAMP_HEAD = 2;
 
-/** A span with a tracestate of others gets one at its end that begins with the stamp's text. */
+/** Writes a span that has a tracestate of other vendors: a new tracestate at its end begins with the stamp's text. */
 const keepWithState = (stampAt: number, stamp: RecordStamp, stateTag: number): wasm.WasmCode => {
   const textSize = set(q, add(subtract(stateEnd, stateStart), stamp.bytes.length - STAMP_HEAD + 1));
   const fieldSize = add(q, add(2, atLeast(q, 128)));
@@ -96,7 +96,10 @@ const keepWithState = (stampAt: number, stamp: RecordStamp, stateTag: number): w
   );
 };
 
-/** The record goes to the output, with the stamp at this place, and the walk goes on. `stateTag` is 0 for records without a tracestate. */
+/**
+ * Writes the record with the stamp at this position to the output, and continues the walk. `stateTag` is 0 for records
+ * without a tracestate.
+ */
 export const keepRecord = (stampAt: number, stamp: RecordStamp, stateTag: number): wasm.WasmCode =>
   steps(
     stateTag === 0 ? steps() : when(stateAt, keepWithState(stampAt, stamp, stateTag)),

@@ -38,32 +38,32 @@ import {
 } from "./randomness.js";
 import { spanCarriers } from "./span-carrier.js";
 
-/** How a head sampler makes up its mind: the Collector's `probabilistic_sampler`, whose decisions it repeats. */
+/** Settings of a head sampler that makes the same decisions as the Collector's `probabilistic_sampler`. */
 export interface ThresholdSamplerSettings {
   readonly percentage: number;
   readonly seed: number;
   readonly mode: "hash_seed" | "proportional" | "equalizing";
   /** Hex digits of a threshold, 1 to 14. */
   readonly precision: number;
-  /** What cannot be decided is dropped. */
+  /** Whether to drop records that cannot be decided about. */
   readonly failClosed: boolean;
-  /** Logs: the trace id is the source of randomness, if there is one. */
+  /** For logs: the trace id, if there is one, is the source of randomness. */
   readonly fromTraceId: boolean;
-  /** Logs: the attribute that is the source of randomness otherwise. */
+  /** For logs: the attribute that is the source of randomness otherwise. */
   readonly fromAttribute: string;
-  /** Logs: the attribute that holds a record's own percentage. */
+  /** For logs: the attribute that holds a record's own percentage. */
   readonly priorityAttribute: string;
 }
 
-/** Told once for each batch: so many records were decided this way, by this kind of randomness. */
+/** Called once per batch for each kind of decision, with the number of records. */
 type OnDecided = (policy: string, sampled: boolean, count: number) => void;
 
 /**
- * Decides for every record of a batch by its randomness, which all records of a trace share: whoever has the same
- * settings keeps the same traces. What is kept carries the threshold it was kept with.
+ * Decides about every record of a batch by its randomness, which all records of a trace share: samplers with the same
+ * settings keep the same traces. Kept records carry the threshold they were kept with.
  *
- * The common record has a trace id, or a text to decide by, and no sign of an earlier sampler. It is decided and stamped in place; all others go
- * through a carrier, which knows where the signal keeps its randomness and threshold.
+ * A common record has a trace id, or a text to decide by, and no sign of an earlier sampler. It is decided and stamped
+ * in place. All others go through a carrier, which knows where the signal keeps its randomness and threshold.
  */
 export class ThresholdSampler implements RecordVisitor {
   private readonly settings: ThresholdSamplerSettings;
@@ -74,11 +74,11 @@ export class ThresholdSampler implements RecordVisitor {
   private readonly keepsNothing: boolean;
   private readonly seedHash: number;
   private readonly ratio: number;
-  /** The threshold for what comes unsampled. */
+  /** The threshold for records that no other sampler has sampled. */
   private readonly threshold: Bits56;
   private readonly fromTraceId: boolean;
   private readonly stamp: RecordStamp;
-  /** For plain records with nothing to decide by; undefined: they are dropped. */
+  /** The stamp for plain records without a source of randomness; undefined if they are dropped. */
   private readonly missingStamp: RecordStamp | undefined;
   private readonly plainRecords: PlainRecords | undefined;
   private readonly randomness: MutableBits56 = { high: 0, low: 0 };
@@ -143,7 +143,7 @@ export class ThresholdSampler implements RecordVisitor {
     return KEEP;
   }
 
-  /** A plain record with nothing to decide by. */
+  /** Decides about a plain record without a source of randomness. */
   private decideMissing(present: PresentRecord, start: number): Verdict {
     const { missingStamp } = this;
     this.counts[countIndex(MISSING, missingStamp !== undefined)]!++;
@@ -152,7 +152,7 @@ export class ThresholdSampler implements RecordVisitor {
     return KEEP;
   }
 
-  /** Of a plain record: from its trace id, or from an attribute, which most often is a text. */
+  /** Finds the randomness of a plain record: from its trace id, or from an attribute, which usually is a text. */
   private findRandomness(bytes: Uint8Array): boolean {
     const at = this.carriers.scan.traceId;
     if (!this.isHashMode) {
@@ -205,11 +205,11 @@ export class ThresholdSampler implements RecordVisitor {
     if (found.failed) return found;
     if (this.policy === MISSING) return { ...found, failed: true };
     if (carrier.threshold === undefined || keeps(carrier.threshold, found.randomness)) return found;
-    carrier.clearThreshold(); // whoever set it should not have kept this record
+    carrier.clearThreshold(); // its sampler should not have kept this record
     return { ...found, failed: true };
   }
 
-  /** Records that carry randomness or a threshold are for the other modes: this one does not touch them. */
+  /** Records that carry randomness or a threshold belong to the other modes; this mode does not touch them. */
   private hashedRandomness(carrier: Carrier, bytes: Uint8Array): FoundRandomness {
     const randomness = this.hashOf(bytes);
     if (!carrier.isValid || carrier.randomness !== undefined || carrier.threshold !== undefined)
@@ -261,12 +261,12 @@ export class ThresholdSampler implements RecordVisitor {
 
 interface FoundRandomness {
   readonly randomness: Bits56;
-  /** What is kept gets its threshold written. */
+  /** Whether a kept record gets its threshold written. */
   readonly canCarry: boolean;
   readonly failed: boolean;
 }
 
-/** A sampler of 0 % needs no randomness; only a priority, or what it cannot read, gets past it. */
+/** A sampler of 0 % needs no randomness. Only a record with a priority, or one that cannot be parsed, passes. */
 function randomnessNotNeeded(carrier: Carrier): FoundRandomness {
   return { randomness: ALL_ONES, canCarry: true, failed: !carrier.isValid };
 }

@@ -3,13 +3,13 @@ import { type Bits56, isLess, parseRandomness, parseThreshold, thresholdText, to
 type KeyValuePair = readonly [key: string, value: string];
 
 /**
- * A W3C tracestate with the fields of its `ot` member that consistent sampling knows: `rv`, the randomness, and `th`,
- * the threshold the trace was sampled with. All else is kept as it was.
+ * A W3C tracestate with the two fields of its `ot` member that consistent sampling uses: `rv`, the randomness, and
+ * `th`, the threshold that the trace was sampled with. Everything else is kept unchanged.
  */
 export class TraceState {
   randomness: Bits56 | undefined;
   threshold: Bits56 | undefined;
-  /** False when the text was not a tracestate; what could be read of it is here all the same. */
+  /** False if the text is not a valid tracestate. The parts that could be read are set nevertheless. */
   isValid = true;
   private randomnessText = "";
   private thresholdText = "";
@@ -27,7 +27,7 @@ export class TraceState {
     this.randomnessText = toHex(value);
   }
 
-  /** Thresholds only ever rise: one that is lower than what is there changes nothing. */
+  /** Thresholds only rise: a lower one than the present changes nothing. */
   raiseThreshold(value: Bits56): void {
     if (this.threshold !== undefined && isLess(value, this.threshold)) return;
     this.threshold = value;
@@ -49,7 +49,7 @@ export class TraceState {
   }
 
   private read(text: string): void {
-    this.isValid = text.length <= MAX_LENGTH; // asked first: long ones take long
+    this.isValid = text.length <= MAX_LENGTH; // checked first, because long texts take long
     const members = this.isValid ? text.split(",").map((member) => member.replace(/^[ \t]+|[ \t]+$/g, "")) : [];
     if (!members.every((member) => member === "" || MEMBER.test(member))) this.isValid = false;
     if (!this.isValid) return;
@@ -71,7 +71,7 @@ export class TraceState {
     else this.otherMembers.push([key, value]);
   }
 
-  /** Of several `ot` members the last counts. */
+  /** If there are several `ot` members, the last one counts. */
   private readOt(text: string): void {
     this.randomness = undefined;
     this.randomnessText = "";

@@ -1,6 +1,6 @@
 import type { CreatePolicy } from "./policy.js";
 
-/** Policies made of policies. */
+/** Samples a trace if all of the policies want it. */
 
 export function andPolicy(policies: readonly CreatePolicy[]): CreatePolicy {
   return (context) => {
@@ -18,13 +18,13 @@ export function notPolicy(policy: CreatePolicy): CreatePolicy {
 
 export interface LimitedPolicy {
   readonly create: CreatePolicy;
-  /** Spans a second that it may let through. */
+  /** Spans per second that the policy may let through. */
   readonly spansPerSecond: number;
 }
 
 /**
- * The first policy that wants a trace decides: it is sampled if the policy has spans left in this second. One that has
- * none left wants it all the same, and later policies are not asked.
+ * The first policy that wants a trace decides: the trace is sampled if that policy has spans left in this second. Later
+ * policies are not asked, even if it has none left.
  */
 export function compositePolicy(policies: readonly LimitedPolicy[], maxSpansPerSecond: number): CreatePolicy {
   return (context) => {

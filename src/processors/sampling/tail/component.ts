@@ -2,10 +2,10 @@ import { defineProcessor, type Processor, type ProcessorContext, statefulProcess
 import { type TailSamplingConfig, tailSamplingSchema } from "./config.js";
 import { TailSampler } from "./tail-sampler.js";
 
-/** What most clients wait for an answer. */
+/** Most clients wait this long for an answer. */
 const TYPICAL_CLIENT_TIMEOUT_MS = 10_000;
 
-/** Decides on traces as a whole, when their spans have come; see `TailSampler`. */
+/** Decides about whole traces once their spans have arrived; see `TailSampler`. */
 export const tailSampling = defineProcessor<TailSamplingConfig>({
   type: "tail_sampling",
   summary: "Keeps or drops whole traces by policies, once their spans have come.",
@@ -37,7 +37,7 @@ function tailSamplingProcessor(config: TailSamplingConfig, context: ProcessorCon
         try {
           sampler.take(delivery, sorted);
         } catch (error) {
-          out.error(error); // some of it may wait, and other traces may have been taken out: only all can be refused
+          out.error(error); // parts of it may wait, and other traces may be gone already: only the whole delivery can be refused
         }
       },
       drain: () => sampler.drain(),

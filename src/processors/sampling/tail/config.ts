@@ -70,18 +70,18 @@ const rawSchema = z.strictObject({
 
 export interface TailSamplingConfig {
   readonly decisionWaitMs: number;
-  /** 0: the root span changes nothing. */
+  /** 0 if the root span changes nothing. */
   readonly rootWaitMs: number;
   readonly numTraces: number;
   readonly maxBytes: number;
   readonly refusesOverflow: boolean;
   readonly sampledCacheSize: number;
   readonly nonSampledCacheSize: number;
-  /** 0: any size. */
+  /** 0 for no limit. */
   readonly maxTraceBytes: number;
   readonly isFirstMatchEnough: boolean;
   readonly refusesPending: boolean;
-  /** Drop policies first: what they want dropped no other policy can keep. */
+  /** Drop policies come first: no other policy can keep a trace that they drop. */
   readonly policies: readonly PolicySpec[];
 }
 

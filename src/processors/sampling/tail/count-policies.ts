@@ -2,19 +2,19 @@ import { FNV64_START, fnv64 } from "#codecs";
 import type { Clock } from "../../../plugin.js";
 import type { CreatePolicy, Evaluate } from "./policy.js";
 
-/** Policies that need only know a trace's id or size. */
+/** Policies that only need a trace's id or size. */
 
 const MAX_UINT64 = 0xffffffffffffffffn;
 const DEFAULT_SALT = "default-hash-seed";
 
-/** The same share of traces as the Collector keeps with this salt. */
+/** Keeps the same traces as the Collector does with this percentage and salt. */
 export function probabilisticPolicy(percentage: number, salt: string): Evaluate {
   const threshold = shareOfUint64(percentage / 100);
   const seeded = fnv64(FNV64_START, Buffer.from(salt === "" ? DEFAULT_SALT : salt));
   return ({ id }) => fnv64(seeded, Buffer.from(id, "latin1")) <= threshold;
 }
 
-/** A share of 2^64 - 1, rounded to 64 significant bits and then cut off. */
+/** Returns a share of 2^64 - 1, rounded to 64 significant bits and then truncated. */
 function shareOfUint64(ratio: number): bigint {
   if (ratio <= 0) return 0n;
   if (ratio >= 1) return MAX_UINT64;
@@ -31,7 +31,7 @@ function shareOfUint64(ratio: number): bigint {
   return shift >= 0n ? mantissa << shift : mantissa >> -shift;
 }
 
-/** As many spans as there are tokens for; a trace passes as a whole or not at all. */
+/** Keeps as many spans as there are tokens for. A trace passes as a whole or not at all. */
 export function rateLimitingPolicy(spansPerSecond: number, burst: number): CreatePolicy {
   return ({ clock }) => {
     const bucket = new TokenBucket(spansPerSecond, burst > 0 ? burst : 2 * spansPerSecond, clock);
@@ -50,7 +50,7 @@ export function spanCountPolicy(min: number, max: number): Evaluate {
   return (trace) => trace.spanCount >= min && (max === 0 || trace.spanCount <= max);
 }
 
-/** Admits `perSecond` on average and `burst` at once. Time is monotonic. */
+/** Admits `perSecond` on average and up to `burst` at once. Time is monotonic. */
 class TokenBucket {
   private readonly perSecond: number;
   private readonly burst: number;
@@ -66,7 +66,7 @@ class TokenBucket {
     this.at = clock.monotonic();
   }
 
-  /** All of it or nothing. */
+  /** Takes the whole amount, or nothing and returns false. */
   take(amount: number): boolean {
     const now = this.clock.monotonic();
     this.tokens = Math.min(this.burst, this.tokens + ((now - this.at) * this.perSecond) / 1000);

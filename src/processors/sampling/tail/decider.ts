@@ -4,7 +4,9 @@ import type { Evaluate, PolicyContext, WholeTrace } from "./policy.js";
 
 export type Decision = "sampled" | "not_sampled" | "dropped";
 
-/** Asks the policies: dropped if any drop policy wants it, else sampled if any policy wants it. */
+/**
+ * Evaluates the policies: a trace is dropped if any drop policy wants that, otherwise sampled if any policy wants it.
+ */
 export class Decider {
   private readonly policies: readonly { name: string; isDrop: boolean; evaluate: Evaluate }[];
   private readonly isFirstMatchEnough: boolean;
@@ -29,7 +31,7 @@ export class Decider {
     return decision;
   }
 
-  /** Undefined: the policy failed, and has no say. */
+  /** Returns undefined if the policy failed; it is then ignored. */
   private ask(evaluate: Evaluate, trace: WholeTrace): boolean | undefined {
     try {
       return evaluate(trace);

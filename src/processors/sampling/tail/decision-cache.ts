@@ -1,4 +1,4 @@
-/** What was decided of the traces decided last, for spans that come late. */
+/** The most recent decisions, for spans that arrive late. */
 export class DecisionCache {
   private readonly sampled: RecentSet;
   private readonly notSampled: RecentSet;
@@ -8,7 +8,7 @@ export class DecisionCache {
     this.notSampled = new RecentSet(notSampledSize);
   }
 
-  /** Undefined: not decided, or forgotten. */
+  /** Returns undefined if the trace is not decided yet, or forgotten. */
   get(trace: string): boolean | undefined {
     if (this.sampled.has(trace)) return true;
     return this.notSampled.has(trace) ? false : undefined;
@@ -20,9 +20,9 @@ export class DecisionCache {
 }
 
 /**
- * The keys added or asked for last: at least half of `size` of them, and never more than `size`. They are in two
- * generations, and when the younger is full the older is forgotten: taking the oldest out of a Set again and again
- * would take longer the more have been taken out.
+ * The keys that were added or looked up most recently: at least half of `size`, and never more than `size`. They are
+ * kept in two generations. When the younger one is full, the older one is forgotten, because removing the oldest key
+ * from a Set again and again becomes slower the more keys have been removed.
  */
 class RecentSet {
   private readonly maxPerGeneration: number;

@@ -1,55 +1,62 @@
 import type { JournalNotes } from "#contract/operators";
 import { EarlierDecisions } from "./earlier-decisions.js";
 
-/** An entry of the journal whose spans go different ways. */
+/** A journal entry whose spans were divided into parts that are settled separately. */
 export interface SplitEntry {
   readonly position: number;
-  /** Ways that have not come to an end. */
+  /** Parts that are not settled yet. */
   openParts: number;
-  /** One of them was refused for now: all of the entry will come again. */
+  /** True if a part was refused for now, so the whole entry will come again. */
   comesAgain: boolean;
-  /** One of them was refused for good: if none is for now, what nobody has taken becomes a dead letter. */
+  /**
+   * True if a part was refused permanently. Unless another part comes again, the spans that nobody has taken become a
+   * dead letter.
+   */
   isGivenUp: boolean;
 }
 
-/** An entry, and traces of it. */
+/** An entry, and some of its traces. */
 export type EntryTraces = readonly [entry: SplitEntry, traces: readonly string[]];
 
-/** What became of a trace of an entry: somebody has it, it is wanted and nobody has it, or it is not wanted. */
+/**
+ * The state of a trace within an entry: an exporter has it, it was sampled but nobody has it yet, or it was dropped.
+ */
 export type TraceFate = "delivered" | "sampled" | "dropped";
 
-/** What was decided of a trace. */
+/** The decision about a trace. */
 export interface NotedDecision {
   readonly id: string;
   readonly isSampled: boolean;
 }
 
 /**
- * What a sampler writes into the journal of its pipeline, so that nothing is decided twice when an entry comes again,
- * after a refusal or a crash:
+ * The notes that a sampler writes into the journal of its pipeline, so that no trace is decided twice when an entry
+ * comes again after a refusal or a crash:
  *
- * - what was decided, before anybody is told of it: spans of a dropped trace are let go, those of a sampled one passed on;
- * - which sampled traces of an entry have been delivered while others of it have not: those are not passed on again.
+ * - the decisions, before any of them takes effect: spans of a dropped trace are discarded, those of a sampled trace
+ *   are passed on;
+ * - the sampled traces of an entry that were delivered while other traces of it were not: they are not passed on
+ *   again.
  *
- * It knows what became of every trace of an entry that has not ended, however many decisions were made since, also those of
- * earlier runs: an entry may be refused for hours, and the half of a trace must not be decided by itself.
+ * The notes cover every trace of an unfinished entry, including decisions of earlier runs, however many decisions were
+ * made since. An entry may be refused for hours, and half of a trace must not be decided by itself.
  *
- * Only an entry that came as one delivery is known by its position. Spans of one that was split or merged on the way may
- * arrive twice.
+ * Only an entry that arrives as one delivery is known by its position. Spans of an entry that was split or merged on
+ * the way may arrive twice.
  */
 export class DecisionNotes {
   private readonly journal: JournalNotes;
-  /** By position, what became of traces of that entry. */
+  /** The states of the traces of each entry, by the entry's position. */
   private readonly fates = new Map<number, Map<string, TraceFate>>();
   private earlier: EarlierDecisions | undefined;
 
-  /** `remembered`: so many decisions are of use after a restart. */
+  /** `remembered` is the number of decisions that are useful after a restart. */
   constructor(journal: JournalNotes, remembered: number) {
     this.journal = journal;
     journal.keepAtMost(remembered * MAX_BYTES_PER_DECISION);
   }
 
-  /** Tells every decision that was noted, oldest first. */
+  /** Calls `remember` with every noted decision, oldest first. */
   restore(remember: (id: string, isSampled: boolean) => void): void {
     const { firstPosition } = this.journal;
     const earlier = new EarlierDecisions(firstPosition);
@@ -69,9 +76,9 @@ export class DecisionNotes {
   }
 
   /**
-   * An entry has come, and goes so many ways; these of its traces were decided before. That is noted, when it comes for the first
-   * time: should it come once more after a restart, later decisions on other spans of them must not be taken for theirs.
-   * Undefined when its place is not known, or it has ended.
+   * Registers an entry that arrived in this many parts. `late` are its traces that were decided before. These decisions
+   * are noted again on first arrival: if the entry comes again after a restart, later decisions about other spans of
+   * the same traces must not be applied to it. Returns undefined if the position is unknown or the entry has ended.
    */
   split(position: number | undefined, parts: number, late: readonly NotedDecision[]): SplitEntry | undefined {
     if (position === undefined) return undefined;
@@ -88,24 +95,24 @@ export class DecisionNotes {
     if (decisions.length > 0) this.journal.write(encodeDecisions(decisions));
   }
 
-  /** Undefined: it is not known for this entry. */
+  /** Returns undefined if the state is not known for this entry. */
   fateOf(position: number | undefined, id: string): TraceFate | undefined {
     if (position === undefined) return undefined;
     return this.fates.get(position)?.get(id) ?? this.earlier?.fateOf(position, id);
   }
 
-  /** True for spans of a trace that nobody has, though it is wanted. */
+  /** True for spans of a sampled trace that nobody has taken yet. */
   isOwed(position: number, id: string): boolean {
     const fate = this.fates.get(position)?.get(id);
     return fate !== "delivered" && fate !== "dropped";
   }
 
-  /** The entry is not in the journal any more. */
+  /** Call this when the entry has left the journal. */
   ended(position: number): void {
     this.fates.delete(position);
   }
 
-  /** These ways of entries have ended well, each with traces that somebody has now, or that are not wanted. */
+  /** Records that these parts of entries were accepted, because their traces were delivered or dropped. */
   accepted(parts: readonly EntryTraces[], fate: "delivered" | "dropped"): void {
     const traces = new Map<SplitEntry, string[]>();
     for (const [entry, ids] of parts) {
@@ -119,7 +126,10 @@ export class DecisionNotes {
     if (open.length > 0 && fate === "delivered") this.journal.write(encodeDeliveries(open));
   }
 
-  /** These ways of entries were refused. What is refused for good becomes a dead letter, and does not come again. */
+  /**
+   * Records that these parts of entries were refused. A permanently refused part becomes a dead letter and does not
+   * come again.
+   */
   refused(parts: readonly EntryTraces[], isForGood: boolean): void {
     for (const [entry, ids] of parts) {
       entry.openParts -= 1;
@@ -129,7 +139,10 @@ export class DecisionNotes {
     }
   }
 
-  /** An entry whose ways have all ended well is not in the journal any more; others come again, or will be asked about. */
+  /**
+   * An entry whose parts were all accepted has left the journal. Other entries come again, or `isOwed` will be asked
+   * about them.
+   */
   private hasEnded({ position, openParts, comesAgain, isGivenUp }: SplitEntry): boolean {
     if (openParts > 0 || comesAgain || isGivenUp) return false;
     this.fates.delete(position);
@@ -143,11 +156,13 @@ export class DecisionNotes {
   }
 }
 
-/** The first byte of a note. Others are of a later version, and are passed over. */
+/** The first byte of a note. Notes with other first bytes come from a later version and are skipped. */
 const DECIDED = 1;
 const DELIVERED = 2;
 const ID_BYTES = 16;
-/** With what a journal counts for a note of a single decision, and for another that the trace was delivered. */
+/**
+ * Includes the journal's overhead for a note with a single decision, and for another note that the trace was delivered.
+ */
 const MAX_BYTES_PER_DECISION = 500;
 
 function encodeDecisions(decisions: readonly NotedDecision[]): Uint8Array {

@@ -1,30 +1,33 @@
 import type { TraceFate } from "./decision-notes.js";
 
-/** A position and whether the trace was sampled, in one number: there may be millions. */
+/** A position and whether the trace was sampled, in one number, because there may be millions of them. */
 type Noted = number;
 
 /**
- * Decisions of earlier runs on traces of entries that may come again. They are kept until these have left the journal, unlike
- * those in the cache, of which later ones take the place.
+ * Decisions of earlier runs about traces of entries that may come again. They are kept until these entries have left
+ * the journal, unlike decisions in the cache, which later ones replace.
  */
 export class EarlierDecisions {
   private readonly firstPosition: number;
   private lastPosition = Number.NEGATIVE_INFINITY;
   private readonly noted = new Map<string, Noted | Noted[]>();
 
-  /** No entry before `firstPosition` comes again. */
+  /** Entries before `firstPosition` never come again. */
   constructor(firstPosition: number) {
     this.firstPosition = firstPosition;
   }
 
-  /** It was made when the entry at `after` was the last that had come; to be called in the order they were made. */
+  /**
+   * Adds a decision that was made when the entry at `after` was the last one that had arrived. Call it in the order of
+   * the decisions.
+   */
   add(id: string, isSampled: boolean, after: number): void {
     if (after < this.firstPosition) return;
     this.lastPosition = Math.max(this.lastPosition, after);
     const noted = after * 2 + (isSampled ? 1 : 0);
     const known = this.noted.get(id);
     const last = typeof known === "object" ? known.at(-1)! : known;
-    // The same once more says the same of entries up to a later position. A trace may be noted with every request.
+    // A repeated decision also covers entries up to its later position. A trace may be noted with every request.
     if (last === undefined || (isSame(last, noted) && typeof known === "number")) this.noted.set(id, noted);
     else if (typeof known === "number") this.noted.set(id, [known, noted]);
     else if (isSame(last, noted)) known![known!.length - 1] = noted;
@@ -32,8 +35,8 @@ export class EarlierDecisions {
   }
 
   /**
-   * By the first decision that was noted after the entry had come, as a later one was about other spans of the trace; or by
-   * the last one before, which the entry came late for.
+   * Uses the first decision noted after the entry had arrived, because later ones were about other spans of the trace.
+   * If there is none, the entry was late, and the last decision before it applies.
    */
   fateOf(position: number, id: string): TraceFate | undefined {
     if (position > this.lastPosition) return undefined;
@@ -42,7 +45,7 @@ export class EarlierDecisions {
     return noted === undefined ? undefined : noted % 2 === 1 ? "sampled" : "dropped";
   }
 
-  /** An entry that may ask for one of them is still there. */
+  /** Whether an entry that may need one of the decisions is still in the journal. */
   isNeededFrom(firstPosition: number): boolean {
     return firstPosition <= this.lastPosition;
   }

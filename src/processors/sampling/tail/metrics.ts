@@ -3,7 +3,7 @@ import type { Decision } from "./decider.js";
 
 const PREFIX = "otelcol_processor_tail_sampling";
 
-/** Under the Collector's names where it has them. */
+/** Metrics under the Collector's names, where it has them. */
 export class TailMetrics {
   private readonly metrics: Metrics;
   private readonly decisions: Readonly<Record<Decision, Counter>>;
@@ -50,7 +50,7 @@ export class TailMetrics {
     counters[decision].add(1);
   }
 
-  /** Shows what waits, until the returned function is called. */
+  /** Reports the waiting traces and bytes until the returned function is called. */
   registerGauges(traces: () => number, bytes: () => number): () => void {
     const gauges = [
       this.metrics.gauge(`${PREFIX}_sampling_traces_on_memory`, { description: "Traces that wait." }, traces),

@@ -3,7 +3,7 @@ import { type Condition, compileEach, compileIn, ERROR_MODES } from "#ottl";
 import { compilePattern } from "#text";
 import { caseInsensitiveEnum, section } from "../../../plugin.js";
 
-/** What may be written for each type of policy, beside its name and type. Policies inside policies are read later. */
+/** The settings of each type of policy, besides its name and type. Nested policies are parsed later. */
 
 const count = () => z.number().int().nonnegative();
 const strings = () => z.array(z.string());
@@ -68,7 +68,7 @@ const ottl = z
 
 const noSettings = section(z.strictObject({})).optional();
 
-/** By type: what is written under the key of the same name. */
+/** Settings by policy type, which is also the key they are written under. */
 export const POLICY_SECTIONS = {
   always_sample: noSettings,
   trace_flags: noSettings,

@@ -1,25 +1,25 @@
 import type { Batch, ProcessorContext } from "../../../plugin.js";
 
-/** A trace as its policies see it: all of its spans that have come. */
+/** A trace as policies see it: all of its spans that have arrived. */
 export interface WholeTrace {
-  /** Sixteen characters, one for each byte of the id. */
+  /** The id as sixteen characters, one for each byte. */
   readonly id: string;
   readonly spanCount: number;
-  /** Made when first asked for: many policies need no look at the spans. */
+  /** Built on first access, because many policies do not read the spans. */
   readonly batch: Batch;
 }
 
-/** Does a policy want this trace? Throws when it cannot tell. */
+/** Returns whether a policy wants this trace. Throws if it cannot tell. */
 export type Evaluate = (trace: WholeTrace) => boolean;
 
 export type PolicyContext = Pick<ProcessorContext, "clock" | "logger" | "metrics">;
 
-/** A policy as configured. Made anew for every pipeline, as some count what they let through. */
+/** Makes a configured policy. Each pipeline gets its own, because some policies count what they let through. */
 export type CreatePolicy = (context: PolicyContext) => Evaluate;
 
 export interface PolicySpec {
   readonly name: string;
-  /** Wants traces to be dropped, whatever other policies say. */
+  /** Whether the policy drops the traces that it wants, whatever other policies say. */
   readonly isDrop: boolean;
   readonly create: CreatePolicy;
 }

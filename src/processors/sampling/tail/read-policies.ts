@@ -17,10 +17,10 @@ import {
 
 type ReportIssue = (path: ConfigPath, message: string) => void;
 
-/** Deeper than anybody needs: a policy that contains itself, by a YAML alias, ends here. */
+/** Policies nested deeper are rejected, such as one that contains itself through a YAML alias. */
 const MAX_DEPTH = 8;
 
-/** Reads what is written under `policies`; problems are told with their place, and what has one is left out. */
+/** Parses the list under `policies`. Problems are reported with their path, and policies with problems are left out. */
 export function readPolicies(
   written: readonly unknown[],
   report: ReportIssue,
@@ -109,7 +109,7 @@ const stateless =
   () =>
     evaluate;
 
-/** Policies of policies; the depth is that of those inside. */
+/** Policies that contain policies. `depth` is the depth of the inner ones. */
 const COMBINED_POLICIES = {
   and: (config: SectionOf<"and">, reader: PolicyReader, path: ConfigPath, depth: number) =>
     andPolicy(reader.readList(config.and_sub_policy, [...path, "and_sub_policy"], depth).map(({ create }) => create)),
@@ -151,13 +151,13 @@ const SIMPLE_POLICIES = {
   ottl_condition: (c: SectionOf<"ottl_condition">) => ottlConditionPolicy(c.spans, c.events, c.mode),
 };
 
-/** One of these texts. An empty one stands for nothing, as in the Collector. */
+/** Matches any of these texts. An empty text matches nothing, as in the Collector. */
 function matchesAnyText(texts: readonly string[]): (text: string) => boolean {
   const known = new Set(texts.filter((text) => text !== ""));
   return (text) => known.has(text);
 }
 
-/** One of these patterns, anywhere in the text. So many results are remembered. */
+/** Matches any of these patterns anywhere in the text. Up to `cacheSize` results are remembered. */
 function matchesAnyPattern(sources: readonly string[], cacheSize: number): (text: string) => boolean {
   const patterns = sources.map((source) => compilePattern(source));
   const results = new Map<string, boolean>();

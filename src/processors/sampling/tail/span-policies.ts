@@ -2,7 +2,7 @@ import { anyMatches, type Condition, type ErrorMode, errorHandler } from "#ottl"
 import { type AnyRecordView, type Batch, readRecords, type SpanView, type Value } from "../../../plugin.js";
 import type { CreatePolicy, Evaluate } from "./policy.js";
 
-/** Policies that look at spans and their resources. */
+/** Policies that read spans and their resources. */
 
 function readSpans(batch: Batch, read: (span: SpanView) => void): void {
   readRecords(batch, (record: AnyRecordView) => {
@@ -18,7 +18,10 @@ function anySpan(batch: Batch, holds: (span: SpanView) => boolean): boolean {
   return found;
 }
 
-/** Longer than `over`, and not longer than `upTo` (0: however long): from the first start to the last end, in ms. */
+/**
+ * Wants traces that take longer than `over` and no longer than `upTo` ms (0: no upper limit), from the first start to
+ * the last end.
+ */
 export function latencyPolicy(over: number, upTo: number): Evaluate {
   return ({ batch }) => {
     let first = 0n;
@@ -48,14 +51,14 @@ export function traceStatePolicy(key: string, values: ReadonlySet<string>): Eval
     });
 }
 
-/** An attribute of a span or of its resource; inverted: no span and no resource has such a value. */
+/** Wants traces in which a span or its resource has such an attribute value or, if inverted, in which none has. */
 export function attributePolicy(key: string, matches: (value: Value) => boolean, inverted: boolean): Evaluate {
   const has = (value: Value | undefined) => value !== undefined && matches(value);
   return ({ batch }) =>
     anySpan(batch, (span) => has(span.resource.attributes.get(key)) || has(span.attributes.get(key))) !== inverted;
 }
 
-/** Any of the conditions holds for any span, or for any event of one. */
+/** Wants traces for which any condition holds for any span, or for any event of a span. */
 export function ottlConditionPolicy(
   spans: readonly Condition[],
   events: readonly Condition[],

@@ -8,12 +8,12 @@ import { TailMetrics } from "./metrics.js";
 import { batchOfSlices, maxBytesOf, type SpanSlice, sliceByTrace } from "./trace-slices.js";
 import { type HeldDelivery, WaitingTrace, WaitingTraces } from "./waiting-traces.js";
 
-/** Bytes of traces that leave in one batch, if one alone has not more. */
+/** Traces leave together up to this many bytes. A single larger trace leaves alone. */
 const MAX_MERGED_BYTES = 1024 * 1024;
-/** At least this long lies between two rounds of decisions. */
+/** Minimum time between two rounds of decisions. */
 const DECISION_INTERVAL_MS = 100;
 
-/** The spans of a delivery: those of traces that still wait, and late ones, of traces that were decided before. */
+/** The spans of a delivery: those of traces that still wait, and late spans of traces that were decided before. */
 export interface SortedSpans {
   readonly waiting: [id: string, slices: SpanSlice[]][];
   readonly lateKept: [id: string, slices: SpanSlice[]][];
@@ -26,11 +26,12 @@ const EMPTY_BATCH = Batch.empty("traces");
  * Holds spans until their trace is decided.
  *
  * Invariants:
- * - The debt follows the data: a delivery is split into a part for each of its traces, and a part is accepted when its
- *   trace is dropped, or goes on with the trace. Nobody is told that a span is safe while it waits here.
+ * - The debt follows the data: a delivery is split into one part per trace. A part is accepted when its trace is
+ *   dropped, and otherwise goes on with the trace. No sender is told that a span is safe while it waits here.
  * - In a pipeline with a journal, a round of decisions is noted there before any part of it is settled.
- * - What waits is bounded by number of traces and by bytes. Over it the oldest are decided with the spans they have.
- * - Spans of a trace that was decided follow the decision, as long as it is remembered.
+ * - The number of waiting traces and their bytes are bounded. Above the bound, the oldest traces are decided with the
+ *   spans they have.
+ * - Late spans follow the decision about their trace as long as it is remembered.
  */
 export class TailSampler {
   private readonly config: TailSamplingConfig;
@@ -44,9 +45,9 @@ export class TailSampler {
   private readonly removeGauges: () => void;
   private cancelTimer: (() => void) | undefined;
   private timerAt = Number.POSITIVE_INFINITY;
-  /** Undefined where the pipeline's intake is not durable: then nothing comes again but from its sender. */
+  /** Undefined if the pipeline's intake is not durable: then only senders send data again. */
   private readonly notes: DecisionNotes | undefined;
-  /** Traces that are decided, and of which nobody has been told. */
+  /** Traces that are decided but not settled or passed on yet. */
   private round: { readonly trace: WaitingTrace; readonly isSampled: boolean }[] = [];
 
   constructor(
@@ -75,7 +76,7 @@ export class TailSampler {
     );
   }
 
-  /** Sorts the spans of a delivery, changing nothing yet. Throws a `Refusal` when there is no room for them. */
+  /** Sorts the spans of a delivery without changing anything yet. Throws a `Refusal` if there is no room for them. */
   sort({ batch, origin }: Delivery): SortedSpans {
     const sorted: SortedSpans = { waiting: [], lateKept: [], lateDropped: [] };
     for (const [id, slices] of sliceByTrace(batch)) {
@@ -90,7 +91,7 @@ export class TailSampler {
     return sorted;
   }
 
-  /** Takes over what was sorted, and its debt. */
+  /** Takes over the sorted spans and their debt. */
   take(delivery: Delivery, { waiting, lateKept, lateDropped }: SortedSpans): void {
     const { batch, origin } = delivery;
     const late = lateKept.flatMap(([, slices]) => slices);
@@ -113,7 +114,7 @@ export class TailSampler {
     this.setTimer(0);
   }
 
-  /** Decides on all that waits, or gives it back; then nothing waits any more. */
+  /** Decides about all waiting traces, or refuses them; nothing waits afterwards. */
   drain(): void {
     const pending = this.waiting.takeAll();
     if (this.config.refusesPending)
@@ -123,7 +124,7 @@ export class TailSampler {
     this.discard();
   }
 
-  /** Lets go of everything; the runtime settles it. */
+  /** Releases everything without settling it; the runtime does that. */
   discard(): void {
     this.cancelTimer?.();
     this.removeGauges();
@@ -175,7 +176,7 @@ export class TailSampler {
     this.round.push({ trace, isSampled });
   }
 
-  /** Notes what was decided since the last time; only then the dropped traces are accepted and the others go on. */
+  /** Notes the decisions since the last round. Only then are dropped traces accepted and the others passed on. */
   private endRound(): void {
     const { round } = this;
     if (round.length === 0) return;
@@ -197,7 +198,7 @@ export class TailSampler {
     this.handOn(Delivery.merge(parts, batch), this.notes === undefined ? [] : entriesOf(traces));
   }
 
-  /** Hands a delivery on, and remembers of which entries it has which traces, should it be taken. */
+  /** Passes a delivery on, and remembers which traces of which entries it contains, for when it is accepted. */
   private handOn(delivery: Delivery, entries: readonly EntryTraces[]): void {
     const { notes } = this;
     if (notes === undefined || entries.length === 0) return this.emit(delivery);
@@ -208,7 +209,7 @@ export class TailSampler {
     this.emit(delivery.observe(onSettled));
   }
 
-  /** The spans of an entry that is given up, without those of traces that somebody has, or nobody wants. */
+  /** Returns the spans of an entry that was refused permanently, without traces that were delivered or dropped. */
   private remaining(position: number, batch: Batch): Batch {
     const owed = [...sliceByTrace(batch)].filter(([id]) => this.notes?.isOwed(position, id) ?? true);
     const slices = owed.flatMap(([, spans]) => spans);
@@ -245,14 +246,14 @@ export class TailSampler {
   }
 }
 
-/** The entries that these traces came with, once for each of their parts, with the id of the trace. */
+/** Returns the entries that these traces came with, once for each of their parts, with the id of the trace. */
 function entriesOf(traces: readonly WaitingTrace[]): EntryTraces[] {
   return traces.flatMap(({ id, heldDeliveries }) =>
     heldDeliveries.flatMap(({ entry }) => (entry === undefined ? [] : [[entry, [id]] as const])),
   );
 }
 
-/** Traces decided at the same time leave together, up to so many bytes. */
+/** Groups traces that were decided together into batches of a limited size. */
 function mergeable(traces: readonly WaitingTrace[]): WaitingTrace[][] {
   const groups: WaitingTrace[][] = [];
   let bytes = Number.POSITIVE_INFINITY;

@@ -20,31 +20,31 @@ import {
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
 import { Batch } from "../../../plugin.js";
 
-/** A span where it lies in the bytes of the batch it came with; it keeps those bytes in memory. */
+/** A span in the bytes of the batch it came with. It keeps those bytes in memory. */
 export interface SpanSlice {
   readonly frame: SpanFrame;
-  /** Its message. */
+  /** The range of its message. */
   readonly start: number;
   readonly end: number;
-  /** Half of its id, to find it again by. */
+  /** Half of the span id, for lookups. */
   readonly key: number;
   readonly isRoot: boolean;
 }
 
-/** What surrounds spans: the request, their resource and scope, with all else that stands beside them. */
+/** The surroundings of spans: the fields of the request, resource and scope other than spans. */
 interface SpanFrame {
   readonly bytes: Uint8Array;
-  /** The same list for all spans of a request. */
+  /** All spans of a request share the same list. */
   readonly request: readonly FieldRange[];
   readonly resource: readonly FieldRange[];
   readonly scope: readonly FieldRange[];
-  /** What all of it takes at most when it is written again. */
+  /** Upper bound of the encoded size of these fields. */
   readonly maxBytes: number;
 }
 
 /**
- * The spans of a batch by trace, in order. A trace is named by its id, sixteen characters, one for each byte. Copies
- * nothing.
+ * Returns the spans of a batch by trace, in order. A trace is identified by sixteen characters, one for each byte of
+ * its id. Copies nothing.
  */
 export function sliceByTrace(batch: Batch): Map<string, SpanSlice[]> {
   const { bytes } = batch;
@@ -53,7 +53,7 @@ export function sliceByTrace(batch: Batch): Map<string, SpanSlice[]> {
   return slicer.traces;
 }
 
-/** A batch of these spans, each with what surrounded it; what stood in a request itself comes once. */
+/** Builds a batch of these spans, each with its surroundings. Fields of a request are written once. */
 export function batchOfSlices(slices: readonly SpanSlice[]): Batch {
   const writer = new WireWriter(maxBytesOf(slices));
   const requests = new Set<readonly FieldRange[]>();
@@ -78,7 +78,7 @@ export function batchOfSlices(slices: readonly SpanSlice[]): Batch {
   return Batch.trusted("traces", writer.written(), slices.length);
 }
 
-/** What a batch of these spans takes at most. */
+/** Returns an upper bound for the size of a batch of these spans. */
 export function maxBytesOf(slices: readonly SpanSlice[]): number {
   let bytes = 0;
   let frame: SpanFrame | undefined;
@@ -90,12 +90,15 @@ export function maxBytesOf(slices: readonly SpanSlice[]): number {
   return bytes;
 }
 
-/** Is there nothing between two spans but the tag and length of the second, as they would be written? Then they are copied as one. */
+/**
+ * Whether only the tag and length of the second span lie between the two, as they would be written. They are then
+ * copied together.
+ */
 function isRightBehind(before: SpanSlice, slice: SpanSlice): boolean {
   return slice.frame === before.frame && slice.start - before.end === 1 + varintSize(slice.end - slice.start);
 }
 
-/** Are they the same bytes, and of the same span? */
+/** Whether both have the same id and the same bytes. */
 export function isSameSpan(a: SpanSlice, b: SpanSlice): boolean {
   if (a.key !== b.key || a.end - a.start !== b.end - b.start) return false;
   const of = ({ frame, start, end }: SpanSlice) => frame.bytes.subarray(start, end);
@@ -185,8 +188,8 @@ function scanIds(b: Uint8Array, p: number, end: number): void {
   }
 }
 
-/** A tag of one byte and the longest length. */
+/** A tag of one byte and the longest possible length. */
 const MAX_HEADER_BYTES = 6;
 const NO_TRACE = "\0".repeat(16);
-/** A guess at the size of a resource or scope with its spans: two bytes are reserved for its length. */
+/** An estimate of the size of a resource or scope with its spans, which reserves two bytes for the length. */
 const LIKELY_SIZE = 1000;

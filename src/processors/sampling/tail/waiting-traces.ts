@@ -3,28 +3,28 @@ import type { SplitEntry } from "./decision-notes.js";
 import type { WholeTrace } from "./policy.js";
 import { batchOfSlices, isSameSpan, type SpanSlice } from "./trace-slices.js";
 
-/** One delivery that has come: its bytes are in memory, and it is owed, until the last trace of it is decided. */
+/** A delivery that has arrived. Its bytes stay in memory and its debt stays open until its last trace is decided. */
 export interface HeldDelivery {
   readonly bytes: number;
-  /** Its traces that wait. */
+  /** Number of its traces that wait. */
   traces: number;
-  /** What is known of it as an entry of the journal. */
+  /** The journal entry of the delivery; undefined if it is not known by its position. */
   readonly entry: SplitEntry | undefined;
 }
 
-/** A trace whose decision is still to come: its spans, and the debts that wait for it. */
+/** A trace that is not decided yet: its spans, and the debts that wait for the decision. */
 export class WaitingTrace implements WholeTrace {
   readonly id: string;
   readonly slices: SpanSlice[] = [];
-  /** Parts of the deliveries that had spans of it; their batches are empty. */
+  /** Parts of the deliveries that contained spans of the trace. Their batches are empty. */
   readonly deliveryParts: Delivery[] = [];
   readonly heldDeliveries: HeldDelivery[] = [];
   bytes = 0;
   deadline: number;
   hasEarlierDeadline = false;
-  /** Decided, or about to be: it waits no more. */
+  /** True once the trace is decided or about to be. */
   isRemoved = false;
-  /** Large traces only have it: for small ones comparing with every span is quicker. */
+  /** Only for large traces: in small ones, comparing with every span is faster. */
   private knownSpans: KnownSpans | undefined;
   private builtBatch: Batch | undefined;
 
@@ -43,8 +43,8 @@ export class WaitingTrace implements WholeTrace {
   }
 
   /**
-   * Gives how many of the spans were there already. A client that has waited too long sends again: the same spans count
-   * once, and both its requests are settled by the same decision.
+   * Returns how many of the spans were known already. A client that has waited too long sends again: equal spans count
+   * once, and the same decision settles both requests.
    */
   add(slices: readonly SpanSlice[], part: Delivery, hold: HeldDelivery): number {
     this.deliveryParts.push(part);
@@ -70,11 +70,11 @@ export class WaitingTrace implements WholeTrace {
 
 const MAX_LINEAR_SPANS = 16;
 
-/** The spans of a large trace: by their ids, and where many have the same id, or none, by all that is in them. */
+/** The spans of a large trace by their ids. If many have the same id, or none, by their whole content. */
 class KnownSpans {
   private readonly byKey = new Map<number, SpanSlice[] | Set<string>>();
 
-  /** False when it is there already. */
+  /** Returns false if the span is known already. */
   add(slice: SpanSlice): boolean {
     const alike = this.byKey.get(slice.key);
     if (alike instanceof Set) return alike.size < alike.add(contentOf(slice)).size;
@@ -89,13 +89,13 @@ function contentOf({ frame, start, end }: SpanSlice): string {
   return Buffer.prototype.latin1Slice.call(frame.bytes, start, end);
 }
 
-/** The traces that wait, oldest first. */
+/** The waiting traces, oldest first. */
 export class WaitingTraces {
-  /** Bytes of all deliveries of which something waits. */
+  /** Bytes of all deliveries with waiting traces. */
   bytes = 0;
   private readonly byId = new Map<string, WaitingTrace>();
   private readonly byArrival = new TraceQueue();
-  /** Those that were given an earlier deadline when their root came, in that order. */
+  /** Traces with an earlier deadline since their root span arrived, in the order of that arrival. */
   private readonly byRootDeadline = new TraceQueue();
 
   get count(): number {
@@ -111,12 +111,12 @@ export class WaitingTraces {
     this.byArrival.push(trace);
   }
 
-  /** To be called once for each trace of a delivery, before the trace is taken out again. */
+  /** Call this once for each trace of a delivery, before the trace is removed again. */
   countHeld(held: HeldDelivery): void {
     if (held.traces++ === 0) this.bytes += held.bytes;
   }
 
-  /** Gives the trace an earlier deadline. Later calls, and later deadlines, change nothing. */
+  /** Gives the trace an earlier deadline. Later calls, and later deadlines, have no effect. */
   bringForward(trace: WaitingTrace, deadline: number): void {
     if (deadline >= trace.deadline || trace.hasEarlierDeadline) return;
     trace.deadline = deadline;
@@ -134,13 +134,13 @@ export class WaitingTraces {
     return this.byArrival.first();
   }
 
-  /** The earliest deadline, or undefined when nothing waits. */
+  /** Returns the earliest deadline, or undefined if nothing waits. */
   nextDeadline(): number | undefined {
     const [a, b] = [this.byArrival.first(), this.byRootDeadline.first()];
     return a === undefined ? undefined : Math.min(a.deadline, b?.deadline ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Takes out all whose deadline has come. */
+  /** Removes and returns all traces whose deadline has passed. */
   takeDue(now: number): WaitingTrace[] {
     const due: WaitingTrace[] = [];
     for (const queue of [this.byRootDeadline, this.byArrival]) {
@@ -159,7 +159,7 @@ export class WaitingTraces {
   }
 }
 
-/** First in, first out; those that are gone are left out when they come to the front. */
+/** First in, first out. Removed traces are skipped when they reach the front. */
 class TraceQueue {
   private traces: (WaitingTrace | undefined)[] = [];
   private head = 0;

@@ -4,8 +4,8 @@ import { type TemporalityRules, temporalityProcessor } from "../temporality-walk
 import { type CumulativeToDeltaConfig, cumulativeToDeltaSchema } from "./config.js";
 
 /**
- * Gives what was counted since the last point of each series. A counter that has begun anew has counted all it says since
- * then. Points that are not newer than the last one say nothing new, and are left out.
+ * Converts cumulative points to the difference from the last point of each series. A counter that was reset counts from
+ * zero, so its whole value is the difference. Points that are not newer than the last one are dropped.
  */
 export const cumulativeToDelta = defineProcessor<CumulativeToDeltaConfig>({
   type: "cumulative_to_delta",
@@ -33,7 +33,7 @@ export const cumulativeToDelta = defineProcessor<CumulativeToDeltaConfig>({
       },
       undo(state, before, handedOn, isLast) {
         if (isLast) Object.assign(state, before);
-        else state.value = state.value.minus(handedOn) ?? state.value; // the next point says it, too
+        else state.value = state.value.minus(handedOn) ?? state.value; // the next point includes it again
       },
     };
     const onDropped = droppedPoints("cumulativetodelta", { clock, metrics, logger, id });

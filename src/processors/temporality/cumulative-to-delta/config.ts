@@ -40,7 +40,7 @@ const matchSchema = z
       }
     });
     return {
-      /** Undefined: no names are given. */
+      /** Undefined if no names are configured. */
       hasName: tests.length === 0 ? undefined : (text: string) => tests.some((test) => test(text)),
       types: types == null || types.length === 0 ? undefined : new Set<string>(types),
     };

@@ -4,8 +4,8 @@ import { type TemporalityRules, temporalityProcessor } from "../temporality-walk
 import { type DeltaToCumulativeConfig, deltaToCumulativeSchema } from "./config.js";
 
 /**
- * Adds deltas up. Points that are not newer than the last one of their series cannot be told from what was added already, and
- * are left out.
+ * Adds deltas up. Points that are not newer than the last one of their series are dropped, because they might have been
+ * added before.
  */
 export const deltaToCumulative = defineProcessor<DeltaToCumulativeConfig>({
   type: "delta_to_cumulative",
@@ -25,14 +25,14 @@ export const deltaToCumulative = defineProcessor<DeltaToCumulativeConfig>({
       next(state, { start, time, value }) {
         if (time <= state.time || (start !== 0n && start < state.start)) return undefined;
         const total = state.value.plus(value);
-        // Other bounds: what was added up so far ends here, and another count begins.
+        // The bounds have changed: the sum so far ends here, and a new one begins.
         if (total === undefined) Object.assign(state, { start: start === 0n ? state.time : start, value });
         else state.value = total;
         state.time = time;
         return { start: state.start, time, value: state.value };
       },
       undo(state, before, _handedOn, isLast) {
-        if (isLast) Object.assign(state, before); // else the points behind have it, and what comes again is left out
+        if (isLast) Object.assign(state, before); // otherwise later points include it, and the repeated point is dropped
       },
     };
     const onDropped = droppedPoints("deltatocumulative", { clock, metrics, logger, id });
