@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineExporter, SIGNALS } from "../plugin.js";
 
-/** Takes everything and does nothing with it: for measuring a pipeline, or for one that has to end somewhere. */
+/** Accepts everything and discards it: for measuring a pipeline, or for a pipeline that needs an exporter. */
 export const nopExporter = defineExporter({
   type: "nop",
   summary: "Accepts every batch and discards it.",

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isPublicHost } from "./public-addresses.js";
 
-/** The key by which requests may go to what is near the agent. */
+/** The config key that allows requests to private and local addresses. */
 export const allowPrivateAddresses = {
   allow_private_addresses: z.boolean().default(false).meta({
     description:
@@ -11,7 +11,7 @@ export const allowPrivateAddresses = {
 
 export const PRIVATE_ADDRESS = "expected a host of the public internet, or allow_private_addresses: true";
 
-/** Whether the config permits requests to this host, as far as that can be told before it is looked up. */
+/** Whether the config permits requests to this host, as far as that is known before the DNS lookup. */
 export function mayReach(
   url: URL,
   { allow_private_addresses }: { readonly allow_private_addresses: boolean },

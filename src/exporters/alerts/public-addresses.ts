@@ -1,7 +1,10 @@
 import { lookup } from "node:dns";
 import { BlockList, isIP, isIPv6, type LookupFunction } from "node:net";
 
-/** What is not of the public internet: this machine, private and shared networks, link-local (cloud metadata), multicast, reserved. */
+/**
+ * Addresses outside the public internet: this machine, private and shared networks, link-local (cloud metadata),
+ * multicast, reserved.
+ */
 const NOT_PUBLIC = new BlockList();
 for (const range of [
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
@@ -17,7 +20,10 @@ function isPublicAddress(address: string): boolean {
   return !NOT_PUBLIC.check(address, isIPv6(address) ? "ipv6" : "ipv4");
 }
 
-/** False for addresses, and names of this machine, that are not of the public internet; of other names it is not known. */
+/**
+ * Returns false for addresses, and names of this machine, that are not part of the public internet. Other names count
+ * as public until they are resolved.
+ */
 export function isPublicHost(host: string): boolean {
   const bare = host.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
   if (isIP(bare)) return isPublicAddress(bare);
@@ -25,8 +31,8 @@ export function isPublicHost(host: string): boolean {
 }
 
 /**
- * Looks a name up, and gives only addresses of the public internet: whoever answers for a name must not lead requests to
- * what is near the agent. It is asked for every connection, so that an answer that changes meanwhile does not help.
+ * Resolves a name and returns only addresses of the public internet, so that a DNS answer cannot lead requests into the
+ * agent's own network. It runs for every connection, so an answer that changes later does not help an attacker.
  */
 export const publicLookup: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, found) => {

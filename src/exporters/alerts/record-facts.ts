@@ -4,35 +4,35 @@ import { eachPoint, type KeyValueTree, type PlacedRecord, placedRecords, plainOb
 import { SPAN_KINDS, STATUS_CODES } from "#otlp/signals";
 import { type Batch, batchToJson } from "../../plugin.js";
 
-/** What can be told of a record, as plain JSON. The names are those of templates. */
+/** The facts about a record, as plain JSON. Templates use these names. */
 export interface AlertFacts {
   readonly signal: string;
-  /** Of the event, span or metric; empty when it has none. */
+  /** The name of the event, span or metric; empty if it has none. */
   readonly name: string;
   readonly body: unknown;
   readonly attributes: Readonly<Record<string, unknown>>;
   readonly resource: Readonly<Record<string, unknown>>;
   readonly scope: string;
   readonly service: string;
-  /** In words, as the record has it. */
+  /** The severity text of the record. */
   readonly severity: string;
   readonly severity_number: number;
-  /** ISO 8601; null when the record has none. */
+  /** ISO 8601; null if the record has no time. */
   readonly time: string | null;
   readonly trace_id: string;
   readonly span_id: string;
-  /** Of spans: kind, status (`unset`, `ok`, `error`) and its message; those of its exceptions. */
+  /** For spans: kind, status (`unset`, `ok`, `error`), status message and exceptions. */
   readonly kind: string;
   readonly status: string;
   readonly status_message: string;
   readonly exceptions: readonly Readonly<Record<string, unknown>>[];
   /** The whole record in OTLP/JSON. */
   readonly record: unknown;
-  /** What is known of a dead letter that was forwarded; null for all else. */
+  /** The details of a forwarded dead letter; null for all other records. */
   readonly dead_letter: Readonly<Record<string, unknown>> | null;
 }
 
-/** The facts of every record of a batch, in order; of metrics of every point. */
+/** Returns the facts of every record of a batch, in order; for metrics, of every data point. */
 export function factsOf(batch: Batch): AlertFacts[] {
   const request = JSON.parse(batchToJson(batch)) as Readonly<Record<string, unknown>>;
   const placed = placedRecords(batch.signal, request);
@@ -87,7 +87,7 @@ function jsonObject(attributes: readonly KeyValueTree[] | undefined): Record<str
   return jsonValue(plainObject(attributes)) as Record<string, unknown>;
 }
 
-/** JSON has no integers beyond what numbers hold: they are texts, as in OTLP/JSON. */
+/** Integers beyond the range of JSON numbers become texts, as in OTLP/JSON. */
 function jsonValue(value: unknown): unknown {
   if (typeof value === "bigint") return String(value);
   if (Array.isArray(value)) return value.map(jsonValue);
@@ -106,8 +106,8 @@ function isoTime(nanos: string | undefined): string | null {
 }
 
 /**
- * Names what is sent for a record: the same for the same record of the same entry, whatever of that entry is sent with it. So it
- * is made of its content, and of which of several that are alike it is.
+ * Gives each request an id. The same record of the same entry always gets the same id, whatever else of that entry is
+ * sent with it. The id is therefore made of the record's content and its number among equal records.
  */
 export class RequestIds {
   private readonly key: string;
@@ -117,7 +117,7 @@ export class RequestIds {
     this.key = idempotencyKey;
   }
 
-  /** 32 hex digits. */
+  /** Returns 32 hex digits. */
   idOf(content: string): string {
     const earlier = this.seen.get(content) ?? 0;
     this.seen.set(content, earlier + 1);

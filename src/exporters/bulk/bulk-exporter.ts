@@ -1,10 +1,10 @@
 import type { Batch, Exporter, ExporterContext, SendOptions, Signal } from "../../plugin.js";
 import { type BulkDocument, BulkSender, type BulkSenderSettings, type UnfitRecords } from "./bulk-sender.js";
 
-/** What an exporter over the bulk API makes of a batch at this time. */
+/** Makes the documents of a batch at the time `now`. */
 type DocumentsOf = (batch: Batch, now: number) => Iterable<BulkDocument | UnfitRecords>;
 
-/** Stores the documents that are made of a batch, wherever the bulk API is spoken. */
+/** Stores the documents of a batch in any server with the bulk API. */
 export class BulkExporter implements Exporter {
   private readonly documentsOf: DocumentsOf;
   private readonly context: ExporterContext;
@@ -33,7 +33,7 @@ export class BulkExporter implements Exporter {
   }
 }
 
-/** Only a log record has a body that could be the document. */
+/** Only a log record has a body that could become the document. */
 export function refusesBodymap(mode: string, signal: Signal): string | undefined {
   return mode === "bodymap" && signal !== "logs" ? "the mapping mode bodymap is for logs alone" : undefined;
 }

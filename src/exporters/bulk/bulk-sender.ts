@@ -6,26 +6,26 @@ import { HttpPoster, PostersInTurn, plainText } from "#net/sending";
 import { jsonText } from "#otlp/json";
 import { type ExporterContext, isRefusal, Refusal, type SendOptions } from "../../plugin.js";
 
-/** What is in a document, while it is made; what is undefined is left out. */
+/** The fields of a document; undefined ones are left out. */
 export type DocumentSource = Record<string, unknown>;
 
-/** A document for an index, and the records of the batch that are in it. */
+/** A document for an index, and the records of the batch that it contains. */
 export interface BulkDocument {
   readonly records: readonly number[];
   readonly action: "create" | "index";
-  /** What the action says beside its name: `_index`, `_id`, `pipeline`, `dynamic_templates`. */
+  /** The parameters of the action: `_index`, `_id`, `pipeline`, `dynamic_templates`. */
   readonly target: Readonly<Record<string, unknown>>;
   readonly source: Readonly<Record<string, unknown>>;
 }
 
-/** Records that no document can be made of, and why. */
+/** Records that cannot be made into a document, and the reason. */
 export interface UnfitRecords {
   readonly records: readonly number[];
   readonly problem: string;
 }
 
 export interface BulkSenderSettings {
-  /** Of the servers, without `_bulk`. */
+  /** URLs of the servers, without `_bulk`. */
   readonly urls: readonly URL[];
   readonly client: HttpClientConfig;
   readonly headers: Readonly<Record<string, string>>;
@@ -33,13 +33,13 @@ export interface BulkSenderSettings {
   readonly pipeline: string;
 }
 
-/** Lines of a request come to about as much at most; servers take 100 MB by default, and are best at a tenth of that. */
+/** Approximate maximum size of a request. Servers accept 100 MB by default, and perform best at a tenth of that. */
 const MAX_BULK_LENGTH = 5 * 1024 * 1024;
 
-/** Of an answer only this is read: else the answer to a large request is larger than it. */
+/** Limits the answer to these fields; otherwise the answer to a large request would be larger than the request. */
 const FILTER_PATH = "errors,items.*.status,items.*.error.type,items.*.error.reason";
 
-/** Sends documents with the bulk API of Elasticsearch and OpenSearch, which answers for each of them. */
+/** Sends documents with the bulk API of Elasticsearch and OpenSearch, which reports a status for each document. */
 export class BulkSender {
   private readonly settings: BulkSenderSettings;
   private readonly context: ExporterContext;
@@ -63,7 +63,10 @@ export class BulkSender {
     this.servers.stop();
   }
 
-  /** Resolves when every document is in its index. Documents are made as they are sent: never do all lie in memory as text. */
+  /**
+   * Resolves when every document is in its index. Documents are made while they are sent, so they are never all in
+   * memory as text.
+   */
   async send(
     documents: Iterable<BulkDocument | UnfitRecords>,
     recordCount: number,
@@ -110,7 +113,7 @@ export class BulkSender {
     return new HttpPoster(url, client, own, this.context);
   }
 
-  /** Gives the refusal of the request as a whole, if that is what failed; what became of its documents is noted. */
+  /** Returns the refusal if the request as a whole failed. The outcome of each document is added to `outcome`. */
   private async sendOne(
     { documents, text }: Bulk,
     outcome: BulkOutcome,
@@ -180,9 +183,9 @@ function itemsOf(body: Buffer): readonly BulkItem[] | undefined {
   }
 }
 
-/** The index or a right is missing, or may not be written for now: nothing is wrong with the document. */
+/** The index or a permission is missing, or writing is blocked for now: the document itself is not at fault. */
 const MENDABLE: ReadonlySet<number> = new Set([401, 403, 404, 408, 429]);
-/** A document of this id is there: an earlier attempt brought it. */
+/** A document with this id exists: an earlier attempt has stored it. */
 const CONFLICT = 409;
 
 function noteItem({ status, error }: BulkItem, { records }: BulkDocument, outcome: BulkOutcome): void {
@@ -204,8 +207,8 @@ function noteItem({ status, error }: BulkItem, { records }: BulkDocument, outcom
 const MAX_SHARES = 65_535;
 
 /**
- * What became of each record of a batch that was sent as documents. Records that were refused for one reason are a share: the
- * queue sends each share again alone, and what was taken is not sent again.
+ * The outcome of each record of a batch that was sent as documents. Records refused for the same reason form a share.
+ * The queue sends each share again by itself, and does not send accepted records again.
  */
 class BulkOutcome {
   private readonly marks: Uint16Array;
@@ -215,7 +218,7 @@ class BulkOutcome {
     this.marks = new Uint16Array(recordCount);
   }
 
-  /** Notes why records were not taken; `reason` is the same for those that were refused alike. */
+  /** Notes why records were refused; `reason` is equal for records that belong to the same share. */
   refused(records: readonly number[], reason: string, refusal: Refusal): void {
     let share = this.shares.get(reason);
     if (share === undefined) {
@@ -225,7 +228,10 @@ class BulkOutcome {
     for (const record of records) this.marks[record] = share.mark;
   }
 
-  /** The refusal of the batch; undefined when all was taken. One reason for all of it is the batch's own. */
+  /**
+   * Returns the refusal of the batch, or undefined if everything was accepted. If all records share one reason, its
+   * refusal is returned.
+   */
   refusal(): Refusal | undefined {
     const refusals = [...this.shares.values()].map(({ refusal }) => refusal);
     if (refusals.length === 0) return undefined;

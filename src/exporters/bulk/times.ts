@@ -1,10 +1,10 @@
-/** Nanoseconds as milliseconds with a fraction, as text: what the format epoch_millis reads without losing any. */
+/** Returns nanoseconds as milliseconds with a fraction, as text: the format epoch_millis reads this without loss. */
 export function epochMillis(nanos: unknown): string {
   const time = typeof nanos === "bigint" ? nanos : 0n;
   return `${time / 1_000_000n}.${String(time % 1_000_000n).padStart(6, "0")}`;
 }
 
-/** The same as people write it: 2026-01-02T03:04:05.000000006Z. */
+/** Returns an ISO 8601 time: 2026-01-02T03:04:05.000000006Z. */
 export function isoTime(nanos: unknown): string {
   const time = typeof nanos === "bigint" ? nanos : 0n;
   const millis = Number(time / 1_000_000n);
@@ -28,7 +28,7 @@ function two(value: number): string {
   return String(value).padStart(2, "0");
 }
 
-/** A date by a strftime format: %Y, %y, %m, %d, %H, %M, %S. */
+/** Formats a date with a strftime format: %Y, %y, %m, %d, %H, %M, %S. */
 export function strftime(format: string, now: number): string {
   const date = new Date(now);
   return format.replace(/%([A-Za-z%])/g, (whole, letter: string) =>
@@ -46,7 +46,7 @@ const TOKENS: readonly (readonly [RegExp, string])[] = [
   [/ss/g, "%S"],
 ];
 
-/** A date by a format such as yyyy.MM.dd. */
+/** Formats a date with a format such as yyyy.MM.dd. */
 export function formatDate(format: string, now: number): string {
   return strftime(
     TOKENS.reduce((text, [token, letter]) => text.replace(token, letter), format.replaceAll("%", "%%")),

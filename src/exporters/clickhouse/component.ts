@@ -19,7 +19,7 @@ import { type ClickhouseEndpoint, parseEndpoint } from "./endpoint.js";
 import { COLUMNS, KEY_COLUMNS, type RowShape } from "./table-shapes.js";
 import { type TypedColumn, writeRows } from "./write-rows.js";
 
-/** Inserts records into ClickHouse, in the tables of the Collector's exporter. */
+/** Inserts records into ClickHouse, into the tables of the Collector's exporter. */
 export const clickhouseExporter = defineExporter<ClickhouseConfig>({
   type: "clickhouse",
   summary: "Inserts log records, spans and data points into tables of ClickHouse, over its HTTP interface.",
@@ -29,7 +29,9 @@ export const clickhouseExporter = defineExporter<ClickhouseConfig>({
   create: (config, context) => new ClickhouseExporter(config, context),
 });
 
-/** Every row repeats its resource: an insert is cut about here, and written only when it is sent. */
+/**
+ * Approximate maximum size of an insert. Every row repeats its resource, so an insert is written only when it is sent.
+ */
 const MAX_INSERT_LENGTH = 8 * 1024 * 1024;
 
 class ClickhouseExporter implements Exporter {
@@ -63,7 +65,7 @@ class ClickhouseExporter implements Exporter {
     await this.servers.start();
   }
 
-  /** Inserts that were taken are not made again when a later one is refused. */
+  /** Inserts that succeeded are not repeated when a later one is refused. */
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
     const inserts = cutByKey<RowShape>(batch, MAX_INSERT_LENGTH, ({ kind }) => kind ?? (batch.signal as "logs"));
     const requests = inserts.map(({ key: shape, members }, i) => ({
@@ -109,15 +111,16 @@ class ClickhouseExporter implements Exporter {
     try {
       await this.ask(text, abort);
     } catch (error) {
-      // The table may have been changed or dropped meanwhile: it is looked at again.
+      // The table may have been changed or dropped in the meantime, so its columns are read again.
       this.tables.delete(shape);
       throw error;
     }
   }
 
   /**
-   * A token lets a server that remembers inserts take what is sent again once; what it gathers itself it does not compare. What is left
-   * of a batch is another insert, though it may be sent under the same key: so the rows are part of it.
+   * The token lets a server with insert deduplication accept a repeated insert once. It has no effect on asynchronous
+   * inserts. The rows are part of the token, because the rest of a batch may be sent under the same key as another
+   * insert.
    */
   private tokenOf(key: string | undefined, part: number, rows: Buffer): string | undefined {
     if (this.isAsync || key === undefined) return undefined;
@@ -142,7 +145,10 @@ class ClickhouseExporter implements Exporter {
     return { database, table: tables[kind].name || `${prefix}_${kind}` };
   }
 
-  /** The columns of a table, which is made where it is not there: once, and again after an insert has failed. */
+  /**
+   * Returns the columns of a table, and creates the table if it is missing. This happens once, and again after a failed
+   * insert.
+   */
   private columnsOf(shape: RowShape, abort: AbortSignal): Promise<readonly TypedColumn[]> {
     let columns = this.tables.get(shape);
     if (columns === undefined) {
@@ -194,7 +200,10 @@ function compressionOf(word: string): "none" | "lz4" | "zstd" | "gzip" | "deflat
   return /^(true|1|lz4hc)$/i.test(word) ? "lz4" : "none";
 }
 
-/** What the server is told with every request: what the config says, and that an answer must mean that rows are written. */
+/**
+ * Returns the settings for every request: those of the config, and those which make sure that a success means that rows
+ * are written.
+ */
 function settingsOf(
   { async_insert: isAsync }: ClickhouseConfig,
   { settings }: ClickhouseEndpoint,
@@ -208,15 +217,18 @@ function settingsOf(
 }
 
 /**
- * The server's codes for values that a column cannot hold and for rows that cannot be read. All other errors may be mended (memory,
- * too many parts, a table or a right that is missing), and nothing is wrong with the data.
+ * The server's error codes for values that a column cannot hold and for rows that cannot be parsed. All other errors
+ * are not caused by the data and may be resolved (memory, too many parts, a missing table or permission).
  */
 const DATA_CODES: ReadonlySet<string> = new Set(
   "6 26 27 32 33 38 41 53 69 70 72 117 130 131 190 321 349 407 467 469".split(" "),
 );
 const VIOLATED_CONSTRAINT = "469";
 
-/** Throws the refusal behind an answer that is no success. An error of the server has its code in a header, whatever the status. */
+/**
+ * Throws the refusal for an answer that is not a success. The server sends the error code in a header, whatever the
+ * status.
+ */
 function readAnswer({ status, headers, body }: Http1Answer, now: number): void {
   const code = headers.get("x-clickhouse-exception-code");
   if (code === undefined) {

@@ -25,7 +25,7 @@ const table = (name: string, what: string) =>
     .default(name)
     .meta({ description: `The table that ${what} are rows of.` });
 
-/** How a URL or `connection_params` write a flag. */
+/** A value as a URL or `connection_params` may contain it. */
 const text = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 
 export const clickhouseSchema = z
@@ -113,7 +113,7 @@ function trueIsLz4(value: unknown): unknown {
 
 export type ClickhouseConfig = z.infer<typeof clickhouseSchema>;
 
-/** For how many milliseconds rows are kept; 0: for ever. */
+/** Returns for how many milliseconds rows are kept; 0 means for ever. */
 export function ttlOf({ ttl, ttl_days: days = 0 }: ClickhouseConfig): number {
   return ttl || days * DAY_MS;
 }

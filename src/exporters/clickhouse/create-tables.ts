@@ -1,13 +1,16 @@
 import { type ClickhouseConfig, ttlOf } from "./config.js";
 import { type ClickhouseColumn, COLUMNS, KEY_COLUMNS, MAP_TYPE, type RowShape } from "./table-shapes.js";
 
-/** Where the rows of a shape go. */
+/** The table for the rows of one shape. */
 export interface TableName {
   readonly database: string;
   readonly table: string;
 }
 
-/** Statements that make a table, and what belongs to it, where it is not there: as the Collector's exporter makes them. */
+/**
+ * Returns the statements that create a table and everything that belongs to it, if missing, as the Collector's exporter
+ * does.
+ */
 export function createTableTexts(shape: RowShape, { database, table }: TableName, config: ClickhouseConfig): string[] {
   const columns = config.json ? jsonColumns(shape) : COLUMNS[shape];
   const { partition, order } = LAYOUTS[shape];
@@ -28,7 +31,7 @@ export function createDatabaseText(database: string, config: ClickhouseConfig): 
   return `CREATE DATABASE IF NOT EXISTS ${quoteIdentifier(database)}${onCluster(config)}`;
 }
 
-/** What the server calls a table. */
+/** Returns the quoted name of a table, including its database. */
 export function qualified(database: string, table: string): string {
   return `${quoteIdentifier(database)}.${quoteIdentifier(table)}`;
 }
@@ -69,7 +72,7 @@ const LAYOUTS: Readonly<Record<RowShape, { readonly partition: string; readonly 
   summary: POINTS,
 };
 
-/** Maps are looked through by their keys and values; of a JSON column there is a column of its keys. */
+/** Maps are indexed by their keys and values. For a JSON column there is a column of its keys. */
 function indexes(shape: RowShape, json: boolean): string[] {
   const own = { logs: "LogAttributes", traces: "SpanAttributes" }[shape as "logs"] ?? "Attributes";
   const maps = { resource: "ResourceAttributes", ...(shape !== "traces" && { scope: "ScopeAttributes" }), own };
@@ -88,7 +91,7 @@ function bloom(name: string, expression: string, rate = 0.01): string {
   return `INDEX idx_${name} ${expression} TYPE bloom_filter(${rate}) GRANULARITY 1`;
 }
 
-/** When each trace began and ended, so that a trace is found by its id alone. */
+/** Stores when each trace began and ended, so that a trace can be found by its id alone. */
 function traceTimes({ database, table }: TableName, config: ClickhouseConfig): string[] {
   const times = qualified(database, `${table}_trace_id_ts`);
   const view = qualified(database, `${table}_trace_id_ts_mv`);

@@ -1,15 +1,15 @@
-/** What an endpoint and `connection_params` say together. */
+/** The combined content of an endpoint and `connection_params`. */
 export interface ClickhouseEndpoint {
-  /** Of the HTTP interface of each server, with credentials and without a query. */
+  /** URLs of the HTTP interface of each server, with credentials and without a query. */
   readonly urls: readonly URL[];
-  /** Empty when it names none. */
+  /** Empty if the endpoint names no database. */
   readonly database: string;
-  /** For the server, with every request. */
+  /** Settings that are sent to the server with every request. */
   readonly settings: ReadonlyMap<string, string>;
-  /** Undefined when it does not say. */
+  /** Undefined if not configured. */
   readonly compress: string | undefined;
   readonly skipVerify: boolean;
-  /** Servers of which the endpoint names the port of another protocol, as it was written. */
+  /** Servers whose endpoint names the port of another protocol, as written. */
   readonly native: readonly string[];
 }
 
@@ -21,15 +21,16 @@ const EXPECTED_PERCENT = "expected a URL in which every % that means itself is w
 const HTTP_PORT = 8123;
 const HTTPS_PORT = 8443;
 
-/** Parameters of the Collector's client that are about its connections: nothing for the server. */
+/** Parameters that only configure the connections of the Collector's client. They are not sent to the server. */
 const OF_THE_CLIENT: ReadonlySet<string> = new Set(
   `block_buffer_size client_info_product compress_level conn_max_lifetime connection_open_strategy debug dial_timeout
   http_proxy max_compression_buffer max_idle_conns max_open_conns read_timeout`.split(/\s+/),
 );
 
 /**
- * Reads an endpoint, or says what is wrong with it. Several servers stand with commas between them, and only the first must have a
- * scheme. The native protocol is not spoken: of a server that is named with it, the HTTP interface is used at its usual port.
+ * Parses an endpoint, or returns its problem. Several servers are separated by commas, and only the first must have a
+ * scheme. The native protocol is not supported: a server that is written with it is reached through its HTTP interface
+ * at the default port.
  */
 export function parseEndpoint(text: string, more: Readonly<Record<string, string>>): ClickhouseEndpoint | string {
   const [, scheme = "", rest = ""] = /^(https?|tcp|clickhouse):\/\/(.+)$/i.exec(text.trim()) ?? [];

@@ -13,26 +13,26 @@ import {
 import { SPAN_KINDS, STATUS_CODES } from "#otlp/signals";
 import type { Tree } from "../../plugin.js";
 
-/** The tables there are: one for each shape of row. */
+/** The shapes of rows. Each has a table of its own. */
 export type RowShape = "logs" | "traces" | MetricKindName;
 
 /**
- * A column: its type in tables that are made here, what a row has in it, and how that is written. How a time or attributes are
- * written depends on the type that the column really has.
+ * A column: its type in tables created here, the value of a row, and the form in which it is written. The form of times
+ * and attributes depends on the actual type of the column.
  */
 export interface ClickhouseColumn {
   readonly name: string;
   readonly type: string;
   readonly form: "plain" | "time" | "times" | "map" | "maps";
   readonly read: (owned: OwnedTree) => unknown;
-  /** Left out where a table, which may be older, has it not. */
+  /** True if the column is left out when a table, perhaps an older one, does not have it. */
   readonly isOptional?: boolean;
 }
 
 type Read = ClickhouseColumn["read"];
 
 const ZSTD = "CODEC(ZSTD(1))";
-/** A map in tables whose attributes are no JSON. */
+/** The type of attributes in tables that do not use JSON. */
 export const MAP_TYPE = "Map(LowCardinality(String), String)";
 const LOW = `LowCardinality(String) ${ZSTD}`;
 const STRING = `String ${ZSTD}`;
@@ -48,7 +48,7 @@ const nested = (name: string, type: string, form: ClickhouseColumn["form"], read
   read,
 });
 
-/** The names of the attributes of a JSON column: tables with such columns look through those. */
+/** The names of the attributes in a JSON column. Queries search them instead of the column. */
 function keys(name: string, read: (owned: OwnedTree) => PlainAttributes): ClickhouseColumn {
   const type = `Array(LowCardinality(String)) ${ZSTD}`;
   return { ...plain(name, type, (owned) => attributePaths(read(owned))), isOptional: true };
@@ -146,7 +146,7 @@ const traces: readonly ClickhouseColumn[] = [
   ),
 ];
 
-/** What tables with columns of the type JSON have beside the rest. */
+/** Additional columns of tables that use the type JSON. */
 export const KEY_COLUMNS: Readonly<Partial<Record<RowShape, readonly ClickhouseColumn[]>>> = {
   logs: [
     keys("ResourceAttributesKeys", resourceAttributes),
@@ -283,12 +283,12 @@ export const COLUMNS: Readonly<Record<RowShape, readonly ClickhouseColumn[]>> = 
   ],
 };
 
-/** The Collector writes kinds and codes with a capital. */
+/** Capitalises kinds and codes as the Collector does. */
 function titled(name: string | undefined): string {
   return name === undefined ? "" : name.charAt(0).toUpperCase() + name.slice(1).toLowerCase();
 }
 
-/** A span that ends before it begins lasts no time: the column holds nothing below 0. */
+/** The duration is 0 if a span ends before it begins, because the column is unsigned. */
 function durationOf({ startTimeUnixNano: start, endTimeUnixNano: end }: Tree): bigint {
   const length = typeof start === "bigint" && typeof end === "bigint" ? end - start : 0n;
   return length < 0n ? 0n : length;

@@ -2,12 +2,15 @@ import { WireWriter } from "#otlp/bytes";
 import { jsonText, type OwnedTree, type PlainAttributes, plainValueText } from "#otlp/json";
 import type { ClickhouseColumn } from "./table-shapes.js";
 
-/** A column with the type that it really has. */
+/** A column with its actual type in the table. */
 export interface TypedColumn extends ClickhouseColumn {
   readonly actualType: string;
 }
 
-/** Records as lines of the format JSONEachRow. Each is written out at once: the pieces of all together are much garbage. */
+/**
+ * Writes records as lines of the format JSONEachRow. Each line is written out at once, because keeping the pieces of
+ * all lines would leave much garbage.
+ */
 export function writeRows(members: readonly OwnedTree[], columns: readonly TypedColumn[]): Buffer {
   const cells = columns.map((column) => [`${JSON.stringify(column.name)}:`, writerOf(column), column.read] as const);
   const out = new WireWriter(64 * 1024);
@@ -21,7 +24,7 @@ export function writeRows(members: readonly OwnedTree[], columns: readonly Typed
   return out.bytes.subarray(0, out.length);
 }
 
-/** A character of JavaScript's takes so many at most in UTF-8. */
+/** Maximum bytes of a UTF-16 code unit in UTF-8. */
 const MAX_CHARACTER_BYTES = 3;
 
 type Write = (value: unknown) => string;
@@ -45,7 +48,7 @@ function listOf(write: Write): Write {
   return (list) => `[${(list as readonly unknown[]).map(write).join(",")}]`;
 }
 
-/** Integers of any size are digits; what JSON has no number for is a word that the server reads as one. */
+/** Integers of any size are written as digits. Numbers that JSON lacks are written as words that the server accepts. */
 function plainCell(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(plainCell).join(",")}]`;
   if (typeof value === "bigint") return String(value);
@@ -54,7 +57,7 @@ function plainCell(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** The server reads an integer as a time in the unit of the column: no time zone is meant, whatever the server's is. */
+/** The server reads an integer as a time in the unit of the column, independent of time zones. */
 function timeWriter(type: string): Write {
   const digits = /DateTime64\((\d)/.exec(type)?.[1];
   const isSeconds = digits === undefined && type.includes("DateTime");
@@ -66,7 +69,7 @@ function mapWriter(type: string): Write {
   return onceForNeighbours(/\b(JSON|Object)\b/.test(type) ? jsonText : mapCell);
 }
 
-/** Records one behind the other mostly share their resource and scope, whose attributes are written once for them. */
+/** Adjacent records mostly share their resource and scope, so the text of shared attributes is made once for them. */
 function onceForNeighbours(write: Write): Write {
   let last: unknown;
   let text = "";

@@ -6,7 +6,7 @@ import { withThousandsSeparators } from "./values.js";
 const RESOURCES = [1];
 const METRICS = [1, 2, 2];
 
-/** One line: logs: 12 log records from 2 resources, 4,123 bytes */
+/** Returns one line: logs: 12 log records from 2 resources, 4,123 bytes */
 export function basicLine(batch: Batch, paint: Paint): string {
   const resources = amount(countMessages(batch.bytes, RESOURCES), "resource");
   const records = amount(batch.count, SHAPES[batch.signal].itemNoun);
@@ -21,8 +21,8 @@ function amount(count: number, noun: string): string {
 }
 
 /**
- * Counts messages of a checked request by their lengths alone, so that a basic line costs next to nothing.
- * `path` are the field numbers from the request down to what is counted, all of them messages.
+ * Counts messages of a checked request by their lengths alone, so that a basic line costs next to nothing. `path` holds
+ * the field numbers from the request down to the counted messages.
  */
 function countMessages(bytes: Uint8Array, path: readonly number[]): number {
   return countIn(bytes, 0, bytes.length, path, 0);

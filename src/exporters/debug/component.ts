@@ -18,25 +18,26 @@ import { detailedLines } from "./detailed.js";
 import { normalLines } from "./normal.js";
 import { Printer } from "./printer.js";
 
-/** Shows telemetry to a person, on stdout. */
+/** Prints telemetry for people, on stdout. */
 export const debugExporter = defineExporter<DebugConfig>({
   type: "debug",
   aliases: ["logging"],
   summary: "Prints telemetry for a person to read: a line a batch, a line a record, or every field.",
   signals: SIGNALS,
-  // Whoever watches wants to see it now, and once; a slow terminal slows the sender down instead of timing out.
+  // A person who watches wants each record at once and only once. A slow terminal slows the sender down instead of
+  // timing out.
   defaults: { timeout: "0s", sending_queue: { enabled: false }, retry_on_failure: { enabled: false } },
   schema: debugSchema,
   create: (config, context) => new DebugExporter(config, context, config.output_paths.map(outputOf)),
 });
 
-/** A stream of the process, or a file that is opened at the start. */
+/** Returns a stream of the process, or the path of a file that is opened at the start. */
 function outputOf(path: string): NodeJS.WritableStream | string {
   if (path === "stdout" || path === "stderr") return process[path];
   return path.startsWith("file://") ? fileURLToPath(path) : path;
 }
 
-/** One batch is printed at a time, whole; `send` resolves when the stream has taken all of it. */
+/** Prints one batch at a time, as a whole. `send` resolves when the stream has accepted all of it. */
 export class DebugExporter implements Exporter {
   private readonly config: DebugConfig;
   private readonly context: ExporterContext;
@@ -45,7 +46,7 @@ export class DebugExporter implements Exporter {
   private readonly outputs: { readonly printer: Printer; readonly paint: Paint }[] = [];
   private readonly samplers = new Map<Signal, BatchSampler>();
 
-  /** Streams to print to, and paths of files to append to. */
+  /** `targets` are streams to print to, and paths of files to append to. */
   constructor(config: DebugConfig, context: ExporterContext, targets: readonly (NodeJS.WritableStream | string)[]) {
     this.config = config;
     this.context = context;
@@ -100,7 +101,7 @@ export class DebugExporter implements Exporter {
   }
 }
 
-/** Chooses which batches are shown: each second the first few, then every n-th. Counts the ones that are not. */
+/** Selects the batches to show: the first few of each second, then every n-th. Counts the others. */
 class BatchSampler {
   private readonly initial: number;
   private readonly thereafter: number;
@@ -115,7 +116,10 @@ class BatchSampler {
     this.now = now;
   }
 
-  /** Undefined: do not show this one. Otherwise the number of batches that were left out since the last one shown. */
+  /**
+   * Returns undefined if this batch is not shown. Otherwise returns the number of batches left out since the last one
+   * shown.
+   */
   next(): number | undefined {
     const second = Math.floor(this.now() / 1000);
     if (second !== this.second) this.seen = 0;

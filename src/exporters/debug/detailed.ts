@@ -7,8 +7,8 @@ import { resourceGroups } from "./records.js";
 import { attributeEntries, hex, isTree, timeText, truncated, valueText, withThousandsSeparators } from "./values.js";
 
 /**
- * Every field of every record, indented, under its resource and scope. Driven by what is in the decoded tree, so that
- * a field which OTLP gets tomorrow is shown too.
+ * Returns every field of every record, indented, under its resource and scope. It follows the decoded tree, so fields
+ * that are added to OTLP later are shown too.
  */
 export function* detailedLines(batch: Batch, paint: Paint): Iterable<string> {
   yield basicLine(batch, paint);
@@ -59,7 +59,7 @@ class FieldFormatter {
     this.paint = paint;
   }
 
-  /** The resource or scope itself, and what its container says of it; not the items in it. */
+  /** Returns the fields of the resource or scope itself and its schema URL, without the items in it. */
   *ownerLines(container: Tree, owner: "resource" | "scope", indent: string): Iterable<string> {
     const fields = Object.entries(isTree(container[owner]) ? container[owner] : {});
     const { schemaUrl } = container;
@@ -69,7 +69,7 @@ class FieldFormatter {
     if (schemaUrl !== undefined && schemaUrl !== "") yield* this.lines({ schemaUrl }, indent);
   }
 
-  /** All fields of a message: plain ones first, aligned; then attributes; then the messages in it. */
+  /** Returns all fields of a message: plain ones first, aligned; then attributes; then nested messages. */
   *lines(message: Tree, indent: string): Iterable<string> {
     const fields = Object.entries(message);
     const plain = fields.filter(([name, value]) => isPlain(name, value));
@@ -83,7 +83,7 @@ class FieldFormatter {
     }
   }
 
-  /** A text of several lines goes below its label. */
+  /** A text of several lines is printed below its label. */
   private *field(label: string, text: string, indent: string): Iterable<string> {
     const lines = text.split("\n");
     const name = this.paint("dim", label);
@@ -133,7 +133,7 @@ function scalarText(name: string, value: TreeValue): string {
   return typeof value === "string" ? printable(truncated(value, MAX_TEXT_LENGTH)) : String(value);
 }
 
-/** A body keeps its lines; everything else in it that a terminal might obey is escaped. */
+/** A body keeps its line breaks. Everything else that a terminal might interpret is escaped. */
 function bodyText(body: TreeValue): string {
   const text = isTree(body) ? body["stringValue"] : undefined;
   if (typeof text !== "string") return valueText(body, MAX_TEXT_LENGTH);

@@ -2,12 +2,12 @@ import type { TreeValue } from "#otlp/bytes";
 import type { Paint } from "#text";
 import { attributeEntries, plainText, timeText, valueText } from "./values.js";
 
-/** Parts that the one-line forms of all signals have in common. */
+/** Parts that the one-line forms of all signals share. */
 
 export const MAX_VALUE_LENGTH = 200;
 const NO_TIME = "(no time)".padEnd(30);
 
-/** Parts that are there, with a space between. */
+/** Joins the parts that are not empty with spaces. */
 export function joinParts(...parts: readonly string[]): string {
   return parts.filter((part) => part !== "").join(" ");
 }

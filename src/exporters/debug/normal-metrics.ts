@@ -4,7 +4,7 @@ import type { Tree } from "../../plugin.js";
 import { attributesPart, joinParts, timePart } from "./line-parts.js";
 import { isTree, messages, plainText } from "./values.js";
 
-/** Fields of a Metric that hold its points, and what to call them. */
+/** Fields of a Metric that hold its points, and their labels. */
 const METRIC_KIND_LABELS = {
   gauge: "gauge",
   sum: "sum",
@@ -15,7 +15,7 @@ const METRIC_KIND_LABELS = {
 
 const NO_RECORDED_VALUE = 1;
 
-/** One line for each data point; one that says so for a metric without any. */
+/** Returns one line for each data point, or one line that says there are none. */
 export function* pointLines(metric: Tree, service: string, paint: Paint): Iterable<string> {
   const name = paint("bold", boundedText(metric["name"], 200) || "(no name)");
   const unit = metric["unit"] === "1" ? "" : boundedText(metric["unit"], 40);
@@ -47,7 +47,7 @@ function pointText(point: Tree, unit: string): string {
   return joinParts(...numbers.map((key) => `${key}=${point[key]}`), ...quantiles, unit) || "0";
 }
 
-/** 0.99 -> 99, without the dust of binary fractions. */
+/** 0.99 -> 99, rounded to hide binary fractions. */
 function percent(quantile: TreeValue | undefined): number {
   return Number((Number(quantile ?? 0) * 100).toFixed(6));
 }

@@ -9,7 +9,7 @@ import { elapsedText, hex, isTree, messages, plainText } from "./values.js";
 
 const MAX_BODY_LENGTH = 1000;
 
-/** One line for each log record, span or data point, complete in itself so that it can be searched for. */
+/** Returns one line for each log record, span or data point. Each line is complete, so that it can be searched. */
 export function* normalLines(batch: Batch, paint: Paint): Iterable<string> {
   for (const resource of resourceGroups(batch)) {
     const service = paint("cyan", serviceName(resource));
@@ -54,7 +54,7 @@ const SEVERITY_STYLES: Readonly<Record<Severity, Style>> = {
   fatal: "red",
 };
 
-/** The text the sender gave, or the name of the number; a dash for neither. */
+/** Returns the sender's severity text, or else the name of the severity number, or else a dash. */
 function severityPart(log: Tree, paint: Paint): string {
   const number = Number(log["severityNumber"] ?? 0);
   const severity = SEVERITIES[Math.ceil(number / 4) - 1];

@@ -1,15 +1,15 @@
 import { ERROR_CODES } from "#contract/errors";
 import { Refusal } from "../../plugin.js";
 
-/** Characters written at once; a batch of any size needs no more memory than this. */
+/** Characters per write. A batch of any size needs no more memory than this. */
 const CHUNK_LENGTH = 64 * 1024;
 
-/** Streams whose errors reach us through the callback of the write that failed, and need no other handler. */
+/** Streams that have an error handler. Their errors also reach us through the callback of the failed write. */
 const streamsWithHandler = new WeakSet<NodeJS.WritableStream>();
 
 /**
- * Writes lines to a stream at the pace at which it takes them. Texts are printed one after the other, never mixed, and
- * made only when their turn comes. Failures are refused transiently: nothing is wrong with the data.
+ * Writes lines to a stream as fast as it accepts them. Texts are printed one after the other, never mixed, and made
+ * only when their turn comes. A failure becomes a transient refusal, because the data is not at fault.
  */
 export class Printer {
   private readonly stream: NodeJS.WritableStream;
@@ -21,7 +21,7 @@ export class Printer {
     streamsWithHandler.add(stream);
   }
 
-  /** Resolves when the stream has taken every line. */
+  /** Resolves when the stream has accepted every line. */
   print(makeLines: () => Iterable<string>, abort: AbortSignal): Promise<void> {
     const printed = this.last.then(() => this.writeLines(makeLines, abort));
     this.last = printed.catch(() => {});

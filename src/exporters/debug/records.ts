@@ -8,7 +8,7 @@ const CONTAINERS = {
   metrics: ["scopeMetrics", "metrics"],
 } as const;
 
-/** A request of any signal is a list of resources. */
+/** The request of every signal is a list of resources. */
 const RESOURCE_NUMBER = 1;
 const RESOURCE_TAG = (RESOURCE_NUMBER << 3) | LENGTH_DELIMITED;
 
@@ -23,7 +23,7 @@ interface ResourceGroup {
   readonly scopes: readonly ScopeGroup[];
 }
 
-/** A batch as resources with scopes with items, whatever its signal. Each resource is decoded when its turn comes. */
+/** Returns a batch of any signal as resources with scopes with items. Each resource is decoded when its turn comes. */
 export function* resourceGroups({ signal, bytes }: Batch): Iterable<ResourceGroup> {
   const [scopes, items] = CONTAINERS[signal];
   const message = REQUEST[signal].byNumber[RESOURCE_NUMBER]!.message!;
@@ -40,7 +40,7 @@ export function* resourceGroups({ signal, bytes }: Batch): Iterable<ResourceGrou
   }
 }
 
-/** The resource's service.name, or nothing. */
+/** Returns the resource's service.name, or an empty text. */
 export function serviceName({ container }: ResourceGroup): string {
   const { resource } = container;
   const entries = attributeEntries(isTree(resource) ? resource["attributes"] : undefined);

@@ -4,20 +4,20 @@ import type { Tree } from "../../plugin.js";
 
 /** Values of telemetry as text for a person: safe to print, bounded in length, exact in every digit. */
 
-/** At most so many characters, and what was cut said behind it. */
+/** Returns at most `max` characters, and tells how many were cut. */
 export function truncated(text: string, max: number): string {
   if (text.length <= max) return text;
   const cut = /[\ud800-\udbff]/.test(text[max - 1]!) ? max - 1 : max;
   return `${text.slice(0, cut)}… (+${withThousandsSeparators(text.length - cut)} characters)`;
 }
 
-/** An AnyValue: strings in quotes, everything else so that its kind can be told. */
+/** Returns an AnyValue as text: strings in quotes, other values so that their type is visible. */
 export function valueText(value: TreeValue | undefined, max: number): string {
   if (!isTree(value)) return "(empty)";
   return truncated(anyValueText(value, max), max);
 }
 
-/** The same, but a string stands for itself: for bodies, and where there is only text to expect. */
+/** Does the same, but returns a string without quotes: for bodies, and where only text is expected. */
 export function plainText(value: TreeValue | undefined, max: number): string {
   const text = isTree(value) ? value["stringValue"] : undefined;
   return typeof text === "string" ? printable(truncated(text, max)) : valueText(value, max);
@@ -28,7 +28,7 @@ export function attributeEntries(attributes: TreeValue | undefined): [key: strin
   return attributes.filter(isTree).map((entry) => [printable(String(entry["key"] ?? "")), entry["value"]]);
 }
 
-/** ISO with nanoseconds; undefined for no time at all. */
+/** Returns ISO 8601 with nanoseconds; undefined if there is no time. */
 export function timeText(nanos: TreeValue | undefined): string | undefined {
   if (typeof nanos !== "bigint" || nanos === 0n) return undefined;
   const seconds = new Date(Number(nanos / 1_000_000_000n) * 1000).toISOString().slice(0, 19);
@@ -63,7 +63,7 @@ export function isTree(value: TreeValue | undefined): value is Tree {
   return typeof value === "object" && !Array.isArray(value) && !(value instanceof Uint8Array);
 }
 
-/** The messages of a repeated field. */
+/** Returns the messages of a repeated field. */
 export function messages(value: TreeValue | undefined): Tree[] {
   return Array.isArray(value) ? value.filter(isTree) : [];
 }
@@ -78,7 +78,7 @@ function anyValueText(value: Tree, max: number): string {
   return String(value["intValue"] ?? value["boolValue"] ?? "(empty)");
 }
 
-/** Stops when there is enough text: the rest is only counted. */
+/** Stops when there is enough text, and only counts the rest. */
 function listText(items: TreeValue | undefined, max: number, textOf: (item: TreeValue) => string): string {
   if (!Array.isArray(items)) return "";
   const texts: string[] = [];
@@ -100,7 +100,7 @@ function pairText(pair: TreeValue, max: number): string {
   return entry ? `${entry[0]}: ${valueText(entry[1], max)}` : "";
 }
 
-/** A whole double keeps its point, to be told from an integer. */
+/** A whole double keeps its decimal point, which distinguishes it from an integer. */
 function doubleText(value: number): string {
   return Number.isInteger(value) && Math.abs(value) < 1e21 ? value.toFixed(1) : String(value);
 }

@@ -10,29 +10,29 @@ interface AppendFileSettings {
   readonly maxBytes: number;
   readonly backups: Backups;
   readonly fsync: boolean;
-  /** Permissions of directories to create; undefined: they must exist. */
+  /** Permissions of created directories; undefined if directories must exist. */
   readonly directoryMode: number | undefined;
-  /** Permissions of the file, new or not. */
+  /** Permissions of the file, whether new or existing. */
   readonly fileMode: number;
   readonly logger: Logger;
   readonly now: () => number;
-  /** Opens a file for appending and reading; replaced in tests to make a disk fail. */
+  /** Opens a file for appending and reading. Tests replace it to simulate a failing disk. */
   readonly open?: (path: string) => Promise<FileHandle>;
 }
 
 /**
- * A file that only whole frames are appended to.
+ * A file to which only whole frames are appended.
  *
  * Invariants:
- * - `write` resolves when every frame is in the file that bears the path, in order; when it rejects, none of them is,
- *   unless the disk also refuses to take the half-written part back: then the file is inspected before its next use.
- * - A frame is never split over two files. One that is larger than `maxBytes` has a file for itself.
- * - The first `size` bytes are whole frames. What lies behind them when the file is opened (a crash in the middle of a
- *   write) is copied to `<path>.torn-<time>` and cut off; a file of another format is moved there as a whole.
- * - With `fsync`, what was written and the names of the files are on the disk before `write` resolves.
- * - A file that somebody moved or deleted is not written to any more: the path is looked at before every write.
+ * - `write` resolves when every frame is in the file at the path, in order. When it rejects, none of them is, unless
+ *   the disk also refuses to remove the partly written frames; the file is then inspected before its next use.
+ * - A frame is never split over two files. A frame larger than `maxBytes` gets a file of its own.
+ * - The first `size` bytes are whole frames. If a file has more bytes when it is opened (after a crash during a
+ *   write), they are copied to `<path>.torn-<time>` and cut off; a file of another format is moved there as a whole.
+ * - With `fsync`, the written bytes and the names of the files are on the disk before `write` resolves.
+ * - A file that was moved or deleted is no longer written to: the path is checked before every write.
  *
- * Devices and pipes (`/dev/stdout`) are written to as they are. Calls must not overlap.
+ * Devices and pipes (`/dev/stdout`) are written to without these checks. Calls must not overlap.
  */
 export class AppendFile {
   private readonly settings: AppendFileSettings;
@@ -46,7 +46,7 @@ export class AppendFile {
     this.settings = settings;
   }
 
-  /** Opens the file, and makes it fit for appending. */
+  /** Opens the file and prepares it for appending. */
   async open(): Promise<void> {
     const { path, directoryMode } = this.settings;
     if (directoryMode !== undefined) await this.createDirectories(dirname(path), directoryMode);
@@ -60,7 +60,7 @@ export class AppendFile {
     if (this.settings.fsync && this.isRegularFile) await syncDirectory(dirname(path));
   }
 
-  /** Moves the file to the backups and begins a new one. */
+  /** Moves the file to the backups and starts a new one. */
   async rotate(): Promise<void> {
     if (!this.isRegularFile || this.size === 0) return;
     await this.close();
@@ -77,7 +77,7 @@ export class AppendFile {
     });
   }
 
-  /** How many of these frames, at least one, are to be in one file. Rotates first when not even one fits. */
+  /** Returns how many of these frames go into the present file, at least one. Rotates first if not even one fits. */
   async countThatFits(frames: readonly Buffer[]): Promise<number> {
     await this.reopenIfMoved();
     if (this.size > 0 && this.size + frames[0]!.length > this.settings.maxBytes) await this.rotate();
@@ -87,7 +87,7 @@ export class AppendFile {
     return count;
   }
 
-  /** Appends the frames in one write. Call `room` before. */
+  /** Appends the frames in one write. Call `countThatFits` first. */
   async write(frames: readonly Buffer[]): Promise<void> {
     const bytes = frames.length === 1 ? frames[0]! : Buffer.concat(frames);
     try {
@@ -108,11 +108,11 @@ export class AppendFile {
 
   private readonly openForAppend = (path: string): Promise<FileHandle> => {
     const { fileMode } = this.settings;
-    // A device or pipe may refuse to be read from, and is not.
+    // A device or pipe may not be readable; it is never read from.
     return open(path, "a+", fileMode).catch(() => open(path, "a", fileMode));
   };
 
-  /** A file of somebody else keeps those it has: it can be written to, so that nothing is refused for it. */
+  /** A file of another owner keeps its permissions. Nothing is refused, because it can be written to. */
   private async setPermissions(mode: number): Promise<void> {
     const { path, fileMode, logger } = this.settings;
     if (process.platform === "win32" || (mode & 0o777) === fileMode) return;
@@ -126,12 +126,12 @@ export class AppendFile {
     }
   }
 
-  /** Their names survive a power loss as the file's does. */
+  /** Creates directories whose names survive a power loss, like the name of the file. */
   private async createDirectories(directory: string, mode: number): Promise<void> {
     const first = await mkdir(directory, { recursive: true, mode });
     if (first === undefined) return;
     for (let created = directory; created.length >= first.length; created = dirname(created)) {
-      // The umask of the process may have taken some of them.
+      // The umask of the process may have removed some permissions.
       await chmod(created, mode).catch(() => {});
       if (this.settings.fsync) await syncDirectory(dirname(created));
     }
@@ -198,14 +198,14 @@ function identityOf(stats: { readonly dev: number; readonly ino: number }): stri
   return `${stats.dev}:${stats.ino}`;
 }
 
-/** So that the names in it survive a power loss too: of a file that is new, or was rotated away. */
+/** Flushes a directory, so that names of new and rotated files survive a power loss. */
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, "r").catch(ignoreUnsupported);
   await directory?.sync().catch(ignoreUnsupported);
   await directory?.close();
 }
 
-/** A system on which directories cannot be flushed does not need it. */
+/** Systems on which directories cannot be flushed do not need it. */
 function ignoreUnsupported(error: NodeJS.ErrnoException): undefined {
   if (error.code === undefined || !/^(EPERM|EACCES|EISDIR|EINVAL|ENOTSUP|ENOSYS)$/.test(error.code)) throw error;
 }

@@ -2,14 +2,14 @@ import { readdir, rename, unlink } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 
 /**
- * Files that were rotated away: `logs.json` becomes `logs-2026-01-31T23-59-58.123.json` beside it. The names sort by
- * time, and a new one always comes after those that are there, whatever the clock does. Nothing that does not have
- * exactly such a name is ever touched.
+ * Manages rotated files: `logs.json` becomes `logs-2026-01-31T23-59-58.123.json` in the same directory. The names sort
+ * by time, and a new name always comes after the existing ones, whatever the clock does. Files without exactly such a
+ * name are never touched.
  */
 export interface Backups {
-  /** Moves the file there; returns its new path. */
+  /** Moves the file to the backups, and returns its new path. */
   add(): Promise<string>;
-  /** Deletes what is beyond the limits. */
+  /** Deletes backups beyond the limits. */
   prune(): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export function createBackups(path: string, limits: BackupLimits, now: () => num
   const extension = extname(path);
   const prefix = `${basename(path, extension)}-`;
 
-  /** Oldest first. */
+  /** Returns the times of the backups, oldest first. */
   async function stamps(): Promise<number[]> {
     const names = await readdir(directory);
     const found = names.map((name) => parseStamp(name, prefix, extension)).filter((stamp) => stamp !== undefined);
@@ -55,7 +55,7 @@ export function createBackups(path: string, limits: BackupLimits, now: () => num
   };
 }
 
-/** Milliseconds, as if the clock on the wall showed UTC. */
+/** `stamp` is in milliseconds. A local time is passed as if the wall clock showed UTC. */
 export function stampText(stamp: number): string {
   return new Date(stamp).toISOString().slice(0, -1).replaceAll(":", "-");
 }

@@ -16,12 +16,16 @@ import { createBackups } from "./backups.js";
 import { type FileConfig, fileSchema, maxBytesOf } from "./config.js";
 import { type Framing, jsonLines, lengthPrefixed } from "./framing.js";
 
-/** Appends batches to a file, as lines of OTLP/JSON or as length-prefixed protobuf; acknowledged means in the file. */
+/**
+ * Appends batches to a file, as lines of OTLP/JSON or as length-prefixed protobuf. A batch is acknowledged when it is
+ * in the file.
+ */
 export const fileExporter = defineExporter<FileConfig>({
   type: "file",
   summary: "Appends batches to a file as lines of OTLP/JSON (or length-prefixed protobuf), with rotation.",
   signals: SIGNALS,
-  // The file is as durable as a queue in front of it: the sender waits for it, and hears at once when the disk is full.
+  // The file is as durable as a queue in front of it would be. Without a queue, the sender waits for the write and
+  // learns at once when the disk is full.
   defaults: { sending_queue: { enabled: false }, retry_on_failure: { enabled: false } },
   schema: fileSchema,
   create: (config, context) => new FileExporter(config, context),
@@ -33,17 +37,17 @@ interface PendingWrite {
   readonly reject: (error: unknown) => void;
 }
 
-/** Two writers of one file would cut each other's lines off. */
+/** Two writers of the same file would cut off each other's lines. */
 const pathsInUse = new Set<string>();
 
-/** While one write is under way, the sends that come in meanwhile gather for the next. */
+/** While a write is under way, further sends are collected for the next one. */
 export class FileExporter implements Exporter {
   private readonly config: FileConfig;
   private readonly path: string;
   private readonly file: AppendFile;
   private readonly framing: Framing;
   private readonly logger: Logger;
-  /** The file has been open once, and is fit for what this start writes. */
+  /** True once the file has been opened and prepared since the start. */
   private isBegun = false;
   private pending: PendingWrite[] = [];
   private writing: Promise<void> | undefined;
@@ -112,7 +116,10 @@ export class FileExporter implements Exporter {
     }
   }
 
-  /** A folder that is not there, or not mounted yet, is like a server that does not answer: batches are refused until it is. */
+  /**
+   * A folder that is missing or not mounted yet is treated like a server that does not answer: batches are refused
+   * until it exists.
+   */
   private reportNoFile(error: NodeJS.ErrnoException): void {
     const message = `cannot write to ${this.path}: ${error.message}`;
     if (!isFolderMissing(error)) throw new StartError(message, ["path"], { cause: error });
@@ -147,7 +154,7 @@ export class FileExporter implements Exporter {
     for (const entry of writes) entry.reject(refusal);
   }
 
-  /** What is not being written yet never will be; of a write under way nobody waits for the outcome any more. */
+  /** Cancels a write that has not started yet. If it has started, its outcome is ignored. */
   private cancelWrite(write: PendingWrite): void {
     const index = this.pending.indexOf(write);
     if (index >= 0) this.pending.splice(index, 1);
@@ -155,12 +162,12 @@ export class FileExporter implements Exporter {
   }
 }
 
-/** It is also when it was to be made, and may not be. */
+/** Also true if the folder could not be created for lack of permission. */
 function isFolderMissing({ code, syscall }: NodeJS.ErrnoException): boolean {
   return code === "ENOENT" || (syscall === "mkdir" && /^(EACCES|EPERM|EROFS)$/.test(code ?? ""));
 }
 
-/** With rotation the Collector makes the folder without being told to. */
+/** With rotation, the Collector creates the folder without being asked to. */
 function makesDirectory({ create_directory, rotation }: FileConfig): boolean {
   return create_directory || rotation !== undefined;
 }

@@ -65,7 +65,7 @@ export const fileSchema = z.strictObject({
 
 export type FileConfig = z.infer<typeof fileSchema>;
 
-/** Bytes a file may have before it is rotated; Infinity without rotation. */
+/** Returns the maximum size of a file in bytes before it is rotated; Infinity without rotation. */
 export function maxBytesOf(config: FileConfig): number {
   if (config.rotation === undefined) return Number.POSITIVE_INFINITY;
   return (config.rotation.max_megabytes || DEFAULT_MEGABYTES) * MEBIBYTE;

@@ -3,14 +3,14 @@ import { batchToJsonBytes } from "#otlp/json";
 import type { Batch } from "../../plugin.js";
 
 /**
- * How batches lie in a file one behind the other, and how to find where the complete ones end. A crash in the middle of a
- * write leaves a torn last one, which nobody was told had been taken.
+ * The format of batches in a file, and how to find the end of the complete ones. A crash during a write leaves a torn
+ * last frame, which was never acknowledged.
  */
 export interface Framing {
   encode(batch: Batch): Buffer;
   /**
-   * The number of bytes of complete frames at the beginning of the file. When the file is fine but for a missing line
-   * end, `close` is what to append. `completeBytes` is 0 for a file that is of another format altogether.
+   * Returns the number of bytes of complete frames at the beginning of the file. If only the last line end is missing,
+   * `close` is what to append. `completeBytes` is 0 for a file of another format.
    */
   inspect(file: FileHandle, size: number): Promise<{ readonly completeBytes: number; readonly close?: Buffer }>;
 }
@@ -19,10 +19,10 @@ const LINE_FEED = 0x0a;
 const OPENING_BRACE = 0x7b;
 const CHUNK_BYTES = 1024 * 1024;
 
-/** A longer end without a line feed is not one of our lines, and is not read into memory. */
+/** A longer rest without a line feed is not one of our lines, so it is not read into memory. */
 export const MAX_LINE_BYTES = 256 * CHUNK_BYTES;
 
-/** OTLP/JSON, one request a line. */
+/** OTLP/JSON, one request per line. */
 export const jsonLines: Framing = {
   encode: (batch) => batchToJsonBytes(batch, "\n"),
 
@@ -37,7 +37,7 @@ export const jsonLines: Framing = {
   },
 };
 
-/** The request in protobuf behind its length in four bytes, big endian. */
+/** Protobuf requests, each after its length in four bytes, big endian. */
 export const lengthPrefixed: Framing = {
   encode(batch) {
     const prefix = Buffer.allocUnsafe(4);
@@ -72,7 +72,7 @@ async function endOfLastLine(file: FileHandle, size: number): Promise<number> {
   return 0;
 }
 
-/** Fewer bytes than asked for only when the file ends before. */
+/** Returns fewer bytes than requested only if the file ends before. */
 export async function readBytes(file: FileHandle, position: number, length: number): Promise<Buffer> {
   const buffer = Buffer.allocUnsafe(length);
   let filled = 0;

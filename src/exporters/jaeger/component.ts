@@ -13,7 +13,7 @@ import {
 import { clientConfig, type JaegerExporterConfig, jaegerExporterSchema } from "./config.js";
 import { PostSpans, postSpansOf } from "./post-spans.js";
 
-/** Sends spans to Jaeger's own port, as the exporter did that the Collector has removed. */
+/** Sends spans to Jaeger's own port, like the exporter that the Collector has removed. */
 export const jaegerExporter = defineExporter<JaegerExporterConfig>({
   type: "jaeger",
   summary: "Sends spans to Jaeger over its own gRPC; since 1.35 Jaeger takes OTLP too.",
@@ -37,7 +37,7 @@ class JaegerExporter implements Exporter {
     return this.client.start();
   }
 
-  /** Requests that were taken are not sent again when a later one is refused. */
+  /** Requests that succeeded are not repeated when a later one is refused. */
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
     const { requests, nameless } = postSpansOf(batch.bytes);
     const calls: RecordRequest[] = requests.map((request) => ({
@@ -48,7 +48,7 @@ class JaegerExporter implements Exporter {
     await sendEach(calls, batch.count);
   }
 
-  /** A request without spans is valid and does no harm. */
+  /** A request without spans is valid and harmless. */
   async check(abort: AbortSignal): Promise<void> {
     try {
       await this.post(new PostSpans(batchFromJson("traces", "{}").bytes, 0, 0), abort, undefined);
@@ -70,7 +70,7 @@ class JaegerExporter implements Exporter {
   }
 }
 
-/** Jaeger says this of its full queue, and no word of when to come back. */
+/** Jaeger reports a full queue with this error, without a time to retry. */
 function classify(refusal: Refusal): Refusal {
   const isBusy =
     refusal.kind === "permanent" &&

@@ -6,7 +6,7 @@ const { compression, ...keys } = grpcClientKeys();
 
 const UNDER_TLS = "write it under tls";
 
-/** Where the configs of its time have what belongs to TLS. */
+/** TLS keys at the top level, where older configs have them. */
 const oldTlsKeys = {
   insecure: deprecated(z.boolean().optional(), UNDER_TLS),
   insecure_skip_verify: deprecated(z.boolean().optional(), UNDER_TLS),
@@ -24,7 +24,7 @@ export const jaegerExporterSchema = z.strictObject({
 
 export type JaegerExporterConfig = z.infer<typeof jaegerExporterSchema>;
 
-/** The keys of a gRPC client, with what stands at its old place where it is today. What is under `tls` counts first. */
+/** Returns the keys of a gRPC client, with old keys moved to their present places. Keys under `tls` win. */
 export function clientConfig(config: JaegerExporterConfig) {
   const names = Object.keys(oldTlsKeys) as (keyof typeof oldTlsKeys)[];
   const old = Object.fromEntries(

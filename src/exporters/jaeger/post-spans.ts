@@ -12,16 +12,16 @@ import { NO_JAEGER_SERVICE } from "#traces";
 import { writeAttributeTag } from "./tag-writer.js";
 import { eachMessage, hasIds, scopeTagsOf, writeSpan } from "./write-span.js";
 
-/** Jaeger takes messages of 4 MiB, unless told otherwise: one is cut about here. */
+/** Approximate maximum size of a message. Jaeger accepts 4 MiB by default. */
 const MAX_MESSAGE_LENGTH = 2 * 1024 * 1024;
 
 /**
- * A request to Jaeger: spans of one resource, which are given by their places in the batch. They are written only when it is sent, as
- * every span repeats what its scope says.
+ * A request to Jaeger: spans of one resource, given by their indexes in the batch. They are written only when the
+ * request is sent, because every span repeats the tags of its scope.
  */
 export class PostSpans {
   readonly records: number[] = [];
-  /** Start and end of each span, and of its scope. */
+  /** Start and end of each span and of its scope. */
   private readonly ranges: number[] = [];
   private readonly bytes: Uint8Array;
   private readonly resourceStart: number;
@@ -44,7 +44,7 @@ export class PostSpans {
     this.length += end - start + scopeEnd - scopeStart + SPAN_OVERHEAD;
   }
 
-  /** A jaeger.api_v2.PostSpansRequest. */
+  /** Encodes a jaeger.api_v2.PostSpansRequest. */
   message(): Uint8Array {
     const { bytes, ranges } = this;
     const out = new WireWriter(this.length + this.resourceEnd - this.resourceStart + SPAN_OVERHEAD);
@@ -71,7 +71,7 @@ export class PostSpans {
   }
 }
 
-/** About what the tags of a span are long that say its kind, status and scope. */
+/** Approximate size of the tags for a span's kind, status and scope. */
 const SPAN_OVERHEAD = 128;
 
 // Tags of jaeger.api_v2.PostSpansRequest, Batch and Process.
@@ -83,7 +83,7 @@ const PROCESS_TAG = 18;
 
 const SERVICE_KEY = encodedKey("service.name");
 
-/** The spans of a batch, and the places of those that have no ids. What has the same resource is sent together. */
+/** Returns the spans of a batch grouped by resource into requests, and the indexes of spans without ids. */
 export function postSpansOf(bytes: Uint8Array): { readonly requests: PostSpans[]; readonly nameless: number[] } {
   const requests: PostSpans[] = [];
   const nameless: number[] = [];

@@ -19,7 +19,7 @@ const INT_TAG = 40;
 const DOUBLE_TAG = 49;
 const BINARY_TAG = 58;
 
-/** A tag with a text, as the field `field` of what is being written. */
+/** Writes a tag with a text as the field `field` of the enclosing message. */
 export function writeTextTag(out: WireWriter, field: number, key: string, text: string): void {
   out.byte(field);
   out.begin(key.length + text.length + 4);
@@ -40,7 +40,7 @@ export function writeTrueTag(out: WireWriter, field: number, key: string): void 
   out.end();
 }
 
-/** The tag of an attribute, whose KeyValue is [start, end): lists and maps become JSON. */
+/** Writes an attribute, whose KeyValue is [start, end), as a tag. Lists and maps become JSON. */
 export function writeAttributeTag(out: WireWriter, field: number, b: Uint8Array, start: number, end: number): void {
   if (writeShortTag(out, field, b, start, end)) return;
   out.byte(field);
@@ -64,13 +64,16 @@ export function writeAttributeTag(out: WireWriter, field: number, b: Uint8Array,
   out.end();
 }
 
-/** A length up to this takes one byte. */
+/** Lengths up to this take one byte. */
 const MAX_SHORT = 127;
 
-/** The same of a short key with a short text, in that order, as nearly all are; else false, with nothing written. */
+/**
+ * Does the same for a short key followed by a short text, as in nearly all attributes. Otherwise returns false and
+ * writes nothing.
+ */
 function writeShortTag(out: WireWriter, field: number, b: Uint8Array, start: number, end: number): boolean {
   const valueAt = start + 2 + b[start + 1]!;
-  // What would be read behind the end is not this attribute's, so the lengths do not fit then.
+  // A read beyond the end gives bytes of another field, so the lengths do not match then.
   if (b[start] !== KEY_TAG || end - start > MAX_SHORT || valueAt + 4 >= end || b[valueAt] !== VALUE_TAG) return false;
   if (b[valueAt + 1] !== end - valueAt - 2 || b[valueAt + 2] !== STRING_VALUE_TAG) return false;
   if (b[valueAt + 3] !== end - valueAt - 4) return false;
@@ -89,7 +92,7 @@ function writeShortTag(out: WireWriter, field: number, b: Uint8Array, start: num
 function writeValue(out: WireWriter, b: Uint8Array, start: number, end: number): void {
   const tag = start === end ? STRING_VALUE_TAG : varint(b, start);
   const at = start === end ? end : after;
-  // A value has one member. Of several the last counts, which the reader of values knows.
+  // A value normally has one field. If it has several, the last one counts, which the general reader handles.
   if (start === end || skip(b, at, tag) === end) {
     switch (tag) {
       case STRING_VALUE_TAG:
@@ -110,7 +113,7 @@ function writeValue(out: WireWriter, b: Uint8Array, start: number, end: number):
   if (value !== null) writeText(out, plainValueText(value));
 }
 
-/** The value's bytes are the same in both formats. */
+/** Copies the value, whose bytes are the same in both formats. */
 function writeCopy(out: WireWriter, type: number, tag: number, b: Uint8Array, start: number, end: number): void {
   writeType(out, type);
   out.byte(tag);

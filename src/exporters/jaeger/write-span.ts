@@ -62,7 +62,7 @@ const REF_TYPE_KEY = encodedKey(JAEGER_TAGS.refType);
 const EVENT_KEY = encodedKey(JAEGER_TAGS.event);
 
 /**
- * Writes the span in [start, end) as a jaeger.api_v2.Span, without what is around it. `scopeTags` are the tags that its scope has become.
+ * Writes the body of a jaeger.api_v2.Span for the span in [start, end). `scopeTags` are the encoded tags of its scope.
  */
 export function writeSpan(out: WireWriter, b: Uint8Array, start: number, end: number, scopeTags: Uint8Array): void {
   let [traceAt, idAt, parentAt, nameAt, stateAt, statusAt, startAt, endAt] = [-1, -1, -1, -1, -1, -1, -1, -1];
@@ -106,7 +106,7 @@ export function writeSpan(out: WireWriter, b: Uint8Array, start: number, end: nu
     eachMessage(b, start, end, SPAN_EVENTS_TAG, (eventStart, eventEnd) => writeLog(out, b, eventStart, eventEnd));
 }
 
-/** Start and duration; Jaeger would take a negative one for hundreds of thousands of years. */
+/** Writes start and duration. A negative duration would look like hundreds of thousands of years in Jaeger. */
 function writeTimes(out: WireWriter, b: Uint8Array, startAt: number, endAt: number): void {
   const startLow = startAt < 0 ? 0 : fixed32(b, startAt);
   const startHigh = startAt < 0 ? 0 : fixed32(b, startAt + 4);
@@ -118,7 +118,7 @@ function writeTimes(out: WireWriter, b: Uint8Array, startAt: number, endAt: numb
   writeNanos(out, DURATION, (endLow - startLow) >>> 0, endHigh - startHigh - borrow);
 }
 
-/** The field of bytes whose length is at `at`; an empty one where there is none. */
+/** Writes the bytes field whose length is at `at`, or an empty field if `at` is negative. */
 function writeField(out: WireWriter, field: number, b: Uint8Array, at: number): void {
   out.byte(field);
   if (at < 0) return out.byte(0);
@@ -127,7 +127,7 @@ function writeField(out: WireWriter, field: number, b: Uint8Array, at: number): 
   out.copy(b, after, after + size);
 }
 
-/** Whether it has both ids, which Jaeger needs. */
+/** Whether the span has both ids, which Jaeger requires. */
 export function hasIds(b: Uint8Array, start: number, end: number): boolean {
   return hasId(b, start, end, SPAN_TRACE_ID_TAG) && hasId(b, start, end, SPAN_ID_TAG);
 }
@@ -139,7 +139,10 @@ function hasId(b: Uint8Array, start: number, end: number, tag: number): boolean 
   return !isZero(b, after, after + size);
 }
 
-/** The parent comes first: there backends look for it. A link to it only says what kind of parent it is. */
+/**
+ * Writes the parent first, because backends look for it there. A link to the parent only tells what kind of parent it
+ * is.
+ */
 function writeReferences(out: WireWriter, b: Uint8Array, start: number, end: number): void {
   const [traceStart, traceEnd] = message(b, start, end, SPAN_TRACE_ID_TAG);
   const [parentStart, parentEnd] = message(b, start, end, SPAN_PARENT_ID_TAG);
@@ -160,7 +163,7 @@ function writeReferences(out: WireWriter, b: Uint8Array, start: number, end: num
 
 type ByteRange = readonly [start: number, end: number];
 
-/** A reference to another span: its ids where they lie, and Jaeger's number of what it is. */
+/** A reference to another span: the ranges of its ids, and Jaeger's number for the kind of reference. */
 interface SpanReference {
   readonly trace: ByteRange;
   readonly span: ByteRange;
@@ -189,7 +192,7 @@ function writeReference(out: WireWriter, b: Uint8Array, { trace, span, type }: S
   out.end();
 }
 
-/** What the scope [start, end) becomes in each of its spans. */
+/** Returns the tags for the scope [start, end), which each of its spans repeats. */
 export function scopeTagsOf(b: Uint8Array, start: number, end: number): Uint8Array {
   const out = new WireWriter(256);
   writeTextOf(out, JAEGER_TAGS.scopeName, b, message(b, start, end, SCOPE_NAME_TAG));
@@ -198,7 +201,7 @@ export function scopeTagsOf(b: Uint8Array, start: number, end: number): Uint8Arr
   return out.written();
 }
 
-/** Kind, status and trace state. */
+/** Writes tags for kind, status and trace state. */
 function writeSpanTags(out: WireWriter, b: Uint8Array, kind: number, statusAt: number, stateAt: number): void {
   const kindName = JAEGER_KINDS[kind];
   if (kindName) writeTextTag(out, TAG, JAEGER_TAGS.kind, kindName);
@@ -211,7 +214,7 @@ function writeSpanTags(out: WireWriter, b: Uint8Array, kind: number, statusAt: n
   writeTextOf(out, JAEGER_TAGS.traceState, b, bodyAt(b, stateAt));
 }
 
-/** What stands behind the length at `at`; nothing where that is nowhere. */
+/** Returns the range after the length at `at`; an empty range if `at` is negative. */
 function bodyAt(b: Uint8Array, at: number): ByteRange {
   if (at < 0) return [0, 0];
   const size = varint(b, at);
@@ -256,7 +259,7 @@ function writeAttributes(
   }
 }
 
-/** Calls back with the bodies of all fields with this tag, in their order. */
+/** Calls back with the bodies of all fields with this tag, in order. */
 export function eachMessage(
   b: Uint8Array,
   start: number,
@@ -276,7 +279,7 @@ export function eachMessage(
 
 const TWO_32 = 2 ** 32;
 
-/** A google.protobuf.Timestamp or Duration, of nanoseconds in two halves. */
+/** Writes a google.protobuf.Timestamp or Duration from nanoseconds in two halves. */
 function writeNanos(out: WireWriter, field: number, low: number, high: number): void {
   splitNanos(low, high);
   out.byte(field);

@@ -26,7 +26,7 @@ import {
 import { type KafkaExporterConfig, kafkaExporterSchema, keyingOf, targetOf } from "./config.js";
 import { keyedBatches } from "./keyed-batches.js";
 
-/** Writes to topics of Kafka. */
+/** Writes to Kafka topics. */
 export const kafkaExporter = defineExporter<KafkaExporterConfig>({
   type: "kafka",
   summary: "Writes to topics of Kafka; an entry is delivered when the brokers have confirmed it.",
@@ -43,7 +43,7 @@ class KafkaExporter implements Exporter {
   private open: (() => KafkaProducer) | undefined;
   private renew = () => Promise.resolve();
   private producer: KafkaProducer | undefined;
-  /** With an idempotent producer: the send before, which has to end first, as its messages are numbered. */
+  /** The previous send. An idempotent producer numbers its messages, so the previous send must end first. */
   private last: Promise<unknown> = Promise.resolve();
 
   constructor(config: KafkaExporterConfig) {
@@ -62,7 +62,7 @@ class KafkaExporter implements Exporter {
       idempotent,
       acks: this.acks,
       autocreateTopics,
-      // The numbers of an idempotent producer are worth something only if it is the one that sends again.
+      // An idempotent producer only prevents duplicates if the producer itself retries.
       ...(idempotent && { retries: IDEMPOTENT_RETRIES, retryDelay: 200 }),
     };
     this.open = () => new Producer(options);
@@ -94,7 +94,7 @@ class KafkaExporter implements Exporter {
     return this.producer;
   }
 
-  /** A producer that is closed gives up what it is sending. */
+  /** Closes a producer, which gives up what it is sending. */
   private async letGo(producer: KafkaProducer | undefined): Promise<void> {
     if (this.producer === producer) this.producer = undefined;
     await producer?.close().catch(() => {});
@@ -103,7 +103,8 @@ class KafkaExporter implements Exporter {
   private sendInTurn(messages: KafkaMessage[], abort: AbortSignal): Promise<void> {
     const turn = this.last.then(async () => {
       if (abort.aborted) return;
-      // What is sent once more after a failure must not get the number of another message: then a new producer begins.
+      // A message that is sent again after a failure must not get the number of another message, so a new producer is
+      // opened.
       const onAbort = () => void this.letGo(this.producer);
       abort.addEventListener("abort", onAbort, { once: true });
       try {
@@ -138,7 +139,7 @@ class KafkaExporter implements Exporter {
     return messages;
   }
 
-  /** Cuts what is too large for a message. */
+  /** Splits batches that are too large for a message. */
   private addMessages(
     batch: Batch,
     key: Buffer | undefined,
@@ -179,9 +180,9 @@ class KafkaExporter implements Exporter {
 }
 
 const IDEMPOTENT_RETRIES = 20;
-/** What a broker counts beside the body: header of the set of records, key, headers of the message. */
+/** Bytes that a broker counts besides the body: the header of the record set, key and message headers. */
 const MESSAGE_OVERHEAD = 1024;
-/** What a broker says of the records that were sent, or of a failure that it cannot name. */
+/** Broker errors that concern the sent records, or a failure that the broker cannot name. */
 const ABOUT_RECORDS: ReadonlySet<string> = new Set([
   ...["CORRUPT_MESSAGE", "INVALID_TIMESTAMP", "INVALID_REQUEST", "UNKNOWN_SERVER_ERROR"],
 ]);

@@ -13,7 +13,6 @@ import {
   unsupported,
 } from "../../plugin.js";
 
-/** The section of a signal. */
 function target(topic: string, what: string) {
   return section(
     z.strictObject({
@@ -41,7 +40,7 @@ const DEFAULT_TOPICS: Readonly<Record<Signal, string>> = {
 };
 const DEFAULT_ENCODING = "otlp_proto";
 
-/** Older configs have one topic and one encoding beside the signals. */
+/** Older configs have one topic and one encoding for all signals. */
 const UNDER_SIGNAL = "write it under logs, traces or metrics";
 
 const keys = z
@@ -125,7 +124,7 @@ const keys = z
       issue(["producer", "compression"], "expected gzip, snappy or lz4: zstd for Kafka needs Node.js 22.15 or newer");
   });
 
-/** The client compresses with what Node.js has. */
+/** The client uses the compression that Node.js provides. */
 function hasZstd(): boolean {
   return "zstdCompressSync" in process.getBuiltinModule("node:zlib");
 }
@@ -134,7 +133,7 @@ export const kafkaExporterSchema = withClient(KAFKA_CLIENT, keys);
 
 export type KafkaExporterConfig = z.infer<typeof keys>;
 
-/** Where and how a signal is written. What stands at its old place counts where nothing else is written under the signal. */
+/** Returns the topic and encoding of a signal. Old keys apply if nothing is written under the signal. */
 export function targetOf(config: KafkaExporterConfig, signal: Signal) {
   const { topic, encoding } = config[signal];
   return {
@@ -143,7 +142,10 @@ export function targetOf(config: KafkaExporterConfig, signal: Signal) {
   };
 }
 
-/** By what the messages of a signal are keyed; undefined: they have no key, and go to the partitions in turn. */
+/**
+ * Returns the kind of message keys for a signal. Undefined means that messages have no key and go to the partitions in
+ * turn.
+ */
 export function keyingOf(config: KafkaExporterConfig, signal: Signal): "trace" | "resource" | undefined {
   if (signal === "traces") return config.partition_traces_by_id ? "trace" : undefined;
   if (signal === "metrics") return config.partition_metrics_by_resource_attributes ? "resource" : undefined;

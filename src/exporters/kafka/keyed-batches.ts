@@ -4,14 +4,17 @@ import { LOG_TRACE_ID_TAG, OWNER_TAG, RESOURCE_ATTRIBUTES_TAG, SPAN_TRACE_ID_TAG
 import { type Frame, partition, type RecordWalk } from "#otlp/views";
 import type { Batch } from "../../plugin.js";
 
-/** Records that belong into one partition. */
+/** Records that belong to one partition. */
 export interface KeyedBatch {
-  /** Undefined: any partition will do. */
+  /** Undefined if any partition will do. */
   readonly key: Buffer | undefined;
   readonly batch: Batch;
 }
 
-/** The batch by traces or by resources, each with its key. Of records without a trace id there is one without a key. */
+/**
+ * Splits the batch by traces or by resources, each part with its key. Records without a trace id form a part without a
+ * key.
+ */
 export function keyedBatches(batch: Batch, keying: "trace" | "resource" | undefined): KeyedBatch[] {
   if (keying === undefined) return [{ key: undefined, batch }];
   const groups = new Map<string, number>();
@@ -49,7 +52,7 @@ function byResource(groupOf: (name: string) => number): Choose {
   };
 }
 
-/** The attributes of a resource in an order of our own: a resource is the same however they are written. */
+/** Returns the attributes of a resource in a canonical order, so that equal resources give the same text. */
 function resourceName(bytes: Uint8Array, { start, end }: Frame): string {
   const at = findField(bytes, start, end, OWNER_TAG);
   if (at < 0) return "";

@@ -14,7 +14,7 @@ import { KnownStreams, TENANT_HEADER } from "./known-streams.js";
 import { type Push, type PushSettings, pushesOf, refusalOfRecords } from "./push-requests.js";
 import { StreamLabels } from "./stream-labels.js";
 
-/** Pushes logs to Loki: lines by labels, a request for each tenant. */
+/** Pushes logs to Loki as lines with labels, in one request per tenant. */
 export const lokiExporter = defineExporter<LokiConfig>({
   type: "loki",
   summary: "Pushes logs to Loki as lines, with labels by the hints of the Collector's removed exporter.",
@@ -26,7 +26,7 @@ export const lokiExporter = defineExporter<LokiConfig>({
 class LokiExporter implements Exporter {
   private readonly poster: HttpPoster;
   private readonly settings: PushSettings;
-  /** Of records whose hints name none. */
+  /** The tenant of records whose hints name none. */
   private readonly tenant: string;
   private readonly readAnswer: (answer: Http1Answer) => void;
 
@@ -48,7 +48,7 @@ class LokiExporter implements Exporter {
     return this.poster.start();
   }
 
-  /** Pushes that were taken are not made again when a later one is refused. */
+  /** Pushes that succeeded are not repeated when a later one is refused. */
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
     const { pushes, refused } = pushesOf(batch, this.settings);
     const requests: RecordRequest[] = pushes.map((push) => ({
@@ -76,7 +76,7 @@ class LokiExporter implements Exporter {
   }
 }
 
-/** The tenant of the config's headers: a hint counts before it, and a request has one such header. */
+/** Takes the tenant out of the config's headers: a hint wins over it, and a request has only one such header. */
 function takeTenant({ headers, tenant_id: tenantId = "" }: LokiConfig) {
   let tenant = tenantId;
   const others: Record<string, string> = {};
@@ -104,11 +104,11 @@ function settingsOf(config: LokiConfig, now: () => number): PushSettings {
   return { streams: new KnownStreams({ labels, format }), now };
 }
 
-/** What Loki says of entries whose time it takes no more, or not yet. */
+/** Loki's messages about entries whose time is too old or too new. */
 const REFUSED_ENTRIES =
   /out of order|too far behind|too[- ]old|too[- ]new|(greater|older) than (max|reject)|reject_old_samples/i;
 
-/** Entries that come too late are right in form: it is the store that must not take them any more. */
+/** Late entries are well-formed; only the store no longer accepts their time. */
 function classified(read: () => void): void {
   try {
     read();

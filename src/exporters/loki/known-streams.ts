@@ -15,63 +15,63 @@ import { LOG_ATTRIBUTES_TAG, LOG_SEVERITY_NUMBER_TAG, RESOURCE_ATTRIBUTES_TAG } 
 import { MAX_RESTS, type ResourceRest, restOf } from "./resource-rest.js";
 import { HINT_NAMES, HINT_PREFIX, HINTS, LINE_FORMATS, type LokiFormat, type StreamLabels } from "./stream-labels.js";
 
-/** The header that says whose data it is. */
+/** The header that names the tenant. */
 export const TENANT_HEADER = "X-Scope-OrgID";
 
-/** What records share that have the same resource, labels and hints. */
+/** Properties that are shared by all records with the same resource, labels and hints. */
 export interface Stream {
-  /** Why Loki could not take them in any form. */
+  /** The reason why Loki could not accept the records in any form. */
   readonly problem: string | undefined;
-  /** Empty when no hint names one. */
+  /** Empty if no hint names a tenant. */
   readonly tenant: string;
   readonly format: LokiFormat;
-  /** As Loki writes them. */
+  /** The labels as Loki writes them. */
   readonly labels: string;
-  /** Keys of attributes that are not in lines: labels and hints. */
+  /** Keys of attributes that are left out of lines: labels and hints. */
   readonly leftOut: KeySet;
-  /** Those of labels as texts. */
+  /** Keys of the labels as texts. */
   readonly taken: ReadonlySet<string>;
   readonly resource: ResourceRest;
 }
 
-/** A resource, and what the streams of its records without hints are found by. */
+/** A resource, and the plan that finds the streams of its records without hints. */
 export interface KnownResource {
   readonly attributes: PlainAttributes;
-  /** How long it is as text. */
+  /** Length of the attributes as JSON text. */
   readonly length: number;
   readonly plan: StreamPlan;
-  /** Its plans for records with hints are kept under this number. */
+  /** The plans for records with hints are stored under this number. */
   readonly id: number;
-  /** What was left of it for the first streams, by what was taken out. */
+  /** The remaining attributes for the first streams, by the keys taken out. */
   readonly rests: Map<string, ResourceRest>;
 }
 
-/** What the stream of records depends on that have the same resource and hints. */
+/** The attributes that determine the stream of records with the same resource and hints. */
 interface StreamPlan {
   readonly id: number;
-  /** Keys of the attributes that matter; undefined where all do. */
+  /** Keys of these attributes; undefined if all attributes matter. */
   readonly keys: KeySet | undefined;
-  /** About how many bytes they take. */
+  /** Approximate size of the keys in bytes. */
   readonly size: number;
 }
 
 export interface StreamSettings {
   readonly labels: StreamLabels;
-  /** Where no hint says it. */
+  /** The format if no hint names one. */
   readonly format: LokiFormat;
 }
 
-/** What is known takes at most about so many bytes, and has so many parts; then all is forgotten. */
+/** Approximate limits of the cache, in bytes and in objects. When one is reached, everything is forgotten. */
 const MAX_KNOWN_BYTES = 16 * 1024 * 1024;
 const MAX_KNOWN = 20_000;
-/** What is longer is not remembered: whoever sends records chooses their size. */
+/** Longer keys are not remembered, because senders choose their size. */
 const MAX_KEY_LENGTH = 16_384;
-/** About what an object takes that is kept. */
+/** Approximate size of a kept object. */
 const OBJECT_BYTES = 500;
-/** About what a key in a set takes beside its text. */
+/** Approximate size of a key in a set, without its text. */
 const KEY_BYTES = 250;
 
-/** What is kept from one record to the next. */
+/** Limits of the buffers that are kept from one record to the next. */
 const MAX_KEPT_FIELDS = 4096;
 const MAX_KEPT_BYTES = 65_536;
 
@@ -79,8 +79,8 @@ const HINT_KEYS = new KeySet(HINT_NAMES);
 const HINT_START = encodedKey(HINT_PREFIX);
 
 /**
- * Finds the streams of records by the bytes of what decides about them: the resource, the hints, the severity and the attributes that
- * become labels. Labels are chosen, and hints read, of the first record of a stream.
+ * Finds the stream of a record by the bytes that determine it: the resource, the hints, the severity and the attributes
+ * that become labels. Labels are chosen, and hints parsed, only for the first record of a stream.
  */
 export class KnownStreams {
   private readonly settings: StreamSettings;
@@ -88,7 +88,7 @@ export class KnownStreams {
   private known: (KnownResource | StreamPlan | Stream)[] = [];
   private knownBytes = 0;
   private lastId = 0;
-  /** Where the attributes of the present record are, and what is looked up of them. */
+  /** The places of the present record's attributes, and the lookup key made of them. */
   private fields: number[] = [];
   private fieldCount = 0;
   private key = new WireWriter(256);
@@ -97,7 +97,7 @@ export class KnownStreams {
     this.settings = settings;
   }
 
-  /** The resource whose message is [start, end). */
+  /** Returns the resource with message [start, end). */
   resource(b: Uint8Array, start: number, end: number): KnownResource {
     const found = this.find<KnownResource>(RESOURCES, b, start, end);
     if (found !== undefined) return found;
@@ -110,12 +110,12 @@ export class KnownStreams {
       rests: new Map<string, ResourceRest>(),
     };
     const size = resource.length * (MAX_RESTS + 2);
-    // One that is not remembered takes its room as well: it lives as long as a stream of it is known.
+    // A resource that is not remembered takes room as well, because it lives as long as one of its streams is known.
     if (!isRememberable(end - start, size)) this.makeRoom(size);
     return this.remember(RESOURCES, b, start, end, resource, size);
   }
 
-  /** The stream of the record [start, end) of this resource. */
+  /** Returns the stream of the record [start, end) of this resource. */
   stream(b: Uint8Array, start: number, end: number, resource: KnownResource): Stream {
     this.forgetLarge();
     const severity = this.readAttributes(b, start, end);
@@ -135,13 +135,13 @@ export class KnownStreams {
     return this.remember(plan.id, key.bytes, 0, key.length, stream, size);
   }
 
-  /** A record may have been large: what it took is not kept for all others. */
+  /** Releases large buffers, so that the memory of one large record is not kept. */
   private forgetLarge(): void {
     if (this.fields.length > MAX_KEPT_FIELDS) this.fields = [];
     if (this.key.bytes.length > MAX_KEPT_BYTES) this.key = new WireWriter(256);
   }
 
-  /** Where the attributes lie; gives the severity. */
+  /** Finds the attributes of the record, and returns its severity. */
   private readAttributes(b: Uint8Array, start: number, end: number): number {
     const { fields } = this;
     let severity = 0;
@@ -164,7 +164,7 @@ export class KnownStreams {
     return severity;
   }
 
-  /** What the stream of the present record depends on. */
+  /** Returns the plan for the stream of the present record. */
   private plan(b: Uint8Array, start: number, end: number, resource: KnownResource): StreamPlan {
     const { key, fields } = this;
     key.clear();
@@ -181,7 +181,7 @@ export class KnownStreams {
 
   private planOf(resource: PlainAttributes, hints: PlainAttributes): StreamPlan {
     const keys = [...this.settings.labels.keysRead(hints), tenantKey(hints, resource)];
-    // Bytes that are no UTF-8 are read as this character: a key with it may stand for others.
+    // Invalid UTF-8 is decoded to this character, so a key that contains it may stand for several keys.
     const isExact = !keys.some((key) => key.includes("\ufffd"));
     const size = isExact ? keys.reduce((sum, key) => sum + key.length * 2 + KEY_BYTES, 0) : 0;
     return { id: ++this.lastId, keys: isExact ? new KeySet(keys) : undefined, size };
@@ -220,9 +220,11 @@ function isRememberable(keyLength: number, size: number): boolean {
   return keyLength <= MAX_KEY_LENGTH && keyLength + size + OBJECT_BYTES <= MAX_KNOWN_BYTES;
 }
 
-/** What resources are kept under. Plans and streams are under numbers that no other resource or plan ever had. */
+/**
+ * The number that resources are stored under. Plans and streams use numbers that no other resource or plan ever had.
+ */
 const RESOURCES = 0;
-/** Numbers that are kept of each attribute: where its length is, and its end. */
+/** Numbers kept for each attribute: the position of its length, and its end. */
 const FIELD = 2;
 
 function isHint(b: Uint8Array, start: number, end: number): boolean {
@@ -263,7 +265,7 @@ function formatOf(attributes: PlainAttributes, resource: PlainAttributes, otherw
   return hint === undefined ? otherwise : plainValueText(hint);
 }
 
-/** The value of the attribute that the hint names; the resource counts before the record. */
+/** Returns the value of the attribute that the hint names. The resource is searched before the record. */
 function tenantOf(attributes: PlainAttributes, resource: PlainAttributes): string {
   const key = tenantKey(attributes, resource);
   const owner = [resource, attributes].find((map) => Object.hasOwn(map, key));

@@ -23,14 +23,14 @@ const QUOTE = 34;
 const OPEN_OBJECT = 123;
 const CLOSE_OBJECT = 125;
 
-/** A scope's message in the bytes, and what lines of JSON have of it once one was written. */
+/** A scope's message in the bytes, and its JSON once a line has needed it. */
 export interface LineScope {
   readonly start: number;
   readonly end: number;
   json?: Uint8Array;
 }
 
-/** Writes records as lines, one behind the other, with the names that the Collector's exporter gives their parts. */
+/** Writes records as lines, one after the other, with the field names of the Collector's exporter. */
 export class LineWriter {
   private readonly bytes: Uint8Array;
   private readonly out: WireWriter;
@@ -42,7 +42,7 @@ export class LineWriter {
     this.json = new PlainJsonWriter(bytes, out);
   }
 
-  /** The line of the record [start, end). What is not UTF-8 in it may stay so. */
+  /** Writes the line of the record [start, end). Invalid UTF-8 may remain in it. */
   write(start: number, end: number, stream: Stream, scope: LineScope): void {
     if (stream.format === "json") this.writeJson(start, end, stream, scope);
     else if (stream.format === "raw") this.writeBody(start, end);
@@ -109,7 +109,7 @@ export class LineWriter {
     writeHex(this.bytes, start, start + size, this.out);
   }
 
-  /** A body without a value is none. */
+  /** A body without a value counts as missing. */
   private body(at: number): void {
     const { bytes: b, out } = this;
     const size = varint(b, at);
@@ -151,7 +151,7 @@ export class LineWriter {
     return written;
   }
 
-  /** The body alone: a text as it is, anything else as JSON without quotes around it. */
+  /** Writes only the body: a text as it is, any other value as JSON without quotes around it. */
   private writeBody(start: number, end: number): void {
     const { bytes: b, out } = this;
     const [bodyStart, bodyEnd] = message(b, start, end, LOG_BODY_TAG);

@@ -1,12 +1,12 @@
 import { type PlainAttributes, plainValueText } from "#otlp/json";
 import { logfmtLine, logfmtPairs } from "./logfmt.js";
 
-/** What goes into a line: a record without the attributes that are labels. */
+/** The content of a line: a record without the attributes that are labels. */
 export interface LineParts {
-  /** Undefined when the record has none. */
+  /** Undefined if the record has no body. */
   readonly body: unknown;
   readonly eventName: string;
-  /** In hex; empty when there is none. */
+  /** In hex; empty if there is none. */
   readonly traceId: string;
   readonly spanId: string;
   readonly severity: string;
@@ -16,12 +16,12 @@ export interface LineParts {
   readonly scope: { readonly name: string; readonly version: string; readonly attributes: PlainAttributes };
 }
 
-/** A record as a line of logfmt, with the names that the Collector's exporter gives its parts. */
+/** Returns a record as a logfmt line, with the field names of the Collector's exporter. */
 export function logfmtOf(parts: LineParts): string {
   return logfmtLine(pairsOf(parts));
 }
 
-/** The parts of a record under a key each. A body that is logfmt keeps its keys, and what the record says of itself counts before them. */
+/** Returns each part of a record under its key. A logfmt body keeps its keys, but the record's own fields win. */
 function pairsOf(parts: LineParts): Map<string, string> {
   const pairs = bodyPairs(parts.body);
   const { name, version, attributes } = parts.scope;
@@ -49,7 +49,7 @@ function bodyPairs(body: unknown): Map<string, string> {
   return pairs;
 }
 
-/** Maps and lists become a pair for each value in them, by its way there. */
+/** Maps and lists become one pair for each value in them, named by its path. */
 function addPairs(pairs: Map<string, string>, key: string, value: unknown): void {
   if (value === null) return;
   if (!isMap(value) && !Array.isArray(value)) {

@@ -1,6 +1,6 @@
 /**
- * The pairs of a line of logfmt; undefined for a text that is none. Every word must be a pair: a sentence has bare words, which
- * some readers take for keys.
+ * Returns the pairs of a logfmt line; undefined if the text is not logfmt. Every word must be a pair: a sentence has
+ * bare words, which some parsers take for keys.
  */
 export function logfmtPairs(line: string): Map<string, string> | undefined {
   const pairs = new Map<string, string>();
@@ -16,7 +16,7 @@ export function logfmtPairs(line: string): Map<string, string> | undefined {
   return pairs.size === 0 ? undefined : pairs;
 }
 
-/** Its parts cannot match one another's beginnings: so it takes linear time. */
+/** No part can match the beginning of another part, so matching takes linear time. */
 const PAIR = /[ \t]*([^\s="]+)=(?:("(?:[^"\\]|\\.)*")|([^\s="]*))(?:[ \t]+|$)/y;
 
 function unquote(text: string): string | undefined {
@@ -27,16 +27,16 @@ function unquote(text: string): string | undefined {
   }
 }
 
-/** One line of these pairs. What a key cannot have is an underscore in it. */
+/** Returns the pairs as one line. Characters that a key cannot contain become underscores. */
 export function logfmtLine(pairs: ReadonlyMap<string, string>): string {
   const words: string[] = [];
   for (const [key, value] of pairs) words.push(`${key.replace(NOT_IN_KEYS, "_") || "_"}=${quoted(value)}`);
   return words.join(" ");
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern looks for control characters
 const NOT_IN_KEYS = /[\u0000- ="\u007f\ufffd]/g;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern looks for control characters
 const NEEDS_QUOTES = /[\u0000- ="\\\u007f\ufffd]/;
 
 function quoted(value: string): string {

@@ -8,7 +8,7 @@ import { type Batch, Refusal } from "../../plugin.js";
 import type { KnownResource, KnownStreams, Stream } from "./known-streams.js";
 import { type LineScope, LineWriter } from "./log-line.js";
 
-/** What a batch comes to: pushes, and records that Loki could not take in any form. */
+/** The pushes for a batch, and the records that Loki could not accept in any form. */
 export interface Pushes {
   readonly pushes: readonly Push[];
   readonly refused: ReadonlyMap<string, readonly number[]>;
@@ -16,16 +16,17 @@ export interface Pushes {
 
 export interface PushSettings {
   readonly streams: KnownStreams;
-  /** For records without a time. */
+  /** The time for records that have none. */
   readonly now: () => number;
 }
 
-/** Loki takes 4 MiB by default. */
+/** Approximate maximum size of a push. Loki accepts 4 MiB by default. */
 const MAX_PUSH_BYTES = 2 * 1024 * 1024;
 
 /**
- * Sorts the records of a batch into pushes. Lines repeat the resource, so a push is cut where its lines would come to more than
- * `MAX_PUSH_BYTES`, and written only when it is sent: a batch with a large resource never lies in memory as lines as a whole.
+ * Sorts the records of a batch into pushes. Lines repeat the resource, so a push ends where its lines would exceed
+ * `MAX_PUSH_BYTES`. A push is written only when it is sent, so a batch with a large resource is never in memory as
+ * lines all at once.
  */
 export function pushesOf(batch: Batch, settings: PushSettings): Pushes {
   const sorting = new PushSorting(batch, settings);
@@ -79,9 +80,9 @@ class PushSorting implements OwnedRecordVisitor, Pushes {
   }
 }
 
-/** Records of one tenant that are pushed together, by their places in the batch. */
+/** Records of one tenant that are pushed together, by their indexes in the batch. */
 export class Push {
-  /** Empty when no hint names one. */
+  /** Empty if no hint names a tenant. */
   readonly tenant: string;
   readonly records: number[] = [];
   private readonly bytes: Uint8Array;
@@ -102,7 +103,7 @@ export class Push {
     return this.length > MAX_PUSH_BYTES;
   }
 
-  /** A record whose line will have about this length. */
+  /** Adds a record whose line will have about this length. */
   add(record: number, start: number, end: number, stream: Stream, scope: LineScope, length: number): void {
     this.records.push(record);
     this.ranges.push(start, end);
@@ -111,12 +112,12 @@ export class Push {
     this.length += length;
   }
 
-  /** Its body: a logproto.PushRequest, compressed. */
+  /** Returns the body: a compressed logproto.PushRequest. */
   encode(): Buffer {
     return encodeSnappyBlock(this.message());
   }
 
-  /** It has memory that the next one uses too. */
+  /** Returns memory that the next message reuses. */
   private message(): Uint8Array {
     const lines = scratch.lines;
     lines.clear();
@@ -137,7 +138,7 @@ export class Push {
     return written;
   }
 
-  /** Gives where the line of each record ends. */
+  /** Writes the lines, and returns where each of them ends. */
   private writeLines(lines: WireWriter): number[] {
     const { ranges, streams, scopes } = this;
     const writer = new LineWriter(this.bytes, lines);
@@ -149,7 +150,7 @@ export class Push {
     });
   }
 
-  /** The records of each stream in their order. */
+  /** Returns the records of each stream, in order. */
   private byLabels(): Map<string, number[]> {
     const { streams } = this;
     const byLabels = new Map<string, number[]>();
@@ -184,7 +185,7 @@ export class Push {
     out.end();
   }
 
-  /** When a record says it happened, or else was seen, in `seconds` and `nanos`. */
+  /** Sets `seconds` and `nanos` to the time of a record or, if it has none, to its observed time. */
   private findTime(start: number, end: number): void {
     const { bytes: b } = this;
     for (const tag of TIME_TAGS) {
@@ -200,7 +201,7 @@ export class Push {
 
 const TIME_TAGS = [LOG_TIME_TAG, LOG_OBSERVED_TIME_TAG];
 const TWO_32 = 2 ** 32;
-/** What an entry has besides its line. */
+/** Approximate size of an entry without its line. */
 const ENTRY_OVERHEAD = 20;
 
 // Tags of logproto.PushRequest, StreamAdapter, EntryAdapter and google.protobuf.Timestamp.
@@ -212,7 +213,7 @@ const LINE = 18;
 const SECONDS = 8;
 const NANOS = 16;
 
-/** Pushes are written where the last was: fresh memory takes longer than writing. */
+/** Memory that all pushes reuse: allocating takes longer than writing. */
 const scratch = { lines: new WireWriter(65_536), message: new WireWriter(65_536) };
 const MAX_SCRATCH_BYTES = 8 * 1024 * 1024;
 
@@ -221,15 +222,15 @@ function forgetLarge(): void {
   if (scratch.message.bytes.length > MAX_SCRATCH_BYTES) scratch.message = new WireWriter(65_536);
 }
 
-/** Stands behind each line, so that what two of them have of one character is not taken for it. */
+/** Separates lines, so that incomplete characters of two lines never form a valid one. */
 const BETWEEN_LINES = 10;
 
-/** Where a line begins: behind what stands behind the one before. */
+/** Returns the start of a line: after the separator of the line before. */
 function lineStart(ends: readonly number[], i: number): number {
   return i === 0 ? 0 : ends[i - 1]! + 1;
 }
 
-/** What is not UTF-8 becomes U+FFFD, line by line: none has anything to do with the next. */
+/** Replaces invalid UTF-8 by U+FFFD in each line separately. */
 function replaceNonUtf8(lines: WireWriter, ends: number[]): void {
   const texts = ends.map((end, i) => lines.bytes.toString("utf8", lineStart(ends, i), end));
   lines.clear();
@@ -241,7 +242,7 @@ function replaceNonUtf8(lines: WireWriter, ends: number[]): void {
   }
 }
 
-/** Why records are refused that are not even sent. */
+/** Returns the refusal of records that cannot be sent at all. */
 export function refusalOfRecords(problem: string): Refusal {
   return new Refusal("permanent", problem, { category: "schema" });
 }

@@ -1,10 +1,10 @@
 import { jsonText, type PlainAttributes } from "#otlp/json";
 import { without } from "./stream-labels.js";
 
-/** So many different rests of a resource are kept as JSON. */
+/** At most this many different rests of a resource are kept as JSON. */
 export const MAX_RESTS = 8;
 
-/** What lines have of a resource with these attributes, of which `rests` are known. */
+/** Returns the part of a resource that its lines contain. `rests` are the known ones. */
 export function restOf(
   attributes: PlainAttributes,
   rests: Map<string, ResourceRest>,
@@ -19,7 +19,7 @@ export function restOf(
   return rest;
 }
 
-/** What lines have of a resource. Only so many of those that a batch may have are kept as JSON: each may be large. */
+/** The part of a resource that its lines contain. Only a limited number is kept as JSON, because each may be large. */
 export class ResourceRest {
   private readonly attributes: PlainAttributes;
   private readonly taken: ReadonlySet<string>;
@@ -36,7 +36,7 @@ export class ResourceRest {
     return without(this.attributes, this.taken);
   }
 
-  /** As JSON; empty when nothing is left. */
+  /** Returns the rest as JSON; empty if nothing is left. */
   get json(): Uint8Array {
     if (this.kept !== undefined) return this.kept;
     const { plain } = this;

@@ -2,11 +2,11 @@ import { labelName } from "#metrics";
 import { type PlainAttributes, plainValueText } from "#otlp/json";
 import { SEVERITY_NUMBER_NAMES } from "#otlp/signals";
 
-/** What a line of Loki can look like. */
+/** The formats of lines. */
 export const LINE_FORMATS = ["json", "logfmt", "raw"] as const;
 export type LokiFormat = (typeof LINE_FORMATS)[number];
 
-/** Attributes that say how a record is sent, and are not sent themselves. */
+/** Attributes that control how a record is sent. They are not sent themselves. */
 export const HINTS = {
   attributes: "loki.attribute.labels",
   resource: "loki.resource.labels",
@@ -14,32 +14,34 @@ export const HINTS = {
   tenant: "loki.tenant",
 } as const;
 
-/** All of them begin like this. */
+/** The common prefix of all hints. */
 export const HINT_PREFIX = "loki.";
 export const HINT_NAMES: ReadonlySet<string> = new Set(Object.values(HINTS));
 
-/** Which labels records get beside those of their hints. */
+/** The labels of records in addition to those of their hints. */
 export interface StreamLabelSettings {
   readonly exporter: boolean;
   readonly job: boolean;
   readonly instance: boolean;
   readonly level: boolean;
-  /** Attributes by key, and the labels they become. */
+  /** Attribute keys and the labels they become. */
   readonly attributes: readonly (readonly [key: string, label: string])[];
   readonly resource: readonly (readonly [key: string, label: string])[];
 }
 
-/** The labels of a record, and what they were made of. */
+/** The labels of a record, and the attributes they were made of. */
 export interface Labelled {
-  /** As Loki writes them; empty when there are none. */
+  /** The labels as Loki writes them; empty if there are none. */
   readonly text: string;
   /** Keys of the record's attributes that became labels. */
   readonly taken: ReadonlySet<string>;
-  /** The same of the resource's. */
+  /** Keys of the resource's attributes that became labels. */
   readonly takenOfResource: ReadonlySet<string>;
 }
 
-/** Chooses the labels of records by the settings and their hints, which are taken out with what became labels. */
+/**
+ * Chooses the labels of records by the settings and their hints. Hints and attributes that became labels are removed.
+ */
 export class StreamLabels {
   private readonly settings: StreamLabelSettings;
 
@@ -80,7 +82,7 @@ export class StreamLabels {
     return this.settings.level;
   }
 
-  /** The keys of a record's attributes on which its labels depend, besides its hints, which are given. */
+  /** Returns the keys of record attributes that the labels depend on, in addition to the given hints. */
   keysRead(hints: PlainAttributes): string[] {
     const names = [...this.settings.attributes.map(([key]) => key), ...namesOf(hints[HINTS.attributes])];
     return [...(this.settings.level ? ["level"] : []), ...names.flatMap(keysLookedAt)];
@@ -98,14 +100,14 @@ function addDefaults(labels: Map<string, string>, resource: PlainAttributes, set
   if (settings.instance && instance !== undefined) labels.set("instance", plainValueText(instance));
 }
 
-/** A hint names attributes in a list, or in a text with commas. */
+/** A hint names attributes in a list, or in a text separated by commas. */
 function namesOf(hint: unknown): string[] {
   if (hint === undefined || hint === null) return [];
   const names = Array.isArray(hint) ? hint.map(plainValueText) : plainValueText(hint).split(",");
   return names.map((name) => name.trim()).filter((name) => name !== "");
 }
 
-/** The attribute of this name, or what `a.b` is in the map `a`. */
+/** Returns the attribute of this name, or for `a.b` the member `b` of the map `a`. */
 function lookUp(name: string, map: PlainAttributes): unknown {
   if (Object.hasOwn(map, name)) return map[name];
   for (const dot of dotsIn(name)) {
@@ -117,15 +119,15 @@ function lookUp(name: string, map: PlainAttributes): unknown {
   return undefined;
 }
 
-/** Under which keys `lookUp` may find this name. */
+/** Returns the keys under which `lookUp` may find this name. */
 function keysLookedAt(name: string): string[] {
   return [name, ...dotsIn(name).map((dot) => name.slice(0, dot))];
 }
 
-/** A longer name is that of an attribute: to look for it in maps takes time and memory by the square of its length. */
+/** Longer names are not looked for in maps, because that takes time and memory quadratic in their length. */
 const MAX_WAY_LENGTH = 256;
 
-/** Where a name may be taken apart, the last place first. */
+/** Returns the positions where a name may be split, the last one first. */
 function dotsIn(name: string): number[] {
   const dots: number[] = [];
   if (name.length > MAX_WAY_LENGTH) return dots;
@@ -133,14 +135,14 @@ function dotsIn(name: string): number[] {
   return dots;
 }
 
-/** What is left of attributes without those of these keys, and without hints. */
+/** Returns the attributes without these keys and without hints. */
 export function without(map: PlainAttributes, keys: ReadonlySet<string>): PlainAttributes {
   const isOut = (name: string) => keys.has(name) || HINT_NAMES.has(name);
   if (!Object.keys(map).some(isOut)) return map;
   return Object.fromEntries(Object.entries(map).filter(([name]) => !isOut(name)));
 }
 
-/** Sorted, so that the same labels are the same stream. A label without a value is none. */
+/** Labels are sorted, so that equal labels form the same stream. A label without a value is left out. */
 function labelText(labels: ReadonlyMap<string, string>): string {
   const named = new Map<string, string>();
   for (const [key, value] of labels) {

@@ -24,7 +24,7 @@ import {
 } from "../../plugin.js";
 import { type NatsExporterConfig, natsExporterSchema } from "./config.js";
 
-/** Publishes to JetStream; a batch is delivered once the stream has confirmed each of its messages. */
+/** Publishes to JetStream. A batch is delivered once the stream has confirmed each of its messages. */
 export const natsExporter = defineExporter<NatsExporterConfig>({
   type: "nats",
   summary: "Publishes to NATS JetStream, with message ids by which the stream recognises what it has.",
@@ -34,14 +34,14 @@ export const natsExporter = defineExporter<NatsExporterConfig>({
   create: (config, context) => new NatsExporter(config, context),
 });
 
-/** No answer for this long, whatever the exporter's own timeout is, and the client forgets the question. */
+/** The client forgets a request without an answer after this time, whatever the exporter's own timeout is. */
 const CONFIRM_MS = 60_000;
 
 class NatsExporter implements Exporter {
   private readonly config: NatsExporterConfig;
   private readonly link: NatsLink;
   private readonly peer: string;
-  /** The session whose stream is known to be there. */
+  /** The session in which the stream is known to exist. */
   private prepared: { readonly session: NatsSession; readonly done: Promise<void> } | undefined;
 
   constructor(config: NatsExporterConfig, context: ExporterContext) {
@@ -70,7 +70,7 @@ class NatsExporter implements Exporter {
     return this.link.stop();
   }
 
-  /** What would wait inside the client for the server to come back waits in the queue instead. */
+  /** Refuses while the connection is down, so that messages wait in the queue and not inside the client. */
   private usableSession(): NatsSession {
     const session = this.link.current;
     if (session !== undefined) return session;
@@ -118,7 +118,7 @@ class NatsExporter implements Exporter {
   }
 }
 
-/** A header of NATS is a line of text. */
+/** A NATS header name is a line of text without spaces or colons. */
 function headerName(name: string): string {
   return name.replace(/[^!-9;-~]/g, "_");
 }
@@ -128,17 +128,23 @@ function headerValue(value: WrittenMessage["headers"][string]): string {
   return text.replace(/[\r\n]+/g, " ");
 }
 
-/** Headers count in the server's limit: names, values and what is around them. */
+/** Bytes reserved for headers, which count towards the server's limit: names, values and separators. */
 const HEADER_ROOM = 4096;
 
-/** Nothing of a batch is published if one of its messages never can be; the queue cuts the batch and sends the halves. */
+/**
+ * Publishes nothing of a batch if one of its messages is too large. The queue then splits the batch and sends the
+ * halves.
+ */
 function refuseTooLarge(messages: readonly WrittenMessage[], maxPayload = Number.POSITIVE_INFINITY): void {
   const largest = Math.max(...messages.map(({ body }) => body.length));
   if (largest + HEADER_ROOM <= maxPayload) return;
   throw tooLarge(`a message of ${largest} bytes, and the server takes ${maxPayload} with headers (max_payload)`);
 }
 
-/** Why the stream does not have a message. All but its size may be otherwise later: streams are made, and servers come back. */
+/**
+ * Returns the refusal for a message that the stream did not accept. Only its size is permanent: streams can be created,
+ * and servers come back.
+ */
 function refusalOfPublish(error: unknown, subject: string, peer: string): Refusal {
   const message = `${peer}: ${subject}: ${natsErrorMessage(error)}`;
   if (hasNatsCode(error, NATS_CODES.messageTooLarge)) return tooLarge(message, error);

@@ -24,7 +24,7 @@ export const otlpGrpcExporter = defineExporter<OtlpGrpcConfig>({
 
 class OtlpGrpcExporter implements Exporter {
   private readonly client: GrpcClient;
-  /** That of the last batch: the backend takes it, as far as is known. */
+  /** The signal of the last batch, which the backend presumably accepts. */
   private signal: Signal = "logs";
 
   constructor(config: OtlpGrpcConfig, context: ExporterContext) {

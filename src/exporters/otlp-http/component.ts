@@ -59,13 +59,13 @@ class OtlpHttpExporter implements Exporter {
   private readonly config: OtlpHttpConfig;
   private readonly context: ExporterContext;
   private readonly targets: ReadonlyMap<Signal, HttpTarget>;
-  /** By origin. */
+  /** Clients by origin. */
   private readonly clients = new Map<string, Http1Client>();
-  /** That of the last batch: the backend takes it, as far as is known. */
+  /** The signal of the last batch, which the backend presumably accepts. */
   private signal: Signal;
   private readonly keys = new SendKeys();
   private authenticator: ClientAuthenticator | undefined;
-  /** The head of each target with the headers that its authenticator gave last. */
+  /** The request head of each target, with the headers that its authenticator gave last. */
   private readonly authorizedHeads = new Map<
     HttpTarget,
     { readonly headers: AuthHeaders; readonly head: RequestHead }
@@ -165,8 +165,9 @@ class OtlpHttpExporter implements Exporter {
   }
 
   /**
-   * What does not claim to be OTLP's answer is understood if it is one; if not, the backend has no way to reject records.
-   * But a web page is not from a backend: somebody in between wants a login, or the address is that of a user interface.
+   * An answer without OTLP's content type is parsed as OTLP if possible; if not, the backend has no way to reject
+   * records. A web page, however, does not come from a backend: a proxy wants a login, or the address belongs to a user
+   * interface.
    */
   private readSuccess(
     { body, bodyError }: Http1Answer,
@@ -195,7 +196,7 @@ function noEndpoint(signal: Signal): Refusal {
   });
 }
 
-/** The targets of the signals that have one. */
+/** Returns the targets of the signals that have an endpoint. */
 function httpTargets(config: OtlpHttpConfig): ReadonlyMap<Signal, HttpTarget> {
   const targets = new Map<Signal, HttpTarget>();
   for (const signal of SIGNALS) {
@@ -209,7 +210,9 @@ function hasTarget(config: OtlpHttpConfig, signal: Signal): boolean {
   return urlOf(config, signal) !== undefined;
 }
 
-/** The signal's own endpoint, or the common one with the signal's path behind it; undefined when there is neither. */
+/**
+ * Returns the signal's own endpoint, or the common one with the signal's path appended; undefined if there is neither.
+ */
 function urlOf(config: OtlpHttpConfig, signal: Signal): URL | undefined {
   const signalEndpoint = config[`${signal}_endpoint`];
   if (signalEndpoint ?? !config.endpoint) return signalEndpoint;

@@ -4,17 +4,17 @@ import { jsonText, type KeyValueTree, plainObject, plainValue } from "#otlp/json
 import { SPAN_KINDS, STATUS_CODES, TEMPORALITIES } from "#otlp/signals";
 import { type Batch, decodeTree, type Tree } from "../../plugin.js";
 
-/** A value of a row as the server reads it; null is SQL's. */
+/** A value of a row in the server's text form; null is SQL's NULL. */
 export type Cell = string | null;
 
 /** A record as a row, in the order of its signal's columns. */
 export interface Row {
   readonly cells: readonly Cell[];
-  /** What the sender of a message calls it, if the record was made of one. */
+  /** The sender's key of the message that the record was made of, if any. */
   readonly messageKey: string | undefined;
 }
 
-/** The records of a batch as rows, in their order: log records, spans, data points. */
+/** Returns the records of a batch as rows, in order: log records, spans or data points. */
 export function batchRows(batch: Batch): Row[] {
   const { resources, scopes, records } = LISTS[batch.signal];
   const rows: Row[] = [];
@@ -119,7 +119,7 @@ function add(rows: Row[], attributes: Readonly<Record<string, unknown>>, owners:
 
 const KEY_ATTRIBUTE = `messaging.header.${MESSAGE_HEADERS.idempotencyKey}`;
 
-/** A key that the server's text or index cannot hold is known by its hash. */
+/** A key that does not fit into the server's text type or index is replaced by its hash. */
 function storableKey(key: string): string {
   if (key.length <= MAX_KEY_LENGTH && !key.includes("\0")) return key;
   return `sha256:${createHash("sha256").update(key).digest("hex")}`;
@@ -127,7 +127,7 @@ function storableKey(key: string): string {
 
 const MAX_KEY_LENGTH = 500;
 
-/** What a point has beside the columns: buckets, quantiles, exemplars. */
+/** The fields of a data point that have no column: buckets, quantiles, exemplars. */
 function pointData(point: Tree): Cell {
   const {
     attributes: _a,
@@ -145,7 +145,7 @@ function nestedList(list: unknown): Cell {
   return list === undefined ? null : jsonText((list as Tree[]).map(plainTree));
 }
 
-/** Attributes are an object of plain values, ids hexadecimal; all else is as in OTLP/JSON. */
+/** Attributes become an object of plain values, ids become hexadecimal; everything else is as in OTLP/JSON. */
 function plainTree(tree: Tree): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(tree).map(([name, value]) => {
@@ -191,12 +191,12 @@ function hexOf(value: unknown): Cell {
   return value instanceof Uint8Array && value.length > 0 ? Buffer.from(value).toString("hex") : null;
 }
 
-/** A number that has no name stays a number. */
+/** A number without a name stays a number. */
 function nameOf(names: readonly string[], value: unknown): Cell {
   return typeof value === "number" ? (names[value] ?? String(value)) : null;
 }
 
-/** The server's times have microseconds; a zero is no time. */
+/** The server's times have microseconds. Zero means no time. */
 function timeOf(nanos: unknown): Cell {
   if (typeof nanos !== "bigint" || nanos === 0n) return null;
   const micros = nanos / 1000n;

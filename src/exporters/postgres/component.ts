@@ -31,7 +31,7 @@ import { freshRows, keyedRows, rememberText } from "./handled-keys.js";
 import { COLUMNS, copyText } from "./table-shape.js";
 import { ensureTables, tableDrift } from "./tables.js";
 
-/** Stores records as rows; a batch is delivered once its transaction is committed. */
+/** Stores records as rows. A batch is delivered once its transaction is committed. */
 export const postgresExporter = defineExporter<PostgresExporterConfig>({
   type: "postgres",
   summary: "Stores log records, spans and data points as rows of tables in PostgreSQL, each once.",
@@ -41,9 +41,9 @@ export const postgresExporter = defineExporter<PostgresExporterConfig>({
 });
 
 /**
- * One send is one transaction: the idempotency keys of what it brings are remembered in it, and the rows of those that
- * were new are copied. So whatever is sent again, after a lost answer or a crash, finds its key and is stored once; what comes
- * with the same key meanwhile waits for the first to end.
+ * Each send is one transaction: it stores the idempotency keys of the batch, and copies the rows whose keys were new.
+ * So a batch that is sent again, after a lost answer or a crash, finds its keys and is stored once. A concurrent send
+ * with the same key waits for the first one to end.
  */
 class PostgresExporter implements Exporter {
   private readonly config: PostgresExporterConfig;
@@ -53,7 +53,7 @@ class PostgresExporter implements Exporter {
   private pg: PostgresClients | undefined;
   private pool: Pool | undefined;
   private options: ClientConfig = {};
-  /** Signals whose tables are there, as far as is known. */
+  /** Signals whose tables are known to exist. */
   private readonly ready = new Set<Signal>();
   private forgotAt: number | undefined;
 
@@ -75,7 +75,7 @@ class PostgresExporter implements Exporter {
     this.options = await postgresOptions(this.config, this.context.id);
     this.pool = new this.pg.Pool({ ...this.options, max: this.config.max_connections, idleTimeoutMillis: IDLE_MS });
     this.pool.on("error", this.logLost);
-    // The pool listens only while nobody has the connection, and an error without a listener would end the process.
+    // The pool listens only while a connection is idle, and an error without a listener would end the process.
     this.pool.on("connect", (client) => client.on("error", this.logLost));
   }
 
@@ -100,7 +100,7 @@ class PostgresExporter implements Exporter {
   async stop(): Promise<void> {
     const { pool } = this;
     this.pool = undefined;
-    // A server that is silent does not say goodbye.
+    // A silent server never answers the goodbye, so the wait is limited.
     if (pool !== undefined) await waitAtMost(GOODBYE_MS, pool.end(), this.context.clock);
   }
 
@@ -124,7 +124,7 @@ class PostgresExporter implements Exporter {
     await this.forget(client);
   }
 
-  /** What was committed stays so, whatever becomes of this. */
+  /** Deletes old idempotency keys from time to time. A failure does not affect the committed rows. */
   private async forget(client: Client): Promise<void> {
     const now = this.context.clock.monotonic();
     this.forgotAt ??= now;
@@ -135,8 +135,8 @@ class PostgresExporter implements Exporter {
   }
 
   /**
-   * A connection of the pool, for this work alone. One on which it is not known what is under way is ended: so the server
-   * undoes what is not committed, and nobody waits for it.
+   * Lends a connection of the pool for this work alone. If its state is unknown afterwards, the connection is closed,
+   * so that the server rolls back what is not committed and nobody waits for it.
    */
   private async withClient(
     abort: AbortSignal,
@@ -167,7 +167,7 @@ class PostgresExporter implements Exporter {
     }
   }
 
-  /** Leaves the connection as it was, or ends it, and finds out whether the table is to blame. */
+  /** Rolls back or closes the connection, and finds out whether the table is at fault. */
   private async undo(
     client: PoolClient,
     error: unknown,
@@ -188,7 +188,10 @@ class PostgresExporter implements Exporter {
     }
   }
 
-  /** Values that do not fit may be the table's fault: when its columns are not what they were, it is that which must be mended. */
+  /**
+   * Values may not fit because the table has changed. If its columns differ from what rows need, the table must be
+   * fixed.
+   */
   private refusalOf(error: unknown, signal: Signal | undefined, drift: string | undefined): Refusal {
     const { endpoint } = this.config;
     const columns = signal === undefined ? NO_COLUMNS : new Set(COLUMNS[signal].map(({ name }) => name));
@@ -204,7 +207,7 @@ class PostgresExporter implements Exporter {
 }
 
 const GOODBYE_MS = 2000;
-/** A connection that nobody has used for so long is closed. */
+/** Unused connections are closed after this time. */
 const IDLE_MS = 30_000;
 const NO_COLUMNS: ReadonlySet<string> = new Set();
 
@@ -213,12 +216,15 @@ interface ServerError {
   readonly column?: string;
 }
 
-/** Data that a column cannot hold, a rule of the table's that it breaks, and what is larger than the server can store. */
+/**
+ * SQLSTATE classes for data that a column cannot hold, for violated constraints of the table, and for data larger than
+ * the server can store.
+ */
 const DATA_CLASSES: ReadonlySet<string> = new Set(["22", "23", "54"]);
 
 /**
- * What the server says no to for good is data: values that it cannot hold, rules of a table that they break. All else may be
- * mended (the server is away, the disk is full, a right or a table is missing), and nothing is wrong with the data.
+ * Only data errors are permanent: values that the server cannot hold, and violated constraints. All other problems can
+ * be resolved (the server is down, the disk is full, a permission or a table is missing), and the data is not at fault.
  */
 function refusalOfPostgres(error: unknown, peer: string, ownColumns: ReadonlySet<string>): Refusal {
   const state = sqlState(error);
@@ -230,7 +236,7 @@ function refusalOfPostgres(error: unknown, peer: string, ownColumns: ReadonlySet
   return new Refusal("permanent", message, { status: state, category, cause: error });
 }
 
-/** A column of others that must be filled, or a partition that is not there: it is the table that must be mended. */
+/** A required column that the exporter does not fill, or a missing partition: the table must be fixed. */
 function isAboutTable(state: string, { column, message }: ServerError, ownColumns: ReadonlySet<string>): boolean {
   if (state === "23502") return column !== undefined && !ownColumns.has(column);
   return state === "23514" && message.startsWith("no partition of relation");

@@ -2,7 +2,7 @@ import type { Client } from "pg";
 import type { PostgresClients } from "#brokers/postgres";
 import type { Row } from "./batch-rows.js";
 
-/** Rows in the text form of COPY. */
+/** Encodes rows in the text format of COPY. */
 export function copyData(rows: readonly Row[]): Buffer {
   let text = "";
   for (const { cells } of rows) {
@@ -29,7 +29,10 @@ interface CopyConnection {
   endCopyFrom(): void;
 }
 
-/** Runs a `COPY ... FROM STDIN` with this as its data. The client has no other way for it than answering when it is asked. */
+/**
+ * Runs a `COPY ... FROM STDIN` with this data. The client library only supports it by answering the server's request
+ * for data.
+ */
 export function copyIn(pg: PostgresClients, client: Client, text: string, data: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     const query = new pg.Query(text) as InstanceType<PostgresClients["Query"]> & {

@@ -2,17 +2,17 @@ import { entriesOfKey } from "#brokers";
 import { quoteTable, quoteText } from "#brokers/postgres";
 import type { Row } from "./batch-rows.js";
 
-/** What rows are remembered by. */
+/** The idempotency keys of rows. */
 export interface KeyedRows {
-  /** Of each row; undefined for one that cannot be recognised. */
+  /** The key of each row; undefined for a row that cannot be recognised. */
   readonly ofRow: readonly (string | undefined)[];
-  /** Each once, in the order that everybody takes them in, so that no two wait for one another. */
+  /** Each key once, sorted. All agents lock them in this order, so no two of them wait for each other. */
   readonly keys: readonly string[];
 }
 
 /**
- * A record that was made of a message has the key of its sender, wherever it comes from and however often; all others have
- * that of their entry, which is stored as a whole or not at all.
+ * A record made of a message has the key of its sender, whatever the way and however often it arrives. All other
+ * records have the key of their entry, which is stored as a whole or not at all.
  */
 export function keyedRows(rows: readonly Row[], count: number, key: string | undefined): KeyedRows {
   const entries = key === undefined || rows.length !== count ? undefined : entriesOfKey(key, count);
@@ -28,13 +28,13 @@ export function keyedRows(rows: readonly Row[], count: number, key: string | und
   return { ofRow, keys: [...keys].sort() };
 }
 
-/** Begins a transaction and remembers the keys in it; those that were new are the result. */
+/** Begins a transaction and stores the keys in it. The result is the keys that were new. */
 export function rememberText(handledTable: string, consumer: string, keys: readonly string[]): string {
   return `BEGIN; INSERT INTO ${quoteTable(handledTable)} (consumer, idempotency_key)
     SELECT ${quoteText(consumer)}, unnest(ARRAY[${keys.map(quoteText).join(",")}]) ON CONFLICT DO NOTHING RETURNING idempotency_key`;
 }
 
-/** Those whose key was new. A message that is in the batch twice is one of them once. */
+/** Returns the rows whose key was new. A message that is in the batch twice is returned once. */
 export function freshRows(rows: readonly Row[], { ofRow }: KeyedRows, fresh: ReadonlySet<string>): Row[] {
   const seen = new Set<string>();
   return rows.filter(({ messageKey }, i) => {

@@ -7,9 +7,9 @@ export interface TableColumn {
   readonly type: string;
 }
 
-/** What every row has, first: times are exact in nanoseconds, and once more as the server's. */
+/** The first columns of every row. A time is stored exactly in nanoseconds, and also as the server's type. */
 const TIME = ["time timestamp with time zone", "time_unix_nano bigint"];
-/** What every row has, last. */
+/** The last columns of every row. */
 const OWNERS = [
   "attributes jsonb",
   "resource jsonb",
@@ -66,7 +66,7 @@ const SHAPES: Readonly<Record<Signal, readonly string[]>> = {
   ],
 };
 
-/** The columns of the rows of a signal, in the order in which rows have their values. */
+/** The columns of each signal, in the order of the values in a row. */
 export const COLUMNS: Readonly<Record<Signal, readonly TableColumn[]>> = {
   logs: columnsOf("logs"),
   traces: columnsOf("traces"),
@@ -80,7 +80,7 @@ function columnsOf(signal: Signal): TableColumn[] {
   });
 }
 
-/** Indexes for the questions that everybody asks: of a time, of a service, of a trace. */
+/** Indexes for the most common queries: by time, by service, by trace. */
 const INDEXES: Readonly<Record<Signal, readonly string[]>> = {
   logs: ["time", "service_name, time", "trace_id"],
   traces: ["time", "service_name, time", "trace_id"],

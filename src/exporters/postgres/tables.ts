@@ -4,7 +4,7 @@ import type { Signal } from "../../plugin.js";
 import type { PostgresExporterConfig } from "./config.js";
 import { COLUMNS, createTableText } from "./table-shape.js";
 
-/** Makes those of the tables that are not there, unless told not to; others may do so at the same moment. */
+/** Creates missing tables, unless the config forbids it. Other agents may do so at the same moment. */
 export async function ensureTables(client: Client, config: PostgresExporterConfig, signal: Signal): Promise<void> {
   const { create_tables, handled_table } = config;
   if (!create_tables) return;
@@ -14,7 +14,7 @@ export async function ensureTables(client: Client, config: PostgresExporterConfi
     await create(client, handledTableText(handled_table));
 }
 
-/** Looked at first: whoever may not make tables may still use those that are there. */
+/** Checks first, because a user without permission to create tables may still use existing ones. */
 async function exists(client: Client, table: string): Promise<boolean> {
   const { rows } = await client.query<{ found: boolean }>("SELECT to_regclass($1) IS NOT NULL AS found", [
     quoteTable(table),
@@ -26,10 +26,10 @@ async function create(client: Client, text: string): Promise<void> {
   await client.query(`BEGIN; SELECT pg_advisory_xact_lock(${LOCK}); ${text} COMMIT;`);
 }
 
-/** Any number that others do not use. */
+/** The number of the advisory lock, chosen arbitrarily. */
 const LOCK = "6075471835519374";
 
-/** What differs between a table and what rows need of it, in words; undefined when nothing does. */
+/** Describes the differences between a table and the columns that rows need; undefined if there are none. */
 export async function tableDrift(client: Client, signal: Signal, table: string): Promise<string | undefined> {
   await client.query("ROLLBACK");
   const { rows } = await client.query<{ name: string; type: string }>(

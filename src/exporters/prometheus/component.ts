@@ -12,12 +12,13 @@ import { LastValues } from "./last-values.js";
 import { renderPage } from "./render.js";
 import { ScrapeServer } from "./scrape-server.js";
 
-/** Shows the last value of every series to Prometheus. */
+/** Exposes the last value of every series to Prometheus. */
 export const prometheusExporter = defineExporter<PrometheusConfig>({
   type: "prometheus",
   summary: "Shows the last value of every metric at /metrics, for Prometheus to scrape.",
   signals: ["metrics"],
-  // What is shown is in memory anyway: a queue in front of it would keep nothing that a scrape could not have seen.
+  // The shown values are in memory only. A queue in front of them would not preserve anything that a scrape could not
+  // have seen.
   defaults: { sending_queue: { enabled: false }, retry_on_failure: { enabled: false } },
   schema: prometheusSchema,
   listensAt: ({ endpoint, transport }) => [{ address: listenAddress(endpoint, transport), key: ["endpoint"] }],
@@ -68,7 +69,10 @@ class PrometheusExporter implements Exporter {
     return renderPage(this.values, this.context.clock.monotonic(), { format, sendTimestamps, targetInfoName });
   }
 
-  /** A little at a time: a million series that expire together must not stop everything else. */
+  /**
+   * Removes expired series in small steps, because a million series that expire together must not block everything
+   * else.
+   */
   private sweepLater(ms: number): void {
     this.cancelSweep = this.context.clock.after(ms, () => {
       const isDone = this.values.sweep(this.context.clock.monotonic());

@@ -9,7 +9,7 @@ import type { OwnerSettings } from "./owners.js";
 const BUFFERS = "Node.js sizes its own socket buffers";
 const NO_BODIES = "requests have no bodies here";
 
-/** Keys that both exporters to Prometheus have. */
+/** Keys that both Prometheus exporters have. */
 export function translationKeys() {
   return {
     namespace: z.string().default("").meta({ description: "Put in front of every metric's name, with an underscore." }),
@@ -96,7 +96,7 @@ export function ownerSettings(
   };
 }
 
-/** The Collector's keys of an HTTP server whose clients only read: all but where it listens. */
+/** The Collector's keys for an HTTP server with read-only clients, without the address. */
 function readOnlyHttpServerKeys() {
   return {
     tls: section(tlsServer())

@@ -8,12 +8,15 @@ export const CONTENT_TYPES: Readonly<Record<ExpositionFormat, string>> = {
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
 };
 
-/** Labels as they stand between the braces; in one piece, for it is kept: a text that is added to keeps all its parts. */
+/**
+ * Returns the labels as they stand between the braces. The text is made by `join`, because it is kept: a concatenated
+ * string would keep all its parts in memory.
+ */
 export function labelText(labels: readonly Label[]): string {
   return labels.map(([name, value]) => `${quotedName(name)}="${escapeLabel(value)}"`).join(",");
 }
 
-/** Names with characters that Prometheus 2 does not know stand in quotes, as Prometheus 3 reads them. */
+/** Names with characters that Prometheus 2 does not allow are quoted, as Prometheus 3 reads them. */
 function quotedName(name: string): string {
   return isPlainLabel(name) ? name : `"${escapeLabel(name)}"`;
 }
@@ -22,7 +25,7 @@ function isPlainLabel(name: string): boolean {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
 }
 
-/** A sample's name and labels: `name{a="b"}`; a name that needs quotes stands between the braces. */
+/** Returns a sample's name and labels: `name{a="b"}`. A name that needs quotes is written between the braces. */
 export function sampleHead(name: string, labels: string): string {
   if (/^[A-Za-z_:][A-Za-z0-9_:]*$/.test(name)) return labels === "" ? name : `${name}{${labels}}`;
   return `{"${escapeLabel(name)}"${labels === "" ? "" : `,${labels}`}}`;
@@ -32,12 +35,12 @@ export function escapeLabel(text: string): string {
   return /[\\"\n]/.test(text) ? text.replace(/[\\"\n]/g, (char) => (char === "\n" ? "\\n" : `\\${char}`)) : text;
 }
 
-/** In the help of 0.0.4 a quotation mark stands for itself. */
+/** In help texts of 0.0.4, quotation marks are not escaped. */
 export function escapeHelp(text: string, format: ExpositionFormat): string {
   return format === "openmetrics" ? escapeLabel(text) : text.replaceAll("\\", "\\\\").replaceAll("\n", "\\n");
 }
 
-/** A number as Go writes it: bounds of buckets are labels, and must be the same text as elsewhere. */
+/** Formats a number as Go does, because bucket bounds are labels and must be the same text everywhere. */
 export function goNumber(value: number, format: ExpositionFormat): string {
   if (Number.isNaN(value)) return "NaN";
   if (value === Number.POSITIVE_INFINITY) return "+Inf";
@@ -46,7 +49,7 @@ export function goNumber(value: number, format: ExpositionFormat): string {
   return format === "openmetrics" && !/[.e]/.test(text) ? `${text}.0` : text;
 }
 
-/** What `%g` makes of the fewest digits that are exact: an exponent below 0.0001 and from a million on. */
+/** Formats like `%g` with the fewest exact digits: with an exponent below 0.0001 and from a million on. */
 function shortest(value: number): string {
   const size = Math.abs(value);
   return size !== 0 && (size < 1e-4 || size >= 1e6) ? exponential(value) : String(value);
@@ -57,7 +60,7 @@ function exponential(value: number): string {
   return `${digits}e${sign}${exponent.padStart(2, "0")}`;
 }
 
-/** Without an exponent, however small or large. */
+/** Formats without an exponent, however small or large the number. */
 export function decimal(value: number): string {
   const text = String(value);
   if (!text.includes("e")) return text;

@@ -1,12 +1,12 @@
 import type { PointReader } from "#metrics";
 import type { FamilyType, MetricOwner, ResourceOwner } from "./owners.js";
 
-/** All series of a name. */
+/** All series of one name. */
 export class ExposedFamily {
   readonly name: string;
   readonly type: FamilyType;
   readonly help: string;
-  /** By the text of their labels. */
+  /** The series by the text of their labels. */
   readonly series = new Map<string, ExposedSeries>();
 
   constructor(name: string, type: FamilyType, help: string) {
@@ -18,24 +18,24 @@ export class ExposedFamily {
 
 const EMPTY: readonly number[] = [];
 
-/** What is shown of a series. */
+/** The shown values of a series. */
 export class ExposedSeries {
   readonly family: ExposedFamily;
-  /** As they stand between the braces. */
+  /** The labels as they stand between the braces. */
   readonly labels: string;
   readonly resource: ResourceOwner;
-  /** How many keys lead to it. */
+  /** Number of keys that lead to this series. */
   keys = 0;
   isGone = false;
   seenAt = 0;
   timeMs = 0;
-  /** Of gauges and counters. */
+  /** The value of a gauge or counter. */
   value = 0;
-  /** Of the others. */
+  /** The count of a histogram or summary. */
   count = 0;
   sum = 0;
   hasSum = false;
-  /** Bounds and the counts up to each of a histogram; quantiles and their values of a summary. */
+  /** For a histogram, the bounds and cumulative counts; for a summary, the quantiles and their values. */
   bounds: readonly number[] = EMPTY;
   counts: number[] | readonly number[] = EMPTY;
   /** Copies of OTLP's Exemplar messages. */
@@ -47,7 +47,7 @@ export class ExposedSeries {
     this.resource = resource;
   }
 
-  /** Takes a point; false when what is shown is newer. */
+  /** Updates the series from a point. Returns false if the shown value is newer. */
   update(point: PointReader, { isDelta }: MetricOwner, b: Uint8Array, keepExemplars: boolean): boolean {
     const isFirst = this.timeMs === 0;
     if (!isFirst && (isDelta ? point.timeMs <= this.timeMs : point.timeMs < this.timeMs)) return false;

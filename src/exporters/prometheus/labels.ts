@@ -1,13 +1,13 @@
 import { eachAttribute, labelName, type PrometheusNameRules } from "#metrics";
 import { readValue, valueText } from "#otlp/bytes";
 
-/** A label of Prometheus. Sets of them are sorted by name, and have no two of one name and none without a value. */
+/** A Prometheus label. Sets of labels are sorted by name, without duplicate names or empty values. */
 export type Label = readonly [name: string, value: string];
 
-/** Attributes as they came: the key, and the value as text. */
+/** An attribute as it came: the key, and the value as text. */
 export type RawAttribute = readonly [key: string, text: string];
 
-/** The attributes in a run of fields (see `AttributeKey`), as texts. */
+/** Reads the attributes in a run of fields (see `AttributeKey`) as texts. */
 export function readAttributes(b: Uint8Array, start: number, end: number): RawAttribute[] {
   const found: RawAttribute[] = [];
   eachAttribute(b, start, end, (nameStart, nameEnd, valueStart, valueEnd) => {
@@ -23,7 +23,7 @@ function attributeText(b: Uint8Array, start: number, end: number): string {
   return value instanceof Uint8Array ? Buffer.from(value).toString("base64") : valueText(value);
 }
 
-/** Puts labels together: those that come first count where others have the same name. */
+/** Collects labels. If several have the same name, the first one counts. */
 export class LabelSet {
   private readonly labels = new Map<string, string>();
   private readonly rules: PrometheusNameRules;
@@ -32,15 +32,15 @@ export class LabelSet {
     this.rules = rules;
   }
 
-  /** Labels whose names are right already. */
+  /** Adds labels whose names are valid already. */
   add(labels: Iterable<Label>): this {
     for (const [name, value] of labels) if (value !== "" && !this.labels.has(name)) this.labels.set(name, value);
     return this;
   }
 
   /**
-   * Attributes whose keys become one name are joined, in the order of their keys. What Prometheus keeps for itself is put
-   * aside, as it does with labels of targets.
+   * Attributes whose keys give the same name are joined, in the order of their keys. Names reserved by Prometheus get a
+   * prefix, as it does with target labels.
    */
   addAttributes(attributes: readonly RawAttribute[]): this {
     const own = new Map<string, string>();

@@ -8,18 +8,18 @@ import { type MetricOwner, OwnerReader, type OwnerSettings, type ResourceOwner }
 export interface LastValuesSettings extends OwnerSettings {
   readonly maxSeries: number;
   readonly expireAfterMs: number;
-  /** Exemplars are kept only if some format shows them. */
+  /** Exemplars are kept only if a format shows them. */
   readonly keepExemplars: boolean;
 }
 
-/** Keys that are looked at in one go when what has expired is removed. */
+/** Keys checked per step when expired series are removed. */
 const SWEEP_KEYS = 5000;
 
 /**
- * The last value of every series, as a scrape shows it. Deltas are added up. What cannot be shown is told as rejected,
- * with the reason: nothing disappears between the sender and the page.
+ * The last value of every series, as a scrape shows it. Deltas are added up. Points that cannot be shown are reported
+ * as rejected with the reason, so nothing disappears between the sender and the page.
  *
- * Two series that have the same name and labels in Prometheus are one here, whichever attributes they had.
+ * Two series with the same Prometheus name and labels are one here, whatever attributes they had.
  */
 export class LastValues implements MetricVisitor {
   readonly families = new Map<string, ExposedFamily>();
@@ -48,7 +48,7 @@ export class LastValues implements MetricVisitor {
     return this.table.size;
   }
 
-  /** Takes in a request of metrics; `now` is the time of a clock that never jumps. */
+  /** Takes in a metrics request. `now` is a monotonic time. */
   update(bytes: Uint8Array, now: number): PartialRejection | undefined {
     this.now = now;
     this.rejected = 0;
@@ -56,12 +56,12 @@ export class LastValues implements MetricVisitor {
     return this.rejected === 0 ? undefined : { rejected: this.rejected, message: this.message };
   }
 
-  /** Removes some of what has expired; false: there is more to look at. */
+  /** Removes some expired series. Returns false if there are more to check. */
   sweep(now: number): boolean {
     return this.table.sweep(now, SWEEP_KEYS);
   }
 
-  /** The earliest time at which a series that is still shown was seen. */
+  /** Returns the earliest last-seen time of series that are still shown. */
   shownSince(now: number): number {
     const { expireAfterMs } = this.settings;
     return expireAfterMs === 0 ? Number.NEGATIVE_INFINITY : now - expireAfterMs;
@@ -126,7 +126,7 @@ export class LastValues implements MetricVisitor {
     return family;
   }
 
-  /** The sender says that the series has ended. */
+  /** Ends the series, as the sender requested. */
   private end(metric: MetricOwner, b: Uint8Array, start: number, end: number): void {
     const series = this.table.find(metric.id, b, start, end, this.now);
     if (series === undefined) return;

@@ -4,26 +4,26 @@ import { RESOURCE_ATTRIBUTES_TAG, SCOPE_ATTRIBUTES_TAG } from "#otlp/tags";
 import { type MetricData, message } from "#otlp/views";
 import { type Label, LabelSet, type RawAttribute, readAttributes } from "./labels.js";
 
-/** How resources, scopes and metrics become names and labels. */
+/** Settings for turning resources, scopes and metrics into names and labels. */
 export interface OwnerSettings {
   readonly rules: PrometheusNameRules;
-  /** Make labels of resource attributes; of service.* too. */
+  /** Whether resource attributes become labels, and whether service.* attributes are excluded from that. */
   readonly resourceToLabels: boolean;
   readonly excludeServiceAttributes: boolean;
   readonly withScope: boolean;
-  /** Added where nothing else has the name. */
+  /** Labels added where no other label has the name. */
   readonly constLabels: readonly Label[];
 }
 
 export interface ResourceOwner {
   readonly id: number;
-  /** What of it every series gets as attributes, over their own. */
+  /** Resource attributes that every series gets. They win over the series' own attributes. */
   readonly attributes: readonly RawAttribute[];
   /** `job` and `instance`. */
   readonly identity: readonly Label[];
-  /** The same for those of the same identity. */
+  /** Equal for resources with the same identity. */
   readonly targetKey: string;
-  /** All its other attributes as labels, with its identity: those of `target_info`. */
+  /** All other attributes as labels, together with the identity: the labels of `target_info`. */
   readonly targetLabels: readonly Label[];
   readonly hasOtherAttributes: boolean;
 }
@@ -34,14 +34,14 @@ interface ScopeOwner {
   readonly labels: readonly Label[];
 }
 
-/** The types that Prometheus knows. */
+/** The metric types of Prometheus. */
 export type FamilyType = "gauge" | "counter" | "histogram" | "summary";
 
 export interface MetricOwner {
   readonly id: number;
   readonly resource: ResourceOwner;
   readonly scopeLabels: readonly Label[];
-  /** As Prometheus calls it; empty when nothing of its name can stay. */
+  /** The Prometheus name; empty if nothing of the original name is valid. */
   readonly name: string;
   readonly originalName: string;
   readonly type: FamilyType;
@@ -49,7 +49,7 @@ export interface MetricOwner {
   readonly unit: string;
   readonly dataTag: number;
   readonly isDelta: boolean;
-  /** Why its points cannot be shown at all. */
+  /** The reason why its points cannot be shown at all. */
   readonly problem: string | undefined;
 }
 
@@ -58,10 +58,10 @@ const SUM = 58;
 const SUMMARY = 90;
 const CUMULATIVE = 2;
 const DELTA = 1;
-/** So many schema URLs are told apart at no cost. */
+/** Up to this many schema URLs are told apart by a number. */
 const MAX_URLS = 1024;
 
-/** Reads what points share, once for the same bytes. */
+/** Reads the properties that points share, once for equal bytes. */
 export class OwnerReader {
   private readonly settings: OwnerSettings;
   private readonly resources = new OwnerTable<ResourceOwner>();
@@ -89,7 +89,7 @@ export class OwnerReader {
     urlEnd: number,
   ): ScopeOwner {
     const url = this.settings.withScope ? decodeText(b, urlStart, urlEnd) : "";
-    const parent = resource.id + this.urlNumber(url) / MAX_URLS; // the same scope with another URL is another one
+    const parent = resource.id + this.urlNumber(url) / MAX_URLS; // the same scope with another schema URL is a different scope
     const known = this.scopes.find(parent, b, start, end);
     if (known !== undefined && hasUrl(known, url)) return known;
     const owner = { id: nextOwnerId(), resource, labels: this.scopeLabels(b, start, end, url) };
@@ -98,7 +98,7 @@ export class OwnerReader {
 
   metric(scope: ScopeOwner, b: Uint8Array, start: number, end: number, data: MetricData): MetricOwner {
     const { temporality, isMonotonic } = readSumKind(b, data.start, data.end);
-    // Whatever stands behind the data makes a difference only where it is a name, which it never is in practice.
+    // Fields after the data matter only if they include a name, which does not occur in practice.
     const isPlain = data.end === end;
     const parent = ((scope.id * 128 + data.tag) * 4 + (temporality & 3)) * 2 + (isMonotonic ? 1 : 0);
     const known = isPlain ? this.metrics.find(parent, b, start, data.at) : undefined;
@@ -107,7 +107,7 @@ export class OwnerReader {
     return isPlain ? this.metrics.add(parent, b, start, data.at, owner) : owner;
   }
 
-  /** The labels of a series: its attributes lie in a run of fields. */
+  /** Returns the labels of a series, whose attributes lie in a run of fields. */
   labels(metric: MetricOwner, b: Uint8Array, start: number, end: number): Label[] {
     const own = readAttributes(b, start, end);
     const { attributes } = metric.resource;
@@ -239,7 +239,7 @@ function problemOf(name: string, dataTag: number, temporality: number): string |
   return "it does not say whether it is cumulative or delta";
 }
 
-/** The temporality of sums and histograms, and whether a sum only grows. */
+/** Reads the temporality of sums and histograms, and whether a sum is monotonic. */
 function readSumKind(b: Uint8Array, start: number, end: number): { temporality: number; isMonotonic: boolean } {
   let temporality = 0;
   let isMonotonic = false;

@@ -7,16 +7,16 @@ import type { LastValues } from "./last-values.js";
 export interface RenderSettings {
   readonly format: ExpositionFormat;
   readonly sendTimestamps: boolean;
-  /** The name of the metric with the resources; empty: it is left out. */
+  /** The name of the metric that describes resources; empty to leave it out. */
   readonly targetInfoName: string;
 }
 
-/** So much is made in one go: some tenths of a millisecond. */
+/** Characters made in one go, which takes some tenths of a millisecond. */
 const CHUNK_CHARACTERS = 32_768;
 
 /**
- * The page of a scrape, in pieces. Whoever reads them lets others have their turn in between; what changes meanwhile may
- * be seen or not, but a series is always whole.
+ * Returns the page of a scrape in pieces. The caller lets other work run in between. Changes made meanwhile may or may
+ * not appear, but a series is always consistent.
  */
 export function* renderPage(values: LastValues, now: number, settings: RenderSettings): Generator<string> {
   const since = values.shownSince(now);
@@ -70,7 +70,10 @@ function numberText(series: ExposedSeries, settings: RenderSettings): string {
   return `${sampleHead(name, series.labels)} ${goNumber(series.value, settings.format)}${timeText(series, settings)}${exemplar}\n`;
 }
 
-/** The last bucket has all; those of an exponential histogram have no place in a text, so it has no other. */
+/**
+ * The last bucket contains all observations. Buckets of an exponential histogram cannot be written as text, so it has
+ * no other bucket.
+ */
 function histogramText(series: ExposedSeries, settings: RenderSettings): string {
   const { labels } = series;
   const { name } = series.family;
@@ -112,7 +115,7 @@ function timeText({ timeMs }: ExposedSeries, { sendTimestamps, format }: RenderS
   return ` ${format === "openmetrics" ? timeMs / 1000 : timeMs}`;
 }
 
-/** The latest exemplar whose value is in (above, upTo], as OpenMetrics writes it. */
+/** Returns the latest exemplar with a value in (above, upTo], in OpenMetrics format. */
 function exemplarText(series: ExposedSeries, { format }: RenderSettings, above: number, upTo: number): string {
   if (format !== "openmetrics" || series.exemplars === undefined) return "";
   for (const bytes of series.exemplars.toReversed()) {
@@ -133,7 +136,10 @@ function exemplarText(series: ExposedSeries, { format }: RenderSettings, above: 
   return "";
 }
 
-/** Of a job and instance the first resource counts. One that lacks either cannot be told from others, and is left out. */
+/**
+ * For each job and instance, the first resource counts. A resource without one of them cannot be distinguished, and is
+ * left out.
+ */
 function noteTarget({ resource }: ExposedSeries, targets: Map<string, readonly Label[]>): void {
   if (resource.identity.length < 2) return;
   const key = resource.targetKey;

@@ -11,12 +11,12 @@ import type { ExporterContext } from "../../plugin.js";
 import type { PrometheusConfig } from "./config.js";
 import { CONTENT_TYPES, type ExpositionFormat } from "./exposition-text.js";
 
-/** More scrapes at a time are told to come back: each of them takes memory for what its client has not read. */
+/** More concurrent scrapes get a retryable error, because each takes memory for what its client has not read yet. */
 const MAX_SCRAPES = 20;
 
 /**
- * Answers GET /metrics with pages that are made while they are sent: no faster than the client reads, and with a turn
- * for everybody else between any two pieces.
+ * Answers GET /metrics with pages that are made while they are sent: no faster than the client reads, and with time for
+ * other work between any two pieces.
  */
 export class ScrapeServer {
   private readonly config: PrometheusConfig;
@@ -143,7 +143,7 @@ function packed(response: ServerResponse): Gzip {
   return gzip;
 }
 
-/** Resolves when there is room again, or nobody reads any more. */
+/** Resolves when there is room again, or when the client has gone. */
 function drained(out: Gzip | ServerResponse, response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

@@ -21,7 +21,7 @@ import {
 import { type RabbitmqExporterConfig, rabbitmqExporterSchema } from "./config.js";
 import { ConfirmedChannel, type Publication } from "./confirmed-channel.js";
 
-/** Publishes to RabbitMQ; what was sent is delivered when RabbitMQ has confirmed it. */
+/** Publishes to RabbitMQ. A batch is delivered when RabbitMQ has confirmed its messages. */
 export const rabbitmqExporter = defineExporter<RabbitmqExporterConfig>({
   type: "rabbitmq",
   summary: "Publishes to exchanges of RabbitMQ, with confirms.",
@@ -33,7 +33,7 @@ export const rabbitmqExporter = defineExporter<RabbitmqExporterConfig>({
   create: (config, context) => new RabbitmqExporter(config, context),
 });
 
-/** The Collector's. */
+/** The Collector's defaults. */
 const ROUTING_KEYS: Readonly<Record<Signal, string>> = {
   logs: "otlp_logs",
   traces: "otlp_spans",
@@ -80,7 +80,7 @@ class RabbitmqExporter implements Exporter {
     return this.channel?.close();
   }
 
-  /** RabbitMQ would close the channel, and fail all that is on its way there. */
+  /** RabbitMQ would close the channel for such a message, and everything under way on it would fail. */
   private refuseTooLarge({ length }: Uint8Array): void {
     const { max_message_size: max } = this.config;
     if (length <= max) return;
@@ -109,24 +109,27 @@ class RabbitmqExporter implements Exporter {
   }
 }
 
-/** A short string of AMQP has no more bytes; the key of many entries is longer. What is too long is known by its hash, the same each time. */
+/**
+ * An AMQP short string has at most this many bytes, and many entry keys are longer. A longer key is replaced by its
+ * hash, which is the same each time.
+ */
 function shortId(id: string): string {
   return Buffer.byteLength(id) <= MAX_SHORT_STRING ? id : createHash("sha256").update(id).digest("hex");
 }
 
 const MAX_SHORT_STRING = 255;
 
-/** The queue that a message was dead-lettered in: RabbitMQ puts its last death first. */
+/** Returns the queue that a message was dead-lettered in. RabbitMQ lists the latest dead-lettering first. */
 function queueOfDeath(attributes: WrittenMessage["attributes"]): string | undefined {
   const deaths = attributes["messaging.header.x-death"];
   return Array.isArray(deaths) ? text((deaths[0] as { queue?: unknown } | undefined)?.queue) : undefined;
 }
 
-/** RabbitMQ's history of an earlier life: a message that is sent again begins a new one. */
+/** Removes RabbitMQ's headers about earlier dead-letterings, because a message that is sent again starts anew. */
 function withoutDeath(headers: WrittenMessage["headers"]): Record<string, unknown> {
   const names = Object.keys(headers);
   if (!names.some((name) => isOfDeath(name) || headers[name] instanceof Uint8Array)) return headers;
-  // Made of entries: a header may be called __proto__.
+  // Built from entries, because a header may be called __proto__.
   return Object.fromEntries(
     names
       .filter((name) => !isOfDeath(name))

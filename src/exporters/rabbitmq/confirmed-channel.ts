@@ -4,7 +4,7 @@ import { copyRefusal } from "#contract/errors";
 import { refusalOfConnection } from "#net/otlp";
 import { Refusal } from "../../plugin.js";
 
-/** One message on its way out. */
+/** A message to be published. */
 export interface Publication {
   readonly exchange: string;
   readonly routingKey: string;
@@ -18,8 +18,8 @@ interface OpenChannel {
 }
 
 /**
- * A channel on which everything published is confirmed by RabbitMQ. It is opened when it is needed, and anew when it was
- * closed; what was on its way then fails, to be sent again.
+ * A channel on which RabbitMQ confirms every message. It is opened on first use, and again after it was closed.
+ * Messages that were under way then fail, and are sent again.
  */
 export class ConfirmedChannel {
   private readonly client: RabbitClient;
@@ -28,7 +28,7 @@ export class ConfirmedChannel {
   private current: OpenChannel | undefined;
   private connection: ChannelModel | undefined;
   private lastProblem: Error | undefined;
-  /** Why RabbitMQ takes nothing at the moment, though it is there. */
+  /** The reason why RabbitMQ accepts nothing at the moment although it is connected. */
   private blocked: string | undefined;
 
   constructor(client: RabbitClient, unroutableIs: "transient" | "permanent") {
@@ -64,7 +64,7 @@ export class ConfirmedChannel {
     });
   }
 
-  /** Resolves when RabbitMQ is there. */
+  /** Resolves when RabbitMQ is connected. */
   async open(): Promise<OpenChannel> {
     this.opening ??= this.connect();
     const { opening } = this;
@@ -86,7 +86,7 @@ export class ConfirmedChannel {
     const note = (error: Error) => {
       this.lastProblem = error;
     };
-    // A channel may be closed while its connection lives on: that one is used again.
+    // A channel may be closed while its connection lives on; the connection is then reused.
     const connection = (this.connection ??= await this.openConnection(note));
     const channel = await connection.createConfirmChannel();
     channel.on("error", note);
@@ -112,7 +112,7 @@ export class ConfirmedChannel {
     return connection;
   }
 
-  /** What was said when the channel was closed tells more than that it was. */
+  /** The error that closed the channel tells more than the fact that it was closed. */
   private refusalOf(error: unknown): Refusal {
     const why = this.lastProblem ?? error;
     const refusal = refusalOfConnection(this.client.peer, why);
@@ -120,7 +120,10 @@ export class ConfirmedChannel {
   }
 }
 
-/** RabbitMQ closed the channel because of what was published on it, such as an expiration that is no number. */
+/**
+ * RabbitMQ closed the channel because of a published message, for example because of an expiration that is not a
+ * number.
+ */
 function isAboutMessage(error: unknown): boolean {
   return (error as { readonly code?: unknown } | undefined)?.code === PRECONDITION_FAILED;
 }
@@ -133,7 +136,7 @@ function unroutable(kind: "transient" | "permanent", peer: string, exchange: str
   return new Refusal(kind, `${peer}: ${where}`, { status: "NO_ROUTE", category: "integration", blame: "backend" });
 }
 
-/** amqplib takes nothing but a Buffer. Copies nothing. */
+/** amqplib accepts only a Buffer. This copies nothing. */
 function asBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
   return Buffer.from(buffer, byteOffset, length);
 }

@@ -21,7 +21,9 @@ import {
 } from "../../plugin.js";
 import { type RedisStreamExporterConfig, redisStreamExporterSchema } from "./config.js";
 
-/** Adds entries to Redis streams; a batch is delivered once the server has answered with the id of each of its entries. */
+/**
+ * Adds entries to Redis streams. A batch is delivered once the server has answered with the id of each of its entries.
+ */
 export const redisStreamExporter = defineExporter<RedisStreamExporterConfig>({
   type: "redis_stream",
   summary: "Adds entries to Redis streams, each once within dedup_window.",
@@ -31,7 +33,7 @@ export const redisStreamExporter = defineExporter<RedisStreamExporterConfig>({
   create: (config, context) => new RedisStreamExporter(config, context),
 });
 
-/** Adds an entry unless its key was seen within the window, in one step: nobody sees the key without the entry. */
+/** Adds an entry unless its key was seen within the window, atomically: the key never exists without the entry. */
 const ADD_ONCE = `
 if not redis.call("SET", KEYS[2], "1", "NX", "PX", ARGV[1]) then return false end
 return redis.call("XADD", KEYS[1], unpack(ARGV, 2))`;
@@ -52,7 +54,7 @@ class RedisStreamExporter implements Exporter {
 
   async start(): Promise<void> {
     this.redis = await connectRedis(this.config, this.context);
-    // The client sends the hash of the script, and the script itself where the server does not know it.
+    // The client sends the hash of the script, and the script itself if the server does not know it.
     this.redis.defineCommand("sluiceAddOnce", { numberOfKeys: 2, lua: ADD_ONCE });
   }
 
@@ -96,7 +98,7 @@ class RedisStreamExporter implements Exporter {
     }
   }
 
-  /** What XADD wants after the name of the stream. */
+  /** Returns the arguments of XADD after the name of the stream. */
   private entryOf({ headers, body }: WrittenMessage): (string | number | Buffer)[] {
     const { max_length, body_field } = this.config;
     const entry: (string | number | Buffer)[] = max_length === undefined ? [] : ["MAXLEN", "~", max_length];
@@ -108,13 +110,13 @@ class RedisStreamExporter implements Exporter {
     return entry;
   }
 
-  /** The server may have more memory, another user or another key there later; nothing is wrong with the data. */
+  /** The server may later have more memory, another user or another key; the data is not at fault. */
   private refusalOf(error: unknown, stream?: string): Refusal {
     const message = redisErrorMessage(error, this.redis);
     const [, word] = /^([A-Z]{3,}) /.exec(message) ?? [];
     return new Refusal("transient", [this.config.endpoint, stream, message].filter(Boolean).join(": "), {
       ...(word !== undefined && { status: word }),
-      // ERR is what the server says of a command that it could not carry out; all other words are about the server.
+      // ERR stands for a command that the server could not carry out. All other error words are about the server.
       blame: word === "ERR" ? "entry" : "backend",
       cause: error,
     });

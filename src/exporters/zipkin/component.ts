@@ -11,7 +11,7 @@ import {
 import { type ZipkinExporterConfig, zipkinExporterSchema } from "./config.js";
 import { jsonListsOf, protoListsOf, type SpanList } from "./span-lists.js";
 
-/** Sends spans to Zipkin, or to what takes its format. */
+/** Sends spans to Zipkin, or to another server that accepts its format. */
 export const zipkinExporter = defineExporter<ZipkinExporterConfig>({
   type: "zipkin",
   summary: "Sends spans to Zipkin, as JSON or protobuf of its API's version 2.",
@@ -44,7 +44,7 @@ class ZipkinExporter implements Exporter {
     return this.poster.start();
   }
 
-  /** Lists that were taken are not sent again when a later one is refused. */
+  /** Lists that succeeded are not repeated when a later one is refused. */
   async send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<undefined> {
     const { format, default_service_name: defaultService } = this.config;
     const { lists, nameless } = (format === "json" ? jsonListsOf : protoListsOf)(batch, defaultService);

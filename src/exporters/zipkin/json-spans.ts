@@ -43,7 +43,7 @@ import { NO_SERVICE_NAME, SERVICE_NAME_KEYS, ZIPKIN_KINDS, ZIPKIN_TAGS } from "#
 import { SPECIAL_TAGS, SpanTags } from "./span-tags.js";
 import { linkText } from "./to-zipkin.js";
 
-/** A resource and a scope in the bytes of a batch: what spans share. */
+/** A resource and a scope in the bytes of a batch, which spans share. */
 export interface SpanOwner {
   readonly resourceStart: number;
   readonly resourceEnd: number;
@@ -51,7 +51,7 @@ export interface SpanOwner {
   readonly scopeEnd: number;
 }
 
-/** Where the ids of the span [start, end) are no ids, Zipkin knows no such span. */
+/** Whether the span [start, end) has both ids, which Zipkin requires. */
 export function hasIds(b: Uint8Array, start: number, end: number): boolean {
   return hasId(b, start, end, SPAN_TRACE_ID_TAG) && hasId(b, start, end, SPAN_ID_TAG);
 }
@@ -65,7 +65,7 @@ function hasId(b: Uint8Array, start: number, end: number, tag: number): boolean 
 
 const [COMMA, BAR, OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT, QUOTE] = [44, 124, 91, 93, 123, 125, 34];
 
-/** Writes spans of a batch as a list of JSON of Zipkin's API, straight from the wire. */
+/** Writes spans of a batch as a JSON list of Zipkin's API, directly from the wire bytes. */
 export class JsonSpanWriter {
   private readonly bytes: Uint8Array;
   private readonly view: DataView;
@@ -73,12 +73,12 @@ export class JsonSpanWriter {
   private readonly out: WireWriter;
   private readonly tags: SpanTags;
   private owner: SpanOwner | undefined;
-  /** The service's name as JSON; empty for none. */
+  /** The service name as JSON; empty if there is none. */
   private service = "";
-  /** The endpoint of spans that tell no more of it than the service. */
+  /** The endpoint of spans that only know the service name. */
   private local: Uint8Array = new Uint8Array(0);
   private separator = OPEN_LIST;
-  /** JSON that goes into a text. */
+  /** JSON that becomes part of a text. */
   private readonly inner = new WireWriter(256);
   private readonly innerJson: PlainJsonWriter;
 
@@ -92,7 +92,7 @@ export class JsonSpanWriter {
     this.innerJson = new PlainJsonWriter(bytes, this.inner);
   }
 
-  /** The list. What is not UTF-8 becomes U+FFFD. */
+  /** Returns the list. Invalid UTF-8 becomes U+FFFD. */
   finish(): Buffer {
     const { out } = this;
     if (this.separator === OPEN_LIST) out.byte(OPEN_LIST);
@@ -103,7 +103,7 @@ export class JsonSpanWriter {
     return body;
   }
 
-  /** The span [start, end), which has ids. */
+  /** Adds the span [start, end), which must have ids. */
   add(start: number, end: number, owner: SpanOwner): void {
     const { bytes: b, out, tags } = this;
     if (owner !== this.owner) this.enter(owner);
@@ -145,7 +145,7 @@ export class JsonSpanWriter {
     out.byte(CLOSE_OBJECT);
   }
 
-  /** Puts the tags in that all spans of an owner have. */
+  /** Adds the tags that all spans of an owner share. */
   private enter(owner: SpanOwner): void {
     const { bytes: b, tags } = this;
     const { resourceStart, resourceEnd, scopeStart, scopeEnd } = owner;
@@ -179,7 +179,7 @@ export class JsonSpanWriter {
   private writeIds(start: number, end: number): void {
     const { bytes: b, out } = this;
     const [traceStart, traceEnd] = message(b, start, end, SPAN_TRACE_ID_TAG);
-    // Of ids of 64 bits, which tracers of Zipkin may use, the first half is zeros.
+    // Zipkin tracers may use 64-bit ids: then the first half is zeros.
     const isShort = isZero(b, traceStart, traceStart + 8);
     writeAscii('{"traceId":', out);
     writeHex(b, isShort ? traceStart + 8 : traceStart, traceEnd, out);
@@ -192,7 +192,7 @@ export class JsonSpanWriter {
     writeHex(b, parentStart, parentEnd, out);
   }
 
-  /** What lasts less than a microsecond lasts one: a zero says that nobody knows. */
+  /** A duration below a microsecond is written as one, because zero means unknown. */
   private writeTimes(start: number, end: number): void {
     const { bytes: b } = this;
     const startAt = findField(b, start, end, SPAN_START_TIME_TAG);
@@ -205,7 +205,7 @@ export class JsonSpanWriter {
     this.writeMicros(',"duration":', (endLow - startLow) >>> 0, endHigh - startHigh - borrow, 1);
   }
 
-  /** Microseconds of these nanoseconds; with a least number, they are rounded, and without they are cut. */
+  /** Writes nanoseconds as microseconds, at least `least`. They are rounded if `least` is positive, and otherwise truncated. */
   private writeMicros(label: string, low: number, high: number, least: number): void {
     const { out } = this;
     toMicros(low, high, least > 0);
@@ -215,7 +215,7 @@ export class JsonSpanWriter {
     out.length = putDecimal64(out.view, out.length, time >>> 0, Math.floor(time / TWO_32));
   }
 
-  /** Address and port leave the tags only for an endpoint that can have them. */
+  /** Moves address and port from the tags to the endpoint, but only if the endpoint can hold them. */
   private writeEndpoint(name: string, ipTag: number, portTag: number, service: string): void {
     const { out, tags } = this;
     const ip = tags.textOf(ipTag) ?? "";
@@ -239,7 +239,7 @@ export class JsonSpanWriter {
     const [statusStart, statusEnd] = message(b, start, end, SPAN_STATUS_TAG);
     const codeAt = findField(b, statusStart, statusEnd, STATUS_CODE_TAG);
     const code = codeAt < 0 ? 0 : varint(b, codeAt) | 0;
-    // Zipkin takes any span with this tag for a failed one, whatever its value is.
+    // Zipkin takes every span with this tag for a failed one, whatever its value.
     if (code === 2) tags.set(ZIPKIN_TAGS.error, "true");
     else tags.remove(SPECIAL_TAGS.error);
     if (code === 0) return;
@@ -298,7 +298,7 @@ export class JsonSpanWriter {
 
 const TWO_32 = 2 ** 32;
 
-/** Lists are written where the last was: fresh memory takes longer than writing. */
+/** Memory that all lists reuse: allocating takes longer than writing. */
 let scratch = new WireWriter(65_536);
 const MAX_SCRATCH_BYTES = 8 * 1024 * 1024;
 

@@ -1,7 +1,7 @@
 import { WireWriter } from "#otlp/bytes";
 import type { ZipkinEndpoint, ZipkinSpan } from "#traces";
 
-/** Spans as zipkin.proto3.ListOfSpans. */
+/** Encodes spans as zipkin.proto3.ListOfSpans. */
 export function protoSpans(spans: Iterable<ZipkinSpan>): Uint8Array {
   const out = new WireWriter(65_536);
   for (const span of spans) {
@@ -51,7 +51,7 @@ function writeEndpoint(out: WireWriter, tag: number, { serviceName, ipv4, ipv6, 
   out.end();
 }
 
-/** A URL writes any form of an address in groups of hex digits; it knows no zones, and Zipkin neither. */
+/** A URL normalises every form of an address to groups of hex digits. Neither URLs nor Zipkin support zones. */
 function ipv6Bytes(address: string): Buffer {
   const groups = new URL(`http://[${address.split("%", 1)[0]}]`).hostname.slice(1, -1);
   const [head = [], tail] = groups.split("::").map((half) => half.split(":").filter((group) => group !== ""));

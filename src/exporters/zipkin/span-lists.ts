@@ -4,17 +4,20 @@ import { hasIds, JsonSpanWriter, type SpanOwner } from "./json-spans.js";
 import { protoSpans } from "./proto-spans.js";
 import { type ConvertibleSpan, zipkinSpansOf } from "./to-zipkin.js";
 
-/** Every span repeats the tags of its resource: a list is cut about here, and written only when it is sent. */
+/**
+ * Approximate maximum size of a list. Every span repeats the tags of its resource, so a list is written only when it is
+ * sent.
+ */
 const MAX_LIST_LENGTH = 2 * 1024 * 1024;
 
-/** Spans that are sent together, by their places in the batch. */
+/** Spans that are sent together, by their indexes in the batch. */
 export interface SpanList {
   readonly records: readonly number[];
-  /** The body, before compression. */
+  /** Returns the body before compression. */
   encode(): Uint8Array;
 }
 
-/** What a batch comes to: lists, and the places of spans that have no ids. */
+/** The lists for a batch, and the indexes of spans without ids. */
 export interface SpanLists {
   readonly lists: readonly SpanList[];
   readonly nameless: readonly number[];

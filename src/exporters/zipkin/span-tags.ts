@@ -25,7 +25,7 @@ import {
 import { BOOL_VALUE_TAG, INT_VALUE_TAG, STRING_VALUE_TAG } from "#otlp/tags";
 import { ENDPOINT_KEYS, ZIPKIN_TAGS } from "#traces";
 
-/** Keys of tags that are more than tags; each has a place of its own in a list. */
+/** Keys of tags with a special meaning. Each has an index. */
 const SPECIAL_KEYS: readonly string[] = [
   ZIPKIN_TAGS.error,
   "http.status_code",
@@ -42,7 +42,7 @@ const SPECIAL_KEYS: readonly string[] = [
   "process.executable.name",
 ];
 
-/** Their places. They are written out because a literal is compiled into the code. */
+/** The indexes. They are written out because a literal is compiled into the code. */
 export const SPECIAL_TAGS = {
   error: 0,
   httpCode: 1,
@@ -57,10 +57,10 @@ export const SPECIAL_TAGS = {
   otherServiceNames: [10, 11, 12],
 } as const;
 
-/** What is known of a key. */
+/** A key and its derived data. */
 interface ZipkinTagKey {
   readonly text: string;
-  /** As JSON writes it before its value, with a comma before it. */
+  /** The key as JSON with a comma before it and a colon after it. */
   readonly label: Uint8Array;
   readonly special: number;
   /** A bit that few other keys have. */
@@ -76,16 +76,16 @@ function keyOf(text: string): ZipkinTagKey {
 }
 
 const NOWHERE = -1;
-/** From so many tags on keys are looked up, and not compared. */
+/** With this many tags or more, keys are looked up instead of compared. */
 const MAX_COMPARED = 64;
-/** A value that is not there any more; one that is an AnyValue in the bytes; one that was made. */
+/** Kinds of values: a removed one, an AnyValue in the bytes, a text that was made. */
 const REMOVED = 0;
 const IN_BYTES = 1;
 const MADE = 2;
 
 /**
- * The tags of a span: values of OTLP where they lie in the bytes, or texts that were made. One with a key that is there takes the place
- * of the other. What spans share is put in first, and `share` called: every `begin` goes back to there.
+ * The tags of a span: OTLP values in the bytes, or texts that were made. A tag replaces an earlier one with the same
+ * key. Tags that spans share are added first, followed by `share`: every `begin` goes back to that state.
  */
 export class SpanTags {
   private readonly bytes: Uint8Array;
@@ -100,7 +100,7 @@ export class SpanTags {
   private seen = 0;
   private lookup: Map<string, number> | undefined;
   private shared: SharedTags = NOTHING_SHARED;
-  /** Whether what is shared is still as it was. */
+  /** Whether the shared tags are unchanged. */
   private isSharedWhole = true;
 
   constructor(bytes: Uint8Array) {
@@ -114,7 +114,7 @@ export class SpanTags {
     this.begin();
   }
 
-  /** From here on all that is there is shared by the spans that follow. */
+  /** Declares all present tags as shared by the spans that follow. */
   share(): void {
     const { count } = this;
     this.shared = NOTHING_SHARED;
@@ -133,7 +133,7 @@ export class SpanTags {
     this.isSharedWhole = true;
   }
 
-  /** The tags of the next span: those that are shared. */
+  /** Starts the next span with the shared tags. */
   begin(): void {
     const { shared } = this;
     this.count = shared.count;
@@ -150,7 +150,7 @@ export class SpanTags {
     this.isSharedWhole = true;
   }
 
-  /** The attributes with this tag of the message [start, end). */
+  /** Adds the attributes with this tag of the message [start, end). */
   addAttributes(start: number, end: number, attributesTag: number): void {
     const { bytes: b } = this;
     for (let p = start; p < end; ) {
@@ -187,20 +187,20 @@ export class SpanTags {
     return this.placeOfSpecial(special) !== NOWHERE;
   }
 
-  /** The text of a tag; undefined when there is none. */
+  /** Returns the text of a tag; undefined if there is none. */
   textOf(special: number): string | undefined {
     const at = this.placeOfSpecial(special);
     return at === NOWHERE ? undefined : this.textAt(at);
   }
 
-  /** Takes a tag out; an empty one is none, and stays. */
+  /** Removes and returns a tag. An empty tag counts as missing, and stays. */
   take(special: number): string | undefined {
     const text = this.textOf(special) || undefined;
     if (text !== undefined) this.remove(special);
     return text;
   }
 
-  /** All of them as members of an object, each with a comma before it. */
+  /** Writes all tags as members of an object, each with a comma before it. */
   writeJson(out: WireWriter): void {
     let i = 0;
     if (this.isSharedWhole && this.shared.count > 0) {
@@ -216,7 +216,7 @@ export class SpanTags {
     }
   }
 
-  /** The AnyValue [start, end) as the text of a tag. */
+  /** Writes the AnyValue [start, end) as the text of a tag. */
   private writeValue(out: WireWriter, start: number, end: number): void {
     const { bytes: b } = this;
     const tag = start < end ? b[start]! : STRING_VALUE_TAG;
@@ -284,7 +284,7 @@ export class SpanTags {
   }
 }
 
-/** What spans share, to go back to. */
+/** The shared tags, to go back to. */
 interface SharedTags {
   readonly count: number;
   readonly kinds: readonly number[];
@@ -313,7 +313,7 @@ const OWN_KEYS = new Map(
 
 const QUOTE = 34;
 
-/** A text as JSON, in UTF-8. */
+/** Writes a text as JSON in UTF-8. */
 function writeMade(out: WireWriter, text: string): void {
   const json = Buffer.from(JSON.stringify(text));
   out.copy(json, 0, json.length);

@@ -13,16 +13,19 @@ import {
   type ZipkinTags,
 } from "#traces";
 
-/** A span that becomes one of Zipkin when it is asked for. */
+/** A span that is converted to a Zipkin span on request. */
 export interface ConvertibleSpan {
-  /** False: it has no trace id or no span id, and Zipkin knows no such span. */
+  /** False if it has no trace id or no span id; Zipkin does not accept such a span. */
   readonly hasIds: boolean;
-  /** How long the tags are that it has of its resource and scope. */
+  /** Length of the tags from its resource and scope. */
   readonly sharedLength: number;
   convert(): ZipkinSpan;
 }
 
-/** The spans of a batch, in their order. Each has the tags of its resource: so not all of them should be converted at once. */
+/**
+ * Returns the spans of a batch, in order. Each repeats the tags of its resource, so not all of them should be converted
+ * at once.
+ */
 export function* zipkinSpansOf(batch: Batch, defaultService = NO_SERVICE_NAME): Iterable<ConvertibleSpan> {
   for (const container of listIn(decodeTree(batch), "resourceSpans")) {
     const resource = new Map<string, string>();
@@ -68,7 +71,7 @@ function zipkinSpan(span: Tree, service: string, tags: ZipkinTags): ZipkinSpan {
     value: annotationText(event),
   }));
   return {
-    // Of ids of 64 bits, which tracers of Zipkin may use, the first half is zeros.
+    // Zipkin tracers may use 64-bit ids: then the first half is zeros.
     traceId: traceId.startsWith("0000000000000000") ? traceId.slice(16) : traceId,
     id,
     ...(!isNoId(parentId) && { parentId }),
@@ -82,7 +85,7 @@ function zipkinSpan(span: Tree, service: string, tags: ZipkinTags): ZipkinSpan {
   };
 }
 
-/** What lasts less than a microsecond lasts one: a zero says that nobody knows. */
+/** A duration below a microsecond counts as one, because zero means unknown. */
 function timesOf(span: Tree): { timestamp?: number; duration?: number } {
   const start = nanosOf(span["startTimeUnixNano"]);
   const end = nanosOf(span["endTimeUnixNano"]);
@@ -91,7 +94,7 @@ function timesOf(span: Tree): { timestamp?: number; duration?: number } {
 }
 
 function addStatus(tags: ZipkinTags, { code = 0, message = "" }: Tree): void {
-  // Zipkin takes any span with this tag for a failed one, whatever its value is.
+  // Zipkin takes every span with this tag for a failed one, whatever its value.
   if (code === 2) tags.set(ZIPKIN_TAGS.error, "true");
   else tags.delete(ZIPKIN_TAGS.error);
   if (code === 0) return;
@@ -99,7 +102,7 @@ function addStatus(tags: ZipkinTags, { code = 0, message = "" }: Tree): void {
   if (message !== "") tags.set(ZIPKIN_TAGS.statusMessage, String(message));
 }
 
-/** Address and port leave the tags only for an endpoint that can have them. */
+/** Moves address and port from the tags to the endpoint, but only if the endpoint can hold them. */
 function takeEndpoint(
   tags: ZipkinTags,
   keys: { readonly ip: string; readonly port: string },
@@ -132,7 +135,7 @@ function takeServiceName(resource: ZipkinTags): string | undefined {
   return undefined;
 }
 
-/** An empty one is none, and stays. */
+/** An empty tag counts as missing, and stays. */
 function takeTag(tags: ZipkinTags, key: string): string | undefined {
   const value = tags.get(key) || undefined;
   if (value !== undefined) tags.delete(key);
@@ -157,7 +160,7 @@ function annotationText(event: Tree): string {
   return `${name}|${jsonText(attributes)}|${dropped}`;
 }
 
-/** A link as the text of a tag. */
+/** Returns a link as the text of a tag. */
 export function linkText(link: Tree): string {
   const ids = `${hexOf(link["traceId"])}|${hexOf(link["spanId"])}|${link["traceState"] ?? ""}`;
   return `${ids}|${jsonText(attributesOf(link))}|${Number(link["droppedAttributesCount"] ?? 0)}`;

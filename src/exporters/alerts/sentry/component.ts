@@ -13,7 +13,7 @@ import { factsOf, RequestIds } from "../record-facts.js";
 import { parseDsn, type SentryConfig, sentrySchema } from "./config.js";
 import { eventsOf, type SentryEvent } from "./event.js";
 
-/** Tells Sentry of errors and dead letters. */
+/** Sends errors and dead letters to Sentry. */
 export const sentryExporter = defineExporter<SentryConfig>({
   type: "sentry",
   summary: "Sends errors, exceptions and forwarded dead letters to Sentry, as events.",
@@ -71,7 +71,7 @@ class SentryExporter implements Exporter {
     this.poster.stop();
   }
 
-  /** Sentry takes an id once: what is sent again after a lost answer is one event there. */
+  /** Sentry accepts an id once, so an event that is sent again after a lost answer appears once. */
   private post(id: string, event: SentryEvent, abort: AbortSignal, options?: SendOptions): Promise<void> {
     const payload = Buffer.from(JSON.stringify({ event_id: id, ...event }));
     const sentAt = new Date(this.context.clock.now()).toISOString();

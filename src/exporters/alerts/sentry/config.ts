@@ -42,13 +42,13 @@ export const sentrySchema = z
 
 export type SentryConfig = z.infer<typeof sentrySchema>;
 
-/** What a DSN says: the URL that takes envelopes, and the key that goes into a header. */
+/** The parts of a DSN: the URL that accepts envelopes, and the key for the header. */
 export interface Dsn {
   readonly url: URL;
   readonly publicKey: string;
 }
 
-/** Undefined when it is none. */
+/** Returns undefined if the text is not a DSN. */
 export function parseDsn(text: string): Dsn | undefined {
   if (!URL.canParse(text)) return undefined;
   const { protocol, username, host, pathname } = new URL(text);

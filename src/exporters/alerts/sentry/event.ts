@@ -1,10 +1,10 @@
 import { type AlertFacts, textOf } from "../record-facts.js";
 import { MIN_SEVERITIES, type SentryConfig } from "./config.js";
 
-/** An event of Sentry, without its id. */
+/** A Sentry event without its id. */
 export type SentryEvent = Readonly<Record<string, unknown>>;
 
-/** What is told of some records, given by their places in the batch. */
+/** An event, and the indexes of its records in the batch. */
 export interface RecordEvent {
   readonly records: readonly number[];
   readonly event: SentryEvent;
@@ -13,9 +13,9 @@ export interface RecordEvent {
 type EventSettings = Pick<SentryConfig, "environment" | "release" | "min_severity" | "tags" | "tag_attributes">;
 
 /**
- * The events of a batch: one for each log record that is severe enough or has an exception, one for each span that failed, and
- * one for each dead letter that was forwarded, however many records it has. Of a dead letter is told why it failed, and
- * nothing of what is in it.
+ * Returns the events of a batch: one for each log record that is severe enough or has an exception, one for each failed
+ * span, and one for each forwarded dead letter, however many records it has. The event of a dead letter tells why it
+ * failed, and nothing of its content.
  */
 export function eventsOf(facts: readonly AlertFacts[], settings: EventSettings): RecordEvent[] {
   const events: RecordEvent[] = [];
@@ -74,7 +74,7 @@ function eventOfDeadLetter(record: AlertFacts, records: number, settings: EventS
   };
 }
 
-/** What is said of where a record comes from. */
+/** Returns the fields that tell where a record comes from. */
 function commonOf({ resource, attributes, trace_id, span_id, time }: AlertFacts, settings: EventSettings): SentryEvent {
   const { environment, release, tags, tag_attributes } = settings;
   const wanted = tag_attributes.map((key) => [key, attributes[key] ?? resource[key]] as const);
@@ -92,7 +92,7 @@ function commonOf({ resource, attributes, trace_id, span_id, time }: AlertFacts,
   };
 }
 
-/** Sentry's limits: what is longer it cuts or refuses. */
+/** Sentry's limits: it cuts or refuses longer values. */
 const MAX_MESSAGE = 8000;
 const MAX_TAG = 200;
 const MAX_ENVIRONMENT = 64;
@@ -119,7 +119,7 @@ function exceptionOf(attributes: Readonly<Record<string, unknown>>): object {
   };
 }
 
-/** Sentry wants frames, which are not to be had from a text; so it is shown as it is. */
+/** Sentry expects stack frames, which cannot be derived from a text, so the text is shown as it is. */
 function stackTraces(exceptions: readonly Readonly<Record<string, unknown>>[]): object {
   const traces = exceptions.map((each) => textOf(each["exception.stacktrace"])).filter((text) => text !== "");
   return traces.length === 0 ? {} : { "exception.stacktrace": traces.join("\n\n") };
@@ -132,7 +132,7 @@ function levelOf(severity: number): string {
   return severity >= MIN_SEVERITIES.info ? "info" : "debug";
 }
 
-/** Sentry's words for languages; any other is "other". */
+/** Returns Sentry's name for a language, "other" if it has none. */
 function platformOf(language: string): string {
   const names: Readonly<Record<string, string>> = {
     nodejs: "node",

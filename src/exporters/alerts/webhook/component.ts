@@ -13,7 +13,7 @@ import { factsOf, RequestIds } from "../record-facts.js";
 import { bodyTemplate, type WebhookConfig, webhookSchema } from "./config.js";
 import type { RenderTemplate, TemplateFacts } from "./template.js";
 
-/** POSTs JSON made by a template. */
+/** POSTs JSON that a template makes. */
 export const webhookExporter = defineExporter<WebhookConfig>({
   type: "webhook",
   summary: "POSTs JSON made by a template for each record or batch, signed if wanted.",

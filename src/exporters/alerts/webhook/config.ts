@@ -4,14 +4,14 @@ import { secret, section } from "../../../plugin.js";
 import { allowPrivateAddresses, mayReach, PRIVATE_ADDRESS } from "../config.js";
 import { compileTemplate, type RenderTemplate } from "./template.js";
 
-/** What the placeholders of a template may begin with. */
+/** Names that the placeholders of a record template may begin with. */
 const OF_RECORD = [
   ...["signal", "name", "body", "attributes", "resource", "scope", "service", "severity", "severity_number", "time"],
   ...["trace_id", "span_id", "kind", "status", "status_message", "exceptions", "record", "dead_letter", "id"],
 ];
 const OF_BATCH = ["signal", "count", "records", "id"];
 
-/** What is sent when no `body` is written: all that is known of the record. */
+/** The default for `body`: everything known about the record. */
 const DEFAULT_RECORD = Object.fromEntries(
   OF_RECORD.filter((name) => name !== "record").map((name) => [name, `{{ ${name} }}`]),
 );
@@ -71,13 +71,13 @@ export const webhookSchema = keys;
 
 export type WebhookConfig = z.infer<typeof keys>;
 
-/** The template of the config, or what is wrong with it. */
+/** Compiles the template of the config, or returns its problem. */
 export function compileBody({ per, body }: Pick<WebhookConfig, "per" | "body">) {
   const names = new Set(per === "record" ? OF_RECORD : OF_BATCH);
   return compileTemplate(body ?? (per === "record" ? DEFAULT_RECORD : DEFAULT_BATCH), names);
 }
 
-/** The same of a config that was checked. */
+/** Does the same for a config that was checked. */
 export function bodyTemplate(config: WebhookConfig): RenderTemplate {
   const compiled = compileBody(config);
   if (typeof compiled === "function") return compiled;

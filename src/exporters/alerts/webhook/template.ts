@@ -1,10 +1,9 @@
-/** Values that a template's placeholders may name. */
 export type TemplateFacts = Readonly<Record<string, unknown>>;
 
-/** A template made ready: gives the JSON value for some facts. */
+/** A compiled template: returns the JSON value for some facts. */
 export type RenderTemplate = (facts: TemplateFacts) => unknown;
 
-/** What is wrong with a template, and where in it. */
+/** A problem of a template, and its path. */
 export interface TemplateProblem {
   readonly path: readonly (string | number)[];
   readonly message: string;
@@ -16,9 +15,10 @@ const STEP = /\.([A-Za-z_][A-Za-z0-9_]*)|\["((?:[^"\\]|\\.)*)"\]/g;
 const MAX_DEPTH = 32;
 
 /**
- * A JSON value with placeholders such as `{{ attributes["http.status_code"] }}` in its texts. A text that is nothing but a
- * placeholder becomes the value itself, a number or an object; in the middle of others it becomes text. Values are put into the
- * tree, never into JSON that is already written: no value can change its form. What is not there is null, or no text.
+ * Compiles a JSON value whose texts contain placeholders such as `{{ attributes["http.status_code"] }}`. A text that
+ * consists of one placeholder becomes the value itself, such as a number or an object; within other text the value
+ * becomes text. Values are put into the tree, never into written JSON, so no value can change its structure. A missing
+ * value becomes null, or no text.
  */
 export function compileTemplate(
   template: unknown,
@@ -73,7 +73,7 @@ function compileText(
   return (facts) => texts.map((part) => (typeof part === "string" ? part : inText(part(facts)))).join("");
 }
 
-/** What reads the value, or what is wrong with the path. */
+/** Returns a function that reads the value, or the problem of the path. */
 function compilePath(text: string, names: ReadonlySet<string>): RenderTemplate | string {
   const [, name, rest] = PATH.exec(text) ?? [];
   if (name === undefined)

@@ -92,13 +92,16 @@ export const elasticsearchSchema = z
 
 export type ElasticsearchConfig = z.infer<typeof elasticsearchSchema>;
 
-/** Where the servers are. */
+/** Returns the URLs of the servers. */
 export function serversOf({ endpoint, endpoints, cloudid }: ElasticsearchConfig): readonly URL[] {
   if (endpoint !== undefined) return [endpoint];
   return endpoints?.length ? endpoints : [parseCloudId(cloudid)!];
 }
 
-/** The URL behind an id of Elastic Cloud: `name:` and, in base64, `host[:port]$elasticsearch[:port]$...`. Undefined for any other text. */
+/**
+ * Returns the URL that an Elastic Cloud id stands for: `name:` and, in base64, `host[:port]$elasticsearch[:port]$...`.
+ * Returns undefined for any other text.
+ */
 export function parseCloudId(id: string): URL | undefined {
   const [host = "", own = ""] = Buffer.from(id.slice(id.lastIndexOf(":") + 1), "base64")
     .toString("utf8")

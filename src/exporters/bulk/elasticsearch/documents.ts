@@ -23,7 +23,7 @@ const NO_INDEX = "the attribute elasticsearch.index is no name of an index";
 const NO_MAP = "the body is no map, and in the mode bodymap it is the document";
 const NO_VALUE = "Elasticsearch cannot hold the value: it is no finite number, or its buckets do not fit";
 
-/** The documents of a batch, made one by one. */
+/** Makes the documents of a batch one by one. */
 export function* documentsOf(
   batch: Batch,
   config: ElasticsearchConfig,
@@ -95,10 +95,10 @@ interface PointGroup {
   readonly values: Map<string, MetricValue>;
 }
 
-/** Nothing was measured: the point says so, and there is nothing to store. */
+/** The flag of a data point without a value, which is not stored. */
 const NO_RECORDED_VALUE = 1;
 
-/** Points of one resource, scope, time and set of attributes are one document with a field for each metric. */
+/** Data points with the same resource, scope, time and attributes become one document with a field for each metric. */
 function* metricDocuments(
   batch: Batch,
   config: ElasticsearchConfig,
@@ -140,7 +140,7 @@ function addPoint(
     group.records.push(owned.place);
     return undefined;
   }
-  // A metric that comes twice with the same time and attributes has a document of its own.
+  // A metric that occurs twice with the same time and attributes gets a second document.
   const ownKey = group === undefined ? key : `${key}#${groups.size}`;
   groups.set(ownKey, { first: owned, attributes, route, records: [owned.place], values: new Map([[name, value]]) });
   return undefined;
@@ -171,7 +171,7 @@ function otelPoints({ first, attributes, route, values }: PointGroup): Record<st
   };
 }
 
-/** Data streams of metrics want documents of different metrics to differ in a dimension. */
+/** Metric data streams require documents of different metrics to differ in a dimension; this hash is that dimension. */
 function nameHash(names: readonly string[]): string {
   const bytes = Buffer.from(names.join("\0"));
   return fnv64(FNV64_START, bytes).toString(16);

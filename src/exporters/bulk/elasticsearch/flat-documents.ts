@@ -16,7 +16,7 @@ import { isoTime } from "../times.js";
 import { durationOf, isMap } from "./otel-documents.js";
 import { type DocumentRoute, withoutRouting } from "./route.js";
 
-/** What the mode ecs calls attributes of resources; undefined: they are left out. All others keep their names. */
+/** New names of resource attributes in the mode ecs; undefined removes the attribute. All others keep their names. */
 const ECS_RESOURCE: Readonly<Record<string, string | undefined>> = {
   "service.instance.id": "service.node.name",
   "deployment.environment": "service.environment",
@@ -124,7 +124,7 @@ function addLinks(source: DocumentSource, span: Tree): void {
   }));
 }
 
-/** What documents of the mode ecs share with others of their resource and scope. */
+/** Returns the fields that documents of the mode ecs share with others of their resource and scope. */
 export function ecsOwner({ resource, scopeAttributes }: TreeOwner, route: DocumentRoute): DocumentSource {
   const source: DocumentSource = {};
   addRenamed(source, resource, ECS_RESOURCE);
@@ -145,7 +145,10 @@ function addRenamed(source: DocumentSource, attributes: PlainAttributes, names: 
   }
 }
 
-/** A document of the modes none and raw: raw has the attributes beside the rest, none under a name of their own. */
+/**
+ * Returns a document of the modes none and raw. In raw the attributes are top-level fields, in none they are under a
+ * field of their own.
+ */
 export function plainLog({ tree, owner }: OwnedTree, attributes: PlainAttributes, isRaw: boolean): DocumentSource {
   const source: DocumentSource = { "@timestamp": isoTime(logTime(tree)) };
   addIds(source, tree);
@@ -207,7 +210,7 @@ export function finishPlain(
   return withoutClashes(source);
 }
 
-/** Maps become a field for each value in them, by its way there. */
+/** Flattens maps: each value in them becomes a field that is named by its path. */
 export function addFlat(source: DocumentSource, key: string, value: unknown): void {
   if (value === null || value === undefined) return;
   if (!isMap(value)) {
@@ -217,7 +220,7 @@ export function addFlat(source: DocumentSource, key: string, value: unknown): vo
   for (const [inner, each] of Object.entries(value)) addFlat(source, key === "" ? inner : `${key}.${inner}`, each);
 }
 
-/** `a` beside `a.b` cannot be: a field is a value or has fields. The value gets the name `a.value`. */
+/** A field cannot be a value and have fields too. So if both `a` and `a.b` exist, the value is renamed to `a.value`. */
 export function withoutClashes(source: DocumentSource): DocumentSource {
   const owners = new Set<string>();
   for (const key of Object.keys(source))

@@ -1,13 +1,16 @@
 import type { OwnedTree } from "#otlp/json";
 import type { Tree } from "../../../plugin.js";
 
-/** The value of a data point as a document has it, and the name of the template that Elasticsearch maps it by. */
+/** The value of a data point in a document, and the name of the template by which Elasticsearch maps it. */
 export interface MetricValue {
   readonly value: unknown;
   readonly template: string;
 }
 
-/** Undefined for what Elasticsearch cannot hold: NaN, the infinities, and buckets that do not fit their bounds. */
+/**
+ * Returns undefined for values that Elasticsearch cannot store: NaN, the infinities, and buckets that do not match
+ * their bounds.
+ */
 export function metricValue({ tree: point, kind, metric }: OwnedTree): MetricValue | undefined {
   switch (kind) {
     case "gauge":
@@ -39,7 +42,10 @@ function bucketsValue(buckets: BucketPoints | undefined): MetricValue | undefine
   return buckets === undefined ? undefined : { value: buckets, template: "histogram" };
 }
 
-/** Each bucket stands at its middle; the outer ones at, or between 0 and, the bound they have. */
+/**
+ * Represents each bucket by its middle. The outer buckets have only one bound. The last bucket is represented by that
+ * bound, the first by half of it, or by the bound itself if that is not positive.
+ */
 function explicitBuckets(point: Tree): BucketPoints | undefined {
   const counts = (point["bucketCounts"] ?? []) as readonly (bigint | number)[];
   const bounds = (point["explicitBounds"] ?? []) as readonly number[];
@@ -58,7 +64,7 @@ function explicitBuckets(point: Tree): BucketPoints | undefined {
   return buckets;
 }
 
-/** The same of buckets that grow by a factor: negative ones first, as values must rise. */
+/** Does the same for exponential buckets. Negative ones come first, because values must rise. */
 function exponentialBuckets(point: Tree): BucketPoints {
   const base = 2 ** (2 ** -Number(point["scale"] ?? 0));
   const buckets: BucketPoints = { counts: [], values: [] };

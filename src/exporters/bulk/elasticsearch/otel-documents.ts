@@ -15,7 +15,7 @@ import type { DocumentSource } from "../bulk-sender.js";
 import { epochMillis } from "../times.js";
 import { type DocumentRoute, withoutRouting } from "./route.js";
 
-/** A log record as a document of the mode otel. */
+/** Returns a log record as a document of the mode otel. */
 export function otelLog({ tree, owner }: OwnedTree, attributes: PlainAttributes, route: DocumentRoute): DocumentSource {
   const eventName = treeText(tree["eventName"]) || attributes["event.name"];
   return {
@@ -34,7 +34,10 @@ export function otelLog({ tree, owner }: OwnedTree, attributes: PlainAttributes,
   };
 }
 
-/** Maps and lists of maps have fields of their own; a list of anything else is put into a map, which Elasticsearch wants. */
+/**
+ * Maps and lists of maps become structured fields. Any other list is put into a map, because Elasticsearch requires
+ * one.
+ */
 function bodyOf(body: Tree | undefined): DocumentSource | undefined {
   const value = plainValue(body);
   if (value === null) return undefined;
@@ -76,7 +79,7 @@ export function otelSpan(
   };
 }
 
-/** An event of a span, which has a document of its own among the logs. */
+/** Returns the document of a span event, which is stored among the logs. */
 export function otelSpanEvent({ tree: span, owner }: OwnedTree, event: Tree, route: DocumentRoute): DocumentSource {
   const name = treeText(event["name"]);
   return {
@@ -90,7 +93,7 @@ export function otelSpanEvent({ tree: span, owner }: OwnedTree, event: Tree, rou
   };
 }
 
-/** What a document says of where its record comes from. */
+/** Returns the fields that tell where a record comes from. */
 export function ownerFields(owner: TreeOwner): DocumentSource {
   return {
     resource: {
@@ -112,13 +115,13 @@ function ids(tree: Tree): DocumentSource {
   return { trace_id: treeHex(tree["traceId"]) || undefined, span_id: treeHex(tree["spanId"]) || undefined };
 }
 
-/** A span that ends before it begins lasts no time. */
+/** The duration is 0 if a span ends before it begins. */
 export function durationOf({ startTimeUnixNano: start, endTimeUnixNano: end }: Tree): bigint {
   const length = typeof start === "bigint" && typeof end === "bigint" ? end - start : 0n;
   return length < 0n ? 0n : length;
 }
 
-/** Kinds and codes as the Collector writes them: with a capital. */
+/** Capitalises kinds and codes as the Collector does. */
 export function titled(name: string | undefined): string | undefined {
   return name === undefined ? undefined : name.charAt(0).toUpperCase() + name.slice(1);
 }

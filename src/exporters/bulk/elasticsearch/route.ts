@@ -3,13 +3,13 @@ import type { Signal } from "../../../plugin.js";
 import { strftime } from "../times.js";
 import type { ElasticsearchConfig } from "./config.js";
 
-/** Where a document goes; one that is for a data stream says so in itself, too. */
+/** The index of a document. A document for a data stream also contains the parts of its name. */
 export interface DocumentRoute {
   readonly index: string;
   readonly dataStream?: { readonly type: string; readonly dataset: string; readonly namespace: string };
 }
 
-/** Attributes that say where documents go, and are not in them. */
+/** Attributes that select the index and are left out of documents. */
 const ROUTING: ReadonlySet<string> = new Set([
   "elasticsearch.index",
   "elasticsearch.document_id",
@@ -20,14 +20,17 @@ const ROUTING: ReadonlySet<string> = new Set([
   "data_stream.namespace",
 ]);
 
-/** Attributes as documents have them. */
+/** Returns the attributes that a document contains. */
 export function withoutRouting(attributes: PlainAttributes): PlainAttributes {
   const keys = Object.keys(attributes);
   if (!keys.some((key) => ROUTING.has(key))) return attributes;
   return Object.fromEntries(Object.entries(attributes).filter(([key]) => !ROUTING.has(key)));
 }
 
-/** The index of a record: that of the config, of the attribute elasticsearch.index, or a data stream. Undefined when it has no valid name. */
+/**
+ * Returns the index of a record: from the config, from the attribute elasticsearch.index, or a data stream. Returns
+ * undefined if the name is not valid.
+ */
 export function routeOf(
   signal: Signal,
   attributes: PlainAttributes,
@@ -80,7 +83,7 @@ function lower(text: string, disallowed: RegExp): string {
   return text.replace(disallowed, "_").toLowerCase();
 }
 
-/** Data that a receiver of the Collector has made is known by its scope, and has a data stream of its own. */
+/** Data made by a Collector receiver is recognised by its scope, and gets a data stream of its own. */
 function receiverOf({ scopeName }: TreeOwner): string | undefined {
   return /\/receiver\/(\w+receiver)/.exec(scopeName)?.[1];
 }

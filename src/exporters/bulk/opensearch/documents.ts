@@ -21,7 +21,7 @@ import type { OpenSearchConfig } from "./config.js";
 
 const NO_MAP = "the body is no map, and in the mode bodymap it is the document";
 
-/** The documents of a batch of logs or spans, made one by one. */
+/** Makes the documents of a batch of logs or spans one by one. */
 export function* documentsOf(
   batch: Batch,
   config: OpenSearchConfig,
@@ -63,7 +63,7 @@ function indexOf(
   });
 }
 
-/** What a part of an index's name may be: nobody who sends data chooses an index of others with `../` or a list. */
+/** The allowed form of a part of an index name. It keeps senders from choosing other indexes with `../` or a list. */
 const SEGMENT = /^[a-z0-9][a-z0-9._-]*$/;
 
 function logSource(
@@ -162,12 +162,15 @@ function scopeOf(owner: TreeOwner): DocumentSource {
   };
 }
 
-/** Attributes of resources are text there, whatever they were. */
+/** Resource attributes become text, whatever their type. */
 function resourceOf({ resource }: TreeOwner): DocumentSource {
   return Object.fromEntries(Object.entries(resource).map(([key, value]) => [key, plainValueText(value)]));
 }
 
-/** The modes ecs and flatten_attributes: the record's own fields, and attributes under a name of theirs or beside them. */
+/**
+ * Returns a document of the modes ecs and flatten_attributes: the record's own fields, with attributes under a field of
+ * their own or next to them.
+ */
 function dataModelLog(
   { tree, owner }: OwnedTree,
   attributes: PlainAttributes,

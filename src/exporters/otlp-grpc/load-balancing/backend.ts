@@ -1,12 +1,12 @@
 import { copyRefusal, toRefusal } from "#contract/errors";
 import type { Batch, Clock, Exporter, PartialRejection, Refusal, SendOptions } from "../../../plugin.js";
 
-/** After so many failures in a row an endpoint is down, and is left alone for a while. */
+/** After this many failures in a row an endpoint counts as down, and is paused for a while. */
 const DOWN_AFTER = 3;
 const MIN_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 30_000;
 
-/** What is noted of the sends to an endpoint. */
+/** Receives the outcome of sends to an endpoint, for the metrics. */
 export interface BackendNotes {
   readonly succeeded: () => void;
   readonly failed: () => void;
@@ -14,8 +14,8 @@ export interface BackendNotes {
 }
 
 /**
- * One endpoint of the ring. While it is down, single sends try it, and the others fail at once: they need not wait for
- * their timeout, nor hold a place that sends to other endpoints could have.
+ * One endpoint of the ring. While it is down, single sends try it, and all others fail at once. So they neither wait
+ * for their timeout nor occupy a slot that sends to other endpoints could use.
  */
 export class Backend {
   readonly endpoint: string;
@@ -23,7 +23,7 @@ export class Backend {
   private readonly clock: Clock;
   private readonly notes: BackendNotes;
   private failures = 0;
-  /** Monotonic time until which it is left alone. */
+  /** Monotonic time until which the endpoint is not tried. */
   private pausedUntil = 0;
   private last: Refusal | undefined;
   private inFlight = 0;
@@ -36,7 +36,7 @@ export class Backend {
     this.notes = notes;
   }
 
-  /** Its last send failed. */
+  /** Whether the last send failed. */
   get isFailing(): boolean {
     return this.failures > 0;
   }
@@ -73,7 +73,7 @@ export class Backend {
     this.onSuccess();
   }
 
-  /** It is not in the ring any more: what is being sent to it may end. */
+  /** Call this when the endpoint has left the ring. Sends under way may finish. */
   retire(): void {
     this.isRetired = true;
     this.stopIfDone();
@@ -92,7 +92,7 @@ export class Backend {
     const now = this.clock.monotonic();
     const leftMs = this.pausedUntil - now;
     if (leftMs > 0) throw copyRefusal(this.last!, { kind: "throttled", retryAfterMs: leftMs });
-    // This one tries it; the others wait for what comes of that.
+    // This send tries the endpoint; the others wait for its result.
     this.pausedUntil = now + this.pauseMs;
   }
 

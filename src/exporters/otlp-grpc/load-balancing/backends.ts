@@ -2,7 +2,7 @@ import type { Exporter, ExporterContext } from "../../../plugin.js";
 import { Backend, type BackendNotes } from "./backend.js";
 import { HashRing } from "./hash-ring.js";
 
-/** The ring at one moment, and the endpoints in it by their numbers. */
+/** The ring at one moment, and its endpoints by number. */
 export interface Placement {
   readonly ring: HashRing;
   readonly backends: readonly Backend[];
@@ -11,8 +11,8 @@ export interface Placement {
 const LATENCY_MS = [5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000];
 
 /**
- * The endpoints there are. One that comes is started before the ring names it; one that goes is stopped when nothing is being
- * sent to it any more. Changes happen one after the other.
+ * The present endpoints. A new endpoint is started before the ring names it; a removed one is stopped once nothing is
+ * being sent to it. Changes happen one after the other.
  */
 export class Backends {
   private readonly context: ExporterContext;
@@ -42,12 +42,12 @@ export class Backends {
     this.countUpdate = () => updates.add(1);
   }
 
-  /** What counts for a batch that is sent now. */
+  /** The placement for a batch that is sent now. */
   get current(): Placement {
     return this.placement;
   }
 
-  /** From now on these are the endpoints. Rejects when one of them cannot be started: that one is left out. */
+  /** Replaces the endpoints. Rejects if one of them cannot be started; that one is left out. */
   update(endpoints: readonly string[]): Promise<void> {
     const change = this.changing.then(() => this.change(endpoints));
     this.changing = change.catch(() => {});

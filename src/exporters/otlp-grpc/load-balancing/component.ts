@@ -21,7 +21,7 @@ import { type LoadBalancingConfig, loadBalancingSchema, withPort } from "./confi
 import { createResolver, type EndpointResolver } from "./resolvers.js";
 import { defaultRoutingKey, hasRoutingKey, recordHasher } from "./routing-key.js";
 
-/** Sends records with the same key to the same one of several endpoints. */
+/** Sends records with the same key to the same endpoint. */
 export const loadBalancingExporter = defineExporter<LoadBalancingConfig>({
   type: "load_balancing",
   aliases: ["loadbalancing"],
@@ -43,9 +43,9 @@ interface Share {
 }
 
 /**
- * Where a record goes is decided whenever it is sent, by the ring of that moment: what waits in the queue for an endpoint that
- * has gone is sent to the one that has its keys now. When only some endpoints take their share, the queue is told which
- * records are left (see `Undelivered`).
+ * The endpoint of a record is chosen when it is sent, by the ring of that moment. So records that waited in the queue
+ * for a removed endpoint go to the one that has its keys now. When only some endpoints accept their share, the queue is
+ * told which records are left (see `Undelivered`).
  */
 class LoadBalancingExporter implements Exporter {
   private readonly config: LoadBalancingConfig;
@@ -97,7 +97,7 @@ class LoadBalancingExporter implements Exporter {
     throw refusalOf(results, left, owners, placement);
   }
 
-  /** One that answers is enough: the share of the others waits. */
+  /** One endpoint that answers is enough; the shares of the others wait. */
   async check(abort: AbortSignal): Promise<void> {
     const { backends } = this.backends.current;
     if (backends.length === 0) throw noEndpoints();
@@ -119,12 +119,12 @@ class LoadBalancingExporter implements Exporter {
     return otlpGrpcExporter.create({ ...keys, endpoint: target }, this.context);
   }
 
-  /** `owners` has the number of the endpoint of every record. */
+  /** Splits the batch by endpoint. `owners` holds the number of each record's endpoint. */
   private share(batch: Batch, { ring, backends }: Placement): { shares: Share[]; owners: Uint16Array } {
     const owners = new Uint16Array(batch.count);
     const { routing_key: key = defaultRoutingKey(batch.signal), routing_attributes: attributes = [] } = this.config;
     const hash = recordHasher(batch, key, attributes);
-    // Records without a key stay together, so that a batch of them is not torn.
+    // Records without a key stay together, so that a batch of them is not split.
     const anywhere = Math.floor(this.context.random() * backends.length);
     let index = 0;
     const parts = partition(batch, SHAPES[batch.signal], backends.length, (walk, start, end) => {
@@ -142,16 +142,17 @@ class LoadBalancingExporter implements Exporter {
 }
 
 /**
- * Whether a share was taken to its last record. One of which records were rejected is sent again with those that failed: alone, it
- * becomes the dead letter that it has to be.
+ * Whether all records of a share were accepted. A share with rejected records is sent again with the failed ones: sent
+ * alone, it becomes the dead letter that it has to be.
  */
 function isWhole(result: PromiseSettledResult<PartialRejection | undefined>): boolean {
   return result.status === "fulfilled" && (result.value?.rejected ?? 0) === 0;
 }
 
 /**
- * What the queue is told. An endpoint's own word if it alone was to take the request; but while other endpoints are well, that
- * it is not says nothing of the exporter. What several were to take is sent again share by share, to those that failed.
+ * Returns the refusal for the queue. If a single endpoint received the whole request, its own refusal is used, but
+ * while other endpoints work, its failure does not count against the exporter. A request for several endpoints is sent
+ * again share by share, to those that failed.
  */
 function refusalOf(
   results: readonly PromiseSettledResult<PartialRejection | undefined>[],
@@ -170,7 +171,7 @@ function refusalOf(
   return copyRefusal(refusal, { kind, undelivered: { marks, isOutage } });
 }
 
-/** All of them took their shares; some may have rejected records of theirs. */
+/** Merges the answers when every endpoint has accepted its share; some may have rejected records. */
 function mergeRejections(
   results: readonly PromiseSettledResult<PartialRejection | undefined>[],
 ): PartialRejection | undefined {

@@ -6,7 +6,7 @@ import { ROUTING_KEYS } from "./routing-key.js";
 
 const DEFAULT_PORT = 4317;
 
-/** One queue stands in front of all endpoints: what it does is written beside `protocol`, not in it. */
+/** All endpoints share one queue, so its keys are written next to `protocol`, not in it. */
 const OWN_KEY = "write it beside protocol: one queue stands in front of all endpoints";
 
 const otlp = otlpGrpcSchema.omit({ endpoint: true }).extend({
@@ -129,7 +129,7 @@ export type LoadBalancingConfig = z.infer<typeof loadBalancingSchema>;
 export type DnsResolverConfig = z.infer<typeof dnsResolver>;
 export type K8sResolverConfig = z.infer<typeof k8sResolver>;
 
-/** An endpoint as the ring names it, with the port that it has without writing it. */
+/** Returns an endpoint with its port, as the ring names it; the default port is added if it is missing. */
 export function withPort(endpoint: string): string {
   return /:\d+\/?$/.test(endpoint) ? endpoint : `${endpoint}:${DEFAULT_PORT}`;
 }

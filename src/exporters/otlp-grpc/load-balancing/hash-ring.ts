@@ -1,13 +1,15 @@
-/** The ring has so many positions, and each endpoint so many of them, as in the Collector: both send a key to the same endpoint. */
+/**
+ * The size of the ring and the points of each endpoint are the Collector's, so both send a key to the same endpoint.
+ */
 const POSITIONS = 36_000;
 const POINTS_PER_ENDPOINT = 100;
 
 /**
- * Consistent hashing: an endpoint that comes takes its keys from all others, one that goes leaves its own to all others, and
- * no other key moves. Two rings of the same endpoints are the same, whatever order they were named in.
+ * Consistent hashing: a new endpoint takes keys from all others, a removed one leaves its keys to all others, and no
+ * other key moves. Two rings of the same endpoints are equal, whatever the order of the endpoints.
  */
 export class HashRing {
-  /** Each once, in order. */
+  /** Sorted, without duplicates. */
   readonly endpoints: readonly string[];
   /** The number of the endpoint at each position. */
   private readonly owners = new Uint16Array(POSITIONS);
@@ -25,7 +27,7 @@ export class HashRing {
     return this.endpoints.length === 0;
   }
 
-  /** The number, in `endpoints`, of the one that has the keys with this hash: the next on the ring. */
+  /** Returns the index in `endpoints` of the endpoint for keys with this hash: the next one on the ring. */
   ownerOf(hash: number): number {
     return this.owners[(hash >>> 0) % POSITIONS]!;
   }
@@ -47,7 +49,7 @@ function* pointsOf(endpoint: string): Generator<number> {
   }
 }
 
-/** CRC-32 as zip has it. `hash` is what a former call gave, or 0: bytes may come in pieces. */
+/** CRC-32 as in zip. `hash` is the result of the previous call, or 0, so bytes may be passed in pieces. */
 export function crc32(hash: number, b: Uint8Array, start: number, end: number): number {
   let crc = ~hash;
   for (let i = start; i < end; i++) crc = TABLE[(crc ^ b[i]!) & 0xff]! ^ (crc >>> 8);

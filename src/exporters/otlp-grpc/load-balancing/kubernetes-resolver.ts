@@ -5,17 +5,17 @@ import { type ExporterContext, limitedLog } from "../../../plugin.js";
 import type { K8sResolverConfig } from "./config.js";
 import type { EndpointResolver, NoteResolution } from "./resolvers.js";
 
-/** What is read of an EndpointSlice. */
+/** The fields that are read from an EndpointSlice. */
 interface EndpointSlice extends KubernetesObject {
   readonly endpoints?: readonly {
     readonly addresses?: readonly string[];
     readonly hostname?: string;
-    /** Unknown counts as ready, as the API says. */
+    /** A missing value counts as ready, as the API defines it. */
     readonly conditions?: { readonly ready?: boolean };
   }[];
 }
 
-/** The ready endpoints of a service, from its EndpointSlices, as they come and go. */
+/** Follows the ready endpoints of a service through its EndpointSlices. */
 export class KubernetesResolver implements EndpointResolver {
   private readonly config: K8sResolverConfig;
   private readonly context: ExporterContext;

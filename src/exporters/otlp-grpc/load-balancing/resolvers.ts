@@ -4,14 +4,17 @@ import { type Clock, type Counter, type ExporterContext, limitedLog } from "../.
 import type { DnsResolverConfig, LoadBalancingConfig } from "./config.js";
 import { KubernetesResolver } from "./kubernetes-resolver.js";
 
-/** Says which endpoints there are. */
+/** Provides the list of endpoints. */
 export interface EndpointResolver {
-  /** Resolves when the first answer has come, or has taken too long. `onChange` is told of every list that can be had, changed or not. */
+  /**
+   * Resolves when the first answer has arrived, or has taken too long. `onChange` is called with every list, changed or
+   * not.
+   */
   start(onChange: (endpoints: readonly string[]) => void): Promise<void>;
   stop(): void;
 }
 
-/** Notes how a resolution went; of one that failed, the log is told why. */
+/** Notes the outcome of a resolution. The reason of a failure is logged. */
 export type NoteResolution = (error?: unknown) => void;
 
 export function createResolver({ resolver }: LoadBalancingConfig, context: ExporterContext): EndpointResolver {
@@ -46,7 +49,7 @@ function noteResolutions(resolver: string, { id, metrics, clock, logger }: Expor
   };
 }
 
-/** Looks a name up again and again. A failure changes nothing: servers do not vanish because a DNS server did. */
+/** Resolves a name periodically. A failed lookup changes nothing: servers do not disappear because a DNS server did. */
 class DnsResolver implements EndpointResolver {
   private readonly config: DnsResolverConfig;
   private readonly clock: Clock;
@@ -89,8 +92,9 @@ class DnsResolver implements EndpointResolver {
   }
 
   /**
-   * As other programs of this machine do: with its hosts file and search domains. That takes one of the few threads on which also the
-   * queue is written, for as long as no DNS server answers: so there is never more than one such lookup.
+   * Resolves as other programs on this machine do: with its hosts file and search domains. The lookup occupies one of
+   * the few threads that also write the queue, for as long as no DNS server answers. So there is never more than one
+   * such lookup at a time.
    */
   private lookUp(): Promise<string[]> {
     this.lookingUp ??= lookup(this.config.hostname, { all: true })
@@ -106,7 +110,8 @@ class DnsResolver implements EndpointResolver {
     const answers = await Promise.allSettled([client.resolve4(hostname), client.resolve6(hostname)]);
     const addresses = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
     const failures = answers.flatMap((answer) => (answer.status === "rejected" ? [answer.reason as Error] : []));
-    // Half an answer would move keys to and fro: a name without addresses of one kind says so.
+    // Half an answer would move keys back and forth. A name without addresses of one kind gives ENODATA, which is no
+    // failure.
     const failure = failures.find((error) => (error as NodeJS.ErrnoException).code !== "ENODATA");
     if (failure !== undefined || addresses.length === 0) throw failure ?? failures[0];
     return addresses;

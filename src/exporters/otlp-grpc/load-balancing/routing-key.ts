@@ -13,15 +13,15 @@ import { type Frame, RecordReader, type RecordWalk, recordAttributesTag } from "
 import type { Batch, Signal, Value } from "../../../plugin.js";
 import { crc32 } from "./hash-ring.js";
 
-/** By what records are kept together, with the Collector's words. */
+/** The keys that keep records together, with the Collector's names. */
 export const ROUTING_KEYS = ["traceID", "service", "resource", "metric", "streamID", "attributes"] as const;
 
 export type RoutingKey = (typeof ROUTING_KEYS)[number];
 
-/** The hash of a record's key; undefined: it has none, and may go anywhere. */
+/** Returns the hash of a record's key; undefined if it has none and may go to any endpoint. */
 export type HashRecord = (walk: RecordWalk, start: number, end: number) => number | undefined;
 
-/** What is kept together where the config does not say. */
+/** The default if the config names no key. */
 export function defaultRoutingKey(signal: Signal): RoutingKey {
   return signal === "metrics" ? "service" : "traceID";
 }
@@ -32,7 +32,10 @@ export function hasRoutingKey(signal: Signal, key: RoutingKey): boolean {
   return key === "metric" || key === "streamID" ? signal === "metrics" : true;
 }
 
-/** Hashes the keys of the records of one batch, in one walk. What all records of a resource or metric share is read once. */
+/**
+ * Hashes the keys of the records of one batch in one walk. Keys that all records of a resource or metric share are read
+ * once.
+ */
 export function recordHasher(batch: Batch, key: RoutingKey, attributes: readonly string[]): HashRecord {
   switch (key) {
     case "traceID":
@@ -59,7 +62,7 @@ function byTraceId(tag: number): HashRecord {
   };
 }
 
-/** The same for all records in the same frame at this depth. */
+/** Computes the hash once for all records in the same frame at this depth. */
 function oncePer(depth: number, hash: (walk: RecordWalk) => number): HashRecord {
   let serial = -1;
   let last = 0;
@@ -71,7 +74,7 @@ function oncePer(depth: number, hash: (walk: RecordWalk) => number): HashRecord 
   };
 }
 
-/** A series: the point's attributes, its metric and that metric's kind, scope and resource. */
+/** Hashes a series: the point's attributes, its metric with its kind, scope and resource. */
 function byStream(): HashRecord {
   const ofMetric = oncePer(3, (walk) => {
     const { bytes, frames } = walk;
@@ -83,7 +86,10 @@ function byStream(): HashRecord {
     hashAttributes(ofMetric(walk, start, end)!, walk.bytes, start, end, recordAttributesTag(walk));
 }
 
-/** Each is looked for in the resource, then in the scope, then in the record. One that is in none is an empty text. */
+/**
+ * Each attribute is looked for in the resource, then in the scope, then in the record. A missing one counts as an empty
+ * text.
+ */
 function byAttributes(signal: Signal, names: readonly string[]): HashRecord {
   return (walk, start, end) => {
     const { bytes, frames } = walk;
@@ -125,7 +131,7 @@ function textOf(value: Value | undefined): string {
   return value === undefined || value === null ? "" : valueText(value);
 }
 
-/** Where the resource, or the scope, of a frame is. */
+/** Returns the range of the resource or scope of a frame. */
 function ownerIn(bytes: Uint8Array, { start, end }: Frame): readonly [start: number, end: number] {
   const at = findField(bytes, start, end, OWNER_TAG);
   if (at < 0) return [0, 0];
@@ -133,7 +139,7 @@ function ownerIn(bytes: Uint8Array, { start, end }: Frame): readonly [start: num
   return [after, after + size];
 }
 
-/** An attribute of the resource, or the scope, in this frame. */
+/** Returns an attribute of the resource or scope in this frame. */
 function ownerAttribute(
   bytes: Uint8Array,
   frame: Frame,
@@ -154,7 +160,7 @@ function hashText(hash: number, text: string): number {
   return crc32(hash, bytes, 0, bytes.length);
 }
 
-/** A resource is the same in whatever order its attributes are written. */
+/** Equal resources give the same hash, whatever the order of their attributes. */
 function hashResource(bytes: Uint8Array, frame: Frame): number {
   const [start, end] = ownerIn(bytes, frame);
   return hashAttributes(0, bytes, start, end, RESOURCE_ATTRIBUTES_TAG);

@@ -15,13 +15,13 @@ import { MESSAGE_TYPES, type RemoteWriteConfig, remoteWriteSchema } from "./conf
 import { Translator } from "./translate.js";
 import { WriteRequestV1, WriteRequestV2 } from "./write-request.js";
 
-/** Sends metrics to whatever takes Prometheus's remote write. */
+/** Sends metrics to any server with Prometheus's remote write. */
 export const remoteWriteExporter = defineExporter<RemoteWriteConfig>({
   type: "prometheus_remote_write",
   aliases: ["prometheusremotewrite"],
   summary: "Sends metrics with Prometheus's remote write, 1.0 or 2.0.",
   signals: ["metrics"],
-  // Two requests under way may overtake each other, and Prometheus refuses samples that are older than what it has.
+  // Concurrent requests may overtake each other, and Prometheus refuses samples that are older than those it has.
   defaults: { sending_queue: { num_consumers: 1 } },
   schema: remoteWriteSchema,
   create: (config, context) => new RemoteWriteExporter(config, context),
@@ -87,14 +87,14 @@ class RemoteWriteExporter implements Exporter {
 const NO_V2 =
   "it answered without saying how many samples it wrote, so it does not know remote write 2.0; set protobuf_message: prometheus.WriteRequest";
 
-/** What Prometheus, Mimir and others say of samples that come too late, or a second time with another value. */
+/** Messages of Prometheus, Mimir and others about samples that come too late, or a second time with another value. */
 const REFUSED_SAMPLES =
   /out[- ]of[- ](order|bounds)|too[- ]old|too[- ]far|duplicate (sample|timestamp)|new-value-for-timestamp/i;
 
-/** Prometheus 2 answers 500 to a histogram whose numbers contradict each other, however often it is sent. */
+/** Prometheus 2 answers 500 to an inconsistent histogram, however often it is sent. */
 const BAD_HISTOGRAM = /observations found in buckets|histogram.*(spans?|buckets?|negative)/i;
 
-/** Samples that come too late are right in form: it is the store that must not take them any more. */
+/** Late samples are well-formed; only the store no longer accepts their time. */
 function classify(refusal: Refusal): Refusal {
   const { kind, message, status = "" } = refusal;
   if (kind === "permanent" && REFUSED_SAMPLES.test(message))

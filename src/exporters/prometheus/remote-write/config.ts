@@ -4,7 +4,7 @@ import { wordOrNone } from "#net/otlp";
 import { caseInsensitiveEnum, ignored, section } from "../../../plugin.js";
 import { labels, translationKeys } from "../config.js";
 
-/** The messages of remote write 1.0 and 2.0, by the names that Prometheus gives them. */
+/** The messages of remote write 1.0 and 2.0, by their names in Prometheus. */
 export const MESSAGE_TYPES = ["prometheus.WriteRequest", "io.prometheus.write.v2.Request"] as const;
 
 const QUEUE = "the durable queue in front of every exporter takes its place; its keys are under sending_queue";

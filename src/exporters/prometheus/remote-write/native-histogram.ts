@@ -3,20 +3,20 @@ import { WireWriter } from "#otlp/bytes";
 
 const MIN_SCALE = -4;
 const MAX_SCALE = 8;
-/** What counts as zero where a histogram does not say: the smallest that Prometheus tells from it. */
+/** The zero threshold of histograms without one: the smallest value that Prometheus distinguishes from zero. */
 const DEFAULT_ZERO_THRESHOLD = 1e-128;
-/** Holes of so many empty buckets are filled; larger ones begin a new span. */
+/** Gaps of up to this many empty buckets are filled; larger ones begin a new span. */
 const MAX_GAP = 2;
 const STALE_NAN = Buffer.from("020000000000f07f", "hex");
 
-/** Why an exponential histogram cannot be a native one; undefined when it can. */
+/** Returns why an exponential histogram cannot become a native one; undefined if it can. */
 export function nativeProblem({ scale }: PointReader): string | undefined {
   return scale < MIN_SCALE ? `a scale of ${scale}: native histograms begin at ${MIN_SCALE}` : undefined;
 }
 
 /**
- * An exponential histogram as the Histogram message of remote write. Finer scales than Prometheus has are made coarser, which
- * is exact: neighbouring buckets become one. Bucket i of OTLP is bucket i + 1 there.
+ * Encodes an exponential histogram as the Histogram message of remote write. Scales finer than Prometheus allows are
+ * made coarser, which is exact: adjacent buckets are merged. Bucket i of OTLP is bucket i + 1 in Prometheus.
  */
 export function encodeNativeHistogram(point: PointReader): Uint8Array {
   const down = Math.max(0, point.scale - MAX_SCALE);
@@ -33,7 +33,7 @@ export function encodeNativeHistogram(point: PointReader): Uint8Array {
   return new Uint8Array(out.written());
 }
 
-/** A series that has ended: its sum is Prometheus's own NaN, and the rest is empty. */
+/** Encodes the end of a series: the sum is Prometheus's special NaN, and the rest is empty. */
 function encodeEnd(out: WireWriter, { timeMs }: PointReader): Uint8Array {
   field(out, 25, () => out.copy(STALE_NAN, 0, 8));
   field(out, 120, () => out.varintOfNumber(timeMs));
@@ -56,7 +56,7 @@ function writeSide(
   const spans: { offset: number; length: number }[] = [];
   const deltas: number[] = [];
   let before = 0;
-  let next = 0; // the index behind the last bucket of the last span
+  let next = 0; // the index after the last bucket of the last span
   const push = (count: number) => {
     spans.at(-1)!.length++;
     deltas.push(count - before);
@@ -85,7 +85,7 @@ function writeSide(
   out.end();
 }
 
-/** The buckets that are not empty, in Prometheus's numbers. */
+/** Returns the buckets that are not empty, with Prometheus's indexes. */
 function merged(offset: number, counts: readonly number[], down: number): Map<number, number> {
   const found = new Map<number, number>();
   counts.forEach((count, i) => {

@@ -3,13 +3,13 @@ import type { MetricOwner } from "../owners.js";
 
 let lastId = 0;
 
-/** The labels of one series of Prometheus, name and all, in order; and how far the present request has come with it. */
+/** The labels of one Prometheus series, including its name, in order, and its state within the present request. */
 export class SampleLabels {
   readonly id = ++lastId;
   readonly labels: readonly Label[];
-  /** What remote write 1.0 has in front of the value of a sample, made when it is first needed. */
+  /** The bytes before a sample's value in remote write 1.0, made on first use. */
   head: Uint8Array | undefined;
-  /** The same as a piece of a Snappy block, for where it stands behind a sample of the series `packedAfter`. */
+  /** The same as part of a Snappy block, valid after a sample of the series `packedAfter`. */
   packed: DataView | undefined;
   packedAfter = 0;
   request = 0;
@@ -20,7 +20,7 @@ export class SampleLabels {
   }
 }
 
-/** What was found out about a series of OTLP, which is several of Prometheus if it is a histogram or a summary. */
+/** Cached data of one OTLP series. A histogram or summary becomes several Prometheus series. */
 export class RemoteSeries {
   readonly metric: MetricOwner;
   private readonly labels: readonly Label[];
@@ -32,12 +32,12 @@ export class RemoteSeries {
     this.labels = labels;
   }
 
-  /** The series that has the metric's own name and nothing else. */
+  /** The series with the metric's own name and no additional label. */
   get plain(): SampleLabels {
     return (this.whole ??= this.create("", undefined));
   }
 
-  /** The one with a suffix, and with a label beside the others. */
+  /** Returns the series with a suffix, and with a label in addition to the others. */
   part(suffix: string, label?: Label): SampleLabels {
     const key = label === undefined ? suffix : `${suffix} ${label[1]}`;
     const known = this.parts.get(key);
@@ -52,7 +52,7 @@ export class RemoteSeries {
   }
 }
 
-/** Histograms with more buckets have their labels made anew for every point. */
+/** Histograms with more buckets get their labels made anew for every point. */
 const MAX_PARTS = 256;
 
 export function labelsOf(name: string, labels: readonly Label[]): SampleLabels {

@@ -7,18 +7,18 @@ import { SnappyBlockWriter } from "./snappy-block-writer.js";
 /** Times from 1971 to 2109 take six bytes. */
 const MIN_TIME_MS = 2 ** 35;
 const MAX_TIME_MS = 2 ** 42;
-/** Behind the head of a sample: eight bytes of its value, and its time behind a tag. */
+/** Bytes after the head of a sample: its value in eight bytes, and its time after a tag. */
 const REST_BYTES = 15;
 const STALE_NAN = Buffer.from("020000000000f07f", "hex");
-/** Labels beyond this are not compared with those before. */
+/** Longer labels are not compared with those of the previous sample. */
 const MAX_COMPARED_BYTES = MAX_SNAPPY_OFFSET / 2 - REST_BYTES;
 
 /**
- * Samples of remote write 1.0 as a Snappy block, without the bytes in between. A sample is the head of its series, eight
- * bytes of value and a time, and mostly it stands behind the same series as the last time, with the same time: then what it
- * is compressed to was found out before, but for the value.
+ * Writes samples of remote write 1.0 directly as a Snappy block. A sample consists of the head of its series, its value
+ * in eight bytes and a time. Mostly it follows the same series as the last time, with an equal time: then its
+ * compressed form is known, except for the value.
  *
- * Invariant: `last`, where there is one, is the series of a number whose bytes end the block, `lastTimeMs` its time.
+ * Invariant: `last`, if defined, is the series of the number whose bytes end the block, and `lastTimeMs` is its time.
  */
 export class SampleStream {
   private readonly block = new SnappyBlockWriter(65_536);
@@ -32,7 +32,7 @@ export class SampleStream {
     return this.block.length;
   }
 
-  /** False, with nothing done, where the time is none that this can write. */
+  /** Returns false and does nothing if the time is outside the range that this method can write. */
   addNumber(labels: SampleLabels, value: number, timeMs: number, isStale: boolean): boolean {
     if (!(timeMs >= MIN_TIME_MS && timeMs < MAX_TIME_MS)) return false;
     const { block, last, rest } = this;
@@ -55,7 +55,7 @@ export class SampleStream {
     return true;
   }
 
-  /** Whole fields of the request, of any kind. */
+  /** Appends whole fields of the request, of any kind. */
   addFields(bytes: Uint8Array): void {
     this.last = undefined;
     this.block.compress(bytes);
@@ -65,7 +65,7 @@ export class SampleStream {
     return this.block.finish();
   }
 
-  /** Two series that stand together for the second time will do so again: then what was written is kept. */
+  /** Keeps the compressed form when two series follow each other for the second time, because they will do so again. */
   private compare(last: SampleLabels, labels: SampleLabels, head: Uint8Array): void {
     const { block } = this;
     const from = block.end;
@@ -88,7 +88,9 @@ export class SampleStream {
   }
 }
 
-/** A TimeSeries up to the value of its one sample: tag and length, labels, and the beginning of the sample. */
+/**
+ * Encodes a TimeSeries up to the value of its single sample: tag and length, labels, and the beginning of the sample.
+ */
 function encodeHead(labels: readonly Label[]): Uint8Array {
   const body = encodeLabels(labels);
   const out = new WireWriter(body.length + 16);
@@ -115,17 +117,17 @@ export function encodeLabels(labels: readonly Label[]): Uint8Array {
   return out.written();
 }
 
-/** Shorter repeats take as many bytes as they are. */
+/** Shorter repeats would not save any bytes. */
 const MIN_COPY = 4;
 
 /**
- * Writes a head as what it has in common with the one before, and what it has not. Labels of the same name are compared byte
- * by byte; a label that the one before has not is written as it is.
+ * Writes a head as copies of the previous head and the parts that differ. Labels of the same name are compared byte by
+ * byte; a label that the previous head lacks is written as it is.
  */
 function writeDifference(block: SnappyBlockWriter, before: Uint8Array, head: Uint8Array): void {
   const distance = before.length + REST_BYTES;
   let written = 0;
-  // A repeat that was found and may go on.
+  // A repeat that was found and may continue.
   let copyStart = 0;
   let copyEnd = 0;
   let copyOffset = 0;
@@ -152,7 +154,7 @@ function writeDifference(block: SnappyBlockWriter, before: Uint8Array, head: Uin
   block.literals(head, written, head.length);
 }
 
-/** Gives how far the head is written. */
+/** Returns how far the head is written. */
 function writeRepeat(
   block: SnappyBlockWriter,
   head: Uint8Array,
@@ -167,26 +169,29 @@ function writeRepeat(
   return end;
 }
 
-/** Behind the tag and the length of the TimeSeries. */
+/** Returns the position after the tag and length of the TimeSeries. */
 function fieldsStart(head: Uint8Array): number {
   varint(head, 1);
   return after;
 }
 
-/** The end of a label; the sample behind them, of which only the beginning is there, ends with the head. */
+/** Returns the end of a label. The incomplete sample after the labels ends with the head. */
 function fieldEnd(head: Uint8Array, at: number): number {
   if (head[at] !== 10) return head.length;
   const size = varint(head, at + 1);
   return after + size;
 }
 
-/** The field of `before`, from `k` on, that is the same label as that at `i` in `head`, or stands where it would be. */
+/**
+ * Returns the field of `before`, from `k` on, with the same label name as the field at `i` in `head`, or the place
+ * where it would be.
+ */
 function sameField(before: Uint8Array, k: number, head: Uint8Array, i: number): number {
   while (k < before.length && compareNames(before, k, head, i) < 0) k = fieldEnd(before, k);
   return k;
 }
 
-/** Labels stand in the order of their names, and the sample is behind all of them. */
+/** Labels are sorted by name, and the sample comes after all of them. */
 function compareNames(a: Uint8Array, i: number, b: Uint8Array, j: number): number {
   if (a[i] !== 10 || b[j] !== 10) return a[i]! - b[j]!;
   varint(a, i + 1);

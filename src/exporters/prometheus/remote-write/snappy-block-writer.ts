@@ -4,14 +4,14 @@ import { copyView, viewOf } from "#otlp/bytes";
 const LENGTH_BYTES = 5;
 
 /**
- * A block of Snappy that is put together piece by piece, by who knows what repeats: literals, copies of what lies a number of
- * bytes back, or pieces that were put together before. Distances are counted in the bytes before compression, so that a
- * piece can stand in any block behind the same bytes.
+ * Builds a Snappy block piece by piece, for callers that know which bytes repeat: from literals, from copies of earlier
+ * bytes, or from pieces that were built before. Distances count bytes before compression, so a piece is valid in any
+ * block after the same bytes.
  */
 export class SnappyBlockWriter {
   /** Bytes before compression. */
   length = 0;
-  /** What has been written of the compressed form; may be another buffer after `reserve`. */
+  /** The compressed bytes written so far. `reserve` may replace the buffer. */
   bytes: Buffer;
   end = LENGTH_BYTES;
   private view: DataView;
@@ -21,7 +21,7 @@ export class SnappyBlockWriter {
     this.view = viewOf(this.bytes);
   }
 
-  /** Makes sure that so many more compressed bytes fit. */
+  /** Makes room for this many more compressed bytes. */
   reserve(size: number): void {
     if (this.end + size <= this.bytes.length) return;
     const grown = Buffer.allocUnsafeSlow(Math.max(this.bytes.length * 2, this.end + size));
@@ -30,7 +30,7 @@ export class SnappyBlockWriter {
     this.view = viewOf(grown);
   }
 
-  /** These bytes as they are. */
+  /** Writes these bytes unchanged. */
   literals(source: Uint8Array, start: number, end: number): void {
     if (start === end) return;
     this.reserve(end - start + LENGTH_BYTES);
@@ -38,7 +38,7 @@ export class SnappyBlockWriter {
     this.length += end - start;
   }
 
-  /** A number as eight bytes, the lowest first. */
+  /** Writes a number as eight bytes, little endian. */
   double(value: number): void {
     this.reserve(9);
     const { view, end } = this;
@@ -48,14 +48,14 @@ export class SnappyBlockWriter {
     this.length += 8;
   }
 
-  /** So many bytes, at least four, that lie `offset` back, which is at most `MAX_SNAPPY_OFFSET`. */
+  /** Copies `length` bytes, at least four, from `offset` bytes back, which is at most `MAX_SNAPPY_OFFSET`. */
   copy(offset: number, length: number): void {
     this.reserve(3 * Math.ceil(length / 60) + 3);
     this.end = writeCopies(offset, length, this.bytes, this.end);
     this.length += length;
   }
 
-  /** What `bytes` had from one place to another, and stands for so many bytes before compression. */
+  /** Appends a part of an earlier `bytes` that stands for `length` bytes before compression. */
   piece(piece: DataView, length: number): void {
     const size = piece.byteLength;
     this.reserve(size);
@@ -64,14 +64,14 @@ export class SnappyBlockWriter {
     this.length += length;
   }
 
-  /** Bytes of which nothing is known: repeats within them are looked for. */
+  /** Compresses bytes without prior knowledge, searching for repeats within them. */
   compress(source: Uint8Array): void {
     this.reserve(maxSnappyBytes(source.length));
     this.end = appendSnappy(source, this.bytes, this.end);
     this.length += source.length;
   }
 
-  /** The whole block. The writer is not to be used again. */
+  /** Returns the whole block. The writer must not be used again. */
   finish(): Buffer {
     const head = Buffer.alloc(LENGTH_BYTES);
     const size = appendLength(this.length, head, 0);

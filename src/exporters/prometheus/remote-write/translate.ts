@@ -10,28 +10,29 @@ import { labelsOf, RemoteSeries, type SampleLabels } from "./remote-series.js";
 import type { RemoteExemplar, RemoteSample, WriteRequestBody } from "./write-request.js";
 
 export interface TranslateSettings extends OwnerSettings {
-  /** The name of the metric with the resources; empty: it is left out. */
+  /** The name of the metric that describes resources; empty to leave it out. */
   readonly targetInfoName: string;
   readonly maxRequestBytes: number;
   readonly createWriter: () => WriteRequestBody;
 }
 
 export interface TranslatedBatch {
-  /** Bodies of requests, compressed, to be sent one after another. */
+  /** Compressed request bodies, to be sent one after the other. */
   readonly bodies: readonly Uint8Array[];
   readonly samples: number;
   readonly rejection: PartialRejection | undefined;
 }
 
-/** What is remembered of series: their labels, a few hundred bytes each, for as long as they come. One may have two keys. */
+/** Limits for remembered series: their labels take a few hundred bytes each. A series may have two keys. */
 const MAX_KEYS = 200_000;
 const FORGET_MS = 600_000;
-/** Exemplars with longer labels are against OpenMetrics. */
+/** OpenMetrics forbids exemplars with longer labels. */
 const MAX_EXEMPLAR_CHARACTERS = 128;
 
 /**
- * Makes requests of remote write of a batch. Samples of one series must stand in the order of time: where a batch has them
- * otherwise, all its samples are sorted. What Prometheus has no form for is rejected, with the reason.
+ * Translates a batch into remote write requests. Samples of one series must be in the order of time: if a batch has
+ * them in another order, all its samples are sorted. Points that Prometheus cannot represent are rejected with the
+ * reason.
  */
 export class Translator implements MetricVisitor {
   private readonly settings: TranslateSettings;
@@ -106,7 +107,7 @@ export class Translator implements MetricVisitor {
     else this.add(series, series.plain, reader.value, metric.type === "counter" ? this.exemplars(b) : undefined);
   }
 
-  /** A point that has times, a value and the attributes of the series that was expected next, and nothing else. */
+  /** Handles a point that has only times, a value and the attributes of the series that was expected next. */
   private addExpected(metric: MetricOwner, b: Uint8Array, start: number, end: number): boolean {
     const { reader } = this;
     const at = reader.readNumberHead(b, start, end);
@@ -117,7 +118,7 @@ export class Translator implements MetricVisitor {
     return true;
   }
 
-  /** As in the Collector, of a resource that says more than who it is. */
+  /** As in the Collector, only a resource with more attributes than its identity gets a target_info. */
   resourceEnd(): void {
     const resource = this.currentResource!;
     const { targetInfoName } = this.settings;
@@ -143,8 +144,8 @@ export class Translator implements MetricVisitor {
   }
 
   /**
-   * A series is known by the bytes in which its attributes came, which need not be taken apart then; and by their key, where
-   * they came in another order.
+   * A series is recognised by the bytes of its attributes, which then need not be parsed. If the attributes come in
+   * another order, it is recognised by their canonical key.
    */
   private series(metric: MetricOwner, attributes: AttributeKey): RemoteSeries {
     const { table, now } = this;

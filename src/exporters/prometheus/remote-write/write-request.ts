@@ -5,43 +5,43 @@ import type { MetricOwner } from "../owners.js";
 import type { SampleLabels } from "./remote-series.js";
 import { encodeLabels, SampleStream } from "./sample-stream.js";
 
-/** An exemplar, as Prometheus has it. */
+/** A Prometheus exemplar. */
 export interface RemoteExemplar {
   readonly labels: readonly Label[];
   readonly value: number;
   readonly timeMs: number;
 }
 
-/** What is written of one point of one series: a number, or a native histogram. */
+/** One sample of one series: a number, or a native histogram. */
 export interface RemoteSample {
   readonly labels: SampleLabels;
   readonly value: number;
   readonly timeMs: number;
-  /** The series has ended: Prometheus's own NaN, which a number here cannot be. */
+  /** True if the series has ended. Prometheus marks that with a special NaN that a JavaScript number cannot hold. */
   readonly isStale: boolean;
   readonly histogram: Uint8Array | undefined;
   readonly exemplars: readonly RemoteExemplar[] | undefined;
   readonly metric: MetricOwner | undefined;
 }
 
-/** Writes the body of a request. A writer is for one request. */
+/** Writes the body of one request. */
 export interface WriteRequestBody {
   /** Bytes before compression. */
   readonly size: number;
   add(sample: RemoteSample): void;
-  /** The body as a Snappy block. */
+  /** Returns the body as a Snappy block. */
   finish(): Uint8Array;
 }
 
 const TYPES = { counter: 1, gauge: 2, histogram: 3, summary: 5 } as const;
 const STALE_NAN = Buffer.from("020000000000f07f", "hex");
-/** So much of what is no plain number is compressed together. */
+/** Up to this many bytes that are not plain numbers are compressed together. */
 const MAX_GATHERED_BYTES = 65_536;
 
-/** prometheus.WriteRequest, of remote write 1.0. Labels are encoded once for a series. */
+/** prometheus.WriteRequest of remote write 1.0. Labels are encoded once per series. */
 export class WriteRequestV1 implements WriteRequestBody {
   private readonly samples = new SampleStream();
-  /** Series that have more than a number, which the samples do not have yet. */
+  /** Series with more than a number that are not in `samples` yet. */
   private readonly others = new WireWriter(1024);
   private readonly described: Set<string> | undefined;
   private readonly metadata = new WireWriter(1024);
@@ -112,7 +112,7 @@ export class WriteRequestV1 implements WriteRequestBody {
   }
 }
 
-/** io.prometheus.write.v2.Request, of remote write 2.0: every text once, and numbers where it is used. */
+/** io.prometheus.write.v2.Request of remote write 2.0: each text is stored once and referred to by number. */
 export class WriteRequestV2 implements WriteRequestBody {
   private readonly out = new WireWriter(65_536);
   private readonly symbols = new Map<string, number>([["", 0]]);
