@@ -1,6 +1,6 @@
 /**
- * CRC-32C (Castagnoli), sixteen bytes a step from the first word boundary on: about 1.9 GB/s in plain JavaScript. LevelDB's
- * own files carry the same checksum.
+ * CRC-32C (Castagnoli), processing sixteen bytes per step from the first word boundary: about 1.9 GB/s in plain
+ * JavaScript. LevelDB's own files use the same checksum.
  */
 export function crc32c(bytes: Uint8Array, before = 0): number {
   let crc = ~before;
@@ -16,16 +16,16 @@ export function crc32c(bytes: Uint8Array, before = 0): number {
   return ~crc >>> 0;
 }
 
-/** What LevelDB and Snappy make of a checksum before they store it. */
+/** The masked form in which LevelDB and Snappy store a checksum. */
 export function maskCrc(crc: number): number {
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;
 }
 
-/** Of these there are sixteen bytes behind the first word boundary, wherever that is. */
+/** At least this length guarantees sixteen bytes after the first word boundary. */
 const SHORTEST_WITH_WORDS = 19;
 const POLYNOMIAL = 0x82f63b78;
 const isLittleEndian = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1;
-/** Sixteen tables, one behind the other: table k advances a byte by k further bytes. */
+/** Sixteen consecutive tables: table k advances a byte by k further bytes. */
 const TABLES = makeTables();
 
 function makeTables(): Int32Array {

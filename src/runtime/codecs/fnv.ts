@@ -1,4 +1,6 @@
-/** FNV-1a, the hash the Collector's samplers use. `state` is what a former call gave: bytes may come in pieces. */
+/**
+ * FNV-1a, the hash of the Collector's samplers. `state` is the result of an earlier call, so bytes may come in pieces.
+ */
 
 export const FNV32_START = 0x811c9dc5;
 
@@ -8,10 +10,10 @@ export function fnv32(state: number, b: Uint8Array, start: number, end: number):
   return hash >>> 0;
 }
 
-/** The state of `fnv64` before the first byte. */
+/** The initial state for `fnv64`. */
 export const FNV64_START = 0xcbf29ce484222325n;
 
-/** FNV-1a of 64 bits, going on from a state. */
+/** FNV-1a with 64 bits, continuing from a state. */
 export function fnv64(state: bigint, b: Uint8Array): bigint {
   let hash = state;
   for (const byte of b) hash = ((hash ^ BigInt(byte)) * 0x100000001b3n) & 0xffffffffffffffffn;

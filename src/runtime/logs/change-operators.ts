@@ -4,7 +4,7 @@ import { type EntryExpression, EntryTemplate } from "./entry-expression.js";
 import type { LogField } from "./log-field.js";
 import { type EntryTarget, LogOperator, type OperatorContext, type OperatorSettings } from "./log-operator.js";
 
-/** Passes entries on as they are. */
+/** Passes entries on unchanged. */
 export class NoopOperator extends LogOperator {
   protected apply(): boolean {
     return true;
@@ -42,7 +42,7 @@ export class RemoveOperator extends LogOperator {
   }
 }
 
-/** Keeps these fields of body, attributes or resource, whichever they are of, and nothing else there. */
+/** Keeps only these fields in the part they belong to: body, attributes or resource. */
 export class RetainOperator extends LogOperator {
   private readonly fields: readonly LogField[];
 
@@ -70,7 +70,7 @@ export class MoveOperator extends LogOperator {
   private readonly to: LogField;
   private readonly keeps: boolean;
 
-  /** `keeps`: the value stays where it was, too. */
+  /** With `keeps` the value also stays at its old place. */
   constructor(settings: OperatorSettings & { from: LogField; to: LogField }, context: OperatorContext, keeps: boolean) {
     super(settings, context);
     this.from = settings.from;
@@ -90,7 +90,7 @@ export class MoveOperator extends LogOperator {
   }
 }
 
-/** The members of a map in the place of the map. */
+/** Replaces a map by its members. */
 export class FlattenOperator extends LogOperator {
   private readonly field: LogField;
   private readonly parent: LogField;
@@ -111,7 +111,7 @@ export class FlattenOperator extends LogOperator {
   }
 }
 
-/** Leaves out what its expression is true of, all of it or a share. */
+/** Drops all entries, or a share of them, for which its expression is true. */
 export class FilterOperator extends LogOperator {
   private readonly expression: EntryExpression;
   private readonly ratio: number;
@@ -133,14 +133,17 @@ export class FilterOperator extends LogOperator {
   }
 }
 
-/** A way that entries may go, and what they get with it. */
+/** A route for entries, and the attributes it adds. */
 export interface Route {
   readonly expression: EntryExpression | undefined;
   readonly attributes: Readonly<Record<string, EntryTemplate>>;
   readonly targets: readonly EntryTarget[];
 }
 
-/** The first route whose expression is true of it. What no route wants is left out, as in the Collector. */
+/**
+ * Sends an entry along the first route whose expression is true. Entries without a route are dropped, as in the
+ * Collector.
+ */
 export class RouterOperator extends LogOperator {
   private routes: readonly Route[] = [];
 
@@ -156,7 +159,7 @@ export class RouterOperator extends LogOperator {
     return true;
   }
 
-  /** An expression that has no value for an entry is not true of it. */
+  /** An expression without a value for an entry counts as false. */
   private wants(expression: EntryExpression | undefined, entry: LogEntry): boolean {
     if (expression === undefined) return true;
     try {

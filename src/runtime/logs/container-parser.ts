@@ -30,7 +30,7 @@ const METADATA: readonly (readonly [string, string])[] = [
 
 const ATTRIBUTES = new LogField("attributes", []);
 
-/** The lines that Docker, CRI-O and containerd write: what the container has written, in which stream, and when. */
+/** Parses lines written by Docker, CRI-O and containerd: the container's output, its stream and its time. */
 export class ContainerParser extends LogOperator implements HoldingOperator {
   private readonly container: ContainerSettings;
   private readonly recombine: RecombineOperator;

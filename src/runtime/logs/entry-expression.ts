@@ -9,13 +9,13 @@ export class EntryExpression {
   readonly source: string;
   private readonly expression: CompiledExpression;
 
-  /** Throws an `ExpressionError` for what is not understood. */
+  /** Throws an `ExpressionError` if the source is invalid. */
   constructor(source: string) {
     this.source = source;
     this.expression = compileExpression(source, NAMES);
   }
 
-  /** Throws an `ExpressionError` when there is no value. */
+  /** Throws an `ExpressionError` if there is no value. */
   evaluate(entry: LogEntry): LogValue {
     const { body, attributes, resource, severityText, severityNumber } = entry;
     const scope = {
@@ -49,7 +49,7 @@ const NAMES = {
   functions: { env: (name: unknown) => environmentVariable(String(name)) ?? "" },
 };
 
-/** A text with `EXPR(...)` in it, or any other value as it is. */
+/** A text that may contain `EXPR(...)`, or any other value unchanged. */
 export class EntryTemplate {
   private readonly parts: readonly (string | EntryExpression)[];
 
@@ -57,12 +57,12 @@ export class EntryTemplate {
     this.parts = splitTemplate(text);
   }
 
-  /** A text that is one expression and nothing else has the value of that. */
+  /** A text that consists of one expression takes the type of its value. */
   value(entry: LogEntry): LogValue {
     const [only] = this.parts;
     if (this.parts.length === 1 && only instanceof EntryExpression) {
       const value = only.evaluate(entry);
-      // Whole numbers of expressions are integers.
+      // Whole numbers from expressions are integers.
       return typeof value === "number" && Number.isSafeInteger(value) ? BigInt(value) : value;
     }
     return this.text(entry);

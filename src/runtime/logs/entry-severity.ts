@@ -10,7 +10,7 @@ export interface SeveritySettings {
   readonly overwrite_text: boolean;
 }
 
-/** By name (`info2`) and by number, from 1 to 24. */
+/** Severities by name (such as `info2`); the number is the index plus one, from 1 to 24. */
 const LEVELS: readonly string[] = ["trace", "debug", "info", "warn", "error", "fatal"].flatMap((level) => [
   level,
   `${level}2`,
@@ -18,14 +18,14 @@ const LEVELS: readonly string[] = ["trace", "debug", "info", "warn", "error", "f
   `${level}4`,
 ]);
 
-/** Reads the severity of an entry from a field of it. */
+/** Reads the severity of an entry from one of its fields. */
 export class EntrySeverity {
   private readonly settings: SeveritySettings;
   private readonly numbers = new Map<string, number>();
-  /** Texts that were written before, and what was written. */
+  /** Texts written before, with their encoded fields. */
   private readonly written: { readonly text: Buffer; readonly fields: Uint8Array }[] = [];
 
-  /** Throws when the mapping is none. */
+  /** Throws if the mapping is invalid. */
   constructor(settings: SeveritySettings) {
     this.settings = settings;
     if (settings.preset !== "none") this.addPreset(settings.preset);
@@ -37,7 +37,7 @@ export class EntrySeverity {
     }
   }
 
-  /** The attribute whose text `write` reads; undefined when it is not as simple as that. */
+  /** The attribute whose text `write` reads; undefined if `read` is needed. */
   get attribute(): string | undefined {
     const { root, keys } = this.settings.parse_from;
     return root === "attributes" && keys.length === 1 ? keys[0] : undefined;
@@ -61,7 +61,7 @@ export class EntrySeverity {
     return Uint8Array.from(writer.written());
   }
 
-  /** What is in no mapping has no number, and keeps its text. Throws when there is no such field. */
+  /** A text without a mapping gives no number and keeps its text. Throws if the field is missing. */
   read(entry: LogEntry): void {
     const { parse_from: field } = this.settings;
     const value = field.get(entry);
@@ -86,7 +86,7 @@ export class EntrySeverity {
   }
 }
 
-/** There are few; whoever has more of them is not remembered. */
+/** Programs use few texts; more than this are not remembered. */
 const MAX_WRITTEN = 32;
 
 function isText(text: Uint8Array, b: Uint8Array, from: number, to: number): boolean {

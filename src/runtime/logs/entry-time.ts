@@ -16,7 +16,7 @@ export interface TimeSettings {
   readonly location: string;
 }
 
-/** Reads the time of an entry from a field of it. */
+/** Reads the time of an entry from one of its fields. */
 export class EntryTime {
   private readonly settings: TimeSettings;
   private readonly parts: readonly LayoutPart[] | undefined;
@@ -24,7 +24,7 @@ export class EntryTime {
   private readonly isIso: boolean;
   private readonly iso = new IsoTime();
 
-  /** Throws when the layout is none. */
+  /** Throws if the layout is invalid. */
   constructor(settings: TimeSettings) {
     this.settings = settings;
     const { layout, layout_type: type, location } = settings;
@@ -32,18 +32,21 @@ export class EntryTime {
       throw new Error(`the layout of an epoch is one of ${EPOCH_LAYOUTS.join(", ")}`);
     if (type === "strptime") this.parts = parseLayout(layout);
     else if (type === "gotime") this.parts = parseGoLayout(layout);
-    // A layout that ends with Z is of UTC, as in the Collector; others without a zone are of this machine's.
+    // As in the Collector, a layout that ends with Z means UTC; other layouts without a zone mean the local one.
     this.location = location || (layout.endsWith("Z") ? undefined : localZone());
     this.isIso = ISO_LAYOUTS.has(layout);
   }
 
-  /** The attribute whose text `write` reads; undefined when it is not as simple as that. */
+  /** The attribute whose text `write` reads; undefined if `read` is needed. */
   get attribute(): string | undefined {
     const { root, keys } = this.settings.parse_from;
     return this.isIso && root === "attributes" && keys.length === 1 ? keys[0] : undefined;
   }
 
-  /** Writes the time of a record from the text of `attribute`; false, with nothing written, for what is not simply a time. */
+  /**
+   * Writes the time of a record from the text of `attribute`. For anything but a simple time writes nothing and returns
+   * false.
+   */
   write(writer: WireWriter, b: Uint8Array, from: number, to: number): boolean {
     const { iso } = this;
     if (!iso.read(b, from, to)) return false;
@@ -52,7 +55,7 @@ export class EntryTime {
     return true;
   }
 
-  /** Throws when there is no such field, or it has no time of the layout. */
+  /** Throws if the field is missing or its time does not match the layout. */
   read(entry: LogEntry): void {
     const { parse_from: field, layout_type: type } = this.settings;
     const value = field.get(entry);
@@ -71,7 +74,7 @@ export class EntryTime {
   }
 }
 
-/** Those under which a time such as 2024-05-06T07:08:09.123Z is what `IsoTime` reads. */
+/** Layouts under which `IsoTime` reads a time such as 2024-05-06T07:08:09.123Z correctly. */
 const ISO_LAYOUTS = new Set([
   "%Y-%m-%dT%H:%M:%S.%LZ",
   "%Y-%m-%dT%H:%M:%S.%fZ",
@@ -82,7 +85,7 @@ const ISO_LAYOUTS = new Set([
   "2006-01-02T15:04:05.999Z",
 ]);
 
-/** Of one with nanoseconds. */
+/** The length of a time with nanoseconds. */
 const MAX_ISO_LENGTH = 30;
 const scratch = Buffer.alloc(MAX_ISO_LENGTH * 3);
 

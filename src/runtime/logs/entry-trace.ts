@@ -7,7 +7,7 @@ export interface TraceSettings {
   readonly trace_flags: LogField;
 }
 
-/** Reads ids and flags of an entry from fields of it, in hexadecimal digits. */
+/** Reads trace ids and flags of an entry from fields in hexadecimal digits. */
 export class EntryTrace {
   private readonly settings: TraceSettings;
 
@@ -15,7 +15,7 @@ export class EntryTrace {
     this.settings = settings;
   }
 
-  /** Fields that are not there are passed over; throws for one that is no id. */
+  /** Skips missing fields; throws if a field is not a valid id. */
   read(entry: LogEntry): void {
     const { trace_id, span_id, trace_flags } = this.settings;
     entry.traceId = readHex(entry, trace_id, 16);

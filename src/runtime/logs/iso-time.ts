@@ -1,15 +1,15 @@
 /**
- * Reads times such as 2024-05-06T07:08:09.123456789Z, which is what most logs have, where they lie. Of any other form, also
- * of one that names no day, it reads nothing: that is left to who says what is wrong.
+ * Reads times such as 2024-05-06T07:08:09.123456789Z, as most logs have them, directly from the bytes. For any other
+ * form or an impossible date `read` returns false, and the general parser reports what is wrong.
  */
 export class IsoTime {
-  /** Nanoseconds since 1970 as two halves of 32 bits. */
+  /** Nanoseconds since 1970 as two 32-bit halves. */
   low = 0;
   high = 0;
   private readonly date = new Uint8Array(10);
   private dateSeconds = Number.NaN;
 
-  /** False: the bytes [from, to) are no such time from 1970 on. */
+  /** Returns false if the bytes [from, to) are not such a time from 1970 on. */
   read(b: Uint8Array, from: number, to: number): boolean {
     const length = to - from;
     if (length < 20 || length > 30 || b[to - 1] !== UPPER_Z || b[from + 10] !== UPPER_T) return false;
@@ -28,7 +28,7 @@ export class IsoTime {
     return true;
   }
 
-  /** Lines of a log are mostly of one day, which is worked out once. */
+  /** Most lines of a log have the same date, so its result is cached. */
   private readDate(b: Uint8Array, from: number): boolean {
     const { date } = this;
     let isSame = true;
@@ -51,7 +51,7 @@ export class IsoTime {
 
 const POWERS_OF_TEN = Array.from({ length: 10 }, (_, exponent) => 10 ** exponent);
 
-/** Of the day that ten bytes name; NaN where they name none. */
+/** The seconds up to the start of the day in these ten bytes; NaN if it is not a valid day. */
 function secondsOf(date: Uint8Array): number {
   if (date[4] !== MINUS || date[7] !== MINUS) return Number.NaN;
   const [year, month, day] = [digits(date, 0, 4), digits(date, 5, 7), digits(date, 8, 10)];

@@ -1,7 +1,7 @@
 import type { LogEntry } from "./entries/log-entry.js";
 import { isLogMap, type LogMap, type LogValue, newLogMap, ownValue, setValue } from "./entries/log-value.js";
 
-/** A place in an entry: `body`, `attributes.a.b`, `resource["k8s.pod.name"]`. */
+/** A path in an entry: `body`, `attributes.a.b`, `resource["k8s.pod.name"]`. */
 export class LogField {
   readonly root: "body" | "attributes" | "resource";
   readonly keys: readonly string[];
@@ -11,7 +11,7 @@ export class LogField {
     this.keys = keys;
   }
 
-  /** Throws with what is wrong. What begins with none of the three is a part of the body. */
+  /** Throws an error that says what is wrong. A path that starts with none of the three is a part of the body. */
   static parse(text: string): LogField {
     const keys = splitField(text.startsWith("$.") ? `body${text.slice(1)}` : text.replace(/^\$/, "") || "body");
     const [first, ...rest] = keys as [string, ...string[]];
@@ -33,7 +33,7 @@ export class LogField {
     return value;
   }
 
-  /** Sets a value; a map is merged into what is there. Throws when it cannot be. */
+  /** Sets a value; merges a map into an existing one. Throws if the value cannot be set. */
   set(entry: LogEntry, value: LogValue): void {
     if (isLogMap(value)) {
       const target = this.mapAt(entry, this.keys);
@@ -44,7 +44,7 @@ export class LogField {
     } else setValue(this.mapAt(entry, this.keys.slice(0, -1)), this.keys.at(-1)!, value);
   }
 
-  /** Merges a map that nobody else has. Of two maps it is cheaper to add to the larger one. */
+  /** Merges a map that has no other owner. Adding to the larger of two maps is cheaper. */
   merge(entry: LogEntry, values: LogMap): void {
     if (this.root !== "attributes" || !this.isRoot) return this.set(entry, values);
     const before = entry.attributes;
@@ -52,7 +52,7 @@ export class LogField {
     entry.attributes = values;
   }
 
-  /** What was there; undefined when nothing was. */
+  /** Returns the removed value; undefined if there was none. */
   delete(entry: LogEntry): LogValue | undefined {
     const value = this.get(entry);
     if (value === undefined) return undefined;
@@ -76,7 +76,7 @@ export class LogField {
     return this.root + this.keys.map((key) => (/^\w+$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`)).join("");
   }
 
-  /** The map at these keys; whatever else is on the way there gives way to one. */
+  /** The map at these keys. Other values on the way there are replaced by maps. */
   private mapAt(entry: LogEntry, keys: readonly string[]): LogMap {
     let map: LogMap;
     if (this.root === "body") {

@@ -5,7 +5,7 @@ import type { EntryExpression } from "./entry-expression.js";
 
 export const ON_ERROR = ["send", "drop", "send_quiet", "drop_quiet"] as const;
 
-/** What every operator of a config has. */
+/** Settings that every operator has. */
 export interface OperatorSettings {
   readonly type: string;
   readonly id: string;
@@ -14,15 +14,15 @@ export interface OperatorSettings {
   readonly on_error: (typeof ON_ERROR)[number];
 }
 
-/** Where an entry goes next. */
+/** Receives an entry. */
 export type EntryTarget = (entry: LogEntry) => void;
 
-/** What operators are given: who logs, and the time. */
+/** Services that operators get. */
 export type OperatorContext = Pick<ComponentContext, "logger" | "clock">;
 
 /**
- * One step of a chain. It is given entries one by one, and passes on each, or none, or another one later. An entry that it
- * cannot work on is passed on or left out, as `on_error` says, and told of in the log.
+ * One step of a chain. It gets entries one by one and passes on each, or none, or another one later. If it fails on an
+ * entry, `on_error` decides whether the entry is passed on or dropped, and the error is logged.
  */
 export abstract class LogOperator {
   readonly settings: OperatorSettings;
@@ -40,7 +40,7 @@ export abstract class LogOperator {
     this.logFailure = isQuiet ? () => {} : write;
   }
 
-  /** The operators that this one may pass entries to. */
+  /** Sets the operators that this one may pass entries to. */
   connect(targets: readonly EntryTarget[]): void {
     this.targets = targets;
   }
@@ -57,7 +57,7 @@ export abstract class LogOperator {
     this.pass(entry);
   }
 
-  /** Changes the entry; false when it is not to be passed on. */
+  /** Changes the entry; returns false if it must not be passed on. */
   protected abstract apply(entry: LogEntry): boolean;
 
   protected pass(entry: LogEntry): void {
@@ -67,11 +67,11 @@ export abstract class LogOperator {
   }
 }
 
-/** An operator that holds entries back. */
+/** An operator that can hold entries. */
 export interface HoldingOperator {
-  /** Passes on what has waited for long enough. */
+  /** Passes on entries held for long enough. */
   flushOld(): void;
-  /** The entries that it holds. */
+  /** The entries it holds at the moment. */
   readonly heldEntries: Iterable<LogEntry>;
 }
 

@@ -37,7 +37,7 @@ interface ChainContext extends OperatorContext {
   readonly random: () => number;
 }
 
-/** The operators of a receiver: what goes in at the first comes out at the end, unless one leaves it out. */
+/** The operators of a receiver: entries go in at the first and come out at the end, unless an operator drops them. */
 export class OperatorChain {
   private readonly first: EntryTarget;
   private readonly holding: HoldingOperator[] = [];
@@ -76,12 +76,12 @@ export class OperatorChain {
     return this.holding.length > 0;
   }
 
-  /** Passes on what operators have held back for long enough. */
+  /** Passes on entries that operators have held for long enough. */
   flushOld(): void {
     for (const operator of this.holding) operator.flushOld();
   }
 
-  /** The entries that operators hold back. */
+  /** The entries that operators hold. */
   *heldEntries(): Iterable<LogEntry> {
     for (const operator of this.holding) yield* operator.heldEntries;
   }

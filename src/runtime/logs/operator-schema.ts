@@ -10,7 +10,10 @@ import { EntryTrace } from "./entry-trace.js";
 import { LogField } from "./log-field.js";
 import { ON_ERROR } from "./log-operator.js";
 
-/** Whether `make` throws is a problem of the config; what it makes is made again when the operator is. */
+/**
+ * Reports an error thrown by `make` as a config problem. The result of `make` is discarded; the operator makes it
+ * again.
+ */
 function checked<T extends z.ZodType>(schema: T, make: (value: z.output<T>) => unknown): T {
   return schema.superRefine((value, context) => {
     try {
@@ -21,7 +24,7 @@ function checked<T extends z.ZodType>(schema: T, make: (value: z.output<T>) => u
   }) as T;
 }
 
-/** What `make` throws is a problem of the config, at its place. */
+/** Reports an error thrown by `make` as a config problem at its place. */
 function made<In, Out>(schema: z.ZodType<In>, make: (value: In) => Out) {
   return schema.transform((value, context) => {
     try {
@@ -124,7 +127,7 @@ const namedPattern = z.string().superRefine((source, context) => {
 const values = section(z.record(z.string(), template())).default({});
 const type = <T extends string>(name: T) => z.literal(name).meta({ description: "Which operator it is." });
 
-/** A YAML value as a value of an entry: whole numbers are integers. */
+/** A YAML value as a value of an entry: whole numbers become integers. */
 const value = made(z.unknown(), toLogValue);
 
 function toLogValue(given: unknown): LogValue {
@@ -297,7 +300,7 @@ const operatorSchema = z.discriminatedUnion("type", OPERATORS, {
 
 export type OperatorConfig = z.infer<typeof operatorSchema>;
 
-/** A list of operators, each with an id of its own, whose outputs are there and lead to no circle. */
+/** A list of operators with unique ids whose outputs exist and form no cycle. */
 export const operatorsSchema = z
   .preprocess((list) => list ?? [], z.array(operatorSchema))
   .superRefine((operators, context) => {
@@ -319,7 +322,7 @@ export const operatorsSchema = z
     }
   });
 
-/** Those that are named, and for others their type, with a number behind it when it is taken. */
+/** The ids of the operators. An operator without an id gets its type, with a number if that is taken. */
 export function operatorIds(operators: readonly OperatorConfig[]): string[] {
   const taken = new Set(operators.flatMap(({ id: name }) => name ?? []));
   return operators.map(({ id: name, type: kind }) => {

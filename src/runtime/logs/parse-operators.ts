@@ -7,7 +7,7 @@ import type { EntryTrace } from "./entry-trace.js";
 import type { LogField } from "./log-field.js";
 import { LogOperator, type OperatorContext, type OperatorSettings } from "./log-operator.js";
 
-/** What parsers of several values have beside what all operators have. */
+/** Settings of parsers that produce several values, besides those of all operators. */
 export interface ParserSettings extends OperatorSettings {
   readonly parse_from: LogField;
   readonly parse_to: LogField;
@@ -18,7 +18,7 @@ export interface ParserSettings extends OperatorSettings {
   readonly body?: LogField | undefined;
 }
 
-/** Makes several values of one, and puts them where they are wanted. */
+/** Parses one value into several and stores them at the configured place. */
 export abstract class ParserOperator extends LogOperator {
   protected readonly parser: ParserSettings;
 
@@ -78,8 +78,8 @@ export class JsonParser extends ParserOperator {
 }
 
 /**
- * Whether it does nothing but make attributes of the body, and reads time and severity from their texts at most, so that
- * `JsonAttributes` can do it.
+ * Whether the parser only turns the body into attributes and at most reads time and severity from their texts, so
+ * `JsonAttributes` can do its work.
  */
 export function isPlainJsonParser(settings: Omit<ParserSettings, "id"> & { readonly parse_ints: boolean }): boolean {
   const { parse_from, parse_to, parse_ints, timestamp, severity, trace, scope_name, body } = settings;
@@ -89,7 +89,7 @@ export function isPlainJsonParser(settings: Omit<ParserSettings, "id"> & { reado
   return isUsual && isSimple && !hasMore && !parse_ints;
 }
 
-/** Throws for what is no JSON object, without a word of what it is: that may be anything. */
+/** Throws if the text is not a JSON object. The error does not quote the text, because it may contain anything. */
 export function parseJsonMap(text: string, parsesInts = false): LogMap {
   let parsed: LogValue;
   try {
@@ -121,7 +121,7 @@ export class RegexParser extends ParserOperator {
   }
 }
 
-/** The named groups; one that took no part is empty, as in Go. */
+/** The named groups; a group that did not take part is empty, as in Go. */
 export function matchGroups(pattern: Pattern, text: string): LogMap {
   const found = pattern.groupList(text);
   if (found === undefined) throw new Error("the pattern does not match");
@@ -191,7 +191,7 @@ export class KeyValueParser extends ParserOperator {
   }
 }
 
-/** The time, severity, ids or scope's name of an entry from a field of it. */
+/** Reads time, severity, ids or scope name of an entry from one of its fields. */
 export class ReadingOperator extends LogOperator {
   private readonly read: (entry: LogEntry) => void;
 

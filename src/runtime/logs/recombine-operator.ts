@@ -25,7 +25,7 @@ interface HeldEntries {
   readonly since: number;
 }
 
-/** Makes one entry of several that follow each other in one source. */
+/** Combines consecutive entries of one source into one. */
 export class RecombineOperator extends LogOperator implements HoldingOperator {
   private readonly recombine: RecombineSettings;
   private readonly context: OperatorContext;

@@ -12,7 +12,7 @@ export interface SyslogSettings extends ParserSettings {
   readonly allow_skip_pri_header: boolean;
 }
 
-/** Syslog's levels, from emergency to debug, as OpenTelemetry's numbers and the Collector's names. */
+/** Syslog's severities from emergency to debug, with OpenTelemetry's numbers and the Collector's names. */
 const SEVERITIES: readonly (readonly [number, string])[] = [
   [21, "emerg"],
   [19, "alert"],
@@ -30,7 +30,7 @@ const FACILITIES = [
   ...Array.from({ length: 8 }, (_, i) => `local${i}`),
 ];
 
-/** Read when the first message is: while modules are loaded, those of OTTL may not be there yet. */
+/** Created with the first message, because the modules of OTTL may not be loaded yet when this module is. */
 const layouts = once(() => ({
   rfc5424: parseGoLayout("2006-01-02T15:04:05.999999999Z07:00"),
   rfc5424Seconds: parseGoLayout("2006-01-02T15:04:05Z07:00"),
@@ -42,7 +42,7 @@ function once<T>(make: () => T): () => T {
   return () => (made ??= make());
 }
 
-/** The fields of a header of RFC 5424, with the most characters that each may have. */
+/** The header fields of RFC 5424 with their maximum lengths. */
 const RFC5424_FIELDS = [
   ["version", 3],
   ["time", Number.POSITIVE_INFINITY],
@@ -51,16 +51,16 @@ const RFC5424_FIELDS = [
   ["proc_id", 128],
   ["msg_id", 32],
 ] as const;
-// What these can match is bounded, so that no text makes them slow.
+// These patterns match a bounded length, so no text makes them slow.
 const VERSION = /^[1-9][0-9]{0,2}$/;
 const RFC3164_TIME = /^[A-Z][a-z]{2} [ 0-9]?[0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}(?= )/;
 const RFC3164_TAG = /^([^[\]:\t\n\f\r ]{1,64})(?:\[([^\]]{0,128})\])?: ?/u;
 const OTHER_SPACE = /[\t\n\f\r]/;
 
-/** Messages of syslog, in the old form and the new. */
+/** Parses syslog messages of the old format (RFC 3164) and the new one (RFC 5424). */
 export class SyslogParser extends ParserOperator {
   private readonly syslog: SyslogSettings;
-  /** What the message that was parsed last says of its entry. */
+  /** Facts about the entry from the last parsed message. */
   private time: bigint | undefined;
   private severity: number | undefined;
 
@@ -131,7 +131,9 @@ export class SyslogParser extends ParserOperator {
   }
 }
 
-/** What stands there up to the next space; undefined when that is nothing, too long, has other white space, or no space follows. */
+/**
+ * The text up to the next space; undefined if it is empty, too long, contains other white space, or no space follows.
+ */
 function fieldAt(text: string, from: number, maxLength: number): string | undefined {
   const end = text.indexOf(" ", from);
   if (end <= from) return undefined;
@@ -143,7 +145,7 @@ function fieldAt(text: string, from: number, maxLength: number): string | undefi
 const quickTime = new IsoTime();
 const timeBytes = Buffer.alloc(32);
 
-/** The time of RFC 5424, in nanoseconds. */
+/** The time of an RFC 5424 message in nanoseconds. */
 function isoTime(text: string): bigint {
   if (text.length <= timeBytes.length && quickTime.read(timeBytes, 0, timeBytes.write(text)))
     return (BigInt(quickTime.high) << 32n) | BigInt(quickTime.low);
@@ -154,7 +156,7 @@ function isoTime(text: string): bigint {
 const ELEMENT_NAME = /[^ =\]"]{1,32}/y;
 const PARAMETER = / +([^ =\]"]{1,32})="((?:[^"\\]|\\.)*)"/y;
 
-/** `[id name="value" ...][...] message`, or `- message`. */
+/** Parses `[id name="value" ...][...] message` or `- message`. */
 function readStructuredData(text: string): { data: LogMap | undefined; message: string } {
   if (text === "-" || text.startsWith("- ")) return { data: undefined, message: withoutMark(text.slice(2)) };
   const data = newLogMap();

@@ -1,4 +1,4 @@
-/** Data points where they lie, the series they belong to, and the names that Prometheus gives them. */
+/** Data points read in place, the series they belong to, and their Prometheus names. */
 
 export { type BucketCounts, type ExponentialCounts, writeExponentialCounts } from "./points/exponential-point.js";
 export { PointReader } from "./points/point-reader.js";

@@ -1,22 +1,21 @@
 /**
- * How OTLP's names become those of Prometheus, by the rules of OpenTelemetry's compatibility specification and with what the
- * Collector makes of them. The tables of units work in both directions: receivers of Prometheus metrics read them
- * backwards.
+ * Converts OTLP names to Prometheus names by the rules of OpenTelemetry's compatibility specification, with the
+ * Collector's results. The unit tables work in both directions: receivers of Prometheus metrics use them backwards.
  */
 
 /** Kinds of metrics whose names differ. */
 export type MetricKind = "gauge" | "counter" | "other";
 
 export interface PrometheusNameRules {
-  /** Put in front of every name. */
+  /** The prefix of every name. */
   readonly namespace: string;
-  /** Append the unit, and `_total` or `_ratio`. */
+  /** Whether to append the unit, and `_total` or `_ratio`. */
   readonly addSuffixes: boolean;
-  /** Leave characters that Prometheus 2 does not know in names as they are. */
+  /** Whether to keep characters that Prometheus 2 does not allow in names. */
   readonly allowUtf8: boolean;
 }
 
-/** What configs call the combinations of these rules. */
+/** The config's names for combinations of these rules. */
 export const TRANSLATION_STRATEGIES = [
   "UnderscoreEscapingWithSuffixes",
   "UnderscoreEscapingWithoutSuffixes",
@@ -37,7 +36,7 @@ export function nameRules(
   return { namespace, addSuffixes: hasSuffixes, allowUtf8: !isPlain };
 }
 
-/** The name of a metric; empty when nothing of it can stay. */
+/** The name of a metric; empty if no character of it can stay. */
 export function metricName(name: string, unit: string, kind: MetricKind, rules: PrometheusNameRules): string {
   if (rules.allowUtf8) return utf8Name(name, unit, kind, rules);
   if (!rules.addSuffixes) return bareName(name, rules.namespace);
@@ -51,7 +50,7 @@ export function metricName(name: string, unit: string, kind: MetricKind, rules: 
   return orEmpty(/^[0-9]/.test(joined) ? `_${joined}` : joined);
 }
 
-/** `_total` for counters; `_ratio` for gauges without a dimension. */
+/** `_total` for counters; `_ratio` for dimensionless gauges. */
 function kindSuffix(unit: string, kind: MetricKind): string | undefined {
   if (kind === "counter") return "total";
   return unit === "1" && kind === "gauge" ? "ratio" : undefined;
@@ -89,7 +88,7 @@ function orEmpty(name: string): string {
   return /^_*$/.test(name) ? "" : name;
 }
 
-/** The name of a label; empty when nothing of it can stay. */
+/** The name of a label; empty if no character of it can stay. */
 export function labelName(name: string, { allowUtf8 }: Pick<PrometheusNameRules, "allowUtf8">): string {
   const clean = allowUtf8 ? name : name.replace(/[^A-Za-z0-9_]/gu, "_");
   if (/^_*$/.test(clean)) return "";
@@ -97,7 +96,7 @@ export function labelName(name: string, { allowUtf8 }: Pick<PrometheusNameRules,
   return clean;
 }
 
-/** UCUM's symbols and Prometheus's words. */
+/** UCUM symbols and Prometheus's words for them. */
 export const UNIT_WORDS: Readonly<Record<string, string>> = {
   d: "days",
   h: "hours",
@@ -127,7 +126,7 @@ export const UNIT_WORDS: Readonly<Record<string, string>> = {
   "%": "percent",
 };
 
-/** What stands behind a slash. */
+/** Words for the unit after a slash. */
 export const PER_UNIT_WORDS: Readonly<Record<string, string>> = {
   s: "second",
   m: "minute",
@@ -138,20 +137,20 @@ export const PER_UNIT_WORDS: Readonly<Record<string, string>> = {
   y: "year",
 };
 
-/** A unit in words, such as `bytes_per_second`; empty when it has none. */
+/** A unit in words, such as `bytes_per_second`; empty if it has none. */
 export function unitName(unit: string): string {
   const [main, per] = unitWords(unit);
   return [main, per === "" ? "" : `per_${per}`].filter(Boolean).join("_");
 }
 
-/** The unit that such words name, as UCUM has it; words of no known unit stay as they are. */
+/** The UCUM unit for such words; unknown words stay unchanged. */
 export function ucumUnit(words: string): string {
   const [main = "", per] = words.split(/_?per_/);
   const symbol = SYMBOLS.get(main) ?? main;
   return per === undefined ? symbol : `${symbol}/${PER_SYMBOLS.get(per) ?? per}`;
 }
 
-/** The words of the first symbol that has them: an empty word is no unit. */
+/** Maps each word to the first symbol that has it. An empty word is not a unit. */
 function symbolsByWord(words: Readonly<Record<string, string>>): Map<string, string> {
   return new Map(Object.entries(words).flatMap(([symbol, word]) => (word === "" ? [] : [[word, symbol] as const])));
 }
@@ -166,7 +165,7 @@ function unitWords(unit: string): [main: string, per: string] {
   return [unitWord(main.trim(), UNIT_WORDS), unitWord(per.trim(), PER_UNIT_WORDS)];
 }
 
-/** An annotation in braces is no unit. */
+/** An annotation in braces is not a unit. */
 function unitWord(symbol: string, words: Readonly<Record<string, string>>): string {
   if (/[{}]/.test(symbol)) return "";
   const word = Object.hasOwn(words, symbol) ? words[symbol]! : symbol;

@@ -3,12 +3,12 @@ import { normalForm } from "./bytes/normal-form.js";
 import type { Signal } from "./signals/signal.js";
 
 /**
- * Telemetry on its way: an OTLP request in protobuf wire form, and what was learnt about it.
+ * Telemetry in transit: an OTLP request in protobuf wire form, with facts learnt about it.
  *
- * Immutable, and valid by construction: bytes from outside come in through `Batch.admit`, which checks them to the last
- * field and puts repeated singular fields right; everything else makes batches out of batches. Two requests one behind
- * the other are one valid request, so a batch may keep its bytes in several chunks; `bytes` joins them the first time
- * somebody needs them in one piece.
+ * Immutable, and valid by construction: bytes from outside enter through `Batch.admit`, which checks every field and
+ * normalises repeated singular fields; everything else makes batches out of batches. Two requests one after the other
+ * form one valid request, so a batch may keep its bytes in several chunks; `bytes` joins them the first time they are
+ * needed in one piece.
  *
  * @example
  * const joined = (bodies: readonly Uint8Array[]) => Batch.merge(bodies.map((body) => Batch.admit("logs", body)));
@@ -28,14 +28,14 @@ export class Batch {
   }
 
   /**
-   * A batch of bytes from outside. Throws a `MalformedError` if they are not a request of this signal, or hold more than
-   * `maxElements` records, attributes and values.
+   * Makes a batch of bytes from outside. Throws a `MalformedError` if they are not a request of this signal, or contain
+   * more than `maxElements` records, attributes and values.
    */
   static admit(signal: Signal, bytes: Uint8Array, maxElements?: number): Batch {
     return Batch.admitPieces(signal, [bytes], maxElements);
   }
 
-  /** @internal The same of bytes in pieces, wherever one ends and the next begins. They are not joined. */
+  /** @internal The same for bytes in pieces, split anywhere. They are not joined. */
   static admitPieces(signal: Signal, pieces: readonly Uint8Array[], maxElements?: number): Batch {
     const byteLength = pieces.reduce((sum, piece) => sum + piece.length, 0);
     const count = checkRequest(signal, pieces, byteLength, maxElements);
@@ -43,7 +43,7 @@ export class Batch {
     return count === HAS_DUPLICATE_FIELDS ? Batch.admit(signal, normalForm(signal, batch.bytes)) : batch;
   }
 
-  /** @internal For bytes made from checked ones; `count` must be true. */
+  /** @internal For bytes made from checked ones; `count` must be correct. */
   static trusted(signal: Signal, bytes: Uint8Array, count: number): Batch {
     return new Batch(signal, [bytes], count, bytes.length);
   }
@@ -52,7 +52,7 @@ export class Batch {
     return new Batch(signal, [], 0, 0);
   }
 
-  /** All records of all batches, in order. Copies nothing. */
+  /** Returns a batch of all records in order, without copying. */
   static merge(batches: readonly Batch[]): Batch {
     const first = batches[0];
     if (first === undefined) throw new RangeError("cannot merge no batches");
@@ -69,7 +69,7 @@ export class Batch {
     return new Batch(first.signal, chunks, count, byteLength);
   }
 
-  /** The request in pieces, to be written one behind the other. */
+  /** The request in pieces, to be written one after the other. */
   get chunks(): readonly Uint8Array[] {
     return this.chunkList;
   }
@@ -81,7 +81,10 @@ export class Batch {
   }
 }
 
-/** Whether it is a batch, of this signal if one is given: told by its shape, so that other package copies count. */
+/**
+ * Whether the value is a batch, of this signal if one is given. Recognised by its shape, so batches of other copies of
+ * the package count too.
+ */
 export function isBatch(value: unknown, signal?: Signal): value is Batch {
   if (typeof value !== "object" || value === null) return false;
   const { chunks, count, byteLength, signal: batchSignal } = value as Partial<Batch>;

@@ -1,6 +1,6 @@
 type DecompressFault = "corrupt" | "too_large" | "no_room";
 
-/** The bytes could not be unpacked, or not within their bounds. */
+/** The bytes could not be decompressed, or not within their bounds. */
 export class DecompressError extends Error {
   override readonly name = "DecompressError";
   readonly fault: DecompressFault;
@@ -11,22 +11,25 @@ export class DecompressError extends Error {
   }
 }
 
-/** What unpacking may take. */
+/** Limits for a decompression. */
 export interface DecompressBounds {
-  /** Bytes the output may have. */
+  /** The maximum size of the output in bytes. */
   readonly limit: number;
-  /** Asks for room for so many more bytes; false means there is none. Whoever passes it in releases them. */
+  /**
+   * Asks for memory for this many more bytes; false means there is none. The caller that provides this function
+   * releases them.
+   */
   reserve(bytes: number): boolean;
 }
 
 const FIRST_BYTES = 16 * 1024;
 
 /**
- * Where the decoders of our own write. It grows with what is written, never with what the data claims; before it grows, the new
- * bytes are reserved. Earlier output stays where repeats can be copied from.
+ * The output of our own decoders. It grows with the written data, never with the size that the input claims, and
+ * reserves new bytes before it grows. Earlier output stays in place, so repeats can be copied from it.
  */
 export class BoundedOutput {
-  /** Its first `length` bytes are written; room for `ensure`d ones is behind them. */
+  /** The first `length` bytes are written; room made by `ensure` follows them. */
   bytes: Buffer = Buffer.alloc(0);
   length = 0;
   private readonly bounds: DecompressBounds;
@@ -35,7 +38,7 @@ export class BoundedOutput {
     this.bounds = bounds;
   }
 
-  /** Makes room for so many more bytes, or throws a `DecompressError`. */
+  /** Makes room for this many more bytes, or throws a `DecompressError`. */
   ensure(more: number): void {
     const needed = this.length + more;
     if (needed <= this.bytes.length) return;
@@ -55,7 +58,9 @@ export class BoundedOutput {
     this.length += end - start;
   }
 
-  /** Appends `count` bytes that lie `offset` bytes back; they may reach into themselves, which repeats them. */
+  /**
+   * Appends `count` bytes starting `offset` bytes back. The range may overlap with its own output, which repeats it.
+   */
   repeat(offset: number, count: number, floor = 0): void {
     if (offset <= 0 || offset > this.length - floor) throw new RangeError("a repeat of bytes that were never there");
     this.ensure(count);
@@ -65,7 +70,7 @@ export class BoundedOutput {
     this.length = length + count;
   }
 
-  /** Appends a byte so many times. */
+  /** Appends a byte `count` times. */
   fill(value: number, count: number): void {
     this.ensure(count);
     this.bytes.fill(value, this.length, this.length + count);
@@ -77,10 +82,10 @@ export class BoundedOutput {
   }
 }
 
-/** Up to this length a loop is quicker than a call. */
+/** Up to this length a loop is faster than a call. */
 const COPY_LOOP_BYTES = 48;
 
-/** Copies `from[start, end)` to `to`, which has room for it. */
+/** Copies `from[start, end)` to `to`, which must have room for it. */
 export function appendBytes(to: Uint8Array, at: number, from: Uint8Array, start: number, end: number): void {
   if (end - start > COPY_LOOP_BYTES) to.set(from.subarray(start, end), at);
   else for (let i = start, j = at; i < end; ) to[j++] = from[i++]!;

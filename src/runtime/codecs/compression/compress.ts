@@ -4,12 +4,12 @@ import { encodeLz4 } from "./lz4.js";
 import { encodeSnappyBlock, encodeSnappyFrames } from "./snappy.js";
 import { encodeZstd } from "./zstd-encode.js";
 
-/** What a request's body can be sent as. */
+/** The compressions for request bodies. */
 export const COMPRESSIONS = ["gzip", "zlib", "deflate", "snappy", "x-snappy-framed", "zstd", "lz4"] as const;
 
 export type Compression = (typeof COMPRESSIONS)[number];
 
-/** Compresses a body; a larger one in Node's thread pool, where Node.js has the algorithm. */
+/** Compresses a body. Large bodies are compressed in Node's thread pool if Node.js has the algorithm. */
 export function compress(compression: Compression, bytes: Uint8Array, level?: number): Buffer | Promise<Buffer> {
   switch (compression) {
     case "gzip":
@@ -33,19 +33,22 @@ export function compress(compression: Compression, bytes: Uint8Array, level?: nu
 const gzipAsync = promisify(zlib.gzip);
 const deflateAsync = promisify(zlib.deflate);
 
-/** Up to this size compressing at once costs half of what the thread pool does, and takes well under a millisecond. */
+/**
+ * Up to this size, compressing synchronously costs half as much as using the thread pool and takes well under a
+ * millisecond.
+ */
 const MAX_SYNC_BYTES = 128 * 1024;
 
 function isSmall(bytes: Uint8Array): boolean {
   return bytes.length <= MAX_SYNC_BYTES;
 }
 
-/** Level 1 by default: telemetry repeats itself so much that level 6 saves 1 % more and takes twice the time. */
+/** Level 1 by default: telemetry repeats so much that level 6 saves only 1 % more and takes twice the time. */
 export function gzip(bytes: Uint8Array, level = 1): Buffer | Promise<Buffer> {
   return isSmall(bytes) ? zlib.gzipSync(bytes, { level }) : gzipAsync(bytes, { level });
 }
 
-/** zstd's of Node.js 22.15 and newer, which the types of the oldest supported version do not have. */
+/** The zstd functions of Node.js 22.15 and newer, which the types of the oldest supported version lack. */
 interface ZstdOfNode {
   zstdCompressSync?(bytes: Uint8Array, options: object): Buffer;
   zstdCompress?(bytes: Uint8Array, options: object, callback: (error: Error | null, packed: Buffer) => void): void;

@@ -5,8 +5,8 @@ import { decodeSnappyBlock, decodeSnappyFrames, isFramedSnappy } from "./snappy.
 import { decodeZstd } from "./zstd-decode.js";
 
 /**
- * Undoing Content-Encoding without trusting it: output stops at a limit and is reserved as it appears, so that a few
- * kilobytes that unpack to gigabytes cost no more than the limit.
+ * Undoes Content-Encoding of untrusted input: output stops at a limit and is reserved as it appears, so a few kilobytes
+ * that decompress to gigabytes cost no more than the limit.
  */
 type CreateDecompressor = (bytes: Uint8Array) => zlib.Gunzip;
 
@@ -14,12 +14,12 @@ const withZstd = zlib as typeof zlib & { createZstdDecompress?: () => zlib.Gunzi
 
 const STREAM_OPTIONS = { chunkSize: 64 * 1024 };
 
-/** What Node.js undoes, in its thread pool. */
+/** Encodings that Node.js decompresses, in its thread pool. */
 const STREAMS: Readonly<Record<string, CreateDecompressor>> = {
   gzip: () => zlib.createGunzip(STREAM_OPTIONS),
   "x-gzip": () => zlib.createGunzip(STREAM_OPTIONS),
   zlib: () => zlib.createInflate(STREAM_OPTIONS),
-  // RFC 9110 says deflate has zlib's wrapping; some clients leave it off.
+  // RFC 9110 says deflate has zlib's wrapping, but some clients leave it out.
   deflate: (bytes) =>
     (bytes[0]! & 15) === 8 ? zlib.createInflate(STREAM_OPTIONS) : zlib.createInflateRaw(STREAM_OPTIONS),
   ...(withZstd.createZstdDecompress && { zstd: () => withZstd.createZstdDecompress!() }),
@@ -28,7 +28,7 @@ const STREAMS: Readonly<Record<string, CreateDecompressor>> = {
 /** Writes the output piece by piece. Throws a RangeError for damaged input. */
 type Decoder = (input: Buffer, output: BoundedOutput) => Generator<void>;
 
-/** What Node.js has not, or not in every version. */
+/** Encodings that Node.js lacks, or has only in some versions. */
 const DECODERS: Readonly<Record<string, Decoder>> = {
   zstd: decodeZstd,
   snappy: (input, output) => (isFramedSnappy(input) ? decodeSnappyFrames : decodeSnappyBlock)(input, output),
@@ -36,10 +36,10 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
   lz4: decodeLz4,
 };
 
-/** Names of the encodings that can be undone. */
+/** Names of the supported encodings. */
 export const SUPPORTED_ENCODINGS: readonly string[] = [...new Set([...Object.keys(STREAMS), ...Object.keys(DECODERS)])];
 
-/** Throws or rejects with a `DecompressError` and nothing else. `encoding` must be one of `SUPPORTED_ENCODINGS`. */
+/** Only throws or rejects with a `DecompressError`. `encoding` must be one of `SUPPORTED_ENCODINGS`. */
 export function decompress(encoding: string, bytes: Buffer, bounds: DecompressBounds): Buffer | Promise<Buffer> {
   if (bytes.length === 0) throw new DecompressError("corrupt", `no ${encoding} data`);
   if (!Object.hasOwn(STREAMS, encoding)) return decodeInTurns(encoding, DECODERS[encoding]!, bytes, bounds);
@@ -50,8 +50,9 @@ const MAX_SYNC_BYTES = 1024 * 1024;
 const SLACK = 64;
 
 /**
- * The usual request is small, and for it a call without the thread pool costs less than half. gzip's last four bytes
- * claim the size of the output; output beyond the claim means that it lied, and the careful way decides.
+ * Most requests are small, and for them a synchronous call costs less than half of the thread pool. gzip's last four
+ * bytes claim the size of the output. If the output is larger than claimed, returns undefined and the bounded decoder
+ * decides.
  */
 function gunzipSmall(bytes: Buffer, { limit, reserve }: DecompressBounds): Buffer | undefined {
   const claimed = bytes.length < 18 ? MAX_SYNC_BYTES + 1 : bytes.readUInt32LE(bytes.length - 4);
@@ -69,13 +70,13 @@ function gunzipSmall(bytes: Buffer, { limit, reserve }: DecompressBounds): Buffe
   }
 }
 
-/** What zlib gives with `info: true`, which its types do not know. */
+/** The result of zlib with `info: true`, which its types do not describe. */
 interface SyncResult {
   readonly buffer: Buffer;
   readonly engine: zlib.Gunzip;
 }
 
-/** Whether something is left behind the end of the data, which zlib passes over without a word; zeros are padding. */
+/** Whether data follows the end of the compressed data, which zlib silently ignores. Zeros are padding. */
 function hasMore(bytes: Buffer, { bytesWritten }: zlib.Gunzip): boolean {
   return bytes.subarray(bytesWritten).some((byte) => byte !== 0);
 }
@@ -104,7 +105,7 @@ function decompressStream(encoding: string, bytes: Buffer, { limit, reserve }: D
   });
 }
 
-/** The usual request is undone at once; a large one leaves a turn to others after every megabyte. */
+/** A usual request is decoded at once; a large one yields to other work after every megabyte. */
 function decodeInTurns(encoding: string, decoder: Decoder, bytes: Buffer, bounds: DecompressBounds) {
   const output = new BoundedOutput(bounds);
   const pieces = decoder(bytes, output);

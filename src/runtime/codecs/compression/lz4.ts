@@ -2,17 +2,20 @@ import { appendBytes, type BoundedOutput } from "./bounded-output.js";
 import { MatchFinder } from "./match-finder.js";
 import { xxh32 } from "./xxh32.js";
 
-/** LZ4's frame format: blocks behind a head, with or without checksums. The decoder throws a RangeError for damaged input. */
+/**
+ * LZ4's frame format: a header, then blocks, with optional checksums. The decoder throws a RangeError for damaged
+ * input.
+ */
 
 const MAGIC = 0x184d2204;
 const SKIPPABLE = 0x184d2a50;
 const UNCOMPRESSED_FLAG = 0x80000000;
 const MAX_OFFSET = 65_535;
-/** Number 5 of the format: blocks of at most 256 KiB. */
+/** Size id 5 in the format: blocks of at most 256 KiB. */
 const BLOCK_SIZE_ID = 5;
 const MIN_MATCH = 4;
 
-/** Undoes frames, one behind the other. Yields between blocks. */
+/** Decodes consecutive frames. Yields between blocks. */
 export function* decodeLz4(input: Buffer, output: BoundedOutput): Generator<void> {
   for (let p = 0; p < input.length; ) {
     const magic = word(input, p);
@@ -55,7 +58,7 @@ function decodeBlock(input: Buffer, at: number, flags: number, maxBlock: number,
   const end = begin + bytes;
   if (bytes > maxBlock || end > input.length) throw new RangeError("a block that is cut off or too long");
   if (flags & 16 && word(input, end) !== xxh32(input, begin, end)) throw new RangeError("a wrong checksum of a block");
-  // Blocks that depend on each other repeat what those before them have written.
+  // Dependent blocks may copy from the output of earlier blocks of their frame.
   const floor = flags & 32 ? output.length : frame;
   if (size & UNCOMPRESSED_FLAG) output.append(input, begin, end);
   else decodeSequences(input, begin, end, maxBlock, floor, output);
@@ -96,7 +99,10 @@ function decodeSequences(
   }
 }
 
-/** Compresses into one frame of independent blocks of 128 KiB, with a checksum of the whole. A block that would not shrink is stored as it is. */
+/**
+ * Compresses into one frame of independent 128 KiB blocks, with a checksum of the whole content. A block that would not
+ * shrink is stored uncompressed.
+ */
 export function encodeLz4(input: Uint8Array): Buffer {
   const output = Buffer.allocUnsafe(64 + input.length + Math.ceil(input.length / 128));
   output.writeUInt32LE(MAGIC, 0);
@@ -110,7 +116,7 @@ export function encodeLz4(input: Uint8Array): Buffer {
   return output.subarray(0, at + 8);
 }
 
-/** As much as is searched at a time. */
+/** The number of bytes searched for repeats at a time. */
 const BLOCK_BYTES = 128 * 1024;
 
 function writeBlock(block: Uint8Array, output: Buffer, from: number): number {
@@ -135,7 +141,7 @@ function writeBlock(block: Uint8Array, output: Buffer, from: number): number {
   return from + 4 + block.length;
 }
 
-/** The token and the literals. */
+/** Writes a token and its literals. */
 function writeSequence(block: Uint8Array, start: number, end: number, match: number, output: Buffer, from: number) {
   const literals = end - start;
   output[from] = (Math.min(literals, 15) << 4) | Math.min(match, 15);

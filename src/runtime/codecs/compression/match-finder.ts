@@ -1,23 +1,29 @@
 const HASH_BITS = 14;
 const SEARCH_BYTES = 128 * 1024;
 const MIN_MATCH = 4;
-/** LZ4 wants the last five bytes as they are, and no match that begins in the last twelve; the others lose nothing by it. */
+/**
+ * LZ4 requires the last five bytes to be literals and no match to start in the last twelve; following this costs the
+ * other formats nothing.
+ */
 const LAST_LITERALS = 5;
 const NO_MATCH_BYTES = 12;
-/** After so many bytes in vain the steps grow, so that bytes without repeats cost little. */
+/** After a number of bytes without a match the steps grow, so incompressible data costs little. */
 const SKIP_TRIGGER = 6;
 
-/** Shared: a search runs to its end before anyone else can begin one. A position is stored plus `base`, so that nothing has to be cleared. */
+/**
+ * Shared, because a search runs to its end before another can start. Positions are stored plus `base`, so the table
+ * never needs clearing.
+ */
 const table = new Int32Array(1 << HASH_BITS);
 const found = new Int32Array(3 * (Math.ceil(SEARCH_BYTES / MIN_MATCH) + 1));
 let base = 1;
 
 /**
- * Finds repeats in one input, greedily: what the encoders of Snappy, LZ4 and zstd have in common. `findNext` searches the next
- * 128 KiB; repeats may lie before them. All of one input must be searched before the next one is.
+ * Finds repeats in one input greedily, for the encoders of Snappy, LZ4 and zstd. `findNext` searches the next 128 KiB;
+ * repeats may refer to data before them. One input must be searched completely before the next one.
  */
 export class MatchFinder {
-  /** How far the input was searched: what lies behind the last match, up to here, is literals. */
+  /** How far the input was searched. Data after the last match up to here is literals. */
   position = 0;
   private readonly input: Uint8Array;
   private readonly maxOffset: number;
@@ -34,7 +40,7 @@ export class MatchFinder {
     base += input.length;
   }
 
-  /** Searches up to `bytes` more bytes; the number of matches, which can be asked for until the next call. */
+  /** Searches up to `bytes` more bytes and returns the number of matches, which stay readable until the next call. */
   findNext(bytes = SEARCH_BYTES): number {
     const { input, maxOffset, base: first } = this;
     const end = Math.min(input.length, this.position + Math.min(bytes, SEARCH_BYTES));
@@ -66,17 +72,17 @@ export class MatchFinder {
     return count;
   }
 
-  /** Bytes as they are before match number `index`. */
+  /** The number of literal bytes before match number `index`. */
   literals(index: number): number {
     return found[index * 3]!;
   }
 
-  /** How far back the match lies. */
+  /** How many bytes back the match starts. */
   offset(index: number): number {
     return found[index * 3 + 1]!;
   }
 
-  /** Bytes of the match. */
+  /** The length of the match in bytes. */
   matched(index: number): number {
     return found[index * 3 + 2]!;
   }

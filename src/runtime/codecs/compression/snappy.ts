@@ -3,21 +3,23 @@ import { appendBytes, type BoundedOutput } from "./bounded-output.js";
 import { MatchFinder } from "./match-finder.js";
 
 /**
- * Snappy, in its two forms: the block, which is one piece behind its length (`snappy`), and the framing of blocks with
- * checksums (`x-snappy-framed`, and what gRPC calls snappy). Decoders throw a RangeError for damaged input.
+ * Snappy in its two forms: a block preceded by its length (`snappy`), and framed blocks with checksums
+ * (`x-snappy-framed`, which gRPC calls snappy). The decoders throw a RangeError for damaged input.
  */
 
 const STREAM_IDENTIFIER = Buffer.from("ff060000734e61507059", "hex");
 const CHUNK_BYTES = 65_536;
-/** Copies from farther back would take more bytes than most of them save. */
+/** Copies from further back would take more bytes than most of them save. */
 export const MAX_SNAPPY_OFFSET = 65_535;
 
-/** Senders that follow older Collectors call the framing snappy too; the identifier tells. */
+/**
+ * Senders that follow older Collectors also call the framed form snappy; the stream identifier tells the forms apart.
+ */
 export function isFramedSnappy(input: Buffer): boolean {
   return input.subarray(0, STREAM_IDENTIFIER.length).equals(STREAM_IDENTIFIER);
 }
 
-/** Undoes a block. Yields now and then, so that others have their turn. */
+/** Decodes a block. Yields from time to time to let other work run. */
 export function* decodeSnappyBlock(input: Buffer, output: BoundedOutput): Generator<void> {
   const { value: length, next } = readLength(input);
   const start = output.length;
@@ -47,11 +49,11 @@ export function* decodeSnappyBlock(input: Buffer, output: BoundedOutput): Genera
   if (output.length !== end) throw new RangeError("less than its length");
 }
 
-/** Bytes behind the tag, by its last two bits. */
+/** The number of bytes after the tag, by its last two bits. */
 const COPY_EXTRA = [0, 1, 2, 4];
 const YIELD_BYTES = 65_536;
 
-/** Undoes the framing: chunks of at most 64 KiB, each with its checksum. */
+/** Decodes the framed form: chunks of at most 64 KiB, each with its checksum. */
 export function* decodeSnappyFrames(input: Buffer, output: BoundedOutput): Generator<void> {
   if (!isFramedSnappy(input)) throw new RangeError("no stream identifier");
   for (let p = 0; p < input.length; ) {
@@ -88,7 +90,7 @@ export function encodeSnappyBlock(input: Uint8Array): Buffer {
   return output.subarray(0, writeBlock(input, output, 0));
 }
 
-/** Compresses into a framed stream. A chunk that would not shrink is stored as it is. */
+/** Compresses into a framed stream. A chunk that would not shrink is stored uncompressed. */
 export function encodeSnappyFrames(input: Uint8Array): Buffer {
   const chunks = Math.ceil(input.length / CHUNK_BYTES);
   const output = Buffer.allocUnsafe(STREAM_IDENTIFIER.length + chunks * (8 + maxSnappyBytes(CHUNK_BYTES)));
@@ -113,7 +115,10 @@ function writeBlock(input: Uint8Array, output: Buffer, from: number): number {
   return appendSnappy(input, output, appendLength(input.length, output, from));
 }
 
-/** Writes what a block has behind its length, where `maxSnappyBytes` fit; gives where it ends. */
+/**
+ * Writes the content of a block, without its length, and returns where it ends. `output` must have room for
+ * `maxSnappyBytes`.
+ */
 export function appendSnappy(input: Uint8Array, output: Buffer, from: number): number {
   let at = from;
   const finder = new MatchFinder(input, MAX_SNAPPY_OFFSET);
@@ -146,7 +151,7 @@ export function writeLiterals(input: Uint8Array, start: number, end: number, out
   return at + end - start;
 }
 
-/** A copy has at most 64 bytes; none but short and near ones fits into two bytes. */
+/** A copy has at most 64 bytes; only short copies from nearby fit into two bytes. */
 export function writeCopies(offset: number, length: number, output: Buffer, from: number): number {
   let at = from;
   let left = length;
@@ -168,7 +173,7 @@ function writeCopy(offset: number, length: number, output: Buffer, at: number): 
   return at + 3;
 }
 
-/** What a block of incompressible bytes takes, and a little. */
+/** The size of a block of incompressible bytes, plus a small reserve. */
 export function maxSnappyBytes(length: number): number {
   return 32 + length + Math.ceil(length / 6);
 }

@@ -1,6 +1,6 @@
 /**
- * The low half of XXH64 with seed 0: the checksum of zstd frames. The long part works on halves of 32 bits, since BigInt would
- * take longer than unpacking does; what is left at the end is short.
+ * The low half of XXH64 with seed 0: the checksum of zstd frames. The main loop works on 32-bit halves, because BigInt
+ * would take longer than decompressing; the remainder at the end is short.
  */
 export function xxh64Low(bytes: Uint8Array, start: number, end: number): number {
   const { hash, next } = end - start >= 32 ? hashStripes(bytes, start, end) : { hash: PRIME_5, next: start };
@@ -51,7 +51,7 @@ function roundLane(at: number, high: number, low: number): void {
   lanes[at] = highOf(rotatedLow, P1_LOW) + Math.imul(rotatedLow, P1_HIGH) + Math.imul(rotatedHigh, P1_LOW);
 }
 
-/** The high half of the product of two halves. */
+/** The high half of the product of two 32-bit numbers. */
 function highOf(a: number, b: number): number {
   const a0 = a & 0xffff;
   const a1 = a >>> 16;

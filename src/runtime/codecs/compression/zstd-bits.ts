@@ -1,9 +1,9 @@
 /**
- * The bits of a stream that is read from its end: the last byte's highest bit only marks where it begins. Reading before the
- * first byte gives zeros; `left` is negative then.
+ * A bit stream that is read from its end: the last byte's highest set bit only marks the start. Reading before the
+ * first byte gives zeros; `left` is then negative.
  */
 export class BackwardBits {
-  /** Bits that were not read yet. */
+  /** The number of bits not read yet. */
   left = 0;
   private readonly bytes: Uint8Array;
   private readonly start: number;
@@ -16,13 +16,13 @@ export class BackwardBits {
     this.left = (end - start) * 8 - 1 - Math.clz32(last) + 24;
   }
 
-  /** The next bits, at most 24 of them. */
+  /** Reads the next bits, at most 24. */
   take(count: number): number {
     this.left -= count;
     return this.at(this.left, count);
   }
 
-  /** The next bits without going on. */
+  /** Returns the next bits without consuming them. */
   peek(count: number): number {
     return this.at(this.left - count, count);
   }

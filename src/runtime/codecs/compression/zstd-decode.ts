@@ -6,17 +6,17 @@ import { type HuffmanTable, type Literals, readLiterals } from "./zstd-literals.
 import { type CodeTable, LITERAL_LENGTHS, MATCH_LENGTHS, OFFSETS } from "./zstd-tables.js";
 
 /**
- * Zstandard's frames (RFC 8878), undone without trusting them: for a Node.js that has no zstd itself. What was written is the
- * window, so no window is allocated, whatever a frame asks for. Throws a RangeError for damaged input.
+ * Decodes untrusted Zstandard frames (RFC 8878), for Node.js versions without zstd. The output itself serves as the
+ * window, so no window is allocated, whatever size a frame asks for. Throws a RangeError for damaged input.
  */
 
 const MAGIC = 0xfd2fb528;
 const SKIPPABLE = 0x184d2a50;
 const MAX_BLOCK_BYTES = 128 * 1024;
 
-/** What one block leaves for the next. */
+/** State that one block passes to the next. */
 interface FrameState {
-  /** Where the frame's output begins. */
+  /** Where the frame's output starts. */
   readonly start: number;
   huffman: HuffmanTable | undefined;
   literalLengths: FseTable | undefined;
@@ -25,7 +25,7 @@ interface FrameState {
   readonly repeats: [number, number, number];
 }
 
-/** Undoes frames, one behind the other. Yields between blocks. */
+/** Decodes consecutive frames. Yields between blocks. */
 export function* decodeZstd(input: Buffer, output: BoundedOutput): Generator<void> {
   for (let p = 0; p < input.length; ) {
     const magic = integer(input, p, 4);
@@ -103,7 +103,7 @@ function readSequenceCount(input: Buffer, p: number, end: number): { count: numb
   return { count: integer(input, p + 1, 2, end) + 0x7f00, next: p + 3 };
 }
 
-/** Gives the number of literals that the sequences have used. */
+/** Returns the number of literals that the sequences have used. */
 function decodeSequences(
   input: Buffer,
   at: number,
@@ -185,7 +185,7 @@ function takeOffset(bits: BackwardBits, code: number): number {
   return (1 << code) + bits.take(code - 24) * 2 ** 24 + bits.take(24);
 }
 
-/** The three smallest values mean offsets that were used before; without literals in between they mean others. */
+/** Values 1 to 3 refer to recently used offsets; which ones depends on whether literals come before. */
 function nextOffset(value: number, literals: number, repeats: [number, number, number]): number {
   const first = repeats[0];
   const second = repeats[1];

@@ -3,13 +3,13 @@ import { MatchFinder } from "./match-finder.js";
 import { type CodeTable, highBit, LITERAL_LENGTHS, MATCH_LENGTHS, OFFSETS, spreadSymbols } from "./zstd-tables.js";
 
 /**
- * A small encoder of Zstandard frames for a Node.js that has none: it finds repeats and writes them with the format's own
- * tables; literals stay as they are. Its frames are larger than those of zstd itself, and anyone can read them.
+ * A small Zstandard encoder for Node.js versions without one: it finds repeats and writes them with the predefined
+ * tables; literals stay uncompressed. Its frames are larger than those of zstd itself and readable by any decoder.
  */
 
 const MAX_BLOCK_BYTES = 128 * 1024;
 const MAX_OFFSET = 8 * 1024 * 1024;
-/** Magic number, a single segment, four bytes of size. */
+/** Magic number, single-segment flag, and a four-byte size. */
 const HEAD = Buffer.from("28b52ffda0", "hex");
 
 /** Compresses into one frame. */
@@ -23,7 +23,10 @@ export function encodeZstd(input: Uint8Array): Buffer {
   return output.subarray(0, at);
 }
 
-/** A block that turns out larger than its bytes is written over by them: it stops growing at once. */
+/**
+ * A block that turns out larger than its input is replaced by the input itself, so it never exceeds it by more than
+ * this.
+ */
 const BLOCK_SLACK = 32;
 
 function writeBlock(input: Uint8Array, finder: MatchFinder, isLast: boolean, output: Buffer, from: number): number {
@@ -38,7 +41,7 @@ function writeBlock(input: Uint8Array, finder: MatchFinder, isLast: boolean, out
   return from + 3 + (isPacked ? packed.length : size);
 }
 
-/** Sequences take at most 90 bits each, and stand for at least four bytes. */
+/** A sequence takes at most 90 bits and stands for at least four bytes. */
 const scratch = Buffer.allocUnsafeSlow(MAX_BLOCK_BYTES * 4);
 
 function packBlock(input: Uint8Array, start: number, finder: MatchFinder, count: number, size: number): Buffer {
@@ -51,7 +54,7 @@ function packBlock(input: Uint8Array, start: number, finder: MatchFinder, count:
   }
   appendBytes(scratch, at, input, p, start + size);
   at += start + size - p;
-  // Literals as they are, behind twenty bits of length.
+  // Raw literals with a 20-bit length.
   scratch.writeUIntLE(((at - 3) << 4) | 12, 0, 3);
   at = writeCount(count, at);
   scratch[at++] = 0; // all three tables are the predefined ones
@@ -68,7 +71,7 @@ function writeCount(count: number, at: number): number {
   return at + (count < 128 ? 1 : count < 0x7f00 ? 2 : 3);
 }
 
-/** The last one first: decoders read from the end. */
+/** Written in reverse order, because decoders read from the end. */
 function writeSequences(finder: MatchFinder, count: number, from: number): number {
   const bits = new BitWriter(scratch, from);
   const lengths = new FseEncoder(LITERAL_LENGTHS, bits);
@@ -94,7 +97,7 @@ function writeSequences(finder: MatchFinder, count: number, from: number): numbe
   return bits.end();
 }
 
-/** Codes of the lengths that do not follow from their highest bit. */
+/** Codes of short lengths, which cannot be derived from their highest bit. */
 const lengthCodes = codesBelow(LITERAL_LENGTHS, 64, 0);
 const matchCodes = codesBelow(MATCH_LENGTHS, 128, 3);
 
@@ -102,7 +105,7 @@ function codesBelow({ baselines }: CodeTable, end: number, first: number): reado
   return Array.from({ length: end }, (_, value) => baselines.findLastIndex((baseline) => baseline <= value + first));
 }
 
-/** Writes bits, the lowest first. */
+/** Writes bits, lowest first. */
 class BitWriter {
   private readonly bytes: Buffer;
   private at: number;
@@ -124,7 +127,7 @@ class BitWriter {
     }
   }
 
-  /** Marks the end; where the bytes go on. */
+  /** Writes the end marker and returns the position after it. */
   end(): number {
     this.add(1, 1);
     if (this.count > 0) this.bytes[this.at++] = this.word & 255;
@@ -132,7 +135,7 @@ class BitWriter {
   }
 }
 
-/** By symbol: how many bits leave the state, and where the next one is. */
+/** By symbol: how many bits to write for the state, and where the next state is. */
 interface FseEncoding {
   readonly accuracyLog: number;
   readonly states: Uint16Array;
@@ -142,7 +145,7 @@ interface FseEncoding {
 
 const encodings = new Map<CodeTable, FseEncoding>();
 
-/** One of the three states that a block's sequences are written with. */
+/** One of the three states for writing a block's sequences. */
 class FseEncoder {
   private readonly encoding: FseEncoding;
   private readonly bits: BitWriter;
@@ -162,7 +165,7 @@ class FseEncoder {
     const { states, bitDeltas, stateDeltas } = this.encoding;
     const delta = bitDeltas[symbol]!;
     if (this.state === -1) {
-      // The first state is free to choose: one that takes few bits.
+      // The first state can be chosen freely: this one takes few bits.
       const count = (delta + (1 << 15)) >> 16;
       this.state = states[(((count << 16) - delta) >> count) + stateDeltas[symbol]!]!;
       return;

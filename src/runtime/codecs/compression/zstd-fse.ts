@@ -1,6 +1,6 @@
 import { highBit, spreadSymbols } from "./zstd-tables.js";
 
-/** A table of finite state entropy, for decoding: by state, the symbol it stands for and how to get to the next state. */
+/** A decoding table for finite state entropy: for each state its symbol and the way to the next state. */
 export interface FseTable {
   readonly accuracyLog: number;
   readonly symbols: Uint8Array;
@@ -8,7 +8,7 @@ export interface FseTable {
   readonly nextStates: Uint16Array;
 }
 
-/** The table that a distribution gives. */
+/** Builds the table of a distribution. */
 export function fseTable(distribution: readonly number[], accuracyLog: number): FseTable {
   const size = 1 << accuracyLog;
   const symbols = spreadSymbols(distribution, accuracyLog);
@@ -23,12 +23,12 @@ export function fseTable(distribution: readonly number[], accuracyLog: number): 
   return { accuracyLog, symbols, bits, nextStates };
 }
 
-/** A table whose every state is the same symbol. */
+/** A table in which every state has the same symbol. */
 export function rleTable(symbol: number): FseTable {
   return { accuracyLog: 0, symbols: Uint8Array.of(symbol), bits: new Uint8Array(1), nextStates: new Uint16Array(1) };
 }
 
-/** Reads a table's description at `at`; `end` is where the bytes end that it may use. */
+/** Reads a table's description at `at`; it may use bytes up to `end`. */
 export function readFseTable(
   bytes: Uint8Array,
   at: number,
@@ -53,7 +53,7 @@ export function readFseTable(
   return { table: fseTable(distribution, accuracyLog), next: bits.nextByte() };
 }
 
-/** A count of at most `left`. As there are `left + 2` values, the smallest take one bit less than the others. */
+/** Reads a count of at most `left`. There are `left + 2` possible values, so the smallest ones take one bit less. */
 function readCount(bits: ForwardBits, left: number): number {
   const width = highBit(left + 1) + 1;
   const shorter = (1 << width) - 2 - left;
@@ -63,7 +63,7 @@ function readCount(bits: ForwardBits, left: number): number {
   return (value >= 1 << (width - 1) ? value - shorter : value) - 1;
 }
 
-/** Bits from the first byte on, the lowest first. */
+/** Reads bits from the first byte on, lowest first. */
 class ForwardBits {
   private readonly bytes: Uint8Array;
   private readonly start: number;

@@ -2,7 +2,7 @@ import { BackwardBits } from "./zstd-bits.js";
 import { readFseTable } from "./zstd-fse.js";
 import { highBit } from "./zstd-tables.js";
 
-/** A table of Huffman codes: by the next `maxBits` bits, the symbol and the bits that it takes. */
+/** A table of Huffman codes: for the next `maxBits` bits, the symbol and the number of bits it takes. */
 export interface HuffmanTable {
   readonly maxBits: number;
   readonly symbols: Uint8Array;
@@ -14,9 +14,9 @@ export interface Literals {
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
-  /** Where the block goes on behind them. */
+  /** Where the block continues after the literals. */
   readonly next: number;
-  /** The table for later blocks that use it again. */
+  /** The table, which later blocks may use again. */
   readonly table: HuffmanTable | undefined;
 }
 
@@ -25,7 +25,7 @@ const MAX_CODE_BITS = 11;
 const MAX_WEIGHT_ACCURACY_LOG = 6;
 const scratch = Buffer.allocUnsafeSlow(MAX_BLOCK_BYTES);
 
-/** Reads the literals of a block. What it gives is good until the next block is read. */
+/** Reads the literals of a block. The result is valid until the next block is read. */
 export function readLiterals(input: Uint8Array, at: number, end: number, before: HuffmanTable | undefined): Literals {
   const type = input[at]! & 3;
   const format = (input[at]! >> 2) & 3;
@@ -40,7 +40,7 @@ export function readLiterals(input: Uint8Array, at: number, end: number, before:
   return { bytes: scratch, start: 0, end: size, next, table: before };
 }
 
-/** How many bits both sizes have together, by format, and the bytes of the head. */
+/** By format: the number of bits of both sizes together, and the bytes of the header. */
 const SIZE_BITS = [10, 10, 14, 18];
 const HEAD_BYTES = [3, 3, 4, 5];
 
@@ -77,7 +77,7 @@ function decodeFourStreams(input: Uint8Array, at: number, end: number, table: Hu
   }
 }
 
-/** The hot loop of most requests: it reads bits without a call. */
+/** The hot loop for most requests: it reads bits without function calls. */
 function decodeStream(
   input: Uint8Array,
   start: number,
@@ -118,7 +118,7 @@ function readPlainWeights(input: Uint8Array, at: number, count: number): number[
   return Array.from({ length: count }, (_, i) => (input[at + (i >> 1)]! >> (i & 1 ? 0 : 4)) & 15);
 }
 
-/** Two states take turns, until the bits are used up. */
+/** Two states alternate until the bits are used up. */
 function readFseWeights(input: Uint8Array, at: number, end: number): number[] {
   const { table, next } = readFseTable(input, at, end, MAX_WEIGHT_ACCURACY_LOG, MAX_CODE_BITS + 2);
   const bits = new BackwardBits(input, next, end);
@@ -135,7 +135,7 @@ function readFseWeights(input: Uint8Array, at: number, end: number): number[] {
   throw new RangeError("a Huffman table of too many symbols");
 }
 
-/** The last weight is not told: it is what is missing. */
+/** The last weight is not stored: it is the remainder. */
 function huffmanTable(weights: number[]): HuffmanTable {
   const sum = weights.reduce((total, weight) => total + (weight > 0 ? 2 ** (weight - 1) : 0), 0);
   const maxBits = highBit(sum) + 1;

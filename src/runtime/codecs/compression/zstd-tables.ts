@@ -1,13 +1,16 @@
-/** What the format of zstd fixes for sequences: codes with their baselines and extra bits, and the distributions to begin with. */
+/**
+ * Constants of zstd's format for sequences: codes with their baselines and extra bits, and the predefined
+ * distributions.
+ */
 
-/** Codes of one kind of number: a value is its code's baseline plus so many extra bits. */
+/** Codes of one kind of number: a value is its code's baseline plus the value of the extra bits. */
 export interface CodeTable {
   readonly baselines: Int32Array;
   readonly extraBits: Uint8Array;
-  /** How often each code comes by default, in parts of `1 << accuracyLog`; -1 means less than one. */
+  /** The default frequency of each code, in units of `1 << accuracyLog`; -1 means less than one. */
   readonly distribution: readonly number[];
   readonly accuracyLog: number;
-  /** More exact tables are not allowed. */
+  /** The format does not allow a higher accuracy. */
   readonly maxAccuracyLog: number;
 }
 
@@ -27,7 +30,7 @@ export const MATCH_LENGTHS = codeTable(
   9,
 );
 
-/** Of an offset the code is the number of its extra bits. */
+/** The code of an offset is the number of its extra bits. */
 export const OFFSETS: CodeTable = {
   ...codeTable(0, [], [...times(6, 1), 2, 2, 2, ...times(15, 1), ...times(5, -1)], 5, 8),
   baselines: Int32Array.from({ length: 31 }, (_, code) => 1 << code),
@@ -58,7 +61,7 @@ function times(count: number, value: number): number[] {
   return new Array<number>(count).fill(value);
 }
 
-/** How the codes of a distribution lie in the table of states, which encoder and decoder must agree on. */
+/** Lays out the codes of a distribution in the table of states; encoder and decoder must agree on the layout. */
 export function spreadSymbols(distribution: readonly number[], accuracyLog: number): Uint8Array {
   const size = 1 << accuracyLog;
   const symbols = new Uint8Array(size);

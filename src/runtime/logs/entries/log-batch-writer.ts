@@ -12,9 +12,9 @@ import {
 } from "#otlp/tags";
 
 /**
- * Log records of one resource and scope, written one behind the other as the bytes of a request. A record of a text, which
- * is what most lines of files become, is copied from where it was read and nothing is made of it. Who reads into `window`
- * has it in the same memory, which makes that three times as fast.
+ * Log records of one resource and scope, encoded one after the other as the bytes of a request. A text record, as most
+ * lines of files are, is copied from where it was read without creating objects. Reading into `window` puts the text
+ * into the same memory, which makes that three times as fast.
  */
 export class LogBatchWriter {
   count = 0;
@@ -24,7 +24,7 @@ export class LogBatchWriter {
   private readonly windowSize: number;
   private readonly observed = Buffer.alloc(9);
 
-  /** `resource` and `scope` are the bytes of such messages; empty ones are left out. */
+  /** `resource` and `scope` are encoded messages; empty ones are left out. */
   constructor(resource: Uint8Array, scope: Uint8Array, capacity: number, windowSize = 0) {
     this.resource = resource;
     this.scope = scope;
@@ -35,7 +35,7 @@ export class LogBatchWriter {
     this.begin();
   }
 
-  /** Room to read into; another one after records were added. */
+  /** A buffer to read into. It changes after records were added. */
   get window(): Buffer {
     const { bytes } = this.writer;
     return bytes.subarray(bytes.length - this.windowSize);
@@ -45,33 +45,36 @@ export class LogBatchWriter {
     return this.writer.length;
   }
 
-  /** A place between records, for `rollBack`. */
+  /** A position between records, for `rollBack`. */
   get mark(): RecordMark {
     return { length: this.writer.length, count: this.count };
   }
 
-  /** Forgets the records that were added since. */
+  /** Forgets the records added since the mark. */
   rollBack({ length, count }: RecordMark): void {
     this.writer.length = length;
     this.count = count;
   }
 
-  /** When the records that follow were read, in milliseconds. */
+  /** Sets when the following records were read, in milliseconds. */
   observedAt(ms: number): void {
     this.observed.writeBigUInt64LE(BigInt(Math.round(ms)) * 1_000_000n, 1);
   }
 
-  /** A record whose body is the text at [from, to), which is valid UTF-8. `attributes` are whole fields of a log record. */
+  /**
+   * Adds a record whose body is the text [from, to), which must be valid UTF-8. `attributes` are encoded fields of a
+   * log record.
+   */
   addText(bytes: Uint8Array, from: number, to: number, attributes: Uint8Array): void {
     this.addRecord(STRING_VALUE_TAG, bytes, from, to, attributes);
   }
 
-  /** The same with bytes that are no text. */
+  /** The same for bytes that are not text. */
   addBytes(bytes: Uint8Array, attributes: Uint8Array): void {
     this.addRecord(BYTES_VALUE_TAG, bytes, 0, bytes.length, attributes);
   }
 
-  /** A record whose fields are written by `write`, behind the time when it was read. */
+  /** Adds a record whose fields `write` writes. The observed time is added. */
   add(likelySize: number, write: (writer: WireWriter) => void): void {
     const { writer } = this;
     this.count++;
@@ -82,7 +85,10 @@ export class LogBatchWriter {
     writer.end();
   }
 
-  /** A record whose body is a text at [from, to) of `source`; unless `write` writes its attributes there is none. */
+  /**
+   * Adds a record whose body is the text [from, to) of `source`, unless `write`, which writes its other fields, returns
+   * false.
+   */
   tryAdd(source: Uint8Array, from: number, to: number, write: (writer: WireWriter) => boolean): boolean {
     const { writer } = this;
     const before = writer.length;
@@ -104,7 +110,7 @@ export class LogBatchWriter {
     return isWritten;
   }
 
-  /** What was written, as a batch; what follows is the next one's. */
+  /** Returns the written records as a batch and starts the next one. */
   finish(): Batch {
     const { writer } = this;
     writer.end();
@@ -153,13 +159,13 @@ interface RecordMark {
   readonly count: number;
 }
 
-/** Lengths of so many bytes are most likely: another moves the records once. */
+/** The expected size, which determines the room for lengths; if it is wrong, the records are moved once. */
 const LIKELY_SIZE = 1024 * 1024;
 
-/** Below this a loop beats the call of a built-in. */
+/** Below this length a loop is faster than a built-in. */
 const SHORT = 32;
 
-/** Copies [from, to) and gives the place behind it. */
+/** Copies [from, to) and returns the position after it. */
 export function copyInto(target: Uint8Array, at: number, source: Uint8Array, from: number, to: number): number {
   if (to - from < SHORT) {
     for (let i = from; i < to; i++) target[at++] = source[i]!;

@@ -16,9 +16,9 @@ import { copyValue, type LogMap, type LogValue, writeLogMap, writeLogValue } fro
 export class LogEntry {
   body: LogValue;
   attributes: LogMap;
-  /** Shared by entries until one of them changes it: see `ownResource`. */
+  /** Shared between entries until one of them changes it: see `ownResource`. */
   resource: LogMap;
-  /** Nanoseconds since the epoch; undefined when it is not known. */
+  /** Nanoseconds since the epoch; undefined if unknown. */
   timestamp: bigint | undefined;
   severityNumber = 0;
   severityText = "";
@@ -26,7 +26,7 @@ export class LogEntry {
   spanId: Uint8Array | undefined;
   traceFlags: number | undefined;
   scopeName = "";
-  /** Where it was read, for who must know what is still held back. */
+  /** Where the entry was read, for receivers that must know which entries are still held. */
   readonly origin: unknown;
   private hasOwnResource = false;
 
@@ -37,7 +37,7 @@ export class LogEntry {
     this.origin = origin;
   }
 
-  /** The resource, to be changed for this entry alone. */
+  /** Returns a resource that can be changed for this entry alone. */
   ownResource(): LogMap {
     if (!this.hasOwnResource) {
       this.resource = copyValue(this.resource) as LogMap;
@@ -46,7 +46,7 @@ export class LogEntry {
     return this.resource;
   }
 
-  /** Another one with the same values, that shares nothing with it. */
+  /** A deep copy. */
   copy(): LogEntry {
     const copy = new LogEntry(copyValue(this.body), copyValue(this.attributes) as LogMap, this.resource, this.origin);
     copy.timestamp = this.timestamp;
@@ -60,7 +60,7 @@ export class LogEntry {
   }
 }
 
-/** Writes the fields of a log record, without the time when it was read. */
+/** Writes the fields of a log record, except the observed time. */
 export function writeEntry(writer: WireWriter, entry: LogEntry): void {
   if (entry.timestamp !== undefined) {
     writer.byte(LOG_TIME_TAG);
@@ -99,10 +99,10 @@ export function writeSeverity(writer: WireWriter, number: number, text: string):
   }
 }
 
-/** The bytes of an InstrumentationScope of this name. */
+/** The encoded InstrumentationScope with this name. */
 export function encodeScopeName(name: string): Uint8Array {
   const writer = new WireWriter();
-  writer.byte(KEY_TAG); // the name is its first field, as the key is that of a KeyValue
+  writer.byte(KEY_TAG); // the name is its first field, like the key of a KeyValue
   writer.text(name);
   return Buffer.from(writer.written());
 }

@@ -11,8 +11,8 @@ import {
 } from "#otlp/tags";
 
 /**
- * A value of a log entry. A number is a double and a bigint an integer, as JSON's numbers are doubles to the Collector.
- * Objects may come from JSON: their keys are data, so look only at their own ones.
+ * A value of a log entry. A number is a double and a bigint an integer, because the Collector treats JSON's numbers as
+ * doubles. Objects may come from JSON, so their keys are data: look only at own properties.
  */
 export type LogValue = string | number | bigint | boolean | null | Uint8Array | LogValue[] | LogMap;
 
@@ -30,14 +30,14 @@ export function ownValue(map: LogMap, key: string): LogValue | undefined {
   return Object.hasOwn(map, key) ? map[key] : undefined;
 }
 
-/** Sets a key whatever its name is. */
+/** Sets a key of any name, including `__proto__`. */
 export function setValue(map: LogMap, key: string, value: LogValue): void {
   if (key === "__proto__") {
     Object.defineProperty(map, key, { value, writable: true, enumerable: true, configurable: true });
   } else map[key] = value;
 }
 
-/** A copy that shares nothing that can be changed. */
+/** A deep copy. */
 export function copyValue(value: LogValue): LogValue {
   if (Array.isArray(value)) return value.map(copyValue);
   if (!isLogMap(value)) return value;
@@ -86,10 +86,10 @@ export function writeLogMap(writer: WireWriter, tag: number, map: LogMap): void 
   }
 }
 
-/** Key and value together, so that every length is one byte. */
+/** The size of key and value together up to which every length takes one byte. */
 const MAX_SHORT = 120;
 
-/** A KeyValue of ASCII texts in one go, as most are; false, with nothing written, for any other. */
+/** Writes a KeyValue of short ASCII texts, as most are, in one step. Otherwise writes nothing and returns false. */
 function writeShortText(writer: WireWriter, tag: number, key: string, value: string): boolean {
   const { length: keyLength } = key;
   const { length } = value;
@@ -121,14 +121,14 @@ function writeShortText(writer: WireWriter, tag: number, key: string, value: str
   return true;
 }
 
-/** Attributes as the fields of a message; of a log record unless another tag is told. */
+/** Encodes attributes as fields with this tag, by default a log record's. */
 export function encodeAttributes(map: LogMap, tag = LOG_ATTRIBUTES_TAG): Uint8Array {
   const writer = new WireWriter();
   writeLogMap(writer, tag, map);
   return Buffer.from(writer.written());
 }
 
-/** What lies deeper than a reader of OTLP looks, as text. */
+/** Values nested deeper than OTLP readers accept, as text. */
 function textOf(value: LogValue): string {
   try {
     return JSON.stringify(value, (_, item) => (typeof item === "bigint" ? String(item) : item));

@@ -2,26 +2,26 @@ import { isAscii, isUtf8 } from "node:buffer";
 import type { Pattern } from "#text";
 import type { TextEncoding } from "./text-encoding.js";
 
-/** Takes the records of a window, in order. Bytes are valid UTF-8, and only good during the call. */
+/** Receives the records of a window in order. The bytes are valid only during the call. */
 export interface RecordSink {
-  /** `offset` is where the record begins in the file. */
+  /** The text is valid UTF-8. `offset` is where the record starts in the file. */
   takeText(bytes: Buffer, from: number, to: number, offset: number): void;
-  /** What is no text: bytes as they are. */
+  /** Receives bytes that are not text. */
   takeBytes(bytes: Buffer, offset: number): void;
 }
 
-/** Where in its file a window begins, and whether that is inside a record whose rest is to be left out. */
+/** Where a window starts in its file, and whether that is inside a record whose rest is skipped. */
 export interface CutState {
   readonly offset: number;
   isSkipping: boolean;
-  /** Records found, also those that were empty. */
+  /** The number of records found, including empty ones. */
   records: number;
 }
 
 export interface CutterSettings {
   readonly encoding: TextEncoding;
   readonly maxLogSize: number;
-  /** Whether the rest of a record that is too long is left out; else it is the next record. */
+  /** Whether the rest of a record that is too long is dropped; otherwise it becomes the next record. */
   readonly truncates: boolean;
   readonly trimsLeading: boolean;
   readonly trimsTrailing: boolean;
@@ -29,9 +29,9 @@ export interface CutterSettings {
 }
 
 /**
- * Cuts a window of a file into records. Nothing is kept between windows but `isSkipping`: what is not a whole record yet is
- * left, and read again with what has come behind it. So where a file is cut does not depend on how it was written, but
- * for `isEnd`, which makes a record of what is left.
+ * Cuts a window of a file into records. Only `isSkipping` is kept between windows: an incomplete record is left and
+ * read again with the data that follows. So the result does not depend on how the file was written, except for `isEnd`,
+ * which makes the remaining data a record.
  */
 export abstract class RecordCutter {
   protected readonly settings: CutterSettings;
@@ -41,20 +41,23 @@ export abstract class RecordCutter {
     this.settings = settings;
   }
 
-  /** How much of the window is done with. A window as long as `minWindow` or longer is never left whole. */
+  /**
+   * Returns how many bytes of the window are finished with. At least one byte is, if the window has `minWindow` bytes
+   * or more.
+   */
   abstract cut(window: Buffer, state: CutState, isEnd: boolean, sink: RecordSink): number;
 
-  /** A record may be this long, with a character that was cut and the end of the line. */
+  /** The size of the longest record plus a split character and the end of the line. */
   get minWindow(): number {
     return this.settings.maxLogSize + 8;
   }
 
-  /** Looks once at what is about to be cut, so that not every record need be looked at. */
+  /** Validates the bytes once, so records need not be validated one by one. */
   protected checkText(bytes: Buffer): void {
     this.isValid = this.settings.encoding.isUtf8 && isUtf8(bytes);
   }
 
-  /** One record at [from, to), which is longer than it may be or not. */
+  /** Emits the record [from, to), in pieces if it is too long. */
   protected emit(bytes: Buffer, from: number, to: number, state: CutState, sink: RecordSink): void {
     const { maxLogSize, truncates } = this.settings;
     if (to - from <= maxLogSize) return this.emitPiece(bytes, from, to, state, sink);
@@ -66,7 +69,10 @@ export abstract class RecordCutter {
     }
   }
 
-  /** What is left at the end of a window: all of it if that is the end, or as much as one record may have. */
+  /**
+   * Emits the remaining data of a window: all of it at the end of the file, otherwise only a piece that exceeds the
+   * size limit.
+   */
   protected emitRest(bytes: Buffer, from: number, state: CutState, isEnd: boolean, sink: RecordSink): number {
     const { maxLogSize, truncates, encoding } = this.settings;
     const { length } = bytes;
@@ -89,7 +95,7 @@ export abstract class RecordCutter {
     const offset = state.offset + from;
     state.records++;
     if (encoding.isUtf8) {
-      // A file that was truncated under a writer that does not append begins with a hole, which reads as NULs.
+      // A file truncated under a writer that does not append starts with a hole, which reads as NULs.
       while (from < to && bytes[from] === 0) from++;
       if (trimsLeading) while (from < to && isSpace(bytes[from]!)) from++;
       if (trimsTrailing) while (to > from && isSpace(bytes[to - 1]!)) to--;
@@ -106,7 +112,7 @@ export abstract class RecordCutter {
   }
 }
 
-/** A record is a line. */
+/** Each line is a record. */
 export class LineCutter extends RecordCutter {
   cut(window: Buffer, state: CutState, isEnd: boolean, sink: RecordSink): number {
     const { encoding, truncates } = this.settings;
@@ -126,7 +132,7 @@ export class LineCutter extends RecordCutter {
   }
 }
 
-/** A record begins, or ends, where a pattern matches. */
+/** A record starts or ends where a pattern matches. */
 export class PatternCutter extends RecordCutter {
   cut(window: Buffer, state: CutState, isEnd: boolean, sink: RecordSink): number {
     const { encoding } = this.settings;
@@ -137,7 +143,7 @@ export class PatternCutter extends RecordCutter {
     const spans = spansIn(pattern, window, encoding);
     let lastEnd = -1;
     for (const [start, to] of spans) {
-      if (to >= window.length && !isEnd) break; // it may go on behind the window
+      if (to >= window.length && !isEnd) break; // the match may continue after the window
       if (isStart) {
         if (lastEnd >= 0 && start <= lastEnd) continue;
         this.emitUnlessSkipped(window, end, start, state, sink);
@@ -151,7 +157,8 @@ export class PatternCutter extends RecordCutter {
       lastEnd = to;
     }
     if (isStart && omitsPattern && end > from) {
-      // What is omitted stays in front of the record until that is whole, or the pattern would not be found again.
+      // An omitted pattern stays in front of its record until the record is complete; otherwise it would not be found
+      // again.
       if (isEnd) return this.emitRest(window, end, state, isEnd, sink);
       return window.length - from > this.settings.maxLogSize ? this.emitRest(window, end, state, isEnd, sink) : from;
     }
@@ -165,7 +172,7 @@ export class PatternCutter extends RecordCutter {
   }
 }
 
-/** What there is, in pieces of the size that a record may have. */
+/** Cuts the data into pieces of the maximum record size. */
 export class BytesCutter extends RecordCutter {
   cut(window: Buffer, state: CutState, isEnd: boolean, sink: RecordSink): number {
     const { maxLogSize } = this.settings;
@@ -185,7 +192,7 @@ export function createCutter(settings: CutterSettings): RecordCutter {
   return settings.multiline === undefined ? new LineCutter(settings) : new PatternCutter(settings);
 }
 
-/** A byte order mark at the begin of a file is no part of its text. */
+/** A byte order mark at the start of a file is not part of its text. */
 function skipMark(window: Buffer, { offset }: CutState, { byteOrderMark }: TextEncoding): number {
   if (offset !== 0 || byteOrderMark === undefined) return 0;
   const { length } = byteOrderMark;
@@ -196,7 +203,7 @@ function isSpace(byte: number): boolean {
   return byte === 32 || (byte <= 13 && (byte === 9 || byte === 10 || byte === 13));
 }
 
-/** Where the pattern matches, in bytes. */
+/** Matches of the pattern as byte ranges. */
 function spansIn(pattern: Pattern, window: Buffer, encoding: TextEncoding): [number, number][] {
   if (encoding.newlineSize === 2) {
     return pattern.spans(encoding.decode(window)).map(([start, end]) => [start * 2, end * 2]);

@@ -1,23 +1,23 @@
-/** How the text of a file is written in bytes. */
+/** How the bytes of a file encode text. */
 export interface TextEncoding {
-  /** No text at all: the Collector's `nop`. */
+  /** Not text at all: the Collector's `nop`. */
   readonly isBinary: boolean;
-  /** Bytes that are valid need not be decoded. */
+  /** Whether valid bytes need no decoding. */
   readonly isUtf8: boolean;
-  /** What is not valid is kept as bytes, and not replaced. */
+  /** Whether invalid text is kept as bytes instead of being replaced. */
   readonly keepsInvalid: boolean;
   readonly newlineSize: number;
   readonly byteOrderMark: Buffer | undefined;
-  /** Behind the next end of a line from `from` on, of which there must be one. */
+  /** The position after the next end of line from `from` on. There must be one. */
   lineEnd(bytes: Buffer, from: number): number;
-  /** Behind the last end of a line; 0 without one. */
+  /** The position after the last end of line; 0 if there is none. */
   lastLineEnd(bytes: Buffer): number;
-  /** The last place up to `to` where no character is cut, if there is one behind `from`. */
+  /** The last position up to `to` that splits no character, if there is one after `from`. */
   boundary(bytes: Buffer, from: number, to: number): number;
   decode(bytes: Uint8Array): string;
 }
 
-/** Undefined for an encoding that is not known. */
+/** Returns undefined for an unknown encoding. */
 export function textEncoding(name: string): TextEncoding | undefined {
   const key = name.toLowerCase().replace(/_/g, "-");
   if (key === "nop" || key === "") return { ...oneByte("latin1"), isBinary: true };
@@ -33,7 +33,7 @@ export function textEncoding(name: string): TextEncoding | undefined {
   }
 }
 
-/** Encodings in which a line feed is one byte that is part of no other character: all but UTF-16 and UTF-32. */
+/** Encodings in which a line feed is a single byte that occurs in no other character: all but UTF-16 and UTF-32. */
 function oneByte(name: string): TextEncoding {
   const decoder = new TextDecoder(name);
   return {
@@ -60,14 +60,14 @@ function utf8(keepsInvalid: boolean): TextEncoding {
     boundary(bytes, from, to) {
       if (to >= bytes.length) return bytes.length;
       let at = to;
-      // A character has at most three bytes behind its first.
+      // A character has at most three bytes after its first.
       while (at > to - 3 && at > from && (bytes[at]! & 0xc0) === 0x80) at--;
       return at > from && (bytes[at]! & 0xc0) !== 0x80 ? at : to;
     },
   };
 }
 
-/** What is above 127 is no ASCII, and is replaced. */
+/** Bytes above 127 are not ASCII and are replaced. */
 function ascii(): TextEncoding {
   const decode = (bytes: Uint8Array) =>
     Buffer.from(bytes)

@@ -1,12 +1,12 @@
 import type { WireWriter } from "#otlp/bytes";
 
-/** Counts of buckets of an exponential histogram, of which the first has the number `offset`. */
+/** Bucket counts of an exponential histogram; `offset` is the index of the first bucket. */
 export interface BucketCounts {
   readonly offset: number;
   readonly counts: readonly number[];
 }
 
-/** What an exponential histogram has counted. */
+/** The counts of an exponential histogram. */
 export interface ExponentialCounts {
   readonly count: number;
   readonly sum: number | undefined;
@@ -17,7 +17,7 @@ export interface ExponentialCounts {
   readonly negative: BucketCounts;
 }
 
-/** Writes what was counted as fields of an ExponentialHistogramDataPoint. */
+/** Writes the counts as fields of an ExponentialHistogramDataPoint. */
 export function writeExponentialCounts(out: WireWriter, counts: ExponentialCounts): void {
   out.byte(33);
   out.fixed64OfNumber(counts.count);

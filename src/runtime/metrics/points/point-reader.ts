@@ -8,47 +8,47 @@ export class ExponentialBuckets {
   readonly counts: number[] = [];
 }
 
-/** The flag of a point that says: there is nothing to report for this series any more. */
+/** The flag of a point that says the series has no more values. */
 const NO_RECORDED_VALUE = 1;
 
 /**
- * Reads a data point of any kind where it lies; one reader is used for all points in turn. Numbers of 64 bits become
- * doubles, as Prometheus has nothing else.
+ * Reads a data point of any kind in place; one reader serves all points in turn. 64-bit numbers become doubles, the
+ * only kind of number in Prometheus.
  */
 export class PointReader {
   readonly attributes = new AttributeKey();
-  /** When it was measured, and since when it counts; milliseconds since 1970, 0: not said. */
+  /** The time of the point, and its start time, in milliseconds since 1970; 0 if absent. */
   timeMs = 0;
   startMs = 0;
   hasNoValue = false;
-  /** Of gauges and sums. */
+  /** Set for gauges and sums. */
   value = 0;
-  /** Of the others. */
+  /** Set for all other kinds. */
   count = 0;
   sum = 0;
   hasSum = false;
   readonly bounds: number[] = [];
   readonly counts: number[] = [];
-  /** Of summaries, in pairs. */
+  /** Set for summaries, in pairs of quantile and value. */
   readonly quantiles: number[] = [];
   readonly quantileValues: number[] = [];
-  /** Of exponential histograms. */
+  /** Set for exponential histograms. */
   scale = 0;
   zeroCount = 0;
   zeroThreshold = 0;
   readonly positive = new ExponentialBuckets();
   readonly negative = new ExponentialBuckets();
-  /** Bodies of exemplars in the bytes. */
+  /** Ranges of the exemplars in the bytes. */
   readonly exemplarStarts: number[] = [];
   readonly exemplarEnds: number[] = [];
 
-  /** `dataTag` is that of the metric's data the point lies in. */
+  /** `dataTag` is the tag of the metric's data that contains the point. */
   read(b: Uint8Array, start: number, end: number, dataTag: number): void {
     this.readAllButKey(b, start, end, dataTag);
     this.attributes.finish();
   }
 
-  /** The same; it is left to the caller to finish the key, or to do without. */
+  /** The same, but the caller finishes the key or does without it. */
   readAllButKey(b: Uint8Array, start: number, end: number, dataTag: number): void {
     this.reset();
     this.attributes.begin(b);
@@ -59,8 +59,8 @@ export class PointReader {
   }
 
   /**
-   * Times and value of a gauge or sum, and where they end: mostly nothing but attributes stands behind them. Who knows these
-   * by their bytes need not have them read; for everyone else there is `read`.
+   * Reads times and value of a gauge or sum and returns where they end; usually only attributes follow. A caller that
+   * recognises the attributes by their bytes need not read them; all others use `read`.
    */
   readNumberHead(b: Uint8Array, p: number, end: number): number {
     this.reset();
@@ -81,7 +81,7 @@ export class PointReader {
     if (this.exemplarStarts.length > 0) this.exemplarStarts.length = this.exemplarEnds.length = 0;
   }
 
-  /** Most points are one of these: what has one byte is read in place. */
+  /** Most points are numbers, so one-byte varints are read in place. */
   private readNumber(b: Uint8Array, p: number, end: number): void {
     while (p < end) {
       const at = p;
@@ -232,7 +232,7 @@ export class PointReader {
     }
   }
 
-  /** Fields that all but numbers have under the same tags. */
+  /** Reads fields that all kinds except numbers share under the same tags. */
   private readShared(b: Uint8Array, valueAt: number, tag: number): boolean {
     switch (tag) {
       case 17:
@@ -299,7 +299,7 @@ function zigzag(value: number): number {
   return (value >>> 1) ^ -(value & 1);
 }
 
-/** Exactly, where a division of the nanoseconds as a double would be off by one now and then. */
+/** Exact: dividing the nanoseconds as a double would sometimes be off by one. */
 export function milliseconds(b: Uint8Array, p: number): number {
   const low = fixed32(b, p);
   const high = fixed32(b, p + 4);

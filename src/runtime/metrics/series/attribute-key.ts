@@ -2,11 +2,12 @@ import { after, skip, varint } from "#otlp/bytes";
 import { KEY_TAG, VALUE_TAG } from "#otlp/tags";
 
 /**
- * Attributes as the key of a series: the same bytes for the same attributes, in whatever order they came. Those that lie
- * together in the order of their names, as most SDKs send them, are their own key and are not copied.
+ * Attributes as the key of a series: equal attributes give equal bytes, whatever order they arrive in. Adjacent
+ * attributes in the order of their names, as most SDKs send them, are used as the key without copying.
  *
- * Use: `begin`, `add` for every field of attributes in turn, `finish`; then `bytes`, `start` and `end` are the key, until
- * the next `begin`. Who knows the attributes by the bytes in which they came has `run` before `finish`, and may do without it.
+ * Usage: call `begin`, then `add` for every attribute field, then `finish`; after that `bytes`, `start` and `end` are
+ * the key until the next `begin`. A caller that can recognise the attributes by their original bytes calls `run` first
+ * and may not need `finish`.
  */
 export class AttributeKey {
   bytes: Uint8Array = EMPTY;
@@ -15,7 +16,7 @@ export class AttributeKey {
   private source: Uint8Array = EMPTY;
   private count = 0;
   private isTogether = true;
-  /** Of each attribute: its field, the KeyValue in it, and the name in that. */
+  /** For each attribute: its field, the KeyValue in the field, and the name in the KeyValue. */
   private readonly fieldStarts: number[] = [];
   private readonly bodyStarts: number[] = [];
   private readonly fieldEnds: number[] = [];
@@ -29,7 +30,7 @@ export class AttributeKey {
     this.isTogether = true;
   }
 
-  /** The attribute whose field, tag included, is [at, end), and whose KeyValue begins at `body`. */
+  /** Adds the attribute whose field, including the tag, is [at, end) and whose KeyValue starts at `body`. */
   add(at: number, body: number, end: number): void {
     const i = this.count++;
     this.fieldStarts[i] = at;
@@ -38,7 +39,9 @@ export class AttributeKey {
     if (i > 0 && this.fieldEnds[i - 1] !== at) this.isTogether = false;
   }
 
-  /** Makes `bytes`, `start` and `end` all attributes in the order in which they came; false when they do not lie together. */
+  /**
+   * Sets `bytes`, `start` and `end` to all attributes in their original order; returns false if they are not adjacent.
+   */
   run(): boolean {
     const { count } = this;
     this.bytes = this.source;
@@ -87,7 +90,7 @@ export class AttributeKey {
     this.end = size;
   }
 
-  /** By the bytes of their names. */
+  /** Compares the bytes of the names. */
   private compare(i: number, j: number): number {
     const b = this.source;
     const iStart = this.nameStarts[i]!;
@@ -117,7 +120,10 @@ function findName(b: Uint8Array, start: number, end: number): [start: number, en
   return [start, start];
 }
 
-/** Calls back with the name and the AnyValue of each attribute in a run of fields, such as an `AttributeKey` gives. */
+/**
+ * Calls `visit` with the name and the AnyValue of each attribute in a run of fields, such as the key of an
+ * `AttributeKey`.
+ */
 export function eachAttribute(
   b: Uint8Array,
   start: number,

@@ -1,12 +1,11 @@
 import { viewOf } from "#otlp/bytes";
 
 /**
- * A hash table whose keys are a number and a range of bytes, and whose values are slots: small integers by which the
- * caller keeps its own arrays. Keys lie together in one buffer, so that a million of them are no million objects, and a
- * look-up allocates nothing.
+ * A hash table whose keys are a number and a range of bytes, and whose values are slots: small integers that index the
+ * caller's own arrays. All keys are in one buffer, so a million keys need no objects, and a lookup allocates nothing.
  *
- * Invariants: a slot is either free or has a key; `places` holds slot + 1, 0 where nothing ever was and REMOVED where
- * something was; at most half of the places are not 0.
+ * Invariants: a slot is either free or has a key; `places` holds slot + 1, or 0 for a place never used, or REMOVED; at
+ * most half of the places are not 0.
  */
 export class ByteTable {
   private places = new Int32Array(64);
@@ -23,7 +22,7 @@ export class ByteTable {
   private removedKeyBytes = 0;
   private readonly seed: number;
 
-  /** A seed that senders cannot know keeps them from making keys that all fall on one place. */
+  /** A seed that senders cannot know prevents them from choosing keys that all collide. */
   constructor(seed = (Math.random() * 0xffffffff) | 0) {
     this.seed = seed;
   }
@@ -32,12 +31,12 @@ export class ByteTable {
     return this.slotEnd - this.freeSlots.length;
   }
 
-  /** Slots are below this: how long the caller's arrays must be. */
+  /** All slots are below this: the length that the caller's arrays need. */
   get slotLimit(): number {
     return this.slotEnd;
   }
 
-  /** Bytes that the table takes. */
+  /** The memory of the table in bytes. */
   get byteLength(): number {
     return this.places.byteLength + this.hashes.length * 20 + this.keys.length;
   }
@@ -46,7 +45,7 @@ export class ByteTable {
     return slot < this.slotEnd && this.lengths[slot] !== FREE;
   }
 
-  /** The slot of a key, or -1. */
+  /** Returns the slot of a key, or -1. */
   find(owner: number, b: Uint8Array, start: number, end: number): number {
     const hash = hashBytes(this.seed ^ owner, b, start, end);
     const { places, hashes } = this;
@@ -59,7 +58,7 @@ export class ByteTable {
     }
   }
 
-  /** The slot of a key that is not there yet. */
+  /** Adds a key that is not in the table and returns its slot. */
   add(owner: number, b: Uint8Array, start: number, end: number): number {
     if (this.usedPlaces * 2 >= this.places.length) this.rehash();
     const slot = this.freeSlots.pop() ?? this.slotEnd++;
@@ -84,7 +83,7 @@ export class ByteTable {
     this.freeSlots.push(slot);
   }
 
-  /** Where the bytes of the slot's key end if they stand at `start`, below the same owner; -1 when something else is there. */
+  /** If the bytes at `start` are the slot's key under the same owner, returns where they end; otherwise -1. */
   matchAt(slot: number, owner: number, b: Uint8Array, start: number): number {
     const end = start + this.lengths[slot]!;
     return this.owners[slot] === owner && end <= b.length && this.isAt(slot, owner, b, start, end) ? end : -1;
@@ -98,7 +97,7 @@ export class ByteTable {
     return this.lengths[slot]!;
   }
 
-  /** The buffer in which all keys lie, until the next key is added; that of a slot begins at `keyStart`. */
+  /** The buffer of all keys, valid until the next key is added; a slot's key starts at `keyStart`. */
   get keyBytes(): DataView {
     return this.keysView;
   }
@@ -107,7 +106,7 @@ export class ByteTable {
     return this.starts[slot]!;
   }
 
-  /** Whether this is the slot's key; false where it has none. */
+  /** Whether this is the slot's key; false if the slot has none. */
   isAt(slot: number, owner: number, b: Uint8Array, start: number, end: number): boolean {
     if (this.owners[slot] !== owner || this.lengths[slot] !== end - start) return false;
     return areSame(this.keysView, this.starts[slot]!, lookedAt(b), start, end - start);
@@ -149,7 +148,7 @@ export class ByteTable {
     return at;
   }
 
-  /** Keys that were removed leave holes, which are closed when the buffer is full. */
+  /** Removed keys leave gaps, which are closed when the buffer is full. */
   private makeRoom(size: number): void {
     const live = this.keysEnd - this.removedKeyBytes;
     const old = this.keys;
@@ -170,7 +169,7 @@ export class ByteTable {
 }
 
 const REMOVED = -1;
-/** The length of a key of a slot that has none. */
+/** The key length that marks a free slot. */
 const FREE = 0xffffffff;
 
 function grown<T extends { set(from: T): void }>(from: T, to: T): T {
@@ -181,7 +180,10 @@ function grown<T extends { set(from: T): void }>(from: T, to: T): T {
 let lastBytes: Uint8Array | undefined;
 let lastView: DataView;
 
-/** Keys of one batch are looked up one after another: the view of its bytes is made once. That of the last one stays. */
+/**
+ * A cached view: the keys of one batch are looked up one after the other, so its view is created once. The last view
+ * stays in memory.
+ */
 function lookedAt(b: Uint8Array): DataView {
   if (b !== lastBytes) {
     lastView = viewOf(b);
@@ -192,7 +194,7 @@ function lookedAt(b: Uint8Array): DataView {
 
 const STEP = 16;
 
-/** From behind, since keys differ at their ends. The last step overlaps the one before it. */
+/** Compares backwards, because keys differ at their ends. The last step overlaps the previous one. */
 function areSame(a: DataView, i: number, b: DataView, j: number, size: number): boolean {
   if (size < STEP) {
     for (let at = size - 1; at >= 0; at--) if (a.getUint8(i + at) !== b.getUint8(j + at)) return false;

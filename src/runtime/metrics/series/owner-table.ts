@@ -1,13 +1,13 @@
 import { ByteTable } from "./byte-table.js";
 
 const MAX_OWNERS = 100_000;
-/** Of their bytes: one may be as long as a request. */
+/** The limit for the bytes of all owners; a single one may be as long as a request. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
 /**
- * What was found out about resources, scopes and metrics, by their bytes. Every one has a number that no other ever
- * had, which stands for it in the keys of a `SeriesTable`. When there are too many, all are forgotten: whoever comes
- * again has a new number, and its series are found anew.
+ * Cached facts about resources, scopes and metrics, by their bytes. Every owner has an id that is never reused and that
+ * represents it in the keys of a `SeriesTable`. When there are too many, all are forgotten: an owner that returns gets
+ * a new id, and its series are looked up again.
  */
 export class OwnerTable<Owner extends { readonly id: number }> {
   private table = new ByteTable();
@@ -18,7 +18,7 @@ export class OwnerTable<Owner extends { readonly id: number }> {
     this.maxOwners = maxOwners;
   }
 
-  /** The owner of these bytes under a parent (0: none), or undefined. */
+  /** The owner with these bytes under a parent (0 for none), or undefined. */
   find(parent: number, b: Uint8Array, start: number, end: number): Owner | undefined {
     const slot = this.table.find(parent, b, start, end);
     return slot < 0 ? undefined : this.owners[slot];
@@ -36,7 +36,7 @@ export class OwnerTable<Owner extends { readonly id: number }> {
 
 let lastId = 0;
 
-/** A number for a new owner. */
+/** Returns an id for a new owner. */
 export function nextOwnerId(): number {
   return ++lastId;
 }

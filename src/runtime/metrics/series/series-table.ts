@@ -1,33 +1,33 @@
 import { ByteTable } from "./byte-table.js";
 
-/** How many series are kept, for how long, and what they are made by. */
+/** How many series are kept and for how long, and how they are created. */
 export interface SeriesSettings<Series extends object> {
   readonly maxSeries: number;
-  /** A series that was not seen for so many milliseconds is forgotten; 0: never. */
+  /** A series not seen for this many milliseconds is forgotten; 0 means never. */
   readonly expireAfterMs: number;
   /**
-   * What stands in for every new series while there is no room. Without it `add` gives undefined, and it is the caller
-   * who says what was not taken.
+   * Creates the series that replaces every new one while there is no room. Without it `add` returns undefined, and the
+   * caller reports what was not accepted.
    */
   readonly overflow?: () => Series;
-  /** Told of every key that is forgotten. A series that stands under several keys hears of each. */
+  /** Called for every key that is forgotten. A series under several keys gets a call for each. */
   readonly release?: (series: Series) => void;
 }
 
 /**
- * The state of series: found by an owner (a number for all that their points share: resource, scope, metric) and the
- * bytes that tell them apart, bounded in number, forgotten when they were not seen for long. It is for whatever keeps
- * something for each series: an exporter that shows the last value, a connector that counts, a processor that needs the
- * value before.
+ * The state of series: found by an owner (a number for everything that points share: resource, scope and metric) and
+ * the bytes that tell them apart, limited in number, and forgotten when not seen for long. It serves every component
+ * that keeps state per series: an exporter that shows the last value, a connector that counts, a processor that needs
+ * the previous value.
  *
- * Times are milliseconds of whatever clock the caller has; only differences count.
+ * Times are milliseconds of any clock of the caller; only differences count.
  */
 export class SeriesTable<Series extends object> {
   private readonly settings: SeriesSettings<Series>;
   private readonly table = new ByteTable();
   private readonly series: (Series | undefined)[] = [];
   private lastSeen = new Float64Array(16);
-  /** By slot + 1 (0: none has come yet), which slot + 1 came behind it; 0: none did. */
+  /** Maps slot + 1 (0 for the start) to the slot + 1 that followed it the last time; 0 if none did. */
   private following = new Int32Array(17);
   private lastSlot = -1;
   private overflowSeries: Series | undefined;
@@ -40,17 +40,17 @@ export class SeriesTable<Series extends object> {
     this.settings = settings;
   }
 
-  /** How many keys there are. */
+  /** The number of keys. */
   get size(): number {
     return this.table.size;
   }
 
-  /** What keys and their places take in memory; the series themselves are the caller's. */
+  /** The memory of the keys and the table in bytes, without the caller's series. */
   get byteLength(): number {
     return this.table.byteLength + this.lastSeen.byteLength + this.following.byteLength + this.series.length * 8;
   }
 
-  /** The series of a key, which is seen now; undefined when there is none. */
+  /** Returns the series of a key and marks it as seen now; undefined if there is none. */
   find(owner: number, b: Uint8Array, start: number, end: number, now: number): Series | undefined {
     const slot = this.table.find(owner, b, start, end);
     if (slot < 0) return undefined;
@@ -59,8 +59,8 @@ export class SeriesTable<Series extends object> {
   }
 
   /**
-   * The same where keys mostly come in the same order: the one that came behind the last is compared first, and only looked
-   * up when it is another.
+   * The same for keys that mostly come in the same order: compares the key that followed the last one the previous
+   * time, and only looks up any other.
    */
   findNext(owner: number, b: Uint8Array, start: number, end: number, now: number): Series | undefined {
     const expected = this.findExpected(owner, b, start, end, now);
@@ -71,15 +71,15 @@ export class SeriesTable<Series extends object> {
     return this.see(slot, now);
   }
 
-  /** The series that came behind the last one the time before, if this is its key; undefined when it is another. */
+  /** Returns the series that followed the last one the previous time, if this is its key; otherwise undefined. */
   findExpected(owner: number, b: Uint8Array, start: number, end: number, now: number): Series | undefined {
     const slot = this.following[this.lastSlot + 1]! - 1;
     return slot >= 0 && this.table.isAt(slot, owner, b, start, end) ? this.see(slot, now) : undefined;
   }
 
   /**
-   * Puts a series under a key that has none. The same series may stand under several keys. Gives it back, or what stands
-   * in for it when there is no room.
+   * Adds a series under a new key. The same series may have several keys. Returns the series, or its replacement if
+   * there is no room.
    */
   add(owner: number, b: Uint8Array, start: number, end: number, now: number, series: Series): Series | undefined {
     if (!this.hasRoom(now)) return this.overflowed();
@@ -92,7 +92,10 @@ export class SeriesTable<Series extends object> {
     return series;
   }
 
-  /** Whether another series would be taken. When there is no room, what has expired makes some, at most once a second. */
+  /**
+   * Whether another series would be accepted. If there is no room, expired series are removed first, at most once a
+   * second.
+   */
   hasRoom(now: number): boolean {
     if (this.table.size < this.settings.maxSeries) return true;
     if (now - this.sweptAt < MIN_SWEEP_MS) return false;
@@ -100,7 +103,10 @@ export class SeriesTable<Series extends object> {
     return this.table.size < this.settings.maxSeries;
   }
 
-  /** Forgets what has expired. Looks at `maxKeys` keys at most, and goes on there the next time; true: it was through. */
+  /**
+   * Forgets expired series. Examines at most `maxKeys` keys and continues there the next time; returns true when it has
+   * been through all.
+   */
   sweep(now: number, maxKeys = Number.POSITIVE_INFINITY): boolean {
     const { expireAfterMs } = this.settings;
     if (expireAfterMs === 0) return true;
@@ -115,7 +121,7 @@ export class SeriesTable<Series extends object> {
     return true;
   }
 
-  /** Forgets every key whose series is such a one. */
+  /** Forgets every key whose series matches. */
   removeWhere(isGone: (series: Series) => boolean): void {
     for (let slot = 0; slot < this.table.slotLimit; slot++) {
       const series = this.series[slot];
@@ -123,14 +129,14 @@ export class SeriesTable<Series extends object> {
     }
   }
 
-  /** Forgets one key; false when there is none. */
+  /** Forgets one key; returns false if there is none. */
   delete(owner: number, b: Uint8Array, start: number, end: number): boolean {
     const slot = this.table.find(owner, b, start, end);
     if (slot >= 0) this.remove(slot);
     return slot >= 0;
   }
 
-  /** All series; one that stands under several keys comes as often. What is added meanwhile may be among them. */
+  /** All series; a series under several keys comes several times. Series added meanwhile may be included. */
   *values(): Generator<Series> {
     for (let slot = 0; slot < this.table.slotLimit; slot++) {
       const series = this.series[slot];

@@ -13,7 +13,7 @@ import {
 } from "./tags.js";
 import { after, double, skip, varint, varint64 } from "./wire.js";
 
-/** How a reader wants integers and maps; everything else is the same to all. */
+/** How a reader represents integers and maps; everything else is the same for all readers. */
 export interface ValueBuilder<V, M> {
   /** The varint in [at, end). */
   integer(b: Uint8Array, at: number, end: number): V;
@@ -24,7 +24,7 @@ export interface ValueBuilder<V, M> {
 
 type CommonValue = string | boolean | number | null | Uint8Array;
 
-/** The AnyValue in [start, end); null when none is set. */
+/** Reads the AnyValue in [start, end); null if it has no value. */
 export function readAnyValue<V, M>(
   builder: ValueBuilder<V, M>,
   b: Uint8Array,
@@ -36,7 +36,7 @@ export function readAnyValue<V, M>(
     const tag = varint(b, p);
     const at = after;
     p = skip(b, at, tag);
-    value = readMember(builder, b, tag, at, p) ?? value; // of several the last counts
+    value = readMember(builder, b, tag, at, p) ?? value; // of several values the last one counts
   }
   return value;
 }
@@ -90,7 +90,7 @@ function readElements<V, M>(
   return list;
 }
 
-/** All KeyValues with this tag in the message [start, end); of several with one key the first counts. */
+/** Reads all KeyValues with this tag in the message [start, end); of several with the same key the first counts. */
 export function readKeyValues<V, M>(
   builder: ValueBuilder<V, M>,
   b: Uint8Array,
@@ -130,10 +130,10 @@ function readKeyValue<V, M>(builder: ValueBuilder<V, M>, b: Uint8Array, start: n
     builder.put(map, key, (valueAt < 0 ? null : readAnyValue(builder, b, valueAt, valueEnd)) as V);
 }
 
-/** End of the AnyValue that `anyValueAt` found. */
+/** End of the AnyValue found by `anyValueAt`. */
 export let anyValueEnd = 0;
 
-/** Where the AnyValue of the KeyValue whose length is at `lengthAt` begins, or -1; it ends at `anyValueEnd`. */
+/** Returns where the AnyValue starts in the KeyValue whose length is at `lengthAt`, or -1; it ends at `anyValueEnd`. */
 export function anyValueAt(b: Uint8Array, lengthAt: number): number {
   const size = varint(b, lengthAt);
   const end = after + size;

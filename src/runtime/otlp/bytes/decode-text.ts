@@ -1,4 +1,4 @@
-/** UTF-8 to text; what is not UTF-8 becomes U+FFFD. */
+/** Decodes UTF-8; invalid bytes become U+FFFD. */
 export function decodeText(b: Uint8Array, start: number, end: number): string {
   if (end - start > SHORT_TEXT) return utf8(b, start, end);
   let text = "";
@@ -14,5 +14,5 @@ function utf8(b: Uint8Array, start: number, end: number): string {
   return Buffer.prototype.utf8Slice.call(b, start, end);
 }
 
-/** Below this a loop beats the call of a built-in. */
+/** Below this length a loop is faster than a built-in. */
 const SHORT_TEXT = 24;

@@ -3,18 +3,18 @@ import { type Field, isPackable, type Message, UNKNOWN_FIELDS } from "./messages
 import { after, double, fixed32, fixed64, LENGTH_DELIMITED, skip, varint, varint64 } from "./wire.js";
 
 /**
- * Telemetry as plain objects, for those who need all of it: printing, OTLP/JSON, tests.
+ * Telemetry as plain objects, for code that needs all of it: printing, OTLP/JSON, tests.
  *
  * Field names are OTLP/JSON's (lowerCamelCase). 64-bit integers are bigint, ids and bytes are Uint8Array, enums are
  * numbers, an AnyValue is `{ stringValue: ... }` and so on. A field that is not in the bytes is not in the object.
- * Unknown fields stay with their message under the `UNKNOWN_FIELDS` symbol, so encoding what was decoded gives back
- * all that was there.
+ * Unknown fields stay with their message under the `UNKNOWN_FIELDS` symbol, so encoding a decoded message restores
+ * everything.
  */
 export type Tree = { [field: string]: TreeValue };
-/** What a field of a tree may be. */
+/** The value of a tree's field. */
 export type TreeValue = string | number | bigint | boolean | Uint8Array | Tree | TreeValue[];
 
-/** The message in [start, end) as plain objects. The bytes must have been checked. */
+/** Decodes the message in [start, end) into plain objects. The bytes must have been checked. */
 export function decodeMessage(message: Message, b: Uint8Array, start = 0, end = b.length): Tree {
   const tree: Tree & { [UNKNOWN_FIELDS]?: Uint8Array[] } = {};
   let p = start;
@@ -42,10 +42,10 @@ function decodeRepeated(tree: Tree, field: Field, b: Uint8Array, p: number, end:
   for (p = after; p < end; p = decodedEnd) list.push(decodeValue(field, b, p, end));
 }
 
-/** Position behind the number that `decodeValue` read last. */
+/** Position after the number that `decodeValue` read last. */
 let decodedEnd = 0;
 
-/** One value of a field, whose bytes (for a length-delimited one: whose length) begin at `p`. */
+/** Decodes one value of a field. Its bytes, or its length if it is length-delimited, start at `p`. */
 export function decodeValue(field: Field, b: Uint8Array, p: number, end: number): TreeValue {
   switch (field.type) {
     case "string":
@@ -94,7 +94,7 @@ function decodeVarint(field: Field, b: Uint8Array, p: number): TreeValue {
   }
 }
 
-/** A copy that is a plain Uint8Array, also where the batch is a Buffer. */
+/** Copies into a plain Uint8Array, even if the batch is a Buffer. */
 function copyBytes(b: Uint8Array, start: number, end: number): Uint8Array {
   return new Uint8Array(b.subarray(start, end));
 }

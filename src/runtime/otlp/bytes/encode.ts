@@ -5,12 +5,12 @@ import { FIXED64, LENGTH_DELIMITED } from "./wire.js";
 import type { WireWriter } from "./writer.js";
 
 /**
- * Plain objects to wire bytes, by the table.
+ * Encodes plain objects as wire bytes, driven by the table of messages.
  *
- * Takes what `decodeTree` gives, and as well what `JSON.parse` gives of OTLP/JSON: names in lowerCamelCase or
+ * Accepts the result of `decodeTree` and the result of `JSON.parse` for OTLP/JSON: names in lowerCamelCase or
  * snake_case, 64-bit integers as bigint, string or number, ids as bytes or hex, other bytes as bytes or base64, enums
  * as numbers or names, doubles as numbers or the strings NaN, Infinity and -Infinity. Unknown names are ignored, as
- * OTLP/JSON demands; null means absent. Fields are written in the order of the object's keys.
+ * OTLP/JSON requires; null means absent. Fields are written in the order of the object's keys.
  */
 export function encodeMessage(message: Message, value: unknown, writer: WireWriter, depth = MAX_DEPTH): void {
   if (depth === 0) throw new EncodeError(`nested more than ${MAX_DEPTH} deep`);
@@ -27,13 +27,13 @@ export function encodeMessage(message: Message, value: unknown, writer: WireWrit
   if (unknown !== undefined) for (const bytes of unknown) writer.copy(bytes, 0, bytes.length);
 }
 
-/** A field of a record with its tag: one value, or all of them if it is repeated. */
+/** Encodes a field of a record with its tag: one value, or all values of a repeated field. */
 export function encodeField(field: Field, content: unknown, writer: WireWriter): void {
   if (field.repeated) encodeList(field, content, writer, DEPTH_IN_RECORD);
   else encodeSingle(field, content, writer, DEPTH_IN_RECORD);
 }
 
-/** What is left of the depth in a data point, which lies deepest of all records. */
+/** The depth left inside a data point, the most deeply nested record. */
 const DEPTH_IN_RECORD = MAX_DEPTH - 5;
 
 function encodeSingle(field: Field, content: unknown, writer: WireWriter, depth: number): void {
@@ -70,7 +70,7 @@ function beginPacked(field: Field, count: number, writer: WireWriter): void {
   writer.begin(count * ((field.tag & 7) === FIXED64 ? 8 : 1));
 }
 
-/** The value of a field without its tag. */
+/** Encodes the value of a field without its tag. */
 export function encodeScalar(field: Field, content: unknown, writer: WireWriter, depth: number): void {
   switch (field.type) {
     case "message":
@@ -156,7 +156,7 @@ function parseInteger(content: unknown): bigint | undefined {
   return content.trim() !== "" && Number.isInteger(value) ? BigInt(value) : undefined;
 }
 
-/** In characters, generously: an endless row of digits is not worth the time it takes to convert it. */
+/** In characters, with a wide margin: an endless row of digits is not worth converting. */
 const MAX_INTEGER_LENGTH = 64;
 
 function toEnum(content: unknown, names: readonly string[]): bigint {
@@ -165,7 +165,7 @@ function toEnum(content: unknown, names: readonly string[]): bigint {
   return toInteger(content, -(2n ** 31n), 2n ** 31n - 1n);
 }
 
-/** An error that learns its path on the way out. */
+/** An error that collects its path while it propagates. */
 export class EncodeError extends MalformedError {
   readonly reason: string;
   readonly path: string;

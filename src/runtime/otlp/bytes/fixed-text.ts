@@ -1,4 +1,4 @@
-/** An ASCII text that is written four bytes at a time. */
+/** An ASCII text prepared for writing four bytes at a time. */
 export interface FixedText {
   readonly length: number;
   readonly words: Int32Array;
@@ -10,7 +10,7 @@ export function fixedText(text: string): FixedText {
   return { length: text.length, words };
 }
 
-/** Writes it at `at`, and spoils up to three bytes behind it; gives the position behind it. */
+/** Writes the text at `at` and may overwrite up to three bytes after it; returns the position after the text. */
 export function putFixedText(to: DataView, at: number, { length, words }: FixedText): number {
   for (let i = 0; i < words.length; i++) to.setInt32(at + 4 * i, words[i]!, true);
   return at + length;

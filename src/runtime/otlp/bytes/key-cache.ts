@@ -1,9 +1,9 @@
-/** What is remembered of keys longer than this would take too much memory. */
+/** Longer keys are not cached, because they would take too much memory. */
 const MAX_KEY_LENGTH = 256;
 
 /**
- * What is known of keys that were seen before, found by their bytes, so that no text is made of them. There are two to a slot: one
- * more pushes the older one out, so it never grows.
+ * Caches facts about keys by their bytes, so no strings are created for known keys. Each slot holds two keys, and a new
+ * key evicts the older one, so the cache never grows.
  */
 export class KeyCache<Known> {
   private readonly make: (b: Uint8Array, start: number, end: number) => Known;
@@ -11,7 +11,7 @@ export class KeyCache<Known> {
   private readonly keys: (Uint8Array | undefined)[];
   private readonly known: Known[];
 
-  /** `make` finds out about a key. The number of slots is a power of two. */
+  /** `make` computes the facts about a key. The number of slots must be a power of two. */
   constructor(make: (b: Uint8Array, start: number, end: number) => Known, slots = 1024) {
     this.make = make;
     this.mask = slots - 1;
@@ -19,7 +19,7 @@ export class KeyCache<Known> {
     this.known = new Array(slots * 2);
   }
 
-  /** Of the key [start, end) of `b`. */
+  /** Returns the facts about the key [start, end) of `b`. */
   get(b: Uint8Array, start: number, end: number): Known {
     const at = (hashOf(b, start, end) & this.mask) * 2;
     if (isSame(this.keys[at], b, start, end)) return this.known[at]!;
@@ -34,7 +34,7 @@ export class KeyCache<Known> {
   }
 }
 
-/** Length and a few bytes tell the keys of a program apart well enough. */
+/** The length and a few bytes distinguish the keys of a program well enough. */
 function hashOf(b: Uint8Array, start: number, end: number): number {
   const size = end - start;
   if (size === 0) return 0;

@@ -11,9 +11,9 @@ import { DATA_POINT_TAG, METRIC_DATA_TAGS } from "./tags.js";
 import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "./wire.js";
 
 /**
- * OTLP's messages as a table: the one description that validation, the tree and OTLP/JSON are driven by.
+ * OTLP's messages as a table: the single description that drives validation, the tree and OTLP/JSON.
  *
- * A field is `[number, name, type]`; `name` is the lowerCamelCase one of OTLP/JSON. A type ending in `[]` is repeated
+ * A field is `[number, name, type]`; `name` is its lowerCamelCase name in OTLP/JSON. A type ending in `[]` is repeated
  * (numbers are packed). `id` is a trace or span id: bytes that OTLP/JSON writes in hex instead of base64.
  */
 type ScalarType =
@@ -36,17 +36,17 @@ export interface Field {
   readonly number: number;
   readonly name: string;
   readonly snakeName: string;
-  /** The tag of one value: number and wire type. A packed list has the same number, and is length-delimited. */
+  /** The tag of one value: number and wire type. A packed list has the same number and is length-delimited. */
   readonly tag: number;
-  /** The name as OTLP/JSON writes it before a value, quotes and colon included. */
+  /** The name as OTLP/JSON writes it before a value, with quotes and colon. */
   readonly jsonLabel: FixedText;
-  /** The type of one value; `message` is set when it is a message. */
+  /** The type of one value; `message` is set if it is a message. */
   readonly type: ScalarType | "message";
   readonly message: Message | undefined;
   readonly repeated: boolean;
-  /** The oneof it is a member of: of all members of a choice at most one is set. */
+  /** The oneof it belongs to: at most one member of a oneof is set. */
   readonly oneof: string | undefined;
-  /** How many bytes an id has, if it has any: a trace's 16, a span's 8; 0 for other fields. */
+  /** The size of an id in bytes: 16 for a trace, 8 for a span; 0 for other fields. */
   readonly idBytes: number;
   /** Names of an enum's values, by number. */
   readonly enumNames: readonly string[] | undefined;
@@ -54,7 +54,7 @@ export interface Field {
 
 export interface Message {
   readonly name: string;
-  /** Each occurrence of it is a record. */
+  /** Whether each occurrence is a record. */
   readonly isRecord: boolean;
   /** In ascending order of number. */
   readonly fields: readonly Field[];
@@ -78,7 +78,7 @@ const ONEOFS: Readonly<Record<string, readonly string[]>> = {
   Exemplar: ["asDouble", "asInt"],
 };
 
-/** What is counted: log records, spans and data points. */
+/** The messages that count as records: log records, spans and data points. */
 const RECORDS: ReadonlySet<string> = new Set([
   "LogRecord",
   "Span",
@@ -300,7 +300,7 @@ const WIRE_TYPES: Readonly<Record<Field["type"], number>> = {
   fixed32: FIXED32,
 };
 
-/** All messages by name; fields point at each other's messages. */
+/** All messages by name; fields refer to the messages they contain. */
 export const MESSAGES: Readonly<Record<string, Message>> = buildMessages();
 
 /** The request message of each signal. */
@@ -354,19 +354,19 @@ function toField(
   };
 }
 
-/** Whether lists of it are packed: one length, and the values behind it without tags. */
+/** Whether its lists are packed: one length, followed by the values without tags. */
 export function isPackable(field: Field): boolean {
   return (field.tag & 7) !== LENGTH_DELIMITED;
 }
 
-/** The tag of the attributes of a message; of a metric, that of its metadata; 0 when it has none. */
+/** The tag of a message's attributes; for a metric, of its metadata; 0 if it has none. */
 export function attributesTagOf(message: Message): number {
   const field =
     message.byName.get("attributes") ?? message.byName.get("metadata") ?? message.byName.get("filteredAttributes");
   return field === undefined ? 0 : field.tag;
 }
 
-/** The message of a metric's data by its tag in the metric. */
+/** The message of a metric's data, by its tag in the metric. */
 export function metricDataMessage(dataTag: number): Message {
   return MESSAGES["Metric"]!.byNumber[dataTag >>> 3]!.message!;
 }
@@ -376,7 +376,7 @@ export function dataPointMessage(dataTag: number): Message {
   return metricDataMessage(dataTag).byNumber[DATA_POINT_TAG >>> 3]!.message!;
 }
 
-/** The tags of the attributes of data points, by the tag of the metric's data that they lie in. */
+/** The tags of data points' attributes, by the tag of the metric's data that contains the points. */
 export const POINT_ATTRIBUTES_TAGS: Readonly<Record<number, number>> = Object.fromEntries(
   METRIC_DATA_TAGS.map((tag) => [tag, attributesTagOf(dataPointMessage(tag))]),
 );

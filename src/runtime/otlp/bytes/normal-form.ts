@@ -4,15 +4,14 @@ import { after, skip, varint } from "./wire.js";
 import { WireWriter } from "./writer.js";
 
 /**
- * A request in which every singular field comes at most once, and at most one field of each choice.
+ * Rewrites a request so every singular field and every oneof occurs at most once.
  *
- * Protobuf lets a singular field come again: the last scalar counts, messages are merged, and of a choice (oneof) the
- * last member counts. Nobody writes that on purpose, but whoever takes the first where the next reader takes the last
- * can be made to look past what the next one sees. So such a request is put right on its way in (see `Batch.admit`),
- * and all other readers may stop at the first. Unknown fields stay. The bytes must have been checked.
+ * Protobuf allows repeated singular fields: the last scalar counts, messages are merged, and the last member of a oneof
+ * counts. Nobody writes this on purpose. But if one reader takes the first value and the next reader the last, an
+ * attacker can hide data from the first. So such a request is normalised on its way in (see `Batch.admit`), and all
+ * other readers may stop at the first occurrence. Unknown fields stay. The bytes must have been checked.
  *
- * Whoever sends such a thing may have made it of millions of fields: nothing is kept of each but, of messages that are to be merged,
- * where it lies.
+ * A hostile request may contain millions of fields, so only the positions of messages to be merged are kept.
  */
 export function normalForm(signal: Signal, bytes: Uint8Array): Uint8Array {
   const writer = new WireWriter(bytes.length);
@@ -20,7 +19,7 @@ export function normalForm(signal: Signal, bytes: Uint8Array): Uint8Array {
   return writer.written();
 }
 
-/** Where the pieces of a message's body lie, which is how protobuf merges two into one: start, end, start, end ... */
+/** The parts of a message's body as start, end, start, end ... Protobuf merges messages by concatenating them. */
 type Pieces = readonly number[];
 
 function writeNormal(message: Message, b: Uint8Array, pieces: Pieces, writer: WireWriter): void {
@@ -45,7 +44,7 @@ function writeNormal(message: Message, b: Uint8Array, pieces: Pieces, writer: Wi
   }
 }
 
-/** Where the last field of each choice begins, by the number of the choice. */
+/** Where the last field of each oneof starts, by the number of `choiceOf`. */
 function lastOccurrences(message: Message, b: Uint8Array, pieces: Pieces): number[] {
   const last: number[] = [];
   for (let i = 0; i < pieces.length; i += 2) {
@@ -59,7 +58,7 @@ function lastOccurrences(message: Message, b: Uint8Array, pieces: Pieces): numbe
   return last;
 }
 
-/** The number of a singular field, or of the first member of the choice that it belongs to. */
+/** The number of a singular field, or of the first member of its oneof. */
 function choiceOf(message: Message, number: number): number {
   const { oneof } = message.byNumber[number]!;
   return oneof === undefined ? number : message.byName.get(oneof)!.number;
@@ -73,7 +72,7 @@ function writeSingular(message: Message, b: Uint8Array, pieces: Pieces, lastAt: 
   else writeField(nested, b, occurrences(message, b, pieces, tag), writer);
 }
 
-/** All occurrences of a singular field that are to be merged: those behind the last other member of its choice. */
+/** All occurrences of a singular field to be merged: those after the last other member of its oneof. */
 function occurrences(message: Message, b: Uint8Array, pieces: Pieces, wanted: number): number[] {
   const choice = choiceOf(message, wanted >>> 3);
   const found: number[] = [];
@@ -90,7 +89,7 @@ function occurrences(message: Message, b: Uint8Array, pieces: Pieces, wanted: nu
   return found;
 }
 
-/** Writes whole fields of one tag as one: the first of them if they are no messages. */
+/** Writes fields of one tag as one field: merged if they are messages, otherwise only the first. */
 function writeField(nested: Message | undefined, b: Uint8Array, fields: Pieces, writer: WireWriter): void {
   if (nested === undefined) return writer.copy(b, fields[0]!, fields[1]!);
   const tag = varint(b, fields[0]!);

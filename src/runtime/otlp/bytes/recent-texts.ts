@@ -1,8 +1,8 @@
 const CAPACITY = 8;
 
 /**
- * Makes a text of a range of bytes, the same for the same bytes, to look something up by. The few texts made last are
- * kept, as the same values come again and again: counting by an attribute measured 300 ns a record, and 420 without.
+ * Decodes a range of bytes into a text to look things up by; equal bytes give equal texts. The most recent texts are
+ * cached, because values repeat: counting by an attribute takes 300 ns per record with the cache and 420 ns without.
  */
 export class RecentTexts {
   private readonly bytes: Uint8Array;

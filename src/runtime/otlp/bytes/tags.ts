@@ -1,11 +1,12 @@
 /**
- * Tags (field number << 3 | wire type) of the OTLP fields that code on the hot path looks for by itself.
+ * Tags (field number << 3 | wire type) of OTLP fields that hot code looks for itself.
  *
- * They follow from the table in messages.ts, and a test holds them to it. They are written out because a literal is
- * compiled into the comparison, where a value computed at the start would be loaded for every field of every record.
+ * They follow from the table in messages.ts, and a test keeps them equal. They are literals because the compiler
+ * inlines a literal into the comparison, while a value computed at start-up would be loaded for every field of every
+ * record.
  */
 
-/** Tags of all known fields are below this; a larger one is an unknown field's. */
+/** All known fields have tags below this; a larger tag belongs to an unknown field. */
 export const TAG_LIMIT = 160;
 
 export const KEY_TAG = 10;
@@ -21,9 +22,9 @@ export const BYTES_VALUE_TAG = 58;
 /** An item of an ArrayValue or a KeyValueList. */
 export const ELEMENT_TAG = 10;
 
-/** What the request of any signal consists of: the records of a resource. */
+/** The records of one resource, in the request of any signal. */
 export const RESOURCE_CONTAINER_TAG = 10;
-/** What a resource's container consists of: the records of a scope. */
+/** The records of one scope, in a resource's container. */
 export const SCOPE_CONTAINER_TAG = 18;
 /** A log record, span or metric in a scope's container. */
 export const SCOPE_ITEM_TAG = 18;

@@ -1,8 +1,8 @@
 /**
- * Reading protobuf's wire format, for bytes that `checkRequest` has passed.
+ * Reads protobuf's wire format, for bytes that have passed `checkRequest`.
  *
- * The hot loops keep their position in a local variable and read one-byte varints in place; that measured twice as
- * fast as a reader object. Only a longer varint goes through `varint`, which leaves the position behind it in `after`.
+ * The hot loops keep their position in a local variable and read one-byte varints in place; that measured twice as fast
+ * as a reader object. Only a longer varint goes through `varint`, which leaves the position after it in `after`.
  * Nothing here checks bounds: a batch is checked once, on its way in.
  */
 
@@ -12,10 +12,10 @@ export const FIXED64 = 1;
 export const LENGTH_DELIMITED = 2;
 export const FIXED32 = 5;
 
-/** Position behind the last varint read by `varint`. */
+/** Position after the last varint read by `varint`. */
 export let after = 0;
 
-/** A varint of up to 32 bits, such as a tag or a length, at `p`; the position behind it is in `after`. */
+/** Reads a varint of up to 32 bits, such as a tag or a length, at `p`, and sets `after`. */
 export function varint(b: Uint8Array, p: number): number {
   let x = b[p++]!;
   let value = x & 127;
@@ -29,7 +29,7 @@ export function varint(b: Uint8Array, p: number): number {
   return value >>> 0;
 }
 
-/** Position behind the value of a field whose tag is `tag` and whose value begins at `p`. */
+/** Returns the position after the value of a field with this tag, whose value starts at `p`. */
 export function skip(b: Uint8Array, p: number, tag: number): number {
   switch (tag & 7) {
     case VARINT:
@@ -50,17 +50,17 @@ export function skip(b: Uint8Array, p: number, tag: number): number {
   }
 }
 
-/** A varint of 64 bits at `p` as an unsigned bigint; the position behind it is in `after`. */
+/** Reads a 64-bit varint at `p` as an unsigned bigint and sets `after`. */
 export function varint64(b: Uint8Array, p: number): bigint {
   varintHalves(b, p);
   return (BigInt(highHalf) << 32n) | BigInt(lowHalf);
 }
 
-/** What `varintHalves` read, both unsigned. */
+/** The unsigned halves read by `varintHalves`. */
 export let lowHalf = 0;
 export let highHalf = 0;
 
-/** The same without a bigint, in `lowHalf` and `highHalf`. */
+/** The same without a bigint, into `lowHalf` and `highHalf`. */
 export function varintHalves(b: Uint8Array, p: number): void {
   let low = 0;
   let high = 0;
@@ -97,8 +97,8 @@ export function double(b: Uint8Array, p: number): number {
 }
 
 /**
- * Position of the value of the first field with this tag in the message [p, end), or -1. For a length-delimited field
- * that is the position of its length.
+ * Returns the position of the value of the first field with this tag in the message [p, end), or -1. For a
+ * length-delimited field that is the position of its length.
  */
 export function findField(b: Uint8Array, p: number, end: number, fieldTag: number): number {
   while (p < end) {
@@ -113,7 +113,10 @@ export function findField(b: Uint8Array, p: number, end: number, fieldTag: numbe
   return -1;
 }
 
-/** Where the first field of this number lies in the message [start, end), tag and all; empty at `start` if it does not. */
+/**
+ * The range of the first field with this number in the message [start, end), including its tag; empty at `start` if
+ * there is none.
+ */
 export function fieldRange(b: Uint8Array, start: number, end: number, number: number): [from: number, to: number] {
   for (let p = start; p < end; ) {
     const at = p;
@@ -124,7 +127,7 @@ export function fieldRange(b: Uint8Array, start: number, end: number, number: nu
   return [start, start];
 }
 
-/** Number of bytes a varint takes. */
+/** The number of bytes of a varint. */
 export function varintSize(value: number): number {
   if (value < 0x80) return 1;
   if (value < 0x4000) return 2;
@@ -133,7 +136,7 @@ export function varintSize(value: number): number {
   return 5;
 }
 
-/** Writes a varint at `p` and returns the position behind it. */
+/** Writes a varint at `p` and returns the position after it. */
 export function putVarint(b: Uint8Array, p: number, value: number): number {
   while (value > 127) {
     b[p++] = (value & 127) | 128;
@@ -143,12 +146,14 @@ export function putVarint(b: Uint8Array, p: number, value: number): number {
   return p;
 }
 
-/** The same memory, for who reads or writes several bytes at a time. */
+/** A view of the same memory, for reading or writing several bytes at a time. */
 export function viewOf(b: Uint8Array): DataView {
   return new DataView(b.buffer, b.byteOffset, b.byteLength);
 }
 
-/** Copies `size` bytes, many at a time; the last step overlaps the one before it. For ranges that are no others' memory. */
+/**
+ * Copies `size` bytes, several at a time; the last step overlaps the previous one. Source and target must not overlap.
+ */
 export function copyView(from: DataView, start: number, to: DataView, at: number, size: number): void {
   if (size < 8) {
     for (let i = 0; i < size; i++) to.setUint8(at + i, from.getUint8(start + i));

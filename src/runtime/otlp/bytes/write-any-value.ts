@@ -1,13 +1,16 @@
 import { ARRAY_VALUE_TAG, ELEMENT_TAG, KEY_TAG, KVLIST_VALUE_TAG, VALUE_TAG } from "./tags.js";
 import type { WireWriter } from "./writer.js";
 
-/** Each level of a value is up to three messages on the wire: what is written passes the check of what comes in. */
+/**
+ * Each level of a value takes up to three messages on the wire. This limit keeps written values within the check for
+ * incoming ones.
+ */
 export const MAX_VALUE_DEPTH = 60;
 
 /** Writes the body of an AnyValue that may be `depth` levels deep. */
 export type WriteAnyValue<V> = (writer: WireWriter, value: V, depth: number) => void;
 
-/** Writes a list as the body of an AnyValue, each item as `write` does it. */
+/** Writes a list as the body of an AnyValue, and each item with `write`. */
 export function writeList<V>(writer: WireWriter, items: readonly V[], depth: number, write: WriteAnyValue<V>): void {
   writer.byte(ARRAY_VALUE_TAG);
   writer.begin();
@@ -20,7 +23,7 @@ export function writeList<V>(writer: WireWriter, items: readonly V[], depth: num
   writer.end();
 }
 
-/** Writes a map as the body of an AnyValue, each value in it as `write` does it. */
+/** Writes a map as the body of an AnyValue, and each of its values with `write`. */
 export function writeMap<V>(
   writer: WireWriter,
   members: Iterable<readonly [string, V]>,

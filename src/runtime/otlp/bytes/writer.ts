@@ -3,14 +3,14 @@ import { copyView, putVarint, varintSize, viewOf } from "./wire.js";
 /**
  * A growing buffer of wire bytes.
  *
- * A sub-message is written forwards: `begin` leaves room for its length, `end` fills it in, and moves the body only
- * when the length takes more or fewer bytes than were left free. Callers that know the likely size pass it as a hint,
- * so that the body moves almost never.
+ * Sub-messages are written forwards: `begin` leaves room for the length, and `end` fills it in and moves the body only
+ * if the length takes more or fewer bytes than expected. Callers that know the likely size pass it as a hint, so the
+ * body almost never moves.
  */
 export class WireWriter {
   bytes: Buffer;
   length = 0;
-  /** How many bytes of the source, which lie at the end of the buffer, are still to be taken or skipped. */
+  /** Bytes of the source, at the end of the buffer, that are still to be taken or skipped. */
   sourceRemaining = 0;
   private source: Uint8Array | undefined;
   private dataView: DataView | undefined;
@@ -22,8 +22,8 @@ export class WireWriter {
   }
 
   /**
-   * A writer for a changed form of `source`, which lies in the same buffer behind `room` free bytes. So `takeSource` moves
-   * bytes within one buffer, at a third of what it costs to copy as many from another one.
+   * A writer for a changed form of `source`, which is placed in the same buffer after `room` free bytes. So
+   * `takeSource` moves bytes within one buffer, at a third of the cost of copying them from another one.
    */
   static rewriting(source: Uint8Array, room: number): WireWriter {
     const writer = new WireWriter(source.length + room);
@@ -33,18 +33,18 @@ export class WireWriter {
     return writer;
   }
 
-  /** Forgets all that was written, also what was begun and never ended, and keeps the buffer. */
+  /** Forgets everything written, including unfinished sub-messages, and keeps the buffer. */
   clear(): void {
     this.length = 0;
     if (this.openMessages.length > 0) this.openMessages.length = 0;
   }
 
-  /** What is written next stands in the place of the source up to this position: `copy` may take from it. */
+  /** The data written next replaces the source up to this position; `copy` may still read from it. */
   replaceUpTo(position: number): void {
     this.replacedUpTo = position;
   }
 
-  /** Makes sure that `size` more bytes fit. */
+  /** Makes room for `size` more bytes. */
   reserve(size: number): void {
     if (this.length + size > this.bytes.length - this.sourceRemaining) this.grow(size);
   }
@@ -58,13 +58,13 @@ export class WireWriter {
     this.dataView = undefined;
   }
 
-  /** The same memory as `bytes`, for who writes several at a time; another one after `reserve`. */
+  /** A view of `bytes`, for writing several bytes at a time. It changes after `reserve`. */
   get view(): DataView {
     this.dataView ??= viewOf(this.bytes);
     return this.dataView;
   }
 
-  /** The next `size` bytes of the source, as they are. */
+  /** Copies the next `size` bytes of the source unchanged. */
   takeSource(size: number): void {
     const { bytes, length } = this;
     const from = bytes.length - this.sourceRemaining;
@@ -75,8 +75,8 @@ export class WireWriter {
   }
 
   /**
-   * The source up to the last of `count` ranges of it, which are in order, with these bytes in the place of each. Most
-   * that is between them is short.
+   * Copies the source up to the end of the last of `count` ordered ranges and replaces each range with `insert`. The
+   * parts between them are mostly short.
    */
   takeSourceReplacing(starts: readonly number[], ends: readonly number[], count: number, insert: Uint8Array): void {
     this.reserve(insert.length * count);
@@ -98,12 +98,12 @@ export class WireWriter {
     this.sourceRemaining = bytes.length - from;
   }
 
-  /** Leaves the next `size` bytes of the source out. */
+  /** Skips the next `size` bytes of the source. */
   skipSource(size: number): void {
     this.sourceRemaining -= size;
   }
 
-  /** What was written, sharing memory with the writer: use it before writing on, or never write on. */
+  /** The written bytes. They share memory with the writer, so use them before writing more. */
   written(): Uint8Array {
     return this.bytes.subarray(0, this.length);
   }
@@ -113,19 +113,19 @@ export class WireWriter {
     this.bytes[this.length++] = value;
   }
 
-  /** An unsigned integer of up to 32 bits. */
+  /** Writes an unsigned integer of up to 32 bits. */
   varint(value: number): void {
     this.reserve(5);
     this.length = putVarint(this.bytes, this.length, value >>> 0);
   }
 
-  /** Any integer of up to 64 bits; a negative one as protobuf does it, in ten bytes. */
+  /** Writes an integer of up to 64 bits; a negative one takes ten bytes, as in protobuf. */
   varint64(value: bigint): void {
     if (value >= 0n && value < 0x80000000n) return this.varint(Number(value));
     this.varintOfHalves(Number(BigInt.asUintN(32, value)), Number(BigInt.asUintN(32, value >> 32n)));
   }
 
-  /** An integer given as two halves of 32 bits. */
+  /** Writes an integer given as two 32-bit halves. */
   varintOfHalves(low: number, high: number): void {
     this.reserve(10);
     const { bytes } = this;
@@ -138,12 +138,12 @@ export class WireWriter {
     this.length = putVarint(bytes, at, low);
   }
 
-  /** A whole number that a double holds; a negative one in ten bytes. */
+  /** Writes a whole number that a double holds exactly; a negative one takes ten bytes. */
   varintOfNumber(value: number): void {
     this.varintOfHalves(value >>> 0, Math.floor(value / TWO_TO_32) >>> 0);
   }
 
-  /** A signed integer of up to 32 bits, as protobuf's sint32. */
+  /** Writes a signed integer of up to 32 bits as protobuf's sint32. */
   zigzag(value: number): void {
     this.varint((value << 1) ^ (value >> 31));
   }
@@ -159,7 +159,7 @@ export class WireWriter {
     this.fixed32(high);
   }
 
-  /** A whole number that a double holds, in eight bytes. */
+  /** Writes a whole number that a double holds exactly in eight bytes. */
   fixed64OfNumber(value: number): void {
     this.fixed64OfHalves(value >>> 0, Math.floor(value / TWO_TO_32) >>> 0);
   }
@@ -175,7 +175,7 @@ export class WireWriter {
     for (let i = 0; i < 8; i++) this.bytes[this.length++] = scratch.getUint8(i);
   }
 
-  /** [from, to) of other bytes, as they are. */
+  /** Copies [from, to) of other bytes. */
   copy(source: Uint8Array, from: number, to: number): void {
     const size = to - from;
     if (source === this.source && to <= this.replacedUpTo) {
@@ -197,20 +197,20 @@ export class WireWriter {
     this.length += size;
   }
 
-  /** `size` bytes from `from` on of other memory, as they are: for short ones, which are quicker through views. */
+  /** Copies `size` bytes of other memory, starting at `from`; for short ranges, where views are faster. */
   copyView(source: DataView, from: number, size: number): void {
     this.reserve(size);
     copyView(source, from, this.view, this.length, size);
     this.length += size;
   }
 
-  /** A length and then these bytes. */
+  /** Writes a length and then these bytes. */
   lengthDelimited(value: Uint8Array): void {
     this.varint(value.length);
     this.copy(value, 0, value.length);
   }
 
-  /** A length and then this text in UTF-8. */
+  /** Writes a length and then this text in UTF-8. */
   text(value: string): void {
     const { length } = value;
     if (length < SHORT_COPY && this.writeShortAscii(value)) return;
@@ -223,7 +223,7 @@ export class WireWriter {
     this.fixLength(start, room);
   }
 
-  /** Measured first, so that no more room is made than it takes. */
+  /** Measures the text first, so no more room is made than it needs. */
   private longText(value: string): void {
     const size = Buffer.byteLength(value);
     this.varint(size);
@@ -232,7 +232,7 @@ export class WireWriter {
     this.length += size;
   }
 
-  /** Opens a sub-message behind its tag. `hint` is the length it will probably have. */
+  /** Opens a sub-message after its tag. `hint` is its likely length. */
   begin(hint = 0): void {
     const room = varintSize(hint);
     this.reserve(room);
@@ -240,14 +240,14 @@ export class WireWriter {
     this.openMessages.push(this.length, room);
   }
 
-  /** Closes the sub-message opened last. */
+  /** Closes the last opened sub-message. */
   end(): void {
     const room = this.openMessages.pop()!;
     const start = this.openMessages.pop()!;
     this.fixLength(start, room);
   }
 
-  /** The bytes from `start` on are a message behind a length of `room` bytes that is not right any more. */
+  /** Corrects the length of the message whose body starts at `start`; the old length takes `room` bytes. */
   fixLength(start: number, room: number): void {
     const size = this.length - start;
     const needed = varintSize(size);
@@ -259,7 +259,7 @@ export class WireWriter {
     putVarint(this.bytes, start - room, size);
   }
 
-  /** Puts other bytes in the place of [from, to) of what was already written. */
+  /** Replaces [from, to) of the written bytes. */
   replace(from: number, to: number, insert: Uint8Array): void {
     this.reserve(insert.length);
     this.bytes.copyWithin(from + insert.length, to, this.length);
@@ -267,7 +267,7 @@ export class WireWriter {
     this.length += insert.length - (to - from);
   }
 
-  /** A short text in place if it is ASCII; false, with nothing written, if it is not. */
+  /** Writes a short text in place if it is ASCII. Otherwise writes nothing and returns false. */
   private writeShortAscii(value: string): boolean {
     const { length } = value;
     this.reserve(length + 1);
@@ -284,13 +284,13 @@ export class WireWriter {
   }
 }
 
-/** Below this a loop beats the call of a built-in, with a view of the source to be made for it. */
+/** Below this length a loop is faster than a built-in, which needs a view of the source. */
 const SHORT_COPY = 48;
 
-/** Up to here writing a text at once beats measuring it first, which takes as long again. */
+/** Up to this length writing a text at once is faster than measuring it first, which doubles the time. */
 const LONG_TEXT = 4096;
 
-/** The most bytes of UTF-8 that one of a text's UTF-16 units takes. */
+/** The maximum number of UTF-8 bytes for one UTF-16 unit of a text. */
 const MAX_CHARACTER_SIZE = 3;
 
 /** The same within one buffer, where no view is needed. */

@@ -3,17 +3,17 @@ import { FrameOwners, OwnerViewCache, RetainedOwners } from "../views/frame-owne
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "../views/record-walk.js";
 import { type AnyRecordView, applyVerdict, createRecordView, type RecordVerdict } from "./edit-records.js";
 
-/** Shows a record; answers now or later. `index` counts the records of the batch. */
+/** Gets a record and answers now or later. `index` counts the records of the batch. */
 type RecordEditor = (
   record: AnyRecordView,
   index: number,
 ) => RecordVerdict | Promise<RecordVerdict> | PromiseLike<RecordVerdict>;
 
 /**
- * As `editRecords`, for a function that may answer later. While it answers at once this is one walk over the batch. At
- * the first promise that walk is given up; the records behind it are shown one after the other, `concurrency` at a time, and
- * a second walk writes what became of all of them. Every record is shown exactly once; none is any more after one has
- * failed, or once `shouldContinue` answers no.
+ * Like `editRecords`, for a function that may return a promise. While it answers at once, this is one walk over the
+ * batch. At the first promise that walk is abandoned; the remaining records are shown one after the other,
+ * `concurrency` at a time, and a second walk writes all results. Every record is shown exactly once; no more are shown
+ * after one has failed or `shouldContinue` returns false.
  */
 export function editRecordsAsync(
   batch: Batch,
@@ -37,7 +37,7 @@ class SyncVisitor implements RecordVisitor {
   readonly ownerViews: OwnerViewCache;
   readonly views: AnyRecordView[] = [];
   readonly verdicts: RecordVerdict[] = [];
-  /** The answer of the last of `views`, when it did not come at once. */
+  /** The promise for the last of `views`, if its answer did not come at once. */
   pending: PromiseLike<RecordVerdict> | undefined;
   private readonly edit: RecordEditor;
   private readonly owners: FrameOwners;
@@ -54,7 +54,7 @@ class SyncVisitor implements RecordVisitor {
     this.views.push(view);
     if (isPromiseLike(verdict)) {
       this.pending = verdict;
-      throw SUSPENDED; // the walk stays at this record, so that its owners stay what they are
+      throw SUSPENDED; // the walk stays at this record, so its owners stay valid
     }
     this.verdicts.push(verdict);
     this.owners.submitChanges();

@@ -10,7 +10,7 @@ import { SpanView } from "../views/span-view.js";
 /** A record of any signal: a log record, a span or a data point. */
 export type AnyRecordView = LogRecordView | SpanView | DataPointView;
 
-/** What the function of `editRecords` may answer: "drop" takes the record out, anything else keeps it. */
+/** The answer of the function passed to `editRecords`: "drop" removes the record, anything else keeps it. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a function that answers nothing keeps the record
 export type RecordVerdict = "drop" | "keep" | undefined | void;
 

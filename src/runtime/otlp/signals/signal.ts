@@ -1,5 +1,5 @@
-/** The kinds of telemetry a pipeline can carry. */
+/** The kinds of telemetry that a pipeline can carry. */
 export type Signal = "logs" | "traces" | "metrics";
 
-/** The three signals, for components that take all of them. */
+/** The three signals, for components that accept all of them. */
 export const SIGNALS: readonly Signal[] = ["logs", "traces", "metrics"];

@@ -1,12 +1,15 @@
 import { MalformedError } from "../../signals/malformed.js";
 import type { Message } from "../messages.js";
 
-/** How deep messages may be nested. */
+/** The maximum nesting depth of messages. */
 export const MAX_DEPTH = 200;
 
-/** What the walk over a request gives, instead of the number of records, when a singular field came again, or a second member of a choice. */
+/**
+ * Result of the check, instead of the number of records, if a singular field or a second member of a oneof was
+ * repeated.
+ */
 export const HAS_DUPLICATES = -1;
-/** What it gives instead when the bytes are no request; where and what is at `FAULT_AT`: offset, message, tag or size. */
+/** Results of the check for invalid bytes. The details are at `FAULT_AT`: offset, message, and tag or size. */
 export const FAULTS = {
   unfinishedVarint: -2,
   over32Bits: -3,
@@ -22,12 +25,12 @@ export const FAULTS = {
   unusedType: -13,
 } as const;
 
-/** What a reader of either encoding says of a request that holds more than it may. */
+/** The error of both encodings' readers for a request with too many elements. */
 export function tooManyElements(at: number): MalformedError {
   return new MalformedError("too many records, attributes and values for one request; send smaller ones", at);
 }
 
-/** What is wrong at an offset: one of `FAULTS`, in a field of `message`; `detail` is a tag or a length. */
+/** The error for one of `FAULTS` at an offset, in a field of `message`; `detail` is a tag or a length. */
 export function malformed(fault: number, message: Message, detail: number, at: number): MalformedError {
   return new MalformedError(faultMessage(fault, message.name, detail), at);
 }

@@ -4,8 +4,9 @@ import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT } from "../wire.js";
 import { FAULTS, HAS_DUPLICATES, MAX_DEPTH, malformed, tooManyElements } from "./check-faults.js";
 
 /**
- * The check of check-walk.ts for processes without WebAssembly: `node --jitless`, or a limit on addresses (`ulimit -v`) below the 10 GB
- * that V8 sets aside for each memory. Answers and faults are the same; it takes several times as long.
+ * The check of check-walk.ts for processes without WebAssembly: `node --jitless`, or an address space limit (`ulimit
+ * -v`) below the 10 GB that V8 reserves for each memory. Results and errors are the same; it takes several times as
+ * long.
  */
 export function checkInJavaScript(
   signal: Signal,
@@ -22,7 +23,7 @@ class Check {
   private elementsLeft: number;
   private records = 0;
   private hasDuplicates = false;
-  /** Where the varint that was read last ends. */
+  /** Where the last varint ends. */
   private position = 0;
 
   constructor(bytes: Uint8Array, maxElements: number) {
@@ -60,7 +61,7 @@ class Check {
         const value = this.lengthAt(p, end, message, at);
         p = this.position;
         if (field.message !== undefined) {
-          // An attribute counts once with its value, as in the short way of check-walk.ts.
+          // An attribute and its value count as one element, as in the fast path of check-walk.ts.
           if (message.name !== "KeyValue" && --this.elementsLeft < 0) throw tooManyElements(at);
           this.message(value, p, field.message, depth - 1);
         } else if (field.type === "id" && p !== value && p - value !== field.idBytes) {
@@ -72,7 +73,7 @@ class Check {
     }
   }
 
-  /** Where the bytes of a length-delimited value begin; `position` is where they end. */
+  /** Returns where the bytes of a length-delimited value start and sets `position` to their end. */
   private lengthAt(p: number, end: number, message: Message, at: number): number {
     const length = this.varint32(p, end, message);
     const start = this.position;
@@ -136,7 +137,7 @@ class Check {
   }
 }
 
-/** A bit of its own for a field that comes once, which the members of a choice share. */
+/** A bit for each singular field; the members of a oneof share one. */
 function singularBit(field: Field, message: Message): number {
   if (field.repeated) return 0;
   const { number } = field.oneof === undefined ? field : message.byName.get(field.oneof)!;

@@ -10,24 +10,25 @@ import { checkModule, FAULT_AT, INPUT_AT, MESSAGE_BYTES, TABLE_AT } from "./chec
 /**
  * Checks that bytes are the OTLP request they claim to be, down to the last attribute, and counts its records.
  *
- * This is the only reader that does not trust its input. Everything else works on a `Batch`, and a batch exists only
- * if its bytes passed here (or were made from bytes that did). So every length, wire type and varint is checked, and
- * messages may nest at most MAX_DEPTH deep: a value takes three levels for each map that it lies in. A trace id has 16
- * bytes and a span id 8, or none, as the Collector demands. Unknown fields are fine, whatever they hold.
+ * This is the only reader that does not trust its input. Everything else works on a `Batch`, and a batch exists only if
+ * its bytes passed this check or were made from bytes that did. So every length, wire type and varint is checked, and
+ * messages may nest at most MAX_DEPTH deep; a value takes three levels for each map around it. A trace id has 16 bytes
+ * and a span id 8, or none, as the Collector requires. Unknown fields may contain anything.
  *
- * It also notices a singular field that comes again, which is allowed but must be put right: see normal-form.ts. And it counts
- * the messages, since two bytes are enough for one and whoever makes an object of each needs fifty times as much memory.
+ * It also detects repeated singular fields, which are allowed but must be normalised: see normal-form.ts. And it counts
+ * messages, because two bytes are enough for one, and creating an object for each would need fifty times the memory.
  *
- * The pieces are copied one behind the other into memory that is kept for it, where WebAssembly walks over them (check-walk.ts):
- * they need not be joined for it, and that takes less time than a walk in JavaScript takes without a copy.
+ * The pieces are copied one after the other into a reused memory, where WebAssembly checks them (check-walk.ts). They
+ * need not be joined, and copy and check together take less time than a check in JavaScript without a copy.
  */
 
-/** What `checkRequest` answers when a singular field came again, or a second member of a choice. */
+/** Result of `checkRequest` if a singular field or a second member of a oneof was repeated. */
 export const HAS_DUPLICATE_FIELDS = HAS_DUPLICATES;
 
 /**
- * Returns the number of records: log records, spans or data points; or `HAS_DUPLICATE_FIELDS`. Throws a `MalformedError`
- * with the offset, also for more than `maxElements` messages: records, attributes, values and whatever else is in it.
+ * Returns the number of records (log records, spans or data points) or `HAS_DUPLICATE_FIELDS`. Throws a
+ * `MalformedError` with the offset, also for more than `maxElements` messages: records, attributes, values and all
+ * others.
  */
 export function checkRequest(
   signal: Signal,
@@ -58,13 +59,13 @@ const REQUEST_ENTRIES: Readonly<Record<Signal, number>> = {
 type Checker = WasmFunction<(byteLength: number, requestEntries: number, maxElements: number) => number>;
 
 const MIN_BYTES = 1024 * 1024;
-/** What is made for a larger request is not kept for the next one. */
+/** A memory for a larger request is not kept for the next one. */
 const MAX_KEPT_BYTES = 32 * 1024 * 1024;
 
 const checkers = new WasmSource<Checker["run"]>(checkModule);
 let kept: Checker | undefined;
 
-/** Undefined where WebAssembly has no memory to give. */
+/** Returns undefined if WebAssembly is unavailable or gets no memory. */
 function checkerFor(byteLength: number): Checker | undefined {
   if (kept !== undefined && INPUT_AT + byteLength <= kept.bytes.length) return kept;
   const needed = INPUT_AT + byteLength;

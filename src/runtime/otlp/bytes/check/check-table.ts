@@ -20,14 +20,14 @@ import {
 } from "./check-actions.js";
 
 /**
- * The table of messages as numbers, one a tag and message: what the check does with the value, which singular field it is, and
- * which message lies in it.
+ * The table of messages as numbers, one entry per message and tag: what the check does with the value, which singular
+ * field it is, and which message it contains.
  */
 
 const MESSAGE_LIST: readonly Message[] = Object.values(MESSAGES);
 const MESSAGE_COUNT = MESSAGE_LIST.length;
 
-/** The message that has this number. */
+/** The message with this number. */
 export function messageOf(number: number): Message {
   return MESSAGE_LIST[number]!;
 }
@@ -36,7 +36,7 @@ export function numberOf(message: Message): number {
   return MESSAGE_LIST.indexOf(message);
 }
 
-/** By number of the message and tag. */
+/** Indexed by message number and tag. */
 export function checkTable(): Uint32Array {
   const table = new Uint32Array(MESSAGE_COUNT * TAGS);
   for (const [number, message] of MESSAGE_LIST.entries()) {
@@ -58,7 +58,7 @@ function singularBit(field: Field, message: Message): number {
   return (ACTION_MASK + 1) << number;
 }
 
-/** Numbers in a list may come packed or one by one, whatever the writer likes. */
+/** Lists of numbers may be packed or not, as the writer chooses. */
 function actionsOf(field: Field): [tag: number, action: number][] {
   if (field.message !== undefined) return [[field.tag, descendAction(field.message)]];
   if (field.type === "id") return [[field.tag, field.idBytes === 16 ? TRACE_ID : SPAN_ID]];
@@ -74,7 +74,7 @@ function descendAction({ name, isRecord }: Message): number {
   return isRecord ? DESCEND_RECORD : DESCEND;
 }
 
-/** What to do with one value of each wire type. */
+/** The action for one value of each wire type. */
 const SKIP_ACTIONS: Readonly<Record<number, number>> = {
   [VARINT]: SKIP_VARINT,
   [FIXED64]: SKIP_FIXED64,

@@ -55,20 +55,21 @@ import {
 import { FAULTS, HAS_DUPLICATES, MAX_DEPTH } from "./check-faults.js";
 
 /**
- * The walk of the check over every field of a request, in WebAssembly: see docs/decisions/0031-check-in-webassembly.md.
+ * Checks every field of a request in WebAssembly: see docs/decisions/0031-check-in-webassembly.md.
  *
- * The request lies in the module's memory from `INPUT_AT` on. The walk is one loop with a turn a field; the messages that it is
- * in are on a stack in the same memory. It reads no byte at or behind the end of the message that it is in: what lies there is not
- * this message's, and behind the last one not this request's. Attributes with a short plain value are by far the most frequent thing in
- * telemetry and have a short way of their own: their tags and lengths are compared four bytes at a time.
+ * The request is in the module's memory from `INPUT_AT` on. The check is one loop with an iteration per field; the
+ * enclosing messages are on a stack in the same memory. It reads no byte at or after the end of the current message,
+ * because that byte belongs to another message or, after the last one, not to this request. Attributes with a short
+ * plain value are by far the most frequent part of telemetry and have a fast path: their tags and lengths are compared
+ * four bytes at a time.
  */
 
-/** The memory: a fault, the stack, the table of messages, the request. */
+/** The memory layout: a fault, the stack, the table of messages, the request. */
 export const FAULT_AT = 0;
 const STACK_AT = 64;
 export const TABLE_AT = 4096;
 const LEVEL_BYTES = 12;
-/** What the entries of one message take. */
+/** The bytes of one message's entries. */
 export const MESSAGE_BYTES = TAGS * 4;
 const MESSAGE_BITS = Math.log2(MESSAGE_BYTES);
 export const INPUT_AT = TABLE_AT + Object.keys(MESSAGES).length * MESSAGE_BYTES;
@@ -78,26 +79,26 @@ let variables = 0;
 const variable = () => new Variable(variables++);
 
 const length = variable();
-/** The entries of the request's message. A message is known by the address of its entries in the table. */
+/** The entries of the request's message. A message is identified by the address of its entries in the table. */
 const request = variable();
 const maxElements = variable();
-/** The position, the end of the message that it is in, that message, and the singular fields that have come of it. */
+/** The position, the end of the current message, that message, and its singular fields seen so far. */
 const p = variable();
 const end = variable();
 const entries = variable();
 const seen = variable();
-/** Where the state of the message around it is kept. */
+/** Where the state of the enclosing message is kept. */
 const level = variable();
-/** The field: where it begins, its tag, its entry in the table, what to do with it. */
+/** The current field: its start, its tag, its table entry and its action. */
 const at = variable();
 const tag = variable();
 const entry = variable();
 const action = variable();
-/** What is found out. */
+/** The results. */
 const elements = variable();
 const records = variable();
 const duplicates = variable();
-/** Of whatever has a length: the length, and where it ends. */
+/** For length-delimited values: the length and the end. */
 const size = variable();
 const stop = variable();
 const varintAt = variable();
@@ -115,10 +116,12 @@ const fail = (fault: keyof typeof FAULTS, where: Variable, detail: Variable = ta
     give(FAULTS[fault]),
   );
 
-/** Goes on to the next field, which begins at `p`. */
+/** Continues with the next field, which starts at `p`. */
 const next = jump("next field");
 
-/** Reads the rest of a tag or length whose first byte is in `into` and has more behind it: it must fit 32 bits. */
+/**
+ * Reads the rest of a tag or length whose first byte is in `into` and is not the last; the value must fit into 32 bits.
+ */
 const readRest = (into: Variable, label: string): WasmCode =>
   steps(
     set(into, and(into, 127)),
@@ -128,7 +131,7 @@ const readRest = (into: Variable, label: string): WasmCode =>
       when(atLeast(p, end), fail("unfinishedVarint", varintAt)),
       set(value, loadByte(p)),
       set(p, add(p, 1)),
-      // Of the fifth byte only four bits fit, and there is no sixth.
+      // Only four bits of the fifth byte fit, and there is no sixth.
       when(and(equal(shift, 28), greater(value, 15)), fail("over32Bits", varintAt)),
       set(into, or(into, shiftLeft(and(value, 127), shift))),
       set(shift, add(shift, 7)),
@@ -136,7 +139,7 @@ const readRest = (into: Variable, label: string): WasmCode =>
     ),
   );
 
-/** Reads the length at `p` into `size`; what has this length begins at `p` then and ends at `stop`, within the message. */
+/** Reads the length at `p` into `size`; the value then starts at `p` and ends at `stop`, within the message. */
 const readLength = (): WasmCode =>
   steps(
     set(varintAt, p),
@@ -148,7 +151,7 @@ const readLength = (): WasmCode =>
     set(stop, add(p, size)),
   );
 
-/** Passes over a varint of up to 64 bits that must end before `limit`. */
+/** Skips a varint of up to 64 bits that must end before `limit`. */
 const skipVarint = (limit: Variable): WasmCode =>
   steps(
     set(varintAt, p),
@@ -165,22 +168,25 @@ const skipVarint = (limit: Variable): WasmCode =>
 const skipFixed = (bytes: number): WasmCode =>
   steps(when(greater(bytes, subtract(end, p)), fail("truncated", at)), set(p, add(p, bytes)), next);
 
-/** Four bytes as one number: the first is in the low bits. */
+/** Four bytes as one number, the first in the low bits. */
 const fourBytes = (a: number, b: number, c: number, d: number) => a | (b << 8) | (c << 16) | (d << 24);
-/** Of tag, length, tag, length: both tags, and of the lengths that they take one byte each. */
+/** Mask for tag, length, tag, length: both tags, and that each length takes one byte. */
 const SHORT_FIELDS = fourBytes(0xff, 0x80, 0xff, 0x80);
-/** Of tag, length, tag and the first byte of a number: both tags, and that the length takes one byte. */
+/** Mask for tag, length, tag and the first byte of a number: both tags, and that the length takes one byte. */
 const SHORT_FIELD = fourBytes(0xff, 0x80, 0xff, 0);
 const VALUE_OF_STRING = fourBytes(VALUE_TAG, 0, STRING_VALUE_TAG, 0);
 const VALUE_OF_INT = fourBytes(VALUE_TAG, 0, INT_VALUE_TAG, 0);
 const VALUE_OF_BOOL = fourBytes(VALUE_TAG, 0, BOOL_VALUE_TAG, 0);
 const VALUE_OF_DOUBLE = fourBytes(VALUE_TAG, 0, DOUBLE_VALUE_TAG, 0);
-/** A value with its message, or an attribute with its two, could not lie in this one. */
+/** Whether the message is too deep to contain a value with its message, or an attribute with its two. */
 const isTooDeep = atLeast(level, STACK_AT + (MAX_DEPTH - 2) * LEVEL_BYTES);
 const count = (what: Variable): WasmCode => set(what, add(what, 1));
 const secondByte = (of: Variable) => and(shiftRight(of, 8), 127);
 
-/** Finds the end of a KeyValue at `at` that is a short key and a short string, integer, boolean or double and nothing else; goes to `label` for any other. */
+/**
+ * Finds the end of the KeyValue at `at` if it is just a short key and a short string, integer, boolean or double; jumps
+ * to `label` for any other.
+ */
 const findPlainKeyValueEnd = (label: string): WasmCode =>
   steps(
     jumpIf(label, less(subtract(end, at), 8)),
@@ -201,7 +207,7 @@ const findPlainKeyValueEnd = (label: string): WasmCode =>
         or(equal(value, VALUE_OF_INT), equal(value, VALUE_OF_BOOL)),
         jumpIf(label, greater(size, 11)),
         set(q, add(q, 3)),
-        // A varint that ends where the value does: its last byte is the first that has no more behind it.
+        // A varint that ends with the value: its last byte is the first without a continuation bit.
         loop(
           "number",
           when(greater(loadByte(q), 127), set(q, add(q, 1)), jumpIf("number", less(q, stop)), jump(label)),
@@ -213,7 +219,7 @@ const findPlainKeyValueEnd = (label: string): WasmCode =>
     ),
   );
 
-/** Passes over attributes as long as they are plain; goes to `label` if the first one is not. */
+/** Skips attributes while they are plain; jumps to `label` if the first one is not. */
 const skipPlainKeyValues = (label: string): WasmCode =>
   steps(
     jumpIf(label, isTooDeep),
@@ -227,7 +233,7 @@ const skipPlainKeyValues = (label: string): WasmCode =>
     next,
   );
 
-/** Passes over an AnyValue that is a short string and nothing else, such as most bodies; goes to `label` for any other. */
+/** Skips an AnyValue that is just a short string, as most bodies are; jumps to `label` for any other. */
 const skipPlainValue = (label: string): WasmCode =>
   steps(
     jumpIf(label, or(isTooDeep, less(subtract(end, at), 8))),
@@ -242,7 +248,7 @@ const skipPlainValue = (label: string): WasmCode =>
     next,
   );
 
-/** The message is over: goes on behind it, in the one around it; or gives what was found out. */
+/** At the end of a message: continues after it in the enclosing one, or returns the results. */
 const ascend: WasmCode = steps(
   when(greater(elements, maxElements), fail("tooManyElements", p)),
   when(equal(level, STACK_AT), give(choose(duplicates, HAS_DUPLICATES, records))),
@@ -253,7 +259,7 @@ const ascend: WasmCode = steps(
   next,
 );
 
-/** The field is a message: goes on inside of it. */
+/** The field is a message: continues inside it. */
 const descend: WasmCode = steps(
   count(elements),
   readLength(),
@@ -284,7 +290,7 @@ const skipUnknown: WasmCode = steps(
 const skipId = (bytes: number, fault: keyof typeof FAULTS): WasmCode =>
   steps(readLength(), when(and(differ(size, 0), differ(size, bytes)), fail(fault, at, size)), set(p, stop), next);
 
-/** Numbers one behind the other, without tags. */
+/** Skips consecutive numbers without tags. */
 const skipPacked: WasmCode = steps(
   readLength(),
   when(equal(action, PACKED_FIXED64), when(and(size, 7), fail("oddPacked", at)), set(p, stop), next),
@@ -292,7 +298,7 @@ const skipPacked: WasmCode = steps(
   next,
 );
 
-/** The labels of the numbers from 0 to `last`. */
+/** The labels for the numbers from 0 to `last`. */
 function labels(named: Readonly<Record<number, string>>, other: string, last: number): readonly string[] {
   return Array.from({ length: last + 1 }, (_, number) => named[number] ?? other);
 }
@@ -353,7 +359,10 @@ const walk: WasmCode = steps(
   ),
 );
 
-/** The walk as a module: its function takes the number of bytes, the address of the request's entries and the most elements. */
+/**
+ * The check as a module: its function takes the number of bytes, the address of the request's entries and the maximum
+ * number of elements.
+ */
 export function checkModule(): Uint8Array {
   return wasmModule(PARAMETERS, variables, walk);
 }

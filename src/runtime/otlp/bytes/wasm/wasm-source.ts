@@ -1,27 +1,27 @@
-/** A function of WebAssembly, and the memory that it works on. */
+/** A WebAssembly function and its memory. */
 export interface WasmFunction<Run> {
   readonly bytes: Uint8Array;
   readonly run: Run;
 }
 
-/** What is used of WebAssembly, which the types of Node.js do not have. */
+/** The part of the WebAssembly API used here, which the types of Node.js lack. */
 interface WebAssemblyApi {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object, imports: object) => { readonly exports: { readonly run: unknown } };
   readonly Memory: new (settings: { initial: number }) => { readonly buffer: ArrayBuffer };
 }
 
-/** Memory comes in pages of this size. */
+/** Memory is allocated in pages of this size. */
 const PAGE_BYTES = 65_536;
 
-/** A refused memory is not asked for again at once: each asking costs V8 a full garbage collection. */
+/** Wait before asking again for a refused memory: each attempt costs V8 a full garbage collection. */
 const RETRY_MS = 10_000;
 let nextTryAt = 0;
 
 /**
- * Makes functions of one module that `wasmModule` wrote, each with a memory of its own. The module is compiled once.
+ * Creates functions from a module written by `wasmModule`, each with its own memory. The module is compiled once.
  *
- * A memory that has become too small is replaced: growing it would take its buffer away from JavaScript, which makes all
+ * A memory that has become too small is replaced: growing it would detach its buffer from JavaScript, which makes all
  * buffers slower.
  */
 export class WasmSource<Run> {
@@ -32,7 +32,10 @@ export class WasmSource<Run> {
     this.module = module;
   }
 
-  /** With so much memory, in which `table` lies at `tableAt`. Undefined where there is no WebAssembly, or no memory for it. */
+  /**
+   * Creates a function with this much memory, with `table` at `tableAt`. Returns undefined if there is no WebAssembly
+   * or no memory for it.
+   */
   create(byteLength: number, tableAt: number, table: Uint32Array): WasmFunction<Run> | undefined {
     const { WebAssembly } = globalThis as unknown as { WebAssembly?: WebAssemblyApi };
     if (WebAssembly === undefined || performance.now() < nextTryAt) return undefined;

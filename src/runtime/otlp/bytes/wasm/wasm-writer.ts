@@ -1,27 +1,27 @@
 /**
- * Writes a WebAssembly module of one function, `run`, whose parameters, variables and result are 32-bit integers. It works on the
- * memory that it is given as `memory` of the import "".
+ * Writes a WebAssembly module with one function, `run`, whose parameters, variables and result are 32-bit integers. It
+ * works on the imported `memory` of the module "".
  *
- * Code is made of plain functions that read like it: `set(p, add(p, 1))`. Behind each is what writes the bytes, given the
- * labels around it, for a jump is written as the number of blocks that it leaves.
+ * Code is composed of plain functions: `set(p, add(p, 1))`. Each returns a function that writes the bytes, given the
+ * enclosing labels, because a jump is encoded as the number of blocks it leaves.
  */
 export type WasmCode = (out: number[], labels: string[]) => void;
 
-/** A number stands for itself, and a variable for what it holds. */
+/** A number is a constant, and a variable stands for its value. */
 type Operand = number | Variable | WasmCode;
 
-/** Addresses in loads and stores are a value plus a fixed offset. */
+/** The address of a load or store is a value plus a fixed offset. */
 export const load = (address: Operand, offset = 0): WasmCode => memoryAccess(0x28, offset, address);
 export const loadByte = (address: Operand, offset = 0): WasmCode => memoryAccess(0x2d, offset, address);
 export const loadTwo = (address: Operand, offset = 0): WasmCode => memoryAccess(0x2f, offset, address);
 export const store = (address: Operand, offset: number, value: Operand): WasmCode =>
   memoryAccess(0x36, offset, address, value);
-/** Only the lowest byte of the value, or the lowest two. */
+/** Stores only the lowest byte of the value, or the lowest two. */
 export const storeByte = (address: Operand, offset: number, value: Operand): WasmCode =>
   memoryAccess(0x3a, offset, address, value);
 export const storeTwo = (address: Operand, offset: number, value: Operand): WasmCode =>
   memoryAccess(0x3b, offset, address, value);
-/** Eight bytes are compared or stored as they are loaded: there are no variables for them. */
+/** Eight bytes can only be compared or stored right after loading: there are no variables for them. */
 export const loadEight = (address: Operand, offset = 0): WasmCode => memoryAccess(0x29, offset, address);
 export const storeEight = (address: Operand, offset: number, value: WasmCode): WasmCode =>
   memoryAccess(0x37, offset, address, value);
@@ -30,7 +30,7 @@ export const eightDiffer: (a: WasmCode, b: WasmCode) => WasmCode = operation(0x5
 export const isZero = operation(0x45);
 export const equal = operation(0x46);
 export const differ = operation(0x47);
-/** The other comparisons and `shiftRight` take all numbers for unsigned ones. */
+/** The other comparisons and `shiftRight` treat numbers as unsigned. */
 export const less = operation(0x49);
 export const greater = operation(0x4b);
 export const atLeast = operation(0x4f);
@@ -43,7 +43,7 @@ export const xor = operation(0x73);
 export const shiftLeft = operation(0x74);
 export const shiftRight = operation(0x76);
 
-/** Copies so many bytes, which may overlap with where they go. */
+/** Copies `size` bytes; the ranges may overlap. */
 export const move = (to: Operand, from: Operand, size: Operand): WasmCode => {
   return (out, labels) => {
     for (const operand of [to, from, size]) write(operand, out, labels);
@@ -51,7 +51,7 @@ export const move = (to: Operand, from: Operand, size: Operand): WasmCode => {
   };
 };
 
-/** One of two values. Both are computed. */
+/** Chooses one of two values. Both are computed. */
 export const choose = (condition: Operand, whenTrue: Operand, whenFalse: Operand): WasmCode =>
   operation(0x1b)(whenTrue, whenFalse, condition);
 
@@ -69,7 +69,7 @@ export const when = (condition: Operand, ...body: readonly WasmCode[]): WasmCode
   };
 };
 
-/** A jump to its label goes to its beginning; at its end it is left. */
+/** A jump to its label goes to its start; the loop ends when its body reaches the end. */
 export const loop = (label: string, ...body: readonly WasmCode[]): WasmCode => {
   return (out, labels) => writeBlock(0x03, label, body, out, labels);
 };
@@ -90,7 +90,7 @@ export const jumpIf = (label: string, condition: Operand): WasmCode => {
   };
 };
 
-/** Goes to the label that the value is the number of; to the last one when there is none. */
+/** Jumps to the label with this number, or to the last label if there is none. */
 export const jumpTo = (value: Operand, targets: readonly string[]): WasmCode => {
   return (out, labels) => {
     write(value, out, labels);
@@ -99,8 +99,8 @@ export const jumpTo = (value: Operand, targets: readonly string[]): WasmCode => 
 };
 
 /**
- * Code that jumps to one of the labels, and what is at each of them, one behind the other: at the end of a part the next one goes on
- * unless it jumps away.
+ * Code that jumps to one of the labels, followed by the labels' parts. Each part falls through to the next unless it
+ * jumps away.
  */
 export const cases = (dispatch: WasmCode, ...parts: readonly (readonly [label: string, part: WasmCode])[]): WasmCode =>
   parts.reduce((before, [label, part]) => steps(until(label, before), part), dispatch);
@@ -108,14 +108,14 @@ export const cases = (dispatch: WasmCode, ...parts: readonly (readonly [label: s
 /** Ends the function with this result. */
 export const give = operation(0x0f);
 
-/** Several steps as one. */
+/** Combines several steps into one. */
 export const steps = (...body: readonly WasmCode[]): WasmCode => {
   return (out, labels) => {
     for (const step of body) step(out, labels);
   };
 };
 
-/** The parameters of a function and, behind them, its other variables, which begin as 0. */
+/** A parameter of the function or one of its other variables, which follow the parameters and start as 0. */
 export class Variable {
   readonly index: number;
 
@@ -124,7 +124,7 @@ export class Variable {
   }
 }
 
-/** The module. Its function must not come to its end: it gives its result before that. */
+/** Builds the module. Its function must return a result before it reaches its end. */
 export function wasmModule(parameters: number, variables: number, body: WasmCode): Uint8Array {
   const code = [...list([[...unsigned(variables - parameters), I32]])];
   body(code, []);
@@ -147,7 +147,7 @@ const MEMORY = 2;
 const ANY_SIZE = 0;
 const UNREACHABLE = 0x00;
 const END = 0x0b;
-/** Any address will do. */
+/** Any address is allowed. */
 const UNALIGNED = 0;
 
 function operation(code: number) {
@@ -179,7 +179,7 @@ function writeBlock(code: number, label: string, body: readonly WasmCode[], out:
   out.push(END);
 }
 
-/** How many blocks there are between a jump and the one with the label. */
+/** The number of blocks between a jump and the block with the label. */
 function distance(label: string, labels: readonly string[]): number[] {
   const at = labels.lastIndexOf(label);
   if (at === -1) throw new RangeError(`no block is called ${label}`);
