@@ -1,27 +1,27 @@
 import { crc32c, maskCrc } from "../format/crc32c.js";
 
 /**
- * LevelDB's logs (and its MANIFEST, which has the same form) are blocks of 32 KiB, filled with fragments: checksum (4),
- * length (2), type (1), bytes. One record is one fragment, or several when it does not fit into its block. What a crash
- * leaves is a fragment that ends with the file; anything else that does not add up is damage.
+ * The content of a LevelDB log or MANIFEST, which have the same format: blocks of 32 KiB filled with fragments of
+ * checksum (4), length (2), type (1) and bytes. A record is one fragment, or several if it does not fit into its block.
+ * A crash leaves a fragment that is cut off at the end of the file; any other inconsistency is damage.
  */
 export interface LogContent {
   readonly records: readonly LogRecord[];
   readonly isIntact: boolean;
-  /** It ends in the middle of a record, as a crash leaves it. */
+  /** Whether the file ends in the middle of a record, as after a crash. */
   readonly isTorn: boolean;
 }
 
-/** What was written with one call, as far as it is there: the beginning or the end may be missing when it is damaged. */
+/** What one call wrote, as far as it exists. If it is damaged, the beginning or the end may be missing. */
 export type LogRecord = readonly LogFragment[];
 
 export interface LogFragment {
   readonly bytes: Buffer;
-  /** It matches its checksum. */
+  /** Whether the fragment matches its checksum. */
   readonly isIntact: boolean;
 }
 
-/** Reads all there is. LevelDB itself leaves out the rest of the block behind damage, and other parts of its record. */
+/** Reads everything. LevelDB itself would skip the rest of a block after damage, and the other parts of its record. */
 export function readLog(bytes: Buffer): LogContent {
   const records: LogRecord[] = [];
   let isIntact = true;
@@ -34,7 +34,7 @@ export function readLog(bytes: Buffer): LogContent {
   };
   for (const { type, fragment } of fragmentsOf(bytes)) {
     isTorn = type === TORN;
-    // Behind damage the end may be damaged too. Of what is there only values are taken that are whole by themselves.
+    // After damage the end may be damaged too, so only values that are intact by their own checksum are used.
     if (isTorn && !isIntact) open = [...(open ?? []), fragment].map((each) => ({ ...each, isIntact: false }));
     if (isTorn) break;
     if (type === FULL || type === FIRST) end();
@@ -51,12 +51,12 @@ export function readLog(bytes: Buffer): LogContent {
   return { records, isIntact, isTorn };
 }
 
-/** The bytes of a record that is whole. */
+/** Returns the bytes of an intact record. */
 export function wholeRecord(record: LogRecord): Buffer | undefined {
   return record.every(({ isIntact }) => isIntact) ? Buffer.concat(record.map(({ bytes }) => bytes)) : undefined;
 }
 
-/** A log of these records, as LevelDB would write it. */
+/** Returns a log with these records, as LevelDB would write it. */
 export function makeLog(records: readonly Buffer[]): Buffer {
   const chunks: Buffer[] = [];
   let left = BLOCK_BYTES;
@@ -96,12 +96,12 @@ function makeFragment(type: number, bytes: Buffer): Buffer {
 }
 
 /**
- * All fragments up to where a crash cut the log, which is the last one then. The type of a damaged one is not known. Behind
- * damage the next whole fragment is looked for byte by byte; it need not lie in a block as LevelDB's do, since bytes may have
- * been put in or taken out before it.
+ * Yields all fragments up to the place where a crash cut the log, which is then the last one. The type of a damaged
+ * fragment is not known. After damage the next intact fragment is searched byte by byte. It need not be aligned to
+ * LevelDB's blocks, because bytes may have been inserted or removed before it.
  */
 function* fragmentsOf(bytes: Buffer): Generator<{ type: number | undefined; fragment: LogFragment }> {
-  /** Where blocks begin; undefined when that is not known. */
+  /** Offset of the block boundaries; undefined if it is not known. */
   let phase: number | undefined = 0;
   for (let at = 0; at < bytes.length; ) {
     const left: number = phase === undefined ? BLOCK_BYTES : leftInBlock(at - phase);
@@ -114,7 +114,7 @@ function* fragmentsOf(bytes: Buffer): Generator<{ type: number | undefined; frag
     const next = length > 0 ? at + length : nextFragment(bytes, at);
     const type = length > 0 ? bytes[at + 6]! : length === TORN && next === bytes.length ? TORN : undefined;
     yield { type, fragment: { bytes: bytes.subarray(Math.min(at + HEADER_BYTES, next), next), isIntact: length > 0 } };
-    // A record that goes on in the next block fills its own.
+    // A record that continues in the next block fills its own block.
     if (type === FIRST || type === MIDDLE) phase = next % BLOCK_BYTES;
     else if (length <= 0 && phase !== undefined && !fitsBlocks(bytes, next, phase)) phase = undefined;
     at = next;
@@ -125,7 +125,7 @@ function leftInBlock(offset: number): number {
   return BLOCK_BYTES - (((offset % BLOCK_BYTES) + BLOCK_BYTES) % BLOCK_BYTES);
 }
 
-/** Whether the whole fragment there lies in one block, if blocks begin there. */
+/** Whether the intact fragment at this position is inside one block, given the block boundaries. */
 function fitsBlocks(bytes: Buffer, at: number, phase: number): boolean {
   if (at === bytes.length) return true;
   const length = HEADER_BYTES + bytes.readUInt16LE(at + 4);
@@ -134,7 +134,7 @@ function fitsBlocks(bytes: Buffer, at: number, phase: number): boolean {
   return type === FIRST || type === MIDDLE ? length === left : length <= left;
 }
 
-/** Where the next whole fragment begins, or the log ends. */
+/** Returns the position of the next intact fragment, or the end of the log. */
 function nextFragment(bytes: Buffer, damagedAt: number): number {
   for (let at = damagedAt + 1; at + HEADER_BYTES <= bytes.length; at++) {
     const type = bytes[at + 6]!;
@@ -143,7 +143,7 @@ function nextFragment(bytes: Buffer, damagedAt: number): number {
   return bytes.length;
 }
 
-/** The length of the fragment there, header included. */
+/** Returns the length of the fragment at this position, including its header, or a negative code if there is none. */
 function fragmentLengthAt(bytes: Buffer, at: number, left: number): number {
   if (at + HEADER_BYTES > bytes.length) return TORN;
   const length = HEADER_BYTES + bytes.readUInt16LE(at + 4);
@@ -155,12 +155,12 @@ function fragmentLengthAt(bytes: Buffer, at: number, left: number): number {
   return maskCrc(crc32c(bytes.subarray(at + 6, at + length))) === bytes.readUInt32LE(at) ? length : DAMAGED;
 }
 
-/** Whether what is there to the end of the log is a whole fragment but for its length. */
+/** Whether the rest of the log is an intact fragment except for its length. */
 function isLengthDamaged(bytes: Buffer, at: number): boolean {
   return maskCrc(crc32c(bytes.subarray(at + 6))) === bytes.readUInt32LE(at);
 }
 
-/** A crash of the machine may leave a file longer than what was written to it. */
+/** A crash of the machine may leave a file longer than what was written, filled with zeros. */
 function isAllZero(bytes: Buffer): boolean {
   return bytes.every((byte) => byte === 0);
 }

@@ -2,32 +2,33 @@ import { isKeyAfter, KEY_SUFFIX_BYTES } from "./block.js";
 import { readLog, wholeRecord } from "./log.js";
 import { VarintReader } from "./varint-reader.js";
 
-/** Numbers of the fields of an edit, as LevelDB's version_edit.cc has them. */
+/** Field numbers of an edit, from LevelDB's version_edit.cc. */
 const FIELD = { comparator: 1, log: 2, next: 3, last: 4, pointer: 5, deleted: 6, added: 7, previousLog: 9 };
 const COMPARATOR = "leveldb.BytewiseComparator";
 const LEVELS = 7;
 
-/** What a MANIFEST says of the files in use; others are what a crash left of a compaction. */
+/** The files in use according to a MANIFEST. Other files are left over from a compaction that crashed. */
 export interface Manifest {
-  /** Tables by their numbers. */
+  /** Tables by number. */
   readonly tables: ReadonlyMap<number, ManifestTable>;
-  /** Logs from this number on hold what is in no table yet; there is none in a store that was never opened. */
+  /** Logs from this number on hold data that is in no table yet; 0 in a store that was never opened. */
   readonly logNumber: number;
-  /** Nothing in the tables was written later. */
+  /** No change in the tables has a greater sequence number. */
   readonly lastSequence: number;
 }
 
 export interface ManifestTable {
   readonly level: number;
   readonly size: number;
-  /** Its first and last keys, with LevelDB's suffix. */
+  /** The first and last keys, with LevelDB's suffix. */
   readonly smallest: Buffer;
   readonly largest: Buffer;
 }
 
 /**
- * Undefined when it is damaged or cut to nothing, says something that is not known here, or what LevelDB would never write: edits
- * that stand twice name files twice or take numbers back, over which LevelDB ends the process or writes over files.
+ * Returns undefined if the MANIFEST is damaged or truncated to nothing, or has content that is unknown here or that
+ * LevelDB would never write. Duplicate edits name files twice or decrease numbers, and then LevelDB ends the process or
+ * overwrites files.
  */
 export function readManifest(bytes: Buffer): Manifest | undefined {
   const { records, isIntact } = readLog(bytes);
@@ -42,7 +43,7 @@ export function readManifest(bytes: Buffer): Manifest | undefined {
   }
 }
 
-/** Throws a RangeError over what LevelDB would not write. */
+/** Applies edits. Throws a RangeError for anything that LevelDB would not write. */
 class Edits {
   private readonly tables = new Map<number, ManifestTable>();
   private readonly numbers = new Map<number, number>();
@@ -92,7 +93,7 @@ class Edits {
     this.numbers.set(field, value);
   }
 
-  /** But for those of the first level, tables have no keys in common. */
+  /** Except on the first level, tables have no keys in common. */
   private checkLevel(level: number): void {
     const tables = [...this.tables.values()].filter((table) => table.level === level);
     tables.sort((a, b) => (isKeyAfter(a.smallest, b.smallest) ? 1 : -1));

@@ -12,9 +12,9 @@ import { ifIntact } from "./varint-reader.js";
 import type { LogChange } from "./write-batch.js";
 
 /**
- * All that is in LevelDB's files, whether a MANIFEST names them or not: every key once, in order, with the value that was
- * written last, unless it was deleted since. What is damaged is left out. Reads a block at a time but for logs and damaged
- * tables, which are read as a whole.
+ * Returns all data in LevelDB's files, whether a MANIFEST names them or not: every key once, in order, with its latest
+ * value, unless it was deleted later. Damaged data is left out. Tables are read block by block; logs and damaged tables
+ * are read as a whole.
  */
 export async function newestRecords(directory: string): Promise<Iterable<LogChange>> {
   return newestOf(merge(await sourcesIn(directory)));
@@ -29,7 +29,7 @@ function* newestOf(changes: Iterable<LogChange>): Generator<LogChange> {
   }
 }
 
-/** The changes of all logs, each once, in the order in which they were written. */
+/** Returns the changes of all logs, each once, in the order they were written. */
 function changesInLogs(directory: string, names: readonly string[]): LogChange[] {
   return inOrder(
     checkLogs(directory, names).flatMap(({ changes }) => changes),
@@ -37,7 +37,7 @@ function changesInLogs(directory: string, names: readonly string[]): LogChange[]
   );
 }
 
-/** Changes in LevelDB's order, which can be begun when their turn has come. */
+/** Changes in LevelDB's order, which are read only when their turn comes. */
 interface Source {
   readonly firstKey: Buffer;
   changes(): Iterable<LogChange>;
@@ -52,7 +52,7 @@ async function sourcesIn(directory: string): Promise<Source[]> {
   const sources = sourceOf(sorted(logs));
   for (const name of names.filter((each) => TABLE_FILE.test(each))) {
     sources.push(...tableSource(join(directory, name)));
-    // Others have their turn between two tables.
+    // Yields to other work between two tables.
     await new Promise((resolve) => setImmediate(resolve));
   }
   return sources;
@@ -70,7 +70,7 @@ function sourceOf(changes: readonly LogChange[]): Source[] {
   return first === undefined ? [] : [{ firstKey: first.key, changes: () => changes }];
 }
 
-/** Of an intact table. A block in a form that is not known here is left out. */
+/** Yields the changes of an intact table. Blocks in an unknown format are left out. */
 function* tableChanges(path: string): Generator<LogChange> {
   const file = openSync(path, "r");
   try {
@@ -104,12 +104,12 @@ function sorted(changes: readonly LogChange[]): LogChange[] {
   return changes.toSorted(compareChanges);
 }
 
-/** LevelDB's order: of one key, what was written later comes first. */
+/** LevelDB's order: of equal keys, the later written one comes first. */
 function compareChanges(a: LogChange, b: LogChange): number {
   return a.key.compare(b.key) || b.sequence - a.sequence;
 }
 
-/** Few tables have keys in common, so few are read at a time, however many there are. */
+/** Merges the sources. Few tables have keys in common, so only a few are read at a time. */
 function* merge(sources: readonly Source[]): Generator<LogChange> {
   const waiting = sources.toSorted((a, b) => a.firstKey.compare(b.firstKey)).reverse();
   const active: { head: LogChange; readonly rest: Iterator<LogChange> }[] = [];

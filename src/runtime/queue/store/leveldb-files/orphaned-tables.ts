@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { findManifest, lacksLog, TABLE_FILE } from "./inspect-directory.js";
 
 /**
- * Tables that the MANIFEST does not name: what LevelDB had written of a merge when the disk was full. LevelDB removes
- * them when it has been opened, but on a full disk it can only be opened when they are gone. None of them is known
- * unless the MANIFEST is whole.
+ * Finds tables that the MANIFEST does not name. LevelDB had written them for a merge when the disk became full. It
+ * removes them after opening, but on a full disk it can be opened only after they are gone. If the MANIFEST is not
+ * intact, none are returned.
  */
 async function orphanedTables(directory: string): Promise<string[]> {
   const names = await readdir(directory);
@@ -17,7 +17,7 @@ async function orphanedTables(directory: string): Promise<string[]> {
   });
 }
 
-/** Bytes that they take. While the database is open, some may be in the making. */
+/** The bytes used by orphaned tables. While the database is open, some may still be in the making. */
 export async function sizeOfOrphanedTables(directory: string): Promise<number> {
   const sizes = await Promise.all(
     (await orphanedTables(directory)).map((name) =>
@@ -30,7 +30,7 @@ export async function sizeOfOrphanedTables(directory: string): Promise<number> {
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-/** Only while nobody has the database open. */
+/** Only to be called while the database is closed. */
 export async function removeOrphanedTables(directory: string): Promise<void> {
   for (const name of await orphanedTables(directory)) await rm(join(directory, name), { force: true });
 }

@@ -14,21 +14,21 @@ import type { ManifestTable } from "./manifest.js";
 import { type IndexEntry, readBytes, readTableLayout, type TableLayout } from "./table.js";
 import { ifIntact, VarintReader } from "./varint-reader.js";
 
-/** What is wrong with a table: its layout, if footer and index are intact, and the blocks that are damaged. */
+/** The damage of a table: its layout, if footer and index are intact, and the damaged blocks. */
 export interface TableDamage {
   readonly layout: TableLayout | undefined;
   readonly blocks: ReadonlySet<IndexEntry>;
 }
 
 /**
- * Looks for damage in a table, before LevelDB does: it believes what it reads without looking at checksums. A key that
- * is out of order ends the process at the next compaction, and so at every start; a damaged filter, or a key that looks
- * as if it was deleted, makes entries invisible.
+ * Looks for damage in a table before LevelDB reads it, because LevelDB does not verify checksums. A key out of order
+ * ends the process at the next compaction, and therefore at every start. A damaged filter, or a key that looks deleted,
+ * hides entries.
  *
- * All of a table is compared with its checksums but large values, if the key that LevelDB reads is right: the value says
- * what its key must be, and has a checksum of ours, which is compared when it is used. With `checkEveryByte` nothing is left out.
+ * The whole table is compared with its checksums, except for large values whose key is correct: the value contains its
+ * key, and its own checksum is verified when it is used. With `checkEveryByte` nothing is left out.
  *
- * Reads at once what it reads, a few megabytes: so many small reads would take ten times as long if each was waited for.
+ * Reads synchronously, a few megabytes in total, because awaiting so many small reads would take ten times as long.
  */
 export function checkTable(path: string, expected: TableExpectation, checkEveryByte: boolean): TableDamage | undefined {
   const file = openSync(path, "r");
@@ -42,7 +42,7 @@ export function checkTable(path: string, expected: TableExpectation, checkEveryB
   }
 }
 
-/** The keys that may be in damaged blocks: those behind the last key of the block before. */
+/** Returns the keys that may be in damaged blocks: those after the last key of the previous block. */
 export function damagedKeys(
   { layout, blocks: damaged }: TableDamage,
   { smallest, largest }: ManifestTable,
@@ -54,16 +54,16 @@ export function damagedKeys(
   });
 }
 
-/** What the MANIFEST says; undefined what is not known. */
+/** The table's properties in the MANIFEST; undefined if not known. */
 export interface TableExpectation {
   readonly size: number | undefined;
-  /** Nothing in the table was written later. */
+  /** No change in the table has a greater sequence number. */
   readonly lastSequence: number | undefined;
 }
 
 /**
- * Whether the first and last keys of a table are such as it should have: it may have been mended, but is no other one. True
- * also of one that is damaged: that is found elsewhere.
+ * Whether the first and last keys of a table are within the range it should have, so that it is not another table. Also
+ * true for a damaged table; damage is found elsewhere.
  */
 export function holdsOwnKeys(path: string, { size, smallest, largest }: ManifestTable): boolean {
   const isBetween = (key: Buffer | undefined) =>
@@ -75,7 +75,7 @@ export function holdsOwnKeys(path: string, { size, smallest, largest }: Manifest
   return ends === undefined || ends.every(isBetween);
 }
 
-/** When the newest value of a key in a table was written; 0 when there is none, or it cannot be told. */
+/** Returns the sequence number of the newest value of a key in a table; 0 if there is none or it cannot be read. */
 export function sequenceOfKey(path: string, { size, smallest, largest }: ManifestTable, key: Buffer): number {
   if (userKey(smallest).compare(key) > 0 || userKey(largest).compare(key) < 0) return 0;
   const found = withBlocks(path, size, ({ blocks }, read) => {
@@ -85,7 +85,7 @@ export function sequenceOfKey(path: string, { size, smallest, largest }: Manifes
   return Math.max(0, ...(found ?? []).map(([each]) => each.readUIntLE(each.length - KEY_SUFFIX_BYTES + 1, 6)));
 }
 
-/** What is read of a table; undefined when it is damaged there. */
+/** Runs `work` on the blocks of a table. Returns undefined if the table is damaged there. */
 function withBlocks<T>(
   path: string,
   size: number,
@@ -112,7 +112,7 @@ function userKey(key: Buffer): Buffer {
 }
 
 const SMALL_BLOCK_BYTES = 8 * 1024;
-/** Adjacent blocks that are to be compared are read together, up to this many bytes. */
+/** Adjacent blocks to be compared are read together, up to this many bytes. */
 const MAX_READ_BYTES = 512 * 1024;
 
 function* damagedBlocks(
@@ -139,8 +139,8 @@ function* damagedBlocks(
 }
 
 /**
- * The same memory for every read but of a block that is larger: new memory for each would take longer than the read itself.
- * What was read is valid until the next call.
+ * Reads into the same memory each time, except for larger blocks, because allocating would take longer than reading.
+ * The result is valid until the next call.
  */
 function readScratch(file: number, at: number, length: number): Buffer {
   if (length > MAX_READ_BYTES) return readBytes(file, at, length);
@@ -151,7 +151,7 @@ function readScratch(file: number, at: number, length: number): Buffer {
 
 let scratch: Buffer | undefined;
 
-/** Blocks that lie side by side, so many that one read gets them all. */
+/** Groups adjacent blocks that can be read together. */
 function* adjacentBlocks(blocks: readonly IndexEntry[]): Generator<IndexEntry[]> {
   let run: IndexEntry[] = [];
   for (const block of blocks) {
@@ -172,7 +172,7 @@ function endOfBlock({ offset, size }: IndexEntry): number {
   return offset + size + TRAILER_BYTES;
 }
 
-/** Whether a block is one value, and everything around it is as it must be. */
+/** Whether a block consists of a single value and everything around the value is correct. */
 function isSingleValueIntact(
   borders: BorderReader,
   { offset, size }: IndexEntry,
@@ -191,8 +191,8 @@ function isSingleValueIntact(
 const BLOCK_START_BYTES = 128;
 
 /**
- * Reads the ends of a file's blocks. The next block begins where one ends, so the read of an end has the beginning of the
- * next one too: one read a block. What was given is valid until the next call.
+ * Reads the ends of a file's blocks. The next block begins where one ends, so reading an end also reads the beginning
+ * of the next: one read per block. The result is valid until the next call.
  */
 class BorderReader {
   private readonly file: number;
@@ -204,7 +204,7 @@ class BorderReader {
     this.file = file;
   }
 
-  /** Throws a RangeError when the file has not so many bytes there. */
+  /** Throws a RangeError if the file does not have that many bytes there. */
   bytesAt(at: number, length: number): Buffer {
     if (at < this.from || at + length > this.from + this.length) {
       this.from = at;
@@ -215,7 +215,7 @@ class BorderReader {
   }
 }
 
-/** How a block with a single entry ends: one restart, at offset 0, and the type byte for "not compressed". */
+/** The end of a block with a single entry: one restart, at offset 0, and the type byte for "not compressed". */
 const SINGLE_ENTRY_END = Buffer.from([0, 0, 0, 0, 1, 0, 0, 0, 0]);
 
 function isValueKey(key: Buffer, lastSequence: number): boolean {

@@ -7,10 +7,10 @@ import { type IndexEntry, makeTableEnd, type TableLayout } from "./table.js";
 import type { TableDamage } from "./table-check.js";
 
 /**
- * Makes a table such that LevelDB finds all that is whole in it, and nothing else: the blocks stay where they are,
- * those that are damaged without what is damaged in them, and a new index names them. Whoever had the file by another
- * name still has it as it was. The file is as long as LevelDB expects it to be. False when nothing is left to name, or it has keys
- * that it should not have: LevelDB ends the process over both.
+ * Repairs a table so that LevelDB finds all intact data in it and nothing else. Blocks stay where they are, damaged
+ * ones lose their damaged entries, and a new index names them. Hard links keep the original file. The file keeps the
+ * length that LevelDB expects. Returns false if no block is left, or if the table has keys that it should not have,
+ * because LevelDB ends the process in both cases.
  */
 export async function mendTable(path: string, damage: TableDamage, expected: ManifestTable): Promise<boolean> {
   const mended = mendBytes(await readFile(path), expected, damage);
@@ -36,20 +36,20 @@ function mendBytes(
   return end === undefined ? undefined : Buffer.concat([bytes.subarray(0, from), end]);
 }
 
-/** The blocks that the index names. */
+/** Rescues the blocks named by the index. */
 function rescueNamed(bytes: Buffer, { blocks }: TableLayout, damaged: TableDamage["blocks"]): IndexEntry[] {
   return blocks.flatMap((block, i) =>
     damaged.has(block) ? rescueInPlace(bytes, block, { after: blocks[i - 1]?.key, upTo: block.key }) : block,
   );
 }
 
-/** All blocks that can be found, and what is whole between them. */
+/** Finds all intact blocks, and rescues intact entries between them. */
 function rescueBlocks(bytes: Buffer, largest: Buffer): IndexEntry[] {
   const found = findBlocks(bytes);
   for (const gap of gapsBetween(found, bytes.length)) {
     const next = found.findIndex(({ offset }) => offset > gap.offset);
     const at = next < 0 ? found.length : next;
-    // The key of the block behind it is its last one: what is rescued must be before its first.
+    // The index key of the next block is its last key, but rescued entries must be before its first.
     const limits = {
       after: found[at - 1]?.key,
       upTo: found[at] === undefined ? largest : firstKeyAt(bytes, found[at]),
@@ -68,7 +68,7 @@ function firstKeyAt(bytes: Buffer, { offset, size }: BlockHandle): Buffer {
   return decodeBlock(bytes.subarray(offset, offset + size + TRAILER_BYTES))[0]![0];
 }
 
-/** Puts what is whole of a block in its place. */
+/** Writes the intact entries of a block in its place. */
 function rescueInPlace(bytes: Buffer, { offset, size }: BlockHandle, limits: KeyLimits): IndexEntry[] {
   const rescued = rescueBlock(bytes.subarray(offset, offset + size), limits);
   if (rescued === undefined || rescued.bytes.length > size + TRAILER_BYTES) return [];

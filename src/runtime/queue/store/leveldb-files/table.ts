@@ -13,15 +13,15 @@ import {
 import { ifIntact, VarintReader } from "./varint-reader.js";
 
 /**
- * A table file is its blocks of data, a filter that tells what is not in it, a block that names the filter, an index
- * with the last key of every block, and a footer of fixed size that says where the last two are.
+ * The layout of a table file: data blocks, a filter that tells which keys are not in it, a block that names the filter,
+ * an index with the last key of every block, and a footer of fixed size with the positions of the last two.
  */
 export interface TableLayout {
-  /** The blocks of data in their order, and for each a key that is not before its last one. */
+  /** The data blocks in order, each with a key that is not before its last one. */
   readonly blocks: readonly IndexEntry[];
   readonly index: BlockHandle;
   readonly metaIndex: BlockHandle;
-  /** Whether the filter and what names it are whole. */
+  /** Whether the filter and the block that names it are intact. */
   readonly hasIntactFilter: boolean;
 }
 
@@ -29,7 +29,7 @@ export interface IndexEntry extends BlockHandle {
   readonly key: Buffer;
 }
 
-/** Reads where the blocks of a table are; undefined when its footer or index is damaged. */
+/** Reads the positions of a table's blocks; undefined if its footer or index is damaged. */
 export function readTableLayout(file: number, fileSize: number): TableLayout | undefined {
   return ifIntact(() => {
     const footer = readBytes(file, fileSize - FOOTER_BYTES, FOOTER_BYTES);
@@ -46,8 +46,8 @@ export function readTableLayout(file: number, fileSize: number): TableLayout | u
 }
 
 /**
- * The end of a table from an offset on: an index of these blocks, and a footer where LevelDB looks for it. A new empty
- * meta index is written when none is given. Undefined when there is no room for it.
+ * Returns the end of a table from an offset on: an index of these blocks, and a footer where LevelDB expects it. An
+ * empty meta index is written if none is given. Undefined if there is not enough room.
  */
 export function makeTableEnd(
   blocks: readonly IndexEntry[],
@@ -68,7 +68,7 @@ export function makeTableEnd(
   return end;
 }
 
-/** Some bytes of a file; throws a RangeError when it has not so many. */
+/** Reads bytes of a file. Throws a RangeError if it does not have that many. */
 export function readBytes(file: number, at: number, length: number): Buffer {
   if (at < 0) throw new RangeError("too short");
   const bytes = Buffer.allocUnsafeSlow(length);
@@ -79,7 +79,7 @@ export function readBytes(file: number, at: number, length: number): Buffer {
 const FOOTER_BYTES = 48;
 const MAGIC = Buffer.from("57fb808b247547db", "hex");
 
-/** Throws a RangeError when the block is damaged. */
+/** Throws a RangeError if the block is damaged. */
 function readBlockEntries(file: number, fileSize: number, handle: BlockHandle): BlockEntry[] {
   return decodeBlock(readBlock(file, fileSize, handle));
 }

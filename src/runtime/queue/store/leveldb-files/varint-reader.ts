@@ -1,4 +1,4 @@
-/** Reads the numbers that LevelDB writes seven bits a byte. Throws a RangeError at the end of the bytes. */
+/** Reads LevelDB's variable-length numbers, seven bits per byte. Throws a RangeError at the end of the bytes. */
 export class VarintReader {
   private readonly bytes: Uint8Array;
   private at: number;
@@ -41,7 +41,7 @@ export class VarintReader {
   }
 }
 
-/** What is read, or undefined when what there is to read is damaged. */
+/** Returns the result of `read`, or undefined if the data is damaged (RangeError). */
 export function ifIntact<T>(read: () => T): T | undefined {
   try {
     return read();

@@ -4,34 +4,35 @@ import { asBuffer } from "./block.js";
 import { type LogRecord, wholeRecord } from "./log.js";
 import { ifIntact, VarintReader } from "./varint-reader.js";
 
-/** One change in a log: a value, or the deletion of one. What has the greater sequence number came later. */
+/** One change in a log: a value or a deletion. A change with a greater sequence number came later. */
 export interface LogChange {
   readonly key: Buffer;
   readonly value: Buffer | undefined;
   readonly sequence: number;
-  /** Where the number was lost, it is one that fits. */
+  /** Whether the number was lost. Then `sequence` is a substitute that fits. */
   readonly isSequenceLost?: boolean;
 }
 
 /**
- * A record of a log is what one commit has changed: number of the first change (8 bytes), how many there are (4), and
- * for each a tag (1: value, 0: deletion), key and value, both behind their lengths.
+ * Reads the changes of a log record, which has the changes of one commit: sequence number of the first change (8
+ * bytes), number of changes (4), and for each a tag (1: value, 0: deletion), key and value, both preceded by their
+ * lengths.
  *
- * Of a damaged record all is read that can be trusted: what lies in one whole fragment, and values that are whole by their
- * own checksum. A deletion in a damaged fragment is left out: to send something again is better than to lose it. Whole
- * fragments may come from two records, when a stretch of the log stands where another was.
+ * From a damaged record everything trustworthy is read: data inside one intact fragment, and values that are intact by
+ * their own checksum. A deletion in a damaged fragment is left out, because sending an entry again is better than
+ * losing it. Intact fragments may come from two records, if a part of the log is misplaced.
  */
 export function readChanges(record: LogRecord, sequenceIfLost: number): LogChange[] {
   return readWholeChanges(record) ?? salvageChanges(record, sequenceIfLost);
 }
 
-/** The changes of a record that is as it was written; undefined otherwise. */
+/** Returns the changes of an intact record; otherwise undefined. */
 export function readWholeChanges(record: LogRecord): LogChange[] | undefined {
   const whole = wholeRecord(record);
   return whole && ifIntact(() => readWhole(whole));
 }
 
-/** A record of these changes. */
+/** Returns a record with these changes. */
 export function makeWriteBatch(changes: readonly LogChange[]): Buffer {
   const header = Buffer.alloc(HEADER_BYTES);
   header.writeBigUInt64LE(BigInt(changes[0]?.sequence ?? 0), 0);
@@ -81,7 +82,7 @@ interface ChangeAt {
   readonly end: number;
 }
 
-/** Throws a RangeError when there is none. */
+/** Throws a RangeError if there is none. */
 function readChangeAt(bytes: Buffer, at: number): ChangeAt {
   const tag = bytes[at];
   if (tag !== DELETION && tag !== VALUE) throw new RangeError("no change");
@@ -92,8 +93,8 @@ function readChangeAt(bytes: Buffer, at: number): ChangeAt {
 }
 
 /**
- * Goes from change to change as long as it is known where one begins: behind one that is whole. Behind damage the next
- * place is where a whole value says that it belongs under the key before it.
+ * Proceeds from change to change as long as the beginning of the next is known, which is right after an intact one.
+ * After damage, the next known position is where an intact value names the key before it.
  */
 function salvageChanges(record: LogRecord, sequenceIfLost: number): LogChange[] {
   const bytes = Buffer.concat(record.map((fragment) => fragment.bytes));
@@ -116,7 +117,7 @@ function salvageChanges(record: LogRecord, sequenceIfLost: number): LogChange[] 
   return changes;
 }
 
-/** Whether all bytes between two places are in one whole fragment. */
+/** Returns whether all bytes between two positions are inside one intact fragment. */
 function trustedRanges(record: LogRecord): (from: number, to: number) => boolean {
   let at = 0;
   const whole: [number, number][] = [];
@@ -127,7 +128,7 @@ function trustedRanges(record: LogRecord): (from: number, to: number) => boolean
   return (from, to) => whole.some(([start, end]) => from >= start && to <= end);
 }
 
-/** The key of a value that is whole, which is what it says itself. */
+/** Returns the key that an intact value names. */
 function provenKey({ key, value }: ChangeAt): Buffer | undefined {
   if (value === undefined || !isFrameIntact(value)) return undefined;
   const said = keyOfValue(value);
@@ -135,7 +136,7 @@ function provenKey({ key, value }: ChangeAt): Buffer | undefined {
   return value[4] === key[0] && (rangeOf(key) === RANGES.id || key.equals(META_KEY)) ? key : undefined;
 }
 
-/** Whether it looks as if a change of ours began there, or the record ended. */
+/** Whether a change of ours may begin at this position, or the record ends there. */
 function mayBeginAt(bytes: Buffer, at: number): boolean {
   if (at === bytes.length) return true;
   if (at + 3 > bytes.length || bytes[at]! > VALUE) return false;
