@@ -90,6 +90,26 @@ export function nextAttribute(b: Uint8Array, p: number, end: number, attributesT
   return after;
 }
 
+/**
+ * Positions by key, as `findAttribute` would return them, for many lookups in one message. Keys are compared byte by byte, so
+ * each stands here with one character per byte.
+ */
+export function indexAttributes(b: Uint8Array, p: number, end: number, attributesTag: number): Map<string, number> {
+  const positions = new Map<string, number>();
+  for (let at = findField(b, p, end, attributesTag); at >= 0; at = findField(b, attributeEnd, end, attributesTag)) {
+    const size = varint(b, at);
+    attributeEnd = after + size;
+    const key = byteText(b, keyAt(b, after, attributeEnd), keyEnd);
+    if (!positions.has(key)) positions.set(key, at);
+  }
+  return positions;
+}
+
+/** The bytes in [start, end), one character for each: different bytes never give the same text, valid UTF-8 or not. */
+export function byteText(b: Uint8Array, start: number, end: number): string {
+  return Buffer.from(b.buffer, b.byteOffset + start, end - start).toString("latin1");
+}
+
 const encodedKeys = new NameCache<Uint8Array>((key) => Buffer.from(key, "utf8"));
 
 /** The UTF-8 of a key. */

@@ -1,4 +1,13 @@
-import { encodedKey, findAttribute, hasKey, readKey } from "../bytes/key-value.js";
+import {
+  byteText,
+  encodedKey,
+  findAttribute,
+  hasKey,
+  indexAttributes,
+  keyAt,
+  keyEnd,
+  readKey,
+} from "../bytes/key-value.js";
 import { KEY_TAG, VALUE_TAG } from "../bytes/tags.js";
 import {
   attributeValue,
@@ -13,6 +22,13 @@ import { after, skip, varint } from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
 
 const DELETED = Symbol("deleted");
+/**
+ * Lookups that walk over the message. With more of them, the positions are read once into a map: a lookup of every key of a
+ * record with very many attributes would otherwise take time in the square of their number.
+ */
+const MAX_WALKS = 32;
+/** Changed keys that are compared one by one while the attributes are written. With more of them, a set is asked. */
+const MAX_COMPARED_KEYS = 8;
 
 /** A value as it lies in the bytes, for moving it without reading it: a whole double stays a double. */
 class RawValue {
@@ -37,6 +53,10 @@ export class Attributes {
   private changes: Map<string, AttributeChange> | undefined;
   /** The keys of the changes in UTF-8. */
   private changedKeys: Uint8Array[] | undefined;
+  /** The same keys as `byteText` has them, once there are many. */
+  private changedKeyTexts: Set<string> | undefined;
+  private walks = 0;
+  private positions: Map<string, number> | undefined;
 
   /** Attributes are the fields with this tag in the message [start, end). */
   constructor(bytes: Uint8Array, start: number, end: number, tag: number) {
@@ -54,14 +74,14 @@ export class Attributes {
   get(key: string): Value | undefined {
     const change = this.changes?.get(key);
     if (change !== undefined) return change === DELETED ? undefined : valueWhenRead(change);
-    const at = findAttribute(this.bytes, this.start, this.end, this.tag, encodedKey(key));
+    const at = this.find(key);
     return at < 0 ? undefined : attributeValue(this.bytes, at);
   }
 
   has(key: string): boolean {
     const change = this.changes?.get(key);
     if (change !== undefined) return change !== DELETED;
-    return findAttribute(this.bytes, this.start, this.end, this.tag, encodedKey(key)) >= 0;
+    return this.find(key) >= 0;
   }
 
   set(key: string, value: Value): this {
@@ -125,6 +145,7 @@ export class Attributes {
   /** @internal For the owner's encoder: does a change replace the attribute whose KeyValue is [start, end) of `b`? */
   replaces(b: Uint8Array, start: number, end: number): boolean {
     const keys = this.changedKeys!;
+    if (keys.length > MAX_COMPARED_KEYS) return this.replacesOneOfMany(b, start, end);
     for (let i = 0; i < keys.length; i++) if (hasKey(b, start, end, keys[i]!)) return true;
     return false;
   }
@@ -141,8 +162,29 @@ export class Attributes {
     }
   }
 
+  /** As `findAttribute` returns it. */
+  private find(key: string): number {
+    if (this.walks < MAX_WALKS) {
+      this.walks += 1;
+      return findAttribute(this.bytes, this.start, this.end, this.tag, encodedKey(key));
+    }
+    this.positions ??= indexAttributes(this.bytes, this.start, this.end, this.tag);
+    const utf8 = encodedKey(key);
+    return this.positions.get(byteText(utf8, 0, utf8.length)) ?? -1;
+  }
+
+  private noteChangedKey(utf8: Uint8Array): void {
+    this.changedKeys!.push(utf8);
+    this.changedKeyTexts?.add(byteText(utf8, 0, utf8.length));
+  }
+
+  private replacesOneOfMany(b: Uint8Array, start: number, end: number): boolean {
+    this.changedKeyTexts ??= new Set(this.changedKeys!.map((utf8) => byteText(utf8, 0, utf8.length)));
+    return this.changedKeyTexts.has(byteText(b, keyAt(b, start, end), keyEnd));
+  }
+
   private rawValue(key: string): RawValue | undefined {
-    const at = findAttribute(this.bytes, this.start, this.end, this.tag, encodedKey(key));
+    const at = this.find(key);
     if (at < 0) return undefined;
     const [from, to] = valueRange(this.bytes, at);
     return new RawValue(this.bytes.subarray(from, to));
@@ -151,7 +193,7 @@ export class Attributes {
   private change(key: string, value: AttributeChange): void {
     this.changes ??= new Map();
     this.changedKeys ??= [];
-    if (!this.changes.has(key)) this.changedKeys.push(encodedKey(key));
+    if (!this.changes.has(key)) this.noteChangedKey(encodedKey(key));
     this.changes.set(key, value);
   }
 }

@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Batch } from "../../../../src/runtime/otlp/batch.js";
 import { asDouble, type Value } from "../../../../src/runtime/otlp/bytes/value.js";
@@ -125,6 +126,38 @@ describe("attributes", () => {
       decodeTree(logs({})),
     );
   });
+
+  it("are found, changed and deleted by key, however many there are", () => {
+    const key = fc.stringMatching(/^[a-cäß€]{0,2}$/);
+    const change = fc.tuple(fc.constantFrom("set", "delete", "rename", "get"), key, key);
+    fc.assert(
+      fc.property(fc.array(key, { maxLength: 60 }), fc.array(change, { maxLength: 150 }), (keys, changes) => {
+        const model = new Map<string, Value>();
+        keys.forEach((each, i) => void (model.has(each) || model.set(each, `v${i}`)));
+        const batch = logs({ attributes: keys.map((each, i) => attribute(each, { stringValue: `v${i}` })) });
+        const apply = ({ attributes }: LogRecordView) =>
+          changes.forEach(([kind, name, to], i) => {
+            if (kind === "set") attributes.set(name, i);
+            else if (kind === "delete") expect(attributes.delete(name)).toBe(model.has(name));
+            else if (kind === "rename") expect(attributes.rename(name, to)).toBe(model.has(name));
+            else expect([attributes.has(name), attributes.get(name)]).toEqual([model.has(name), model.get(name)]);
+            changeModel(model, kind, name, to, i);
+          });
+        const [read] = reread<LogRecordView, object>(batch, apply, ({ attributes }) => attributes.toObject());
+        expect(read).toEqual(Object.fromEntries(model));
+      }),
+    );
+  });
+
+  function changeModel(model: Map<string, Value>, kind: string, name: string, to: string, i: number): void {
+    const value = model.get(name);
+    if (kind === "set") model.set(name, i);
+    else if (kind === "delete") model.delete(name);
+    else if (kind === "rename" && value !== undefined && name !== to) {
+      model.delete(name);
+      model.set(to, value);
+    }
+  }
 
   it("refuse values that telemetry has no form for", () => {
     const cycle: Value[] = [];
