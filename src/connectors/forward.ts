@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineConnector, SIGNALS } from "../plugin.js";
 
-/** Joins pipelines: what reaches its end in one begins in the others, unchanged. */
+/** Connects pipelines: data that reaches this connector at the end of one pipeline enters the others unchanged. */
 export const forward = defineConnector({
   type: "forward",
   summary: "Passes everything on to other pipelines of the same signal.",

@@ -21,7 +21,7 @@ import { refuseStrangers, serverAuthenticator } from "#net/auth";
 import { defineExtension, deprecated, type Extension, type ExtensionContext, ignored, section } from "../plugin.js";
 
 const DEFAULT_ENDPOINT: HostPort = { host: "127.0.0.1", port: 13133 };
-/** How the exporters are; 503 when one is down. */
+/** The state of the exporters; 503 if one is down. */
 const EXPORTERS_PATH = "/healthz/exporters";
 
 const corsSchema = z.strictObject({
@@ -67,9 +67,9 @@ const schema = z.strictObject({
 type HealthCheckConfig = z.infer<typeof schema>;
 
 /**
- * Answers 200 while the agent is ready and 503 while it starts or drains, for load balancers and orchestrators. That is about
- * the agent alone: a backend that is down is no reason to restart the agent that keeps its data. How the backends are
- * is answered at a path of its own.
+ * Answers 200 while the agent is ready, and 503 while it starts or drains, for load balancers and orchestrators. This
+ * concerns the agent alone: a backend that is down is no reason to restart the agent that keeps its data. The state of
+ * the backends has a path of its own.
  */
 export const healthCheck = defineExtension<HealthCheckConfig>({
   type: "health_check",

@@ -5,8 +5,8 @@ import { countWhere, type ResourceCounts } from "./count-where.js";
 
 /**
  * Counts telemetry. Each batch becomes a batch of delta sums under the same resources, which carries the debt of the
- * batch it counts: its sender is answered when the counts have been taken as well. A batch in which there is nothing
- * to count is acknowledged.
+ * batch it counts: the sender is answered when the counts have been accepted too. A batch with nothing to count is
+ * acknowledged.
  */
 export const count = defineConnector<CountConfig>({
   type: "count",
@@ -17,7 +17,7 @@ export const count = defineConnector<CountConfig>({
     const groups = config[context.from];
     const onError = errorHandler("ignore", context);
     return eachBatch((batch, { setback }) => {
-      // What was taken out of its pipeline is not counted; it goes on as it is, to be kept as a dead letter.
+      // A batch that was taken out of its pipeline is not counted. It passes unchanged and becomes a dead letter.
       if (setback !== undefined) return batch;
       const tallies = groups.map((group) => countWhere(batch, group.context, group.metrics, onError));
       return countsOf(groups, tallies, BigInt(context.clock.now()) * 1_000_000n);

@@ -3,13 +3,13 @@ import { type AddOttlIssue, type ContextName, compileEach, compileIn } from "#ot
 import { ignored, type Signal, type Tree } from "../../plugin.js";
 import type { CountSpec } from "./count-where.js";
 
-/** A metric to be made, and what it counts. */
+/** A metric, and what it counts. */
 export interface CountMetric extends CountSpec {
   readonly name: string;
   readonly description: string;
 }
 
-/** What is counted of a signal, one context after the other. */
+/** The counts for each signal, grouped by context. */
 export type CountConfig = Readonly<Record<Signal, readonly CountGroup[]>>;
 
 export interface CountGroup {

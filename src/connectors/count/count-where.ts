@@ -27,14 +27,20 @@ import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views"
 import { CONTEXT_SHAPES, type Condition, ConditionSet, type ContextName, type OnOttlError } from "#ottl";
 import type { Batch, Tree } from "../../plugin.js";
 
-/** What is counted: where any of the conditions holds, or everything; by the values of these attributes. */
+/**
+ * Counts records for which any of the conditions holds (all records if there are none), by the values of these
+ * attributes.
+ */
 export interface CountSpec {
   readonly conditions: readonly Condition[];
-  /** Looked for in the record, its scope and its resource. Without it and without a fallback, it is not counted. */
+  /**
+   * Attributes are looked for in the record, its scope and its resource. A record without one of them is not counted,
+   * unless the attribute has a fallback.
+   */
   readonly attributes: readonly { readonly key: string; readonly fallback: Tree | undefined }[];
 }
 
-/** How many there were of one specification and one set of attribute values. */
+/** The count for one specification and one set of attribute values. */
 interface MatchCount {
   /** Index of the specification. */
   readonly spec: number;
@@ -43,19 +49,19 @@ interface MatchCount {
   count: number;
 }
 
-/** What was counted below one resource. */
+/** The counts of one resource. */
 export interface ResourceCounts {
   /** The Resource message. */
   readonly resource: Tree;
   readonly counts: readonly MatchCount[];
-  /** The earliest and the latest time of its records; 0 when none of them has one. */
+  /** The earliest and the latest time of its records; 0 if none of them has a time. */
   readonly earliest: bigint;
   readonly latest: bigint;
 }
 
 /**
- * Counts what there is of a context, resource by resource: the answer has as many places as the batch has resources,
- * with nothing at those where nothing was counted.
+ * Counts the records of a context by resource. The result has one element per resource of the batch; elements without
+ * counts are undefined.
  */
 export function countWhere(
   batch: Batch,
@@ -80,13 +86,13 @@ interface MessageRange {
   readonly end: number;
 }
 
-/** Tags of the attributes of a record; data points of each type of metric have theirs elsewhere. */
+/** Tags of the attributes of a record. Data points have theirs under other tags, depending on the type of metric. */
 const ATTRIBUTES_TAGS: Readonly<Partial<Record<ContextName, number>>> = {
   log: LOG_ATTRIBUTES_TAG,
   span: SPAN_ATTRIBUTES_TAG,
   spanevent: attributesTagOf(MESSAGES["Event"]!),
 };
-/** Tags of the times of a record; data points of all kinds have theirs in the same place. */
+/** Tags of the times of a record. Data points of all kinds share theirs. */
 const TIME_TAGS: Readonly<Partial<Record<ContextName, readonly number[]>>> = {
   log: [LOG_TIME_TAG],
   span: [SPAN_START_TIME_TAG, SPAN_END_TIME_TAG],
@@ -94,11 +100,11 @@ const TIME_TAGS: Readonly<Partial<Record<ContextName, readonly number[]>>> = {
   datapoint: [DATA_POINT_TIME_TAG],
 };
 
-/** What was found below one resource. */
+/** State while counting one resource. */
 interface ResourceCounter {
   readonly resource: Tree;
   readonly counts: MatchCount[];
-  /** The same by specification, then by what attributes they have. */
+  /** The counts by specification, and then by attribute values. */
   readonly bySpec: readonly Map<string, MatchCount>[];
   readonly span: TimeRange;
 }
@@ -109,7 +115,7 @@ class CountingVisitor implements RecordVisitor {
   private readonly specs: readonly CountSpec[];
   private readonly conditions: readonly (ConditionSet | undefined)[];
   private readonly times: readonly number[];
-  /** Of each specification, the keys of its attributes in UTF-8. */
+  /** For each specification, the keys of its attributes in UTF-8. */
   private readonly keys: readonly (readonly Uint8Array[])[];
   private readonly attributesTag: number;
   private readonly texts: RecentTexts;
@@ -151,7 +157,9 @@ class CountingVisitor implements RecordVisitor {
     counts.push(one);
   }
 
-  /** Where the KeyValues are; null for a fallback. Undefined when one is missing. */
+  /**
+   * Returns the KeyValues of the attributes, with null for a fallback. Returns undefined if an attribute is missing.
+   */
   private values(spec: number, walk: RecordWalk, start: number, end: number): (MessageRange | null)[] | undefined {
     const { bytes } = walk;
     const { attributes } = this.specs[spec]!;
@@ -181,7 +189,7 @@ class CountingVisitor implements RecordVisitor {
 
 const NO_ATTRIBUTES: readonly (MessageRange | null)[] = [];
 
-/** The resource or scope of the frame at this depth. */
+/** Returns the resource or scope of the frame at this depth. */
 function ownerIn({ bytes, frames }: RecordWalk, depth: number): MessageRange {
   const { start, end } = frames[depth]!;
   const at = findField(bytes, start, end, OWNER_TAG);
@@ -206,7 +214,7 @@ function keyValue(b: Uint8Array, start: number, end: number, tag: number, key: U
   return { start: after, end: after + size };
 }
 
-/** The same for attributes of the same bytes. A KeyValue begins with no zero. */
+/** Returns the same text for attributes with the same bytes. A KeyValue never begins with a zero. */
 function attributesKey(values: readonly (MessageRange | null)[], texts: RecentTexts): string {
   const [only] = values;
   if (values.length === 1) return only == null ? "\0" : texts.get(only.start, only.end);
@@ -227,7 +235,7 @@ function decoded(
   return decodeMessage(MESSAGES["KeyValue"]!, bytes, value.start, value.end);
 }
 
-/** Compares times of 64 bits by halves: making a bigint of each would cost more than all else here. */
+/** Compares 64-bit times by halves, because making a bigint for each would cost more than everything else here. */
 class TimeRange {
   private first: [high: number, low: number] | undefined;
   private last: [high: number, low: number] | undefined;

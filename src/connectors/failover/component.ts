@@ -14,11 +14,11 @@ import { type FailoverConfig, failoverSchema } from "./config.js";
 import { LevelOrder } from "./level-order.js";
 
 /**
- * Sends everything to the first level that is well.
+ * Sends everything to the first healthy level.
  *
- * A level is well while all of its pipelines are available: none of their exporters is paused, or has its circuit
- * breaker open. When none is well, the first gets the data, and its queues hold it. A level that refuses a delivery
- * gives it back, and the next gets it; the sender is refused only when every level has refused.
+ * A level is healthy while all of its pipelines are available: none of their exporters is paused or has its circuit
+ * breaker open. If no level is healthy, the first one gets the data, and its queues hold it. If a level refuses a
+ * delivery, the next one gets it. The sender is refused only when every level has refused.
  */
 export const failover = defineConnector<FailoverConfig>({
   type: "failover",
@@ -31,7 +31,7 @@ export const failover = defineConnector<FailoverConfig>({
   create: (config, context) => failoverProcessor(levelsFor(config, context), config.retry_interval, context),
 });
 
-/** The levels for this signal. */
+/** Returns the levels that apply to this signal. */
 function levelsFor({ priority_levels: all }: FailoverConfig, { targets, from }: ConnectorContext): string[][] {
   const levels = all.map((names) => names.filter((name) => targets.includes(name))).filter((names) => names.length > 0);
   if (levels.length === 0) throw new StartError(`no level has a pipeline for ${from}`, ["priority_levels"]);
@@ -68,7 +68,7 @@ function failoverProcessor(names: readonly string[][], retryIntervalMs: number, 
   });
 }
 
-/** Remembers which level is in use, and says when that changes: in the log and as metrics. */
+/** Remembers the level in use, and reports changes in the log and as metrics. */
 class ActiveLevel {
   /** Stops reporting. */
   readonly close: () => void;

@@ -1,15 +1,15 @@
 import type { Clock } from "../../plugin.js";
 
 export interface LevelOrderSettings {
-  /** The pipelines of each level, the most wanted first. */
+  /** The pipelines of each level, highest priority first. */
   readonly levels: readonly (readonly string[])[];
-  /** How long a level that refused something is tried last. */
+  /** How long a level is tried last after it has refused something. */
   readonly retryIntervalMs: number;
   readonly isAvailable: (pipeline: string) => boolean;
   readonly clock: Clock;
 }
 
-/** Knows how the levels are, and in which order to try them. */
+/** Tracks the state of the levels, and decides in which order to try them. */
 export class LevelOrder {
   private readonly settings: LevelOrderSettings;
   private readonly refusedAt: (number | undefined)[];
@@ -20,8 +20,9 @@ export class LevelOrder {
   }
 
   /**
-   * All levels, by index. First those that are well, by priority; then those whose exporters hold back what they are
-   * given, because their queues keep it; last those that refused something a short while ago.
+   * Returns the indexes of all levels in the order to try them. Healthy levels come first, by priority. Then come
+   * levels whose exporters hold data back, because their queues keep it. Levels that recently refused something come
+   * last.
    */
   current(): number[] {
     const indexes = this.settings.levels.map((_, i) => i);
@@ -29,7 +30,7 @@ export class LevelOrder {
     return indexes.sort((a, b) => penalties[a]! - penalties[b]! || a - b);
   }
 
-  /** The level refused something that it could have taken. */
+  /** Call this when the level refused something that it could have accepted. */
   markRefused(level: number): void {
     this.refusedAt[level] = this.settings.clock.monotonic();
   }

@@ -12,7 +12,7 @@ import {
 } from "#ottl";
 import { SIGNALS, type Signal } from "../../plugin.js";
 
-/** What a route asks of records of one signal, and what it does to those that it takes. */
+/** The condition of a route for records of one signal, and the statement that edits matching records. */
 export interface RecordTest {
   readonly condition: Condition;
   readonly editor: Statement | undefined;
@@ -21,8 +21,8 @@ export interface RecordTest {
 export type RecordTests = Readonly<Partial<Record<Signal, RecordTest>>>;
 
 /**
- * Compiles a condition for the signals that have its context. Without a context it is the one that its paths name, or
- * else the resource.
+ * Compiles a condition for the signals that have its context. Without a context, the paths decide, or else it is the
+ * resource.
  */
 export function compileTest(
   { condition, editor, offset }: RouteText,
@@ -43,7 +43,7 @@ export function compileTest(
   return Object.keys(tests).length > 0 ? tests : furthestIssue(issues, path);
 }
 
-/** Paths that name no context are the resource's wherever they can be. */
+/** Paths without a context refer to the resource wherever possible. */
 function compileInferredOrResource(...texts: Parameters<typeof compileInferred>): ReturnType<typeof compileInferred> {
   const result = compileInferred(...texts);
   if ("context" in result) return result;
@@ -51,15 +51,17 @@ function compileInferredOrResource(...texts: Parameters<typeof compileInferred>)
   return "context" in ofResource ? ofResource : result;
 }
 
-/** A route's text in parts; `offset` is where in it the condition begins. */
+/** The parts of a route's text. `offset` is where the condition begins. */
 interface RouteText {
   readonly condition: string;
-  /** A statement that edits what it matches; undefined for the plain `route()`. */
+  /** A statement that edits matching records; undefined for the plain `route()`. */
   readonly editor: string | undefined;
   readonly offset: number;
 }
 
-/** `route() where ...`; with an editor such as `delete_key(...)` for `route()`, what is routed is edited too. */
+/**
+ * Splits `route() where ...`. An editor such as `delete_key(...)` in place of `route()` also edits the routed records.
+ */
 export function splitStatement(text: string): RouteText {
   const [, head, rest] = SPLIT_AT_WHERE.exec(text)!;
   const isRoute = /^\s*route\s*\(\s*\)\s*$/.test(head!);
@@ -67,7 +69,7 @@ export function splitStatement(text: string): RouteText {
   return { condition: rest, editor: isRoute ? undefined : text, offset: text.length - rest.length };
 }
 
-/** It never fails, so it never goes back over the text. */
+/** The pattern always matches, so it never backtracks. */
 const SPLIT_AT_WHERE = /^((?:"(?:[^"\\]|\\.)*"|(?!\bwhere\b).)*)(?:where\b(.*))?/s;
 
 function recordTestOf({ conditions, statements }: CompiledGroup): RecordTest {
@@ -79,7 +81,7 @@ function shiftIssue(error: unknown, offset: number, path: readonly (string | num
   return { ...issue, params: { ...issue.params, offset: issue.params.offset + offset } };
 }
 
-/** Of several signals the one in which the text was understood longest is probably meant. */
+/** Returns the issue of the signal for which the text was understood furthest, which probably is the intended one. */
 function furthestIssue(issues: readonly OttlIssue[], path: readonly (string | number)[]): OttlIssue {
   const [best] = issues.toSorted((a, b) => b.params.offset - a.params.offset);
   return (

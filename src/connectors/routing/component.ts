@@ -5,9 +5,10 @@ import { namedPipelines, type RoutingConfig, routingSchema } from "./config.js";
 import { Router } from "./router.js";
 
 /**
- * Sends each record where the first route that matches it leads. Records that go different ways share the debt of the
- * batch they came in: its sender is answered when all of them have been taken. A batch that goes one way whole is
- * passed on as it is. What no route takes, and no default pipeline, is dropped on purpose: acknowledged and counted.
+ * Sends each record to the pipelines of the first route that matches it. Records that take different routes share the
+ * debt of their batch: the sender is answered when all of them have been accepted. A batch that takes one route as a
+ * whole is passed on unchanged. Records that match no route and have no default pipeline are dropped intentionally:
+ * acknowledged and counted.
  */
 export const routing = defineConnector<RoutingConfig>({
   type: "routing",
@@ -38,7 +39,7 @@ export const routing = defineConnector<RoutingConfig>({
   },
 });
 
-/** The copies are branches that all must take what they get; what was moved is in one of its parts only. */
+/** All copies must be accepted; a moved record is in only one of its parts. */
 function outputs(delivery: Delivery, { copied, moved }: ReturnType<Router["route"]>): Delivery[] {
   const branches = delivery.copies(copied.length + (moved.length > 0 ? 1 : 0));
   const rest = moved.length > 0 ? branches.at(-1)!.split(moved.map(({ batch }) => batch)) : [];

@@ -11,10 +11,10 @@ import {
   type RequestTest,
 } from "./request-test.js";
 
-/** One line of the table: what it is about, and where it leads. */
+/** One row of the table: its condition and its pipelines. */
 export interface RoutingRule {
   readonly pipelines: readonly string[];
-  /** What is copied is looked at by the routes that follow, too. */
+  /** Whether records are copied, so that later routes see them too. */
   readonly isCopy: boolean;
   readonly test: { readonly request: RequestTest } | { readonly records: RecordTests };
 }
@@ -72,7 +72,7 @@ export const routingSchema = z
     }),
   );
 
-/** All pipelines that the config names, with their places. */
+/** Returns all pipelines that the config names, with their paths. */
 export function namedPipelines({ table, defaults }: RoutingConfig): NamedPipeline[] {
   return [
     ...table.flatMap((route, i) =>

@@ -1,6 +1,6 @@
 import type { Origin } from "../../plugin.js";
 
-/** Is the request that a batch came with one of those? */
+/** Tells whether the request that a batch came with matches. */
 export type RequestTest = (origin: Origin) => boolean;
 
 export const EXPECTED_REQUEST = 'expected request["key"] == "value" or request["key"] != "value"';
@@ -10,12 +10,15 @@ export const EXPECTED_CLIENT =
 const REQUEST = /^\s*request\["([^"]+)"\]\s*(==|!=)\s*"([^"]*)"\s*$/;
 const CLIENT = /^\s*otelcol\.(?:client|grpc)\.metadata\["([^"]+)"\]\[0\]\s*(==|!=)\s*"([^"]*)"\s*$/;
 
-/** A condition of the context `request`: it holds if it does for any of the header's values, so never without one. */
+/**
+ * Parses a condition of the context `request`. It holds if it does for any value of the header, so never for a missing
+ * header.
+ */
 export function parseRequestCondition(text: string): RequestTest | undefined {
   return metadataTest(REQUEST.exec(text), (values) => values);
 }
 
-/** The newer way to write it, which looks at the first value only. */
+/** Parses the newer form, which compares only the first value. */
 export function parseClientCondition(text: string): RequestTest | undefined {
   return metadataTest(CLIENT.exec(text), (values) => values.slice(0, 1));
 }

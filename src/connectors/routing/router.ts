@@ -4,7 +4,7 @@ import type { RecordTest } from "./compile-test.js";
 import type { RoutingConfig, RoutingRule } from "./config.js";
 import type { RequestTest } from "./request-test.js";
 
-/** A batch and the pipelines it goes to. */
+/** A batch and its target pipelines. */
 interface RoutedBatch {
   readonly batch: Batch;
   readonly pipelines: readonly string[];
@@ -12,15 +12,15 @@ interface RoutedBatch {
 
 interface RoutingResult {
   readonly copied: readonly RoutedBatch[];
-  /** Every record is in at most one of these. No two lead to the same pipelines. */
+  /** Every record is in at most one of these. No two have the same pipelines. */
   readonly moved: readonly RoutedBatch[];
-  /** Records that go nowhere. */
+  /** Number of records without a route. */
   readonly dropped: number;
 }
 
 /**
- * The table for one signal. Neighbouring routes of one context that move records are one step, so that they cost one
- * pass over the batch together.
+ * The table for one signal. Adjacent routes of one context that move records form one step, so that together they cost
+ * one pass over the batch.
  */
 type RoutingStep =
   | {
@@ -45,7 +45,7 @@ export class Router {
     this.defaults = defaults.filter((name) => context.targets.includes(name));
   }
 
-  /** Decides where everything goes. Throws when a condition fails and nobody wants to be told of it. */
+  /** Decides where each record goes. Throws if a condition fails and there is no `onError`. */
   route(batch: Batch, origin: Origin): RoutingResult {
     const copied: RoutedBatch[] = [];
     const moved = new Map<string, { batches: Batch[]; pipelines: PipelineNames }>();
@@ -76,7 +76,7 @@ export class Router {
     };
   }
 
-  /** How many of these records no copy was made of. */
+  /** Returns how many of these records were not copied. */
   private countUncopied(batch: Batch, origin: Origin): number {
     let left = batch;
     for (const step of this.steps) {
@@ -91,7 +91,7 @@ export class Router {
     if (matched.count > 0) copied.push({ batch: this.applyEditor(matched, test), pipelines });
   }
 
-  /** Gives what none of the routes took. */
+  /** Returns the records that none of the routes matched. */
   private move(
     batch: Batch,
     tests: readonly RecordTest[],

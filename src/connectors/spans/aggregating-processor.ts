@@ -14,28 +14,34 @@ import {
   statefulProcessor,
 } from "../../plugin.js";
 
-/** What is made of batches, and handed on from time to time. Times are milliseconds of the wall clock. */
+/** Aggregates batches into metrics that are passed on from time to time. Times are milliseconds of the wall clock. */
 export interface MetricAggregation {
-  /** Takes a batch in, or throws with nothing taken in. */
+  /** Takes a batch in, or throws without having taken in any of it. */
   add(batch: Batch, now: number): void;
-  /** What there is to hand on, cut into batches: all that was added, but for what `state` keeps. Nothing is added until the last was asked for. */
+  /**
+   * Returns everything that was added, cut into batches, except what `state` keeps. Nothing is added until the last
+   * piece has been read.
+   */
   pieces(now: number): Iterable<Batch>;
-  /** Something was added that `pieces` has not given yet. */
+  /** Whether something was added that `pieces` has not returned yet. */
   readonly isChanged: boolean;
-  /** All pieces are safe. */
+  /** Called when all pieces are safe. */
   flushed(now: number): void;
-  /** What was added and is in no piece yet, for one that keeps such: what `restore` makes it again from. Asked for behind the last piece. */
+  /**
+   * For aggregations that hold something back: returns what was added but is in no piece yet, from which `restore`
+   * rebuilds it. Called after the last piece.
+   */
   state?(): Uint8Array;
   restore?(state: Uint8Array): void;
 }
 
 export interface AggregatingSettings {
-  /** 0: after every batch. */
+  /** 0 to flush after every batch. */
   readonly flushIntervalMs: number;
   readonly context: ComponentContext & { readonly journal?: JournalExchange | undefined };
 }
 
-/** So much of a journal may be owed before what was counted is handed on, whatever the interval says. */
+/** When this many bytes of a journal are owed, the metrics are flushed, whatever the interval. */
 const MAX_OWED_BYTES = 128 * 1024 * 1024;
 const FIRST_RETRY_MS = 500;
 const MAX_RETRY_MS = 30_000;
@@ -43,12 +49,15 @@ const MAX_RETRY_MS = 30_000;
 /**
  * A connector that turns many batches into few others.
  *
- * What comes from a journal is owed until what was made of it takes its place there, in one write; that is then owed until
- * everyone behind has taken it. So a crash at any moment counts each batch once: what is in the journal is either the batch
- * or what it was counted in.
- * What comes from none is settled when it was taken in: it is then in memory only, and lost if the process is killed before
- * the next flush. What the pipelines behind refuse for now is handed to them again; meanwhile nothing else is, and what comes
- * is taken in. Every run begins with nothing but the state of the last exchange.
+ * A batch from a journal is owed until the metrics made of it replace it there, in one write. The metrics are then owed
+ * until everyone downstream has accepted them. So a crash at any moment counts each batch once: the journal holds
+ * either the batch or the metrics that include it.
+ *
+ * A batch without a journal is settled when it has been taken in. From then on it is only in memory, and is lost if the
+ * process is killed before the next flush.
+ *
+ * Metrics that downstream refuses for now are passed on again; in the meantime no others are, but batches are still
+ * taken in. Every run starts with nothing but the state of the last exchange.
  */
 export function aggregatingProcessor(create: () => MetricAggregation, settings: AggregatingSettings): Processor {
   return statefulProcessor((out) => {
@@ -65,12 +74,12 @@ class Flushing {
   private readonly aggregation: MetricAggregation;
   private readonly settings: AggregatingSettings;
   private readonly out: DeliveryOutput;
-  /** Deliveries of a journal that were taken in, without their bytes. */
+  /** Journal deliveries that were taken in, without their bytes. */
   private owed: Delivery[] = [];
   private owedBytes = 0;
-  /** Deliveries that came while pieces were made, which are of one moment. */
+  /** Deliveries that arrived while pieces were made; they must not be part of these pieces. */
   private late: Delivery[] | undefined;
-  /** Deliveries of metrics that were made and that not everyone downstream has taken yet. */
+  /** Deliveries of metrics that not everyone downstream has accepted yet. */
   private readonly made = new Set<Delivery>();
   private handing: Promise<void> = Promise.resolve();
   private current: Promise<void> | undefined;
@@ -122,7 +131,7 @@ class Flushing {
     this.made.clear();
   }
 
-  /** Restored data is handed on at the next flush, even if nothing more comes in. */
+  /** Restored data is passed on at the next flush, even if nothing more arrives. */
   private restore(state: Uint8Array | undefined): void {
     if (state === undefined || this.isStopped) return;
     this.aggregation.restore?.(state);
@@ -139,7 +148,7 @@ class Flushing {
     });
   }
 
-  /** One at a time: who asks for another meanwhile waits for this one. */
+  /** Flushes once at a time: a call during a flush waits for that flush. */
   private flush(): Promise<void> {
     this.current ??= this.flushNow()
       .catch((error: unknown) => {
@@ -162,7 +171,7 @@ class Flushing {
       return this.aggregation.flushed(now);
     }
     const pieces = await this.piecesOfOneMoment(now);
-    if (this.isStopped) return; // what is owed stays with the runtime, which refuses it
+    if (this.isStopped) return; // the runtime refuses what is owed
     const { owed } = this;
     this.owed = [];
     this.owedBytes = 0;
@@ -176,7 +185,10 @@ class Flushing {
     await Promise.all(made.map((delivery) => this.handOnMade(delivery)));
   }
 
-  /** Others have a turn between two pieces; what they bring is not in these. */
+  /**
+   * Makes all pieces as of one moment. Other work runs between two pieces, but batches that arrive are not part of
+   * them.
+   */
   private async piecesOfOneMoment(now: number): Promise<Batch[]> {
     this.late = [];
     const pieces: Batch[] = [];
@@ -200,7 +212,7 @@ class Flushing {
     }
   }
 
-  /** In the order they were made, one after the other. */
+  /** Passes deliveries on one after the other, in the order they were made. */
   private handOnMade(delivery: Delivery): Promise<void> {
     const { position: _, ...identity } = delivery.origin;
     if (this.isStopped) delivery.refuse(STOPPED);
@@ -219,7 +231,7 @@ class Flushing {
     return { receiver: this.settings.context.id, transport: "internal" };
   }
 
-  /** Ends when everyone behind has taken the batch; gives the refusal when they never will. */
+  /** Resolves when everyone downstream has accepted the batch, or with the refusal if it is permanent. */
   private async handOn(batch: Batch, origin: Origin): Promise<Refusal | undefined> {
     for (let delayMs = FIRST_RETRY_MS; ; delayMs = Math.min(delayMs * 2, MAX_RETRY_MS)) {
       const outcome = await this.outcomeOf(batch, origin);

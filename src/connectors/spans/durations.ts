@@ -1,15 +1,15 @@
 import { type BucketCounts, writeExponentialCounts } from "#metrics";
 import type { WireWriter } from "#otlp/bytes";
 
-/** The distribution of durations, as the data of a histogram's point. */
+/** The distribution of durations: the data of a histogram point. */
 export interface Durations {
   observe(value: number, times: number): void;
-  /** Writes the fields of a data point that say it: all but times, attributes and exemplars. */
+  /** Writes the fields of a data point that describe the distribution: all except times, attributes and exemplars. */
   write(out: WireWriter): void;
   reset(): void;
 }
 
-/** What kind of histogram is made, and the fields of protobuf by which its points differ from the other. */
+/** A kind of histogram, and the protobuf fields in which its points differ from the other kind. */
 export interface DurationsKind {
   create(): Durations;
   readonly metricTag: number;
@@ -17,7 +17,7 @@ export interface DurationsKind {
   readonly exemplarTag: number;
 }
 
-/** Histograms with these upper bounds, in ascending order. */
+/** Makes histograms with these upper bounds, in ascending order. */
 export function explicitDurations(bounds: readonly number[]): DurationsKind {
   const packed = Buffer.alloc(bounds.length * 8);
   for (const [i, bound] of bounds.entries()) packed.writeDoubleLE(bound, i * 8);
@@ -25,7 +25,7 @@ export function explicitDurations(bounds: readonly number[]): DurationsKind {
   return { create, metricTag: 74, attributesTag: 74, exemplarTag: 66 };
 }
 
-/** Exponential histograms of at most so many buckets, which are as narrow as that allows. */
+/** Makes exponential histograms with at most `maxSize` buckets, which are as narrow as that allows. */
 export function exponentialDurations(maxSize: number): DurationsKind {
   const create = () => new ExponentialDurations(maxSize);
   return { create, metricTag: 82, attributesTag: 10, exemplarTag: 90 };
@@ -77,12 +77,13 @@ class ExplicitDurations implements Durations {
   }
 }
 
-/** The finest scale that OpenTelemetry's SDKs begin with. */
+/** The finest scale, which OpenTelemetry's SDKs start with. */
 const MAX_SCALE = 20;
 
 /**
- * Bucket i holds the values in (base^i, base^(i+1)], where base is 2^(2^-scale). Invariant: `used` buckets, of which the first
- * is bucket `offset`, hold all values above zero; when a value would need more than there may be, each two become one.
+ * Bucket i holds the values in (base^i, base^(i+1)], where base is 2^(2^-scale). Invariant: the `used` buckets from
+ * bucket `offset` on hold all values above zero. When a value would need more buckets than allowed, each two are
+ * merged.
  */
 class ExponentialDurations implements Durations {
   private readonly counts: Float64Array;

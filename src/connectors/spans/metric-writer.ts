@@ -2,29 +2,32 @@ import { WireWriter } from "#otlp/bytes";
 import { Batch } from "../../plugin.js";
 import type { Durations, DurationsKind } from "./durations.js";
 
-/** A time of a point, or the text of an attribute, in the form in which it is written. */
+/** A time in its encoded form. */
 export type Nanos = Uint8Array;
 
-/** Milliseconds as nanoseconds in eight bytes. */
+/** Returns milliseconds as nanoseconds in eight bytes. */
 export function nanosOf(ms: number): Nanos {
   const bytes = Buffer.alloc(8);
   bytes.writeBigUInt64LE(BigInt(Math.floor(ms)) * 1_000_000n);
   return bytes;
 }
 
-/** A span that a point has counted: what it took, when it ended, and its ids, in the form of the protocol. */
+/** A span that a point has counted: its duration, and its end time and ids in encoded form. */
 export interface Exemplar {
   readonly value: number;
   readonly fields: Uint8Array;
 }
 
-/** Attributes as the fields of a NumberDataPoint. Those of other points have the same under another tag. */
+/** Attributes encoded as fields of a NumberDataPoint. Other kinds of points have the same bytes under another tag. */
 export class PointAttributes {
   readonly bytes: Uint8Array;
-  /** Where the tags are. */
+  /** The positions of the tags. */
   private readonly tagsAt: readonly number[];
 
-  /** KeyValues by key; they are written in the order of their keys, so that they are found to be the same elsewhere. */
+  /**
+   * `values` are KeyValues by key. They are written in the order of their keys, so that equal attributes give equal
+   * bytes everywhere.
+   */
   constructor(values: ReadonlyMap<string, Uint8Array>) {
     const out = new WireWriter(256);
     const tagsAt: number[] = [];
@@ -40,7 +43,7 @@ export class PointAttributes {
   }
 }
 
-/** The bytes that `PointAttributes` have of these values; where their tags are is added to `tagsAt`. */
+/** Writes the bytes that `PointAttributes` holds for these values, and adds the positions of their tags to `tagsAt`. */
 export function writeAttributes(out: WireWriter, values: ReadonlyMap<string, Uint8Array>, tagsAt?: number[]): void {
   for (const key of inOrder([...values.keys()])) {
     tagsAt?.push(out.length);
@@ -54,13 +57,13 @@ export function writeAttributes(out: WireWriter, values: ReadonlyMap<string, Uin
   }
 }
 
-/** Most are in order already. */
+/** Sorts keys; most are sorted already. */
 function inOrder(keys: string[]): string[] {
   for (let i = 1; i < keys.length; i++) if (keys[i - 1]! > keys[i]!) return keys.sort();
   return keys;
 }
 
-/** A text as an AnyValue. */
+/** Encodes a text as an AnyValue. */
 export function textValue(text: string): Uint8Array {
   const out = new WireWriter(text.length + 8);
   out.byte(10);
@@ -68,7 +71,7 @@ export function textValue(text: string): Uint8Array {
   return Uint8Array.from(out.written());
 }
 
-/** What all points of a metric have in common. */
+/** The properties of a metric that all its points share. */
 export interface MetricHead {
   readonly name: string;
   readonly unit?: string;
@@ -76,8 +79,8 @@ export interface MetricHead {
 }
 
 /**
- * Writes metrics as a request: `beginResource`, then metrics with their points, `endResource`; `take` gives the request
- * so far.
+ * Writes metrics as a request: call `beginResource`, then write metrics with their points, then `endResource`. `take`
+ * returns the request so far.
  */
 export class MetricWriter {
   private readonly out = new WireWriter(64 * 1024);
@@ -102,7 +105,7 @@ export class MetricWriter {
     return batch;
   }
 
-  /** The body of the Resource. */
+  /** `resource` is the body of the Resource message. */
   beginResource(resource: Uint8Array): void {
     const { out, scope } = this;
     out.byte(10);

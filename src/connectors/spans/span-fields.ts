@@ -17,8 +17,8 @@ import {
 import { message } from "#otlp/views";
 
 /**
- * Some attributes by name, found in one pass over all that a message has: positions of their AnyValues, -1 where there is
- * none. The first of a name counts.
+ * Finds some attributes by name in one pass over a message. The results are positions of their AnyValues, -1 for a
+ * missing one. If a name occurs several times, the first one counts.
  */
 export class WantedAttributes {
   readonly starts: Int32Array;
@@ -37,7 +37,7 @@ export class WantedAttributes {
     this.starts.fill(-1);
   }
 
-  /** The KeyValue [start, end). */
+  /** Tests the KeyValue [start, end). */
   offer(b: Uint8Array, start: number, end: number): void {
     let nameStart = start + 2;
     let size = b[start + 1]!;
@@ -60,7 +60,7 @@ export class WantedAttributes {
     }
   }
 
-  /** Offers all attributes of a message: its fields with this tag. */
+  /** Tests all attributes of a message: its fields with this tag. */
   offerAll(b: Uint8Array, start: number, end: number, attributesTag: number): void {
     for (let p = start; p < end; ) {
       const tag = varint(b, p);
@@ -78,7 +78,7 @@ function isSame(name: Uint8Array, b: Uint8Array, start: number): boolean {
   return true;
 }
 
-/** Reads a span where it lies; one reader is used for all spans in turn. A field that is not there has an empty range. */
+/** Reads a span from the bytes. One reader is reused for all spans. A missing field has an empty range. */
 export class SpanFields {
   traceIdStart = 0;
   traceIdEnd = 0;
@@ -90,10 +90,10 @@ export class SpanFields {
   nameEnd = 0;
   kind = 0;
   statusCode = 0;
-  /** Where the times are, of eight bytes each; -1: there is none. */
+  /** Positions of the times, eight bytes each; -1 if missing. */
   startTimeAt = -1;
   endTimeAt = -1;
-  /** Bodies of its events. */
+  /** Starts of the bodies of its events. */
   readonly eventStarts: number[] = [];
   readonly eventEnds: number[] = [];
   private readonly wanted: WantedAttributes;
@@ -104,7 +104,7 @@ export class SpanFields {
     this.wantsEvents = wantsEvents;
   }
 
-  /** Also fills in the wanted attributes. */
+  /** Also finds the wanted attributes. */
   read(b: Uint8Array, start: number, end: number): void {
     this.reset(start);
     for (let p = start; p < end; ) {
@@ -142,7 +142,7 @@ export class SpanFields {
     }
   }
 
-  /** Nanoseconds that it took; 0 where it ends before it begins, or does not say when. */
+  /** Returns the duration in nanoseconds; 0 if the span ends before it begins, or has no times. */
   durationNanos(b: Uint8Array): number {
     const { startTimeAt: from, endTimeAt: to } = this;
     if (from < 0 || to < 0) return 0;

@@ -15,13 +15,13 @@ import { HttpError } from "./http-error.js";
 import { type Actor, ADMIN_ROLES, type AdminRole } from "./roles.js";
 
 interface AdminToken {
-  /** Of the token: all are as long as each other. */
+  /** Hash of the token. All hashes have the same length. */
   readonly hash: Buffer;
   readonly actor: Actor;
   readonly client: AuthenticatedClient;
 }
 
-/** Finds out who asks, by token or by the authenticator that is configured, and what they may do. */
+/** Identifies callers by token or by the configured authenticator, and decides what they may do. */
 export class AdminAccess {
   private readonly gate: CredentialGate;
   private readonly known: AdminToken[];
@@ -39,14 +39,14 @@ export class AdminAccess {
     this.actorOf = granter(grants);
   }
 
-  /** Whoever has this token may do everything. */
+  /** Accepts a token that allows everything. */
   addOwner(token: string): void {
     this.known.push(
       this.knownToken(adminTokenHash(token), { name: "owner", roles: new Set(ADMIN_ROLES), isOwner: true }),
     );
   }
 
-  /** Throws an `HttpError`: 401 when it is not known who asks, 503 when that cannot be told now. */
+  /** Throws an `HttpError`: 401 if the caller is unknown, 503 if that cannot be decided now. */
   async identify(request: IncomingMessage): Promise<Actor> {
     const head = httpAuthRequest(request);
     const client = this.tokenClient(head);
@@ -56,21 +56,21 @@ export class AdminAccess {
     const outcome = await authenticate(this.authenticator, head);
     if (!isAuthError(outcome)) return this.actorOf(outcome);
     if (outcome.kind === "unavailable") throw new HttpError("unavailable", outcome.message);
-    // It may have been a guess at a token, which the authenticator does not take for one of its own.
+    // It may have been a guess at a token, which the authenticator does not recognise as its own kind of credential.
     if (request.headers.authorization !== undefined) this.gate.invalid(head, outcome.message);
     throw this.unauthorized(outcome.message);
   }
 
   /**
-   * Undefined when the authenticator is to be asked: also for a token that is right, of an address that has failed too often, whose
-   * answer must not tell it from those that are wrong.
+   * Returns undefined if the authenticator must be asked. That includes a valid token from an address with too many
+   * failures: the answer must not reveal that the token is valid.
    */
   private tokenClient(head: ServerAuthRequest): AuthenticatedClient | undefined {
     try {
       const shown = head.header("authorization");
       if (!shown) return undefined;
       if (this.authenticator !== undefined && this.find(shown) === undefined) return undefined;
-      // Without a promise, since nothing is waited for here.
+      // Not a promise, because nothing here is asynchronous.
       return this.gate.authenticate(head, shown, (text) => ({ client: this.verify(text) })) as AuthenticatedClient;
     } catch (error) {
       if (!isAuthError(error)) throw error;
@@ -89,7 +89,7 @@ export class AdminAccess {
   private find(shown: string): AuthenticatedClient | undefined {
     const hash = Buffer.from(adminTokenHash(/^bearer +(\S+)$/i.exec(shown)?.[1] ?? ""));
     let found: AuthenticatedClient | undefined;
-    // All are compared, so that the time tells nothing.
+    // All tokens are compared, so that the time reveals nothing.
     for (const known of this.known) if (timingSafeEqual(known.hash, hash)) found = known.client;
     return found;
   }
@@ -110,7 +110,7 @@ export function requireRole({ name, roles }: Actor, role: AdminRole): void {
   if (!roles.has(role)) throw new HttpError("forbidden", `${JSON.stringify(name)} does not have the role ${role}`);
 }
 
-/** What a client may do: all that any grant gives that fits it. */
+/** Returns the combined rights of all grants that match a client. */
 function granter(grants: NonNullable<AdminApiConfig["grants"]>): (client: AuthenticatedClient) => Actor {
   const rules = grants.map(({ subject = "*", group, roles }) => ({
     roles,

@@ -6,7 +6,7 @@ import { badRequest, HttpError } from "./http-error.js";
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_LINE_LENGTH = 64 * 1024 * 1024;
 
-/** The JSON of a request, checked; an empty body counts as `{}`. */
+/** Reads and checks the JSON body of a request. An empty body counts as `{}`. */
 export async function readBody<T>(
   request: IncomingMessage,
   schema: z.ZodType<T>,
@@ -40,13 +40,13 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The lines of a body, however long it is. */
+/** Returns the lines of a body of any length. */
 export function readLines(request: IncomingMessage): AsyncIterable<string> {
   const tooLong = () => new HttpError("too_large", "a line is too long");
   return splitLines(chunksOf<string>(request.setEncoding("utf8")), MAX_LINE_LENGTH, tooLong);
 }
 
-/** Leaving the loop early leaves the connection open for the answer. */
+/** Leaving the loop early keeps the connection open for the answer. */
 function chunksOf<T>(request: IncomingMessage): AsyncIterable<T> {
   return request.iterator({ destroyOnReturn: false });
 }

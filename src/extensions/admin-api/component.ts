@@ -18,7 +18,7 @@ import { AdminAccess } from "./access.js";
 import { type AdminApiConfig, adminApiSchema, DEFAULT_ENDPOINT, DEFAULT_TOKEN_FILE } from "./config.js";
 import { startAdminServer } from "./server.js";
 
-/** Serves what operators see and do as JSON over HTTP; see docs/openapi.yaml. */
+/** Serves the operators' view of the agent, and their actions, as JSON over HTTP; see docs/openapi.yaml. */
 export const adminApi = defineExtension<AdminApiConfig>({
   type: "admin",
   onByDefault: true,
@@ -78,7 +78,7 @@ class AdminApi implements Extension {
     await this.writeTokenFile();
   }
 
-  /** Only when it listens: another agent that has the port has written its own. */
+  /** Call this only once the server listens: if another agent has the port, the file belongs to that agent. */
   private async writeTokenFile(): Promise<void> {
     const { tokenFile } = this;
     if (tokenFile === undefined) return;
@@ -112,8 +112,8 @@ const OWNER_ONLY = 0o600;
 const OWNER_ONLY_DIRECTORY = 0o700;
 
 /**
- * A token that is made anew at every start, in a file that only its owner can read: whoever runs the agent may do everything
- * with it, and other users of the machine nothing.
+ * A token that is created at every start, in a file that only its owner can read. The user who runs the agent may do
+ * everything with it, and other users of the machine nothing.
  */
 export class TokenFile {
   readonly path: string;
@@ -123,7 +123,10 @@ export class TokenFile {
     this.path = resolve(path);
   }
 
-  /** Puts a new file in the place of whatever is there: nothing is written through a link that somebody else has made. */
+  /**
+   * Replaces whatever exists at the path with a new file, so nothing is written through a link that somebody else has
+   * made.
+   */
   async write(): Promise<void> {
     await mkdir(dirname(this.path), { recursive: true, mode: OWNER_ONLY_DIRECTORY });
     const part = `${this.path}.${randomBytes(6).toString("hex")}.part`;
@@ -134,7 +137,7 @@ export class TokenFile {
     });
   }
 
-  /** Unless another agent has put its own there. */
+  /** Removes the file, unless another agent has written its own token there. */
   async remove(): Promise<void> {
     const text = await readFile(this.path, "utf8").catch(() => "");
     if (text.trim() === this.token) await rm(this.path, { force: true }).catch(() => {});

@@ -13,20 +13,20 @@ const GROUP_FILTERS = [...FILTERS_ONLY, "limit"];
 
 const purgeBody = z.strictObject({ ...selectionFields, ...operatorFields });
 
-/** Whoever sees what is masked for others says why. */
+/** A caller who sees unmasked data must give a reason. */
 const whyBody = z.strictObject({ ...operatorFields, reason: requiredReason });
 const revealBody = whyBody.extend({ revision: z.number().int().min(0).optional() });
 const exportBody = whyBody.extend({ query: selectionFields.query });
 
-/** The payload as text keeps the numbers in it as exact as they are written. */
+/** As text, the payload keeps its numbers exactly as written. */
 const editBody = whyBody.extend({
   revision: z.number({ error: "say which revision was edited" }).int().min(0),
   payload: z.string().or(z.record(z.string(), z.unknown())),
 });
-/** A payload may be as large as a request was; as JSON it is some times as long. */
+/** A payload may be as large as a request, and several times as long as JSON. */
 const MAX_EDIT_BYTES = 64 * 1024 * 1024;
 
-/** What is looked for, and by whom: searches that look into records are kept in the audit. */
+/** Returns the search, and who runs it: searches in the content of records are audited. */
 function readSearch({ admin, query, request, actor }: RouteRequest, filters: readonly string[]) {
   const { by, ...values } = readParameters(query, [...filters, "by"]);
   return {
@@ -132,7 +132,7 @@ export const deadLetterRoutes: readonly ApiRoute[] = [
   },
 ];
 
-/** The payload only when it is asked for, and masked. Its numbers stay as exact as they are. */
+/** Returns the payload only on request, and masked. Its numbers stay exact. */
 async function showDeadLetter({ admin, params, query }: RouteRequest) {
   const id = params["id"]!;
   const { payload: wanted, revision: text } = readParameters(query, ["payload", "revision"]);
@@ -142,7 +142,9 @@ async function showDeadLetter({ admin, params, query }: RouteRequest) {
   return { json: withPayload(entry, true, await requireRevision(admin, id, which)) };
 }
 
-/** Undefined only for an entry that was delivered: what is asked for by its number is there or not. */
+/**
+ * Returns undefined only for a delivered entry. A revision that is requested by number either exists or is an error.
+ */
 async function requireRevision(admin: Admin, id: string, options: RevealOptions): Promise<string | undefined> {
   const payload = await admin.payload(id, options);
   if (payload === undefined && options.revision !== undefined)
@@ -150,7 +152,7 @@ async function requireRevision(admin: Admin, id: string, options: RevealOptions)
   return payload;
 }
 
-/** Whoever changes a payload has seen it: that needs both roles. */
+/** Editing a payload means seeing it, so it needs both roles. */
 async function edit({ admin, params, request, actor }: RouteRequest) {
   requireRole(actor, "reveal");
   const { payload: given, revision: seen, by, reason } = await readBody(request, editBody, MAX_EDIT_BYTES);

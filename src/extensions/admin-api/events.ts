@@ -4,28 +4,30 @@ import type { Clock } from "../../plugin.js";
 import { HttpError } from "./http-error.js";
 
 /**
- * What a route sends as server-sent events to one reader. Nothing here waits: a reader that does not keep up loses
- * events, and is told how many with an event `dropped` as soon as it reads again.
+ * Sends server-sent events to one reader. Nothing here waits: a reader that does not keep up loses events, and an event
+ * `dropped` tells how many as soon as it reads again.
  */
 export interface EventStream {
-  /** False when it was lost, for the reader has not taken enough of what was sent before. */
+  /** Returns false if the event was lost, because the reader has not read enough of the earlier ones. */
   send(event: string, data: unknown): boolean;
-  /** The same with data that is JSON already, without line breaks. */
+  /** Does the same with data that is already JSON without line breaks. */
   sendJson(event: string, json: string): boolean;
-  /** Counts something as lost that was not even tried to be sent; told with the next event, or by `tellDropped`. */
+  /** Counts events as lost that were never sent. The next event, or `tellDropped`, reports them. */
   drop(count: number): void;
   tellDropped(): void;
-  /** Ends the answer; the reader's browser would ask again, so say first that it is over. */
+  /** Ends the answer. A browser would reconnect, so send an event first that says it is over. */
   end(): void;
 }
 
-/** Called when the reader is there; what it returns is called once when it has left, or the server stops. */
+/**
+ * Called when a reader connects. The returned function is called once, when the reader has left or the server stops.
+ */
 export type EventSource = (stream: EventStream) => () => void;
 
 const RETRY_MS = 2000;
 const KEEP_ALIVE_MS = 15_000;
 const MAX_READERS = 32;
-/** What may wait in memory for one reader. */
+/** Bytes that may wait in memory for one reader. */
 const MAX_BUFFERED_BYTES = 1024 * 1024;
 
 const EVENT_HEADERS = {
@@ -35,7 +37,6 @@ const EVENT_HEADERS = {
   "x-accel-buffering": "no",
 };
 
-/** The readers of one server. */
 export class EventReaders {
   private readonly clock: Clock;
   private count = 0;
@@ -44,7 +45,9 @@ export class EventReaders {
     this.clock = clock;
   }
 
-  /** Sends what a source has until the reader leaves. `counted` names what is lost in an event `dropped`. */
+  /**
+   * Sends the events of a source until the reader leaves. `counted` is the name of lost items in an event `dropped`.
+   */
   serve(response: ServerResponse, source: EventSource, counted = "events"): void {
     if (this.count >= MAX_READERS)
       throw new HttpError("conflict", `${this.count} readers of events are there: close one`);
@@ -122,7 +125,7 @@ class ResponseStream implements EventStream {
   }
 }
 
-/** JSON has no line breaks of its own, so the data is always one line. */
+/** JSON contains no raw line breaks, so the data is always one line. */
 function eventText(event: string, json: string): string {
   return `event: ${event}\ndata: ${json}\n\n`;
 }

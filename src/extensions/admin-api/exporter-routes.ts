@@ -32,7 +32,7 @@ export const exporterRoutes: readonly ApiRoute[] = [
   changeRoute("replay-rate", replayRateBody, (admin, id, { rate }) => admin.setReplayRate(id, rate)),
 ];
 
-/** Changes an exporter and answers with how it is then. */
+/** Changes an exporter, and answers with its new state. */
 function changeRoute<T extends SaidOperator>(
   name: string,
   schema: z.ZodType<T>,

@@ -3,9 +3,10 @@ import { isIP } from "node:net";
 import { HttpError } from "./http-error.js";
 
 /**
- * A browser on this machine can be made to send requests here by any page it shows. So: a name that somebody else's DNS
- * points at this machine is refused by its Host header, a page of another site by its Origin or Sec-Fetch-Site, and what
- * changes something must have a content type that browsers do not send to other sites unasked. No CORS header is ever sent.
+ * Any page in a browser on this machine can make it send requests here. Therefore a name that foreign DNS points at
+ * this machine is rejected by its Host header, a page of another site by its Origin or Sec-Fetch-Site, and requests
+ * that change something must have a content type that browsers do not send to other sites without a preflight. No CORS
+ * header is ever sent.
  */
 export function rejectForeignHost(request: IncomingMessage, allowedHosts: ReadonlySet<string>): void {
   const host = request.headers.host ?? "";
@@ -22,7 +23,10 @@ export function rejectForeignPage(request: IncomingMessage): void {
   if (isForeign) throw new HttpError("forbidden", "requests of other sites' pages are refused");
 }
 
-/** Somebody followed a link, as from an alert to the console: no page of another site gets to see or do anything by that. */
+/**
+ * Whether somebody followed a link, for example from an alert to the console. A page of another site cannot see or do
+ * anything that way.
+ */
 export function isVisit({ method, headers }: IncomingMessage): boolean {
   return method === "GET" && headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document";
 }

@@ -1,6 +1,6 @@
 import type { AdminError } from "#contract/operations";
 
-/** What the API answers with when it does not do what was asked, by code. `docs/errors.md` is made from this table too. */
+/** The errors of the API by code. `docs/errors.md` is also generated from this table. */
 export const API_ERRORS = {
   bad_request: {
     status: 400,
@@ -61,7 +61,7 @@ export const API_ERRORS = {
 
 export type ApiErrorCode = keyof typeof API_ERRORS;
 
-/** An answer that says what is wrong with a request. */
+/** An error answer that describes the problem of a request. */
 export class HttpError extends Error {
   override readonly name = "HttpError";
   readonly code: ApiErrorCode;
@@ -78,7 +78,7 @@ export class HttpError extends Error {
   }
 }
 
-/** Undefined for an error that the request did not cause. */
+/** Returns undefined for an error that the request did not cause. */
 export function asHttpError(error: unknown): HttpError | undefined {
   if (error instanceof HttpError) return error;
   const { name, code, message } = error as AdminError;

@@ -6,14 +6,14 @@ import type { Actor } from "./roles.js";
 const MAX_REASON_LENGTH = 1000;
 const MAX_NAME_LENGTH = 200;
 
-/** Why somebody does something, where it must be said. */
+/** The reason for an action, where one is required. */
 export const requiredReason = z
   .string({ error: "say why: a reason is needed" })
   .trim()
   .min(1, "say why: a reason is needed")
   .max(MAX_REASON_LENGTH);
 
-/** What a body says of whoever sends it. */
+/** The fields of a body that describe the operator. */
 export const operatorFields = {
   by: z.string().trim().min(1).max(MAX_NAME_LENGTH).optional(),
   reason: z.string().trim().max(MAX_REASON_LENGTH).optional(),
@@ -24,12 +24,15 @@ export interface SaidOperator {
   readonly reason?: string | undefined;
 }
 
-/** Whoever sends a request: who they are, and the address they ask from. */
+/** Returns the operator of a request: the name, and the address it came from. */
 export function operatorOf({ socket }: IncomingMessage, { by, reason }: SaidOperator, actor: Actor): Operator {
   return { actor: actorName(by, actor), from: socket.remoteAddress, ...(reason && { reason }) };
 }
 
-/** Who somebody says to be, with whose token it is. The owner of the agent may say what it likes. */
+/**
+ * Returns the name that the caller claims, followed by the owner of the token. Only the owner of the agent may claim
+ * any name.
+ */
 export function actorName(by: string | undefined, { name, isOwner }: Actor): string {
   return by === undefined || by === name ? name : isOwner ? by : `${by} (${name})`;
 }

@@ -2,10 +2,10 @@ import { DEAD_LETTER_QUERY, type DeadLetterQuery, RECORD_FILTERS } from "#contra
 import { badRequest, HttpError } from "./http-error.js";
 import type { Actor } from "./roles.js";
 
-/** Filters of dead letters as query parameters, or as the members of an object. */
+/** Filters for dead letters, as query parameters or as members of an object. */
 export const FILTERS: readonly string[] = Object.keys(DEAD_LETTER_QUERY);
 
-/** Each parameter once, and none but these. */
+/** Allows each of the known parameters once, and no others. */
 export function readParameters(query: URLSearchParams, known: readonly string[]): Readonly<Record<string, string>> {
   const values: Record<string, string> = {};
   for (const [name, value] of query) {
@@ -17,7 +17,7 @@ export function readParameters(query: URLSearchParams, known: readonly string[])
   return values;
 }
 
-/** What the values mean is checked by the admin; here only their form is, and whether the actor may look into records. */
+/** Checks only the form of the values, and whether the actor may search in records. The admin checks their meaning. */
 export function readDeadLetterQuery(values: Readonly<Record<string, unknown>>, actor: Actor): DeadLetterQuery {
   const filter = RECORD_FILTERS.find((name) => values[name] !== undefined);
   if (filter !== undefined) requireReveal(actor, `the filter ${filter} looks into records`);
@@ -29,7 +29,7 @@ export function readDeadLetterQuery(values: Readonly<Record<string, unknown>>, a
   return query as DeadLetterQuery;
 }
 
-/** Throws an `HttpError` unless the actor may see records as they are; `why` says what would show them. */
+/** Throws an `HttpError` unless the actor may see unmasked records. `why` names what would show them. */
 export function requireReveal({ name, roles }: Actor, why: string): void {
   if (roles.has("reveal")) return;
   throw new HttpError("forbidden", `${why}: that needs the role reveal, which ${JSON.stringify(name)} does not have`);
@@ -46,7 +46,7 @@ function readText(name: string, value: unknown): string {
   throw badRequest(`${name} must be a text`);
 }
 
-/** An ISO time, or milliseconds since the epoch. */
+/** Accepts an ISO time, or milliseconds since the epoch. */
 export function readTime(name: string, value: unknown): number {
   const isNumber = typeof value === "number" || (typeof value === "string" && /^\d+$/.test(value));
   const isTime = typeof value === "string" && /^\d{4}-\d\d-\d\d/.test(value);

@@ -22,7 +22,7 @@ const replayBody = z.strictObject({
   reveal: z.boolean().optional(),
 });
 
-/** What may be said of a replay. */
+/** The keys of a replay request. */
 export const REPLAY_KEYS: readonly string[] = Object.keys(replayBody.shape);
 
 const controlBody = z.strictObject(operatorFields);
@@ -51,7 +51,7 @@ export const replayRoutes: readonly ApiRoute[] = [
         ...selected
       } = body;
       if (reveal) checkReveal(actor, reason, samples);
-      // Whoever tries conditions in statements learns from what changes, and an edit needs the role too.
+      // Results of statements with conditions reveal content, and editing needs this role too.
       if (transform !== undefined) requireReveal(actor, "transform changes records");
       const given = {
         ...{ to, transform, samples, revealSamples: reveal },
@@ -92,7 +92,7 @@ export const replayRoutes: readonly ApiRoute[] = [
   { method: "GET", path: "/replays/:id/events", role: "view", answer: followReplay },
 ];
 
-/** Samples that are not masked are for those who may see payloads, and who say why. */
+/** Unmasked samples are for callers who may see payloads and give a reason. */
 function checkReveal(actor: Actor, reason: string | undefined, samples: number | undefined): void {
   requireReveal(actor, "reveal shows records as they are");
   if (samples === undefined) throw badRequest("reveal is about samples");
@@ -122,7 +122,7 @@ async function control(
   return requireJob(admin, id);
 }
 
-/** Progress, at most twice a second, until every entry that was put back has left its queue. */
+/** Streams the progress, at most twice a second, until every replayed entry has left its queue. */
 async function followReplay({ admin, params }: RouteRequest): Promise<RouteAnswer> {
   const id = params["id"]!;
   await requireJob(admin, id);

@@ -1,17 +1,18 @@
-/** What a caller of the API may do; a route names the one that it takes. */
+/** The rights of a caller. Each route requires one of them. */
 export const ADMIN_ROLES = ["view", "reveal", "replay", "purge", "configure"] as const;
 
 /**
- * `view`: exporters, and dead letters, whose records are masked. `reveal`: their records as they are. `replay`: sending them
- * again, and importing them; with `reveal` also editing them. `purge`: removing them. `configure`: pausing and breakers.
+ * `view`: see exporters and dead letters, with masked records. `reveal`: see unmasked records. `replay`: send dead
+ * letters again and import them; together with `reveal` also edit them. `purge`: remove them. `configure`: pause
+ * exporters and control breakers.
  */
 export type AdminRole = (typeof ADMIN_ROLES)[number];
 
-/** Who asks. */
+/** The caller of a request. */
 export interface Actor {
-  /** As it stands in the log and in the history of dead letters. */
+  /** The name in the log and in the history of dead letters. */
   readonly name: string;
   readonly roles: ReadonlySet<AdminRole>;
-  /** It has the token of the file: it is whoever may read that, and says itself who that is. */
+  /** True for the token from the token file. Its owner may claim any name. */
   readonly isOwner?: boolean;
 }

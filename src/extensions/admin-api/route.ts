@@ -8,7 +8,6 @@ import type { LiveSamples } from "./live/live-samples.js";
 import type { TapBudget } from "./live/tap.js";
 import type { Actor, AdminRole } from "./roles.js";
 
-/** What a route is asked. */
 export interface RouteRequest {
   readonly admin: Admin;
   readonly host: Host;
@@ -17,7 +16,7 @@ export interface RouteRequest {
   readonly history: History;
   readonly samples: LiveSamples;
   readonly tapBudget: TapBudget;
-  /** Where the console finds a trace. */
+  /** Template of the links from the console to a trace. */
   readonly traceUrl: string | undefined;
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
@@ -26,8 +25,8 @@ export interface RouteRequest {
 }
 
 /**
- * `body` is sent as JSON, `json` is JSON already, `lines` are sent one by one as the client takes them, `file` as it is, and
- * `events` for as long as it stays; `counted` is what a reader of these is told it has lost.
+ * `body` is sent as JSON, `json` is already JSON, `lines` are sent one by one as fast as the client reads, `file` is
+ * sent unchanged, and `events` are sent until the client leaves. `counted` is the name of lost items.
  */
 export type RouteAnswer = { readonly status?: number } & (
   | { readonly body: unknown }
@@ -39,16 +38,16 @@ export type RouteAnswer = { readonly status?: number } & (
 
 export interface ApiRoute {
   readonly method: "GET" | "POST" | "DELETE";
-  /** Below the root of the API; `:name` stands for one segment. */
+  /** Path below the root of the API; `:name` stands for one segment. */
   readonly path: string;
-  /** Content type of its body; JSON unless it says otherwise. */
+  /** Content type of the request body; JSON by default. */
   readonly contentType?: string;
   /**
-   * What must be there for it to be asked: the queues (`admin`) unless it says otherwise, or the components (`inspection`).
-   * The other may be undefined then, whatever its type says.
+   * What must exist before the route can be used: the queues (`admin`) by default, or the components (`inspection`).
+   * The other one may then be undefined, whatever its type says.
    */
   readonly needs?: "queues" | "components" | "nothing";
-  /** What whoever asks must have. */
+  /** The role that the caller must have. */
   readonly role: AdminRole;
   answer(request: RouteRequest): RouteAnswer | Promise<RouteAnswer>;
 }

@@ -11,7 +11,7 @@ import type { ApiRoute } from "./route.js";
 
 export const API_ROOT = "/api/v1";
 
-/** Everything the API can be asked, beside its root. `docs/openapi.yaml` describes the same. */
+/** All routes of the API except its root. `docs/openapi.yaml` describes the same routes. */
 export const ROUTES: readonly ApiRoute[] = [
   ...agentRoutes,
   consoleRoute(() => ROUTES),
@@ -29,7 +29,10 @@ interface MatchedRoute {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** The route of a path below the root; the methods it has instead when it has not this one; undefined without any. */
+/**
+ * Returns the route for a path below the root, the allowed methods if the path has no such method, or undefined for an
+ * unknown path.
+ */
 export function findRoute(
   method: string,
   path: string,
@@ -43,7 +46,7 @@ export function findRoute(
   return matches.length === 0 ? undefined : { methods: matches.map(({ route }) => route.method) };
 }
 
-/** Fixed segments stand before placeholders in the table, so `/dead-letters/stats` is never an id. */
+/** Fixed segments come before placeholders in the table, so `/dead-letters/stats` is never taken for an id. */
 function paramsOf(pattern: string, path: string): Record<string, string> | undefined {
   const wanted = segments(pattern);
   const given = segments(path);

@@ -4,7 +4,7 @@ import { badRequest } from "./http-error.js";
 import { FILTERS, readDeadLetterQuery } from "./parameters.js";
 import type { Actor } from "./roles.js";
 
-/** What a body names: ids, or a query, or expressly everything. */
+/** A selection of dead letters: ids, a query, or explicitly all. */
 export const selectionFields = {
   ids: z.array(z.string()).optional(),
   query: z.record(z.string(), z.unknown()).optional(),

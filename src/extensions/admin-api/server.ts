@@ -23,7 +23,7 @@ interface AdminServerSettings extends HttpServerPlace {
   readonly clock: Clock;
   readonly host: Host;
   readonly access: AdminAccess;
-  /** Where the owner finds a token. */
+  /** The file with the owner's token. */
   readonly tokenFile: string | undefined;
   readonly traceUrl: string | undefined;
 }
@@ -31,8 +31,8 @@ interface AdminServerSettings extends HttpServerPlace {
 const HEADERS_TIMEOUT_MS = 10_000;
 
 /**
- * Rejects with a `StartError` when it cannot listen. Every error is answered as `{"error": {"code", "message"}}`. Closing it
- * cancels running replays and cuts open connections.
+ * Rejects with a `StartError` if it cannot listen. Every error is answered as `{"error": {"code", "message"}}`. Closing
+ * the server cancels running replays and open connections.
  */
 export async function startAdminServer(settings: AdminServerSettings): Promise<ListeningServer> {
   const { endpoint, allowedHosts, clock } = settings;
@@ -67,7 +67,7 @@ async function answerTo(
   const url = (request.url ?? "/").split("?");
   const path = url[0]!;
   if (!isConsolePage(path) || !isVisit(request)) rejectForeignPage(request);
-  // The pages themselves hold nothing; the console asks for a token.
+  // The pages themselves contain no data; the console asks for a token.
   if (path !== API_ROOT && !path.startsWith(`${API_ROOT}/`)) return { file: findConsoleFile(request, path) };
   if (path.replace(/\/$/, "") === API_ROOT && /^(GET|HEAD)$/.test(request.method ?? ""))
     return aboutAgent(request, settings);
@@ -99,7 +99,7 @@ async function answerTo(
   return found.route.answer(asked);
 }
 
-/** For everyone: that it is an agent, and on this machine where whoever may read it finds a token. */
+/** Answers without a token: that this is an agent and, on the same machine, where its owner finds a token. */
 function aboutAgent({ socket }: IncomingMessage, { tokenFile }: AdminServerSettings): RouteAnswer {
   const isNear = tokenFile !== undefined && isLoopbackHost(plainAddress(socket.remoteAddress));
   return { body: { name: "sluice", api: 1, ...(isNear && { token_file: tokenFile }) } };
@@ -145,7 +145,7 @@ function sendFile(response: ServerResponse, status: number, { headers, body }: C
   response.end(body);
 }
 
-/** Waits for the first line, so that what fails at once is answered as an error. */
+/** Waits for the first line, so that an immediate failure is answered as an error. */
 async function sendLines(response: ServerResponse, status: number, lines: AsyncIterator<string>): Promise<void> {
   const first = await lines.next();
   response.writeHead(status, { "content-type": "application/x-ndjson", ...COMMON_HEADERS });
@@ -178,7 +178,10 @@ function sendJson(
   response.end(body);
 }
 
-/** What had begun to be sent is cut off, so that nobody takes it for all; what is still being sent to us is not read. */
+/**
+ * An answer that has begun is cut off, so that nobody takes it for a complete one. The rest of the request body is not
+ * read.
+ */
 function sendError(request: IncomingMessage, response: ServerResponse, error: unknown, logger: Logger): void {
   const httpError = asHttpError(error);
   const isGone = request.destroyed && !request.complete;

@@ -1,16 +1,16 @@
 import { toRefusal } from "#contract/errors";
 import { type Clock, type Logger, limitedLog, Refusal } from "../../plugin.js";
 
-/** What was fetched; without `lifetimeMs` it is good until it is refused. */
+/** Fetched credentials. Without `lifetimeMs` they are valid until they are refused. */
 export interface FetchedCredentials<T extends object> {
   readonly value: T;
   readonly lifetimeMs?: number;
 }
 
 interface RenewedCredentialsSettings<T extends object> {
-  /** Throws a `Refusal` that says whether it is worth another try. */
+  /** Throws a `Refusal` that tells whether a retry is useful. */
   readonly fetch: () => Promise<FetchedCredentials<T>>;
-  /** They are renewed so long before they end, or halfway where that is earlier than halfway. */
+  /** Credentials are renewed this long before they end, or halfway through their life, whichever is later. */
   readonly bufferMs: number;
   readonly clock: Clock;
   readonly random: () => number;
@@ -22,17 +22,19 @@ interface FailedFetch {
   readonly retryAt: number;
 }
 
-/** Nobody uses credentials that end within this time: they would end on the way. */
+/** Credentials that end within this time are not used, because they could end on the way. */
 const MARGIN_MS = 2000;
 const MIN_BACKOFF_MS = 1000;
 const MAX_BACKOFF_MS = 30_000;
-/** What was fetched so recently is not fetched again for being refused: that is no fault of its age. */
+/**
+ * Credentials fetched this recently are not fetched again when they are refused, because their age is not the reason.
+ */
 const MIN_AGE_MS = 10_000;
 
 /**
- * Credentials that end. They are fetched when they are first asked for, and again in the background ahead of their end, while
- * those that are still good are given to everyone. There is one fetch at a time, for all who wait; after one that failed nobody
- * asks again before a while has passed, and who needs credentials then is refused with the reason of the last time.
+ * Credentials with an end. They are fetched on first use, and again in the background before they end, while everyone
+ * still gets the valid ones. There is one fetch at a time for all waiting callers. After a failed fetch there is a
+ * pause, during which callers without valid credentials are refused with the reason of that failure.
  */
 export class RenewedCredentials<T extends object> {
   private readonly settings: RenewedCredentialsSettings<T>;
@@ -51,16 +53,16 @@ export class RenewedCredentials<T extends object> {
     );
   }
 
-  /** Good ones, at once if there are any. Throws, or rejects with, a `Refusal`. */
+  /** Returns valid credentials, synchronously if there are any. Throws, or rejects with, a `Refusal`. */
   get(): T | Promise<T> {
     const { current } = this;
     const now = this.settings.clock.monotonic();
     if (current === undefined || now >= current.endsAt) return this.fetch(now);
-    if (now >= current.renewAt && !this.isWaiting(now)) this.fetch(now).catch(() => {}); // It was logged; these are still good.
+    if (now >= current.renewAt && !this.isWaiting(now)) this.fetch(now).catch(() => {}); // The failure was logged, and the present ones are still valid.
     return current.value;
   }
 
-  /** These were not taken: if nobody has got others since, they are fetched anew. */
+  /** Call this when credentials were refused. They are fetched again, unless others have replaced them already. */
   forget(value: T): void {
     if (this.current?.value !== value) return;
     if (this.settings.clock.monotonic() - this.current.since >= MIN_AGE_MS) this.current = undefined;
@@ -108,7 +110,7 @@ export class RenewedCredentials<T extends object> {
   }
 }
 
-/** A try before the next fetch would fail just so: whoever sends is told to wait for that. */
+/** A retry before the next fetch would fail in the same way, so the sender is told to wait for that. */
 function untilRetry({ refusal, retryAt }: FailedFetch, now: number): Refusal {
   if (refusal.kind === "permanent") return refusal;
   return new Refusal("throttled", refusal.message, { blame: "backend", retryAfterMs: retryAt - now, cause: refusal });

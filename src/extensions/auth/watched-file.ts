@@ -9,8 +9,8 @@ interface WatchedFileServices {
 }
 
 /**
- * A file of credentials: read when it starts, and again when it has changed, within a few seconds. A file that cannot be read,
- * or that `use` throws on, leaves what was read before in force; nothing of its content is logged.
+ * A credentials file that is read at the start, and again within a few seconds when it has changed. If it cannot be
+ * read, or `use` throws, the previous content stays in force. Nothing of its content is logged.
  */
 export class WatchedFile {
   private readonly path: string;
@@ -27,7 +27,7 @@ export class WatchedFile {
     this.use = use;
   }
 
-  /** Throws a `StartError` for the key of the config that names the file when it cannot be used. */
+  /** Throws a `StartError` for the config key that names the file, if it cannot be used. */
   async start(key: readonly string[]): Promise<void> {
     try {
       await this.read();

@@ -40,7 +40,7 @@ import {
 } from "../../plugin.js";
 import { checkedConfig, ignoredKeys, keepsJournals, type ReliabilityConfig } from "./config.js";
 
-/** Stands between pipelines and exporters: what was accepted is kept until it is delivered or given up by a person. */
+/** Stands between pipelines and exporters: accepted data is kept until it is delivered or a person gives it up. */
 export const reliability = defineExtension<ReliabilityConfig>({
   type: "reliability",
   onByDefault: true,
@@ -51,7 +51,7 @@ export const reliability = defineExtension<ReliabilityConfig>({
   create: (config, context) => new Reliability(config, context),
 });
 
-/** The same extension, with other stores than those on disk: it makes no directory. */
+/** Makes the same extension with stores that are not on disk. It creates no directory. */
 export function reliabilityWithStores(createStore: (exporter: string) => QueueStore): ExtensionFactory {
   return {
     ...reliability,
@@ -113,7 +113,10 @@ class Reliability implements Extension {
     return { clock, logger, metrics, generation: this.generation };
   }
 
-  /** What may be secret of clients' headers and is needed behind journals: by any exporter, as connectors lead anywhere. */
+  /**
+   * Client metadata that may be secret and is needed behind journals, by any exporter, because connectors may lead to
+   * all of them.
+   */
   private neededMetadata(): NeededMetadata {
     const sent = this.outletSettings.flatMap(({ exporter }) => exporter.metadataKeys ?? []);
     const apart = this.outletSettings.flatMap(({ batching }) =>
@@ -124,7 +127,7 @@ class Reliability implements Extension {
 
   private createOutlet(outletSettings: OutletSettings): Outlet {
     this.outletSettings.push(outletSettings);
-    // Runs when all outlets and journals have been made: they are in one go.
+    // Runs after all outlets and journals have been made, which happens synchronously.
     this.orphanCheck ??= Promise.resolve().then(() => this.place.warnOfOrphans());
     const layers = [outletSettings.settings, this.defaults, outletSettings.typeDefaults];
     const settings = completeSettings(...layers);
@@ -149,7 +152,7 @@ class Reliability implements Extension {
     return outlet;
   }
 
-  /** What is the default of all exporters does not hold for the one it names. */
+  /** A default for all exporters does not apply to the exporter that it names. */
   private createForwarder(
     { id, otherIds = [] }: OutletSettings,
     { dead_letter: { forward_to: to } }: CompleteSettings,

@@ -12,14 +12,14 @@ const directorySchema = z
   .default("./data/queue")
   .meta({ description: "Where the sending queues are kept, one directory for each exporter." });
 
-/** Whether pipelines that hold deliveries have a journal without asking for it: not where queues are turned off. */
+/** Whether pipelines that hold deliveries get a journal by default: not if queues are turned off. */
 export function keepsJournals({ sending_queue }: ExporterSettings): boolean {
   return sending_queue?.enabled !== false;
 }
 
 const DURABILITY_KEYS = ["durability", "durability_interval"] as const;
 
-/** On a server there is no directory, and no choice of when something is on its disk. */
+/** A store on a server has no directory, and the agent cannot choose when the server writes to its disk. */
 export function ignoredKeys({ store }: ReliabilityConfig) {
   if (store === undefined) return undefined;
   const reason =
@@ -43,7 +43,10 @@ const storeSchema = z.strictObject({
   postgres: section(postgresStoreKeys).meta({ description: "How the PostgreSQL is reached." }),
 });
 
-/** The keys every exporter has, as the defaults of all exporters, where the queues are kept, and what is kept beside them. */
+/**
+ * The keys that every exporter has, as defaults for all exporters; the place of the queues; and what is stored with
+ * them.
+ */
 const reliabilityConfig = exporterSettingsSchema.extend({
   directory: directorySchema,
   audit: section(auditSchema)

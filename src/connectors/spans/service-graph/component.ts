@@ -3,7 +3,7 @@ import { aggregatingProcessor } from "../aggregating-processor.js";
 import { type ServiceGraphConfig, serviceGraphSchema } from "./config.js";
 import { GraphAggregation } from "./graph-aggregation.js";
 
-/** Finds requests between services by the spans on both sides; see `GraphAggregation`. */
+/** Finds requests between services from the spans on both sides; see `GraphAggregation`. */
 export const serviceGraph = defineConnector<ServiceGraphConfig>({
   type: "service_graph",
   aliases: ["servicegraph"],

@@ -4,10 +4,10 @@ import { type DurationsKind, explicitDurations, exponentialDurations } from "../
 
 export interface ServiceGraphConfig {
   readonly dimensions: readonly string[];
-  /** How long a span waits for the other side, and how many do. */
+  /** How long a span waits for the other side, and how many spans may wait. */
   readonly ttlMs: number;
   readonly maxWaiting: number;
-  /** Attributes that name a server that sends no spans, the best first; none: there are no such servers. */
+  /** Attributes that name a server without spans, in order of preference; empty if such servers are not reported. */
   readonly peerAttributes: readonly string[];
   readonly hasVirtualNodeLabel: boolean;
   readonly databaseAttributes: readonly string[];

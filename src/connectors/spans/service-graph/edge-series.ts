@@ -14,7 +14,7 @@ interface EdgeSeries {
   failed: number;
 }
 
-/** A request between two services, when both sides are known. Durations are seconds. */
+/** A request between two services with both sides known. Durations are in seconds. */
 export interface CompleteEdge {
   readonly attributes: ReadonlyMap<string, Uint8Array>;
   readonly clientSeconds: number;
@@ -25,7 +25,7 @@ export interface CompleteEdge {
 const EXPIRE_AFTER_MS = 15 * 60_000;
 const CHUNK_SERIES = 500;
 const PIECE_BYTES = 1024 * 1024;
-/** Names and dimensions may be as long as a request: their bytes have a limit too. */
+/** Limit for the bytes of all keys, because names and dimensions may be as long as a request. */
 const MAX_KEY_BYTES = 128 * 1024 * 1024;
 /** A buffer that grew larger for one request is not kept. */
 const MAX_KEPT_BYTES = 64 * 1024;
@@ -35,11 +35,11 @@ const NO_EXEMPLARS: readonly never[] = [];
 /** An AnyValue that is true. */
 const TRUE = Uint8Array.of(16, 1);
 
-/** The metrics of requests, cumulative. A series without requests for a quarter of an hour is forgotten. */
+/** The cumulative metrics of requests. A series without requests for fifteen minutes is forgotten. */
 export class EdgeSeriesSet {
   private readonly kind: DurationsKind;
   private readonly maxSeries: number;
-  // How many there may be is said below: what has expired may go only when it was handed on.
+  // The limit is enforced below, because expired series may be removed only after they have been passed on.
   private readonly table = new SeriesTable<EdgeSeries>({
     maxSeries: Number.POSITIVE_INFINITY,
     expireAfterMs: EXPIRE_AFTER_MS,

@@ -9,10 +9,10 @@ import { SpanFields, WantedAttributes } from "../span-fields.js";
 import type { ServiceGraphConfig } from "./config.js";
 import { EdgeSeriesSet } from "./edge-series.js";
 
-/** A request of which one side is known at least. */
+/** A request with at least one known side. */
 interface Edge {
   readonly expiresAt: number;
-  /** The server's span is a root: whoever called it sends no spans. */
+  /** True if the server's span is a root, so the caller sends no spans. */
   readonly hasNoParent: boolean;
   client: string;
   server: string;
@@ -20,7 +20,7 @@ interface Edge {
   serverSeconds: number;
   connection: "" | "messaging_system" | "database" | "virtual_node";
   isFailed: boolean;
-  /** The best name of a server that sends no spans. */
+  /** The preferred name of a server that sends no spans. */
   peer: string | undefined;
   readonly dimensions: Map<string, string>;
 }
@@ -28,9 +28,9 @@ interface Edge {
 /** An edge as JSON. */
 type SavedEdge = Omit<Edge, "dimensions"> & { readonly dimensions: [string, string][] };
 
-/** That of every edge where there are none: nothing is ever put into it. */
+/** Shared by all edges without dimensions; nothing is ever added to it. */
 const NO_DIMENSIONS = new Map<string, string>();
-/** Texts that were counted by are kept in the form of the protocol. */
+/** The encoded forms of recent texts are cached. */
 const MAX_TEXTS = 1000;
 const MAX_TEXT_LENGTH = 256;
 
@@ -44,14 +44,15 @@ const PRODUCER = SPAN_KINDS.indexOf("producer");
 const CONSUMER = SPAN_KINDS.indexOf("consumer");
 
 /**
- * Pairs the span of a client with that of the server it has called, by the trace and the client's span id, and counts the
- * pair. A span whose other side does not come in time is a request to or from something that sends no spans, where that is
- * wanted. What waits is the state that is kept beside what was counted, so that a crash neither loses nor repeats it.
+ * Pairs the span of a client with the span of the server that it called, by the trace and the client's span id, and
+ * counts the pair. If the other side does not arrive in time, the span counts, if configured, as a request to or from
+ * something that sends no spans. Waiting spans are the state that is stored together with the counts, so that a crash
+ * neither loses nor repeats them.
  */
 export class GraphAggregation implements MetricAggregation, RecordVisitor {
   isChanged = false;
   private readonly config: ServiceGraphConfig;
-  /** By trace and span id; in the order in which they expire. */
+  /** Edges by trace and span id, in the order in which they expire. */
   private readonly waiting = new Map<string, Edge>();
   private readonly series: EdgeSeriesSet;
   private readonly names: readonly string[];
@@ -61,7 +62,7 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
   private readonly total: Counter;
   private readonly expired: Counter;
   private readonly texts = new Map<string, Uint8Array>();
-  // The place in the batch that is being read.
+  // The position in the batch that is being read.
   private buffer: Buffer = NO_BUFFER;
   private now = 0;
   private resourceSerial = 0;
@@ -89,7 +90,7 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
     const { buffer, byteOffset, length } = batch.bytes;
     this.buffer = Buffer.from(buffer, byteOffset, length);
     new RecordWalk(batch).run(this);
-    this.buffer = NO_BUFFER; // which would hold the batch until the next one comes
+    this.buffer = NO_BUFFER; // the buffer would keep the batch in memory until the next one
   }
 
   visit(walk: RecordWalk, start: number, end: number): Verdict {
@@ -145,7 +146,7 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
     edge.peer = this.firstOf(b, this.config.peerAttributes, [this.ofSpan]);
     const database = this.firstOf(b, this.config.databaseAttributes, [this.ofResource, this.ofSpan]);
     if (database !== undefined) {
-      // A database sends no spans: what is known of the client is all there is.
+      // A database sends no spans, so only the client's side is known.
       edge.connection = "database";
       edge.server = database;
       edge.serverSeconds = edge.clientSeconds;
@@ -214,7 +215,7 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
     }
   }
 
-  /** Gives up on the one that has waited for the longest. */
+  /** Gives up on the edge that has waited longest. */
   private expireFirst(): void {
     const [first] = this.waiting;
     if (first === undefined) return;
@@ -259,7 +260,7 @@ export class GraphAggregation implements MetricAggregation, RecordVisitor {
     return value;
   }
 
-  /** The first of these attributes that there is, looked for in these messages in turn. */
+  /** Returns the first of these attributes that exists, looked for in these messages in turn. */
   private firstOf(b: Uint8Array, names: readonly string[], places: readonly WantedAttributes[]): string | undefined {
     for (const name of names) {
       for (const place of places) {

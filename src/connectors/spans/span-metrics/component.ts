@@ -5,7 +5,9 @@ import { aggregatingProcessor } from "../aggregating-processor.js";
 import { type SpanMetricsConfig, spanMetricsProcessorSchema, spanMetricsSchema } from "./config.js";
 import { SpanAggregation } from "./span-aggregation.js";
 
-/** Counts spans and their durations; see `SpanAggregation` for what is counted and `aggregatingProcessor` for what is owed. */
+/**
+ * Counts spans and their durations. See `SpanAggregation` for the counts, and `aggregatingProcessor` for what is owed.
+ */
 export const spanMetrics = defineConnector<SpanMetricsConfig>({
   type: "span_metrics",
   aliases: ["spanmetrics"],
@@ -18,7 +20,9 @@ export const spanMetrics = defineConnector<SpanMetricsConfig>({
 
 type ProcessorConfig = SpanMetricsConfig & { readonly exporter: string };
 
-/** What the connector was before there were connectors: it counts what passes it. */
+/**
+ * The Collector's older processor of this kind, from before connectors existed: it counts spans that pass through it.
+ */
 export const spanMetricsProcessor = defineProcessor<ProcessorConfig>({
   type: "spanmetrics",
   summary: "Passes spans on, and gives an exporter metrics of them; the connector span_metrics takes its place.",
@@ -35,8 +39,8 @@ function countingProcessor(config: SpanMetricsConfig, context: ComponentContext)
 }
 
 /**
- * The same after a restart, so that counters go on as the same series from zero, which `rate` understands; another on
- * another host, so that two agents do not write one series.
+ * Returns an id that stays the same after a restart, so that counters continue as the same series from zero, which
+ * `rate` handles. It differs between hosts, so that two agents never write the same series.
  */
 function instanceId(component: string): string {
   const hash = createHash("sha256").update(`${hostname()} ${component}`).digest("hex");

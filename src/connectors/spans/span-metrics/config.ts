@@ -2,40 +2,40 @@ import { z } from "zod";
 import { duration, ignored, section, unsupported } from "../../../plugin.js";
 import { type DurationsKind, explicitDurations, exponentialDurations } from "../durations.js";
 
-/** An attribute by which spans are told apart. */
+/** An attribute by which spans are grouped. */
 export interface Dimension {
   readonly name: string;
-  /** What counts where neither span nor resource has it; undefined: it is left out. */
+  /** The value for spans if neither the span nor its resource has the attribute; undefined leaves the attribute out. */
   readonly fallback: string | undefined;
 }
 
 export interface SpanMetricsConfig {
-  /** Extra dimensions of each metric come behind those that all have. */
+  /** Dimensions of all metrics, followed by additional ones of each metric. */
   readonly dimensions: readonly Dimension[];
   readonly callsDimensions: readonly Dimension[];
   readonly durationDimensions: readonly Dimension[];
-  /** Undefined: events are not counted. */
+  /** Undefined if events are not counted. */
   readonly eventDimensions: readonly Dimension[] | undefined;
   readonly excluded: ReadonlySet<string>;
   readonly scopes: ReadonlySet<string>;
-  /** What tells resources apart; empty: all their attributes. */
+  /** Attributes that distinguish resources; empty for all attributes. */
   readonly resourceKeys: ReadonlySet<string>;
   readonly isDelta: boolean;
   readonly flushIntervalMs: number;
-  /** 0: never. */
+  /** 0 for never. */
   readonly resourceExpirationMs: number;
   readonly seriesExpirationMs: number;
   readonly maxSeriesPerResource: number;
   readonly maxSeries: number;
-  /** 0: none. */
+  /** 0 for none. */
   readonly maxExemplars: number;
   readonly callsName: string;
   readonly eventsName: string;
   readonly durationName: string;
   readonly unit: "ms" | "s";
-  /** Undefined: there is no histogram. */
+  /** Undefined if there is no histogram. */
   readonly durations: DurationsKind | undefined;
-  /** The name of the attribute that has the span's name. */
+  /** The key of the attribute that holds the span's name. */
   readonly nameAttribute: string;
   readonly isDurable: boolean;
 }
@@ -190,7 +190,7 @@ export const spanMetricsSchema = z
     };
   });
 
-/** What the processor of the same name took, which the Collector has removed. */
+/** The keys of the processor of the same name, which the Collector has removed. */
 export const spanMetricsProcessorSchema = z
   .strictObject({
     ...sharedKeys,
@@ -238,7 +238,7 @@ export const spanMetricsProcessorSchema = z
 
 type RawDimensions = z.infer<ReturnType<typeof dimensions>>;
 
-/** A name that is taken, by another or by a usual dimension, is a problem. */
+/** Reports a problem if a name is used twice, or by a built-in dimension. */
 function namesOf(
   raw: RawDimensions,
   path: readonly string[],
@@ -257,7 +257,7 @@ function durationsKind(
   exponential: { readonly max_size?: number | null | undefined } | null | undefined,
   unit: "ms" | "s",
 ): DurationsKind {
-  // Two buckets at least: no scale puts values below and above 1 into one.
+  // At least two buckets, because no scale has a bucket for values both below and above 1.
   if (isWritten(exponential)) return exponentialDurations(Math.max(2, exponential.max_size || 160));
   const divider = unit === "s" ? 1000 : 1;
   const bounds = (buckets ?? DEFAULT_BUCKETS_MS).map((ms) => ms / divider).sort((a, b) => a - b);

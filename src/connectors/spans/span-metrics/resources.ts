@@ -6,35 +6,36 @@ import { WantedAttributes } from "../span-fields.js";
 import type { Dimension } from "./config.js";
 import type { SpanSeries } from "./series-group.js";
 
-/** A resource, what its spans are looked up by, and the series that they have made. */
+/** A resource, the data for looking up its spans, and the series of its spans. */
 export interface ResourceState {
   readonly id: number;
-  /** What tells it from the others. */
+  /** Identifies the resource. */
   readonly key: string;
-  /** The fields of the Resource that metrics have: its attributes. */
+  /** The fields of the Resource that metrics contain: its attributes. */
   readonly body: Uint8Array;
   /** The AnyValue of service.name. */
   readonly service: Uint8Array | undefined;
-  /** Of each dimension, the AnyValue that counts for spans without it. */
+  /** For each dimension, the AnyValue for spans without it. */
   readonly fallbacks: readonly (Uint8Array | undefined)[];
-  /** By the number of the group. */
+  /** Series by the number of their group. */
   readonly series: SpanSeries[][];
   readonly overflow: (SpanSeries | undefined)[];
-  /** It stands for all that have no room: its spans are counted together. */
+  /** True for the resource that stands for all resources without room. Their spans are counted together. */
   readonly isRest: boolean;
   lastSeen: number;
   isForgotten: boolean;
 }
 
-/** Attributes of all resources together. */
+/** Limit for the attributes of all resources together. */
 const MAX_BYTES = 128 * 1024 * 1024;
-/** No attributes give this key: they are written with a character for each byte. */
+/** No attributes give this key, because they are written with one character per byte. */
 const REST_KEY = "\u0100";
 const NO_ATTRIBUTES = new Uint8Array(0);
 
 /**
- * Resources by their attributes, or by some of them. Bounded in number and bytes: where every pod or process is a resource of its
- * own there is no end of them, and what comes when there is no more room is counted under one without attributes.
+ * Resources by all or some of their attributes. Their number and bytes are bounded, because where every pod or process
+ * is a resource, new ones appear without end. When there is no room, spans are counted under a resource without
+ * attributes.
  */
 export class Resources {
   readonly active = new Map<string, ResourceState>();
@@ -55,7 +56,7 @@ export class Resources {
     this.maxResources = maxResources;
   }
 
-  /** That of the Resource message [start, end). */
+  /** Returns the state for the Resource message [start, end). */
   get(b: Uint8Array, start: number, end: number, now: number): ResourceState {
     const known = this.owners.find(0, b, start, end);
     let resource = known?.resource;
@@ -90,7 +91,7 @@ export class Resources {
     const key = this.keyOf(attributes.bytes.subarray(attributes.start, attributes.end));
     const known = this.active.get(key);
     if (known !== undefined) return known;
-    // A copy: as a part of the request it would keep all of that in memory.
+    // Copied, because a view would keep the whole request in memory.
     const body = new Uint8Array(attributes.bytes.subarray(attributes.start, attributes.end));
     if (this.active.size >= this.maxResources || this.bytes + body.length + key.length > MAX_BYTES)
       return this.active.get(REST_KEY) ?? this.add(REST_KEY, NO_ATTRIBUTES);

@@ -4,31 +4,31 @@ import type { Durations, DurationsKind } from "../durations.js";
 import type { Exemplar, MetricHead, MetricWriter, Nanos, PointAttributes } from "../metric-writer.js";
 import type { ResourceState } from "./resources.js";
 
-/** Spans of one resource that have the same dimensions. */
+/** Spans of one resource with the same dimensions. */
 export interface SpanSeries {
   readonly attributes: PointAttributes;
   readonly durations: Durations | undefined;
-  /** Since when it counts. */
+  /** Start of the count. */
   start: Nanos;
   count: number;
   exemplars: Exemplar[];
-  /** Nothing was counted between the last two flushes. */
+  /** True if nothing was counted between the last two flushes. */
   isIdle: boolean;
   isForgotten: boolean;
 }
 
-/** What is made of the series of a group. */
+/** The metrics of a group. */
 export interface GroupMetrics {
-  /** A count of its spans, or events. */
+  /** The count of its spans or events. */
   readonly sum: MetricHead | undefined;
   readonly histogram: MetricHead | undefined;
   readonly durations: DurationsKind | undefined;
 }
 
-/** Series that are divided by the same dimensions: one group for all metrics, or one each where they have their own. */
+/** Series with the same dimensions: one group for all metrics, or one each if they have dimensions of their own. */
 export class SeriesGroup {
   readonly index: number;
-  /** Its dimensions, as places in the list of all. */
+  /** Indexes of its dimensions in the list of all dimensions. */
   readonly dimensions: readonly number[];
   readonly table: SeriesTable<SpanSeries>;
   private readonly metrics: GroupMetrics;
@@ -37,7 +37,7 @@ export class SeriesGroup {
     this.index = index;
     this.dimensions = dimensions;
     this.metrics = metrics;
-    // How many there may be is the caller's to say: what has expired may go only when it was handed on.
+    // The caller enforces the limit, because expired series may be removed only after they have been passed on.
     this.table = new SeriesTable({
       maxSeries: Number.POSITIVE_INFINITY,
       expireAfterMs,
@@ -62,7 +62,7 @@ export class SeriesGroup {
     return series;
   }
 
-  /** Writes the points of these series. Deltas begin anew with that. */
+  /** Writes the points of these series. Deltas start from zero afterwards. */
   write(out: MetricWriter, series: readonly SpanSeries[], time: Nanos): void {
     const { sum, histogram, durations: kind } = this.metrics;
     if (sum !== undefined) {

@@ -11,10 +11,10 @@ import type { Dimension, SpanMetricsConfig } from "./config.js";
 import { type ResourceState, Resources } from "./resources.js";
 import { SeriesGroup, type SpanSeries } from "./series-group.js";
 
-/** Series that are written between two looks at how large the batch has become. */
+/** Series written between two checks of the batch size. */
 const CHUNK_SERIES = 500;
 const PIECE_BYTES = 1024 * 1024;
-/** Dimensions may be as long as a request: their bytes have a limit too. */
+/** Limit for the bytes of all keys, because dimensions may be as long as a request. */
 const MAX_KEY_BYTES = 128 * 1024 * 1024;
 const KIND_VALUES = SPAN_KIND_SYMBOLS.map(textValue);
 const STATUS_VALUES = STATUS_CODES.map((code) => textValue(`STATUS_CODE_${code.toUpperCase()}`));
@@ -28,9 +28,10 @@ interface ScopeDimension {
 }
 
 /**
- * The series of spans. A span is looked up by the bytes of its dimensions below its resource, so that nothing is decoded
- * and nothing made unless it is the first of its series. Where there are as many series as there may be, spans of new ones
- * are counted in one for the rest of their resource, with the attribute `otel.metric.overflow`: none goes uncounted.
+ * Aggregates spans into series. A span is looked up by the bytes of its dimensions below its resource, so nothing is
+ * decoded or allocated unless it is the first of its series. If the maximum number of series is reached, spans of new
+ * series are counted in one series for the rest of their resource, with the attribute `otel.metric.overflow`: no span
+ * goes uncounted.
  */
 export class SpanAggregation implements MetricAggregation, RecordVisitor {
   isChanged = false;
@@ -51,7 +52,7 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
   private readonly hasName: boolean;
   private readonly hasKind: boolean;
   private readonly hasStatus: boolean;
-  // The place in the batch that is being read.
+  // The position in the batch that is being read.
   private now = 0;
   private start: Nanos = nanosOf(0);
   private resource: ResourceState | undefined;
@@ -131,7 +132,10 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
     if (writer.byteLength > 0) yield writer.take();
   }
 
-  /** What has expired goes, now that it was handed on; of deltas, what has counted nothing since the last time. */
+  /**
+   * Removes expired series, now that they have been passed on. With deltas, also removes series that have counted
+   * nothing since the last flush.
+   */
   flushed(now: number): void {
     const { isDelta, resourceExpirationMs } = this.config;
     const resources = [...this.resources.active.values()];
@@ -159,7 +163,7 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
     for (const { overflow } of resources) overflow.length = 0;
   }
 
-  /** The series of a resource that have something to say. */
+  /** Returns the series of a resource that must be written. */
   private due(resource: ResourceState, group: SeriesGroup): readonly SpanSeries[] {
     const overflow = resource.overflow[group.index];
     const all = resource.series[group.index]!;
@@ -279,7 +283,7 @@ export class SpanAggregation implements MetricAggregation, RecordVisitor {
   }
 }
 
-/** One for calls and durations where both are divided in the same way, which costs one look-up a span. */
+/** Returns one group for calls and durations if both have the same dimensions, which saves a lookup per span. */
 function spanGroups(config: SpanMetricsConfig): SeriesGroup[] {
   const { dimensions, callsDimensions, durationDimensions, durations, isDelta, seriesExpirationMs } = config;
   const sum = { name: config.callsName, isDelta };

@@ -2,13 +2,13 @@ import type { IncomingMessage } from "node:http";
 import { HttpError } from "../http-error.js";
 import { readBuiltFile } from "./built-file.js";
 
-/** A file of the console as it is sent. */
+/** A file of the console with its response headers. */
 export interface ConsoleFile {
   readonly headers: Readonly<Record<string, string | number>>;
   readonly body: Buffer;
 }
 
-/** What the build says of a file: where it is asked for, and whether its name changes with its content. */
+/** An entry of the build's manifest: the URL path of a file, and whether its name changes with its content. */
 interface BuiltFile {
   readonly path: string;
   readonly file: string;
@@ -17,7 +17,7 @@ interface BuiltFile {
 }
 
 /**
- * A page that shows what strangers sent must not run or load any of it: no inline script or style, nothing of another
+ * A page that shows data of strangers must not run or load any of it: no inline script or style, nothing from another
  * host, no text that becomes markup (Trusted Types), no frame around it.
  */
 const POLICY = [
@@ -41,7 +41,7 @@ const HEADERS = {
   "x-content-type-options": "nosniff",
 };
 
-/** What people are led to by links of other sites: the console, and the runbook by those of alerts. */
+/** Pages that links on other sites lead to: the console, and the runbook, which alerts link to. */
 const PAGES: readonly string[] = ["/", "/docs/runbook.md"];
 
 export function isConsolePage(path: string): boolean {
@@ -52,7 +52,7 @@ const YEAR_S = 365 * 24 * 60 * 60;
 
 let manifest: ReadonlyMap<string, BuiltFile> | undefined;
 
-/** The file at a path outside the API; what it shows is asked of the API, so the files themselves are open to everybody. */
+/** Returns the file at a path outside the API. The files are public, because all data comes from the API. */
 export function findConsoleFile(request: IncomingMessage, path: string): ConsoleFile {
   manifest ??= readManifest();
   const built = manifest.get(path);

@@ -2,7 +2,7 @@ import { FILTERS, readParameters } from "../parameters.js";
 import { REPLAY_KEYS } from "../replay-routes.js";
 import type { ApiRoute } from "../route.js";
 
-/** What the console must know before it shows anything: what the config says of it, and what this API can be asked. */
+/** Answers what the console needs first: its config, and the routes of this API. */
 export function consoleRoute(routes: () => readonly ApiRoute[]): ApiRoute {
   return {
     method: "GET",

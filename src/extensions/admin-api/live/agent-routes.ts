@@ -2,7 +2,7 @@ import { AdminError } from "#contract/operations";
 import { readParameters } from "../parameters.js";
 import type { ApiRoute } from "../route.js";
 
-/** What the agent is, how its components are linked, and with what config each runs. */
+/** Routes for the agent itself, the graph of its components, and their effective config. */
 export const agentRoutes: readonly ApiRoute[] = [
   {
     method: "GET",

@@ -2,19 +2,19 @@ import type { Clock } from "../../../plugin.js";
 import { RATE_NAMES, RateMeter, type Sample, type Sampled } from "./live-rates.js";
 
 export const HISTORY_STEP_MS = 5000;
-/** Fifteen minutes. */
+/** Fifteen minutes of steps. */
 const MAX_STEPS = 180;
 
 const GAUGE_NAMES = ["queueEntries", "queueBytes", "queueAge", "deadLetters"] as const;
 
-/** What a node did, step by step, the oldest first; `from` is when the first of these steps began. */
+/** The activity of a node step by step, the oldest first. `from` is when the first step began. */
 export interface NodeHistory {
   readonly stepMs: number;
   readonly from: string;
   readonly series: Readonly<Record<string, readonly number[]>>;
 }
 
-/** The last fifteen minutes of every node, in memory: some ten kilobytes for each. Nothing is kept over a restart. */
+/** The last fifteen minutes of every node, in memory: about ten kilobytes for each. Nothing survives a restart. */
 export class History {
   private readonly host: Sampled;
   private readonly clock: Clock;
@@ -40,7 +40,7 @@ export class History {
     this.cancel();
   }
 
-  /** Undefined when there is no such node. */
+  /** Returns undefined if there is no such node. */
   of(node: string): NodeHistory | undefined {
     const found = this.host.inspection?.graph.nodes.find(({ id }) => id === node);
     if (found === undefined) return undefined;

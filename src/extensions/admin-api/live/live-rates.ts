@@ -6,7 +6,7 @@ export type NodeRates = Readonly<Record<RateName, number>>;
 export type RateName = "in" | "out" | "dropped" | "refused" | "failed";
 export const RATE_NAMES: readonly RateName[] = ["in", "out", "dropped", "refused", "failed"];
 
-/** How an exporter is at the moment; `queueAge` in seconds. */
+/** The present state of an exporter; `queueAge` is in seconds. */
 export interface ExporterReading {
   readonly state: ExporterStatus["state"];
   readonly breaker: ExporterStatus["breaker"]["state"];
@@ -17,7 +17,7 @@ export interface ExporterReading {
   readonly deadLetters: number;
 }
 
-/** What passed since the sample before. */
+/** The rates since the previous sample. */
 export interface Sample {
   readonly at: string;
   readonly edges: Readonly<Record<string, { readonly perSecond: number }>>;
@@ -25,13 +25,13 @@ export interface Sample {
   readonly exporters: Readonly<Record<string, ExporterReading>>;
 }
 
-/** What is sampled: there from when the components are made, and `admin` where there are queues. */
+/** The agent to sample. `inspection` exists once the components are made, `admin` if there are queues. */
 export interface Sampled {
   readonly inspection?: AgentInspection | undefined;
   readonly admin?: Admin | undefined;
 }
 
-/** Makes rates of what an agent counts: each call of `next` tells of the time since the one before. */
+/** Turns the counts of an agent into rates. Each call of `next` covers the time since the previous one. */
 export class RateMeter {
   private readonly host: Sampled;
   private readonly clock: Clock;
@@ -43,7 +43,7 @@ export class RateMeter {
     this.before = this.read();
   }
 
-  /** Undefined as long as there is nothing to compare. */
+  /** Returns undefined as long as there is nothing to compare with. */
   next(): Sample | undefined {
     const { before } = this;
     const now = this.read();

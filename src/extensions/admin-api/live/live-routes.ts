@@ -3,7 +3,7 @@ import { badRequest } from "../http-error.js";
 import { readParameters } from "../parameters.js";
 import type { ApiRoute } from "../route.js";
 
-/** What passes through the agent, now and during the last minutes. */
+/** Routes for the present and recent flow of data through the agent. */
 export const liveRoutes: readonly ApiRoute[] = [
   {
     method: "GET",

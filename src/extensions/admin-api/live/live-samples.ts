@@ -5,8 +5,8 @@ import { RateMeter, type Sampled } from "./live-rates.js";
 const SAMPLE_MS = 1000;
 
 /**
- * A sample each second, of that second, for everyone who looks: it is made and written once however many they are, and not at
- * all while nobody looks.
+ * Makes one sample per second for all readers. It is made and serialised once, however many readers there are, and not
+ * at all while there are none.
  */
 export class LiveSamples {
   private readonly host: Sampled;
@@ -19,7 +19,7 @@ export class LiveSamples {
     this.clock = clock;
   }
 
-  /** The returned function ends it. */
+  /** Call the returned function to stop. */
   sendTo(reader: EventStream): () => void {
     this.readers.add(reader);
     if (this.readers.size === 1) this.start();

@@ -24,7 +24,7 @@ const ottlBody = z
     error: "give statements or a condition",
   });
 
-/** Statements tried on a record that comes with them. Nothing of the agent is touched. */
+/** Tries OTTL statements on a record in the request. The agent itself is not affected. */
 export const ottlRoutes: readonly ApiRoute[] = [
   {
     method: "POST",

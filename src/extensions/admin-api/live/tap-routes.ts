@@ -10,7 +10,7 @@ const MAX_RATE = 1000;
 const DEFAULT_LIMIT = 1000;
 const MAX_LIMIT = 1_000_000;
 
-/** Records as they pass. Also masked, they are what only those may see who may see what is in dead letters. */
+/** Streams records as they pass. Even masked, they need the same role as the content of dead letters. */
 export const tapRoutes: readonly ApiRoute[] = [
   { method: "GET", path: "/tap", role: "reveal", needs: "components", answer: tap },
 ];
@@ -44,8 +44,8 @@ function readCount(name: string, text: string | undefined, byDefault: number, ma
 }
 
 /**
- * The edges that `at` names: an edge, a node, a pipeline (what comes out of it), or a component by the name it has in the
- * config. Of a node they are those that leave it; of an exporter those that lead to it.
+ * Returns the edges that `at` names: an edge, a node, a pipeline (its output), or a component by its name in the
+ * config. For a node these are its outgoing edges, for an exporter the incoming ones.
  */
 function edgesAt(at: string, { graph, agent }: AgentInspection): readonly GraphEdge[] {
   const { nodes, edges } = graph;

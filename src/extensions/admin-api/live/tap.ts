@@ -5,36 +5,34 @@ import type { RecordCondition } from "#ottl";
 import { type Batch, batchToJson, type Clock } from "../../../plugin.js";
 import type { EventSource, EventStream } from "../events.js";
 
-/** What somebody wants to see of what passes. */
 export interface TapSettings {
   readonly edges: readonly GraphEdge[];
   readonly where: RecordCondition | undefined;
-  /** Records per second, and in all. */
+  /** Records per second, and in total. */
   readonly rate: number;
   readonly limit: number;
 }
 
-/** What a tap is given. */
 export interface TapServices {
   readonly inspection: AgentInspection;
   readonly clock: Clock;
   readonly budget: TapBudget;
-  /** Makes of a batch what people may see; throws when it cannot. */
+  /** Masks a batch so that people may see it. Throws if that is impossible. */
   readonly mask: (batch: Batch) => Batch;
 }
 
 const REFILL_MS = 1000;
-/** Of one batch no more records are looked at, however few of them are wanted. */
+/** At most this many records of one batch are tested, however few of them match. */
 const MAX_EXAMINED = 1000;
-/** A larger record is not shown: it would fill the memory of whoever looks. */
+/** A larger record is not shown, because it would fill the reader's memory. */
 const MAX_RECORD_BYTES = 256 * 1024;
 const MAX_SHOWN_BYTES = 1024 * 1024;
-/** Batches that were chosen from and wait for time to be masked in. */
+/** Batches with selected records that wait until there is time to mask them. */
 const MAX_WAITING = 8;
 
 /**
- * The time that all taps together may take from the pipelines: 1 % of each second. What passes when it is used up is not looked
- * at, and counted as dropped.
+ * The time that all taps together may take from the pipelines: 1 % of each second. When it is used up, passing records
+ * are not examined, and count as dropped.
  */
 export class TapBudget {
   private readonly clock: Clock;
@@ -46,7 +44,7 @@ export class TapBudget {
     this.filledAt = clock.monotonic();
   }
 
-  /** How long to wait until there is time again; 0 when there is. */
+  /** Milliseconds until there is time again; 0 if there is time now. */
   get waitMs(): number {
     const now = this.clock.monotonic();
     this.left = Math.min(MAX_WORK_MS, this.left + (now - this.filledAt) * WORK_SHARE);
@@ -54,7 +52,7 @@ export class TapBudget {
     return this.left > 0 ? 0 : Math.ceil(1 - this.left / WORK_SHARE);
   }
 
-  /** Runs the work if there is time for it; undefined when there is none. */
+  /** Runs the work if there is time for it; otherwise returns undefined. */
   run<T>(work: () => T): T | undefined {
     if (this.waitMs > 0) return undefined;
     const start = this.filledAt;
@@ -69,7 +67,7 @@ export class TapBudget {
 const WORK_SHARE = 0.01;
 const MAX_WORK_MS = 10;
 
-/** Sends the records that pass, masked, until there were enough of them. */
+/** Sends masked copies of passing records until the limit is reached. */
 export function tapEvents(settings: TapSettings, services: TapServices): EventSource {
   return (stream) => new Tap(settings, services, stream).start();
 }
@@ -78,9 +76,11 @@ class Tap {
   private readonly settings: TapSettings;
   private readonly services: TapServices;
   private readonly stream: EventStream;
-  /** How many may be chosen before the next refill, and in all: what was chosen and could not be shown does not count. */
+  /** How many records may be selected before the next refill. */
   private tokens: number;
+  /** How many records may be selected in total. Selected records that could not be shown are added back. */
   private left: number;
+  /** How many records must still be shown before the tap ends. */
   private unshown: number;
   private waiting = 0;
   private isOver = false;
@@ -110,7 +110,7 @@ class Tap {
     };
   }
 
-  /** The pipeline waits for this. */
+  /** The pipeline waits for this method. */
   private see(batch: Batch, edge: GraphEdge): void {
     const wanted = Math.min(this.tokens, this.left);
     const chosen = wanted > 0 ? this.services.budget.run(() => this.tryToChoose(batch, wanted)) : undefined;
@@ -124,7 +124,10 @@ class Tap {
     this.services.clock.after(0, () => this.showInTime(chosen.batch, edge));
   }
 
-  /** What was chosen is not thrown away because choosing it took all the time there was, unless too much waits already. */
+  /**
+   * Selected records are not discarded only because selecting them used up the time, unless too many batches wait
+   * already.
+   */
   private showInTime(batch: Batch, edge: GraphEdge): void {
     if (this.isOver) return;
     const { budget, clock } = this.services;
@@ -134,7 +137,7 @@ class Tap {
     this.show(batch, edge);
   }
 
-  /** A condition that fails on a record says nothing of the batch. */
+  /** A condition that fails on a record must not affect the pipeline; the batch counts as dropped. */
   private tryToChoose(batch: Batch, wanted: number) {
     try {
       return this.choose(batch, wanted);
@@ -151,7 +154,7 @@ class Tap {
     return { batch: shown, missed: batch.count - examined.count + matching.count - shown.count };
   }
 
-  /** The pipeline does not wait for this. */
+  /** The pipeline does not wait for this method. */
   private show(batch: Batch, edge: GraphEdge): void {
     const shown = this.services.budget.run(() => this.sendMasked(batch, edge)) ?? 0;
     const missed = batch.count - shown;
@@ -161,7 +164,7 @@ class Tap {
     if (this.unshown <= 0) this.finish();
   }
 
-  /** How many that were; what a reader who is too slow loses counts among them, for the stream tells of it. */
+  /** Returns the number of records sent, including those that a slow reader loses, because the stream reports these. */
   private sendMasked(batch: Batch, edge: GraphEdge): number {
     const records = this.maskedRecords(batch);
     const at = new Date(this.services.clock.now()).toISOString();
@@ -170,7 +173,7 @@ class Tap {
     return records.length;
   }
 
-  /** None when they cannot be masked: then they must not be seen. */
+  /** Returns no records if they cannot be masked, because then they must not be seen. */
   private maskedRecords(batch: Batch): PlacedRecord[] {
     try {
       return batch.byteLength > MAX_SHOWN_BYTES ? [] : recordsOf(this.services.mask(batch));
@@ -186,7 +189,7 @@ class Tap {
   }
 }
 
-/** A batch with only the first so many of its records, and none that is too large. */
+/** Returns a batch with at most `wanted` of the first records, without those that are too large. */
 function firstRecords(batch: Batch, wanted: number): Batch {
   if (batch.count <= wanted && batch.byteLength <= MAX_RECORD_BYTES) return batch;
   let left = wanted;

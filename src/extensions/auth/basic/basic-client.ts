@@ -28,7 +28,7 @@ export const clientAuth = z
     message: "expected a user without a colon",
   });
 
-/** Shows a user and a password (RFC 7617), which files may hold and change. */
+/** Sends a user and a password (RFC 7617), which may come from files that can change. */
 export class BasicClient implements ClientAuthenticator {
   readonly isConfidential = true;
   private username: string;
@@ -67,7 +67,7 @@ export class BasicClient implements ClientAuthenticator {
     return this.headers;
   }
 
-  /** A file without a word is one that is being written. */
+  /** An empty file is probably being written, so it is not used. */
   private change(text: string, use: (text: string) => void): void {
     const trimmed = text.trim();
     if (trimmed === "") throw new Error("it is empty");

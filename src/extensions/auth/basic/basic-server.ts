@@ -7,13 +7,13 @@ import { type Htpasswd, parseHtpasswd } from "./htpasswd.js";
 import type { PasswordCheck } from "./password-check.js";
 import { VerificationQueue } from "./verification-queue.js";
 
-/** Where users and passwords come from; those of `inline` win. */
+/** Sources of users and passwords; those of `inline` win. */
 export interface HtpasswdConfig {
   readonly file?: string | undefined;
   readonly inline?: string | undefined;
 }
 
-/** Lets in whoever shows a user and the password that htpasswd has for it. */
+/** Accepts clients whose user and password match htpasswd. */
 export class BasicServer implements ServerAuthenticator {
   readonly challenge = 'Basic realm="sluice", charset="UTF-8"';
   private readonly id: string;
@@ -54,7 +54,7 @@ export class BasicServer implements ServerAuthenticator {
   private verify(header: string): Promise<VerifiedCredentials> {
     const [user, password] = parseBasic(header);
     return this.queue.run(async () => {
-      // Nobody is to learn from the time it takes whether there is such a user.
+      // The time must not reveal whether there is such a user.
       const check = this.checkOf(user) ?? this.anyCheck(user);
       const isRight = (await check?.(password)) === true;
       if (!isRight || this.checkOf(user) !== check) throw wrong();
@@ -66,14 +66,17 @@ export class BasicServer implements ServerAuthenticator {
     return this.inline.get(user) ?? this.fromFile.get(user);
   }
 
-  /** Always the same one for a name: hashes differ in what they take, so one for all names would tell those of other users. */
+  /**
+   * Returns the check of another user, always the same one for a name. Hashes take different times, so a single check
+   * for all unknown names would distinguish them from known users.
+   */
   private anyCheck(user: string): PasswordCheck | undefined {
     const checks = [...this.inline.values(), ...this.fromFile.values()];
     return checks[createHmac("sha256", this.salt).update(user).digest().readUInt32LE() % checks.length];
   }
 }
 
-/** Throws an `AuthError` for what is no Basic credential. */
+/** Throws an `AuthError` if the header is not a Basic credential. */
 function parseBasic(header: string): [user: string, password: string] {
   const encoded = /^basic +([A-Za-z0-9+/_-]+=*) *$/i.exec(header)?.[1];
   const decoded = encoded === undefined ? "" : Buffer.from(encoded, "base64").toString("utf8");

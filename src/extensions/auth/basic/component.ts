@@ -3,7 +3,7 @@ import { BasicClient } from "./basic-client.js";
 import { BasicServer } from "./basic-server.js";
 import { type BasicAuthConfig, basicAuthSchema } from "./config.js";
 
-/** Users and passwords (HTTP Basic). */
+/** Authenticates by user and password (HTTP Basic). */
 export const basicAuth = defineExtension<BasicAuthConfig>({
   type: "basicauth",
   aliases: ["basic_auth"],

@@ -1,11 +1,11 @@
 import { type PasswordCheck, passwordCheck } from "./password-check.js";
 
-/** Users and how their passwords are checked. */
+/** The password check of each user. */
 export type Htpasswd = ReadonlyMap<string, PasswordCheck>;
 
 /**
- * Reads lines of `user:password`, as htpasswd writes them; blank lines and those that begin with # say nothing. Throws for the
- * first line that cannot be used: a user who is left out in silence would look for the reason elsewhere.
+ * Parses lines of `user:password`, as htpasswd writes them; blank lines and lines that begin with # are ignored. Throws
+ * for the first line that cannot be used, because a silently ignored user would be hard to find.
  */
 export function parseHtpasswd(text: string, mayBePlain: boolean): Htpasswd {
   const users = new Map<string, PasswordCheck>();

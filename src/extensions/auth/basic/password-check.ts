@@ -2,22 +2,22 @@ import { hash, timingSafeEqual } from "node:crypto";
 import { argon2dAsync, argon2iAsync, argon2idAsync } from "@noble/hashes/argon2.js";
 import { compare } from "bcryptjs";
 
-/** Whether a password is the one that was stored, as it was stored. */
+/** Compares a password with the stored one. */
 export type PasswordCheck = (password: string) => boolean | Promise<boolean>;
 
-/** What a stored password cannot be used for: a reason for whoever wrote the file. */
+/** The reason why a stored password cannot be used, for the author of the file. */
 export interface StoredPasswordProblem {
   readonly problem: string;
 }
 
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 const ARGON2 = /^\$argon2(id|i|d)\$v=(\d+)\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
-/** More would take a core for seconds, for each client that comes. */
+/** Limits of the hash parameters. Higher ones would occupy a core for seconds for each client. */
 const MAX_BCRYPT_COST = 14;
 const MAX_ARGON2_KIB = 256 * 1024;
 const MAX_ARGON2_PASSES = 10;
 
-/** Those that can be guessed by the million a second, by what they begin with. */
+/** Formats that can be guessed at millions per second, by their prefix. */
 const WEAK: readonly (readonly [RegExp, string])[] = [
   [/^\$apr1\$/, "apr1 (MD5)"],
   [/^\$1\$/, "MD5 crypt"],
@@ -27,7 +27,10 @@ const WEAK: readonly (readonly [RegExp, string])[] = [
   [/^[./A-Za-z0-9]{13}$/, "DES crypt"],
 ];
 
-/** How a stored password is checked. A plain one only where `mayBePlain`: a config may hold secrets, a file of hashes not. */
+/**
+ * Returns the check for a stored password. Plain passwords are accepted only with `mayBePlain`: a config may contain
+ * secrets, but a file of hashes should not.
+ */
 export function passwordCheck(stored: string, mayBePlain: boolean): PasswordCheck | StoredPasswordProblem {
   const bcrypt = BCRYPT.exec(stored);
   if (bcrypt !== null) {
@@ -56,7 +59,7 @@ function argon2Check([, kind, version, kib, passes, lanes, salt, stored]: RegExp
     timingSafeEqual(await derive(password, Buffer.from(salt!, "base64"), options), expected);
 }
 
-/** How long it may keep the event loop. */
+/** Maximum time in milliseconds that it may block the event loop. */
 const SLICE_MS = 5;
 
 function digestOf(text: string): Buffer {

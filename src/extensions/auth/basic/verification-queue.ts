@@ -1,12 +1,12 @@
 import { AuthError } from "#contract";
 import type { Clock } from "../../../plugin.js";
 
-/** So many may wait for their turn; whoever comes then is asked to come back. */
+/** Maximum number of waiting verifications. Further clients get a retryable error. */
 const MAX_WAITING = 64;
 
 /**
- * Verifications are expensive on purpose, so they run one at a time, and after each there is a rest as long as it took: whoever
- * sends wrong passwords from many addresses gets at most half a core, and everything else goes on.
+ * Verifications are expensive on purpose. So they run one at a time, and after each there is a pause as long as it
+ * took. Attackers who send wrong passwords from many addresses get at most half a core, and everything else continues.
  */
 export class VerificationQueue {
   private readonly clock: Clock;
@@ -17,7 +17,7 @@ export class VerificationQueue {
     this.clock = clock;
   }
 
-  /** Rejects with an `AuthError` when too many wait. */
+  /** Rejects with an `AuthError` if too many are waiting. */
   async run<T>(verify: () => T | Promise<T>): Promise<T> {
     if (this.waiting.length >= MAX_WAITING) throw new AuthError("unavailable", "too many clients are being verified");
     if (this.isBusy) await new Promise<void>((resolve) => this.waiting.push(resolve));

@@ -4,9 +4,9 @@ import { CredentialGate, type VerifiedCredentials } from "#net/auth";
 import type { ComponentContext } from "../../../plugin.js";
 
 export interface BearerServerSettings {
-  /** Lower-case. */
+  /** In lower case. */
   readonly header: string;
-  /** What stands before the token; "" for nothing. */
+  /** The word before the token; "" for none. */
   readonly scheme: string;
 }
 
@@ -15,7 +15,7 @@ interface KnownToken {
   readonly client: AuthenticatedClient;
 }
 
-/** Lets in whoever shows one of the tokens. A client is told from others by the beginning of its token's hash. */
+/** Accepts clients with one of the tokens. A client is identified by the beginning of its token's hash. */
 export class BearerServer implements ServerAuthenticator {
   readonly challenge: string;
   private readonly id: string;
@@ -30,7 +30,7 @@ export class BearerServer implements ServerAuthenticator {
     this.gate = new CredentialGate(context);
   }
 
-  /** From now on these tokens count, and no others. */
+  /** Replaces the accepted tokens. */
   use(tokens: readonly string[]): void {
     this.known = tokens.map((token) => {
       const digest = digestOf(token);
@@ -50,7 +50,7 @@ export class BearerServer implements ServerAuthenticator {
     const token = withoutScheme(shown, this.settings.scheme);
     const digest = digestOf(token ?? "");
     let found: KnownToken | undefined;
-    // All are compared, so that the time tells nothing.
+    // All tokens are compared, so that the time reveals nothing.
     for (const known of this.known) if (timingSafeEqual(known.digest, digest)) found = known;
     if (token === undefined || found === undefined) throw new AuthError("unauthenticated", "the token is not valid");
     return { client: found.client };

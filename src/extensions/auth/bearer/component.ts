@@ -4,7 +4,7 @@ import { WatchedFile } from "../watched-file.js";
 import { BearerServer } from "./bearer-server.js";
 import { type BearerTokenAuthConfig, bearerTokenAuthSchema } from "./config.js";
 
-/** Tokens that are a secret in themselves. */
+/** Authenticates by tokens that both sides know. */
 export const bearerTokenAuth = defineExtension<BearerTokenAuthConfig>({
   type: "bearertokenauth",
   aliases: ["bearer_token_auth"],
@@ -41,7 +41,7 @@ class BearerTokenAuth implements Extension {
   }
 }
 
-/** A file without any is one that is being written. */
+/** A file without tokens is probably being written, so it is not used. */
 function tokensIn(text: string): string[] {
   const tokens = text.split(/\r?\n/).map((line) => line.trim());
   const found = tokens.filter((line) => line !== "");
@@ -49,14 +49,14 @@ function tokensIn(text: string): string[] {
   return found;
 }
 
-/** Shows the first of its tokens: servers take any of them, so that they can be changed one after the other. */
+/** Sends the first of its tokens. Servers accept any of them, so tokens can be rotated without a gap. */
 class BearerClient implements ClientAuthenticator {
   readonly isConfidential = true;
   private readonly header: string;
   private readonly scheme: string;
   private headers: AuthHeaders = {};
 
-  /** The header's name is in lower case. */
+  /** `header` is in lower case. */
   constructor({ header, scheme }: { readonly header: string; readonly scheme: string }) {
     this.header = header;
     this.scheme = scheme;

@@ -4,7 +4,7 @@ import { WatchedFile } from "../watched-file.js";
 import { type HeadersSetterConfig, headersSetterSchema } from "./config.js";
 import { type HeaderRule, HeadersClient } from "./headers-client.js";
 
-/** Headers of requests that depend on whose data they carry. */
+/** Sets request headers that depend on the client whose data they carry. */
 export const headersSetter = defineExtension<HeadersSetterConfig>({
   type: "headers_setter",
   aliases: ["headerssetter"],

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { isHeader } from "#net";
 import { caseInsensitiveEnum, secret } from "../../../plugin.js";
 
-/** What HTTP, gRPC or the exporter itself says about a request: another could only contradict it. */
+/** Headers that HTTP, gRPC or the exporter itself sets. Another value could only contradict them. */
 const RESERVED =
   /^(connection|keep-alive|proxy-.*|transfer-encoding|upgrade|http2-settings|te|trailer|host|content-.*|grpc-.*)$/i;
 

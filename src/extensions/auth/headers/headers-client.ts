@@ -2,7 +2,7 @@ import type { AuthHeaders, ClientAuthenticator, ClientAuthRequest } from "#contr
 import { isHeader } from "#net";
 import { Refusal } from "../../../plugin.js";
 
-/** What is done to one header, by its lower-case name. */
+/** The action for one header, by its lower-case name. */
 export type HeaderRule =
   | { readonly action: "delete"; readonly name: string }
   | { readonly action: SetAction; readonly name: string; readonly value: string }
@@ -15,14 +15,14 @@ export type HeaderRule =
 
 type SetAction = "insert" | "update" | "upsert";
 
-/** Applies rules to the headers of every request; those of another authenticator come on top. */
+/** Applies rules to the headers of every request. Headers of another authenticator are added on top. */
 export class HeadersClient implements ClientAuthenticator {
   readonly metadataKeys: readonly string[];
   readonly isConfidential: boolean;
   readonly isHttpOnly: boolean;
   private readonly rules: readonly HeaderRule[];
   private readonly other: ClientAuthenticator | undefined;
-  /** What the other authenticator gave, by what was made of it. */
+  /** The headers of the other authenticator, by the headers made of them. */
   private readonly inner = new WeakMap<AuthHeaders, AuthHeaders>();
 
   constructor(rules: readonly HeaderRule[], other: ClientAuthenticator | undefined) {
@@ -97,7 +97,7 @@ class RequestWith implements ClientAuthRequest {
   }
 }
 
-/** One that came twice names nobody: as in the Collector, it is not guessed which of them counts. */
+/** A value that occurs twice identifies nobody. As in the Collector, none of them is chosen. */
 function valueIn(
   metadata: ClientAuthRequest["metadata"],
   key: string,
@@ -110,7 +110,7 @@ function valueIn(
   return value;
 }
 
-/** It stays so however often it is sent: it is kept as a dead letter. */
+/** A retry would give the same result, so the entry becomes a dead letter. */
 function unfit(key: string, why: string): Refusal {
   return new Refusal("permanent", `the client metadata ${JSON.stringify(key)} ${why}`, { category: "integration" });
 }

@@ -5,7 +5,9 @@ import { CredentialGate } from "#net/auth";
 import { type ComponentContext, defineExtension, type Extension } from "../../../plugin.js";
 import { type MtlsAuthConfig, mtlsAuthSchema, type Rule } from "./config.js";
 
-/** Client certificates by what they say of their owner. That TLS trusts them is the business of `tls.client_ca_file`. */
+/**
+ * Authenticates clients by the names in their certificates. `tls.client_ca_file` decides which certificates TLS trusts.
+ */
 export const mtlsAuth = defineExtension<MtlsAuthConfig>({
   type: "mtlsauth",
   aliases: ["mtls_auth"],
@@ -56,7 +58,7 @@ class MtlsAuth implements Extension, ServerAuthenticator {
 type NameKind = Exclude<keyof Rule, "tenant">;
 type Names = Readonly<Record<NameKind, readonly string[]>>;
 
-/** Of the subject a certificate should have each part once; of one that has several, all must match. */
+/** Parts of the subject. A certificate should have each of them once; if it has several, all must match. */
 const OF_SUBJECT: readonly NameKind[] = ["common_name", "organization", "organizational_unit"];
 
 function matcherOf({ tenant: _, ...patterns }: Rule): (names: Names) => boolean {
@@ -85,7 +87,8 @@ function namesOf({ subject, subjectaltname = "" }: PeerCertificate): Names {
 }
 
 /**
- * Node.js gives `DNS:a.example, URI:spiffe://b`. A value with a comma or a quote, which could pretend to be several, is a JSON text.
+ * Parses Node.js's format `DNS:a.example, URI:spiffe://b`. A value with a comma or a quote, which could pretend to be
+ * several values, is written as JSON text.
  */
 function parseAlternativeNames(text: string): [type: string, value: string][] {
   const found: [string, string][] = [];

@@ -6,7 +6,7 @@ import { RenewedCredentials } from "../renewed-credentials.js";
 import { type OAuth2ClientConfig, oauth2ClientSchema } from "./config.js";
 import { type TokenHeaders, TokenRequest } from "./token-request.js";
 
-/** Tokens of an OAuth 2.0 authorization server, by the client credentials grant. */
+/** Gets tokens from an OAuth 2.0 authorization server by the client credentials grant. */
 export const oauth2Client = defineExtension<OAuth2ClientConfig>({
   type: "oauth2client",
   aliases: ["oauth2_client"],
@@ -32,7 +32,7 @@ class OAuth2Client implements Extension {
     refused: (headers: AuthHeaders) => this.tokens!.forget(headers as TokenHeaders),
   };
 
-  /** The first token is fetched at once, but nothing waits for it: the queue does without until the first request. */
+  /** Fetches the first token at once, but nothing waits for it until the first request. */
   async start(): Promise<void> {
     const { clock, random, logger } = this.context;
     const tls = this.config.tls && (await loadClientTls(this.config.tls, ["tls"]));
@@ -42,7 +42,7 @@ class OAuth2Client implements Extension {
     const request = new TokenRequest(this.config, clock, tls);
     const bufferMs = this.config.expiry_buffer;
     this.tokens = new RenewedCredentials({ fetch: () => request.send(), bufferMs, clock, random, logger });
-    Promise.resolve(this.tokens.get()).catch(() => {}); // It was logged, and whoever sends asks again.
+    Promise.resolve(this.tokens.get()).catch(() => {}); // The failure was logged, and the next request tries again.
   }
 
   async stop(): Promise<void> {}

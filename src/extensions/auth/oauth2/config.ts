@@ -44,5 +44,4 @@ export const oauth2ClientSchema = z
     require("client_secret");
   });
 
-/** What is written of an OAuth 2.0 client. */
 export type OAuth2ClientConfig = z.infer<typeof oauth2ClientSchema>;

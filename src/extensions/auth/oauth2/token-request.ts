@@ -17,12 +17,12 @@ interface ClientSecret {
   readonly secret: string;
 }
 
-/** Where the endpoint wants to find the client's id and secret. */
+/** Where the endpoint expects the client's id and secret. */
 type SecretPlace = "header" | "body";
 
 /**
- * Asks a token endpoint for tokens with the client credentials grant (RFC 6749, section 4.4). Id and secret go into the
- * Authorization header; an endpoint that does not take them there gets them in the body, from then on.
+ * Requests tokens from a token endpoint with the client credentials grant (RFC 6749, section 4.4). Id and secret are
+ * sent in the Authorization header. If an endpoint does not accept that, they are sent in the body from then on.
  */
 export class TokenRequest {
   private readonly config: OAuth2ClientConfig;
@@ -36,7 +36,10 @@ export class TokenRequest {
     this.tls = tls;
   }
 
-  /** Rejects with a `Refusal` that names no secret. What the endpoint refuses for good holds the queue like a 401 of the backend. */
+  /**
+   * Rejects with a `Refusal` that contains no secret. A permanent refusal of the endpoint holds the queue like a 401 of
+   * the backend.
+   */
   async send(): Promise<FetchedCredentials<TokenHeaders>> {
     const client = await this.readSecret();
     const places: readonly SecretPlace[] = this.place === undefined ? ["header", "body"] : [this.place];
@@ -108,13 +111,13 @@ async function textOf(file: string | undefined, text: string | undefined): Promi
   return read.trim();
 }
 
-/** Both are form-encoded first (RFC 6749, section 2.3.1). */
+/** Id and secret are form-encoded first (RFC 6749, section 2.3.1). */
 function basicHeader(id: string, secret: string): string {
   const encode = (text: string) => new URLSearchParams({ "": text }).toString().slice(1);
   return `Basic ${Buffer.from(`${encode(id)}:${encode(secret)}`).toString("base64")}`;
 }
 
-/** The credentials are wrong, or the address is: that is mended by people, and until then the data waits. */
+/** The credentials or the address are wrong. A person must fix that, and until then the data waits. */
 function refusalOfEndpoint(status: number, message: string, retryAfterMs: number | undefined): Refusal {
   if (status === 408 || status === 429 || status >= 500) {
     if (retryAfterMs === undefined) return new Refusal("transient", message, { blame: "backend" });
@@ -125,14 +128,16 @@ function refusalOfEndpoint(status: number, message: string, retryAfterMs: number
 
 const MAX_ERROR_TEXT = 200;
 
-/** RFC 6749's error and its description, if they are texts; an endpoint that repeats the secret is not repeated. */
+/**
+ * Returns RFC 6749's error and description if they are texts. If the endpoint repeats the secret, its text is not used.
+ */
 function errorText({ error, error_description: description }: SmallAnswer["json"], secret: string): string {
   const said = [error, description].filter((text): text is string => typeof text === "string").join(", ");
   const printable = said.replace(/[^\x20-\x7e]/g, " ").slice(0, MAX_ERROR_TEXT);
   return secret === "" ? printable : printable.replaceAll(secret, "[REDACTED]");
 }
 
-/** Servers write the type in any case; others than these are sent as they are, as Go's client does. */
+/** Servers write the type in upper or lower case. Other types than these are sent unchanged, as Go's client does. */
 function schemeOf(type: unknown): string {
   if (typeof type !== "string" || type === "" || /^bearer$/i.test(type)) return "Bearer";
   return /^[\w-]+$/.test(type) ? type : "Bearer";

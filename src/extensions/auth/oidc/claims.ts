@@ -2,17 +2,23 @@ import type { AuthenticatedClient } from "#contract";
 import type { ProviderConfig } from "./config.js";
 import { invalidToken, type Jwt } from "./jwt.js";
 
-/** How far the issuer's clock may be off. */
+/** Tolerated difference from the issuer's clock. */
 const SKEW_MS = 60_000;
 const MAX_ATTRIBUTES = 32;
 const MAX_VALUE_LENGTH = 1024;
-/** They say something of the token, not of the client. */
+/** Claims about the token, not about the client. */
 const OF_THE_TOKEN = new Set(["iss", "aud", "exp", "nbf", "iat", "jti", "nonce", "at_hash", "azp"]);
 
-/** What says who a client is, and to which groups and tenant it belongs, comes from the claims that the config names, and no others. */
+/**
+ * Attributes for the identity of a client, its groups and its tenant. They come only from the claims that the config
+ * names.
+ */
 const OWN_NAMES = new Set(["subject", "tenant", "authenticator", "membership"]);
 
-/** Who a token is for, and for how long; throws an `AuthError` when it is not for us, or not now. `now` is milliseconds. */
+/**
+ * Returns the client of a token and how long the token is valid. Throws an `AuthError` if it is not for this agent, or
+ * not valid now. `now` is in milliseconds.
+ */
 export function clientOfClaims(
   { claims }: Jwt,
   provider: ProviderConfig,
@@ -50,7 +56,7 @@ function attributeOf(value: unknown): string | readonly string[] | undefined {
   return Array.isArray(value) ? textsOf(value) : undefined;
 }
 
-/** A text counts as a list of one. */
+/** A single text counts as a list of one. */
 function textsOf(value: unknown): string[] {
   const list: unknown[] = Array.isArray(value) ? value.slice(0, 100) : [value];
   return list.filter((each) => typeof each === "string").map((text) => text.slice(0, MAX_VALUE_LENGTH));

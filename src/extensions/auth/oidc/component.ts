@@ -7,7 +7,7 @@ import { type OidcConfig, oidcSchema, type ProviderConfig } from "./config.js";
 import { IssuerKeys } from "./issuer-keys.js";
 import { invalidToken, isSignedBy, parseJwt } from "./jwt.js";
 
-/** Tokens that an issuer has signed (OpenID Connect, JWT). */
+/** Authenticates by tokens that an issuer has signed (OpenID Connect, JWT). */
 export const oidc = defineExtension<OidcConfig>({
   type: "oidc",
   summary: "Authenticates clients by tokens of an OpenID Connect issuer (JWT).",
@@ -37,7 +37,7 @@ class Oidc implements Extension, ServerAuthenticator {
     this.gate = new CredentialGate(context);
   }
 
-  /** An issuer that is down keeps nobody from starting: its keys are fetched when they are needed. */
+  /** An unreachable issuer does not prevent the start: its keys are fetched when they are needed. */
   async start(): Promise<void> {
     const configs = providersOf(this.config);
     const providers = await Promise.all(configs.map((config) => this.createProvider(config)));
@@ -58,7 +58,7 @@ class Oidc implements Extension, ServerAuthenticator {
     const jwt = parseJwt(token ?? "");
     const found = this.providers.get(String(jwt.claims["iss"]));
     if (found === undefined) throw invalidToken();
-    // What can be told without a key is told first: no expired token makes anyone fetch keys.
+    // Everything that needs no key is checked first, so that an expired token never causes keys to be fetched.
     const verified = clientOfClaims(jwt, found.config, this.context.id, this.context.clock.now());
     const keys = found.keys.find(jwt);
     const check = (candidates: Awaited<typeof keys>) => {

@@ -17,22 +17,23 @@ interface IssuerKeysServices {
   readonly logger: Logger;
 }
 
-/** So often keys are fetched at most, whatever is asked for. */
+/** Minimum time between two fetches, whatever tokens arrive. */
 const MIN_INTERVAL_MS = 10_000;
-/** So old they may be before they are fetched again: a key that was withdrawn works for at most as long. */
+/** Maximum age of keys before they are fetched again. A withdrawn key works at most this long. */
 const MAX_AGE_MS = 3_600_000;
 const MAX_KEYS = 100;
 const MAX_KEY_IDS = 1000;
 
 /**
- * The keys that an issuer signs with, found by its discovery document.
+ * The signing keys of an issuer, found by its discovery document.
  *
- * - They are fetched by one request at a time, at most every ten seconds: a flood of tokens with made-up key ids is answered
- *   from what is known.
- * - While the issuer does not answer, those fetched last stay in force.
- * - A token is refused for good only when keys were fetched after its key was first asked for: until then its client is asked
- *   to come back, so that nothing is lost while an issuer changes its keys, or is down. Nor for ever then: an issuer may sign with
- *   a key before everybody is given it, and somebody may have made up the id that the next one has.
+ * - Keys are fetched by one request at a time, at most every ten seconds: a flood of tokens with invented key ids is
+ *   answered from the known keys.
+ * - While the issuer does not answer, the last fetched keys stay valid.
+ * - A token is rejected only if keys were fetched after its key id was first requested. Until then its client gets a
+ *   retryable error, so that nothing is lost while an issuer changes its keys or is down. The rejection is not
+ *   permanent either: an issuer may sign with a key before it is published everywhere, and somebody may have invented
+ *   the id that the next key will have.
  */
 export class IssuerKeys {
   private readonly issuer: string;
@@ -43,7 +44,7 @@ export class IssuerKeys {
   private fetchedAt = Number.NEGATIVE_INFINITY;
   private triedAt = Number.NEGATIVE_INFINITY;
   private fetching: Promise<void> | undefined;
-  /** Key ids that were asked for since the last fetch, and those that it did not have. */
+  /** Key ids requested since the last fetch, and those that the last fetch did not contain. */
   private asked = new Set<string>();
   private absent = new Set<string>();
 
@@ -56,7 +57,10 @@ export class IssuerKeys {
     );
   }
 
-  /** The keys that may have signed a token, one or more; at once if they are known. Throws, or rejects with, an `AuthError`. */
+  /**
+   * Returns the keys that may have signed a token, at least one; synchronously if they are known. Throws, or rejects
+   * with, an `AuthError`.
+   */
   find(jwt: Jwt): readonly KeyObject[] | Promise<readonly KeyObject[]> {
     const found = this.known(jwt);
     if (found.length > 0) {
@@ -76,7 +80,7 @@ export class IssuerKeys {
     });
   }
 
-  /** Undefined when it is too early for one more. Never rejects. */
+  /** Returns undefined if it is too early for another fetch. Never rejects. */
   fetch(): Promise<void> | undefined {
     if (this.fetching !== undefined) return this.fetching;
     if (!this.mayFetch()) return undefined;
@@ -125,7 +129,7 @@ export class IssuerKeys {
   }
 }
 
-/** None of what is no public key for signatures, such as one of a kind that Node.js does not know. */
+/** Returns nothing for a key that is not a public signing key, or of a kind that Node.js does not support. */
 function readKey(jwk: unknown): IssuerKey[] {
   if (typeof jwk !== "object" || jwk === null) return [];
   const { kid, alg, use, kty } = jwk as Record<string, unknown>;
@@ -145,7 +149,7 @@ function textOrNone(value: unknown): string | undefined {
 const TIMEOUT_MS = 10_000;
 const MAX_BYTES = 1024 * 1024;
 
-/** What an issuer publishes. Follows no redirects, and takes no more than a megabyte or ten seconds. */
+/** Fetches a document of the issuer. Follows no redirects, and accepts no more than a megabyte and ten seconds. */
 async function getJson(url: URL, ca: string | undefined): Promise<Record<string, unknown>> {
   const text = await getText(url, ca);
   const value: unknown = JSON.parse(text);

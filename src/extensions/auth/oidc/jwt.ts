@@ -1,18 +1,18 @@
 import { constants, type KeyObject, verify } from "node:crypto";
 import { AuthError } from "#contract";
 
-/** A JSON Web Token, taken apart and not yet verified. */
+/** A parsed JSON Web Token that is not verified yet. */
 export interface Jwt {
   readonly algorithm: string;
   readonly keyId: string | undefined;
   readonly claims: Readonly<Record<string, unknown>>;
-  /** What is signed, and the signature. */
+  /** The signed bytes, and the signature. */
   readonly signed: Buffer;
   readonly signature: Buffer;
 }
 
 interface Algorithm {
-  /** Of the keys that it is for: no other key is tried, whatever a token says. */
+  /** The kind of key that the algorithm requires. No other key is tried, whatever a token says. */
   readonly keyType: readonly string[];
   readonly curve?: string;
   readonly digest: string | null;
@@ -23,8 +23,8 @@ const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RS
 const EC = { dsaEncoding: "ieee-p1363" } as const;
 
 /**
- * The algorithms that are taken: with a public key all of them. `none` signs nothing; with HS* the public key would be a
- * password that everybody knows.
+ * The accepted algorithms, all with public keys. `none` signs nothing, and with HS* the public key would be a password
+ * that everybody knows.
  */
 const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
   RS256: { keyType: ["rsa"], digest: "sha256" },
@@ -41,7 +41,7 @@ const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
 
 const MIN_RSA_BITS = 2048;
 
-/** Takes a token apart. Throws an `AuthError` for what is none, or is signed in a way that is not taken. */
+/** Parses a token. Throws an `AuthError` if it is not a token, or if its algorithm is not accepted. */
 export function parseJwt(token: string): Jwt {
   const parts = token.split(".");
   if (parts.length !== 3 || !parts.every((part) => /^[A-Za-z0-9_-]+$/.test(part))) throw invalidToken();
@@ -49,7 +49,7 @@ export function parseJwt(token: string): Jwt {
   const claims = parsePart(parts[1]!);
   const { alg: algorithm, kid: keyId } = header;
   if (typeof algorithm !== "string" || !Object.hasOwn(ALGORITHMS, algorithm)) throw invalidToken();
-  // An extension of the format that must be understood: none is.
+  // Extensions of the format that must be understood are not supported.
   if ("crit" in header || (keyId !== undefined && typeof keyId !== "string")) throw invalidToken();
   const signed = Buffer.from(`${parts[0]}.${parts[1]}`, "latin1");
   return { algorithm, keyId, claims, signed, signature: Buffer.from(parts[2]!, "base64url") };
@@ -64,7 +64,7 @@ export function fitsAlgorithm(key: KeyObject, algorithm: string): boolean {
   return curve === undefined || details.namedCurve === curve;
 }
 
-/** Whether the key has signed the token. The key fits its algorithm. */
+/** Whether the key has signed the token. The key must fit the algorithm. */
 export function isSignedBy({ algorithm, signed, signature }: Jwt, key: KeyObject): boolean {
   const { digest, options } = ALGORITHMS[algorithm]!;
   try {
@@ -74,7 +74,7 @@ export function isSignedBy({ algorithm, signed, signature }: Jwt, key: KeyObject
   }
 }
 
-/** Says no more than that: what is wrong with a token helps whoever makes one up. */
+/** The message gives no details, because they would help somebody who forges a token. */
 export function invalidToken(): AuthError {
   return new AuthError("unauthenticated", "the token is not valid");
 }

@@ -5,12 +5,12 @@ import { type Clock, Refusal } from "../../../plugin.js";
 import { type FetchedKeys, keysOf, lifetimeUntil, noCredentials, throwIfTransient, trustedUrl } from "./aws-keys.js";
 import { type AwsCredentials, signRequest } from "./sign.js";
 
-/** A role to be taken on. */
+/** A role to assume. */
 export interface Role {
   readonly arn: string;
-  /** As it stands in the logs of AWS. */
+  /** The name in the logs of AWS. */
   readonly sessionName: string | undefined;
-  /** Of the service that gives its keys; default: that of the environment. */
+  /** The region of the service that issues the keys; by default that of the environment. */
   readonly region: string | undefined;
   readonly clock: Clock;
 }
@@ -18,12 +18,12 @@ export interface Role {
 const STS_TIMEOUT_MS = 10_000;
 const STS_VERSION = "2011-06-15";
 
-/** The keys of a role, for whoever has these keys. Rejects with a `Refusal`. */
+/** Returns the keys of a role, for the holder of these keys. Rejects with a `Refusal`. */
 export function assumeRole(role: Role, keys: AwsCredentials): Promise<FetchedKeys> {
   return askForKeys(role, "AssumeRole", {}, keys);
 }
 
-/** The same for whoever has the token that is in a file, which is read each time: somebody renews it. */
+/** Does the same with the token in a file, which is read each time because something else renews it. */
 export async function assumeRoleWithWebIdentity(role: Role, file: string): Promise<FetchedKeys> {
   const token = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     throw noCredentials(`the token of the web identity cannot be read from ${file}: ${error.code}`);
@@ -71,7 +71,7 @@ function keysIn(xml: string, clock: Clock): FetchedKeys | undefined {
   return keysOf(element("AccessKeyId"), element("SecretAccessKey"), element("SessionToken"), lifetimeMs);
 }
 
-/** What is in the first element of this name. Keys and tokens are of letters that XML leaves as they are. */
+/** Returns the content of the first element of this name. Keys and tokens contain no characters that XML escapes. */
 function elementOf(xml: string, name: string): string | undefined {
   const start = xml.indexOf(`<${name}>`);
   const end = xml.indexOf(`</${name}>`, start);

@@ -8,9 +8,9 @@ import { type FetchedKeys, FILE_LIFETIME_MS, keysOf, noCredentials } from "./aws
 import { fromContainer, fromInstance } from "./metadata-endpoints.js";
 
 /**
- * The keys of AWS, from the first of these that has any: the environment, the role of a web identity that it names, the shared
- * credentials file, the endpoint that a container of ECS or EKS is told of, and the metadata of an EC2 instance. Rejects with
- * a `Refusal` that holds the queue when there are none.
+ * Returns AWS keys from the first of these sources that has any: the environment, the role of a web identity in the
+ * environment, the shared credentials file, the endpoint of an ECS or EKS container, and the metadata of an EC2
+ * instance. If there are none, rejects with a `Refusal` that holds the queue.
  */
 export async function findAwsCredentials(clock: Clock): Promise<FetchedKeys> {
   const found =
@@ -33,7 +33,7 @@ function fromEnvironment(): FetchedKeys | undefined {
   );
 }
 
-/** What a pod of EKS is given whose service account has a role. */
+/** A pod of EKS gets this if its service account has a role. */
 async function fromWebIdentity(clock: Clock): Promise<FetchedKeys | undefined> {
   const [file, arn] = [environmentVariable("AWS_WEB_IDENTITY_TOKEN_FILE"), environmentVariable("AWS_ROLE_ARN")];
   if (file === undefined || arn === undefined) return undefined;

@@ -7,10 +7,10 @@ import type { FetchedKeys } from "./aws-keys.js";
 import { type SigV4Config, sigV4Schema } from "./config.js";
 import { type AwsCredentials, signRequest } from "./sign.js";
 
-/** Keys are renewed so long before they end. */
+/** Keys are renewed this long before they end. */
 const BUFFER_MS = 300_000;
 
-/** Requests signed for AWS. */
+/** Signs requests for AWS. */
 export const sigV4Auth = defineExtension<SigV4Config>({
   type: "sigv4auth",
   aliases: ["sigv4_auth"],
@@ -43,7 +43,7 @@ class SigV4Auth implements Extension {
   };
 
   async start(): Promise<void> {
-    Promise.resolve(this.keys.get()).catch(() => {}); // It was logged, and whoever sends asks again.
+    Promise.resolve(this.keys.get()).catch(() => {}); // The failure was logged, and the next request tries again.
   }
 
   async stop(): Promise<void> {}
@@ -55,7 +55,7 @@ class SigV4Auth implements Extension {
   }
 }
 
-/** The keys to sign with: those of the role, or those that are found. */
+/** Returns the keys to sign with: those of the role, or those found in the environment. */
 async function fetchKeys(config: SigV4Config, clock: Clock): Promise<FetchedKeys> {
   const { assume_role: own, assume_role_with_web_identity: web } = config;
   const { arn = "", sts_region: stsRegion = "" } = web?.arn ? web : (own ?? {});
@@ -65,7 +65,10 @@ async function fetchKeys(config: SigV4Config, clock: Clock): Promise<FetchedKeys
   return arn === "" ? found : assumeRole(role, found.value);
 }
 
-/** `xray.eu-west-1.amazonaws.com` is the service xray in the region eu-west-1; others than these have to be written. */
+/**
+ * `xray.eu-west-1.amazonaws.com` is the service xray in the region eu-west-1. For other hosts, service and region must
+ * be configured.
+ */
 function placeOf(host: string, { service, region }: SigV4Config): { service: string; region: string } {
   const [, name = "", between = ""] = /^([a-z-]+?)(?:-[^.]*)?\.([a-z0-9-]+)\./.exec(host) ?? [];
   const known = SERVICES_BY_HOST[name];

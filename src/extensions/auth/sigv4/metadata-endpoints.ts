@@ -6,17 +6,17 @@ import { type FetchedKeys, keysOf, lifetimeUntil, noCredentials, throwIfTransien
 
 const CONTAINER_TIMEOUT_MS = 5000;
 const CONTAINER_ORIGIN = "http://169.254.170.2";
-/** Where containers are told to ask on EKS. */
+/** The addresses that EKS gives to containers. */
 const CONTAINER_HOSTS: readonly string[] = ["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"];
 
-/** Whoever is not on EC2 has nobody at this address, and should not wait long to find out. */
+/** Outside EC2 nothing answers at this address, and finding out should not take long. */
 const INSTANCE_TIMEOUT_MS = 1000;
 const INSTANCE_ORIGIN = "http://169.254.169.254";
 const INSTANCE_HOSTS: readonly string[] = ["169.254.169.254", "[fd00:ec2::254]"];
 const INSTANCE_TOKEN_SECONDS = "300";
 const ROLE_PATH = "/latest/meta-data/iam/security-credentials/";
 
-/** Undefined in what is no container with a role. */
+/** Returns undefined outside a container with a role. */
 export async function fromContainer(clock: Clock): Promise<FetchedKeys | undefined> {
   const url = containerUrl();
   if (url === undefined) return undefined;
@@ -28,8 +28,9 @@ export async function fromContainer(clock: Clock): Promise<FetchedKeys | undefin
 }
 
 /**
- * The role of an EC2 instance, by version 2 of its metadata service: a token has to be asked for with PUT, which nobody gets an
- * agent to do with a redirect or a header. Undefined where there is no such service, or it is switched off.
+ * Returns the keys of an EC2 instance's role, from version 2 of its metadata service. That version requires a token
+ * obtained by PUT, so a redirect or a header cannot trick the agent into a request. Returns undefined if the service
+ * does not exist or is switched off.
  */
 export async function fromInstance(clock: Clock): Promise<FetchedKeys | undefined> {
   if (environmentVariable("AWS_EC2_METADATA_DISABLED")?.toLowerCase() === "true") return undefined;
@@ -40,7 +41,7 @@ export async function fromInstance(clock: Clock): Promise<FetchedKeys | undefine
   };
   const ttl = { "X-aws-ec2-metadata-token-ttl-seconds": INSTANCE_TOKEN_SECONDS };
   const token = await ask("PUT", "/latest/api/token", ttl).catch(() => undefined);
-  if (token === undefined) return undefined; // Nobody is there.
+  if (token === undefined) return undefined; // Nothing answers.
   throwIfTransient(token, base.origin);
   if (token.status !== 200) throw noCredentials(`${base.origin} gave no token: HTTP ${token.status}`);
   const headers = { "X-aws-ec2-metadata-token": token.text.trim() };
@@ -61,7 +62,10 @@ function keysIn(answer: SmallAnswer, { origin }: URL, clock: Clock): FetchedKeys
   return found;
 }
 
-/** A variable must not lead the container's token to just anybody: it is TLS, this machine, or the addresses of AWS. */
+/**
+ * The variable must not send the container's token to any host: only TLS, this machine, and the addresses of AWS are
+ * allowed.
+ */
 function containerUrl(): URL | undefined {
   const relative = environmentVariable("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
   if (relative !== undefined) return new URL(relative, CONTAINER_ORIGIN);

@@ -1,17 +1,17 @@
 import { createHash, createHmac } from "node:crypto";
 
-/** Keys of AWS. A session token belongs to keys that end. */
+/** AWS keys. Temporary keys have a session token. */
 export interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string;
 }
 
-/** What is signed, and for whom. */
+/** The request to sign, with the region and service. */
 export interface SigningRequest {
   readonly method: string;
   readonly url: URL;
-  /** By lower-case name. */
+  /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
   readonly region: string;
@@ -21,10 +21,10 @@ export interface SigningRequest {
 }
 
 const ALGORITHM = "AWS4-HMAC-SHA256";
-/** Headers that are signed if they are there. A proxy may change others on the way. */
+/** Headers that are signed if present. A proxy may change others on the way. */
 const SIGNED = ["content-encoding", "content-type", "host"];
 
-/** The headers that sign a request by AWS Signature Version 4. */
+/** Returns the headers that sign a request by AWS Signature Version 4. */
 export function signRequest(request: SigningRequest, credentials: AwsCredentials): Record<string, string> {
   const { region, service, at } = request;
   const time = new Date(at).toISOString().replace(/[-:]|\.\d{3}/g, "");
@@ -60,7 +60,7 @@ function canonicalRequest(
   return [method, canonicalPath(url, service), canonicalQuery(url), headers, names, sha256(body)].join("\n");
 }
 
-/** Every part of the path as it is sent, encoded once more; S3 alone wants it as it is sent. */
+/** Encodes every part of the path once more. Only S3 expects the path as it is sent. */
 function canonicalPath({ pathname }: URL, service: string): string {
   return service === "s3" ? pathname : pathname.split("/").map(encode).join("/");
 }
@@ -79,7 +79,7 @@ function signingKey({ secretAccessKey }: AwsCredentials, scope: string): Buffer 
   return key;
 }
 
-/** RFC 3986: all but letters, digits and - . _ ~. */
+/** RFC 3986: encodes all characters except letters, digits and - . _ ~. */
 function encode(text: string): string {
   return encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 }
