@@ -1,9 +1,6 @@
-/**
- * For programs that run Sluice inside themselves: start a config in this process, emit into it, and look after its dead
- * letters.
- */
+/** For programs that embed Sluice: run a config in this process, emit into it, and manage its dead letters. */
 
-// An instance, and what it is made of.
+// Instances and their settings.
 
 export type { SluiceConfig } from "./agent/embed/load-embedded.js";
 export { createSluice, type Sluice, type SluiceOptions, type SluiceStatus } from "./agent/embed/sluice.js";
@@ -11,12 +8,12 @@ export type { Clock } from "./runtime/contract/clock.js";
 export type { ComponentFactory } from "./runtime/contract/component.js";
 export type { Logger } from "./runtime/contract/observability.js";
 
-// What is wrong with a config.
+// Problems of a config.
 
 export { SluiceConfigError } from "./agent/embed/config-error.js";
 export type { Place, Problem } from "./runtime/config/text/problem.js";
 
-// What goes in, and what becomes of it.
+// Input and its outcome.
 
 export type { EmitOptions, LogEmitter } from "./agent/embed/log-emitter.js";
 export type { LogInput, SeverityName } from "./agent/embed/log-record.js";

@@ -1,9 +1,9 @@
 /**
- * For authors of components whose configs have conditions or statements in OTTL, as `filter` and `transform` have.
- * Experimental: its names may change with a minor version.
+ * For authors of components whose configs contain OTTL conditions or statements, as those of `filter` and `transform`
+ * do. Experimental: its names may change with a minor version.
  */
 
-// Compiling texts, and what runs on batches.
+// Compiling OTTL and running it on batches.
 
 export {
   compileConditions,
@@ -14,6 +14,6 @@ export {
   ottlText,
 } from "./runtime/ottl/compile/plugin-ottl.js";
 
-// What does not compile, and what fails on a record.
+// Errors of compilation, and errors while processing a record.
 
 export { isOttlError, isOttlSyntaxError, type OttlError, type OttlSyntaxError } from "./runtime/ottl/values/error.js";

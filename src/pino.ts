@@ -1,4 +1,7 @@
-/** For programs that log with pino: its worker's transport by default, and one that survives the worker. */
+/**
+ * For programs that log with pino. The default export is the transport for pino's worker; `sluiceTransport` survives a
+ * crash of the worker.
+ */
 export {
   type SupervisedOptions,
   type SupervisedTransport,

@@ -1,9 +1,9 @@
 /**
- * For authors of components: what a receiver, processor, exporter, connector or extension is made with. What those that
- * come with Sluice need beyond it is no part of the package's promises.
+ * For authors of components: everything needed to write a receiver, processor, exporter, connector or extension. Other
+ * names that the built-in components use are not part of the public API.
  */
 
-// Components: one `define...` for each kind, and the types a plugin exports.
+// Components: one `define...` function per kind, and the types that a plugin exports.
 
 export { defineHandler, type HandlerMessage } from "./runtime/brokers/messages/handler.js";
 export {
@@ -26,7 +26,7 @@ export {
 } from "./runtime/contract/define.js";
 export { StartError } from "./runtime/contract/errors/start-error.js";
 
-// What a `create` function is given, and what it returns.
+// The arguments and the result of a `create` function.
 
 export type { Clock } from "./runtime/contract/clock.js";
 export type {
@@ -48,7 +48,7 @@ export { IDEMPOTENCY_HEADER } from "./runtime/contract/component.js";
 export { limitedLog } from "./runtime/contract/limited-log.js";
 export type { Counter, Histogram, Logger, Metrics } from "./runtime/contract/observability.js";
 
-// Processors from a function of one record or one batch, and holding data back.
+// Processors made from a function of one record or one batch, and processors that hold data back.
 
 export { Batcher, type BatcherSettings } from "./runtime/contract/operators/batcher.js";
 export { type BatchResult, type EachBatchOptions, eachBatch } from "./runtime/contract/operators/each-batch.js";
@@ -78,7 +78,7 @@ export {
 } from "./runtime/contract/errors/refusal.js";
 export type { FailureReason } from "./runtime/contract/operations/failure-reasons.js";
 
-// Batches: made, cut, and read as JSON or as plain objects.
+// Batches: creating, splitting, and conversion to JSON or plain objects.
 
 export { Batch } from "./runtime/otlp/batch.js";
 export { type SplitLimits, splitBatch } from "./runtime/otlp/edit/split-batch.js";
@@ -96,7 +96,7 @@ export type { DataPointView } from "./runtime/otlp/views/data-point-view.js";
 export type { LogRecordView } from "./runtime/otlp/views/log-record-view.js";
 export type { SpanView } from "./runtime/otlp/views/span-view.js";
 
-// Schemas: what a component's config may say.
+// Schemas: the config of a component.
 
 export type { ConfigSchema } from "./runtime/contract/schema/config-schema.js";
 export {

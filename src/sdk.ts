@@ -1,4 +1,4 @@
-/** For programs with the OpenTelemetry SDK: exporters that lead into a Sluice of the same process. */
+/** For programs with the OpenTelemetry SDK: exporters that pass data to a Sluice in the same process. */
 export {
   SluiceLogRecordExporter,
   SluiceMetricExporter,

@@ -1,4 +1,4 @@
-/** For tests of components: pipelines in memory, what stands in for the world, and what every component must do. */
+/** For tests of components: pipelines in memory, test doubles, and conformance suites. */
 
 // Pipelines in memory.
 
@@ -10,7 +10,7 @@ export {
   type TestPipeline,
 } from "./agent/testing/run-pipeline.js";
 
-// Expectations: what came out.
+// Expectations: checking the output.
 
 export {
   type ExpectedRecord,
@@ -19,7 +19,7 @@ export {
   type RecordSource,
 } from "./agent/testing/expect-records.js";
 
-// Stand-ins: time, chance, an intake, deliveries, a backend that fails as told.
+// Test doubles: clock, random numbers, an intake, deliveries, a faulty backend.
 
 export { FakeClock, flushPromises } from "./agent/testing/fake-clock.js";
 export { type Faults, type FaultyExporter, faultyExporter } from "./agent/testing/faulty-exporter.js";
@@ -29,7 +29,7 @@ export { TestIntake } from "./agent/testing/test-intake.js";
 export { Debt } from "./runtime/contract/debt.js";
 export { Delivery } from "./runtime/contract/delivery.js";
 
-// Conformance: suites that hold a component to its contract.
+// Conformance: suites that check a component against its contract.
 
 export type { ConformanceCase, ConformanceOptions } from "./agent/testing/conformance/case.js";
 export { type ExporterConformanceOptions, exporterConformance } from "./agent/testing/conformance/exporter.js";

@@ -1,25 +1,30 @@
-/** A key may not be longer: it is sent as a header, and servers limit those. */
+/** Maximum length of a key: it is sent as a header, and servers limit those. */
 const MAX_LENGTH = 4000;
 const PREFIX = "entries;";
-/** The longest run that is still to be written behind what is there: a tag of 32, two numbers of 15, a count and marks. */
+/** Upper bound for the length of one more run: a tag of 32, two numbers of 15, a count and separators. */
 const MAX_RUN_LENGTH = 90;
 const ID = /^([A-Za-z0-9]{1,32})-(\d{1,15})$/;
-/** Each entry has records: so a request names no more entries than it has records, and makes a receiver remember no more. */
+/**
+ * Each entry must have records, so a request cannot name more entries than it has records. This bounds what a receiver
+ * remembers.
+ */
 const RUN = /^([A-Za-z0-9]{1,32})-(\d{1,15})\+(\d{1,15}):([1-9]\d{0,14})$/;
 
 /** More entries than any sender puts into one request. */
 const MAX_ENTRIES = 100_000;
 
-/** One entry of a merged request: its id and the number of its records, which lie together, in the order of the key. */
+/**
+ * One entry of a merged request: its id and its number of records. The records are adjacent, in the order of the key.
+ */
 export interface KeyedEntry {
   readonly id: string;
   readonly items: number;
 }
 
 /**
- * The idempotency key of a request that is made of several entries: it names them all, so that a receiver can tell which of
- * them it has, however they are grouped when they are sent again. Ids that follow one another, with as many records each, are
- * one run `tag-first+more:records`; runs are separated by commas.
+ * The idempotency key of a request that consists of several entries. It names all of them, so that a receiver can tell
+ * which ones it has, however they are grouped on a retry. Consecutive ids with the same number of records form one run
+ * `tag-first+more:records`; runs are separated by commas.
  */
 export class GroupKey {
   private finished = PREFIX;
@@ -31,7 +36,7 @@ export class GroupKey {
   private lastId = "";
   private isClosed = false;
 
-  /** False: the entry cannot be named beside the others, and must be sent in another request. */
+  /** Returns false if the entry does not fit into the key, and must be sent in another request. */
   add({ id, items }: KeyedEntry): boolean {
     const [, tag, digits] = ID.exec(id) ?? [];
     if (this.isClosed) return false;
@@ -47,12 +52,12 @@ export class GroupKey {
     return true;
   }
 
-  /** The id itself if there is only one. */
+  /** A single entry's own id, or the list of entries. */
   get text(): string {
     return this.count === 1 ? this.lastId : `${this.finished}${this.run}`;
   }
 
-  /** An id that is not one of ours, or of an entry without records, cannot be named in a list. */
+  /** An id in another format, or an entry without records, cannot be part of a list. */
   private addUnlisted(id: string): boolean {
     if (this.count > 0) return false;
     this.count = 1;
@@ -80,7 +85,10 @@ export class GroupKey {
   }
 }
 
-/** The entries that a key names; undefined when it is no key of several entries, or does not fit so many records. */
+/**
+ * The entries that a key names; undefined if the key does not name a list, or the list does not match the number of
+ * records.
+ */
 export function entriesOfKey(key: string, records: number): KeyedEntry[] | undefined {
   if (!key.startsWith(PREFIX)) return undefined;
   const entries: KeyedEntry[] = [];

@@ -1,12 +1,12 @@
 /**
- * A Map that knows its oldest key at once. A JavaScript Map does not: what was deleted at its front stays there until it is
- * made anew inside, so that looking at the first key of a full one again and again takes ten microseconds each time. Here one
- * walk over the keys is kept, which goes on where it was.
+ * A Map with fast access to its oldest key. In a JavaScript Map, entries deleted at the front are skipped until it is
+ * rebuilt, so repeatedly reading the first key of a full map takes about ten microseconds. This class keeps one
+ * iterator over the keys and continues it.
  */
 export class OldestFirstMap<Value> {
   private readonly values = new Map<string, Value>();
   private walk = this.values.keys();
-  /** The first key, once somebody has asked for it: the walk is just behind it. */
+  /** The oldest key, once it has been asked for; the iterator is just behind it. */
   private first: string | undefined;
 
   get size(): number {
@@ -21,7 +21,7 @@ export class OldestFirstMap<Value> {
     return this.values.has(key);
   }
 
-  /** The key is the youngest from now on, also when it was there before. */
+  /** Makes the key the newest, even if it existed before. */
   set(key: string, value: Value): void {
     this.delete(key);
     this.values.set(key, value);
@@ -32,13 +32,13 @@ export class OldestFirstMap<Value> {
     this.values.delete(key);
   }
 
-  /** The key that was set longest ago; undefined when there is none. */
+  /** The key that was set longest ago; undefined when the map is empty. */
   get oldest(): string | undefined {
     if (this.first === undefined && this.values.size > 0) this.first = this.nextKey();
     return this.first;
   }
 
-  /** A walk that has once come to its end stays there. */
+  /** An iterator that has reached its end stays there, so a new one is needed. */
   private nextKey(): string | undefined {
     const next = this.walk.next();
     if (!next.done) return next.value;

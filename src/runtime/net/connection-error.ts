@@ -1,4 +1,7 @@
-/** What went wrong on the way to a server, in the words that tell an operator most: the first of several, and of TLS without the places in OpenSSL's sources. */
+/**
+ * The most useful description of a connection error: the first of several errors, and TLS errors without OpenSSL's
+ * source locations.
+ */
 export function describeConnectionError(error: unknown): {
   readonly code: string | undefined;
   readonly message: string;
@@ -17,12 +20,15 @@ export function connectionErrorMessage(error: unknown): string {
   return describeConnectionError(error).message;
 }
 
-/** `write EPROTO 80:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:../record.c:354:` says one thing. */
+/**
+ * `write EPROTO 80:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:../record.c:354:` becomes its
+ * reason.
+ */
 export function plainTlsMessage(message: string): string {
   const [, reason] = /[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):/.exec(message) ?? [];
   if (reason === undefined) return message;
   return `TLS failed: ${reason}${NOT_TLS.test(reason) ? " (is it TLS that the server speaks there?)" : ""}`;
 }
 
-/** What OpenSSL finds in an answer that is something else. */
+/** OpenSSL's errors for a peer that does not speak TLS. */
 const NOT_TLS = /wrong version number|packet length too long|record layer failure/;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Server, Socket } from "node:net";
 
-/** Why a connection was closed as soon as it was open. */
+/** Why a connection was closed right after it was opened. */
 export type ConnectionRefusal = "max_connections" | "max_connections_per_client" | "open_files";
 
 interface ConnectionLimits {
@@ -11,8 +11,9 @@ interface ConnectionLimits {
 }
 
 /**
- * Bounds the connections of a server: its own, those of one address, and, with all other servers that are bounded, so many that
- * files can still be opened. Small servers that are not bounded, such as the health check, thereby keep a reserve.
+ * Limits the connections of a server: its own total, those per address, and, together with all other limited servers,
+ * the total of the process, so that files can still be opened. Small servers without limits, such as the health check,
+ * thereby have a reserve.
  */
 export function limitConnections(server: Server, limits: ConnectionLimits): void {
   const clients = new Map<string, number>();
@@ -20,7 +21,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits): void
   setMaxConnections(server, limits.maxConnections);
   server.on("connection", (socket: Socket) => {
     countOpen(1);
-    // Asked for now: a socket that is closed does not know it any more.
+    // Read it now, because a closed socket no longer has it.
     const client = clientOf(socket.remoteAddress) ?? "";
     const count = (clients.get(client) ?? 0) + 1;
     clients.set(client, count);
@@ -39,8 +40,7 @@ export function limitConnections(server: Server, limits: ConnectionLimits): void
 }
 
 /**
- * What an address counts as when clients are told from each other: of IPv6 the first 64 bits, since whoever has one address has all
- * that begin so.
+ * Identifies the client behind an address: for IPv6 the first 64 bits, because a client usually has the whole prefix.
  */
 export function clientOf(address: string | undefined): string | undefined {
   if (address === undefined || !address.includes(":") || address.includes(".")) return address;
@@ -51,7 +51,7 @@ export function clientOf(address: string | undefined): string | undefined {
   return [...groups, ...last].slice(0, 4).join(":");
 }
 
-/** The servers that are bounded, with their own limits, and how many connections they have together. */
+/** The limited servers with their own limits, and their total number of connections. */
 const servers = new Map<Server, number>();
 let open = 0;
 let maxOpen: number | undefined;
@@ -68,17 +68,20 @@ function countOpen(change: 1 | -1): void {
   for (const [server, max] of servers) setMaxConnections(server, max);
 }
 
-/** Node.js closes what it accepts beyond the limit; it takes 0 for no limit. */
+/** Node.js closes connections beyond the limit. It treats 0 as no limit, so a full server gets 1. */
 function setMaxConnections(server: Server, max: number): void {
   server.maxConnections = isFull() ? 1 : max;
 }
 
-/** Files, stores, exporters and small servers keep a quarter, and no fewer than they need at rest. */
+/**
+ * A quarter of the files is reserved for files, stores, exporters and small servers, and at least what these need at
+ * rest.
+ */
 function connectionsWithin(files: number): number {
   return Math.max(16, files - Math.max(96, Math.ceil(files / 4)));
 }
 
-/** How many files the process may have open, where the system tells. */
+/** The number of files that the process may open; infinite if the system does not tell. */
 function openFilesLimit(): number {
   try {
     const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8")) ?? [];

@@ -1,20 +1,22 @@
 import { isIPv6 } from "node:net";
 import { z } from "zod";
 
-/** A TCP address; no host means every interface. */
+/** A TCP address; without a host it means every interface. */
 export interface HostPort {
   readonly host: string | undefined;
   readonly port: number;
-  /** Listening at 0.0.0.0 means IPv4 alone; else it means every interface, as in Go. */
+  /** True when 0.0.0.0 must not include IPv6; otherwise it means every interface, as in Go. */
   readonly isIPv4Only?: boolean;
 }
 
-/** Where to listen: a TCP address, or the path of a Unix socket. */
+/** An address to listen on: TCP, or the path of a Unix socket. */
 export type ListenAddress = HostPort | { readonly path: string };
 
 const HOST = /^[A-Za-z0-9._-]+$/;
 
-/** `127.0.0.1:4318`, `[::1]:4318`, `:4318` (every interface), `localhost:0`. Undefined when it is none of these. */
+/**
+ * Parses `127.0.0.1:4318`, `[::1]:4318`, `:4318` (every interface), `localhost:0`. Returns undefined for anything else.
+ */
 export function parseHostPort(text: string): HostPort | undefined {
   const match = /^(?:\[([^\]]*)\]|([^:]*)):(\d{1,5})$/.exec(text.trim());
   if (!match) return undefined;
@@ -24,7 +26,7 @@ export function parseHostPort(text: string): HostPort | undefined {
   return { host: v6 || host || undefined, port };
 }
 
-/** As people write it, with brackets around an IPv6 address. */
+/** The address as a string, with brackets around an IPv6 address. */
 export function formatAddress(address: ListenAddress): string {
   if ("path" in address) return address.path;
   const host = address.host ?? "";
@@ -33,13 +35,13 @@ export function formatAddress(address: ListenAddress): string {
 
 const EXPECTED_LISTEN = "expected host:port such as 127.0.0.1:4318 or 0.0.0.0:4318";
 
-/** What is wrong with an address that cannot be used: of one that is well formed, that its port is none. */
+/** Explains why an address is invalid; for a well-formed one the port is out of range. */
 function addressProblem(text: string, expected: string): string {
   const port = /^(?:\w+:\/\/)?[^/]*:(\d+)(?:\/|$)/.exec(text)?.[1];
   return port !== undefined && Number(port) > 65535 ? `there is no port ${port}; expected at most 65535` : expected;
 }
 
-/** Schema of an endpoint to listen on. Some write a scheme in front; it says nothing here and is taken off. */
+/** Schema of an endpoint to listen on. A scheme before it has no meaning here and is removed. */
 export function listenEndpoint() {
   return z
     .string({ error: EXPECTED_LISTEN })
@@ -50,7 +52,7 @@ export function listenEndpoint() {
     .meta({ format: "host:port" });
 }
 
-/** Schema of a TCP address to listen at, such as this one. */
+/** Schema of a TCP address to listen on; `example` is shown in errors. */
 export function hostPort(example: string) {
   return z
     .string()
@@ -61,7 +63,7 @@ export function hostPort(example: string) {
     .meta({ format: "host:port" });
 }
 
-/** The address of a checked endpoint. */
+/** The address of a validated endpoint. */
 export function listenAddress(endpoint: string, transport: string): ListenAddress {
   if (transport === "unix") return { path: endpoint };
   const address = parseHostPort(withoutScheme(endpoint));
@@ -77,7 +79,7 @@ function withoutScheme(text: string): string {
 const EXPECTED_URL = "expected a URL such as http://localhost:4318";
 const EXPECTED_CREDENTIALS = "expected a user and a password in which every % that means itself is written as %25";
 
-/** Schema of an http(s) URL to send to; gives a `URL`. */
+/** Schema of an http(s) URL to send to; its output is a `URL`. */
 export function httpUrl() {
   return z
     .string({ error: EXPECTED_URL })
@@ -101,13 +103,16 @@ function isDecodable(text: string): boolean {
   }
 }
 
-/** Where a gRPC client connects to. `secure` is undefined when the endpoint does not say. */
+/** The target of a gRPC client. `secure` is undefined when the endpoint does not say. */
 export interface GrpcTarget {
   readonly address: { readonly host: string; readonly port: number } | { readonly path: string };
   readonly secure: boolean | undefined;
 }
 
-/** `host:port`, with or without `http://`, `https://`, `dns:///` in front; or `unix:///path`. Else undefined. */
+/**
+ * Parses `host:port`, with or without `http://`, `https://`, `dns:///` before it, or `unix:///path`. Returns undefined
+ * for anything else.
+ */
 export function parseGrpcTarget(text: string): GrpcTarget | undefined {
   const unix = /^unix:(?:\/\/)?(\/.+)$/.exec(text);
   if (unix) return { address: { path: unix[1]! }, secure: undefined };
@@ -122,7 +127,7 @@ export function parseGrpcTarget(text: string): GrpcTarget | undefined {
 
 const EXPECTED_TARGET = "expected host:port such as localhost:4317";
 
-/** Schema of a gRPC endpoint to send to; gives a `GrpcTarget`. */
+/** Schema of a gRPC endpoint to send to; its output is a `GrpcTarget`. */
 export function grpcTarget() {
   return z
     .string({ error: EXPECTED_TARGET })
@@ -135,14 +140,12 @@ export function grpcTarget() {
     .meta({ format: "host:port" });
 }
 
-/** Whether only programs of this machine reach what listens at a host. */
+/** Whether a listener on this host is reachable only from this machine. */
 export function isLoopbackHost(host: string | undefined): boolean {
   return host !== undefined && (host === "localhost" || host === "::1" || /^127\.[\d.]+$/.test(host));
 }
 
-/**
- * What keeps a listener, by the keys of its config: a client certificate that TLS asks for is as good as what `auth` asks for.
- */
+/** How a listener is protected, by the keys of its config: required client certificates count as authentication. */
 export function protectionOf({ tls, auth }: ProtectionKeys): { readonly tls: boolean; readonly auth: boolean } {
   return { tls: tls !== undefined, auth: auth !== undefined || tls?.client_ca_file !== undefined };
 }

@@ -7,7 +7,7 @@ import { tlsClient } from "./tls-config.js";
 const BUFFERS = "Node.js sizes its own socket buffers";
 const HTTP1 = "requests are sent over HTTP/1.1";
 
-/** The Collector's keys of an HTTP client: all but where it sends, and how it packs what it sends. */
+/** The Collector's keys of an HTTP client, except endpoint and compression. */
 export function httpClientKeys() {
   return {
     headers: httpHeaders().nullish().meta({ description: "Headers that every request gets, such as credentials." }),
@@ -41,10 +41,10 @@ export function httpClientKeys() {
   };
 }
 
-/** What these keys say, parsed. */
+/** The parsed keys. */
 export type HttpClientConfig = z.infer<z.ZodObject<ReturnType<typeof httpClientKeys>>>;
 
-/** What these keys say where nothing is written: for a client whose config has but some of them. */
+/** The defaults of these keys, for a client whose config has only some of them. */
 export function httpClientDefaults(): HttpClientConfig {
   return z.object(httpClientKeys()).parse({});
 }

@@ -7,22 +7,22 @@ import type { HttpProxy } from "./proxy/proxy.js";
 import { Tunnel } from "./proxy/tunnel.js";
 import type { TlsClientOptions } from "./tls-load.js";
 
-/** A request whose answer is a stream, of which the caller decides how much there may be. */
+/** A request whose response is streamed; the caller limits its size. */
 export interface StreamedRequest {
   readonly method?: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly tls: TlsClientOptions;
   readonly proxy: HttpProxy | undefined;
-  /** Ends the request, and the answer while it is read. */
+  /** Aborts the request, and the response while it is being read. */
   readonly signal: AbortSignal;
-  /** Who keep connections; without them each request has one of its own. */
+  /** Agents that keep connections; without them each request opens its own connection. */
   readonly agents?: { readonly plain: Agent; readonly secure: SecureAgent };
 }
 
 type OnConnection = (error: Error | null, socket?: Duplex) => void;
 
-/** Opens a request, through the proxy if there is one. The caller listens to it, and ends it. */
+/** Opens a request, through the proxy if there is one. The caller attaches listeners, and ends it. */
 export function openRequest(request: StreamedRequest): ClientRequest {
   const { method = "GET", url, headers, tls, proxy, signal, agents } = request;
   const { isSecure, host, port } = addressOfUrl(url);
@@ -34,25 +34,25 @@ export function openRequest(request: StreamedRequest): ClientRequest {
       : requestHttp({ ...options, agent: agents?.plain ?? false });
   }
   if (!isSecure && !proxy.isSecure) {
-    // A proxy that hands plain requests on is told the whole URL.
+    // A forwarding proxy needs the whole URL.
     const credentials = proxy.authorization && { "Proxy-Authorization": proxy.authorization };
     const whole = { path: `http://${url.host}${path}`, headers: { ...options.headers, ...credentials } };
     return requestHttp({ ...options, ...whole, host: proxy.host, port: proxy.port, agent: agents?.plain ?? false });
   }
-  // Node.js asks for a connection only where there is no agent, not even the one that `agent: false` makes.
+  // Node.js calls createConnection only if there is no agent, not even the one that `agent: false` creates.
   const createConnection = (_: unknown, created: OnConnection) =>
     openTunnel(proxy, host, port, isSecure ? tls : undefined, created);
   return requestHttp({ ...options, createConnection } as RequestOptions);
 }
 
-/** Where a URL leads; an IPv6 address without brackets. */
+/** The address in a URL; an IPv6 address has no brackets. */
 export function addressOfUrl(url: URL): { readonly isSecure: boolean; readonly host: string; readonly port: number } {
   const isSecure = url.protocol === "https:";
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   return { isSecure, host, port: Number(url.port || (isSecure ? 443 : 80)) };
 }
 
-/** Nothing is written through TLS before the certificate has been checked. */
+/** Nothing is written over TLS before the certificate has been verified. */
 function openTunnel(
   proxy: HttpProxy,
   host: string,
@@ -67,6 +67,6 @@ function openTunnel(
   tunnel.on("error", (error) => socket.destroy(error));
   socket.on("close", () => tunnel.destroy());
   socket.once("secureConnect", () => created(null, socket));
-  // A tunnel that breaks may tell of it twice.
+  // A broken tunnel may report its error twice.
   socket.on("error", (error) => created(error));
 }

@@ -6,30 +6,30 @@ import type { Server as TlsServer } from "node:tls";
 import type { HostPort } from "./endpoint.js";
 import { listen } from "./listen.js";
 
-/** Where an HTTP server listens, and with what certificate. */
+/** Address and certificate of an HTTP server. */
 export interface HttpServerPlace {
   readonly endpoint: HostPort;
-  /** Given: https instead of http. */
+  /** If present, the server uses https. */
   readonly tls?: ServerOptions;
-  /** Called with a server that speaks TLS: what renews its certificates, and gives what stops that. */
+  /** Called with a TLS server: starts renewing its certificates, and returns a function that stops it. */
   readonly renewTls?: (server: TlsServer) => () => void;
 }
 
-/** A server that listens. */
+/** A running server. */
 export interface ListeningServer {
-  /** Where it really listens: with port 0, the port it was given. */
+  /** The actual address: if port 0 was configured, with the assigned port. */
   readonly endpoint: HostPort;
-  /** Resolves at once for all practical purposes: open connections are cut. */
+  /** Closes open connections too, so it resolves almost at once. */
   close(): Promise<void>;
 }
 
-/** How long a client may take to ask. */
+/** How long a client may take to send its request. */
 interface AskingLimits {
   readonly headersTimeout: number;
   readonly requestTimeout?: number;
 }
 
-/** Rejects with a `StartError` when it cannot listen; `configPath` is the key of the config that holds the endpoint. */
+/** Rejects with a `StartError` when it cannot listen; `configPath` is the path of the endpoint in the config. */
 export async function startHttpServer(
   { endpoint, tls, renewTls }: HttpServerPlace,
   configPath: readonly string[],
@@ -40,7 +40,7 @@ export async function startHttpServer(
     ? process.getBuiltinModule("node:https").createServer({ ...tls, ...limits }, listener)
     : createServer(limits, listener);
   await listen(server, endpoint, configPath);
-  server.on("error", () => {}); // a failed accept (such as EMFILE) concerns one client only
+  server.on("error", () => {}); // a failed accept (such as EMFILE) concerns only one client
   server.on("clientError", (_, socket) => socket.destroy());
   const { address, port } = server.address() as AddressInfo;
   const stopRenewal = tls && renewTls?.(server as unknown as TlsServer);

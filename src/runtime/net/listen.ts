@@ -5,7 +5,7 @@ import { formatAddress, type HostPort, type ListenAddress } from "./endpoint.js"
 
 /**
  * Resolves with the port once the server listens (0 for a Unix socket). Rejects with a `StartError` that names the
- * address and says what to do; `path` is the key that holds the endpoint.
+ * address and says what to do; `path` is the path of the endpoint in the config.
  */
 export function listen(server: Server, address: ListenAddress, path: readonly string[]): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -21,13 +21,16 @@ export function listen(server: Server, address: ListenAddress, path: readonly st
   });
 }
 
-/** True when `listen` failed because somebody else listens there already. */
+/** True when `listen` failed because the port is in use. */
 export function isPortInUse(error: unknown): boolean {
   const cause = error instanceof Error ? error.cause : undefined;
   return (cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
 }
 
-/** Starts a server at an address that nobody asked for: when that is taken, the log says so and the agent runs without it. */
+/**
+ * Starts a server at a default address. If the port is taken, logs it and returns undefined: the agent runs without the
+ * server.
+ */
 export async function startUnlessPortTaken<Server>(
   start: () => Promise<Server>,
   what: string,
@@ -42,7 +45,7 @@ export async function startUnlessPortTaken<Server>(
   }
 }
 
-/** Without a host Node.js listens on IPv6 and IPv4 alike, or on IPv4 where there is no IPv6. */
+/** Without a host Node.js listens on IPv6 and IPv4, or on IPv4 where there is no IPv6. */
 function listenOptions({ host, port, isIPv4Only }: HostPort) {
   return host === undefined || (host === "0.0.0.0" && !isIPv4Only) ? { port } : { host, port };
 }

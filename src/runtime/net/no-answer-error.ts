@@ -1,4 +1,4 @@
-/** No answer came. `stale` means that the connection had worked before and ended before the answer began. */
+/** No response arrived. `stale` means that the connection had worked before, and ended before the response began. */
 export class NoAnswerError extends Error {
   override readonly name = "NoAnswer";
   readonly stale: boolean;

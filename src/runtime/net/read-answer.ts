@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 
-/** All of an answer. Rejects, and reads no more of it, when it is longer than `maxBytes` or breaks off. */
+/** Reads a whole response. Rejects, and stops reading, when it is longer than `maxBytes` or breaks off. */
 export async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -14,8 +14,8 @@ export async function readAnswer(response: IncomingMessage, maxBytes: number): P
 }
 
 /**
- * An answer as JSON. Throws when it has more objects and lists than `max`: an empty one has two bytes there and some thirty times as many in
- * memory. Braces and brackets in texts count too.
+ * Parses a response as JSON. Throws when it has more than `max` objects and lists: an empty one takes two bytes in the
+ * text and about thirty times as many in memory. Brackets in strings count too.
  */
 export function parseAnswer(bytes: Buffer, max = Number.POSITIVE_INFINITY): unknown {
   if (bytes.length > max && countOpenings(bytes) > max)

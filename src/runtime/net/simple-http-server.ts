@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type HttpServerPlace, type ListeningServer, startHttpServer } from "./http-server.js";
 
-/** What a small server says to a GET. `headers` are added to the content type and length. */
+/** Response of a small server to a GET. `headers` are added to content type and length. */
 export interface SimpleHttpResponse {
   readonly status: number;
   readonly type: string;
@@ -9,21 +9,21 @@ export interface SimpleHttpResponse {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Where a small server listens and what it answers. */
+/** Address of a small server, and its handler. */
 interface SimpleHttpServerSettings extends HttpServerPlace {
-  /** The key of the config that holds the endpoint. */
+  /** Path of the endpoint in the config. */
   readonly configPath: readonly string[];
-  /** Called for GET and HEAD with the path, without its query. A throw becomes a 500. */
+  /** Called for GET and HEAD with the path, without its query. If it throws, the response is a 500. */
   readonly answer: (path: string, request: IncomingMessage) => SimpleHttpResponse | Promise<SimpleHttpResponse>;
-  /** Asked first, if given: what it answers, whoever asks gets instead. */
+  /** Called first, if given: if it returns a response, that is sent instead. */
   readonly refuse?: ((request: IncomingMessage) => Promise<SimpleHttpResponse | undefined>) | undefined;
 }
 
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
- * A server for pages that a person or a probe reads: GET and HEAD only, every body known at once, a client that is slow
- * to ask is cut off. Rejects with a `StartError` when it cannot listen.
+ * A server for pages read by people or probes: GET and HEAD only, with complete bodies. Slow clients are disconnected.
+ * Rejects with a `StartError` when it cannot listen.
  */
 export function startSimpleHttpServer(settings: SimpleHttpServerSettings): Promise<ListeningServer> {
   const limits = { requestTimeout: REQUEST_TIMEOUT_MS, headersTimeout: REQUEST_TIMEOUT_MS };

@@ -3,7 +3,7 @@ import { duration, ignored, secret, unsupported } from "#contract/schema";
 
 const VERSIONS = ["1.0", "1.1", "1.2", "1.3"] as const;
 
-/** Keys that both ends of a TLS connection have, with the Collector's names. Files are PEM. */
+/** TLS keys of servers and clients, with the Collector's names. Files are in PEM. */
 const common = {
   ca_file: z.string().optional().meta({ description: "Certificates to trust instead of the system's." }),
   ca_pem: secret().optional().meta({ description: "The same as text, instead of a file." }),

@@ -5,19 +5,19 @@ import type { Clock, Logger } from "#contract";
 import { StartError } from "#contract/errors";
 import type { TlsClientConfig, TlsServerConfig, TlsVersion } from "./tls-config.js";
 
-/** What Node.js is given for a TLS server. */
+/** Node.js options of a TLS server. */
 interface TlsServerOptions extends SecureContextOptions {
   readonly requestCert: boolean;
   readonly rejectUnauthorized: boolean;
 }
 
-/** What Node.js is given for a TLS client. */
+/** Node.js options of a TLS client. */
 export interface TlsClientOptions extends SecureContextOptions {
   readonly rejectUnauthorized: boolean;
   readonly servername?: string;
 }
 
-/** Reads what a server needs. Throws a `StartError` that names the key, below `path`, that is to blame. */
+/** Loads the TLS options of a server. Throws a `StartError` that names the faulty key below `path`. */
 export async function loadServerTls(config: TlsServerConfig, path: readonly string[]): Promise<TlsServerOptions> {
   const clientCa = await readPem(config.client_ca_file, undefined, [...path, "client_ca_file"]);
   const options = { ciphers: forwardSecretCiphers(), ...(await loadSecureContext(config, path, clientCa)) };
@@ -28,14 +28,14 @@ export async function loadServerTls(config: TlsServerConfig, path: readonly stri
 }
 
 /**
- * The suites of Node.js but for those that exchange keys by RSA alone: whoever got the server's key later could read what was
- * recorded before.
+ * Node's cipher suites without those that exchange keys by RSA alone: someone who gets the server's key later could
+ * decrypt recorded traffic.
  */
 function forwardSecretCiphers(): string {
   return `${process.getBuiltinModule("node:tls").DEFAULT_CIPHERS}:!kRSA`;
 }
 
-/** Reads what a client needs. Throws a `StartError` that names the key, below `path`, that is to blame. */
+/** Loads the TLS options of a client. Throws a `StartError` that names the faulty key below `path`. */
 export async function loadClientTls(config: TlsClientConfig, path: readonly string[]): Promise<TlsClientOptions> {
   const options = await loadSecureContext(config, path, undefined);
   if ((options.cert === undefined) !== (options.key === undefined)) {
@@ -46,14 +46,14 @@ export async function loadClientTls(config: TlsClientConfig, path: readonly stri
 }
 
 /**
- * Reads the files again into options that a client library keeps, for its next connection: whoever renews a certificate need not
- * restart anything. Files that cannot be used leave what there was. Never rejects.
+ * Reloads the files into options that a client library keeps, for its next connection: renewed certificates need no
+ * restart. Unusable files leave the old options. Never rejects.
  */
 export async function renewClientTls(options: TlsClientOptions, config: TlsClientConfig): Promise<void> {
   try {
     Object.assign(options, await loadClientTls(config, []));
   } catch {
-    // They may be half written: the next connection that fails tries again.
+    // The files may be half written: the next failed connection tries again.
   }
 }
 
@@ -88,7 +88,7 @@ async function readPem(file: string | undefined, text: string | undefined, path:
   const read = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     throw new StartError(`cannot read ${file}: ${error.code}`, path, { cause: error });
   });
-  // OpenSSL takes an empty text for none at all, and then refuses every client: so is a file that is being written.
+  // OpenSSL treats an empty file as no CA, and then rejects every client. A file that is being written may be empty.
   if (read.trim() === "") throw new StartError(`${file} is empty`, path);
   return read;
 }
@@ -97,7 +97,10 @@ function secureVersion(version: TlsVersion): SecureVersion {
   return version === "1.0" ? "TLSv1" : `TLSv${version}`;
 }
 
-/** TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, as the Collector writes it, is ECDHE-RSA-AES128-GCM-SHA256 to OpenSSL. */
+/**
+ * Converts the Collector's names to OpenSSL's: TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 becomes
+ * ECDHE-RSA-AES128-GCM-SHA256.
+ */
 function opensslName(suite: string): string {
   if (!suite.includes("_WITH_")) return suite;
   return suite
@@ -114,8 +117,8 @@ function curveName(curve: string): string {
 }
 
 /**
- * Reads the server's certificates again every `reload_interval` and uses them for new connections. Files that cannot be
- * used leave the old certificates in place. Returns what stops it.
+ * Reloads the server's certificates every `reload_interval`, for new connections. Unusable files leave the old
+ * certificates in place. Returns a function that stops it.
  */
 export function reloadServerTls(server: Server, config: TlsServerConfig, clock: Clock, logger: Logger): () => void {
   const every = config.reload_interval;

@@ -17,7 +17,7 @@ import type { Signal } from "#otlp/signals";
 import type { Flow, Tally } from "./flows.js";
 import { isolate } from "./isolate.js";
 
-/** What components are given by the agent they run in. */
+/** Services of the agent for its components. */
 export interface ComponentServices {
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -25,25 +25,28 @@ export interface ComponentServices {
   readonly random: () => number;
   readonly pluginTracker?: PluginTracker | undefined;
   readonly authenticators?: Authenticators | undefined;
-  /** Runs a full garbage collection. Without it, deliveries that a plugin let go of are found when Node.js needs memory. */
+  /**
+   * Runs a full garbage collection. Without it, deliveries dropped by a plugin are found only when Node.js needs
+   * memory.
+   */
   readonly collectGarbage?: (() => void) | undefined;
-  /** True from the moment on in which the whole graph is aborted. */
+  /** True as soon as the whole graph is being aborted. */
   readonly isAborting?: (() => boolean) | undefined;
 }
 
-/** What differs between processors and connectors. */
+/** Settings that differ between processors and connectors. */
 export interface IsolationOverrides {
   readonly to?: Signal;
   readonly targets?: readonly string[];
   readonly onSetback?: (() => void) | undefined;
-  /** It says that it holds deliveries. */
+  /** True for a component that declares that it holds deliveries. */
   readonly holds?: boolean;
   readonly keepsFailures?: boolean;
   readonly flow?: Flow;
   readonly tally?: Tally;
 }
 
-/** A component could not be made; says which one. */
+/** A component could not be created; the message says which one. */
 export class ComponentCreateError extends Error {
   override readonly name = "ComponentError";
   readonly component: PlannedComponent<unknown>;
@@ -54,7 +57,7 @@ export class ComponentCreateError extends Error {
   }
 }
 
-/** Makes one; what it throws says which one it was. */
+/** Creates a component. An error is rethrown with the component's name. */
 export function createComponent<T>(spec: PlannedComponent<unknown>, create: () => T): T {
   try {
     return create();
@@ -63,7 +66,7 @@ export function createComponent<T>(spec: PlannedComponent<unknown>, create: () =
   }
 }
 
-/** Makes components with what they need of the agent, those of plugins behind guards. */
+/** Creates components with the services that they need; components of plugins get guards. */
 export class ComponentMaker {
   private readonly settings: ComponentServices;
   private readonly garbageCollection: GarbageCollection | undefined;
@@ -88,7 +91,7 @@ export class ComponentMaker {
     return spec.plugin === undefined ? created : guardExporter(spec.id, created, { logger, clock, pluginTracker });
   }
 
-  /** A processor or connector whose failures stay its own, and which is counted. */
+  /** Wraps a processor or connector so that its failures stay isolated, and are counted. */
   isolate(
     spec: PlannedComponent<unknown>,
     kind: ComponentKind,

@@ -7,7 +7,7 @@ interface OutletServices extends Required<Pick<OutletSettings, "prepareReplay" |
   readonly outletFactory: OutletFactory;
 }
 
-/** Makes what wraps an exporter: its queue with everything that belongs to it, or without one a direct way. */
+/** Creates the outlet of an exporter: with its queue and everything around it, or a direct path without a queue. */
 export function createOutlet(
   spec: PlannedExporter,
   exporter: Exporter,
@@ -35,7 +35,7 @@ export function createOutlet(
   });
 }
 
-/** The exporter's id with the other names of its type. */
+/** The exporter's id under the other names of its type. */
 function otherSpellings({ id, factory }: PlannedExporter): string[] {
   const [written = ""] = id.split("/", 1);
   const names = [factory.type, ...(factory.aliases ?? [])].filter((name) => name !== written);
@@ -43,8 +43,8 @@ function otherSpellings({ id, factory }: PlannedExporter): string[] {
 }
 
 /**
- * How the records of each pipeline are merged when they are sent: by its own batching processor, the last one if there are several,
- * or by those of the pipelines that feed it through connectors.
+ * How the records of each pipeline are merged when they are sent: by its own batching processor (the last one if there
+ * are several), or by those of the pipelines that feed it through connectors.
  */
 function batchingByPipeline(plan: GraphPlan, pipelines: readonly PlannedPipeline[]): Map<string, Batching> {
   const found = pipelines.map((pipeline) => [pipeline.id, batchingOf(plan, pipeline)] as const);

@@ -2,12 +2,13 @@ import { type Observable, Subject } from "rxjs";
 import type { Delivery } from "#contract";
 import { shutdownRefusal } from "#contract/errors";
 
-/** A stream of deliveries: a pipeline from its receivers to its exporters is made of these. */
+/** A stream of deliveries. A pipeline consists of such streams, from its receivers to its exporters. */
 export type Deliveries = Observable<Delivery>;
 
 /**
- * Where deliveries enter a stream: an intake, a journal or a branch of a fan-out. A delivery that nobody is subscribed for is
- * refused, retryably, so that none is left unsettled: before the graph runs, after `complete`, and after an abort.
+ * The entry of deliveries into a stream: an intake, a journal or a branch of a fan-out. Without a subscriber (before
+ * the graph runs, after `complete`, and after an abort) a delivery is refused as transient, so that none stays
+ * unsettled.
  */
 export class DeliverySource {
   private readonly subject = new Subject<Delivery>();
@@ -18,7 +19,7 @@ export class DeliverySource {
     else delivery.refuse(shutdownRefusal());
   }
 
-  /** Ends the stream: what is downstream drains. */
+  /** Ends the stream: everything downstream drains. */
   complete(): void {
     this.subject.complete();
   }

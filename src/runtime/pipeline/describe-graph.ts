@@ -1,7 +1,7 @@
 import type { GraphPlan, PlannedComponent, PlannedPipeline } from "#contract";
 import type { GraphDescription, GraphEdge, GraphNode } from "#contract/operations";
 
-/** A plan as nodes and edges, receivers first and exporters last. */
+/** Describes a plan as nodes and edges, receivers first and exporters last. */
 export function describeGraph(plan: GraphPlan): GraphDescription {
   const inPipelines = (has: (pipeline: PlannedPipeline) => boolean) => placesOf(plan.pipelines.filter(has));
   const receivers = [...plan.receivers.values()].map((spec) =>
@@ -27,7 +27,7 @@ export function describeGraph(plan: GraphPlan): GraphDescription {
   return { nodes, edges: plan.pipelines.flatMap((pipeline) => edgesOf(plan, pipeline)) };
 }
 
-/** The id of a node that is the same in all pipelines. */
+/** The id of a node that all pipelines share. */
 export function nodeId(kind: "receiver" | "connector" | "exporter", id: string): string {
   return `${kind}:${id}`;
 }
@@ -37,7 +37,7 @@ export function processorNodeId(pipeline: string, processor: string): string {
   return `processor:${pipeline}:${processor}`;
 }
 
-/** From what feeds the pipeline through its processors to where it ends. Without processors each one leads to each end. */
+/** From the pipeline's inputs through its processors to its ends. Without processors every input leads to every end. */
 function edgesOf(plan: GraphPlan, { id: pipeline, signal, receivers, processors, exporters }: PlannedPipeline) {
   const begins = receivers.map((id) => nodeId(plan.connectors.has(id) ? "connector" : "receiver", id));
   const middle = processors.map((id) => processorNodeId(pipeline, id));

@@ -7,8 +7,8 @@ import type { PartialAcceptance } from "./partial-acceptance.js";
 type Memory = PartialAcceptance<DeliverySource>;
 
 /**
- * Divides a stream into branches. Each gets the whole batch of every delivery and a part of its debt, so the sender waits for all
- * branches.
+ * Divides a stream into branches. Each branch gets the whole batch of every delivery and a part of its debt, so the
+ * sender waits for all branches.
  */
 export function fanOut(source: Deliveries, branches: number, memory: Memory): Deliveries[] {
   if (branches === 1) return [source];
@@ -16,8 +16,8 @@ export function fanOut(source: Deliveries, branches: number, memory: Memory): De
 }
 
 /**
- * Sends the deliveries of a connector to the pipelines it chose, once each, or to all of them. A delivery with an empty choice is a
- * deliberate drop. The choice ends here: it says nothing to the next connector.
+ * Sends a connector's deliveries to the pipelines that it chose, once each, or to all of them. An empty choice is a
+ * deliberate drop. The choice is removed here, because it must not affect the next connector.
  */
 export function routeToTargets(
   source: Deliveries,
@@ -34,7 +34,7 @@ export function routeToTargets(
   return new Map(targets.map((id, i) => [id, streams[i]!]));
 }
 
-/** The stream, and a copy of it that the sender waits for too. Deliveries with a setback are not copied. */
+/** Returns the stream and a copy of it; the sender waits for both. Deliveries with a setback are not copied. */
 export function copyStream(
   source: Deliveries,
   memory: Memory,
@@ -48,7 +48,10 @@ export function copyStream(
 
 type Distribute = (delivery: Delivery, branches: readonly DeliverySource[]) => void;
 
-/** Subscribes to the source once for all branches, with the first of them; `distribute` gives each delivery to branches. */
+/**
+ * Subscribes to the source once for all branches, when the first of them is subscribed; `distribute` passes each
+ * delivery to branches.
+ */
 function divide(source: Deliveries, branches: readonly DeliverySource[], distribute: Distribute): Deliveries[] {
   const feed = source.pipe(
     tap({
@@ -69,7 +72,7 @@ function divide(source: Deliveries, branches: readonly DeliverySource[], distrib
   return branches.map(({ deliveries }) => merge(deliveries, feed));
 }
 
-/** A branch that took the same delivery earlier, when another refused it, is not given it again. */
+/** Skips branches that accepted the same delivery earlier, when another branch refused it. */
 function offer(delivery: Delivery, branches: readonly DeliverySource[], memory: Memory): void {
   if (branches.length < 2) {
     for (const copy of delivery.copies(branches.length)) branches[0]!.next(copy);
@@ -97,7 +100,10 @@ function takenOf(branches: readonly DeliverySource[], parts: readonly Delivery[]
   return taken;
 }
 
-/** A sender that waits for the result of a queue is refused what became a dead letter there: the queue has it. */
+/**
+ * A dead letter counts as accepted, because the queue has it: only a sender that waits for the queue's result gets that
+ * refusal.
+ */
 function isTaken(outcome: Outcome): boolean {
   return outcome.ok || outcome.refusal.code === ERROR_CODES.SLUICE_DEAD_LETTERED;
 }

@@ -2,8 +2,8 @@ import type { BatchWatcher } from "#contract/operations";
 import type { Batch } from "#otlp";
 
 /**
- * A place between two components of a pipeline: counts the records that pass, and shows batches to whoever looks. Nobody who
- * looks can change, keep back or fail what passes; while nobody does, it costs an addition and a branch for each batch.
+ * A point between two components of a pipeline: counts the records that pass, and shows batches to watchers. Watchers
+ * cannot change, delay or fail a batch. Without watchers it costs an addition and a branch per batch.
  */
 export class Flow {
   records = 0;
@@ -14,7 +14,7 @@ export class Flow {
     if (this.watchers !== undefined) this.show(batch);
   }
 
-  /** The returned function ends it. */
+  /** The returned function stops watching. */
   watch(watcher: BatchWatcher): () => void {
     const own: BatchWatcher = (batch) => watcher(batch);
     this.watchers = [...(this.watchers ?? []), own];
@@ -29,28 +29,28 @@ export class Flow {
       try {
         watcher(batch);
       } catch {
-        // Who only looks on must not disturb; a watcher that wants to know of its failures catches them itself.
+        // A watcher must not disturb the pipeline; one that needs to know of its errors catches them itself.
       }
     }
   }
 }
 
-/** What a component did with records, so far. */
+/** Counts what a component did with records. */
 export class Tally {
   taken = 0;
   handedOn = 0;
   refused = 0;
   deadLettered = 0;
-  /** False while records are inside that may still come out. */
+  /** False while the component holds records that may still come out. */
   isIdle: () => boolean = () => true;
 }
 
-/** The flows of a graph by where they begin, and the tallies of its components by their nodes. */
+/** The flows of a graph by their origin, and the tallies of its components by node. */
 export class Flows {
   private readonly flows = new Map<string, Flow>();
   private readonly tallies = new Map<string, Tally>();
 
-  /** What a node hands to the next ones of a pipeline: one flow, however many these are. */
+  /** The flow from a node to the next nodes of a pipeline: one flow, however many there are. */
   from(node: string, pipeline: string): Flow {
     return getOrMake(this.flows, `${node}@${pipeline}`, () => new Flow());
   }

@@ -14,7 +14,7 @@ export interface RunningJournal {
   readonly operator: Processor;
 }
 
-/** The pipeline or connector that a journal stands in front of, and its path in the config. */
+/** The pipeline or connector behind a journal, and its path in the config. */
 export interface JournalOwner {
   readonly id: string;
   readonly path: readonly string[];
@@ -28,10 +28,10 @@ interface GraphJournalsSettings extends ComponentServices {
   readonly replay: Pick<OutletSettings, "prepareReplay" | "hasPipeline">;
 }
 
-/** A connector behind a journal keeps no bytes, only what it owes: the window bounds how much is read again after a crash. */
+/** A connector behind a journal keeps debts, not bytes: the window bounds how much is read again after a crash. */
 const CONNECTOR_WINDOW_BYTES = 256 * 1024 * 1024;
 
-/** Makes the journals of a graph. */
+/** Creates the journals of a graph. */
 export class GraphJournals {
   private readonly settings: GraphJournalsSettings;
   private readonly journals = new Map<string, RunningJournal>();
@@ -40,7 +40,7 @@ export class GraphJournals {
     this.settings = settings;
   }
 
-  /** In the order in which they were made. */
+  /** In order of creation. */
   get all(): readonly RunningJournal[] {
     return [...this.journals.values()];
   }
@@ -49,7 +49,7 @@ export class GraphJournals {
     return this.journals.get(pipeline)?.journal;
   }
 
-  /** Called before the processors behind the journal are made: they keep notes in it. */
+  /** Must be called before the processors behind the journal are created, because they keep notes in it. */
   createOfPipeline(planned: PlannedPipeline): RunningJournal | undefined {
     const { id: pipeline, signal, durableIntake = "auto" } = planned;
     const durable = durableIntake === "auto" && !holdsDeliveries(this.settings.plan, planned) ? "off" : durableIntake;
@@ -61,7 +61,7 @@ export class GraphJournals {
     );
   }
 
-  /** Undefined for a connector that never wants one. */
+  /** Undefined for a connector that never needs one. */
   createOfConnector(
     kind: "connector" | "processor",
     owner: JournalOwner,

@@ -36,11 +36,11 @@ import { untreatedPiiWarning } from "./untreated-pii.js";
 
 export interface GraphSettings extends ComponentServices {
   readonly plan: GraphPlan;
-  /** Bytes that may be taken from clients and not yet answered. */
+  /** Limit for bytes that were accepted from clients and not yet answered. */
   readonly intakeLimit: number;
   readonly outletFactory: OutletFactory;
   readonly journalFactory?: JournalFactory | undefined;
-  /** Some senders hear of no refusal: what is refused of theirs is kept. */
+  /** True when some senders never see a refusal: their refused data is kept. */
   readonly keepsRefused?: boolean | undefined;
   readonly isOpen: () => boolean;
 }
@@ -51,25 +51,25 @@ export interface RunningExporter {
   readonly outlet: Outlet;
 }
 
-/** All components of a config, wired up. Nothing has been started yet. */
+/** All components of a config, connected but not started. */
 export interface Graph extends RunningGraph {
   readonly receivers: readonly { readonly spec: PlannedComponent<unknown>; readonly receiver: Receiver }[];
   readonly exporters: readonly RunningExporter[];
-  /** In the order in which they are to be started: none before one that it feeds. */
+  /** In start order: each comes after those that it feeds. */
   readonly journals: readonly RunningJournal[];
   readonly budget: IntakeBudget;
-  /** What passes between the components. */
+  /** Traffic between the components. */
   readonly flows: Flows;
 }
 
 /**
- * Makes a config's components and wires them up as streams of deliveries:
+ * Creates a config's components and connects them as streams of deliveries:
  *
  *     receivers ---+                                     +---> exporters: an outlet, mostly with a queue
  *     (intakes)    +--> merge --> processors --> fan-out +
  *     connectors --+                                     +---> connectors: merge --> connector --> route to pipelines
  *
- * The streams complete from the receivers on, which drains them, and are unsubscribed from the exporters on, which aborts them.
+ * Completion starts at the receivers and drains the streams; unsubscription starts at the exporters and aborts them.
  */
 export function buildGraph(settings: GraphSettings): Graph {
   return new GraphBuilder(settings).build();
@@ -84,7 +84,7 @@ class GraphBuilder {
   private readonly replay: Required<Pick<OutletSettings, "prepareReplay" | "hasPipeline">>;
   private readonly components: ComponentMaker;
   private readonly journals: GraphJournals;
-  /** Where batches of each receiver enter, by "receiver signal". */
+  /** Entry points of each receiver's batches, by "receiver signal". */
   private readonly intakeSources = new Map<string, DeliverySource>();
   /** Streams from receivers and connectors to pipelines, by "receiver signal" and "connector from>to", then by pipeline. */
   private readonly outputs = new Map<string, ReadonlyMap<string, Deliveries>>();
@@ -92,9 +92,12 @@ class GraphBuilder {
   private readonly exporterFeeds = new Map<string, OutletFeed[]>();
   /** Streams from pipelines to connectors, by "connector from>to", and to connectors of processors, by processor. */
   private readonly connectorFeeds = new Map<string, Deliveries[]>();
-  /** Set before anything is unsubscribed: a connector that still runs must not offer refused deliveries to what has ended. */
+  /**
+   * Set before anything is unsubscribed: a connector that still runs must not pass refused deliveries to streams that
+   * have ended.
+   */
   private isAborting = false;
-  /** Feeds what nothing else feeds, so that it drains with the rest. */
+  /** Feeds the parts that have no other input, so that they drain with the rest. */
   private readonly idle = new DeliverySource();
 
   constructor(settings: GraphSettings) {
@@ -134,7 +137,7 @@ class GraphBuilder {
     };
   }
 
-  /** Pipelines are planned in an order in which none comes before one that feeds it. */
+  /** Called in an order in which each pipeline comes after those that feed it. */
   private addPipeline(pipeline: PlannedPipeline): void {
     const input = this.join(pipeline.receivers.flatMap((id) => this.feedsFrom(id, pipeline)));
     const output = through(input, this.stepsOf(pipeline));
@@ -188,7 +191,10 @@ class GraphBuilder {
     return routeToTargets(through(input, withJournal([operator], running, 0)), targets, this.createMemory());
   }
 
-  /** Adds a stream to where a pipeline's exporter id leads: to the exporter, or to a connector for each signal it makes. */
+  /**
+   * Returns functions that connect a stream to a pipeline's exporter id: to the exporter, or to a connector, once per
+   * output signal.
+   */
   private endsAt(id: string, from: PlannedPipeline): ((stream: Deliveries) => void)[] {
     if (this.exporters.has(id))
       return [(deliveries) => listOf(this.exporterFeeds, id).push({ pipeline: from.id, deliveries })];
@@ -228,7 +234,7 @@ class GraphBuilder {
     );
   }
 
-  /** Without its place in the pipeline, the processor has no journal. */
+  /** Without `index` the processor has no journal. */
   private processorContext(id: string, pipeline: PlannedPipeline, index?: number): ProcessorContext {
     const isBehindJournal = index !== undefined && index >= journalPlace(this.plan, pipeline);
     const journal = isBehindJournal ? this.journals.get(pipeline.id)?.notesOf(id) : undefined;
@@ -242,7 +248,7 @@ class GraphBuilder {
     return stream;
   }
 
-  /** A processor that copies to a connector has one connector for all pipelines, and an exporter behind it. */
+  /** A processor that copies to a connector has one connector for all pipelines, with an exporter behind it. */
   private addConnectorOfProcessor(spec: PlannedComponent<ProcessorFactory>): void {
     const feeds = this.connectorFeeds.get(spec.id);
     if (feeds === undefined) return;
@@ -297,7 +303,7 @@ class GraphBuilder {
     return intakes;
   }
 
-  /** A pipeline is available while all of its exporters are, and one at least of the pipelines behind each connector. */
+  /** A pipeline is available while all of its exporters are, and at least one pipeline behind each connector. */
   private isAvailable(pipeline: PlannedPipeline): boolean {
     return pipeline.exporters.every((id) => {
       const exporter = this.exporters.get(id);
@@ -312,7 +318,7 @@ class GraphBuilder {
     return feeds.length === 1 ? feeds[0]! : merge(...feeds);
   }
 
-  /** Every fan-out has its own. */
+  /** Every fan-out has its own memory. */
   private createMemory(): PartialAcceptance<DeliverySource> {
     const { clock, metrics } = this.settings;
     const description = "Records sent again that an exporter or pipeline had, and was not given a second time.";

@@ -1,6 +1,6 @@
 /**
- * The bytes the agent holds for clients that have no answer yet: read and not settled. It bounds the memory of every
- * operator behind it, since nothing inside a pipeline holds data that was not taken here.
+ * Bytes held for clients without an answer: read and not settled. It bounds the memory of every operator behind it,
+ * because a pipeline holds no data that was not reserved here.
  */
 export class IntakeBudget {
   readonly limit: number;
@@ -14,7 +14,10 @@ export class IntakeBudget {
     return this.reserved;
   }
 
-  /** False, taking nothing, when it would go over the limit. What is larger than the limit fits when nothing else is held. */
+  /**
+   * Returns false, and reserves nothing, if that would exceed the limit. A batch larger than the limit fits if nothing
+   * else is held.
+   */
   reserve(bytes: number): boolean {
     if (this.reserved > 0 && this.reserved + bytes > this.limit) return false;
     this.reserved += bytes;

@@ -14,13 +14,13 @@ export interface IntakeSettings {
   readonly budget: IntakeBudget;
   /** The stream that the batches enter. */
   readonly source: DeliverySource;
-  /** False once the agent drains: what comes then is refused, retryably. */
+  /** False once the agent drains: further batches are refused as transient. */
   readonly isOpen: () => boolean;
-  /** Told what was handed in, and what became of it. */
+  /** Counts the batches handed in, and their outcomes. */
   readonly tally: Tally;
 }
 
-/** The intake of the pipelines that read one signal from one receiver. */
+/** The intake for one signal of one receiver, shared by all pipelines that read it. */
 export function createIntake({ receiver, signal, budget, source, isOpen, tally }: IntakeSettings): Intake {
   const defaultOrigin: Origin = { receiver, transport: "", isNew: true };
   return {

@@ -18,9 +18,9 @@ import {
 } from "#contract/operators";
 import type { Flow, Tally } from "./flows.js";
 
-/** How to look for what a plugin let go of. */
+/** How to find deliveries that a plugin has dropped. */
 export interface PluginWatch {
-  /** Undefined for a component that says that it holds deliveries. */
+  /** Undefined for a component that declares that it holds deliveries. */
   readonly garbageCollection: GarbageCollection | undefined;
 }
 
@@ -31,34 +31,39 @@ export interface IsolateSettings extends OutputRules {
   readonly outgoing: Counter;
   readonly failures: Counter;
   readonly clock: Clock;
-  /** Set for plugins, whose code is watched while it runs. */
+  /** Set for plugins, whose running code is tracked. */
   readonly pluginTracker?: PluginTracker | undefined;
-  /** Set for plugins: it is noticed when they let go of a delivery. */
+  /** Set for plugins, to detect dropped deliveries. */
   readonly plugin?: PluginWatch | undefined;
-  /** Also give it what was taken out of the pipeline: for connectors, which decide where that goes. */
+  /** True for connectors: they also get deliveries with a setback, and decide where those go. */
   readonly takesSetbacks?: boolean;
-  /** Data that it fails on is kept as a dead letter, where its operators can tell which it is; else it is refused. */
+  /**
+   * True if data on which the component fails is kept as a dead letter, provided its operators can tell which data;
+   * otherwise it is refused.
+   */
   readonly keepsFailures?: boolean;
-  /** Told whenever it takes records out of the pipeline itself. */
+  /** Called whenever the component itself takes records out of the pipeline. */
   readonly onSetback?: (() => void) | undefined;
-  /** What it hands on in its pipeline; a connector has several. */
+  /** The component's output in its pipeline; a connector has several. */
   readonly flow?: Flow | undefined;
   readonly tally?: Tally | undefined;
-  /** True from the moment on in which the whole graph is aborted: then the component catches no more refusals. */
+  /** True as soon as the whole graph is being aborted: the component must not catch refusals any more. */
   readonly isAborting?: (() => boolean) | undefined;
 }
 
 /**
- * Puts a wall around a processor: whatever it does, the pipeline goes on and every delivery is settled.
+ * Isolates a processor: whatever it does, the pipeline continues and every delivery is settled.
  *
- * An operator that errors has lost what it held. Everything inside it at that moment is refused, retryably, and the next delivery
- * starts a new operator. One that completes by itself is treated the same. `create` is called again for that, so a processor keeps
- * its state inside what it returns. The first call is made here and now: the caller reports a processor that cannot be made.
+ * An operator that errors loses its state. All deliveries inside it are refused as transient, and the next delivery
+ * starts a new operator; the same happens if it completes by itself. `create` is called again for that, so a processor
+ * must keep its state inside its operator. The first call is made immediately, so that the caller can report a
+ * processor that cannot be created.
  *
- * An unexpected refusal (a throw, or a hang on one batch) is counted, logged and given the processor's name. So is the refusal of
- * a batch in whose place something comes out that is no batch of the pipeline's signal, and of a delivery that a plugin let go of.
+ * An unexpected refusal (an exception, or a hang on one batch) is counted, logged and labelled with the processor's
+ * name. The same applies if the processor emits something that is not a batch of the pipeline's signal, or if a plugin
+ * drops a delivery.
  *
- * Deliveries with a setback pass by, unless `takesSetbacks`.
+ * Deliveries with a setback bypass the processor, unless `takesSetbacks` is set.
  */
 export function isolate(create: () => Processor, settings: IsolateSettings): Processor {
   let first: Processor | undefined = create();
@@ -87,12 +92,12 @@ class IsolatedProcessor implements DeliveryHandlers {
   private readonly trackerId: number;
   private readonly out: DeliveryOutput;
   private readonly heldDebts: HeldDebts;
-  /** Of the operator that runs; both are replaced when it has failed. */
+  /** Input and subscription of the running operator; both are replaced after a failure. */
   private input = new Subject<Delivery>();
   private subscription: Subscription | undefined;
   private lostDeliveries: LostDeliveries | undefined;
   private resolveDrained = () => {};
-  /** The debt of the delivery that the operator is being given: it gets the blame when the operator fails meanwhile. */
+  /** The debt of the delivery that is being passed to the operator: it is blamed if the operator fails meanwhile. */
   private passing: Debt | undefined;
 
   constructor(
@@ -155,7 +160,7 @@ class IsolatedProcessor implements DeliveryHandlers {
     this.resolveDrained();
   }
 
-  /** False also when the operator ended its subscription without a word. */
+  /** Also false when the operator ended its subscription silently. */
   private get hasOperator(): boolean {
     return this.subscription !== undefined && !this.subscription.closed;
   }
@@ -182,8 +187,8 @@ class IsolatedProcessor implements DeliveryHandlers {
   }
 
   /**
-   * The operator is unsubscribed before its deliveries are refused: a refusal may bring data back in at once, by a connector that
-   * knows another way.
+   * Unsubscribes the operator before its deliveries are refused: a refusal may bring data back in at once, through a
+   * connector that tries another pipeline.
    */
   private fail(why: unknown): void {
     const { id } = this.settings;
@@ -219,7 +224,7 @@ class IsolatedProcessor implements DeliveryHandlers {
     const { settings, out } = this;
     const refusal = checkOutput(delivery, settings) ?? (out.closed ? abortRefusal(settings.id) : undefined);
     if (refusal !== undefined) return delivery.refuse(refusal);
-    if (delivery.debt.isRefused) return; // its sender has it and sends it again: it would arrive twice
+    if (delivery.debt.isRefused) return; // the sender will send it again, so it would arrive twice
     this.heldDebts.remove(delivery.debt);
     if (delivery.setback === undefined) {
       settings.outgoing.add(delivery.batch.count);
@@ -236,7 +241,7 @@ class IsolatedProcessor implements DeliveryHandlers {
 
 /** Counts and logs the failures of one processor, over all of its subscriptions. */
 class ProcessorFailures {
-  /** How many deliveries have been refused inside the processor. */
+  /** Number of deliveries refused inside the processor. */
   refusals = 0;
   private readonly settings: IsolateSettings;
   private readonly logFailure: (refusal: Refusal) => void;
@@ -257,7 +262,7 @@ class ProcessorFailures {
     );
   }
 
-  /** Sees every refusal of a delivery inside the processor; gives an unexpected one the processor's name. */
+  /** Called for every refusal inside the processor; labels an unexpected one with the processor's name. */
   readonly report = (refusal: Refusal): Refusal => {
     this.refusals += 1;
     if (!refusal.unexpected) return refusal;
@@ -267,7 +272,7 @@ class ProcessorFailures {
     return withProcessorName(this.settings.id, refusal);
   };
 
-  /** Keeps data on which the processor failed as a dead letter, unless the refusal was meant. */
+  /** Keeps data on which the processor failed as a dead letter, unless the refusal was deliberate. */
   readonly keep: FailureHandler = (error) => {
     const refusal = toRefusal(error);
     if (!refusal.unexpected) return undefined;
@@ -287,7 +292,7 @@ class ProcessorFailures {
   }
 }
 
-/** Undefined for what comes with Sluice, and for what settles everything whatever its author does. */
+/** Undefined for built-in components, and for operators that settle everything whatever the author does. */
 function watchFor(processor: Processor, heldDebts: HeldDebts, settings: IsolateSettings): LostDeliveries | undefined {
   const { plugin, clock } = settings;
   const holding = holdingOf(processor);

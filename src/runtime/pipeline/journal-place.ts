@@ -1,14 +1,14 @@
 import type { GraphPlan, PlannedPipeline } from "#contract";
 
-/** Whether a processor of the pipeline says that it holds deliveries: then its clients would wait without a journal. */
+/** Whether a processor of the pipeline declares that it holds deliveries: without a journal its clients would wait. */
 export function holdsDeliveries(plan: GraphPlan, pipeline: PlannedPipeline): boolean {
   return firstHolding(plan, pipeline) >= 0;
 }
 
 /**
- * The number of processors before the journal: all up to the first that holds deliveries, so that personal data is treated
- * before it is on disk, and clients are still told what these processors refuse. Where nothing is held, those that treat
- * personal data.
+ * The number of processors before the journal: all up to the first that holds deliveries. Personal data is thus treated
+ * before it reaches the disk, and clients still see refusals of these processors. If none holds deliveries: those that
+ * treat personal data.
  */
 export function journalPlace(plan: GraphPlan, pipeline: PlannedPipeline): number {
   const place = firstHolding(plan, pipeline);

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Clock, Counter, Delivery, Outcome } from "#contract";
 
-/** The consumers that took a delivery which others refused, and what each said of it. */
+/** The consumers that accepted a delivery which others refused, with their outcomes. */
 export type TakenBefore<Consumer> = ReadonlyMap<Consumer, Outcome>;
 
 interface Remembered<Consumer> {
@@ -11,21 +11,21 @@ interface Remembered<Consumer> {
   readonly at: number;
 }
 
-/** Senders that mean to send again do so within minutes. */
+/** A sender that retries does so within minutes. */
 const TTL_MS = 10 * 60_000;
 const MAX_REMEMBERED = 10_000;
 
 /**
- * The memory of a fan-out: of a delivery that some of its consumers took and others refused, who has it. Its sender is told
- * to send it again, and those that have it must not get it twice.
+ * The memory of a fan-out: if some consumers accepted a delivery and others refused it, it remembers who has it. The
+ * sender will retry, and those that have the delivery must not get it twice.
  *
- * A delivery is known again by its bytes and what is kept of the client's headers; whoever sends them. Equal bytes are
- * interchangeable: of those that were refused and those that succeed, each consumer gets as many as have succeeded, and at
- * most one more. What succeeded for all is not remembered: who sends the same twice on purpose has it twice. Bounded in
- * number and time, and forgotten at a restart; then a consumer may get a delivery again, never too few.
+ * A delivery is recognised by its bytes and the kept client headers, whoever sends it. Equal bytes are interchangeable:
+ * each consumer gets as many copies as succeed, and at most one more. Deliveries that all consumers accepted are not
+ * remembered: sending the same data twice on purpose delivers it twice. Bounded in number and time, and lost at a
+ * restart; a consumer may then get a delivery again, but never too few.
  *
- * While nothing is remembered it costs nothing, and else a hash of the bytes where their length is that of something
- * remembered.
+ * It costs nothing while nothing is remembered; otherwise it costs a hash of the bytes, only if something of the same
+ * length is remembered.
  */
 export class PartialAcceptance<Consumer> {
   private readonly clock: Clock;
@@ -33,17 +33,17 @@ export class PartialAcceptance<Consumer> {
   private readonly maxRemembered: number;
   /** Oldest first. */
   private readonly remembered = new Map<string, Remembered<Consumer>>();
-  /** How many are remembered of each length in bytes. */
+  /** Number of remembered deliveries by length in bytes. */
   private readonly lengths = new Map<number, number>();
 
-  /** `duplicates` counts the records that somebody had already and was not given again. */
+  /** `duplicates` counts records that were not given to a consumer again. */
   constructor(clock: Clock, duplicates: Counter, maxRemembered = MAX_REMEMBERED) {
     this.clock = clock;
     this.duplicates = duplicates;
     this.maxRemembered = maxRemembered;
   }
 
-  /** Who has this delivery, from when it was refused before; undefined when nobody has. It is forgotten by this. */
+  /** Returns who accepted this delivery before, and forgets it; undefined if nobody did. */
   take(delivery: Delivery): TakenBefore<Consumer> | undefined {
     if (!this.lengths.has(delivery.batch.byteLength)) return undefined;
     const key = keyOf(delivery);
@@ -55,7 +55,7 @@ export class PartialAcceptance<Consumer> {
     return found.taken;
   }
 
-  /** The delivery was refused, but not by these. */
+  /** Called for a refused delivery, with the consumers that accepted it. */
   remember(delivery: Delivery, taken: TakenBefore<Consumer>): void {
     const { byteLength } = delivery.batch;
     const key = keyOf(delivery);
@@ -81,7 +81,7 @@ export class PartialAcceptance<Consumer> {
   }
 }
 
-/** A short hash would lose a delivery that it takes for another one. */
+/** Uses a strong hash: a collision would lose a delivery. */
 function keyOf({ batch, origin, setback }: Delivery): string {
   const context = JSON.stringify([batch.signal, setback?.code ?? null, [...(origin.metadata ?? [])]]);
   return createHash("sha256").update(context).update(batch.bytes).digest("base64");

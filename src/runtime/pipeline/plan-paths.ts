@@ -6,7 +6,7 @@ export function pipelinesFedBy(plan: GraphPlan, id: string, signal: Signal): Pla
   return plan.pipelines.filter((pipeline) => pipeline.receivers.includes(id) && pipeline.signal === signal);
 }
 
-/** Whether what comes through a pipeline reaches an exporter as the signal it is. */
+/** Whether data of a pipeline reaches an exporter without changing its signal. */
 export function reachesExporter(plan: GraphPlan, { exporters, signal }: PlannedPipeline): boolean {
   const leadsToExporter = (id: string) => pipelinesFedBy(plan, id, signal).some((next) => reachesExporter(plan, next));
   return exporters.some((id) => plan.exporters.has(id) || leadsToExporter(id));

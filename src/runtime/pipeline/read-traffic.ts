@@ -3,7 +3,7 @@ import type { GraphDescription, GraphNode, NodeCounts, Traffic } from "#contract
 import { SHAPES } from "#otlp/bytes";
 import type { Flows } from "./flows.js";
 
-/** Reads what has passed each edge and node of a graph so far. */
+/** Returns a function that reads how much has passed each edge and node of a graph. */
 export function trafficReader(
   plan: GraphPlan,
   { nodes, edges }: GraphDescription,
@@ -56,8 +56,8 @@ function nodeReader(
 }
 
 /**
- * What went in and did not come out was dropped, once nothing is inside any more. Of a processor that holds records back
- * that is hardly ever so: what it drops is told by its own metrics.
+ * Records that went in and did not come out count as dropped, once the processor is idle. A processor that holds
+ * records back is hardly ever idle: its own metrics tell what it drops.
  */
 function processorReader(plan: GraphPlan, node: GraphNode, taken: () => number, flows: Flows): () => NodeCounts {
   const tally = flows.tally(node.id);
@@ -72,7 +72,7 @@ function processorReader(plan: GraphPlan, node: GraphNode, taken: () => number, 
   };
 }
 
-/** From the counters of the exporter's outlet; 0 where nobody keeps metrics. */
+/** Reads the counters of the exporter's outlet; 0 if there are no metrics. */
 function exporterCounts({ name: exporter, signals }: GraphNode, metrics: Metrics): (what: string) => number {
   return (what) => {
     const names = signals.map((signal) => `otelcol_exporter_${what}_${SHAPES[signal].metricNoun}`);

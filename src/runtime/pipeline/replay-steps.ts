@@ -4,14 +4,14 @@ import { ERROR_CODES, Refusal } from "#contract/errors";
 import type { Batch } from "#otlp";
 
 /**
- * What is done to dead letters before they are sent again: the replay steps of the pipeline they came from, and before
- * them those of the pipelines that feed it. A batch that came another way passes steps it has not met; such a step
- * leaves alone what is up to date. What came from a pipeline that is not there is refused: which steps it needs, such as
- * those of `pii`, is not known.
+ * Prepares dead letters for replay: runs the replay steps of their pipeline, after those of the pipelines that feed it.
+ * A batch that came another way may pass steps for the first time; a step leaves records alone that are up to date.
+ * Dead letters of a pipeline that no longer exists are refused, because the steps they need, such as those of `pii`,
+ * are unknown.
  */
 export class ReplaySteps {
   private readonly byPipeline: StepsByPipeline;
-  /** The same steps, with metrics that nobody sees; made when something is to be checked for the first time. */
+  /** The same steps with metrics that are not exported; created for the first check. */
   private readonly createUncounted: () => StepsByPipeline;
   private uncounted: StepsByPipeline | undefined;
 
@@ -21,7 +21,7 @@ export class ReplaySteps {
       stepsByPipeline(plan, (id, pipeline) => ({ ...contextOf(id, pipeline), metrics: noMetrics }));
   }
 
-  /** `onlyCheck`: nothing is sent, so the steps raise no counters. */
+  /** `onlyCheck` means that nothing is sent, so the steps must not change counters. */
   prepare(batch: Batch, pipeline: string, onlyCheck = false): Batch {
     if (onlyCheck) this.uncounted ??= this.createUncounted();
     const steps = (onlyCheck ? this.uncounted : this.byPipeline)?.get(pipeline);
@@ -70,8 +70,8 @@ function stepsByPipeline(plan: GraphPlan, contextOf: ContextOf): StepsByPipeline
 }
 
 /**
- * The pipeline name in the journal of a connector, or of a processor that copies to one. No pipeline has such a name, because
- * theirs begin with a signal.
+ * The pipeline name in the journal of a connector, or of a processor that copies to one. No pipeline has such a name,
+ * because theirs begin with a signal.
  */
 export function connectorJournalName(kind: "connector" | "processor", id: string): string {
   return `${kind}/${id}`;

@@ -3,15 +3,20 @@ import type { Logger } from "#contract";
 import type { DeliverySource } from "./delivery-source.js";
 import type { EndedStream } from "./stream-ends.js";
 
-/** The streams of a graph at work. */
+/** The running streams of a graph. */
 export interface RunningGraph {
-  /** Completes all sources. Processors flush what they hold, journals and outlets drain; resolves when all of that is done. */
+  /**
+   * Completes all sources. Processors flush what they hold, journals and outlets drain; resolves when all of that is
+   * done.
+   */
   drain(): Promise<void>;
-  /** Unsubscribes: what is still inside is refused. */
+  /** Unsubscribes: everything still inside is refused. */
   abort(): void;
 }
 
-/** Runs the streams of a graph. This is the one subscribe of an agent; `sources` are all places where deliveries enter. */
+/**
+ * Runs the streams of a graph. This is the only subscribe of an agent; `sources` are all entry points of deliveries.
+ */
 export function runGraph(
   streams: readonly EndedStream[],
   sources: readonly DeliverySource[],

@@ -4,10 +4,10 @@ import { refusalOfSetback } from "#contract";
 import type { Journal, Outlet } from "#contract/operators";
 import type { Deliveries, DeliverySource } from "./delivery-source.js";
 
-/** A stream with its end: it emits nothing, and completes when all that came has been taken care of. */
+/** A stream with its end: emits nothing, and completes when all of its input has been handled. */
 export type EndedStream = Observable<never>;
 
-/** The deliveries of one pipeline that are meant for one exporter. */
+/** The deliveries of one pipeline for one exporter. */
 export interface OutletFeed {
   readonly pipeline: string;
   readonly deliveries: Deliveries;
@@ -20,8 +20,8 @@ export function endInOutlet(outlet: Outlet, feeds: readonly OutletFeed[], logger
 }
 
 /**
- * Puts a journal into a stream: what comes is handed to the journal, and what `output` emits is what the journal hands on. The end
- * of the input drains the journal before its output ends.
+ * Puts a journal into a stream: the journal gets the input, and `output` emits what it hands on. The end of the input
+ * drains the journal before its output ends.
  */
 export function passThroughJournal(
   input: Deliveries,
@@ -35,8 +35,8 @@ export function passThroughJournal(
 }
 
 /**
- * Takes deliveries with a setback out of the stream to a connector that makes another signal: a dead letter is not turned into
- * something else. It is accepted if another branch of its pipeline keeps it, and refused otherwise.
+ * Removes deliveries with a setback from the stream to a connector that changes the signal: a dead letter is not
+ * converted. It is accepted if another branch of its pipeline keeps it, and refused otherwise.
  */
 export function settleSetbacks(stream: Deliveries, isKeptElsewhere: boolean): Deliveries {
   return stream.pipe(
@@ -50,7 +50,7 @@ export function settleSetbacks(stream: Deliveries, isKeptElsewhere: boolean): De
   );
 }
 
-/** A throw refuses the delivery: an error would end the whole graph. */
+/** An exception refuses the delivery: an error would end the whole graph. */
 function handTo(deliveries: Deliveries, accept: (delivery: Delivery) => void): EndedStream {
   return deliveries.pipe(
     tap((delivery) => {

@@ -1,9 +1,9 @@
 import type { GraphPlan, Logger, PlannedPipeline } from "#contract";
 
 /**
- * Warns, once, of dead letters that a processor makes of records which are treated only behind it; undefined where none
- * are. The order of processors that have a zone was checked when the config was loaded. Of others it is not known whether
- * they take records out of the pipeline until they do.
+ * Returns a function that warns once about dead letters with untreated personal data, because the `pii` processor comes
+ * later; undefined if there is none. Processors with a zone were checked when the config was loaded. Whether other
+ * processors take records out of the pipeline is unknown until they do.
  */
 export function untreatedPiiWarning(
   plan: GraphPlan,
@@ -23,7 +23,7 @@ export function untreatedPiiWarning(
   };
 }
 
-/** The processor that treats personal data behind this place of a pipeline, in it or in those that connectors lead to. */
+/** The processor that treats personal data after this position, in the pipeline or in those behind its connectors. */
 function piiProcessorAfter(plan: GraphPlan, pipeline: PlannedPipeline, index: number): string | undefined {
   const inPipeline = pipeline.processors.slice(index + 1).find((id) => plan.processors.get(id)?.factory.zone === "pii");
   if (inPipeline !== undefined) return inPipeline;

@@ -5,13 +5,13 @@ import type { Signal } from "#otlp/signals";
 import { type ReceiverCounters, receiverCounters } from "./receiver-counters.js";
 
 /**
- * What a source that keeps its data until it hears of us is to be told:
+ * What to tell a source that keeps its data until it is acknowledged:
  *
- * - `taken`: every exporter behind has it on disk, or, for the reason that `setback` gives, has kept it as a dead letter:
+ * - `taken`: every exporter has the data on disk, or has kept it as a dead letter for the reason in `setback`:
  *   acknowledge.
- * - `rejected`: nobody can take it, and nobody here could keep it: the source must. Its refusal says whether another time
- *   makes sense; with `maxTries` only.
- * - `returned`: we are stopping: the source must hand it out again.
+ * - `rejected`: nobody can accept the data, and nobody here could keep it: the source must. The refusal says whether a
+ *   retry makes sense; only with `maxTries`.
+ * - `returned`: the agent is stopping: the source must deliver the data again.
  */
 export type MessageOutcome =
   | { readonly kind: "taken"; readonly setback?: Setback | undefined }
@@ -20,16 +20,16 @@ export type MessageOutcome =
 
 export interface BatchIntakeSettings {
   readonly signal: Signal;
-  /** What it came by, as `transport` in metrics. */
+  /** The value of `transport` in metrics. */
   readonly transport: string;
-  /** After how many refusals for now a batch is rejected with the last of them; it waits for ever unless told. */
+  /** After this many transient refusals a batch is rejected with the last one; default: no limit. */
   readonly maxTries?: number;
 }
 
 /**
- * Where a source hands in batches that it keeps until they are safe. What is refused for good by a processor is handed in
- * again as a dead letter. What is refused for now waits here and is tried again: as a source reads on only so far, that is
- * the back-pressure.
+ * The intake for sources that keep their data until it is safe. A batch that a processor refuses permanently is handed
+ * in again as a dead letter. A batch that is refused for now waits here and is retried; this is the back-pressure,
+ * because a source reads ahead only so far.
  */
 export class BatchIntake {
   private readonly settings: BatchIntakeSettings;
@@ -50,7 +50,7 @@ export class BatchIntake {
     this.counters = receiverCounters(context.metrics, signal, { receiver: context.id, transport });
   }
 
-  /** Never rejects. With a `setback` the batch is kept as a dead letter, whatever it is. */
+  /** Never rejects. With a `setback` the batch is kept as a dead letter, whatever its content. */
   async accept(batch: Batch, origin: Partial<Origin>, given?: Setback): Promise<MessageOutcome> {
     let setback = given;
     this.inProgress += 1;
@@ -65,7 +65,7 @@ export class BatchIntake {
         } else if (setback !== undefined) return this.rejected(batch, refusal);
         else setback = { reason: "rejected", category: "schema", code: refusal.code, message: refusal.message };
       }
-      if (origin.isUnattended) this.refuse(batch.count); // nobody hands it out again
+      if (origin.isUnattended) this.refuse(batch.count); // the source will not deliver it again
       return { kind: "returned" };
     } finally {
       this.inProgress -= 1;
@@ -78,7 +78,7 @@ export class BatchIntake {
     this.counters.refused.add(count);
   }
 
-  /** Ends all waits, and resolves when every batch has its outcome. */
+  /** Ends all waits; resolves when every batch has its outcome. */
   stop(): Promise<void> {
     this.isStopping = true;
     for (const end of this.endWaits) end();
@@ -101,7 +101,7 @@ export class BatchIntake {
 
   private wait({ retryAfterMs }: Refusal, tries: number): Promise<void> {
     const backoff = Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** Math.min(tries, 16));
-    // An agent without room says "a second", which is for clients far away; here a look costs nothing.
+    // A full agent asks remote clients to wait a second; a local retry is cheap, so that is ignored here.
     const asked = retryAfterMs === BUSY_RETRY_AFTER_MS ? 0 : (retryAfterMs ?? 0);
     const ms = Math.max(asked, backoff) * (0.5 + this.context.random() / 2);
     if (this.isStopping) return Promise.resolve();

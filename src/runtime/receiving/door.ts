@@ -1,4 +1,4 @@
-/** What receivers share: intake, counters, measuring at intervals. */
+/** Shared by receivers: intake, counters, scraping at intervals. */
 
 export { BatchIntake, type BatchIntakeSettings, type MessageOutcome } from "./batch-intake.js";
 export { duplicatesCounter, type ReceiverCounters, receiverCounters } from "./receiver-counters.js";

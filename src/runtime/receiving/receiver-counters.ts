@@ -2,13 +2,13 @@ import type { Counter, Metrics } from "#contract";
 import { SHAPES } from "#otlp/bytes";
 import type { Signal } from "#otlp/signals";
 
-/** How many records of one signal a receiver has taken, and has not. */
+/** Number of accepted and refused records of one signal. */
 export interface ReceiverCounters {
   readonly accepted: Counter;
   readonly refused: Counter;
 }
 
-/** The Collector's counters of a receiver, under its names. */
+/** The Collector's receiver counters, under its names. */
 export function receiverCounters(
   metrics: Metrics,
   signal: Signal,
@@ -24,7 +24,7 @@ export function receiverCounters(
   return { accepted: counter("accepted"), refused: counter("refused") };
 }
 
-/** How much was recognised as taken before, by its idempotency key, and not taken again. */
+/** Counts entries that were recognised by their idempotency key and not accepted again. */
 export function duplicatesCounter(metrics: Metrics, receiver: string): Counter {
   const description =
     "Requests, entries of merged ones, or messages that had been taken before and were not taken again.";

@@ -1,4 +1,4 @@
-/** The machine underneath: environment, private files, optional packages. */
+/** The system: environment, private files, optional packages. */
 
 export { environmentVariable, useEnvironment } from "./environment.js";
 export { hasClient, loadClient, missingClient, withClient } from "./load-client.js";

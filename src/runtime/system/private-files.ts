@@ -1,21 +1,21 @@
 import { chmod, lstat, mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What only its owner may read. */
+/** Readable by the owner only. */
 export const PRIVATE_FILE_MODE = 0o600;
 const PRIVATE_DIRECTORY_MODE = 0o700;
 const RIGHTS_OF_OTHERS = 0o077;
 
-/** Makes a directory, and those above it, for its owner alone. One that is there stays as it is. */
+/** Creates a directory and its parents, accessible to the owner only. An existing one stays as it is. */
 export async function makePrivateDirectory(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: PRIVATE_DIRECTORY_MODE });
 }
 
 /**
- * Takes a file, or a directory with all that is in it, away from everybody but its owner; gives the number of those that
- * others could get at before. A directory comes before its content, and links are not followed, so nobody can put something
- * else in the place of what is changed. What belongs to somebody else, or is gone meanwhile, is passed over. Files are not
- * opened for it: closing one would let go of the lock that LevelDB has on it.
+ * Restricts a file, or a directory with its content, to its owner; returns how many were accessible to others.
+ * Directories are restricted before their content, and links are not followed, so nobody can swap a file meanwhile.
+ * Files that belong to others or have vanished are skipped. Files are not opened: closing one would release LevelDB's
+ * lock on it.
  */
 export async function makePrivate(path: string): Promise<number> {
   if (process.platform === "win32") return 0;
@@ -23,7 +23,7 @@ export async function makePrivate(path: string): Promise<number> {
   if (found === undefined || !(found.isFile() || found.isDirectory())) return 0;
   const changed = await removeRights(path, found.mode);
   const names = found.isDirectory() ? await readdir(path).catch(() => []) : [];
-  // A large queue has hundreds of files, and an agent that starts would wait for each of them in turn.
+  // In parallel: a large queue has hundreds of files, and a starting agent would wait for each in turn.
   const counts = await Promise.all(names.map((name) => makePrivate(join(path, name))));
   return counts.reduce((sum, count) => sum + count, changed ? 1 : 0);
 }

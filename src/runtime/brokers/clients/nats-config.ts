@@ -2,7 +2,7 @@ import { z } from "zod";
 import { duration, secret, section } from "#contract/schema";
 import { tlsClient } from "#net";
 
-/** The packages that speak to NATS. */
+/** Packages of the NATS client. */
 export const NATS_CLIENTS = ["@nats-io/transport-node", "@nats-io/jetstream"] as const;
 
 const auth = z.strictObject({
@@ -16,7 +16,7 @@ const auth = z.strictObject({
   creds_file: z.string().optional().meta({ description: "The file with a user's JWT and seed, as `nsc` writes it." }),
 });
 
-/** How a server of NATS is reached: keys that the receiver and the exporter have. */
+/** Connection keys that the NATS receiver and exporter share. */
 export const natsConnectionKeys = {
   servers: z
     .union([z.string().transform((one) => [one]), z.array(z.string()).min(1, "expected at least one server")])
@@ -33,7 +33,7 @@ const connectionSchema = z.strictObject(natsConnectionKeys);
 
 export type NatsConnectionConfig = z.infer<typeof connectionSchema>;
 
-/** A stream that is made when it is not there; without, it must be. */
+/** Keys of a JetStream stream. The stream must exist unless `create_stream` is set. */
 export const natsStreamKeys = {
   stream: z.string().min(1).meta({ description: "The JetStream stream." }),
   create_stream: z.boolean().default(false).meta({

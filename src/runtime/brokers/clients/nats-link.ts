@@ -12,26 +12,26 @@ import { NATS_CLIENTS, type NatsConnectionConfig } from "./nats-config.js";
 export type NatsTransport = typeof import("@nats-io/transport-node");
 export type NatsJetStream = typeof import("@nats-io/jetstream");
 
-/** What a component does with a connection. */
+/** An open connection, as components use it. */
 export interface NatsSession {
   readonly connection: NatsConnection;
   readonly transport: NatsTransport;
   readonly client: NatsJetStream;
   readonly stream: JetStreamClient;
-  /** Asks nothing of the server until it is called. */
+  /** Sends nothing to the server until it is called. */
   readonly manager: () => Promise<JetStreamManager>;
 }
 
 const RETRY_MS = 1000;
 /**
- * The client connects again by itself, and so often keeps to itself why it cannot. When it has given up, its reason is told, and
- * the connection is made anew from files as they are then.
+ * The client reconnects by itself, but often does not say why it fails. After this many attempts it gives up; then its
+ * error is logged, and a new connection is made with the current files.
  */
 const CLIENT_RETRIES = 2;
 
 /**
- * A connection to NATS that is kept: tried again for as long as the component runs, whatever the reason, which is told. A
- * server that is away is no reason not to start.
+ * Keeps a connection to NATS. Retries for as long as the component runs, whatever the error, and logs the error. An
+ * unreachable server does not prevent the start.
  */
 export class NatsLink {
   private readonly config: NatsConnectionConfig;
@@ -55,7 +55,7 @@ export class NatsLink {
     );
   }
 
-  /** Resolves after the first try, also when that has failed. Throws a `StartError` when no try can succeed. */
+  /** Resolves after the first attempt, even a failed one. Throws a `StartError` when no attempt can succeed. */
   async start(): Promise<void> {
     const [transport, client] = await Promise.all([
       loadClient<NatsTransport>(NATS_CLIENTS[0]),
@@ -66,33 +66,34 @@ export class NatsLink {
     await this.connect(transport, client, options);
   }
 
-  /** That which can be used at the moment. */
+  /** The session if it is connected now. */
   get current(): NatsSession | undefined {
     return this.isConnected ? this.session : undefined;
   }
 
-  /** Why there is none. */
+  /** The reason why there is no connection. */
   get reason(): string {
     if (this.lastError === undefined) return "not connected";
     const { tls } = this.config;
-    // A server that misses one hangs up after the client has begun to wait, which then does not notice.
+    // A server that requires a client certificate hangs up only after the handshake, which the client does not notice,
+    // so it times out.
     const isBare = tls && !tls.cert_file && !tls.cert_pem && isTimeout(this.lastError);
     return `${natsErrorMessage(this.lastError)}${isBare ? "; it may want a client certificate (tls.cert_file)" : ""}`;
   }
 
-  /** Resolves as soon as there is a connection; with undefined when the link was stopped. */
+  /** Resolves when there is a connection, or with undefined when the link is stopped. */
   connected(): Promise<NatsSession | undefined> {
     if (this.isStopped || this.current !== undefined) return Promise.resolve(this.current);
     return new Promise((resolve) => this.waiting.add(resolve));
   }
 
-  /** Calls once, when the connection that there is at the moment is lost; the returned function says that nobody cares. */
+  /** Calls `run` once when the current connection is lost. The returned function cancels this. */
   onceLost(run: () => void): () => void {
     this.waitingForLoss.add(run);
     return () => this.waitingForLoss.delete(run);
   }
 
-  /** What was sent before is at the server when this resolves, unless it does not answer for a second. */
+  /** Resolves when everything sent before has reached the server, or after a second without an answer. */
   async stop(): Promise<void> {
     this.isStopped = true;
     this.cancelRetry?.();
@@ -175,7 +176,7 @@ export class NatsLink {
 
   private async renewFiles(): Promise<void> {
     if (this.files.tls !== undefined) await renewClientTls(this.files.tls, this.config.tls!);
-    await this.readFiles().catch(() => {}); // what was read before stays
+    await this.readFiles().catch(() => {}); // keeps the files read before
   }
 
   private options(transport: NatsTransport): ConnectionOptions {
@@ -188,7 +189,7 @@ export class NatsLink {
       maxReconnectAttempts: CLIENT_RETRIES,
       reconnectTimeWait: RETRY_MS,
       ignoreAuthErrorAbort: true,
-      // The client would write down with every request where it was made, which takes longer than all else about it.
+      // Otherwise the client records a stack trace with every request, which takes longer than everything else.
       noAsyncTraces: true,
       ...(auth?.user !== undefined && { user: auth.user, pass: auth.password ?? "" }),
       ...(auth?.token !== undefined && { token: auth.token }),
@@ -201,7 +202,7 @@ export class NatsLink {
 
 const FLUSH_MS = 1000;
 
-/** What a server or the client says, with what it means where that is not plain. */
+/** The error message of the server or client, with an explanation if it is unclear. */
 export function natsErrorMessage(error: unknown): string {
   if ((error as Error | undefined)?.name === "JetStreamNotEnabled")
     return "JetStream is not enabled at the server, or no stream has the subject";

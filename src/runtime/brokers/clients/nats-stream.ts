@@ -1,13 +1,13 @@
 import type { JetStreamManager } from "@nats-io/jetstream";
 
-/** Codes of JetStream's errors. */
+/** JetStream's error codes. */
 export const NATS_CODES = { consumerNotFound: 10014, streamNotFound: 10059, messageTooLarge: 10054 } as const;
 
 export function hasNatsCode(error: unknown, code: number): boolean {
   return (error as { code?: unknown } | undefined)?.code === code;
 }
 
-/** Makes the stream if there is none of that name. Another agent may do so at the same moment: the same stream is no error. */
+/** Creates the stream if it does not exist. Another agent may create it at the same moment, which is not an error. */
 export async function ensureNatsStream(
   manager: JetStreamManager,
   name: string,

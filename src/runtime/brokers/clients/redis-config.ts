@@ -2,10 +2,10 @@ import { z } from "zod";
 import { duration, secret, section } from "#contract/schema";
 import { tlsClient } from "#net";
 
-/** The package that speaks to Redis. */
+/** Package of the Redis client. */
 export const REDIS_CLIENT = "ioredis";
 
-/** How a Redis is reached: keys of everything that needs one. */
+/** Connection keys of every component that uses Redis. */
 export const redisConnectionKeys = {
   endpoint: z
     .string()

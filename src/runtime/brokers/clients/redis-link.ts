@@ -8,13 +8,13 @@ import { REDIS_CLIENT, type RedisConnectionConfig } from "./redis-config.js";
 
 const RETRY_MS = 1000;
 
-/** Why each has no connection, as far as is known. */
+/** The last known connection problem of each client. */
 const problems = new WeakMap<Redis, string>();
 
 /**
- * A connection to Redis that is kept: tried again for as long as it is not disconnected, whatever the reason, which is told.
- * A command that finds no connection fails at once, and none is sent twice by the client itself: what to do then is decided
- * by whoever gave it. Resolves after the first try, also when that has failed.
+ * Opens a connection to Redis and keeps it. Reconnects until it is disconnected, whatever the error, and logs the
+ * error. Without a connection a command fails at once, and the client never sends a command twice: the caller decides
+ * about retries. Resolves after the first attempt, even a failed one.
  */
 export async function connectRedis(config: RedisConnectionConfig, context: ComponentContext): Promise<Redis> {
   const { Redis: Client } = await loadClient<typeof import("ioredis")>(REDIS_CLIENT);
@@ -34,12 +34,12 @@ export async function connectRedis(config: RedisConnectionConfig, context: Compo
   const tried = new Promise<void>((resolve) => {
     for (const event of ["ready", "error", "close"]) redis.once(event, () => resolve());
   });
-  redis.connect().catch(() => {}); // told by the event
+  redis.connect().catch(() => {}); // the event handler logs it
   await tried;
   return redis;
 }
 
-/** The client waits only for the connection, and then for ever for the server to say that it is ready. */
+/** Limits the time until the server is ready: the client itself limits only the time to connect. */
 function limitGreeting(redis: Redis, limitMs: number, clock: Clock, onSilence: (error: Error) => void): void {
   let cancel = () => {};
   redis.on("connect", () => {
@@ -51,24 +51,24 @@ function limitGreeting(redis: Redis, limitMs: number, clock: Clock, onSilence: (
   for (const event of ["ready", "close", "end"]) redis.on(event, () => cancel());
 }
 
-/** Whether commands reach the server, as far as is known. */
+/** Whether the client has a working connection, as far as it knows. */
 export function isRedisReady({ status }: Redis): boolean {
   return status === "ready";
 }
 
-/** Why commands do not reach the server. */
+/** The reason why commands do not reach the server. */
 export function redisProblem(redis: Redis | undefined): string {
   const reason = redis && problems.get(redis);
   return reason === undefined ? "not connected" : `not connected: ${reason}`;
 }
 
-/** What the server or the client says, with what it means where that is not plain. */
+/** The error message of the server or client, with an explanation if it is unclear. */
 export function redisErrorMessage(error: unknown, redis?: Redis): string {
   const message = connectionErrorMessage(error);
   return /enableOfflineQueue|^Connection is closed/.test(message) ? redisProblem(redis) : message;
 }
 
-/** Whether the server answered with an error that begins with this word. */
+/** Whether the server's error begins with this word. */
 export function isRedisError(error: unknown, word: string): boolean {
   return error instanceof Error && error.message.startsWith(`${word} `);
 }
@@ -80,11 +80,12 @@ async function optionsOf(
   const [, bracketed = "", port] = /^(.*):(\d+)$/.exec(endpoint) ?? [];
   const host = bracketed.replace(/^\[(.*)\]$/, "$1");
   const address = endpoint.startsWith("/") ? { path: endpoint } : { host, port: Number(port) };
-  // The client does not tell the server by itself which name it is looking for.
+  // The client does not send the server name (SNI) by itself.
   const servername = isIP(host) === 0 && host !== "" ? { servername: host } : {};
   return {
     connectionName,
-    // The replies of commands that have no method of their own differ between the protocols; version 5 of the client knows only this.
+    // Replies of commands without their own client method differ between protocol versions; version 5 of the client
+    // supports only this one.
     protocol: 2,
     ...address,
     db,
@@ -95,7 +96,7 @@ async function optionsOf(
     lazyConnect: true,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
-    // Commands that wait for an answer when the connection is lost fail; with any other number they would wait on.
+    // Fails commands that are unanswered when the connection is lost; with any other number they would wait.
     maxRetriesPerRequest: 0,
     retryStrategy: () => RETRY_MS,
   };

@@ -20,14 +20,14 @@ const dedup = z.strictObject({
   ...sharedStateKeys,
 });
 
-/** The key `dedup` of a receiver; off unless its section is written. */
+/** The key `dedup` of a receiver; off unless the section is present. */
 export function dedupSection(what: string) {
   return section(dedup.superRefine(checkSharedState))
     .optional()
     .meta({ description: `Recognises ${what} that come a second time. Off unless written.` });
 }
 
-/** The memory that such a section asks for. Whoever makes it starts and stops it. */
+/** Creates the `Dedup` that the section configures. The caller must start and stop it. */
 export function createDedup(settings: z.infer<typeof dedup> | undefined, context: ReceiverContext): Dedup | undefined {
   if (!settings?.enabled) return undefined;
   const { directory, max_entries, ttl } = settings;

@@ -9,21 +9,21 @@ import type { SharedKeys } from "../shared/shared-keys.js";
 import { entryDigests } from "./entry-digests.js";
 import type { KeyLog } from "./key-log.js";
 
-/** Takes what is new of a batch. `identity` names that, the same each time, for `Origin.key`. */
+/** Hands in the new records of a batch. `identity` returns a stable name for them, for `Origin.key`. */
 export type HandIn = (fresh: Batch, identity: () => string) => Promise<Outcome>;
 
 interface DedupSettings {
   readonly max_entries: number;
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly ttl: number;
 }
 
 /**
- * Recognises what was taken before, by the idempotency key its sender gives it together with its records, and answers with success without taking it
- * again. A key may name the several entries that a request was merged of; those of them that were taken before are left out
- * of it, however they are grouped this time. A key is remembered only once everything of its request was accepted; what comes
- * with the same key meanwhile waits for that. Bounded in number and time. With a log it is remembered over restarts: it is
- * written there before the client is answered. With shared keys other agents know of it too, and are waited for.
+ * Recognises entries that were accepted before, by the sender's idempotency key and the records, and answers with
+ * success without handing them in again. A key may name several entries that were merged into one request; those
+ * accepted before are removed, however they are grouped this time. A key is remembered only after its whole request was
+ * accepted; further requests with the same key wait for that. Bounded in number and time. With a log, keys survive
+ * restarts: they are written before the client is answered. With shared keys, other agents know them too.
  */
 export class Dedup {
   private readonly settings: DedupSettings;
@@ -31,7 +31,7 @@ export class Dedup {
   private readonly duplicates: Counter;
   private readonly log: KeyLog | undefined;
   private readonly shared: SharedKeys | undefined;
-  /** When each key was taken. */
+  /** Time of acceptance by key (monotonic). */
   private readonly acceptedAt = new OldestFirstMap<number>();
   private readonly inProgress = new Map<string, Promise<Outcome>>();
 
@@ -43,7 +43,7 @@ export class Dedup {
     this.duplicates = duplicates;
   }
 
-  /** Remembers what was taken before the last stop. */
+  /** Loads the keys accepted before the last stop. */
   async start(): Promise<void> {
     this.shared?.start();
     const now = this.clock.now();
@@ -55,7 +55,7 @@ export class Dedup {
     await this.log?.close();
   }
 
-  /** `client` is who it came from, if that was authenticated. */
+  /** `client` identifies the authenticated sender; empty if there is none. */
   async accept(key: string, batch: Batch, handIn: HandIn, client = ""): Promise<Outcome> {
     const named = entriesOfKey(key, batch.count) ?? [{ id: key, items: batch.count }];
     const digests = entryDigests(named, batch, client);
@@ -67,7 +67,7 @@ export class Dedup {
     }
   }
 
-  /** Nothing is waited for between looking and taking, so no two requests take the same entry. */
+  /** There is no await between checking and claiming, so no two requests claim the same entry. */
   private async acceptNew(entries: readonly KeyedEntry[], batch: Batch, handIn: HandIn): Promise<Outcome> {
     const isFresh = entries.map(({ id }) => !this.wasAccepted(id));
     const fresh = entries.filter((_entry, i) => isFresh[i]);
@@ -87,7 +87,7 @@ export class Dedup {
     return outcome;
   }
 
-  /** What another agent has taken is left out, and what it is taking is waited for. */
+  /** Drops entries that another agent has accepted, and waits for those that it is accepting now. */
   private async handInShared(
     shared: SharedKeys,
     entries: readonly KeyedEntry[],
@@ -146,10 +146,10 @@ function handInFresh(
   });
 }
 
-/** 128 bits. */
+/** 128 bits, in hex digits. */
 const IDENTITY_LENGTH = 32;
 
-/** The records of an entry lie together, in the order in which the key names them. */
+/** The records of an entry are adjacent, in the order of the key. */
 function onlyFresh(batch: Batch, entries: readonly KeyedEntry[], isFresh: readonly boolean[]): Batch {
   if (!isFresh.includes(false)) return batch;
   let at = 0;

@@ -5,10 +5,10 @@ import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views"
 import type { KeyedEntry } from "../group-key.js";
 
 /**
- * What entries are remembered by: a hash of the id that their sender gives them, of the sender as far as it was authenticated,
- * and of their records. So a key that somebody else has used, by mistake or to have the records of its owner left out, is
- * another one, and what is left out is nothing but what was taken before, byte for byte. All are equally short, however long
- * a key is. Records are hashed alone, without what they share with their neighbours, since a retry may be grouped otherwise.
+ * The hashes by which entries are remembered: of the sender's id for the entry, the authenticated sender, and the
+ * records. If someone else uses the same id, by mistake or to suppress the owner's records, the hash differs: only
+ * identical bytes count as duplicates. All hashes have the same length. Records are hashed without the data that they
+ * share with their neighbours, because a retry may be grouped differently.
  */
 export function entryDigests(entries: readonly KeyedEntry[], batch: Batch, client: string): string[] {
   const visitor = new DigestVisitor(entries, client);
@@ -16,14 +16,16 @@ export function entryDigests(entries: readonly KeyedEntry[], batch: Batch, clien
   return visitor.finish();
 }
 
-/** Who a request came from, if that was authenticated; the address does not tell: retries may take another way. */
+/**
+ * Identifies the authenticated sender of a request. The address is not used, because a retry may come from another one.
+ */
 export function authenticatedClient(metadata: Origin["metadata"]): string {
   if (metadata === undefined) return "";
   const known = ["auth.authenticator", "auth.tenant", "auth.subject"].map((name) => metadata.get(name));
   return known.every((values) => values === undefined) ? "" : JSON.stringify(known);
 }
 
-/** Records of one entry that lie in one frame are hashed as one piece, with the few bytes between them. */
+/** Hashes adjacent records of one entry in one frame as one piece, including the few bytes between them. */
 class DigestVisitor implements RecordVisitor {
   private readonly entries: readonly KeyedEntry[];
   private readonly client: string;
@@ -74,11 +76,11 @@ class DigestVisitor implements RecordVisitor {
 
   private finishEntry(): void {
     this.flush();
-    // Not a part of the whole text, which would be kept with it.
+    // Not a substring of a longer string, which would be kept alive with it.
     this.digests.push(this.hash.digest().toString("base64", 0, DIGEST_BYTES));
   }
 
-  /** The length of a piece comes before it, so that no two pieces can be taken for one. */
+  /** Hashes the length of a piece before the piece, so that two pieces cannot be mistaken for one. */
   private flush(): void {
     if (this.bytes === NOTHING) return;
     this.hash.update(`${this.end - this.start}:`).update(this.bytes.subarray(this.start, this.end));
@@ -87,5 +89,5 @@ class DigestVisitor implements RecordVisitor {
 }
 
 const NOTHING = new Uint8Array(0);
-/** As a text of 24 characters. */
+/** 24 characters in base64. */
 const DIGEST_BYTES = 18;

@@ -5,7 +5,7 @@ import { limitedLog } from "#contract";
 import { StartError } from "#contract/errors";
 import { makePrivate, makePrivateDirectory, PRIVATE_FILE_MODE } from "#system";
 
-/** A key that was taken, and when, in milliseconds since the epoch. */
+/** An accepted key and its time, in milliseconds since the epoch. */
 export type RememberedKey = readonly [key: string, at: number];
 
 export interface KeyLogServices {
@@ -13,17 +13,17 @@ export interface KeyLogServices {
   readonly logger: Logger;
 }
 
-/** How long the system may keep what was written from the disk. */
+/** How long written keys may stay in the system's cache before they are synced to disk. */
 const SYNC_INTERVAL_MS = 1000;
 
 /**
- * The keys that a receiver has taken, on disk, for the next start.
+ * Accepted keys of a receiver, kept on disk for the next start.
  *
- * - What `append` resolved for is there after a crash of the process; after a power loss all but the last second or so. A key
- *   that is forgotten makes a duplicate possible, and loses nothing; so a disk that fails is told of, and nobody is refused.
- * - Keys that come while a write is under way are written together by the next one: it costs no call for each request.
- * - Bounded: there are two files of `maxKeys` each. When one is full it takes the place of the older one.
- * - Each key begins a line, so that one that was torn off by a crash spoils no other.
+ * - Keys for which `append` has resolved survive a crash of the process; a power loss may cost those of the last
+ *   second. A forgotten key can cause a duplicate but loses nothing, so disk errors are only logged.
+ * - Keys that arrive during a write are written together by the next one, so there is no system call per request.
+ * - Bounded: there are two files with up to `maxKeys` each. A full file replaces the older one.
+ * - Each key begins a line, so that a key torn by a crash damages no other.
  */
 export class KeyLog {
   private readonly path: string;
@@ -46,7 +46,7 @@ export class KeyLog {
     );
   }
 
-  /** What was remembered before, oldest first. Throws a `StartError` when the directory cannot be used. */
+  /** The remembered keys, oldest first. Throws a `StartError` when the directory cannot be used. */
   async open(): Promise<RememberedKey[]> {
     try {
       await makePrivateDirectory(join(this.path, ".."));
@@ -63,7 +63,7 @@ export class KeyLog {
     }
   }
 
-  /** Resolves when the keys are written, or could not be. */
+  /** Resolves when the keys are written, or writing them has failed. */
   append(keys: readonly RememberedKey[]): Promise<void> {
     this.gathered.push(...keys);
     this.nextWrite ??= this.lastWrite.then(() => this.write());
@@ -100,7 +100,7 @@ export class KeyLog {
     await full?.close();
   }
 
-  /** Nobody waits for it. */
+  /** Starts a sync without waiting for it. */
   private syncSometimes(): void {
     const now = this.clock.monotonic();
     if (now - this.syncedAt < SYNC_INTERVAL_MS) return;
@@ -109,7 +109,7 @@ export class KeyLog {
   }
 }
 
-/** Those of a file that can be read; none when it is not there. */
+/** The readable keys of a file; none if it does not exist. */
 async function readKeys(path: string): Promise<RememberedKey[]> {
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return "";

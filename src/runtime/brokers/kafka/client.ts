@@ -1,15 +1,15 @@
 import type { ConnectionOptions } from "node:tls";
 
 /**
- * What we use of @platformatic/kafka 1.35, as types of our own: the package is installed by those who speak to Kafka, and
- * neither building Sluice nor its types need it.
+ * Types for the parts of @platformatic/kafka 1.35 that we use. Only users of Kafka install the package, so neither the
+ * build nor Sluice's types may need it.
  */
 export interface KafkaClient {
   readonly Consumer: new (options: KafkaConsumerOptions) => KafkaConsumer;
   readonly Producer: new (options: KafkaProducerOptions) => KafkaProducer;
 }
 
-/** How a cluster is reached. Times are in milliseconds. */
+/** How to connect to a cluster. Times are in milliseconds. */
 export interface KafkaConnectionOptions {
   readonly clientId: string;
   readonly bootstrapBrokers: string[];
@@ -21,7 +21,7 @@ export interface KafkaConnectionOptions {
   readonly autocreateTopics?: boolean;
   readonly metadataMaxAge?: number;
   readonly tls?: ConnectionOptions;
-  /** The name that the certificate of a broker must have; true: the one that it is reached by. */
+  /** The name expected in a broker's certificate; true: the name used to connect. */
   readonly tlsServerName?: boolean | string;
   readonly sasl?: KafkaSaslOptions;
 }
@@ -48,12 +48,12 @@ export interface KafkaConsumerOptions extends KafkaConnectionOptions {
   ) => KafkaMemberShare[];
 }
 
-/** A member of a group, with the topics that it reads. */
+/** A member of a group, and the topics that it reads. */
 export interface KafkaGroupMember {
   readonly topics?: readonly string[];
 }
 
-/** The partitions of a topic that are somebody's. */
+/** The partitions of a topic that are assigned to a member. */
 export interface KafkaAssignment {
   readonly topic: string;
   readonly partitions: number[];
@@ -71,14 +71,14 @@ export interface KafkaMetadata {
 export interface KafkaTopicMetadata {
   readonly id: string;
   readonly partitionsCount: number;
-  /** `leader` is the id of a broker. */
+  /** `leader` is a broker's id. */
   readonly partitions: readonly { readonly leader: number }[];
 }
 
-/** What every client of a cluster can do. */
+/** The methods of every client of a cluster. */
 export interface KafkaConnection {
   metadata(options: { readonly topics: string[]; readonly forceUpdate?: boolean }): Promise<KafkaMetadata>;
-  /** Asks the cluster anew the next time. */
+  /** Forces a new metadata request the next time. */
   clearMetadata(): void;
   close(): Promise<void>;
 }
@@ -87,19 +87,19 @@ export interface KafkaConnection {
 export type KafkaOffsets = ReadonlyMap<string, readonly bigint[]>;
 
 export interface KafkaConsumer extends KafkaConnection {
-  /** The topics that it tells the group it reads. */
+  /** The topics that the client announces to the group. */
   readonly topics: { trackAll(...topics: string[]): void };
   joinGroup(options: object): Promise<string>;
   fetch(request: KafkaFetchRequest): Promise<KafkaFetchResponse>;
   commit(options: { readonly offsets: KafkaCommit[] }): Promise<void>;
   listCommittedOffsets(options: { readonly topics: KafkaAssignment[] }): Promise<KafkaOffsets>;
-  /** Of the time, in milliseconds; -2 are the oldest there are, -1 the newest. */
+  /** The timestamp in milliseconds; -2 means the oldest offsets, -1 the newest. */
   listOffsets(options: {
     readonly topics: string[];
     readonly partitions?: Record<string, number[]>;
     readonly timestamp?: bigint;
   }): Promise<KafkaOffsets>;
-  /** With force also when it is a member of a group, which it leaves. */
+  /** With `force`, also closes a consumer that is a member of a group, and leaves the group. */
   close(force?: boolean): Promise<void>;
   on(event: "error", listener: (error: unknown) => void): void;
   on(
@@ -141,7 +141,7 @@ export interface KafkaPartitionAnswer {
   readonly records?: readonly KafkaRecordSet[];
 }
 
-/** Records as they were written together. */
+/** Records that were written together. */
 export interface KafkaRecordSet {
   readonly firstOffset: bigint;
   readonly firstTimestamp: bigint;

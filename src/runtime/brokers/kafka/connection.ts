@@ -12,7 +12,7 @@ import {
 } from "#net";
 import type { KafkaConnectionOptions, KafkaSaslOptions } from "./client.js";
 
-/** The package that speaks to Kafka. Newer ones do not run on every Node.js that Sluice runs on. */
+/** Package of the Kafka client. Newer versions do not run on every Node.js version that Sluice supports. */
 export const KAFKA_CLIENT = "@platformatic/kafka@1";
 
 const MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] as const;
@@ -43,7 +43,7 @@ const auth = z
   })
   .refine(({ sasl: one, plain_text: other }) => !(one && other), "expected one of sasl and plain_text");
 
-/** The keys that say how to reach a cluster, which the receiver and the exporter share. */
+/** Connection keys that the receiver and the exporter share. */
 export const kafkaConnectionKeys = {
   brokers: z
     .preprocess((value) => (typeof value === "string" ? value.split(",").map((each) => each.trim()) : value), brokers())
@@ -73,10 +73,10 @@ function brokers() {
 
 const connection = z.strictObject(kafkaConnectionKeys);
 
-/** Those keys, parsed. */
+/** The parsed connection keys. */
 export type KafkaConnectionConfig = z.infer<typeof connection>;
 
-/** What the client library is given to reach the cluster. Throws a `StartError` when a file of `tls` cannot be read. */
+/** Connection options for the client library. Throws a `StartError` when a file of `tls` cannot be read. */
 export async function kafkaConnection(config: KafkaConnectionConfig): Promise<KafkaConnectionOptions> {
   const { tls = config.auth?.tls } = config;
   const path = config.tls ? ["tls"] : ["auth", "tls"];
@@ -87,7 +87,7 @@ export async function kafkaConnection(config: KafkaConnectionConfig): Promise<Ka
     connectTimeout: config.connect_timeout,
     timeout: config.request_timeout,
     requestTimeout: config.request_timeout,
-    // Whoever calls tries again: with the waits, the log lines and the end that belong there.
+    // The callers retry, with their own delays, log messages and limits.
     retries: 0,
     autocreateTopics: false,
     metadataMaxAge: METADATA_MAX_AGE_MS,
@@ -96,19 +96,19 @@ export async function kafkaConnection(config: KafkaConnectionConfig): Promise<Ka
   };
 }
 
-/** Addresses are no names that could be asked for: there the certificate is compared with the address alone. */
+/** An IP address is not a valid server name: the certificate is then compared with the address only. */
 function serverName({ brokers }: KafkaConnectionConfig, { server_name_override: name }: TlsClientConfig) {
   return name || brokers.some((broker) => isIP(broker.replace(/:\d+$/, "").replace(/^\[|\]$/g, "")) === 0);
 }
 
-/** For the next connection, when one could not be made: certificates may have been renewed. */
+/** Reloads certificates after a failed connection, because they may have been renewed. */
 export function renewKafkaTls({ tls }: KafkaConnectionOptions, config: KafkaConnectionConfig): Promise<void> {
   return tls === undefined
     ? Promise.resolve()
     : renewClientTls(tls as TlsClientOptions, (config.tls ?? config.auth?.tls)!);
 }
 
-/** So long a new leader or a new partition may go unnoticed if no answer speaks of it. */
+/** How long a new leader or a new partition may go unnoticed if no response mentions it. */
 const METADATA_MAX_AGE_MS = 60_000;
 
 function saslOptions(config: KafkaConnectionConfig["auth"]): KafkaSaslOptions | undefined {
@@ -118,7 +118,7 @@ function saslOptions(config: KafkaConnectionConfig["auth"]): KafkaSaslOptions | 
   return { mechanism, username, password };
 }
 
-/** The words of an error and of those that led to it: the client's own say only which call failed. */
+/** The messages of an error and its causes: the client's own message only says which call failed. */
 export function kafkaErrorMessage(error: unknown): string {
   const words = new Set<string>();
   collectWords(error, words, 0);
@@ -133,7 +133,7 @@ function collectWords(error: unknown, words: Set<string>, depth: number): void {
   collectWords(error.cause, words, depth + 1);
 }
 
-/** The broker's names of what went wrong, such as NOT_LEADER_OR_FOLLOWER, wherever in the error they are. */
+/** The broker's error names, such as NOT_LEADER_OR_FOLLOWER, from anywhere in the error. */
 export function kafkaErrorIds(error: unknown, depth = 0): string[] {
   if (!(error instanceof Error) || depth > 4) return [];
   const { apiId } = error as { readonly apiId?: string };

@@ -6,40 +6,42 @@ import { OldestFirstMap } from "../oldest-first-map.js";
 import { HEADER_ATTRIBUTE, MESSAGE_HEADERS } from "./message.js";
 import { type WrittenMessage, writeMessages } from "./write-messages.js";
 
-/** A message as a handler gets it: the body and headers that its sender gave it. */
+/** A message as a handler gets it: the sender's body and headers. */
 export interface HandlerMessage {
   readonly body: Uint8Array;
   /** The body as text. */
   text(): string;
-  /** The body as JSON; what is none is refused for good, and the message becomes a dead letter. */
+  /** The body parsed as JSON. Throws a permanent refusal for invalid JSON: the message becomes a dead letter. */
   json(): unknown;
   /** The sender's headers. */
   readonly headers: Readonly<Record<string, unknown>>;
-  /** What else is known of it: `messaging.message.id`, `messaging.destination.name` and so on. */
+  /** Further facts about the message: `messaging.message.id`, `messaging.destination.name` and so on. */
   readonly attributes: Readonly<Record<string, unknown>>;
-  /** The same each time the message is handled, also after restarts and replays: the sender's own, or ours. */
+  /**
+   * The same each time the message is handled, also after restarts and replays: the sender's own key, or one of ours.
+   */
   readonly idempotencyKey: string;
-  /** Of a message that was a dead letter: its id, and how often it was replayed. */
+  /** Only for a message that was a dead letter: its id, and how often it was replayed. */
   readonly replayed: SendOptions["replayed"];
 }
 
 interface HandlerDefinition {
-  /** The name in the config, under exporters. */
+  /** The type in the config, under exporters. */
   readonly type: string;
   readonly summary?: string;
-  /** Defaults of the exporter's keys, as written in YAML: `{ timeout: "30s" }`. */
+  /** Defaults of the exporter's keys, in YAML form: `{ timeout: "30s" }`. */
   readonly defaults?: Readonly<Record<string, unknown>>;
   /**
-   * Does what the message asks for. It is handled when the promise resolves; a throw is tried again, and a permanent
-   * `Refusal` makes it a dead letter at once. `abort` fires when the time is up.
+   * Processes the message. The message is done when the promise resolves; an error is retried, and a permanent
+   * `Refusal` makes the message a dead letter at once. `abort` fires when the timeout is over.
    */
   handle(message: HandlerMessage, abort: AbortSignal): Promise<unknown>;
 }
 
 /**
- * Makes an exporter of a function of one message. Around it are the durable queue, retries with backoff, the circuit breaker,
- * dead letters and replay, with their keys in the config: with a receiver of a broker in front it is a consumer that loses
- * nothing. A message may be handled twice after a crash; its `idempotencyKey` tells.
+ * Makes an exporter from a function that handles one message. It gets the durable queue, retries with backoff, the
+ * circuit breaker, dead letters and replay, all configurable: behind a broker's receiver it is a consumer that loses
+ * nothing. A message may be handled twice after a crash; its `idempotencyKey` identifies it.
  *
  * @example
  * const shipOrder = defineHandler({
@@ -72,7 +74,7 @@ export function defineHandler({ type, summary = "", defaults = {}, handle }: Han
   });
 }
 
-/** A message that waits is handled by itself, however many wait with it: the timeout is for one. */
+/** Sends waiting messages one by one, because the timeout is for a single message. */
 const ONE_BY_ONE = { merge_backlog: false };
 
 function messagesOf(batch: Batch, options: SendOptions | undefined): HandlerMessage[] {
@@ -102,8 +104,8 @@ function parseJson(text: string): unknown {
 }
 
 /**
- * Keys of messages that this process has handled: when one of several that are sent together fails, those before it are
- * not handled again, and a message that a broker hands out twice is handled once. Bounded; a crash forgets it.
+ * Keys of messages that this process has handled. If one of several messages fails, those before it are not handled
+ * again, and a message that a broker delivers twice is handled once. Bounded, and lost in a crash.
  */
 class RecentKeys {
   private readonly keys = new OldestFirstMap<true>();

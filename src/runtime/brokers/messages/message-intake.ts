@@ -11,16 +11,16 @@ import { readMessage, wholeMessage } from "./read-message.js";
 export interface MessageIntakeSettings extends BatchIntakeSettings {
   readonly encoding: MessageEncoding;
   readonly maxMessageBytes: number;
-  /** Has the last word on what was read, such as attributes from headers. */
+  /** Changes the batch after reading, for example adds attributes from headers. */
   readonly complete?: ((batch: Batch, message: IncomingMessage) => Batch) | undefined;
-  /** Recognises messages that were taken before, by the key of their sender or the broker's name for them. */
+  /** Recognises messages that were accepted before, by the sender's key or the broker's id. */
   readonly dedup?: Dedup | undefined;
 }
 
 /**
- * Where the messages of one signal go in. What is not readable is handed in as a dead letter with its original bytes and
- * headers; all else is as `BatchIntake` has it. As a broker hands out only so many unacknowledged messages, those that wait
- * here are the back-pressure.
+ * The intake for messages of one signal. An unreadable message is handed in as a dead letter with its original bytes
+ * and headers; everything else is as in `BatchIntake`. Messages that wait here cause back-pressure, because a broker
+ * limits the number of unacknowledged messages.
  */
 export class MessageIntake {
   private readonly settings: MessageIntakeSettings;
@@ -33,7 +33,7 @@ export class MessageIntake {
     this.batches = new BatchIntake(settings, context);
   }
 
-  /** Never rejects. With a `setback` the message is kept as a dead letter, whatever it is. */
+  /** Never rejects. With a `setback` the message is kept as a dead letter, whatever its content. */
   accept(message: IncomingMessage, setback?: Setback): Promise<MessageOutcome> {
     const { batch, setback: unread } = this.read(message);
     const reason = setback ?? unread;
@@ -48,13 +48,16 @@ export class MessageIntake {
     return outcome;
   }
 
-  /** Ends all waits, and resolves when every message has its outcome. */
+  /** Ends all waits; resolves when every message has its outcome. */
   async stop(): Promise<void> {
     await this.batches.stop();
     await Promise.all(this.inProgress);
   }
 
-  /** What was taken before is taken. Its origin has a key: so it is known again also by queues that had taken it when the agent died. */
+  /**
+   * Accepts a message that was accepted before without handing it in. The origin gets a key, so that queues that had
+   * the message before a crash recognise it too.
+   */
   private async acceptOnce(
     dedup: Dedup,
     key: string,
@@ -97,7 +100,7 @@ export class MessageIntake {
   }
 }
 
-/** The key that the sender gave it, or else what the broker knows it by. */
+/** The sender's key, or else the broker's id. */
 function keyOf({ headers, id }: IncomingMessage): string | undefined {
   const given = headers[MESSAGE_HEADERS.idempotencyKey];
   return typeof given === "string" && given !== "" ? given : id;

@@ -1,17 +1,17 @@
-/** What a broker has handed over: bytes, and what it and the sender say of them. */
+/** A message from a broker: bytes, and metadata from the broker and the sender. */
 export interface IncomingMessage {
   readonly body: Uint8Array;
-  /** The sender's headers, as the client library reads them. */
+  /** The sender's headers, as decoded by the client library. */
   readonly headers: Readonly<Record<string, unknown>>;
-  /** What the broker says of it, by the names of OpenTelemetry's conventions: `messaging.message.id` and so on. */
+  /** Metadata from the broker under OpenTelemetry's names: `messaging.message.id` and so on. */
   readonly facts: Readonly<Record<string, unknown>>;
-  /** What the broker knows it by, the same each time it hands it out; undefined when it has no name for it. */
+  /** The broker's id of the message, the same for each delivery; undefined when it has none. */
   readonly id?: string | undefined;
-  /** When it was sent, if that is known. */
+  /** Time of sending, if known. */
   readonly sentAtMs?: number | undefined;
 }
 
-/** What is given to a broker: the body and the headers of one message. */
+/** A message for a broker: body and headers. */
 export interface OutgoingMessage {
   readonly body: Uint8Array;
   readonly headers: Readonly<Record<string, HeaderValue>>;
@@ -19,7 +19,7 @@ export interface OutgoingMessage {
 
 export type HeaderValue = string | number | boolean | Uint8Array;
 
-/** Attributes of records that were made of a message's headers begin with this. */
+/** Prefix of record attributes made from a message's headers. */
 export const HEADER_ATTRIBUTE = "messaging.header.";
 
 /** Headers of messages, in both directions. */
@@ -30,7 +30,7 @@ export const MESSAGE_HEADERS = {
   replayAttempt: "x-replay-attempt",
 } as const;
 
-/** How records are written into the body of a message. The last three make one log record of each message. */
+/** How records are encoded in the body of a message. The last three make one log record per message. */
 export const MESSAGE_ENCODINGS = ["otlp_proto", "otlp_json", "text", "raw", "json"] as const;
 
 export type MessageEncoding = (typeof MESSAGE_ENCODINGS)[number];

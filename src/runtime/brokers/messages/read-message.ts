@@ -6,8 +6,8 @@ import { isMalformed, MalformedError } from "#otlp/signals";
 import { HEADER_ATTRIBUTE, type IncomingMessage, type MessageEncoding } from "./message.js";
 
 /**
- * The records of a message. OTLP stays the bytes it is; of `text`, `raw` and `json` one log record is made, whose
- * attributes are the headers and what the broker says. Throws a `MalformedError` when the body is not what it should be.
+ * Decodes the records of a message. OTLP bytes are kept as they are; `text`, `raw` and `json` become one log record
+ * with the headers and the broker's metadata as attributes. Throws a `MalformedError` when the body is invalid.
  */
 export function readMessage(signal: Signal, encoding: MessageEncoding, message: IncomingMessage): Batch {
   switch (encoding) {
@@ -21,8 +21,8 @@ export function readMessage(signal: Signal, encoding: MessageEncoding, message: 
 }
 
 /**
- * A message as it came, in one record: what is kept as a dead letter of one that cannot be read. Of a log record it is
- * the body; spans and data points have an attribute for it.
+ * A whole message in one record, for the dead letter of an unreadable message. The bytes become the body of a log
+ * record; spans and data points get an attribute for it.
  */
 export function wholeMessage(signal: Signal, message: IncomingMessage): Batch {
   return recordOf(signal, { bytesValue: message.body }, message);
@@ -54,7 +54,7 @@ function recordOf(signal: Signal, body: Tree, { headers, facts, sentAtMs = 0 }: 
   return encodeTree(signal, CARRIERS[signal](body, attributes, nanoseconds(sentAtMs)));
 }
 
-/** Headers are beside the point: one that OTLP has no form for does not make the message unreadable. */
+/** A header that OTLP cannot represent is skipped: it must not make the message unreadable. */
 function headerValues(headers: IncomingMessage["headers"], name: string): Tree[] {
   const { [name]: value } = headers;
   try {
@@ -65,14 +65,14 @@ function headerValues(headers: IncomingMessage["headers"], name: string): Tree[]
   }
 }
 
-/** Senders write what they like: a time that OTLP has no number for is none. */
+/** Senders may set any time: one outside of OTLP's range becomes 0 (unknown). */
 function nanoseconds(ms: number): bigint {
   return ms > 0 && ms < MAX_TIME_MS ? BigInt(Math.trunc(ms)) * 1_000_000n : 0n;
 }
 
 const MAX_TIME_MS = 2 ** 64 / 1_000_000;
 
-/** What only a log record has a place for. */
+/** Holds the message for signals whose records have no body. */
 const BODY_ATTRIBUTE = "messaging.message.body";
 
 const CARRIERS: Readonly<Record<Signal, (body: Tree, attributes: Tree[], time: bigint) => Tree>> = {

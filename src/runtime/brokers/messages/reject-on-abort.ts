@@ -1,6 +1,6 @@
 import { refusalOfAbort } from "#net/otlp";
 
-/** What the work comes to, or a refusal once whoever waits has given up. What the work does after that is nobody's business. */
+/** Settles like `work`, or rejects with a refusal when `abort` fires. After that the result of `work` is ignored. */
 export function rejectOnAbort<T>(peer: string, abort: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(refusalOfAbort(peer, abort));
@@ -20,14 +20,14 @@ export function rejectOnAbort<T>(peer: string, abort: AbortSignal, work: Promise
   });
 }
 
-/** Sends all at once. Resolves when all are sent, and rejects as soon as one is not, or whoever waits has given up. */
+/** Sends all messages concurrently. Resolves when all are sent; rejects as soon as one fails or `abort` fires. */
 export async function sendAll<Message>(
   peer: string,
   abort: AbortSignal,
   messages: readonly Message[],
   send: (message: Message) => Promise<unknown>,
 ): Promise<undefined> {
-  // OTLP is one message, for which a list of promises would be a detour.
+  // OTLP is a single message, which needs no list of promises.
   const sent = messages.length === 1 ? send(messages[0]!) : Promise.all(messages.map(send));
   await rejectOnAbort(peer, abort, sent);
   return undefined;

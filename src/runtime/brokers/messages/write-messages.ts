@@ -11,14 +11,15 @@ import {
   type OutgoingMessage,
 } from "./message.js";
 
-/** A message to write, and the attributes of the record it was made of; OTLP has those in its body. */
+/** An encoded message, and the attributes of its record; with OTLP the attributes are in the body. */
 export interface WrittenMessage extends OutgoingMessage {
   readonly attributes: Readonly<Record<string, unknown>>;
 }
 
 /**
- * The messages of a batch: one with all of it in OTLP, or one for each log record, with its body as the body and its
- * `messaging.header.*` attributes as headers. A message read and written with the same encoding is the same message.
+ * Encodes a batch as messages: one OTLP message, or one message per log record with the record's body and its
+ * `messaging.header.*` attributes as headers. Reading and writing a message with the same encoding gives the same
+ * message.
  */
 export function writeMessages(batch: Batch, encoding: MessageEncoding, options?: SendOptions): WrittenMessage[] {
   if (encoding === "otlp_proto" || encoding === "otlp_json") {
@@ -30,7 +31,9 @@ export function writeMessages(batch: Batch, encoding: MessageEncoding, options?:
   return records.map((record, i) => writeRecord(record, encoding, { ...options, idempotencyKey: keys[i] }));
 }
 
-/** A record has the same key each time it is sent, whatever it is sent with: that of its entry, and its number there. */
+/**
+ * A record has the same key each time it is sent, whatever it is sent with: the key of its entry, and its index there.
+ */
 function keysOfRecords(key: string | undefined, records: number): (string | undefined)[] {
   if (key === undefined) return [];
   const entries = entriesOfKey(key, records) ?? [{ id: key, items: records }];
@@ -39,7 +42,7 @@ function keysOfRecords(key: string | undefined, records: number): (string | unde
 
 function writeRecord(record: LogRecordTree, encoding: "text" | "raw" | "json", options: SentFacts): WrittenMessage {
   const attributes = plainObject(record.attributes);
-  // The sender's own key wins: whoever has seen the message before knows it by that.
+  // The sender's own key takes precedence: those who saw the message before know it by that key.
   const headers = { ...sentHeaders(options), ...ownHeaders(attributes) };
   return { body: writeBody(plainValue(record.body), encoding), headers, attributes };
 }
@@ -50,7 +53,7 @@ function writeBody(body: unknown, encoding: "text" | "raw" | "json"): Uint8Array
   return Buffer.from(jsonText(body));
 }
 
-/** What is told of a message beside what is in it. */
+/** Facts about a message that become headers. */
 type SentFacts = Pick<SendOptions, "replayed"> & { readonly idempotencyKey?: string | undefined };
 
 function sentHeaders({ idempotencyKey, replayed }: SentFacts = {}): Record<string, HeaderValue> {
@@ -64,9 +67,9 @@ function sentHeaders({ idempotencyKey, replayed }: SentFacts = {}): Record<strin
   return headers;
 }
 
-/** The headers that a record was made with, but not those of an earlier replay. */
+/** The headers that a record was made from, except those of an earlier replay. */
 function ownHeaders(attributes: Readonly<Record<string, unknown>>): Record<string, HeaderValue> {
-  // Made of entries: a header may be called __proto__.
+  // Object.fromEntries, because a header may be called __proto__.
   return Object.fromEntries(
     Object.entries(attributes).flatMap(([key, value]): [string, HeaderValue][] => {
       if (!key.startsWith(HEADER_ATTRIBUTE) || !isHeaderValue(value)) return [];

@@ -2,10 +2,10 @@ import { z } from "zod";
 import { duration, secret, section } from "#contract/schema";
 import { tlsClient } from "#net";
 
-/** The package that speaks to PostgreSQL. */
+/** Package of the PostgreSQL client. */
 export const POSTGRES_CLIENT = "pg";
 
-/** How a PostgreSQL is reached: keys of everything that needs one. */
+/** Connection keys of every component that uses PostgreSQL. */
 export const postgresConnectionKeys = {
   endpoint: z
     .string()
@@ -23,7 +23,7 @@ const connectionSchema = z.strictObject(postgresConnectionKeys);
 
 export type PostgresConnectionConfig = z.infer<typeof connectionSchema>;
 
-/** A table as people write it: `outbox`, or with its schema `core.outbox`. */
+/** A table name: `outbox`, or with its schema `core.outbox`. */
 export function tableName() {
   return z
     .string()
@@ -38,12 +38,12 @@ export function columnName() {
     .refine(isShort, "expected a name of at most 63 bytes");
 }
 
-/** The server cuts longer names. */
+/** The server truncates longer names. */
 function isShort(name: string): boolean {
   return Buffer.byteLength(name) <= 63;
 }
 
-/** The name as SQL has it, whatever letters it is made of. */
+/** Quotes a table name for SQL, whatever characters it has. */
 export function quoteTable(name: string): string {
   return name.split(".").map(quoteName).join(".");
 }

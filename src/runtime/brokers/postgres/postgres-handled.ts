@@ -1,6 +1,6 @@
 import { quoteName, quoteTable } from "./postgres-config.js";
 
-/** The table that remembers what was handled, by its idempotency key; several consumers may share it. */
+/** SQL for the table of handled idempotency keys; several consumers may share it. */
 export function handledTableText(table: string): string {
   const index = quoteName(`${table.split(".").at(-1)!}_handled_at`.slice(-63));
   return `CREATE TABLE IF NOT EXISTS ${quoteTable(table)} (
@@ -12,16 +12,16 @@ export function handledTableText(table: string): string {
 CREATE INDEX IF NOT EXISTS ${index} ON ${quoteTable(table)} (handled_at);`;
 }
 
-/** Forgets what was handled too long ago; a part of it at a time, so that nobody waits for long. */
+/** SQL that deletes a limited number of old keys, so that nobody waits long. */
 export function forgetHandledText(table: string, retentionMs: number): string {
   const old = `handled_at < now() - ${milliseconds(retentionMs)}`;
   return `DELETE FROM ${quoteTable(table)} WHERE ctid IN (SELECT ctid FROM ${quoteTable(table)} WHERE ${old} LIMIT 10000)`;
 }
 
-/** How often that is done. */
+/** How often old keys are deleted. */
 export const FORGET_INTERVAL_MS = 3_600_000;
 
-/** A time as SQL has it. */
+/** A duration in SQL. */
 export function milliseconds(ms: number): string {
   return `interval '${Math.ceil(ms)} milliseconds'`;
 }

@@ -6,13 +6,16 @@ import { POSTGRES_CLIENT, type PostgresConnectionConfig } from "./postgres-confi
 
 export type PostgresClients = typeof import("pg");
 
-/** A result whose values are the texts that the server sent. */
+/** A row whose values are strings as the server sent them. */
 export type TextRow = Readonly<Record<string, string | null>>;
 
-/** Given to a query, it leaves every value the text that the server sent: numbers and JSON keep what a program would lose. */
+/**
+ * Passed to a query, it keeps every value as the string that the server sent: JavaScript would lose precision of
+ * numbers and JSON.
+ */
 export const AS_TEXT = { getTypeParser: () => (text: string) => text } as never;
 
-/** What connections are made with. Nothing of it is looked up in the environment or in files of the user's. */
+/** Connection options. Nothing is read from the environment or from files in the user's home. */
 export async function postgresOptions(config: PostgresConnectionConfig, name: string): Promise<ClientConfig> {
   const { endpoint, database, username, password = "", tls, connect_timeout } = config;
   const [, host = "", port] = /^(.*):(\d+)$/.exec(endpoint) ?? [];
@@ -31,12 +34,12 @@ export async function postgresOptions(config: PostgresConnectionConfig, name: st
   };
 }
 
-/** For the next connection, when one could not be made: certificates may have been renewed. */
+/** Reloads certificates after a failed connection, because they may have been renewed. */
 export function renewPostgresTls(options: ClientConfig, { tls }: Pick<PostgresConnectionConfig, "tls">): Promise<void> {
   return tls === undefined ? Promise.resolve() : renewClientTls(options.ssl as TlsClientOptions, tls);
 }
 
-/** The client asks for the name in the endpoint, whatever it is told. */
+/** Checks the certificate against the overriding name: the client always sends the name of the endpoint. */
 function identityCheck({ server_name_override: name }: NonNullable<PostgresConnectionConfig["tls"]>) {
   if (!name) return {};
   return {
@@ -48,7 +51,7 @@ export function loadPostgres(): Promise<PostgresClients> {
   return loadClient<PostgresClients>(POSTGRES_CLIENT);
 }
 
-/** Opens a connection, or rejects with why there is none. `onLost` is called when it ends by itself. */
+/** Opens a connection, or rejects with the reason. `onLost` is called when the connection ends by itself. */
 export async function openPostgres(
   { Client: Connection }: PostgresClients,
   options: ClientConfig,
@@ -66,19 +69,19 @@ export async function openPostgres(
   return client;
 }
 
-/** Ends the connection at once: nothing that is under way on it is waited for. */
+/** Closes the connection at once, without waiting for queries under way. */
 export function hangUp(client: Client): void {
   client.end().catch(() => {});
   (client as unknown as { connection?: { stream?: { destroy(): void } } }).connection?.stream?.destroy();
 }
 
-/** The five letters of SQLSTATE, when it is the server that says no. */
+/** The five characters of SQLSTATE, if the error came from the server. */
 export function sqlState(error: unknown): string | undefined {
   const { code } = (error ?? {}) as { readonly code?: unknown };
   return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && "severity" in (error as object) ? code : undefined;
 }
 
-/** What the server or the client says, with the server's hint and its own word for it. */
+/** The error message of the server or client, with the server's hint and SQLSTATE. */
 export function postgresErrorMessage(error: unknown): string {
   const { hint } = (error ?? {}) as { readonly hint?: string };
   const state = sqlState(error);

@@ -5,7 +5,7 @@ import { duration, secret, section } from "#contract/schema";
 import { loadClientTls, renewClientTls, type TlsClientOptions, tlsClient } from "#net";
 import { loadClient } from "#system";
 
-/** The package that speaks AMQP 0.9.1 for us. */
+/** Package of the AMQP 0.9.1 client. */
 export const RABBITMQ_CLIENT = "amqplib";
 
 /** `connection:` of the receiver and the exporter, with the keys of the Collector's exporter. */
@@ -43,7 +43,7 @@ export function rabbitConnection() {
 
 export type RabbitConnectionConfig = z.infer<ReturnType<typeof rabbitConnection>>;
 
-/** Opens connections as the config says. What can be wrong with it alone is found when it is made. */
+/** Opens connections as configured. Errors in the config alone are found on creation. */
 export class RabbitClient {
   private readonly config: RabbitConnectionConfig;
   private readonly id: string;
@@ -69,13 +69,16 @@ export class RabbitClient {
     return new RabbitClient(config, id, amqplib, tls);
   }
 
-  /** Where it connects to, without credentials. */
+  /** The server's address, without credentials. */
   get peer(): string {
     const { protocol, host } = new URL(this.config.endpoint);
     return `${protocol}//${host}`;
   }
 
-  /** A connection, or why there is none. Whoever gets it listens for `close`; its errors are told to `onError`. */
+  /**
+   * Opens a connection, or rejects with the reason. The caller listens for `close`; errors of the connection go to
+   * `onError`.
+   */
   async connect(onError: (error: Error) => void): Promise<ChannelModel> {
     const { connection_timeout: timeout, name, tls } = this.config;
     // Certificates may have been renewed since the last connection.
@@ -110,14 +113,14 @@ export class RabbitClient {
   }
 }
 
-/** RabbitMQ says why it closes a connection that has just been let in; the client has no ear for it. */
+/** Makes the reason readable that RabbitMQ gives for closing a new connection; the client does not decode it. */
 function plainError(error: Error, { vhost = "", username = "" }: Options.Connect): Error {
   if (!error.message.includes("got <ConnectionClose")) return error;
   const host = decodeURIComponent(vhost);
   return new Error(`the virtual host ${host} is not there, or the user ${username} may not use it`, { cause: error });
 }
 
-/** Says goodbye, and hangs up when that takes too long: RabbitMQ may be gone, or stopped in its tracks. */
+/** Closes the connection properly, or destroys its socket if that takes too long: RabbitMQ may be gone or suspended. */
 export async function closeConnection(connection: ChannelModel): Promise<void> {
   const closed = connection.close().catch(() => {});
   await waitAtMost(CLOSE_LIMIT_MS, closed, keepAliveTimer, () => destroySocket(connection));

@@ -1,6 +1,6 @@
 import type { ConfirmChannel } from "amqplib";
 
-/** Where a message was published to, and the id it was given; messages may share one. */
+/** Destination and id of a published message; several messages may share them. */
 interface Published {
   readonly exchange: string;
   readonly routingKey: string;
@@ -8,11 +8,11 @@ interface Published {
 }
 
 /**
- * What RabbitMQ gave back of what was published as `mandatory` on a channel, because no queue wanted it. It confirms such a message
- * all the same: right after it has given it back, and so before any that it was given later and has to keep.
+ * Tracks `mandatory` messages that RabbitMQ returned on a channel because no queue accepted them. RabbitMQ confirms
+ * such a message too, right after returning it, and before it confirms any later message that it has to store.
  */
 export class ReturnedMessages {
-  /** How many of each have come back and are not confirmed yet. */
+  /** Returned messages that are not yet confirmed, counted by destination and id. */
   private readonly counts = new Map<string, number>();
 
   constructor(channel: ConfirmChannel) {
@@ -23,7 +23,7 @@ export class ReturnedMessages {
     });
   }
 
-  /** To be asked once for each message, when it is confirmed. */
+  /** Returns true if the message was returned. Call it once per message, on its confirmation. */
   take(published: Published): boolean {
     if (this.counts.size === 0) return false;
     const key = keyOf(published);

@@ -2,14 +2,14 @@ import { randomBytes } from "node:crypto";
 import type { Clock } from "#contract";
 import type { SharedRedis } from "./shared-redis.js";
 
-/** What others know of a key: it is ours now, or it was taken. */
+/** State of a key among all agents: claimed by us, or already accepted. */
 export type KeyState = "claimed" | "taken";
 
-/** A claim that is not heard of any more ends after this: its agent has died. */
+/** A claim that is not renewed expires after this time, because its agent has died. */
 const CLAIM_MS = 10_000;
 const LOOK_AGAIN_MS = 50;
 
-/** All are claimed, but for those that were taken; or none, when another agent has one of them. */
+/** Claims all keys that are not taken yet; claims none if another agent has claimed one of them. */
 const CLAIM = `
 local states = {}
 for i, key in ipairs(KEYS) do
@@ -31,8 +31,9 @@ end
 return 1`;
 
 /**
- * Keys of what was taken, known to all agents that share. A key is claimed while its data is being taken, so that no two agents
- * take it at once; who finds it claimed waits until it is settled. While Redis is away everything is answered with undefined.
+ * Accepted keys, shared by several agents. A key is claimed while its data is handed in, so that no two agents accept
+ * it at once; an agent that finds a key claimed waits until the claim is settled. While Redis is unavailable all
+ * methods give undefined.
  */
 export class SharedKeys {
   private readonly redis: SharedRedis;

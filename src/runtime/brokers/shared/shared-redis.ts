@@ -31,7 +31,7 @@ export const sharedStateKeys = {
   redis: section(redisKeys).optional().meta({ description: "How the Redis is reached, with `shared: redis`." }),
 };
 
-/** For `superRefine` of a schema that has these keys. */
+/** A check for `superRefine` of a schema with these keys. */
 export function checkSharedState(
   { shared, redis }: { readonly shared?: "redis" | undefined; readonly redis?: SharedRedisConfig | undefined },
   context: z.RefinementCtx,
@@ -41,7 +41,7 @@ export function checkSharedState(
   if (shared !== undefined && !hasClient(REDIS_CLIENT)) problem("shared", missingClient(REDIS_CLIENT));
 }
 
-/** The config of the Redis, if there is to be one. */
+/** The config of the Redis server, if the state is shared. */
 export function sharedRedisOf(config: {
   readonly shared?: "redis" | undefined;
   readonly redis?: SharedRedisConfig | undefined;
@@ -49,13 +49,13 @@ export function sharedRedisOf(config: {
   return config.shared === undefined ? undefined : (config.redis ?? redisKeys.parse({}));
 }
 
-/** How long it takes at most until a server that is back is used again. */
+/** Maximum time, in milliseconds, until a server that has come back is used again. */
 const PROBE_MS = 1000;
 
 /**
- * A Redis for state that several agents share. It is never needed: while it is away or slow, `isUp` is false, `run` answers at
- * once with undefined, and whoever asks goes on by itself. That it is so is in the log, when it begins and when it ends, and in
- * the gauge `sluice_shared_state_up`.
+ * A Redis server for state that several agents share. It is optional: while it is down or slow, `isUp` is false, `run`
+ * returns undefined at once, and the callers continue on their own. The log reports the beginning and end of an outage;
+ * the gauge `sluice_shared_state_up` shows it.
  */
 export class SharedRedis {
   readonly config: SharedRedisConfig;
@@ -79,7 +79,7 @@ export class SharedRedis {
     return this.up;
   }
 
-  /** Returns at once; the server is used from when it answers. */
+  /** Returns at once; the server is used as soon as it answers. */
   start(): void {
     this.isStopped = false;
     connectRedis(this.config, this.context).then(
@@ -101,7 +101,10 @@ export class SharedRedis {
     this.redis?.disconnect();
   }
 
-  /** What the server answers; undefined when it is away, says no, or takes too long. Never rejects. */
+  /**
+   * Resolves with the server's reply, or with undefined if the server is down, refuses the command, or takes too long.
+   * Never rejects.
+   */
   async run<T>(command: (redis: Redis) => Promise<T>): Promise<T | undefined> {
     const { redis } = this;
     if (!this.up || redis === undefined) return undefined;
@@ -114,7 +117,7 @@ export class SharedRedis {
       const work = command(redis);
       const answer = await waitAtMost(this.config.timeout, work, this.context.clock, () => LATE);
       if (answer !== LATE) return answer as T;
-      // A process that was busy hears its timers before what has long arrived.
+      // After a busy period Node.js runs timers before it reads replies that have already arrived.
       const second = await Promise.race([work, new Promise((resolve) => setImmediate(resolve, LATE))]);
       if (second === LATE) throw new Error(`no answer within ${this.config.timeout} ms`);
       return second as T;

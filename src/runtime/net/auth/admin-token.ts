@@ -1,14 +1,14 @@
 import { hash, randomBytes } from "node:crypto";
 
-/** A token that nobody guesses. The prefix lets scanners of secrets find one that got lost. */
+/** Creates a random token. The prefix lets secret scanners find a leaked one. */
 export function createAdminToken(): string {
   return `sluice_admin_${randomBytes(32).toString("base64url")}`;
 }
 
-/** What such a token looks like: the command line sends nothing else that it found in a file. */
+/** Format of such a token: the command line sends nothing else that it finds in a token file. */
 export const ADMIN_TOKEN = /^sluice_admin_[A-Za-z0-9_-]{43}$/;
 
-/** A token as a config may hold it. It needs no salt and no cost: nobody goes through 256 random bits. */
+/** The token's hash for a config. It needs no salt and no slow hash, because 256 random bits cannot be guessed. */
 export function adminTokenHash(token: string): string {
   return `sha256:${hash("sha256", token, "hex")}`;
 }

@@ -11,10 +11,13 @@ import { StartError } from "#contract/errors";
 import { GRPC_STATUS } from "../otlp/grpc-status.js";
 import type { ErrorAnswer } from "../otlp/refusals.js";
 
-/** Who is not let in, or cannot be told now. */
+/** The authenticated client, or an error: it was rejected, or cannot be checked now. */
 export type AuthOutcome = AuthenticatedClient | AuthError;
 
-/** The authenticator that an `auth` names. Throws a `StartError` when there is none: no port opens without its lock. */
+/**
+ * The authenticator that an `auth` section names. Throws a `StartError` when there is none: no port may open without
+ * its authenticator.
+ */
 export function serverAuthenticator(
   { authenticator }: { readonly authenticator: string },
   { authenticators }: ComponentContext,
@@ -23,7 +26,7 @@ export function serverAuthenticator(
   return authenticators.server(authenticator);
 }
 
-/** Asks an authenticator. Neither throws nor rejects: what it throws by mistake lets nobody in. */
+/** Asks an authenticator. Neither throws nor rejects: an unexpected error means that the client is rejected. */
 export function authenticate(
   authenticator: ServerAuthenticator,
   request: ServerAuthRequest,
@@ -41,7 +44,9 @@ function asAuthError(error: unknown): AuthError {
   return new AuthError("unavailable", "clients cannot be authenticated at the moment", { cause: error });
 }
 
-/** What whoever is not let in is answered over OTLP: 401 and UNAUTHENTICATED, which no client sends again, or to come back. */
+/**
+ * OTLP response for a client that is rejected: 401 and UNAUTHENTICATED, which no client retries, or a retryable error.
+ */
 export function answerOfAuthError({ kind, message, retryAfterMs = RETRY_AFTER_MS }: AuthError): ErrorAnswer {
   if (kind === "unauthenticated") return { httpStatus: 401, code: GRPC_STATUS.UNAUTHENTICATED, message };
   return { httpStatus: 503, code: GRPC_STATUS.UNAVAILABLE, message, retryAfterMs };
@@ -49,14 +54,14 @@ export function answerOfAuthError({ kind, message, retryAfterMs = RETRY_AFTER_MS
 
 const RETRY_AFTER_MS = 1000;
 
-/** What is known of a client as metadata: `auth.subject`, `auth.tenant`, and `auth.` with the names of its attributes. */
+/** Facts about a client as metadata: `auth.subject`, `auth.tenant`, and its attributes prefixed with `auth.`. */
 export function authMetadata(client: AuthenticatedClient): NonNullable<Origin["metadata"]> {
   let metadata = METADATA.get(client);
   if (metadata === undefined) METADATA.set(client, (metadata = createMetadata(client)));
   return metadata;
 }
 
-/** Whoever is recognised is the same object, so this is made once for each. */
+/** A recognised client is always the same object, so its metadata is created once. */
 const METADATA = new WeakMap<AuthenticatedClient, NonNullable<Origin["metadata"]>>();
 
 function createMetadata({ authenticator, subject, tenant, attributes }: AuthenticatedClient) {

@@ -3,7 +3,10 @@ import { isRefusal, Refusal, StartError } from "#contract/errors";
 import { isHeader } from "../http1/request-head.js";
 import { refusalOfAbort } from "../otlp/refusals.js";
 
-/** The authenticator that an exporter's `auth` names; undefined when it has none. Throws a `StartError` when it is not there. */
+/**
+ * The authenticator named in an exporter's `auth`; undefined when there is no `auth`. Throws a `StartError` when it
+ * does not exist.
+ */
 export function clientAuthenticator(
   auth: { readonly authenticator: string } | null | undefined,
   { authenticators }: ComponentContext,
@@ -13,7 +16,9 @@ export function clientAuthenticator(
   return authenticators.client(auth.authenticator);
 }
 
-/** One request of an exporter, as its authenticator sees it. The body is put together only for those who look at it. */
+/**
+ * One request of an exporter, as its authenticator sees it. The body is assembled only if the authenticator reads it.
+ */
 export class OutgoingRequest implements ClientAuthRequest {
   readonly method = "POST";
   readonly url: URL;
@@ -39,8 +44,8 @@ export class OutgoingRequest implements ClientAuthRequest {
 }
 
 /**
- * Sends with the headers of the authenticator. When the server does not take these, the authenticator is told, and if it then
- * gives others the request is sent once more. Gives up when `abort` fires, also while it waits for credentials.
+ * Sends with the authenticator's headers. If the server rejects the credentials, tells the authenticator, and sends
+ * once more if that gives other headers. Rejects when `abort` fires, also while waiting for credentials.
  */
 export async function sendAuthorized<Result>(
   authenticator: ClientAuthenticator,
@@ -63,8 +68,8 @@ export async function sendAuthorized<Result>(
 }
 
 /**
- * Throws a `StartError` when a gRPC exporter cannot use this authenticator: like other gRPC clients it gives credentials to
- * nobody without TLS, but for this machine.
+ * Throws a `StartError` when a gRPC exporter cannot use this authenticator: like other gRPC clients it sends
+ * credentials only over TLS, or to this machine.
  */
 export function checkGrpcAuth(
   { isConfidential, isHttpOnly }: ClientAuthenticator,
@@ -76,7 +81,7 @@ export function checkGrpcAuth(
   throw new StartError(`"${id}" gives credentials, which are not sent to ${host} without TLS`, path);
 }
 
-/** A Unix socket, or an address of this machine: nobody is on the way. */
+/** A Unix socket, or a loopback address: nobody can intercept it. */
 export function isNearby(host: string | undefined): boolean {
   return host === undefined || host === "localhost" || host === "::1" || /^127\./.test(host);
 }
@@ -93,7 +98,10 @@ function authorize(
 
 const CHECKED = new WeakSet<AuthHeaders>();
 
-/** HTTP/2 would carry a line break as it is, to a proxy that speaks HTTP/1 to the server. The value is not shown. */
+/**
+ * Rejects invalid header values: HTTP/2 would pass on a line break, which a proxy could forward over HTTP/1. The error
+ * does not show the value.
+ */
 function checked(headers: AuthHeaders): AuthHeaders {
   if (CHECKED.has(headers)) return headers;
   for (const [name, value] of Object.entries(headers)) {
@@ -125,10 +133,10 @@ function isCredentialsError(error: unknown): boolean {
 }
 
 const SECRET_NAME = /auth|token|key|secret|cookie|signature/i;
-/** Shorter ones stand in sentences by chance. */
+/** Shorter values may occur in a sentence by chance. */
 const MIN_SECRET_LENGTH = 6;
 
-/** Some servers repeat in their answer what they were shown, and the answer is kept and shown. */
+/** Masks credentials in an error message: some servers repeat them in their response, which is stored and shown. */
 export function withoutSecrets(message: string, headers: AuthHeaders): string {
   let text = message;
   for (const [name, value] of Object.entries(headers)) {

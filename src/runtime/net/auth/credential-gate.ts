@@ -3,7 +3,7 @@ import type { Clock, ComponentContext, Counter } from "#contract";
 import { AuthError, type AuthenticatedClient, isAuthError, limitedLog, type ServerAuthRequest } from "#contract";
 import { FailureDelays } from "./failure-delays.js";
 
-/** Who some credentials belong to. `forMs`: for how long that is so, if it ends by itself. */
+/** The client that credentials belong to. `forMs` is set if the verification expires by itself. */
 export interface VerifiedCredentials {
   readonly client: AuthenticatedClient;
   readonly forMs?: number;
@@ -11,42 +11,45 @@ export interface VerifiedCredentials {
 
 interface Verified {
   readonly client: AuthenticatedClient;
-  /** Monotonic. */
+  /** Monotonic time. */
   readonly until: number;
 }
 
-/** What a connection showed last: the next request on it shows the same. */
+/** The last credentials of a connection: its next request usually has the same. */
 interface LastShown {
   readonly credentials: string;
   readonly verified: Verified;
 }
 
 const MAX_VERIFIED = 10_000;
-/** So long whoever was verified is let in without a second look: a revoked password works for at most as long. */
+/** How long verified credentials are accepted without another check. A revoked password works at most this long. */
 const VERIFIED_MS = 300_000;
-/** Longer ones are nobody's, and are not even hashed. */
+/** Longer credentials are rejected without being hashed. */
 const MAX_CREDENTIALS_LENGTH = 16 * 1024;
 
 const KEY_BYTES = 32;
-/** Of UTF-8. */
+/** Bytes of a UTF-16 code unit in UTF-8, at most. */
 const MAX_BYTES_OF_CHARACTER = 3;
 
 /**
- * What all authenticators by credentials have in common: who was verified is recognised, at no cost worth naming; whoever
- * fails again and again from one address waits before anything more is verified for it; failures are counted, and are
- * logged without what was shown.
+ * Shared by all authenticators that check credentials. Verified clients are recognised at negligible cost. After
+ * repeated failures from an address, further attempts from it are delayed. Failures are counted, and logged without the
+ * credentials.
  *
- * - Credentials are remembered as a hash with a key of this process, and as they are only beside the open connection
- *   that showed them.
- * - Whoever is recognised is never made to wait: many clients may share an address with one that guesses.
- * - The same credentials are verified once at a time, however many connections show them.
+ * - Credentials are stored as a hash keyed with a secret of this process; in plain form only together with the open
+ *   connection that sent them.
+ * - A recognised client is never delayed: it may share its address with an attacker.
+ * - Identical credentials are verified once at a time, however many connections send them.
  */
 export class CredentialGate {
   private readonly clock: Clock;
   private readonly failures: (reason: AuthFailureReason) => Counter;
   private readonly delays: FailureDelays;
   private readonly logFailure: (failure: { address: string | undefined; reason: string }) => void;
-  /** The key of the hashes, and behind it room for what is hashed: as bytes that costs half of what it does as a text. */
+  /**
+   * The key of the hashes, followed by space for the hashed credentials: hashing bytes takes half as long as hashing a
+   * string.
+   */
   private readonly keyed = Buffer.alloc(KEY_BYTES + MAX_CREDENTIALS_LENGTH * MAX_BYTES_OF_CHARACTER);
   private verified = new Map<string, Verified>();
   private lastShown = new WeakMap<object, LastShown>();
@@ -63,7 +66,7 @@ export class CredentialGate {
     );
   }
 
-  /** `verify` throws, or rejects with, an `AuthError`; so does this. */
+  /** Throws or rejects with an `AuthError`, as `verify` does. */
   authenticate(
     request: ServerAuthRequest,
     credentials: string,
@@ -82,18 +85,18 @@ export class CredentialGate {
     return this.verify(request, credentials, hashed, verify);
   }
 
-  /** Nobody showed anything: that guesses nothing. */
+  /** For a request without credentials. It does not count as an attempt to guess. */
   missing(request: ServerAuthRequest, message: string): AuthError {
     return this.failed(request, "missing", new AuthError("unauthenticated", message));
   }
 
-  /** What was shown cannot be verified at all. */
+  /** For credentials that cannot be verified at all. */
   invalid(request: ServerAuthRequest, message: string): AuthError {
     this.delays.failed(request.remoteAddress);
     return this.failed(request, "invalid", new AuthError("unauthenticated", message));
   }
 
-  /** Everybody is verified anew: what is let in has changed. */
+  /** Forgets all verified clients, because the accepted credentials have changed. */
   forget(): void {
     this.verified = new Map();
     this.lastShown = new WeakMap();
@@ -106,7 +109,7 @@ export class CredentialGate {
     verify: (credentials: string) => VerifiedCredentials | Promise<VerifiedCredentials>,
   ): AuthenticatedClient | Promise<AuthenticatedClient> {
     const { verified } = this;
-    // What was forgotten meanwhile is forgotten for good.
+    // A verification that was under way during `forget` is not remembered.
     const accept = (found: VerifiedCredentials) =>
       verified === this.verified ? this.recognised(request, credentials, this.remember(hashed, found)) : found.client;
     const refuse = (error: unknown): never => {
@@ -126,7 +129,7 @@ export class CredentialGate {
     }
   }
 
-  /** Nothing of the credentials stays behind. */
+  /** Clears its buffer, so that no credentials stay in memory. */
   private hash(credentials: string): string {
     const end = KEY_BYTES + this.keyed.write(credentials, KEY_BYTES, "utf8");
     const hashed = hash("sha256", this.keyed.subarray(0, end), "base64");
@@ -137,7 +140,7 @@ export class CredentialGate {
   private remember(hashed: string, { client, forMs = VERIFIED_MS }: VerifiedCredentials): Verified {
     const earlier = this.verified.get(hashed);
     const now = this.clock.monotonic();
-    // Several may have waited for one verification: they are one client.
+    // Several requests may have waited for one verification: they get the same client object.
     if (earlier !== undefined && now < earlier.until) return earlier;
     const known = { client, until: now + Math.min(forMs, VERIFIED_MS) };
     this.verified.delete(hashed);

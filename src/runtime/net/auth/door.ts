@@ -1,4 +1,4 @@
-/** Who a request came from, and who we are to a server. */
+/** Authentication of incoming and outgoing requests. */
 
 export { ADMIN_TOKEN, adminTokenHash, createAdminToken } from "./admin-token.js";
 export {

@@ -3,22 +3,22 @@ import type { Clock } from "#contract";
 
 interface AddressFailures {
   count: number;
-  /** Monotonic times: nothing more is verified before; the last failure. */
+  /** Monotonic times: attempts before `until` are rejected; `at` is the last failure. */
   until: number;
   at: number;
 }
 
-/** So many mistakes cost nothing: a client with an old password should not shut out its neighbours. */
+/** The first failures cause no delay: a client with an old password should not lock out others at its address. */
 const FREE_FAILURES = 10;
 const FIRST_DELAY_MS = 250;
 const MAX_DELAY_MS = 60_000;
-/** After so long without a failure an address begins anew. */
+/** An address is forgotten after this time without a failure. */
 const FORGET_MS = 600_000;
 const MAX_ADDRESSES = 10_000;
 
 /**
- * How long whoever guesses from an address waits before the next guess is looked at: it doubles with each failure. Bounded: of
- * very many addresses those whose last failure is longest ago are forgotten.
+ * Delays attempts from an address that sent wrong credentials: the delay doubles with each failure. Bounded: with very
+ * many addresses, those with the oldest failures are forgotten.
  */
 export class FailureDelays {
   private readonly clock: Clock;
@@ -46,7 +46,7 @@ export class FailureDelays {
   }
 }
 
-/** Of IPv6 whoever has one address has all of its /64. */
+/** An IPv6 client usually controls a whole /64, so the key is that prefix. */
 function keyOf(address: string | undefined): string {
   if (address === undefined || !isIPv6(address)) return address ?? "";
   const [front = "", back = ""] = address.split("%", 1)[0]!.split("::");

@@ -4,7 +4,9 @@ import type { SimpleHttpResponse } from "../simple-http-server.js";
 import { answerOfAuthError, authenticate } from "./authenticate.js";
 import { httpAuthRequest } from "./server-auth-request.js";
 
-/** What a small server says to those whom the authenticator does not let in: 401, or 503 to come back; undefined to others. */
+/**
+ * Returns the response for a client that the authenticator rejects: 401, or 503 with Retry-After; undefined for others.
+ */
 export function refuseStrangers(
   authenticator: ServerAuthenticator,
 ): (request: IncomingMessage) => Promise<SimpleHttpResponse | undefined> {

@@ -4,17 +4,17 @@ import type { Socket } from "node:net";
 import type { PeerCertificate, TLSSocket } from "node:tls";
 import { AuthError, type ServerAuthRequest } from "#contract";
 
-/** The head of an HTTP request, as authenticators see it. */
+/** The head of an HTTP request for authenticators. */
 export function httpAuthRequest(request: IncomingMessage): ServerAuthRequest {
   return new AuthRequestHead(request.rawHeaders, request.socket);
 }
 
-/** The same of a call over HTTP/2; `rawHeaders` are names and values in turn. */
+/** The head of an HTTP/2 request for authenticators; `rawHeaders` alternate between names and values. */
 export function http2AuthRequest(stream: ServerHttp2Stream, rawHeaders: readonly string[]): ServerAuthRequest {
   return new AuthRequestHead(rawHeaders, stream.session?.socket as Socket | undefined);
 }
 
-/** An address as people write it: IPv4 that came through a socket of both kinds is IPv4. */
+/** An address in its usual form: an IPv4 client of a dual-stack socket is shown as IPv4. */
 export function plainAddress(address: string | undefined): string | undefined {
   return address?.replace(/^::ffff:(?=\d+\.)/, "");
 }
@@ -34,7 +34,9 @@ class AuthRequestHead implements ServerAuthRequest {
     return plainAddress(this.socket?.remoteAddress);
   }
 
-  /** Node.js drops the second of two Authorization headers without a word, and a proxy may have looked at that one. */
+  /**
+   * Reads `rawHeaders`, because Node.js silently drops a second Authorization header, which a proxy may have checked.
+   */
   header(name: string): string | undefined {
     const { rawHeaders } = this;
     let found: string | undefined;
@@ -56,5 +58,5 @@ class AuthRequestHead implements ServerAuthRequest {
   }
 }
 
-/** Reading a certificate costs more than all else, and it is the same for all requests of a connection. */
+/** Caches certificates: parsing one is expensive, and it is the same for all requests of a connection. */
 const CERTIFICATES = new WeakMap<TLSSocket, PeerCertificate>();

@@ -15,7 +15,7 @@ export type ClientKeepalive = z.infer<typeof keepalive>;
 
 const ONE_CONNECTION = "there is one connection to one address";
 
-/** The keys of every exporter that makes calls of gRPC. */
+/** Config keys of every gRPC exporter. */
 export function grpcClientKeys() {
   return {
     endpoint: grpcTarget().meta({ description: "host:port; http:// in front means without TLS, https:// with." }),
@@ -47,7 +47,7 @@ const keys = z.strictObject(grpcClientKeys());
 
 export type GrpcClientConfig = z.infer<typeof keys>;
 
-/** What HTTP/2 or gRPC itself says about a call; Node.js would fail every call with another. */
+/** Headers that HTTP/2 or gRPC sets itself; Node.js would fail every call that sets them again. */
 const RESERVED =
   /^(connection|keep-alive|proxy-connection|transfer-encoding|upgrade|http2-settings|te|content-type|content-length|grpc-.*)$/i;
 

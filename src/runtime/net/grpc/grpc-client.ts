@@ -15,13 +15,13 @@ import { BrokenCallError, type UnaryCallResult, unaryCall } from "./unary-call.j
 
 /** Makes the calls of an exporter to one server, with its TLS, credentials and compression. */
 export class GrpcClient {
-  /** The server, for messages. */
+  /** The server's name in messages. */
   readonly peer: string;
   private readonly config: GrpcClientConfig;
   private readonly context: ExporterContext;
   private readonly headers: OutgoingHttpHeaders;
   private readonly secure: boolean;
-  /** Sessions that have carried a whole call: when one of these breaks, the server may just have closed it. */
+  /** Sessions that have completed a call. If one of these breaks, the server may simply have closed it. */
   private readonly provenSessions = new WeakSet<ClientHttp2Session>();
   private connection: GrpcConnection | undefined;
   private authenticator: ClientAuthenticator | undefined;
@@ -46,12 +46,14 @@ export class GrpcClient {
     this.connection = new GrpcConnection({ target, tls: this.secure ? options : undefined, keepAlive, clock });
   }
 
-  /** Ends everything at once. */
+  /** Closes everything at once. */
   stop(): void {
     this.connection?.close();
   }
 
-  /** One unary call with a message in chunks. Resolves with what `read` makes of the response; rejects with a refusal. */
+  /**
+   * Makes one unary call; the message is given in chunks. Resolves with the result of `read`; rejects with a refusal.
+   */
   async call<Result>(
     path: string,
     message: readonly Uint8Array[],
@@ -153,7 +155,7 @@ function originOf({ address }: GrpcTarget, isSecure: boolean): string {
   return `${isSecure ? "https" : "http"}://${authority}`;
 }
 
-/** Those that are text, which the names of HTTP/2 itself are not. */
+/** The ordinary headers, without HTTP/2's pseudo-headers. */
 function textHeaders(headers: OutgoingHttpHeaders): Record<string, string> {
   const named = Object.entries(headers).filter(([name]) => !name.startsWith(":"));
   return Object.fromEntries(named.map(([name, value]) => [name, String(value)]));

@@ -14,19 +14,18 @@ const CONNECT_TIMEOUT_MS = 5_000;
 
 interface GrpcConnectionSettings {
   readonly target: GrpcTarget;
-  /** Undefined means without TLS. */
+  /** Undefined means no TLS. */
   readonly tls: TlsClientOptions | undefined;
   readonly keepAlive: ClientKeepalive | undefined;
   readonly clock: Clock;
 }
 
 /**
- * The one HTTP/2 session to the server, opened when it is first needed and again after it ended. While it is being
- * opened everyone waits for the same one. A session that the server says goodbye to (GOAWAY) finishes its calls and
- * gets no new ones.
+ * The HTTP/2 session to the server. It is opened on first use, and again after it has ended; while it is opening all
+ * calls wait for the same one. After a GOAWAY a session finishes its calls and gets no new ones.
  */
 export class GrpcConnection {
-  /** Calls under way, kept by whoever makes them: without any the server is pinged only if that is wished. */
+  /** Number of calls under way, maintained by the callers. Without calls the server is pinged only if configured. */
   openCalls = 0;
   private readonly settings: GrpcConnectionSettings;
   private readonly sessions = new Set<ClientHttp2Session>();
@@ -44,7 +43,7 @@ export class GrpcConnection {
     return current && !current.closed && !current.destroyed ? current : this.open();
   }
 
-  /** Calls on this session go unanswered: find out whether anyone is there, and let go of it if not. */
+  /** Call this when calls on the session get no answer: pings the server, and drops the session if that fails. */
   checkAlive(session: ClientHttp2Session): void {
     if (session.destroyed) return;
     if (session.connecting) {
@@ -54,7 +53,7 @@ export class GrpcConnection {
     this.probe(session, this.settings.keepAlive?.timeout ?? PROBE_TIMEOUT_MS);
   }
 
-  /** Ends everything at once. */
+  /** Closes everything at once. */
   close(): void {
     for (const session of this.sessions) session.destroy();
   }
@@ -71,7 +70,7 @@ export class GrpcConnection {
     const forget = () => {
       if (this.current === session) this.current = undefined;
     };
-    session.on("error", forget); // the streams get the error too; nothing is lost here
+    session.on("error", forget); // the streams get the error too
     session.on("goaway", forget);
     session.on("close", () => {
       forget();
@@ -84,7 +83,7 @@ export class GrpcConnection {
   private pingWhenSilent(session: ClientHttp2Session): void {
     const { keepAlive } = this.settings;
     if (!keepAlive || keepAlive.time === 0) return;
-    // Not before it is connected: a ping would be given up at once then, and nothing would set the time again.
+    // Only after connecting: an earlier ping would fail at once, and the timer would not be set again.
     session.once("connect", () => {
       session.setTimeout(keepAlive.time, () => {
         if (this.openCalls > 0 || keepAlive.permit_without_stream) this.probe(session, keepAlive.timeout);
@@ -110,7 +109,7 @@ function urlOf({ address }: GrpcTarget, secure: boolean): string {
   return `${scheme}://${host}:${address.port}`;
 }
 
-/** Like grpc-go, it asks HTTPS_PROXY for a way, with TLS or without. */
+/** Uses HTTPS_PROXY with and without TLS, as grpc-go does. */
 function connectThroughProxy({ address }: GrpcTarget, tls: TlsClientOptions | undefined): Duplex | undefined {
   if ("path" in address) return undefined;
   const { host, port } = address;
@@ -129,7 +128,7 @@ function optionsOf({ address }: GrpcTarget, tls: TlsClientOptions | undefined) {
   const options: ClientSessionOptions | SecureClientSessionOptions = {
     ...tls,
     settings: { enablePush: false },
-    // Counts what waits to be sent: above it new calls fail. Whoever calls bounds that already.
+    // In MB; counts unsent data, and new calls fail above it. High, because the callers already limit that data.
     maxSessionMemory: 1024,
   };
   if ("path" in address) options.createConnection = () => connectSocket(address.path);

@@ -5,13 +5,13 @@ import { parseRetryAfter } from "../otlp/refusals.js";
 import { decodeStatus, type RpcStatus } from "../otlp/rpc-status.js";
 import { MAX_ANSWER_BYTES } from "../otlp/sending.js";
 
-/** How a call ended: with a status, and with the response's bytes when that is OK, or what is wrong with them. */
+/** Result of a call: its status, and, if that is OK, the response's bytes or what is wrong with them. */
 export interface UnaryCallResult {
   readonly status: RpcStatus;
   readonly response: Buffer | string;
 }
 
-/** The call ended without a status, before or after the headers of an answer. */
+/** The call ended without a status, before or after the response headers. */
 export class BrokenCallError extends Error {
   override readonly name = "CallBroken";
   readonly answerBegun: boolean;
@@ -23,8 +23,8 @@ export class BrokenCallError extends Error {
 }
 
 /**
- * One unary call. Rejects with a `BrokenCallError` when the connection or stream broke, and at once when `abort` fires, which
- * also cancels the stream. Leaves no listener and no stream behind.
+ * Makes one unary call. Rejects with a `BrokenCallError` when the connection or stream breaks, and at once when `abort`
+ * fires, which also cancels the stream. Leaves no listener and no stream behind.
  */
 export function unaryCall(
   session: ClientHttp2Session,
@@ -57,7 +57,7 @@ export function unaryCall(
   });
 }
 
-/** Gathers what comes back. */
+/** Collects the response. */
 class ResponseCollector {
   private headers: IncomingHttpHeaders | undefined;
   private trailers: IncomingHttpHeaders | undefined;
@@ -73,7 +73,8 @@ class ResponseCollector {
     });
     stream.on("data", (chunk: Buffer) => {
       this.size += chunk.length;
-      if (this.size <= MAX_ANSWER_BYTES) this.chunks.push(chunk); // the rest is read for the status behind it
+      // beyond the limit it is read only for the trailing status
+      if (this.size <= MAX_ANSWER_BYTES) this.chunks.push(chunk);
     });
   }
 
@@ -81,7 +82,7 @@ class ResponseCollector {
     return this.headers !== undefined;
   }
 
-  /** Undefined when no status came. */
+  /** Undefined when no status was received. */
   result(): UnaryCallResult | undefined {
     if (this.headers === undefined) return undefined;
     const fields = this.headers["grpc-status"] === undefined ? this.trailers : this.headers;
@@ -91,7 +92,7 @@ class ResponseCollector {
     return httpStatus === 200 ? undefined : { status: statusOfHttp(httpStatus, this.headers), response: EMPTY };
   }
 
-  /** The message of the response frame, or what is wrong with it. An OK without a message says nothing more than OK. */
+  /** The message of the response frame, or what is wrong with it. An OK without a frame counts as an empty message. */
   private message(): Buffer | string {
     if (this.size > MAX_ANSWER_BYTES) return `is longer than ${MAX_ANSWER_BYTES} bytes`;
     const frame = singleFrame(this.chunks, this.size);
@@ -109,10 +110,10 @@ const FRAME_FAULTS = {
   flag: "is in no known form",
 } as const;
 
-/** How a stream is closed whose answer nobody waits for any more. */
+/** Code for closing a stream whose response is no longer wanted. */
 const HTTP2_CANCEL = 8;
 
-/** NaN for what is no status: one that is empty must not count as 0, which is success. */
+/** NaN for anything but a status: an empty string must not become 0, which means success. */
 function statusCode(text: unknown): number {
   return /^-?\d+$/.test(String(text)) ? Number(text) : Number.NaN;
 }

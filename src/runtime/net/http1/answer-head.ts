@@ -1,28 +1,28 @@
 /**
- * The head of an answer, read strictly. What two programs could understand in different ways is refused, because the
- * connection may be shared with others by a proxy: line ends other than CRLF, continued lines, blanks before a colon, two
- * lengths, a length beside a transfer coding, transfer codings other than chunked.
+ * Parses the head of an HTTP response strictly. Rejects everything that two programs could interpret differently,
+ * because a proxy may share the connection with others: line ends other than CRLF, continued lines, spaces before a
+ * colon, two lengths, a length together with a transfer coding, and transfer codings other than chunked.
  */
 
-/** The answer is no HTTP/1.1, or not one that has a single meaning. Its connection cannot be used any more. */
+/** The response is not HTTP/1.1, or is ambiguous. Its connection must not be used again. */
 export class AnswerFormatError extends Error {
   override readonly name = "AnswerFormatError";
   readonly code = "EPROTO";
 }
 
-/** How the end of a body is known. */
+/** How the end of a body is determined. */
 type BodyFraming = "none" | "length" | "chunked" | "close";
 
 export interface AnswerHead {
   readonly status: number;
-  /** By lower-case name. Repeated ones are joined by commas, or the first counts where a list makes no sense. */
+  /** By lower-case name. Repeated headers are joined by commas; where a list makes no sense the first one is used. */
   readonly headers: ReadonlyMap<string, string>;
   readonly framing: BodyFraming;
-  /** Bytes of a body whose framing is its length. */
+  /** Number of bytes of a body with framing "length". */
   readonly length: number;
-  /** Whether the other side keeps the connection after this answer. */
+  /** Whether the server keeps the connection open after this response. */
   readonly keepsAlive: boolean;
-  /** How long it keeps it unused, in milliseconds, if it says so. */
+  /** How long the server keeps it open unused, in milliseconds, if it says so. */
   readonly keepAliveMs: number | undefined;
 }
 
@@ -31,10 +31,10 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const DIGITS = /^\d{1,15}$/;
 
-/** Headers of which a second one says nothing more. */
+/** Headers that cannot be joined: only the first one is used. */
 const FIRST_COUNTS = new Set(["content-type", "retry-after", "date", "location", "server"]);
 
-/** Reads a head, given with the empty line at its end. `toHead` says that it answers a HEAD request. */
+/** Parses a head, including the empty line at its end. `toHead` is true for the response to a HEAD request. */
 export function parseAnswerHead(text: string, toHead: boolean): AnswerHead {
   const lines = text.slice(0, -HEAD_END.length).split("\r\n");
   const [, minor, digits] = STATUS_LINE.exec(lines[0]!) ?? [];
@@ -46,7 +46,7 @@ export function parseAnswerHead(text: string, toHead: boolean): AnswerHead {
   const declared = framingOf(headers, isOld);
   const hasBody = status >= 200 && status !== 204 && status !== 304 && !toHead;
   const framing = hasBody ? declared : "none";
-  // A body where there can be none: whoever counts it differently would take it for the next answer.
+  // A body where none is allowed: a proxy that counts it differently would take it for the next response.
   const isDubious =
     !toHead && !hasBody && status !== 304 && headers.get("content-length") !== "0" && declared !== "close";
   return {
@@ -61,7 +61,7 @@ export function parseAnswerHead(text: string, toHead: boolean): AnswerHead {
 
 export const HEAD_END = "\r\n\r\n";
 
-/** A header or a trailer, its name in lower case. */
+/** Parses a header or trailer line; the name is in lower case. */
 export function parseField(line: string): { readonly name: string; readonly value: string } {
   const colon = line.indexOf(":");
   const name = line.slice(0, colon);
@@ -71,7 +71,7 @@ export function parseField(line: string): { readonly name: string; readonly valu
   return { name: name.toLowerCase(), value: trimBlanks(value) };
 }
 
-/** HTTP's blanks are these two; `trim` knows more. */
+/** Only spaces and tabs: `trim` would remove more than HTTP allows. */
 function trimBlanks(text: string): string {
   let start = 0;
   let end = text.length;
@@ -117,7 +117,7 @@ function saysKeepAlive(connection: string | undefined, isOld: boolean): boolean 
   return !options.includes("close") && (!isOld || options.includes("keep-alive"));
 }
 
-/** `Keep-Alive: timeout=5`: a little less than that, because the request needs time to get there. */
+/** Parses `Keep-Alive: timeout=5`, and subtracts a little, because the next request takes time to arrive. */
 function keepAliveHint(text: string | undefined): number | undefined {
   const seconds = text === undefined ? undefined : /(?:^|[ ,])timeout=(\d{1,6})/i.exec(text)?.[1];
   return seconds === undefined ? undefined : Math.max(Number(seconds) * 1000 - MARGIN_MS, Number(seconds) * 500);

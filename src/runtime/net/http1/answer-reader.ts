@@ -1,21 +1,21 @@
 import { AnswerFormatError, type AnswerHead, HEAD_END, parseAnswerHead } from "./answer-head.js";
 import { ChunkedBody } from "./chunked-body.js";
 
-/** All heads of one answer, those before the last (1xx) included. */
+/** Limit for all heads of one response, including 1xx ones. */
 const MAX_HEAD_BYTES = 64 * 1024;
 const PROTOCOL = "HTTP/1.";
-/** A line end that is none, or the beginning of a continued line. */
+/** A malformed line end, or the beginning of a continued line. */
 const BROKEN_LINE = /\r[^\n]|(?:^|[^\r])\n|\n[\t ]/;
 
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Reads the answers of one connection, one after the other, in whatever pieces they come. The bytes it is given may be
- * overwritten afterwards: it copies what it keeps. It throws an `AnswerFormatError` for anything but a valid answer within
- * its limits, and must not be used after that.
+ * Parses the responses of one connection, one after the other, in chunks of any size. It copies what it keeps, because
+ * the caller may overwrite the bytes. Throws an `AnswerFormatError` for anything but a valid response within its
+ * limits, and must not be used after that.
  */
 export class AnswerReader {
-  /** The head of the answer, once it is there; 1xx answers are passed over. */
+  /** The head of the response, once it is complete; 1xx responses are skipped. */
   head: AnswerHead | undefined;
   isComplete = false;
   private readonly maxBodyBytes: number;
@@ -26,7 +26,7 @@ export class AnswerReader {
   private chunked: ChunkedBody | undefined;
   private pieces: Buffer[] = [];
   private size = 0;
-  /** Heads repeat but for their date: the same text need not be taken apart again. */
+  /** Caches the last head: heads usually repeat, so the same text need not be parsed again. */
   private lastText = "";
   private lastHead: AnswerHead | undefined;
 
@@ -34,7 +34,7 @@ export class AnswerReader {
     this.maxBodyBytes = maxBodyBytes;
   }
 
-  /** The next answer is to a request with this method. */
+  /** Prepares for the response to a request with this method. */
   expectAnswer(method: string): void {
     const toHead = method === "HEAD";
     if (toHead !== this.toHead) this.lastText = "";
@@ -47,30 +47,30 @@ export class AnswerReader {
     this.size = 0;
   }
 
-  /** True once any byte of an answer has come. */
+  /** True once any byte of a response has arrived. */
   get hasBegun(): boolean {
     return this.head !== undefined || this.headBytes > 0 || this.partialHead !== "";
   }
 
-  /** Reads the first `end` bytes, and returns how many of them belong to the answer. */
+  /** Reads the first `end` bytes, and returns how many of them belong to the response. */
   read(bytes: Buffer, end: number): number {
     const at = this.head === undefined ? this.readHead(bytes, end) : 0;
     return this.head === undefined || this.isComplete ? at : this.readBody(this.head, bytes, at, end);
   }
 
-  /** The connection ended. True when that was the end of the answer, too. */
+  /** Called when the connection ends. Returns true if that is also the end of the response. */
   readEnd(): boolean {
     if (this.head?.framing === "close") this.isComplete = true;
     return this.isComplete;
   }
 
-  /** What has come of the body: all of it when the answer is complete. */
+  /** The part of the body read so far; the whole body when the response is complete. */
   body(): Buffer {
     if (this.size === 0) return EMPTY;
     return this.pieces.length === 1 ? this.pieces[0]! : Buffer.concat(this.pieces);
   }
 
-  /** Where the body begins; all of it when the head goes on. */
+  /** Returns the offset of the body; `end` if the head is still incomplete. */
   private readHead(bytes: Buffer, end: number): number {
     let at = 0;
     while (this.head === undefined && at < end) {
@@ -90,7 +90,7 @@ export class AnswerReader {
     return at;
   }
 
-  /** What cannot become a head is refused at once: whoever sends it may wait for more. */
+  /** Rejects bytes that cannot become a head at once, because the server may send nothing more. */
   private keepPartialHead(text: string): void {
     if (!PROTOCOL.startsWith(text.slice(0, PROTOCOL.length)))
       throw new AnswerFormatError("the answer does not begin like HTTP/1.1");

@@ -1,15 +1,15 @@
 import { AnswerFormatError, parseField } from "./answer-head.js";
 
-/** A size with its extensions, or a trailer, is not longer than this. */
+/** Maximum length of a size line with extensions, or of a trailer. */
 const MAX_LINE = 4096;
-/** All trailers together. */
+/** Limit for all trailers together. */
 const MAX_TRAILERS = 64 * 1024;
 const SIZE_LINE = /^([0-9A-Fa-f]{1,8})(?:[\t ]*;[\t\x20-\x7e\x80-\xff]*)?$/;
 
 const CR = 13;
 const LF = 10;
 
-/** Takes a chunked body apart as it comes in, in whatever pieces it comes. Extensions and trailers are read and not kept. */
+/** Decodes a chunked body, in chunks of any size. Extensions and trailers are checked, not kept. */
 export class ChunkedBody {
   isComplete = false;
   private expects: "size" | "data" | "end of data" | "trailer" = "size";
@@ -17,7 +17,9 @@ export class ChunkedBody {
   private left = 0;
   private trailerBytes = 0;
 
-  /** Gives the data between `start` and `end` to `keep`, and returns where it stopped: at `end`, or behind the body. */
+  /**
+   * Passes the data between `start` and `end` to `keep`, and returns where it stopped: at `end`, or behind the body.
+   */
   read(bytes: Buffer, start: number, end: number, keep: (from: number, to: number) => void): number {
     let at = start;
     while (at < end && !this.isComplete) {

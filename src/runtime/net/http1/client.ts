@@ -5,19 +5,22 @@ import type { RequestHead } from "./request-head.js";
 
 export interface Http1Settings {
   readonly clock: Clock;
-  /** Connections that may be open at a time; requests beyond that wait. */
+  /** Limit for open connections; further requests wait. */
   readonly maxConnections: number;
-  /** Unused ones that are kept; 0 means that each connection carries one request. */
+  /** Limit for idle connections; 0 means that each connection carries one request. */
   readonly maxIdle: number;
-  /** How long an unused one is kept, in milliseconds, unless the server says less; 0 means for as long as the server does. */
+  /**
+   * How long an idle connection is kept, in milliseconds, unless the server says less; 0 means as long as the server
+   * does.
+   */
   readonly idleTimeoutMs: number;
-  /** A longer body of an answer is not read to its end. */
+  /** Longer response bodies are not read to their end. */
   readonly maxAnswerBytes: number;
 }
 
 /**
- * An HTTP/1.1 client for one origin: connections that are kept and used again, one request at a time on each. The one that
- * was used last is used first, so that those that are not needed grow old and are closed.
+ * An HTTP/1.1 client for one origin. Connections are kept and reused, with one request at a time on each. The most
+ * recently used one is reused first, so that surplus ones expire.
  */
 export class Http1Client implements ConnectionPool {
   readonly origin: Http1Origin;
@@ -26,7 +29,7 @@ export class Http1Client implements ConnectionPool {
   session: Buffer | undefined;
   private readonly settings: Http1Settings;
   private readonly connections = new Set<Http1Connection>();
-  /** The one used last is at the end. */
+  /** The most recently used one is last. */
   private readonly idle: Http1Connection[] = [];
   private readonly waiting: Exchange[] = [];
   private cancelSweep: (() => void) | undefined;
@@ -40,8 +43,9 @@ export class Http1Client implements ConnectionPool {
   }
 
   /**
-   * Sends a request and resolves with its answer. Rejects with a `NoAnswerError` when none came, and at once when `abort`
-   * fires before the head of the answer is there. The body must not change until then. `isFresh` asks for a new connection.
+   * Sends a request and resolves with its response. Rejects with a `NoAnswerError` when there is none, and at once when
+   * `abort` fires before the response head has arrived. The body must not change until then. `isFresh` requires a new
+   * connection.
    */
   request(head: RequestHead, body: readonly Uint8Array[], abort?: AbortSignal, isFresh = false): Promise<Http1Answer> {
     return new Promise((resolve, reject) => {
@@ -52,7 +56,7 @@ export class Http1Client implements ConnectionPool {
     });
   }
 
-  /** Ends every connection, and every request with an error. */
+  /** Closes every connection; requests under way fail. */
   close(): void {
     this.isClosed = true;
     this.cancelSweep?.();
@@ -108,7 +112,7 @@ export class Http1Client implements ConnectionPool {
     if (forMs !== Number.POSITIVE_INFINITY) this.cancelSweep ??= this.clock.after(forMs, this.sweep);
   }
 
-  /** Closes what has been unused for too long, and comes back when the next one may have been. */
+  /** Closes connections that were idle for too long, and schedules the next check. */
   private readonly sweep = (): void => {
     const now = this.clock.monotonic();
     for (const connection of this.idle.filter(({ idleUntil }) => idleUntil <= now)) connection.close();

@@ -10,46 +10,48 @@ import { AnswerReader } from "./answer-reader.js";
 import type { Exchange } from "./exchange.js";
 import { RequestWriter } from "./request-writer.js";
 
-/** Where a client's connections lead. */
+/** Target of a client's connections. */
 export interface Http1Origin {
-  /** A name or an address; an IPv6 address without brackets. */
+  /** A name or an address; an IPv6 address has no brackets. */
   readonly host: string;
   readonly port: number;
   /** Set for https. */
   readonly tls?: TlsClientOptions | undefined;
-  /** What the way there leads through: https in a tunnel; of http it gets the requests itself, with whole URLs in them. */
+  /** The proxy, if any: https goes through a tunnel; http requests are sent to the proxy with whole URLs. */
   readonly proxy?: HttpProxy | undefined;
-  /** Finds the addresses of the host, in the place of the system. */
+  /** Resolves the host's addresses in place of the system. */
   readonly lookup?: LookupFunction | undefined;
 }
 
-/** What a connection tells the pool that it belongs to. */
+/** Callbacks of a connection to its pool. */
 export interface ConnectionPool {
   readonly origin: Http1Origin;
   readonly clock: Clock;
   readonly maxAnswerBytes: number;
-  /** The last TLS session, to begin the next connection with. */
+  /** The last TLS session, for resuming it on the next connection. */
   session: Buffer | undefined;
-  /** It has read its answer and can be used again; the server keeps it for so long, if it said so. */
+  /**
+   * The connection has read its response and can be reused. `keepAliveMs` is how long the server keeps it, if it said
+   * so.
+   */
   released(connection: Http1Connection, keepAliveMs: number | undefined): void;
-  /** It is gone. */
+  /** The connection is closed. */
   closed(connection: Http1Connection): void;
 }
 
-/** How long the body of an answer may take once its head is there. */
+/** Time limit for the body of a response after its head. */
 const BODY_TIMEOUT_MS = 10_000;
-/** Answers are short. */
+/** Responses are short. */
 const READ_BUFFER_BYTES = 8 * 1024;
 const KEEP_ALIVE_PROBE_MS = 1000;
 
 /**
- * A connection that carries one request at a time. It settles the exchange it is given, once, and tells the pool what has
- * become of itself before that. A connection on which anything is unclear is closed: bytes that nobody asked for, an answer
- * that came before the request was written, an answer that breaks a rule. While it has no exchange, it does not keep the
- * process alive.
+ * A connection that carries one request at a time. It settles its exchange exactly once, after telling the pool about
+ * its own state. It closes itself in any unclear situation: unexpected bytes, a response before the request was
+ * written, an invalid response. While it has no exchange it does not keep the process alive.
  */
 export class Http1Connection {
-  /** When it must not be used any more, by the clock's monotonic time. */
+  /** Monotonic time after which it must not be used any more. */
   idleUntil = 0;
   private readonly pool: ConnectionPool;
   private readonly socket: Socket;
@@ -75,7 +77,7 @@ export class Http1Connection {
     this.socket.on("close", () => this.onEnd());
   }
 
-  /** Sends a request on a connection that is free. */
+  /** Sends a request on an idle connection. */
   send(exchange: Exchange): void {
     this.exchange = exchange;
     exchange.connection = this;
@@ -84,7 +86,10 @@ export class Http1Connection {
     this.write(exchange);
   }
 
-  /** Ends the exchange under way and the connection. An answer whose head is there counts, and says what its body lacks. */
+  /**
+   * Ends the current exchange and the connection. If the response head has arrived the exchange succeeds, with the
+   * error as its `bodyError`.
+   */
   end(error: Error): void {
     const { exchange } = this;
     const { head, hasBegun } = this.reader;
@@ -96,7 +101,7 @@ export class Http1Connection {
     else exchange.fail(error, this.wasUsed && !hasBegun && isDisconnect(error));
   }
 
-  /** Frees the socket at once. */
+  /** Destroys the socket at once. */
   close(): void {
     if (this.isClosed) return;
     this.isClosed = true;
@@ -124,11 +129,11 @@ export class Http1Connection {
     const socket = process.getBuiltinModule("node:tls").connect(session ? { ...secure, session } : secure);
     socket.on("session", (next: Buffer) => (this.pool.session = next));
     if ("socket" in way) this.readTunnel(socket, way.socket);
-    // Nothing is written before the certificate has been checked.
+    // Nothing is written before the certificate has been verified.
     return socket.once("secureConnect", () => this.onReady());
   }
 
-  /** Node.js reads into a buffer of ours only what comes from a socket of its own. */
+  /** Copies the data into our buffer: Node.js supports `onread` only for its own sockets. */
   private readTunnel(socket: Socket, tunnel: Tunnel): void {
     tunnel.on("error", (error) => socket.destroy(error));
     socket.on("close", () => tunnel.destroy());
@@ -154,7 +159,7 @@ export class Http1Connection {
     else {
       try {
         const used = reader.read(this.readBuffer, bytes);
-        // Behind a full buffer there may be more that has come already.
+        // After a full buffer there may be more data that has already arrived.
         if (reader.isComplete) this.finish(exchange, used === bytes && bytes < READ_BUFFER_BYTES);
         else if (reader.head !== undefined) this.cancelBodyTimer ??= this.limitBody();
       } catch (error) {
@@ -188,14 +193,17 @@ export class Http1Connection {
     else exchange.fail(new AnswerFormatError("the answer says that all is well before all was sent"), false);
   }
 
-  /** A refusal may come early. Nobody can have taken what was not sent: what follows from such a success would be a loss. */
+  /**
+   * An error response may come early, but a success before the whole request was sent cannot be true. Believing it
+   * would lose data.
+   */
   private canMean({ status }: AnswerHead): boolean {
     return this.writer.isTaken || status >= 300;
   }
 
   /**
-   * Over TLS whatever else has come is handed over record by record before this turn of the event loop ends. It must find nobody
-   * who could take it for an answer.
+   * Over TLS, further data that has arrived is delivered record by record before this turn of the event loop ends. At
+   * that point there must be no exchange that could take it for a response.
    */
   private finishAfterTurn(exchange: Exchange, head: AnswerHead, body: Buffer): void {
     this.exchange = undefined;
@@ -214,7 +222,7 @@ export class Http1Connection {
   }
 }
 
-/** What Node.js says when the other side ends a connection instead of answering. */
+/** The error that Node.js gives when the server closes a connection instead of answering. */
 function hangUp(): Error {
   return Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
 }

@@ -3,25 +3,25 @@ import type { AnswerHead } from "./answer-head.js";
 import type { Http1Connection } from "./connection.js";
 import type { RequestHead } from "./request-head.js";
 
-/** What came back. */
+/** The response to a request. */
 export interface Http1Answer {
   readonly status: number;
   /** By lower-case name. */
   readonly headers: ReadonlyMap<string, string>;
-  /** As much of it as came. */
+  /** The part of the body that arrived. */
   readonly body: Buffer;
-  /** Why that is not all of it: it was too large, broke off or took too long. Undefined when it is. */
+  /** Why the body is incomplete: too large, broken off or too slow. Undefined when it is complete. */
   readonly bodyError: Error | undefined;
 }
 
-/** A request and whoever waits for its answer. It is settled once; after that it hears of no abort. */
+/** A request, and the promise of its response. It is settled once; after that it ignores aborts. */
 export class Exchange {
   readonly head: RequestHead;
   readonly body: readonly Uint8Array[];
   readonly byteLength: number;
-  /** It wants a connection that nobody has used before. */
+  /** True if it needs a new connection. */
   readonly isFresh: boolean;
-  /** The one it is on, once it has one. */
+  /** Its connection, once it has one. */
   connection: Http1Connection | undefined;
   private readonly abort: AbortSignal | undefined;
   private readonly onAbort: (exchange: Exchange) => void;
@@ -48,7 +48,7 @@ export class Exchange {
     abort?.addEventListener("abort", this);
   }
 
-  /** An AbortSignal calls it; a listener that is an object needs no closure for every request. */
+  /** Called by the AbortSignal; an object as listener avoids a closure per request. */
   handleEvent(): void {
     this.onAbort(this);
   }

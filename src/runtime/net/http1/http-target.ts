@@ -4,9 +4,9 @@ import type { HttpClientConfig } from "../http-client-keys.js";
 import { type HttpProxy, proxyFromEnvironment, proxyOfUrl } from "../proxy/proxy.js";
 import { type RequestHead, requestHead } from "./request-head.js";
 
-/** Where requests go, taken apart once. */
+/** The parsed target of requests. */
 export interface HttpTarget {
-  /** Without credentials: it is shown in errors. */
+  /** Without credentials, because it is shown in errors. */
   readonly url: string;
   /** Scheme, host and port. */
   readonly origin: string;
@@ -16,30 +16,30 @@ export interface HttpTarget {
   readonly port: number;
   readonly proxy: HttpProxy | undefined;
   readonly head: RequestHead;
-  /** What the head is made of, for those who change its headers: the URL that is asked for, without credentials. */
+  /** The requested URL without credentials, for those who change the headers of the head. */
   readonly requestUrl: URL;
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly headWith: (headers: AuthHeaders) => RequestHead;
 }
 
-/** The name of the server that a configured Host header means, which its certificate must have; undefined when there is none. */
+/** The server name in a configured Host header, which the certificate must match; undefined when there is none. */
 export function hostHeaderName({ headers }: Pick<HttpClientConfig, "headers">): string | undefined {
   const [, host] = Object.entries(headers ?? {}).find(([name]) => name.toLowerCase() === "host") ?? [];
   const name = host?.replace(/:\d+$/, "");
   return name === undefined || name === "" || name.startsWith("[") || isIP(name) ? undefined : name;
 }
 
-/** What `httpTarget` asks of the keys of an HTTP client. */
+/** The keys of an HTTP client that `httpTarget` uses. */
 type TargetConfig = Pick<HttpClientConfig, "headers" | "proxy_url" | "disable_keep_alives">;
 
-/** `own` are headers of the protocol, over which those of the config count. */
+/** `own` are headers of the protocol; configured headers override them. */
 export function httpTarget(url: URL, config: TargetConfig, own: Readonly<Record<string, string>>): HttpTarget {
   const isSecure = url.protocol === "https:";
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const port = Number(url.port || (isSecure ? 443 : 80));
   const proxy = config.proxy_url ? proxyOfUrl(config.proxy_url) : proxyFromEnvironment(isSecure, host, port);
-  // A proxy that hands plain requests on is told the whole URL.
+  // A forwarding proxy needs the whole URL.
   const isWhole = proxy !== undefined && !isSecure;
   const target = `${isWhole ? `http://${url.host}` : ""}${url.pathname}${url.search}`;
   const headers = headersOf(url, config, own, isWhole ? proxy : undefined);
@@ -64,7 +64,7 @@ function withoutCredentials(url: URL): URL {
   return bare;
 }
 
-/** Names in any case; what is undefined is taken away. */
+/** Names may have any case; an undefined value removes a header. */
 function mergeHeaders(headers: Readonly<Record<string, string>>, more: AuthHeaders): Record<string, string> {
   const kept = Object.entries(headers).filter(([name]) => !Object.hasOwn(more, name.toLowerCase()));
   const added = Object.entries(more).filter((header): header is [string, string] => header[1] !== undefined);

@@ -1,4 +1,4 @@
-/** The head of a request but for its Content-Length: made once, used for many requests. */
+/** The head of a request without its Content-Length: created once, used for many requests. */
 export interface RequestHead {
   readonly method: string;
   /** Request line and header lines, each with its line end. */
@@ -7,15 +7,18 @@ export interface RequestHead {
 
 /** RFC 9110's token. */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-/** Visible characters, blanks and tabs; whatever could end a line is none of them. */
+/** Printable characters, spaces and tabs; nothing that could end a line. */
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 /** A path and query as `URL` gives them. */
 const REQUEST_TARGET = /^[\x21-\x7e]+$/;
 
-/** What the client itself says about a request's body; a configured one could only contradict it. */
+/** Headers about the body that the client sets itself; configured ones could only contradict them. */
 const FRAMING = new Set(["content-length", "transfer-encoding"]);
 
-/** Makes a head. Of headers with the same name, in any case, the last one counts. Throws a RangeError for what cannot be sent. */
+/**
+ * Creates a head. Of several headers with the same name, in any case, the last one is used. Throws a RangeError for
+ * invalid values.
+ */
 export function requestHead(method: string, target: string, headers: Readonly<Record<string, string>>): RequestHead {
   if (!TOKEN.test(method)) throw new RangeError("expected a method such as POST");
   if (!REQUEST_TARGET.test(target)) throw new RangeError("expected a path without blanks");
@@ -26,13 +29,19 @@ export function requestHead(method: string, target: string, headers: Readonly<Re
   return { method, text: `${method} ${target} HTTP/1.1\r\n${[...lines.values()].join("")}` };
 }
 
-/** One header as a line. Throws a RangeError when it is none: nothing that is configured can begin a line of its own. */
+/**
+ * Formats a header line. Throws a RangeError for an invalid header, so that configured values cannot begin another
+ * line.
+ */
 export function headerLine(name: string, value: string): string {
   if (!isHeader(name, value)) throw new RangeError(`the header ${JSON.stringify(name)} cannot be sent as it is`);
   return `${name}: ${value}\r\n`;
 }
 
-/** True when a header can be sent: its name is a token, and its value has no control characters and none beyond Latin-1. */
+/**
+ * True when a header can be sent: the name is a token, and the value has no control characters and nothing beyond
+ * Latin-1.
+ */
 export function isHeader(name: string, value: string): boolean {
   return TOKEN.test(name) && FIELD_VALUE.test(value);
 }

@@ -2,25 +2,25 @@ import type { Socket } from "node:net";
 import type { Exchange } from "./exchange.js";
 import type { RequestHead } from "./request-head.js";
 
-/** Up to this size copying the body behind its head costs less than giving the kernel two buffers. */
+/** Up to this size, copying the body behind its head costs less than passing two buffers to the kernel. */
 const WRITE_BUFFER_BYTES = 16 * 1024;
-/** So much of a body is given to the socket at a time. */
+/** Size of the pieces in which a large body is written to the socket. */
 const WRITE_BYTES = 1024 * 1024;
 
 /** Writes the requests of one connection, one after the other. */
 export class RequestWriter {
   private readonly socket: Socket;
   private buffer: Buffer | undefined;
-  /** The head that the buffer begins with. */
+  /** The head at the beginning of the buffer. */
   private writtenHead: RequestHead | undefined;
-  /** What is left of a large body, and empty while the socket has yet to take the last of it; undefined once it has. */
+  /** The rest of a large body; empty while the socket is writing the last piece, undefined afterwards. */
   private unwritten: Uint8Array[] | undefined;
 
   constructor(socket: Socket) {
     this.socket = socket;
   }
 
-  /** The last request must have been answered, and all of it written. */
+  /** The previous request must be completely written and answered. */
   write({ head, body, byteLength }: Exchange): void {
     const length = `Content-Length: ${byteLength}\r\n\r\n`;
     if (head.text.length + length.length + byteLength <= WRITE_BUFFER_BYTES) {
@@ -33,17 +33,20 @@ export class RequestWriter {
     this.socket.uncork();
   }
 
-  /** The system has got all of the body, if it is a large one. Small ones go in one piece. */
+  /** True when the system has accepted all of a large body. Small ones are written in one piece. */
   get isTaken(): boolean {
     return this.unwritten === undefined;
   }
 
-  /** Nothing more is written. */
+  /** Writes nothing more. */
   stop(): void {
     this.unwritten = undefined;
   }
 
-  /** The whole request in the connection's own buffer, which is free: the last request was written when it was answered. */
+  /**
+   * Builds the whole request in the connection's buffer. The buffer is free, because the previous request has been
+   * answered.
+   */
   private joined(head: RequestHead, length: string, body: readonly Uint8Array[]): Buffer {
     this.buffer ??= Buffer.allocUnsafeSlow(WRITE_BUFFER_BYTES);
     const bytes = this.buffer;
@@ -58,7 +61,7 @@ export class RequestWriter {
     return bytes.subarray(0, at);
   }
 
-  /** Writes a part of the body, and the next when the socket has taken it. */
+  /** Writes a piece of the body, and the next one when the socket has accepted it. */
   private writeBody(body: readonly Uint8Array[]): void {
     const rest = [...body];
     this.unwritten = rest;

@@ -6,18 +6,18 @@ import { environmentVariable } from "#system";
 import { parseAnswer, readAnswer } from "../read-answer.js";
 import type { TlsClientOptions } from "../tls-load.js";
 
-/** What is written of the API server; what is not is that of the pod the agent runs in. */
+/** Configured settings of the API server; the others are those of the pod that the agent runs in. */
 export interface KubernetesApiSettings {
   readonly apiServer?: string | undefined;
   readonly tokenFile?: string | undefined;
   readonly caFile?: string | undefined;
-  /** How it is spoken to over https, beside the certificates of caFile. */
+  /** TLS options for https, in addition to the certificates of caFile. */
   readonly tls?: Partial<TlsClientOptions> | undefined;
-  /** An answer may be so long at most. */
+  /** Limit for the size of a response. */
   readonly maxAnswerBytes?: number;
-  /** And have so many objects and lists. */
+  /** Limit for the number of objects and lists in a response. */
   readonly maxObjects?: number;
-  /** Makes requests in another way, with credentials of its own. */
+  /** Makes requests in another way, with its own credentials. */
   readonly request?: KubernetesRequest;
 }
 
@@ -27,10 +27,10 @@ type KubernetesRequest = (
   abort: AbortSignal,
 ) => Promise<IncomingMessage>;
 
-/** Where a pod finds the token of its account, and the certificates of its cluster. */
+/** Directory with the token of a pod's account and the certificates of its cluster. */
 export const SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/** An answer of the API server that is no success, or no answer at all (status 0). */
+/** An error response of the API server, or no response at all (status 0). */
 export class KubernetesApiError extends Error {
   override readonly name = "KubernetesApiError";
   readonly status: number;
@@ -41,7 +41,10 @@ export class KubernetesApiError extends Error {
   }
 }
 
-/** Asks a Kubernetes API server. Credentials are read anew for every request: the tokens of pods change within the hour. */
+/**
+ * Client of a Kubernetes API server. Credentials are read for every request, because tokens of pods change within the
+ * hour.
+ */
 export class KubernetesApi {
   private readonly url: string | undefined;
   private readonly tokenFile: string | undefined;
@@ -69,13 +72,13 @@ export class KubernetesApi {
     return text.trim() || "default";
   }
 
-  /** The JSON that a path is answered with. Rejects with a `KubernetesApiError`. */
+  /** The JSON response for a path. Rejects with a `KubernetesApiError`. */
   async get(path: string, abort: AbortSignal): Promise<unknown> {
     const response = await this.open(path, abort);
     return parseAnswer(await bytesOf(response, this.maxAnswerBytes), this.maxObjects);
   }
 
-  /** The lines of an answer that goes on, one after the other, each a JSON value; it ends when the server or `abort` ends it. */
+  /** Yields the lines of a streaming response, each a JSON value, until the server or `abort` ends it. */
   async *lines(path: string, abort: AbortSignal): AsyncGenerator<unknown> {
     const response = await this.open(path, abort);
     let rest = "";
@@ -104,7 +107,7 @@ export class KubernetesApi {
   }
 }
 
-/** An object of the API is at most 1.5 MiB in etcd. */
+/** etcd limits an object of the API to 1.5 MiB. */
 const MAX_LINE = 8 * 1024 * 1024;
 const MAX_ANSWER = 256 * 1024 * 1024;
 const MAX_MESSAGE = 1024 * 1024;
@@ -142,7 +145,7 @@ async function bytesOf(response: IncomingMessage, maxBytes: number): Promise<Buf
   }
 }
 
-/** What a Status object says, or the one line that kubelets and proxies answer with. */
+/** The message of a Status object, or the single line that kubelets and proxies respond with. */
 function messageOf(text: string): string {
   try {
     return String((JSON.parse(text) as { message?: unknown }).message ?? "").slice(0, 300);

@@ -1,5 +1,5 @@
 /**
- * Reading objects of the API of which nothing is certain: what is not there, or not of the type that it should be, is as if it were
+ * Reads objects of the API without trusting their shape: missing values, and values of the wrong type, are treated as
  * empty.
  */
 
@@ -21,13 +21,13 @@ export function textOf(value: unknown, ...path: readonly string[]): string {
   return typeof found === "string" ? found : "";
 }
 
-/** Texts by their names; what is no text is left out. */
+/** Strings by name; other values are skipped. */
 export function textsOf(value: unknown, ...path: readonly string[]): Record<string, string> {
   const entries = Object.entries(fieldsOf(value, ...path)).filter(([, text]) => typeof text === "string");
   return Object.fromEntries(entries) as Record<string, string>;
 }
 
-/** The digits of a whole number; nothing for anything else. */
+/** The digits of an integer; an empty string for anything else. */
 export function digitsOf(value: unknown, ...path: readonly string[]): string {
   const found = valueAt(value, path);
   return Number.isSafeInteger(found) ? String(found) : "";

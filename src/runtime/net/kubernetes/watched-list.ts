@@ -1,12 +1,12 @@
 import type { Clock } from "#contract";
 import { type KubernetesApi, KubernetesApiError } from "./api-client.js";
 
-/** What every object of the API has, as far as it is needed here. */
+/** The fields of every API object that are used here. */
 export interface KubernetesObject {
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly uid?: string };
 }
 
-/** What is watched, and who is told. */
+/** The list to watch, and callbacks. */
 export interface WatchedListSettings<Item extends KubernetesObject> {
   readonly api: KubernetesApi;
   /** The path of the list, such as `/apis/discovery.k8s.io/v1/namespaces/default/endpointslices`. */
@@ -14,13 +14,13 @@ export interface WatchedListSettings<Item extends KubernetesObject> {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   readonly clock: Clock;
-  /** Takes from an object what is needed of it: the rest is let go of. Default: all of it. */
+  /** Extracts the needed parts of an object; the rest is discarded. Default: keeps everything. */
   readonly read?: (object: KubernetesObject) => Item;
-  /** Called with all there are, after the first list and after every change. */
+  /** Called with all items after the first list and after every change. */
   readonly onChange: (items: readonly Item[]) => void;
-  /** With this, `onChange` is called after lists alone, and this with each object that a watch tells of. */
+  /** If given, `onChange` is called only after lists, and this with each object of a watch event. */
   readonly onItem?: (item: Item, isGone: boolean) => void;
-  /** Called when the server cannot be asked, or does not answer as it should; it is tried again. */
+  /** Called when a request fails or its response is invalid; the request is retried. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -41,35 +41,35 @@ interface WatchEvent {
 const PAGE_SIZE = 500;
 const MIN_RETRY_MS = 500;
 const MAX_RETRY_MS = 30_000;
-/** A page of a list that has not come after so long does not come any more. */
+/** Time limit for one page of a list. */
 const LIST_TIMEOUT_MS = 30_000;
-/** The server ends a watch after so long: one whose connection has died in silence is not waited for any longer. */
+/** The server ends a watch after this time, which bounds the wait on a connection that died silently. */
 const WATCH_SECONDS = 290;
 const GONE = 410;
-/** More than any cluster has; a server whose pages have no end has more. */
+/** More than any cluster has; protects against a server with endless pages. */
 const MAX_ITEMS = 500_000;
 const NO_LIST = "what it answered is no list of objects of the Kubernetes API";
 
 /**
- * A list of the API that is kept up to date: listed once, then watched from there. A watch that ends goes on where it was; when
- * the server does not remember that any more (410 Gone) the list is read anew, and what has gone meanwhile is gone. While the
- * server cannot be reached, the last list stands.
+ * A list of the API that is kept up to date: listed once, then watched from there. When a watch ends, the next one
+ * continues where it was. If the server no longer remembers that position (410 Gone), the list is read again. While the
+ * server is unreachable the last list stays.
  */
 export class WatchedList<Item extends KubernetesObject> {
   private readonly settings: WatchedListSettings<Item>;
   private readonly stopped = new AbortController();
   private items = new Map<string, Item>();
-  /** Undefined: the list is to be read anew. */
+  /** Undefined: the list must be read again. */
   private version: string | undefined;
   private failures = 0;
-  /** That of the one request that is under way. */
+  /** Cancels the timeout of the request under way. */
   private cancelTimeout = () => {};
 
   constructor(settings: WatchedListSettings<Item>) {
     this.settings = settings;
   }
 
-  /** Resolves when it has been listed once, or that has failed. */
+  /** Resolves after the first attempt to list, even a failed one. */
   async start(): Promise<void> {
     await this.listOnce();
     void this.run();
@@ -136,7 +136,7 @@ export class WatchedList<Item extends KubernetesObject> {
         this.failures = 0;
         this.apply(event as WatchEvent);
       }
-      // A server that ends every watch at once must not be asked in a circle.
+      // A server that ends every watch at once must not be asked in a tight loop.
       if (this.version === version) this.failures = Math.max(1, this.failures);
     } catch (error) {
       if (!silence.signal.aborted) this.failed(error);
@@ -161,7 +161,8 @@ export class WatchedList<Item extends KubernetesObject> {
 
   private itemsOf(page: ListPage<unknown>): Item[] {
     const { metadata, items = [] } = page ?? {};
-    // An empty list would be the end of all that is known: only one that says of itself that it is a list counts.
+    // Accept only a response that is clearly a list: treating another one as an empty list would delete everything
+    // known.
     if (typeof metadata !== "object" || metadata === null || !Array.isArray(items ?? []))
       throw new KubernetesApiError(0, NO_LIST);
     return (items ?? []).map((object) => this.read(object));

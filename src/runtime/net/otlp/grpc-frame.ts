@@ -1,7 +1,7 @@
 /** gRPC's message framing: one byte that says whether the message is compressed, four bytes of length. */
 export const GRPC_FRAME_HEADER = 5;
 
-/** The header of a frame around a message of this length. */
+/** The header of a frame for a message of this length. */
 export function grpcFrameHeader(length: number, compressed: boolean): Buffer {
   const header = Buffer.allocUnsafe(GRPC_FRAME_HEADER);
   header[0] = compressed ? 1 : 0;
@@ -9,21 +9,21 @@ export function grpcFrameHeader(length: number, compressed: boolean): Buffer {
   return header;
 }
 
-/** A whole frame around a short message. */
+/** A complete frame for a short message. */
 export function grpcFrame(message: Uint8Array): Buffer {
   return Buffer.concat([grpcFrameHeader(message.length, false), message]);
 }
 
-/** Why bytes are not the one frame of a unary call. */
+/** Why bytes are not exactly one frame, as a unary call requires. */
 export type FrameFault = "none" | "incomplete" | "several" | "flag";
 
-/** The one message of a unary call. */
+/** The message of a unary call. */
 interface SingleFrame {
   readonly compressed: boolean;
   readonly message: Buffer;
 }
 
-/** Length the frame that begins with these bytes claims to have; undefined while its header is incomplete. */
+/** Length that the frame's header declares; undefined while the header is incomplete. */
 export function claimedLength(chunks: readonly Buffer[]): number | undefined {
   const first = chunks[0];
   if (first === undefined) return undefined;
@@ -33,8 +33,8 @@ export function claimedLength(chunks: readonly Buffer[]): number | undefined {
 }
 
 /**
- * The one message of a unary call, copied into one piece. Copying even a single chunk is on purpose: HTTP/2 hands out
- * slices of its 64 KiB read buffer, and a small message would hold on to all of it.
+ * The message of a unary call, copied into one piece. Even a single chunk is copied on purpose: HTTP/2 gives out slices
+ * of its 64 KiB read buffer, and a small message would keep all of it alive.
  */
 export function singleFrame(chunks: readonly Buffer[], total: number): SingleFrame | FrameFault {
   if (total === 0) return "none";

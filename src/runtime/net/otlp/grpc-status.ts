@@ -26,7 +26,7 @@ export function grpcStatusName(code: number): string {
   return STATUS_NAMES[code] ?? `status ${code}`;
 }
 
-/** Codes after which OTLP lets a client send the same data again. RESOURCE_EXHAUSTED joins them only with RetryInfo. */
+/** Codes after which OTLP allows a client to resend. RESOURCE_EXHAUSTED is retryable only with RetryInfo. */
 export const RETRYABLE_GRPC_STATUSES: ReadonlySet<number> = new Set([
   GRPC_STATUS.CANCELLED,
   GRPC_STATUS.DEADLINE_EXCEEDED,
@@ -37,8 +37,8 @@ export const RETRYABLE_GRPC_STATUSES: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * The code of an answer that carries no grpc-status because something between (a proxy) answered in plain HTTP. gRPC's
- * own table calls some 5xx UNKNOWN, which OTLP does not retry; here a broken proxy is never the end of the data.
+ * The code for a response without grpc-status, because a proxy answered in plain HTTP. gRPC's own table maps some 5xx
+ * to UNKNOWN, which OTLP does not retry; here a broken proxy must never cause data loss.
  */
 export function grpcCodeOfHttp(status: number): number {
   switch (status) {
@@ -60,7 +60,7 @@ export function grpcCodeOfHttp(status: number): number {
 
 const MAX_MESSAGE_LENGTH = 1024;
 
-/** A grpc-message header: percent-encoded as gRPC says, and short enough for any header limit. */
+/** Encodes a grpc-message header: percent-encoded as gRPC requires, and short enough for any header limit. */
 export function encodeGrpcMessage(message: string): string {
   let encoded = "";
   for (const byte of Buffer.from(message, "utf8")) {
@@ -71,7 +71,7 @@ export function encodeGrpcMessage(message: string): string {
   return encoded;
 }
 
-/** Never throws: what is not percent-encoded stays as it is. */
+/** Never throws: invalid percent-encoding is kept as it is. */
 export function decodeGrpcMessage(text: string): string {
   const bytes = text.replace(/%([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
   return /[\u0080-\u00ff]/.test(bytes) ? Buffer.from(bytes, "latin1").toString("utf8") : bytes;
@@ -86,7 +86,7 @@ const TIMEOUT_UNIT_MS: Readonly<Record<string, number>> = {
   n: 1e-6,
 };
 
-/** Milliseconds of a grpc-timeout header, or undefined when there is none or it is none. */
+/** Parses a grpc-timeout header to milliseconds; undefined when it is missing or invalid. */
 export function parseGrpcTimeout(text: string | undefined): number | undefined {
   const match = text === undefined ? null : /^(\d{1,8})([HMSmun])$/.exec(text);
   return match ? Number(match[1]) * TIMEOUT_UNIT_MS[match[2]!]! : undefined;

@@ -3,12 +3,12 @@ import { FIXED32, FIXED64, LENGTH_DELIMITED, VARINT, varint64, WireWriter } from
 /**
  * Protobuf for the small messages around telemetry: statuses, responses, retry hints.
  *
- * What is read here comes from a peer: the readers never throw. Where it is only a courtesy, `readFields` stops at the first
- * byte that makes no sense and gives what it read so far; where something follows from it, `readWholeFields` gives all or
- * nothing.
+ * The input comes from a peer, so the readers never throw. `readFields` stops at the first invalid byte and returns the
+ * fields before it, for messages that are only informative. `readWholeFields` returns all or nothing, for messages that
+ * matter.
  */
 
-/** A field's value: a varint as a bigint, anything length-delimited as bytes. Other wire types are skipped. */
+/** A field's value: a varint as a bigint, a length-delimited one as bytes. Other wire types are skipped. */
 interface ProtoField {
   readonly number: number;
   readonly value: bigint | Uint8Array;
@@ -23,13 +23,13 @@ export function readFields(bytes: Uint8Array): ProtoField[] {
   return fields;
 }
 
-/** Undefined when the bytes are not a whole message of a few fields. */
+/** Undefined when the bytes are not a complete, valid message. */
 export function readWholeFields(bytes: Uint8Array): ProtoField[] | undefined {
   const fields: ProtoField[] = [];
   return scanFields(bytes, fields) === bytes.length ? fields : undefined;
 }
 
-/** Where it stopped: behind the last byte, or where a field begins that cannot be read. */
+/** Returns where it stopped: at the end, or at the beginning of a field that cannot be read. */
 function scanFields(bytes: Uint8Array, fields: ProtoField[]): number {
   let p = 0;
   while (p < bytes.length && fields.length < MAX_FIELDS) {
@@ -57,7 +57,7 @@ function scanFields(bytes: Uint8Array, fields: ProtoField[]): number {
   return p;
 }
 
-/** The last field of this number if it is bytes; empty otherwise. */
+/** The last field with this number if it is bytes; empty otherwise. */
 export function bytesField(fields: readonly ProtoField[], number: number): Uint8Array {
   const value = fields.findLast((field) => field.number === number)?.value;
   return value instanceof Uint8Array ? value : EMPTY;
@@ -67,13 +67,13 @@ export function textField(fields: readonly ProtoField[], number: number): string
   return Buffer.from(bytesField(fields, number)).toString("utf8");
 }
 
-/** The last field of this number as a signed 64-bit integer; 0 if there is none. */
+/** The last field with this number as a signed 64-bit integer; 0 if there is none. */
 export function intField(fields: readonly ProtoField[], number: number): number {
   const value = fields.findLast((field) => field.number === number)?.value;
   return typeof value === "bigint" ? Number(BigInt.asIntN(64, value)) : 0;
 }
 
-/** Writes fields in order. A zero or empty value is left out, as proto3 does. */
+/** Writes fields in order. Zero and empty values are left out, as in proto3. */
 export function writeFields(
   ...fields: readonly (readonly [number: number, value: number | string | Uint8Array])[]
 ): Buffer {

@@ -4,8 +4,8 @@ import { GRPC_STATUS, grpcStatusName, RETRYABLE_GRPC_STATUSES } from "./grpc-sta
 import type { RpcStatus } from "./rpc-status.js";
 
 /**
- * The refusal behind an HTTP answer that is no success. 429, 5xx and 408 can be tried again, and with Retry-After not
- * before that; everything else (redirects too: OTLP clients do not follow them) stays refused however often it is sent.
+ * The refusal for an HTTP error response. 429, 5xx and 408 are retryable, not before Retry-After if given. Everything
+ * else is permanent, including redirects, which OTLP clients do not follow.
  */
 export function refusalOfHttp(status: number, detail: string, retryAfterMs: number | undefined): Refusal {
   const message = detail === "" ? `HTTP ${status}` : `HTTP ${status}: ${detail}`;
@@ -19,7 +19,10 @@ export function refusalOfHttp(status: number, detail: string, retryAfterMs: numb
   return new Refusal("permanent", message, { ...options, category: categoryOfHttp(status) });
 }
 
-/** Codes with which a server refuses the data of a request; a handler that throws answers UNKNOWN or INTERNAL. */
+/**
+ * Codes by which a server refuses the data of a request. UNKNOWN and INTERNAL are not among them: a handler that throws
+ * answers with those.
+ */
 const DATA_STATUSES: ReadonlySet<number> = new Set([
   GRPC_STATUS.INVALID_ARGUMENT,
   GRPC_STATUS.FAILED_PRECONDITION,
@@ -27,7 +30,7 @@ const DATA_STATUSES: ReadonlySet<number> = new Set([
   GRPC_STATUS.INTERNAL,
 ]);
 
-/** The refusal behind a gRPC status that is not OK, by OTLP's table. */
+/** The refusal for a gRPC error status, by OTLP's table. */
 export function refusalOfGrpc({ code, message: detail, retryAfterMs }: RpcStatus): Refusal {
   const name = grpcStatusName(code);
   const message = detail === "" ? name : `${name}: ${detail}`;
@@ -44,28 +47,28 @@ export function refusalOfGrpc({ code, message: detail, retryAfterMs }: RpcStatus
   return new Refusal("permanent", message, { status: name, category });
 }
 
-/** Whatever went wrong on the way: refused, reset, no such host, timed out, bad certificate. Always worth a retry. */
+/** Any connection error: refused, reset, unknown host, timeout, bad certificate. Always retryable. */
 export function refusalOfConnection(peer: string, error: unknown): Refusal {
   const { code, message } = describeConnectionError(error);
   const blame = isProgrammingError(error) ? "entry" : "backend";
   return new Refusal("transient", `${peer}: ${message}`, { ...(code && { status: code }), blame, cause: error });
 }
 
-/** Thrown before anything was sent, such as for a header that cannot be written: another entry may pass. */
+/** Errors thrown before anything was sent, such as for an invalid header: another entry may succeed. */
 function isProgrammingError(error: unknown): boolean {
   return error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError;
 }
 
 /**
- * The answer says success, but not all of it could be read: records may have been rejected in what is missing. So it is sent
- * again, at the price of arriving twice.
+ * A success whose response could not be read completely: the missing part may have reported rejected records. It is
+ * sent again, although it may then arrive twice.
  */
 export function refusalOfUnreadable(peer: string, why: string): Refusal {
   const message = `${peer}: answered with success, but whether it took all records is not known: ${why}`;
   return new Refusal("transient", message, { code: ERROR_CODES.SLUICE_UNREADABLE_ANSWER });
 }
 
-/** The sender gave up waiting. Keeps the refusal that the signal was aborted with, if it was one. */
+/** The sender stopped waiting. Uses the abort reason if that is a refusal. */
 export function refusalOfAbort(peer: string, abort: AbortSignal): Refusal {
   const reason: unknown = abort.reason;
   if (isRefusal(reason)) return reason;
@@ -80,7 +83,7 @@ function categoryOfHttp(status: number): RefusalCategory {
   return status === 400 || status === 422 ? "schema" : "integration";
 }
 
-/** An error answer in both of OTLP's transports. */
+/** An error response for both of OTLP's transports. */
 export interface ErrorAnswer extends RpcStatus {
   readonly httpStatus: number;
 }
@@ -88,8 +91,9 @@ export interface ErrorAnswer extends RpcStatus {
 const DEFAULT_RETRY_MS = 1000;
 
 /**
- * What a client is told of a refusal. Retryable ones always say when to come back. Over gRPC both are UNAVAILABLE with
- * RetryInfo, the one code that every client retries; OTLP lets it retry RESOURCE_EXHAUSTED too, but not all do.
+ * The response to a client for a refusal. Retryable ones always say when to retry. Over gRPC they are UNAVAILABLE with
+ * RetryInfo, the one code that every client retries; OTLP also allows retrying RESOURCE_EXHAUSTED, but not all clients
+ * do.
  */
 export function answerOfRefusal(refusal: Refusal): ErrorAnswer {
   const { kind, message } = refusal;
@@ -98,12 +102,12 @@ export function answerOfRefusal(refusal: Refusal): ErrorAnswer {
   return { httpStatus: kind === "throttled" ? 429 : 503, code: GRPC_STATUS.UNAVAILABLE, message, retryAfterMs };
 }
 
-/** A Retry-After header: whole seconds, at least one. */
+/** Value of a Retry-After header: whole seconds, at least one. */
 export function retryAfterSeconds(ms: number): string {
   return String(Math.max(1, Math.ceil(ms / 1000)));
 }
 
-/** Milliseconds that a Retry-After header asks for: seconds or an HTTP date. Undefined when it is neither. */
+/** Parses a Retry-After header, seconds or an HTTP date, to milliseconds. Undefined when it is neither. */
 export function parseRetryAfter(text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined;
   if (/^\s*\d+(\.\d+)?\s*$/.test(text)) return Number(text) * 1000;

@@ -7,7 +7,7 @@ import { OTLP_SERVICES, type OtlpEncoding } from "./services.js";
 const EMPTY_PROTO = Buffer.alloc(0);
 const EMPTY_JSON = Buffer.from("{}");
 
-/** An Export*ServiceResponse. Nothing rejected and nothing to say leaves partial_success unset, as OTLP asks. */
+/** An Export*ServiceResponse. Without rejected records and message, partial_success stays unset, as OTLP requires. */
 export function encodeResponse(signal: Signal, encoding: OtlpEncoding, partial?: PartialRejection): Buffer {
   if (partial === undefined || (partial.rejected === 0 && partial.message === "")) {
     return encoding === "proto" ? EMPTY_PROTO : EMPTY_JSON;
@@ -18,7 +18,10 @@ export function encodeResponse(signal: Signal, encoding: OtlpEncoding, partial?:
   return Buffer.from(JSON.stringify({ partialSuccess: { [name]: String(rejected), errorMessage: message } }));
 }
 
-/** What a response says was rejected; undefined when all was taken. Of an unreadable one nobody knows which it is. */
+/**
+ * The rejection in a response; undefined when everything was accepted. For an unreadable response the result is
+ * unknown.
+ */
 export function decodeResponse(
   signal: Signal,
   encoding: OtlpEncoding,
@@ -34,7 +37,7 @@ function readProto(body: Uint8Array): PartialRejection | undefined {
   const response = readWholeFields(body);
   const messages = response?.flatMap(({ number, value }) => (number === 1 ? [value] : []));
   if (messages === undefined || !messages.every((value) => value instanceof Uint8Array)) return undefined;
-  // Protobuf merges a message that comes several times: its fields one behind the other.
+  // Protobuf merges repeated occurrences of a message: concatenating them is the same.
   const partial = readWholeFields(messages.length === 1 ? messages[0]! : Buffer.concat(messages));
   return partial && { rejected: Math.max(0, intField(partial, 1)), message: textField(partial, 2) };
 }

@@ -1,7 +1,7 @@
 import { bytesField, intField, readFields, textField, writeFields } from "./proto-fields.js";
 import type { OtlpEncoding } from "./services.js";
 
-/** google.rpc.Status with the one detail OTLP speaks of, RetryInfo. */
+/** google.rpc.Status with RetryInfo, the only detail that OTLP uses. */
 export interface RpcStatus {
   /** A gRPC status code. */
   readonly code: number;
@@ -12,12 +12,12 @@ export interface RpcStatus {
 
 const RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo";
 
-/** The status as the body of a refusal. */
+/** Encodes the status as the body of an error response. */
 export function encodeStatus(status: RpcStatus, encoding: OtlpEncoding): Buffer {
   return encoding === "proto" ? encodeProtoStatus(status) : Buffer.from(JSON.stringify(toJsonStatus(status)));
 }
 
-/** Never throws: bytes that are no status give an empty one. */
+/** Never throws: invalid bytes give an empty status. */
 export function decodeStatus(bytes: Uint8Array, encoding: OtlpEncoding): RpcStatus {
   return encoding === "proto" ? readProtoStatus(bytes) : readJsonStatus(bytes);
 }

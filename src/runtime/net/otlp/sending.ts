@@ -8,14 +8,16 @@ import type { Signal } from "#otlp/signals";
 import { NoAnswerError } from "../no-answer-error.js";
 import { refusalOfAbort, refusalOfConnection } from "./refusals.js";
 
-/** What the exporters of both transports have in common. */
+/** Shared by the exporters of both transports. */
 
-/** Schema of a word that may be `none`: the Collector also takes an empty string for it. */
+/** Schema of a value that may be `none`: the Collector also accepts an empty string for it. */
 export function wordOrNone<Words extends z.ZodType>(words: Words) {
   return z.preprocess((value) => (value === "" ? "none" : value), words);
 }
 
-/** The headers, or metadata, of one send: the idempotency key, and of what was a dead letter which, and how often it was replayed. */
+/**
+ * Headers or metadata of one send: the idempotency key, and for a replayed dead letter its id and number of replays.
+ */
 export function sendHeaders({ idempotencyKey, replayed }: SendOptions = {}): Record<string, string> {
   return {
     ...(idempotencyKey && { [IDEMPOTENCY_HEADER]: idempotencyKey }),
@@ -28,8 +30,8 @@ export function sendHeaders({ idempotencyKey, replayed }: SendOptions = {}): Rec
 }
 
 /**
- * Keys for sends that have none, because no queue has made one: with it a receiver can tell what is sent again, on a new
- * connection, from another request. Whoever retries as a whole is another send here.
+ * Creates idempotency keys for sends without a queue. With such a key a receiver can recognise the second attempt on a
+ * new connection. A retry by the caller gets another key.
  */
 export class SendKeys {
   private readonly prefix = randomBytes(12).toString("base64url");
@@ -41,15 +43,15 @@ export class SendKeys {
 }
 
 /**
- * Answers are short, but a backend may list in one what it rejected, and that must be read to its end. It is as much as gRPC
- * clients take by default.
+ * Limit for a response, the default of gRPC clients. Responses are short, but a backend may list rejected records, and
+ * the list must be read to its end.
  */
 export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 /**
- * Sends, and when that meets a stale connection, once more on a new one: that the server has closed a connection meanwhile
- * says nothing about the server. It may have got the first request; sending again is what any retry would do. Whatever
- * keeps an answer from coming is thrown as a refusal. Resolves with what `read` makes of the answer.
+ * Sends, and after a stale connection sends once more on a new one: a connection that the server closed meanwhile says
+ * nothing about the server. The server may have received the first request; sending again is what any retry would do.
+ * All connection errors are thrown as refusals. Resolves with the result of `read`.
  */
 export function sendTwiceIfStale<Answer, Result>(
   peer: string,
@@ -72,8 +74,8 @@ function refusalOf(peer: string, abort: AbortSignal, error: unknown): Refusal {
 }
 
 /**
- * Finds out whether the other side answers: sends a request without records, which is valid and does no harm. What it refuses
- * for good it has answered.
+ * Checks whether the server responds: sends a request without records, which is valid and harmless. A permanent refusal
+ * also counts as a response.
  */
 export async function checkByEmptyExport(signal: Signal, send: (batch: Batch) => Promise<unknown>): Promise<void> {
   try {

@@ -1,13 +1,13 @@
 import { SIGNALS, type Signal } from "#otlp/signals";
 
-/** Where a signal's requests go, and what its response calls the number of rejected records. */
+/** Paths of a signal's requests, and names in its responses. */
 export interface OtlpService {
   readonly signal: Signal;
   /** Default path of OTLP over HTTP. */
   readonly httpPath: string;
   /** `:path` of the gRPC method. */
   readonly grpcPath: string;
-  /** OTLP/JSON's name of the count in partial_success. */
+  /** OTLP/JSON's name of the rejected count in partial_success. */
   readonly rejectedName: string;
 }
 
@@ -49,7 +49,7 @@ const JSON_CONTENT_TYPE = "application/json";
 /** The two encodings of OTLP. */
 export type OtlpEncoding = "proto" | "json";
 
-/** The encoding a Content-Type names, whatever its case and parameters. */
+/** The encoding that a Content-Type names, ignoring case and parameters. */
 export function encodingOf(contentType: string | undefined): OtlpEncoding | undefined {
   if (contentType === PROTOBUF_CONTENT_TYPE) return "proto";
   if (contentType === JSON_CONTENT_TYPE) return "json";

@@ -1,14 +1,14 @@
 import { BlockList, isIP } from "node:net";
 import { httpUrl } from "../endpoint.js";
 
-/** A proxy that requests go through. */
+/** A proxy for requests. */
 export interface HttpProxy {
   /** An IPv6 address has no brackets. */
   readonly host: string;
   readonly port: number;
-  /** The way to the proxy itself is TLS. */
+  /** True when the connection to the proxy itself uses TLS. */
   readonly isSecure: boolean;
-  /** What it is told in Proxy-Authorization, if the URL has credentials. */
+  /** Value of Proxy-Authorization, if the URL has credentials. */
   readonly authorization: string | undefined;
 }
 
@@ -17,15 +17,15 @@ type Environment = Readonly<Record<string, string | undefined>>;
 let environment: Environment = {};
 
 /**
- * Takes HTTP_PROXY, HTTPS_PROXY and NO_PROXY from here on from these variables; the program that runs says so, since a library
- * does not look into the environment. Throws a RangeError for a proxy that cannot be used.
+ * Sets the variables HTTP_PROXY, HTTPS_PROXY and NO_PROXY that are used from now on. Only the program may call this,
+ * because a library must not read the environment. Throws a RangeError for an invalid proxy.
  */
 export function useProxyEnvironment(variables: Environment): void {
   environment = variables;
   for (const name of ["HTTP_PROXY", "HTTPS_PROXY"]) configured(name);
 }
 
-/** The proxy that a URL means. */
+/** The proxy at a URL. */
 export function proxyOfUrl(url: URL): HttpProxy {
   const isSecure = url.protocol === "https:";
   const credentials = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
@@ -37,7 +37,7 @@ export function proxyOfUrl(url: URL): HttpProxy {
   };
 }
 
-/** The proxy that the environment has for an address, by Go's rules: never one for this machine itself. */
+/** The environment's proxy for an address, by Go's rules: there is none for this machine. */
 export function proxyFromEnvironment(isSecure: boolean, host: string, port: number): HttpProxy | undefined {
   const proxy = configured(isSecure ? "HTTPS_PROXY" : "HTTP_PROXY");
   return proxy && !isExempt(host.toLowerCase().replace(/\.$/, ""), port) ? proxy : undefined;
@@ -68,7 +68,10 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
 LOOPBACK.addAddress("::1", "ipv6");
 
-/** `*`, an address, a network such as 10.0.0.0/8, or a domain with all below it; an address or domain may have a port. */
+/**
+ * A rule is `*`, an address, a network such as 10.0.0.0/8, or a domain with its subdomains; an address or domain may
+ * have a port.
+ */
 function matches(rule: string, host: string, port: number): boolean {
   if (rule === "*") return true;
   const network = /^([0-9a-f.:]+)\/(\d{1,3})$/.exec(rule);

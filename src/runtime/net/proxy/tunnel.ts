@@ -6,13 +6,13 @@ import type { HttpProxy } from "./proxy.js";
 const MAX_HEAD_BYTES = 16 * 1024;
 const HEAD_END = Buffer.from("\r\n\r\n");
 
-/** A proxy would not lead on. */
+/** A proxy refused to open a tunnel. */
 class TunnelError extends Error {
   override readonly name = "TunnelError";
   readonly code = "EPROXY";
 }
 
-/** A connection to the proxy itself. */
+/** Opens a connection to the proxy itself. */
 export function connectToProxy({ host, port, isSecure }: HttpProxy, options: object = {}): Socket {
   const address = { host, port, noDelay: true, keepAlive: true, ...options };
   if (!isSecure) return connect(address);
@@ -20,8 +20,8 @@ export function connectToProxy({ host, port, isSecure }: HttpProxy, options: obj
 }
 
 /**
- * A stream to an address behind a proxy (CONNECT). It can be written to at once: what is written waits until the proxy has
- * connected. Ends with an error when it does not.
+ * A stream to an address behind a proxy (CONNECT). It is writable at once: data waits until the proxy has connected.
+ * Fails if the proxy refuses.
  */
 export class Tunnel extends Duplex {
   private readonly socket: Socket;
@@ -36,7 +36,7 @@ export class Tunnel extends Duplex {
     this.socket.once(proxy.isSecure ? "secureConnect" : "connect", () => this.socket.write(this.request()));
   }
 
-  /** A stream that is being constructed is not destroyed before that ends: the end of the socket ends it. */
+  /** Destroys the socket, because a stream under construction is destroyed only after construction ends. */
   override destroy(error?: Error): this {
     this.socket.destroy();
     return super.destroy(error);
@@ -95,7 +95,7 @@ export class Tunnel extends Duplex {
     });
   }
 
-  /** A server that speaks first may have done so already. */
+  /** Pushes bytes that followed the proxy's response: a server that speaks first may already have sent some. */
   private passOn(rest: Buffer): void {
     if (rest.length > 0) this.push(rest);
     this.socket.on("data", (chunk: Buffer) => {

@@ -3,7 +3,10 @@ import type { Http1Answer } from "../http1/exchange.js";
 import { parseRetryAfter, refusalOfHttp } from "../otlp/refusals.js";
 import { plainText } from "./http-poster.js";
 
-/** Reads an answer of which nothing but its status counts. A redirect is no success: requests go where the config says, and nowhere else. */
+/**
+ * Reads a response of which only the status matters. A redirect counts as an error: requests go only where the config
+ * says.
+ */
 export function answerReader(clock: Clock): (answer: Http1Answer) => void {
   return ({ status, headers, body }) => {
     if (status >= 200 && status < 300) return;

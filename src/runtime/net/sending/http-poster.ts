@@ -12,13 +12,13 @@ import { loadClientTls } from "../tls-load.js";
 const DEFAULT_CONNECTIONS = 100;
 
 export interface HttpPosterOptions {
-  /** Finds the addresses of the host, in the place of the system. */
+  /** Resolves the host's addresses in place of the system. */
   readonly lookup?: LookupFunction | undefined;
-  /** What errors call the server, where the path of its URL is a secret. */
+  /** The server's name in errors, if the path of its URL is a secret. */
   readonly peer?: string;
 }
 
-/** POSTs to one URL with all that the keys of an HTTP client say: TLS, proxies, credentials, connections that are kept. */
+/** POSTs to one URL with all settings of an HTTP client: TLS, proxies, credentials, kept connections. */
 export class HttpPoster {
   private readonly config: HttpClientConfig;
   private readonly context: ExporterContext;
@@ -60,8 +60,8 @@ export class HttpPoster {
   }
 
   /**
-   * Resolves with what `read` makes of the answer; it throws a `Refusal` for one that is no success. `headers` are for this
-   * request alone.
+   * Resolves with the result of `read`, which throws a `Refusal` for an error response. `headers` apply to this request
+   * only.
    */
   post<T>(
     body: readonly Uint8Array[],
@@ -87,7 +87,7 @@ export class HttpPoster {
   }
 }
 
-/** How many connections a client has, and for how long. */
+/** Connection limits and timeouts of a client. */
 export function clientSettings(config: HttpClientConfig, { clock }: Pick<ExporterContext, "clock">): Http1Settings {
   const maxIdle = config.max_idle_conns_per_host || config.max_idle_conns || DEFAULT_CONNECTIONS;
   return {
@@ -105,9 +105,9 @@ export function withHeaders({ method, text }: RequestHead, headers: Readonly<Rec
   return { method, text: whole };
 }
 
-/** The beginning of an answer in words, if it is words. */
+/** The beginning of a response, if it is readable text. */
 export function plainText(body: Buffer): string {
   const text = body.subarray(0, 300).toString("utf8").trim();
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for control characters
   return /[\u0000-\u0008\ufffd]/.test(text) ? "" : text;
 }

@@ -1,7 +1,7 @@
 import { isRefusal } from "#contract/errors";
 import type { HttpPoster } from "./http-poster.js";
 
-/** Several servers that do the same: one is used until it does not answer as it should, then the next. */
+/** Several equivalent servers: one is used until it fails, then the next. */
 export class PostersInTurn {
   private readonly posters: readonly HttpPoster[];
   private current = 0;
@@ -18,7 +18,7 @@ export class PostersInTurn {
     for (const poster of this.posters) await poster.start();
   }
 
-  /** A request to the server whose turn it is. What is refused for good would be so by any of them. */
+  /** Makes a request to the current server. A permanent refusal does not switch servers: any of them would refuse. */
   async use<T>(request: (poster: HttpPoster) => Promise<T>): Promise<T> {
     const used = this.current;
     try {

@@ -1,15 +1,15 @@
 import { chooseRefusal, copyRefusal, type Refusal, toRefusal } from "#contract/errors";
 
-/** A request that is made for some records of a batch, which are given by their places in it. */
+/** A request for some records of a batch, given by their indexes. */
 export interface RecordRequest {
   readonly records: readonly number[];
   send(): Promise<void>;
 }
 
 /**
- * Makes the requests of a batch one after the other. When one is refused, the queue is told which records are left (see
- * `Undelivered`), so that nobody is told of the others twice. After a refusal that would meet the next ones too, those are
- * not tried: nobody is there, or credentials are wrong. Rejects with the refusal itself when nothing was taken before it.
+ * Makes the requests of a batch one after the other. If one is refused, tells the queue which records are left (see
+ * `Undelivered`), so that no record is sent twice. Stops after a refusal that would also affect the next requests, such
+ * as an unreachable server or wrong credentials. Rejects with the refusal itself when nothing was accepted before it.
  */
 export async function sendEach(requests: readonly RecordRequest[], recordCount: number): Promise<void> {
   const marks = new Uint16Array(recordCount);

@@ -5,33 +5,36 @@ import { refusalOfConnection } from "../otlp/refusals.js";
 import { proxyFromEnvironment } from "../proxy/proxy.js";
 import type { TlsClientOptions } from "../tls-load.js";
 
-/** A request whose answer is short. */
+/** A request with a short response. */
 export interface SmallRequest {
   readonly method: "GET" | "POST" | "PUT";
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly timeoutMs: number;
-  /** Not through a proxy, whatever the environment says: it is for somebody on this machine. */
+  /** Bypasses proxies, whatever the environment says: for services on this machine. */
   readonly isDirect?: boolean;
   readonly tls?: TlsClientOptions;
   readonly clock: Clock;
-  /** Gives up at once when it fires. */
+  /** Rejects at once when it fires. */
   readonly abort?: AbortSignal;
 }
 
-/** What came back. */
+/** The response to a request. */
 export interface SmallAnswer {
   readonly status: number;
   readonly headers: ReadonlyMap<string, string>;
   readonly text: string;
-  /** The JSON object that it is, or an empty one. */
+  /** The response's JSON object, or an empty one. */
   readonly json: Readonly<Record<string, unknown>>;
 }
 
 const MAX_ANSWER_BYTES = 256 * 1024;
 
-/** Asks once, on a connection of its own; redirects are not followed. Rejects with a transient `Refusal` when no answer comes. */
+/**
+ * Sends one request on its own connection, without following redirects. Rejects with a transient `Refusal` when there
+ * is no response.
+ */
 export async function sendSmallRequest(request: SmallRequest): Promise<SmallAnswer> {
   const { method, url, headers, body = "", timeoutMs, clock } = request;
   const isSecure = url.protocol === "https:";

@@ -9,13 +9,13 @@ interface CollectedPoint {
   readonly attributes: PointLabels;
 }
 
-/** The points of one resource, metric by metric. */
+/** Collects the points of one resource, by metric. */
 export class PointCollector {
   private readonly startMs: number;
   private readonly resource: Readonly<Record<string, string | number>>;
   private readonly metrics = new Map<string, { metric: ScrapedMetric; points: CollectedPoint[] }>();
 
-  /** `startMs` is when counters were 0. */
+  /** `startMs` is the time when counters were 0. */
   constructor(startMs: number, resource: Readonly<Record<string, string | number>> = {}) {
     this.startMs = startMs;
     this.resource = resource;
@@ -25,7 +25,7 @@ export class PointCollector {
     return this.metrics.size === 0;
   }
 
-  /** Of another resource, whose counters were 0 at the same time. */
+  /** A collector for another resource with the same start time. */
   beside(resource: Readonly<Record<string, string | number>>): PointCollector {
     return new PointCollector(this.startMs, resource);
   }
@@ -39,7 +39,7 @@ export class PointCollector {
     known.points.push({ value, attributes });
   }
 
-  /** ResourceMetrics, with the names of OTLP/JSON. */
+  /** A ResourceMetrics tree with the names of OTLP/JSON. */
   tree(timeMs: number) {
     const metrics = [...this.metrics].map(([name, { metric, points }]) => {
       const { unit, description, kind, isInteger } = metric;
@@ -56,12 +56,12 @@ export class PointCollector {
   }
 }
 
-/** What is measured into: the metrics of a table that are wanted. */
+/** The enabled metrics of a table, as the target of measurements. */
 export class MetricOutput<Table extends MetricTable> {
   private readonly table: Table;
   private readonly wanted: ReadonlySet<string>;
 
-  /** `metrics` is what a config says of them: `{ enabled }` by name. */
+  /** `metrics` is the config: `{ enabled }` by name. */
   constructor(table: Table, metrics: Readonly<Record<string, unknown>>) {
     this.table = table;
     this.wanted = wantedMetrics(table, metrics);
@@ -71,7 +71,7 @@ export class MetricOutput<Table extends MetricTable> {
     return this.wanted.has(name);
   }
 
-  /** A value that is no number is not known, and left out. */
+  /** A value that is not a number is unknown, and skipped. */
   add(
     points: PointCollector,
     name: keyof Table & string,

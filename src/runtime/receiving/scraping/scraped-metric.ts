@@ -1,9 +1,9 @@
-/** A metric that a receiver measures: facts once, from which its schema, its points and its docs follow. */
+/** A metric of a scraping receiver: its schema, its points and its docs are derived from this. */
 export interface ScrapedMetric {
   readonly unit: string;
   readonly kind: "counter" | "upDown" | "gauge";
   readonly isInteger: boolean;
-  /** It is off unless asked for. */
+  /** True if the metric is off by default. */
   readonly isOptional?: true;
   readonly description: string;
 }

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { duration, ignored, section } from "#contract/schema";
 import type { MetricTable } from "./scraped-metric.js";
 
-/** When a receiver measures, and how long it may take: for ever is an hour. */
+/** Interval and timeout of a scraping receiver; without a timeout the limit is an hour. */
 export function scrapingKeys(intervalMs: number, timeoutMs = 0) {
   return {
     collection_interval: duration()
@@ -17,7 +17,7 @@ export function scrapingKeys(intervalMs: number, timeoutMs = 0) {
   };
 }
 
-/** Whether resources have an attribute. */
+/** Switches a resource attribute on or off. */
 export function resourceAttributeKey(isOn: boolean) {
   return section(
     z.strictObject({
@@ -30,7 +30,7 @@ export function resourceAttributeKey(isOn: boolean) {
     .meta({ description: `${isOn ? "On" : "Off"} unless written.` });
 }
 
-/** Which metrics of a table are collected. */
+/** Selects the metrics of a table. */
 export function metricKeys(table: MetricTable) {
   const enabled = (isOn: boolean) =>
     section(
@@ -45,7 +45,7 @@ export function metricKeys(table: MetricTable) {
     enabled(metric.isOptional !== true).meta({ description: metric.description }),
   ]);
   return {
-    // Metrics that only other versions or systems have are not worth a config that does not load.
+    // Metrics that only other versions or systems have must not prevent the config from loading.
     metrics: section(z.object(Object.fromEntries(keys)).catchall(z.unknown()))
       .prefault({})
       .meta({ description: "Which metrics are collected." }),

@@ -4,8 +4,8 @@ import { BatchIntake } from "../batch-intake.js";
 import { batchOfPoints, type PointCollector } from "./point-collector.js";
 
 /**
- * One collection. What fails is told with `failed`, and costs only itself. `abort` fires when the agent stops, and when the time of
- * a collection is over, as `late` does: what was measured by then is the result.
+ * One scrape. Partial failures are reported with `failed`, and affect nothing else. `abort` fires when the agent stops,
+ * and together with `late` when the time is up: the result is what was measured by then.
  */
 export interface ScrapeMoment {
   readonly now: number;
@@ -19,15 +19,18 @@ type ScrapeFunction = (moment: ScrapeMoment) => Promise<readonly PointCollector[
 export interface ScrapingSettings {
   readonly collection_interval: number;
   readonly initial_delay: number;
-  /** How long a collection may take; 0, or without it: no limit but that after which it is taken to hang. */
+  /** Time limit for a scrape; 0 or undefined: only the limit after which it counts as hanging. */
   readonly timeout?: number;
-  /** What the points came by, as `transport` in metrics. */
+  /** The value of `transport` in metrics. */
   readonly transport: string;
 }
 
 const MAX_COLLECTION_MS = 3_600_000;
 
-/** A receiver that measures at intervals. The next collection begins when the one before has been taken: what is measured is not dropped. */
+/**
+ * A receiver that scrapes at intervals. The next scrape begins when the result of the previous one has been accepted:
+ * nothing measured is dropped.
+ */
 export class ScrapingReceiver implements Receiver {
   private readonly settings: ScrapingSettings;
   private readonly context: ReceiverContext;
