@@ -11,12 +11,15 @@ interface WatchedFileServices {
 /**
  * A credentials file that is read at the start, and again within a few seconds when it has changed. If it cannot be
  * read, or `use` throws, the previous content stays in force. Nothing of its content is logged.
+ *
+ * A file that has become empty may be one that is being written. So it counts only if it is still empty at the next check.
  */
 export class WatchedFile {
   private readonly path: string;
   private readonly use: (text: string) => void;
   private readonly services: WatchedFileServices;
   private seen = "";
+  private seenEmpty = "";
   private fault = "";
   private stopped = false;
   private cancel = () => {};
@@ -69,6 +72,10 @@ export class WatchedFile {
     if (state === this.seen) return;
     const text = await readFile(this.path, "utf8");
     if (this.stopped) return;
+    if (text.trim() === "" && this.seen !== "" && state !== this.seenEmpty) {
+      this.seenEmpty = state;
+      throw new Error("it is empty; if it is still empty at the next check, its credentials are revoked");
+    }
     this.use(text);
     this.seen = state;
   }

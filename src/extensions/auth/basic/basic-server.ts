@@ -56,7 +56,8 @@ export class BasicServer implements ServerAuthenticator {
     return this.queue.run(async () => {
       // The time must not reveal whether there is such a user.
       const check = this.checkOf(user) ?? this.anyCheck(user);
-      const isRight = (await check?.(password)) === true;
+      // An empty password is never right, not even where the hash of an empty one is stored.
+      const isRight = (await check?.(password)) === true && password !== "";
       if (!isRight || this.checkOf(user) !== check) throw wrong();
       return { client: { authenticator: this.id, subject: user, attributes: { username: user } } };
     });

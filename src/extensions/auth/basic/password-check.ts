@@ -12,6 +12,8 @@ export interface StoredPasswordProblem {
 
 const BCRYPT = /^\$2[aby]\$(\d\d)\$[./A-Za-z0-9]{53}$/;
 const ARGON2 = /^\$argon2(id|i|d)\$v=(\d+)\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
+/** bcrypt ignores all bytes after these, so a longer password would match any other with the same beginning. */
+const MAX_BCRYPT_BYTES = 72;
 /** Limits of the hash parameters. Higher ones would occupy a core for seconds for each client. */
 const MAX_BCRYPT_COST = 14;
 const MAX_ARGON2_KIB = 256 * 1024;
@@ -34,7 +36,7 @@ const WEAK: readonly (readonly [RegExp, string])[] = [
 export function passwordCheck(stored: string, mayBePlain: boolean): PasswordCheck | StoredPasswordProblem {
   const bcrypt = BCRYPT.exec(stored);
   if (bcrypt !== null) {
-    if (Number(bcrypt[1]) <= MAX_BCRYPT_COST) return (password) => compare(password, stored);
+    if (Number(bcrypt[1]) <= MAX_BCRYPT_COST) return (password) => bcryptCheck(password, stored);
     return { problem: `its bcrypt cost is over ${MAX_BCRYPT_COST}` };
   }
   const argon2 = ARGON2.exec(stored);
@@ -42,8 +44,15 @@ export function passwordCheck(stored: string, mayBePlain: boolean): PasswordChec
   const weak = WEAK.find(([pattern]) => pattern.test(stored));
   if (weak !== undefined) return { problem: `${weak[1]} is not supported; use bcrypt (htpasswd -B) or argon2` };
   if (!mayBePlain) return { problem: "a plain password does not belong in a file; use bcrypt (htpasswd -B) or argon2" };
+  if (stored === "") return { problem: "the password is empty" };
   const expected = digestOf(stored);
   return (password) => timingSafeEqual(digestOf(password), expected);
+}
+
+/** The hash is computed in any case, so that the time tells nothing. */
+async function bcryptCheck(password: string, stored: string): Promise<boolean> {
+  const isSame = await compare(password, stored);
+  return isSame && Buffer.byteLength(password) <= MAX_BCRYPT_BYTES;
 }
 
 function argon2Check([, kind, version, kib, passes, lanes, salt, stored]: RegExpExecArray) {

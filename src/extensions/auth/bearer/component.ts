@@ -18,21 +18,30 @@ class BearerTokenAuth implements Extension {
   readonly serverAuthenticator: BearerServer;
   readonly clientAuthenticator: BearerClient;
   private readonly file: WatchedFile | undefined;
+  private hasStarted = false;
 
   constructor({ header, scheme, token, tokens = [], filename }: BearerTokenAuthConfig, context: ExtensionContext) {
     const shape = { header: header.toLowerCase(), scheme };
     this.serverAuthenticator = new BearerServer(shape, context);
     this.clientAuthenticator = new BearerClient(shape);
     if (filename === undefined) this.use([...(token === undefined ? [] : [token]), ...tokens]);
-    else this.file = new WatchedFile(filename, context, (text) => this.use(tokensIn(text)));
+    else this.file = new WatchedFile(filename, context, (text) => this.useFile(text));
   }
 
   async start(): Promise<void> {
     await this.file?.start(["filename"]);
+    this.hasStarted = true;
   }
 
   async stop(): Promise<void> {
     this.file?.stop();
+  }
+
+  /** An empty file is a mistake at the start. Later it revokes all tokens. */
+  private useFile(text: string): void {
+    const tokens = tokensIn(text);
+    if (tokens.length === 0 && !this.hasStarted) throw new Error("there is no token in it");
+    this.use(tokens);
   }
 
   private use(tokens: readonly string[]): void {
@@ -41,12 +50,10 @@ class BearerTokenAuth implements Extension {
   }
 }
 
-/** A file without tokens is probably being written, so it is not used. */
+/** One token per line. Blank lines and lines that begin with # are skipped. */
 function tokensIn(text: string): string[] {
-  const tokens = text.split(/\r?\n/).map((line) => line.trim());
-  const found = tokens.filter((line) => line !== "");
-  if (found.length === 0) throw new Error("there is no token in it");
-  return found;
+  const lines = text.split(/\r?\n/).map((line) => line.trim());
+  return lines.filter((line) => line !== "" && !line.startsWith("#"));
 }
 
 /** Sends the first of its tokens. Servers accept any of them, so tokens can be rotated without a gap. */
@@ -62,8 +69,9 @@ class BearerClient implements ClientAuthenticator {
     this.scheme = scheme;
   }
 
-  use([token = ""]: readonly string[]): void {
-    this.headers = { [this.header]: this.scheme === "" ? token : `${this.scheme} ${token}` };
+  use([token]: readonly string[]): void {
+    const shown = this.scheme === "" ? token : `${this.scheme} ${token}`;
+    this.headers = token === undefined ? {} : { [this.header]: shown! };
   }
 
   authorize(): AuthHeaders {

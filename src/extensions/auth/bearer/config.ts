@@ -14,7 +14,8 @@ export const bearerTokenAuthSchema = z
       .optional()
       .meta({ description: "Several of them: each lets in, and the first is shown to servers." }),
     filename: z.string().min(1).optional().meta({
-      description: "A file with a token in each line, in place of token and tokens; read again when it changes.",
+      description:
+        "A file with a token in each line, in place of token and tokens; lines with # are comments. Reloaded when it changes; an emptied file revokes all tokens.",
     }),
   })
   .refine(({ token, tokens, filename }) => token ?? tokens?.length ?? filename, "expected token, tokens or filename");

@@ -52,6 +52,38 @@ describe("bearertokenauth", () => {
     await stop();
   });
 
+  it("takes lines that begin with # as comments", async () => {
+    const filename = join(temporaryFolder(), "tokens");
+    await writeFile(filename, "# one\ntwo\n");
+    const { server, stop } = await started({ filename });
+    for (const token of ["# one", "one"])
+      expect(await refusalOf(() => server.authenticate(head(bearer(token))))).toMatchObject({
+        kind: "unauthenticated",
+      });
+    expect(await server.authenticate(head(bearer("two")))).toMatchObject({});
+    await stop();
+  });
+
+  it("revokes all tokens of a file that was emptied, but not while the file is being written", async () => {
+    const clock = new FakeClock();
+    const filename = join(temporaryFolder(), "tokens");
+    await writeFile(filename, "one\n");
+    const { server, lines, stop } = await started({ filename }, clock);
+    const outcome = () => refusalOf(() => server.authenticate(head(bearer("one")))).catch(() => "let in");
+    await writeFile(filename, "");
+    clock.advance(5000);
+    await expect.poll(() => lines.join("\n")).toContain("it is empty");
+    expect(await outcome()).toBe("let in");
+    const afterNextCheck = () => {
+      clock.advance(5000);
+      return outcome();
+    };
+    await expect.poll(afterNextCheck).toMatchObject({ kind: "unauthenticated" });
+    await writeFile(filename, "one\n");
+    await expect.poll(afterNextCheck).toBe("let in");
+    await stop();
+  });
+
   it("needs a token", () => {
     expect(bearerTokenAuth.schema.safeParse({}).error?.issues[0]?.message).toBe("expected token, tokens or filename");
     expect(bearerTokenAuth.schema.safeParse({ token: "" }).success).toBe(false);
