@@ -1,6 +1,6 @@
 import { TextError } from "./text-error.js";
 
-/** Pairs of text; what stands in quotes of either kind is kept together. */
+/** Parses pairs of text; quoted parts, with either kind of quote, are kept together. */
 export function parseKeyValue(text: string, delimiter: string, pairDelimiter: string): Map<string, string> {
   if (text === "") throw new TextError("ParseKeyValue: the text is empty");
   const map = new Map<string, string>();
@@ -42,7 +42,7 @@ function splitQuoted(text: string, delimiter: string): string[] {
   return parts;
 }
 
-/** The fields of one row; newlines at its ends are left out, others belong to their field. */
+/** The fields of one row; newlines at its ends are dropped, others belong to their field. */
 export function parseCsvRow(row: string, delimiter: string, mode: "strict" | "lazyQuotes" | "ignoreQuotes"): string[] {
   const text = withoutLineEnds(row);
   if (mode === "ignoreQuotes") return row.split(delimiter);

@@ -1,13 +1,13 @@
-/** A line of two texts laid side by side: in both, only in the first, or only in the second. */
+/** A line of two compared texts: in both, only in the first, or only in the second. */
 export interface DiffLine {
   readonly kind: "same" | "gone" | "new";
   readonly text: string;
 }
 
-/** Above so many pairs of lines the middle is shown as replaced: comparing them would take too long. */
+/** Above this many pairs of lines the middle is shown as replaced, because comparing would take too long. */
 const MAX_PAIRS = 4_000_000;
 
-/** What changed from one value to another, line by line of their JSON. */
+/** The changes from one value to another, line by line of their JSON. */
 export function diffValues(before: unknown, after: unknown): DiffLine[] {
   return diffLines(linesOf(before), linesOf(after));
 }
@@ -32,7 +32,7 @@ function diffMiddle(before: readonly string[], after: readonly string[]): DiffLi
       ...after.map((text): DiffLine => ({ kind: "new", text })),
     ];
   }
-  // longest[i][j]: how many lines the rest of both from there have in common, in order.
+  // longest[i][j]: the number of lines that both rests from there have in common, in order.
   const width = after.length + 1;
   const longest = new Uint32Array((before.length + 1) * width);
   for (let i = before.length - 1; i >= 0; i--) {
@@ -63,7 +63,7 @@ function linesOf(value: unknown): string[] {
   return value === undefined ? [] : JSON.stringify(value, null, 2).split("\n");
 }
 
-/** Only lines near a change; undefined stands for those left out. All of them when nothing has changed. */
+/** Only lines near a change; undefined stands for omitted lines. All lines if nothing has changed. */
 export function withContext<Line extends DiffLine>(lines: readonly Line[], context = 3): (Line | undefined)[] {
   const isNear = lines.map(() => false);
   for (const [i, { kind }] of lines.entries()) {

@@ -1,6 +1,6 @@
 /**
- * The lines of a text that comes in pieces, without their newlines; read no faster than they are taken. `tooLong` gives the
- * error to throw when a line grows beyond `longest` characters.
+ * Yields the lines of a text that arrives in pieces, without their newlines, and reads no faster than they are taken.
+ * `tooLong` creates the error to throw when a line grows beyond `longest` characters.
  */
 export async function* splitLines(
   chunks: AsyncIterable<string>,

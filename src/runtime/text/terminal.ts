@@ -1,18 +1,21 @@
 import type { WriteStream } from "node:tty";
 
-/** Text from outside on its way to a person: what it may not do, and how ours is coloured. */
+/** Text from outside on its way to a person: removal of terminal control, and colours for our own text. */
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach a terminal
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
 
-/** The text with everything that a terminal might obey (control characters, changes of direction) written as escapes. */
+/**
+ * The text with everything that a terminal might interpret (control characters, changes of direction) written as
+ * escapes.
+ */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, escapeCharacter);
 }
 
 /**
- * A value as JSON that means the same. JSON escapes control characters by itself, but not all that a terminal might obey; it is
- * escaped here, for JSON too is read by people who forgot to pipe it.
+ * A value as equivalent JSON. JSON escapes control characters by itself, but not everything that a terminal might
+ * interpret; the rest is escaped here, because people also read JSON directly in a terminal.
  */
 export function printableJson(
   value: unknown,
@@ -22,13 +25,16 @@ export function printableJson(
   return JSON.stringify(value, replacer, indent).split("\n").map(printable).join("\n");
 }
 
-/** How a text may be painted. */
+/** The styles of a text. */
 export type Style = "dim" | "bold" | "red" | "yellow" | "green" | "blue" | "magenta" | "cyan";
 
-/** Colours a text, or does not. */
+/** Colours a text, or returns it unchanged. */
 export type Paint = (style: Style, text: string) => string;
 
-/** For a stream that is a terminal with colours; such a stream also knows of NO_COLOR. Otherwise texts stay plain. */
+/**
+ * Uses colours if the stream is a terminal that supports them, which includes checking NO_COLOR. Otherwise texts stay
+ * plain.
+ */
 export function painterFor(stream: NodeJS.WritableStream, isTerminal = isTty(stream)): Paint {
   return painter(isTerminal && ((stream as Partial<WriteStream>).hasColors?.() ?? true));
 }

@@ -1,6 +1,6 @@
 /**
- * A text does not fit the format it is read by, or the format itself means nothing. The message says which. It has no
- * stack: gathering one takes longer than reading the text, and a sender can make every record fail.
+ * A text does not match its format, or the format itself is invalid; the message says which. It has no stack trace:
+ * collecting one takes longer than reading the text, and a sender can make every record fail.
  */
 export class TextError extends Error {
   override readonly name = "TextError";

@@ -1,4 +1,4 @@
-/** What Zipkin and Jaeger call the parts of a span. */
+/** Zipkin's and Jaeger's names for the parts of a span. */
 
 export {
   JAEGER_GRPC_PATH,

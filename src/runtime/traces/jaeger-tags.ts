@@ -1,4 +1,6 @@
-/** The names that the Collector gives in Jaeger's tags to what Jaeger has no place for, and in attributes to what OTLP has none for. */
+/**
+ * The Collector's names for data that Jaeger has no field for (as tags) and that OTLP has no field for (as attributes).
+ */
 export const JAEGER_TAGS = {
   kind: "span.kind",
   error: "error",
@@ -7,23 +9,23 @@ export const JAEGER_TAGS = {
   scopeName: "otel.scope.name",
   scopeVersion: "otel.scope.version",
   traceState: "w3c.tracestate",
-  /** Of a log: the name of the event that it was. */
+  /** In a log: the name of the original event. */
   event: "event",
   /** An attribute of links: the kind of the reference. */
   refType: "opentracing.ref_type",
 } as const;
 
-/** What a service is called that has no name: Jaeger knows none without. */
+/** The name of a service without one, because Jaeger requires a name. */
 export const NO_JAEGER_SERVICE = "OTLPResourceNoServiceName";
 
-/** By OTLP's number of the kind. */
+/** Indexed by OTLP's number of the kind. */
 export const JAEGER_KINDS: readonly string[] = ["", "internal", "server", "client", "producer", "consumer"];
 
-/** Jaeger's numbers of the types of tags, in its protobuf. */
+/** Jaeger's numbers of tag types in its protobuf. */
 export const JAEGER_TAG_TYPES = { string: 0, bool: 1, int64: 2, float64: 3, binary: 4 } as const;
 
-/** Jaeger's numbers of references, and what the attribute of a link says of each. */
+/** Jaeger's reference types by number, and the value of a link's attribute for each. */
 export const JAEGER_REF_TYPES = ["child_of", "follows_from"] as const;
 
-/** Where spans are POSTed to over gRPC. */
+/** The gRPC method that receives spans. */
 export const JAEGER_GRPC_PATH = "/jaeger.api_v2.CollectorService/PostSpans";

@@ -1,6 +1,6 @@
 /**
- * Whether a tag of this name tells of the resource: Zipkin has one list of tags for both. These are the names that the Collector
- * takes for it.
+ * Whether a tag of this name belongs to the resource: Zipkin has one list of tags for both. These are the names that
+ * the Collector uses.
  */
 export function isResourceKey(key: string): boolean {
   return RESOURCE_KEYS.has(key);

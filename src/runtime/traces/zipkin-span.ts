@@ -1,4 +1,4 @@
-/** A span of Zipkin's API, version 2, as its JSON has it. */
+/** A span of Zipkin's API version 2, as in its JSON. */
 export interface ZipkinSpan {
   readonly traceId: string;
   readonly id: string;
@@ -21,7 +21,7 @@ export interface ZipkinEndpoint {
   readonly port?: number;
 }
 
-/** The names that the Collector gives to what Zipkin has no place for. */
+/** The Collector's names for data that Zipkin has no field for. */
 export const ZIPKIN_TAGS = {
   error: "error",
   kind: "span.kind",
@@ -35,20 +35,20 @@ export const ZIPKIN_TAGS = {
   link: "otlp.link.",
 } as const;
 
-/** What a service is called that has no name: Zipkin knows none without. */
+/** The name of a service without one, because Zipkin requires a name. */
 export const NO_SERVICE_NAME = "OTLPResourceNoServiceName";
 
-/** By OTLP's number of the kind. */
+/** Indexed by OTLP's number of the kind. */
 export const ZIPKIN_KINDS: readonly string[] = ["", "", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"];
 
-/** The attributes of an endpoint's address and port, on either side. */
+/** The attributes for an endpoint's address and port, on either side. */
 export const ENDPOINT_KEYS = {
   local: { ip: "net.host.ip", port: "net.host.port" },
   remote: { ip: "net.peer.ip", port: "net.peer.port", service: "peer.service", newService: "service.peer.name" },
 } as const;
 
-/** Attributes that may name a service that has no `service.name`, in this order. */
+/** Attributes that may name a service without `service.name`, in this order. */
 export const SERVICE_NAME_KEYS = ["faas.name", "k8s.deployment.name", "process.executable.name"] as const;
 
-/** Tags that are being put together or taken apart. */
+/** Tags being assembled or parsed. */
 export type ZipkinTags = Map<string, string>;

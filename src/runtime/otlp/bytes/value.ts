@@ -6,8 +6,8 @@ import { MAX_VALUE_DEPTH, writeKeyValueBody, writeList, writeMap } from "./write
 import type { WireWriter } from "./writer.js";
 
 /**
- * An OTLP AnyValue as plain JavaScript. Integers are numbers where they fit exactly, else bigint. Writing a number
- * writes an integer if it is one, else a double; `asDouble(1)` writes a double whatever it is.
+ * An OTLP AnyValue as plain JavaScript. Integers are numbers if exact, otherwise bigint. Writing a number writes an
+ * integer if it is whole, otherwise a double; `asDouble(1)` always writes a double.
  */
 export type Value =
   | string
@@ -20,7 +20,7 @@ export type Value =
   | Value[]
   | { [key: string]: Value };
 
-/** A number that is written as a double also when it is whole. Reading gives a plain number. */
+/** A number that is written as a double even if it is whole. Reading gives a plain number. */
 export class DoubleValue {
   readonly double: number;
 
@@ -30,7 +30,7 @@ export class DoubleValue {
 }
 
 /**
- * Marks a number to be written as a double also when it is whole.
+ * Marks a number to be written as a double even if it is whole.
  *
  * @example
  * const setRatio = (record: AnyRecordView) => record.attributes.set("ratio", asDouble(1));
@@ -50,12 +50,12 @@ const PLAIN_VALUES: ValueBuilder<Value, ValueMap> = {
   },
 };
 
-/** The value of the AnyValue message in [start, end); null when none is set. */
+/** Reads the AnyValue message in [start, end); null if it has no value. */
 export function readValue(b: Uint8Array, start: number, end: number): Value {
   return readAnyValue(PLAIN_VALUES, b, start, end);
 }
 
-/** The KeyValues with this tag in the message [start, end), in an object without a prototype. */
+/** Reads the KeyValues with this tag in the message [start, end) into an object without a prototype. */
 export function readValues(b: Uint8Array, start: number, end: number, tag: number): ValueMap {
   return readKeyValues(PLAIN_VALUES, b, start, end, tag, PLAIN_VALUES.newMap());
 }
@@ -79,7 +79,7 @@ export function writeKeyValue(writer: WireWriter, key: string, value: Value): vo
   writeKeyValueBody(writer, key, value, MAX_VALUE_DEPTH, writeValue);
 }
 
-/** Writes the body of an AnyValue. Throws a TypeError for what is none: that is the code's fault, not the data's. */
+/** Writes the body of an AnyValue. Throws a TypeError for other values: a mistake in the code, not in the data. */
 export function writeValue(writer: WireWriter, value: Value, depth = MAX_VALUE_DEPTH): void {
   if (depth === 0) throw new MalformedError(`value nested more than ${MAX_VALUE_DEPTH} deep`, -1);
   switch (typeof value) {

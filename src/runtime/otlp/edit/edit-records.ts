@@ -15,8 +15,8 @@ export type AnyRecordView = LogRecordView | SpanView | DataPointView;
 export type RecordVerdict = "drop" | "keep" | undefined | void;
 
 /**
- * Shows every record to `edit` and gives back the batch with its changes: the very same batch if there were none. A
- * throw leaves the batch as it was.
+ * Shows every record to `edit` and returns the batch with its changes, or the same batch if there were none. If `edit`
+ * throws, the batch stays as it was.
  *
  * @example
  * const withoutPasswords = (batch: Batch) =>
@@ -29,7 +29,7 @@ export function editRecords(batch: Batch, edit: (record: AnyRecordView) => Recor
 }
 
 /**
- * Shows every record to `read`. A view is good only until the function returns; what it changes is thrown away.
+ * Shows every record to `read`. A view is valid only until the function returns; changes to it are discarded.
  *
  * @example
  * const names = new Set<string>();
@@ -44,7 +44,7 @@ export function readRecords(batch: Batch, read: (record: AnyRecordView) => void)
   );
 }
 
-/** Views of the records that another walk visits: for visitors that need one only now and then. */
+/** Views of the records that another walk visits, for visitors that need a view only for some records. */
 export class RecordViews {
   private readonly walk: RecordWalk;
   private readonly owners: FrameOwners;
@@ -54,18 +54,18 @@ export class RecordViews {
     this.owners = new FrameOwners(walk);
   }
 
-  /** The record in [start, end), which must be the one the walk is at. */
+  /** A view of the record in [start, end), which must be the walk's current record. */
   at(start: number, end: number): AnyRecordView {
     return createRecordView(this.walk, start, end, this.owners);
   }
 
-  /** Puts the changes made to the present record, and to what it shares with its neighbours, into the batch. */
+  /** Writes the changes to the current record and its owners into the batch. */
   write(view: AnyRecordView): void {
     this.writeOwners();
     applyVerdict(this.walk, view, "keep");
   }
 
-  /** Only those to what it shares with its neighbours. */
+  /** Writes only the changes to the record's owners. */
   writeOwners(): void {
     this.owners.submitChanges();
   }
@@ -88,7 +88,7 @@ class EditingVisitor implements RecordVisitor {
   }
 }
 
-/** Writes what became of a record. */
+/** Writes the result of editing a record. */
 export function applyVerdict(walk: RecordWalk, view: AnyRecordView, verdict: RecordVerdict): Verdict {
   if (verdict === "drop" || view.dropped) return DROP;
   if (view.splitRecords !== undefined) return writeSplitRecords(walk, view.splitRecords) === 0 ? DROP : KEEP;
@@ -96,7 +96,7 @@ export function applyVerdict(walk: RecordWalk, view: AnyRecordView, verdict: Rec
   return KEEP;
 }
 
-/** How many were written; a part may have been split again, or dropped. */
+/** Returns how many records were written; a part may have been split again or dropped. */
 function writeSplitRecords(walk: RecordWalk, records: readonly AnyRecordView[]): number {
   let written = 0;
   for (const record of records) {

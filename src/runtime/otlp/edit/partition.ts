@@ -4,14 +4,14 @@ import { after, skip, varint } from "../bytes/wire.js";
 import { WireWriter } from "../bytes/writer.js";
 import { type Frame, KEEP, RecordWalk, type WalkShape } from "../views/record-walk.js";
 
-/** Chooses the partition, numbered from 0, for the record of the walk in [start, end). */
+/** Chooses the partition, numbered from 0, for the walk's record in [start, end). */
 type ChoosePartition = (walk: RecordWalk, start: number, end: number) => number;
 
 /**
- * Sorts the records of a walk into partitions, each a batch of its own with its records in order; partitions without any
- * are undefined. A batch whose records all go to one partition is that partition, uncopied. Otherwise what surrounds a
- * record (resource, scope, metric, unknown fields) is repeated in every partition that has records of it, and frames that
- * hold no record at all are left out.
+ * Divides the records of a walk into partitions, each a batch with its records in order; partitions without records are
+ * undefined. If all records go to one partition, that partition is the batch itself, uncopied. Otherwise the fields
+ * around a record (resource, scope, metric, unknown fields) are repeated in every partition with records of theirs, and
+ * frames without any records are left out.
  */
 export function partition(
   batch: Batch,
@@ -34,19 +34,19 @@ export function partition(
   return result;
 }
 
-/** Two partitions of one batch: the records whose mark is 0, and the others. `marks` has one for each record, in order. */
+/** Divides a batch in two: records whose mark is 0, and the others. `marks` has one mark per record, in order. */
 export function partitionByMarks(batch: Batch, marks: Uint8Array): (Batch | undefined)[] {
   let index = 0;
   return partition(batch, SHAPES[batch.signal], 2, () => (marks[index++] === 0 ? 0 : 1));
 }
 
-/** A message around records as it lies in the batch. The request itself is the outermost, without a tag. */
+/** A message around records in the batch. The request itself is the outermost, without a tag. */
 interface SourceFrame extends Frame {
-  /** Its fields that are not messages on the way to a record. */
+  /** Its fields that do not lead to a record. */
   readonly heads: readonly FieldRange[];
 }
 
-/** What is being written: `open` are the source frames that are open in it, outermost first. */
+/** A partition being written; `open` lists the source frames open in it, outermost first. */
 class PartitionWriter {
   readonly out: WireWriter;
   readonly open: SourceFrame[] = [];
@@ -65,7 +65,7 @@ class Partitioner {
   private readonly writers = new Map<number, PartitionWriter>();
   private readonly frames: SourceFrame[] = [];
   private index = 0;
-  /** Records that lie one behind the other and go to the same partition are copied at once. */
+  /** Adjacent records that go to the same partition are copied together. */
   private run: { readonly writer: PartitionWriter; readonly from: number; to: number } | undefined;
 
   constructor(batch: Batch, shape: WalkShape, assignments: readonly number[]) {

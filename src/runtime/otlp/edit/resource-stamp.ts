@@ -8,17 +8,17 @@ import { WireWriter } from "../bytes/writer.js";
 
 interface StampedAttribute {
   readonly key: Uint8Array;
-  /** The whole field, with its tag and its length. */
+  /** The whole field with its tag and its length. */
   readonly field: Uint8Array;
 }
 
-/** Which attributes of a resource give way to a stamp: none that it has, those that are empty texts, or all. */
+/** When a stamp replaces an attribute that the resource already has: never, if it is an empty text, or always. */
 type StampMode = "where_absent" | "where_empty" | "always";
 
 /**
- * Puts attributes on the resources of a batch, each those that `choose` gives for it; [start, end) is its Resource message, empty where there
- * is none. It reads resources alone: records are stepped over, so it costs the same however many there are. A batch whose resources have all of
- * them passes as the same bytes.
+ * Sets the attributes that `choose` returns for each resource of a batch; [start, end) is the Resource message, empty
+ * if there is none. Only resources are read, records are skipped, so the cost does not depend on the number of records.
+ * If all resources already have the attributes, the batch keeps the same bytes.
  */
 export function stampResources(
   batch: Batch,
@@ -35,7 +35,7 @@ export function stampResources(
   return rewriter.changed ? Batch.trusted(batch.signal, rewriter.finish(), batch.count) : batch;
 }
 
-/** `at` is where the length of the container is. */
+/** `at` is the position of the container's length. */
 function stampContainer(
   rewriter: Rewriter,
   at: number,
@@ -60,11 +60,11 @@ function stampContainer(
   rewriter.closeMessage(start, end, outStart, start - at);
 }
 
-/** Attributes that are put on resources. */
+/** Attributes to set on resources. */
 export class ResourceStamp {
   private readonly attributes: readonly StampedAttribute[];
   private readonly mode: StampMode;
-  /** All of them one behind the other: what a resource has in it that has nothing else. */
+  /** All attributes in sequence: the content of a new resource. */
   private readonly body: Uint8Array;
 
   constructor(attributes: ReadonlyMap<string, Value>, mode: StampMode) {
@@ -73,12 +73,12 @@ export class ResourceStamp {
     this.body = Buffer.concat(this.attributes.map(({ field }) => field));
   }
 
-  /** On every resource of the batch. */
+  /** Sets the attributes on every resource of the batch. */
   apply(batch: Batch): Batch {
     return this.attributes.length === 0 ? batch : stampResources(batch, () => this);
   }
 
-  /** A whole Resource, at the place where a container has none. */
+  /** Adds a Resource to a container that has none. */
   addResource(rewriter: Rewriter, start: number): void {
     if (this.attributes.length === 0) return;
     const out = rewriter.copyTo(start);
@@ -86,7 +86,7 @@ export class ResourceStamp {
     out.lengthDelimited(this.body);
   }
 
-  /** On the Resource whose length is at `at`. */
+  /** Sets the attributes on the Resource whose length is at `at`. */
   stampResource(rewriter: Rewriter, at: number, end: number): void {
     const { bytes } = rewriter;
     varint(bytes, at);
@@ -113,7 +113,7 @@ export class ResourceStamp {
     rewriter.closeMessage(start, end, outStart, start - at);
   }
 
-  /** `at` is where the length of the attribute is. */
+  /** `at` is the position of the attribute's length. */
   private givesWay(bytes: Uint8Array, at: number): boolean {
     if (this.mode !== "where_empty") return this.mode === "always";
     const value = attributeValue(bytes, at);
@@ -121,7 +121,7 @@ export class ResourceStamp {
   }
 }
 
-/** A key that is there twice has one value only when the second is gone. */
+/** Replaces the second attribute with the same key, because only one may stay. */
 const NOTHING = new Uint8Array(0);
 
 function replaceField(rewriter: Rewriter, from: number, to: number, field: Uint8Array): void {

@@ -9,18 +9,18 @@ import {
 import { after, skip, varint, varintSize } from "../bytes/wire.js";
 import { WireWriter } from "../bytes/writer.js";
 
-/** How large a piece may be; a single record that is larger than `bytes` becomes a piece of its own. */
+/** Limits for a piece; a single record larger than `bytes` becomes its own piece. */
 export interface SplitLimits {
   readonly records?: number;
   readonly bytes?: number;
   /**
-   * How much all pieces may take together, as what surrounds a record is repeated; beyond it a `SplitOverflow` is
+   * The limit for all pieces together, because the fields around records are repeated; beyond it a `SplitOverflow` is
    * thrown.
    */
   readonly total?: number;
 }
 
-/** Cutting this batch as asked would multiply it. */
+/** Splitting this batch as asked would multiply its size. */
 export class SplitOverflow extends Error {
   override readonly name = "SplitOverflow";
 
@@ -30,8 +30,8 @@ export class SplitOverflow extends Error {
 }
 
 /**
- * Cuts a batch between records into pieces within the limits. All records are in the pieces, in order; what surrounds
- * a record (resource, scope, metric, unknown fields) is repeated in every piece that has records of it.
+ * Cuts a batch between records into pieces within the limits. The pieces contain all records in order; the fields
+ * around a record (resource, scope, metric, unknown fields) are repeated in every piece with records of theirs.
  *
  * @example
  * const pieces = (batch: Batch) => splitBatch(batch, { records: 1000, bytes: 1024 * 1024 });
@@ -43,7 +43,7 @@ export function splitBatch(batch: Batch, limits: SplitLimits): Batch[] {
   return new Splitter(batch, records, bytes, limits.total ?? Number.POSITIVE_INFINITY).run();
 }
 
-/** A message around records, and those of its fields that are repeated with each piece of it. */
+/** A message around records, with the fields that are repeated in each piece of it. */
 interface SplitFrame {
   tag: number;
   heads: FieldRange[];
@@ -63,7 +63,7 @@ class Splitter {
   private writer: WireWriter;
   private count = 0;
   private total = 0;
-  /** How many of the frames are open in the present piece. */
+  /** The number of frames open in the current piece. */
   private open = 0;
 
   constructor(batch: Batch, maxRecords: number, maxBytes: number, maxTotal: number) {
@@ -115,13 +115,13 @@ class Splitter {
     this.count++;
   }
 
-  /** A frame without records stays, too. */
+  /** A frame without records is kept too. */
   private emptyFrame(): void {
     if (this.isTooLarge(0)) this.endPiece();
     this.openFrames();
   }
 
-  /** Would the piece go over the limit with a record of this size? */
+  /** Whether a record of this size would take the piece over the limit. */
   private isTooLarge(record: number): boolean {
     let size = this.writer.length + record;
     for (let i = this.open; i < this.frames.length; i++) size += this.frames[i]!.headSize + 1 + LENGTH_ROOM;
@@ -163,9 +163,9 @@ class Splitter {
   }
 }
 
-/** What a piece takes besides its bytes. */
+/** The memory of a piece besides its bytes. */
 const PIECE_OVERHEAD = 512;
 
-/** A length that takes as much room as any piece's will: `end` then only ever makes a piece smaller. */
+/** A length as large as any piece's, so `end` can only make a piece smaller. */
 const MAX_LENGTH = 0x0fffffff;
 const LENGTH_ROOM = varintSize(MAX_LENGTH);

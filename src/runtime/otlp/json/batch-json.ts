@@ -6,7 +6,10 @@ import type { Signal } from "../signals/signal.js";
 import { readJson } from "./read-json.js";
 import { writeJson } from "./write-json.js";
 
-/** The batch of an OTLP/JSON request of at most `maxElements` messages, else a `MalformedError`. 64-bit integers are exact. */
+/**
+ * Reads an OTLP/JSON request of at most `maxElements` messages; throws a `MalformedError` otherwise. 64-bit integers
+ * are exact.
+ */
 export function batchFromJson(
   signal: Signal,
   json: string | Uint8Array,
@@ -20,7 +23,10 @@ export function batchFromJson(
   return isNormal ? Batch.trusted(signal, wire, count) : Batch.admit(signal, wire);
 }
 
-/** Wire bytes are a third of their JSON: they are written here first, so that a batch holds no more than it needs. */
+/**
+ * Wire bytes take a third of their JSON. They are written to this buffer first, so a batch holds no more memory than it
+ * needs.
+ */
 const SCRATCH_BYTES = 256 * 1024;
 const scratch = new WireWriter(SCRATCH_BYTES);
 
@@ -30,7 +36,7 @@ export function batchToJson(batch: Batch): string {
   return out.bytes.toString("utf8", 0, out.length);
 }
 
-/** The same in UTF-8, with `ending` behind it. Bytes in texts that are not UTF-8 become U+FFFD. */
+/** The same in UTF-8, followed by `ending`. Invalid UTF-8 in texts becomes U+FFFD. */
 export function batchToJsonBytes(batch: Batch, ending = ""): Buffer {
   const out = writeBatch(batch);
   const written = out.written();
@@ -49,6 +55,6 @@ function writeBatch({ bytes, signal }: Batch): WireWriter {
   return out;
 }
 
-/** JSON of batches that are not large is written where the last was: fresh memory takes longer than writing. */
+/** The JSON of batches up to this size reuses one buffer, because allocating fresh memory takes longer than writing. */
 const KEPT_BYTES = 2 * 1024 * 1024;
 let kept = new WireWriter(SCRATCH_BYTES);

@@ -3,18 +3,18 @@ import type { WireWriter } from "../bytes/writer.js";
 import { expectedText, isAt } from "./expected-text.js";
 import { CLOSE_OBJECT, ENDS_PLAIN_TEXT, endsPlainText, isDigit, type JsonCursor, QUOTE } from "./json-cursor.js";
 
-/** Messages that an attribute is: a KeyValue, and the AnyValue in it. */
+/** The number of messages in an attribute: a KeyValue and its AnyValue. */
 export const ATTRIBUTE_MESSAGES = 2;
 
 /**
- * Writes the attribute that begins at the cursor with the tag given, if it is a short one in the form that nearly all have:
- * `{"key":"...","value":{"stringValue":"..."}}`, or with an `intValue`, without blanks and escapes, and with no length of more than
- * a byte. Answers false, with nothing read or written, for all others.
+ * Writes the attribute at the cursor with this tag if it has the most common form:
+ * `{"key":"...","value":{"stringValue":"..."}}`, or with an `intValue`, without white space and escapes, and with
+ * one-byte lengths. Otherwise reads and writes nothing and returns false.
  */
 export function copyAttribute(cursor: JsonCursor, out: WireWriter, tag: number): boolean {
   const { bytes: b, view: from, position, end } = cursor;
   if (end - position < MIN_LENGTH || !isAt(from, position, BEFORE_KEY)) return false;
-  // The names and quotes that are left out take more room than the tags and lengths that come in.
+  // The omitted names and quotes take more room than the added tags and lengths.
   out.reserve(end - position);
   const { bytes, view: to, length } = out;
   const keyFrom = position + BEFORE_KEY.length;
@@ -53,7 +53,9 @@ export function copyAttribute(cursor: JsonCursor, out: WireWriter, tag: number):
   return true;
 }
 
-/** Tag and length of the attribute and of its key stand before the key; those of its value and of the text before the text. */
+/**
+ * Tags and lengths of the attribute and its key come before the key; those of the value and its text before the text.
+ */
 const KEY_AT = 4;
 const TEXT_AT = 4;
 /** The tags in a KeyValue and in an AnyValue. */
@@ -61,9 +63,9 @@ const KEY = 0x0a;
 const VALUE = 0x12;
 const STRING_VALUE = 0x0a;
 const INT_VALUE = 0x18;
-/** A length that takes one byte. */
+/** The largest length that takes one byte. */
 const MAX_SHORT = 127;
-/** So many digits are a positive number of 32 bits. */
+/** This many digits always fit into a positive 32-bit number. */
 const MAX_DIGITS = 9;
 const DIGIT_0 = 48;
 const NOT_PLAIN = -1;
@@ -73,7 +75,10 @@ const BEFORE_TEXT = expectedText(Buffer.from('","value":{"stringValue":"'));
 const BEFORE_INTEGER = expectedText(Buffer.from('","value":{"intValue":'));
 const MIN_LENGTH = '{"key":"","value":{"intValue":0}}'.length;
 
-/** Copies a string up to its quote and returns where that is, or that it is none of the short and plain ones. */
+/**
+ * Copies a string up to its closing quote and returns the quote's position, or NOT_PLAIN if the string is not short and
+ * plain.
+ */
 function copyPlainText(b: Uint8Array, from: DataView, p: number, end: number, to: DataView, at: number): number {
   const limit = Math.min(end, p + MAX_SHORT + 1);
   for (; p <= limit - 4; p += 4, at += 4) {
@@ -89,10 +94,10 @@ function copyPlainText(b: Uint8Array, from: DataView, p: number, end: number, to
   return NOT_PLAIN;
 }
 
-/** What `readShortInteger` read. */
+/** The result of `readShortInteger`. */
 let integer = 0;
 
-/** Reads a small integer, in quotes or not, and returns the position behind it. */
+/** Reads a small integer, with or without quotes, and returns the position after it. */
 function readShortInteger(b: Uint8Array, p: number, end: number): number {
   const isQuoted = b[p] === QUOTE;
   if (isQuoted) p++;

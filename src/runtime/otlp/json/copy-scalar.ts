@@ -4,11 +4,11 @@ import { HEX_DIGITS, isDigit, type JsonCursor, NO_HEX, QUOTE } from "./json-curs
 import { FIXED64, type Member, VARINT32, VARINT64 } from "./message-plan.js";
 
 /*
- * The values of JSON in the forms that nearly all have, straight to the wire. Each answers false, with nothing read or written, for
- * what takes the longer way.
+ * Copies JSON values in their most common forms directly to the wire. Each function returns false, with nothing read or
+ * written, for values that need the general path.
  */
 
-/** An id of hexadecimal digits. */
+/** Copies an id of hexadecimal digits. */
 export function copyId(cursor: JsonCursor, out: WireWriter): boolean {
   const { bytes: b, position, end } = cursor;
   let p = position + 1;
@@ -52,7 +52,7 @@ export function copyDouble(cursor: JsonCursor, out: WireWriter): boolean {
   return true;
 }
 
-/** An integer, in quotes or not. */
+/** Copies an integer, with or without quotes. */
 export function copyInteger(cursor: JsonCursor, out: WireWriter, member: Member): boolean {
   const { bytes, position, end } = cursor;
   const isQuoted = bytes[position] === QUOTE;
@@ -63,7 +63,7 @@ export function copyInteger(cursor: JsonCursor, out: WireWriter, member: Member)
   return true;
 }
 
-/** Writes what `readDecimal` read; false if the field cannot hold it or only the longer way knows. */
+/** Writes the result of `readDecimal`; returns false if the field cannot hold it or the general path must decide. */
 function putInteger(out: WireWriter, { kind, isSigned }: Member): boolean {
   if (kind === VARINT64 || kind === FIXED64) {
     if (isSigned ? high >= 0x80000000 : isNegative) return false;
@@ -79,7 +79,7 @@ function putInteger(out: WireWriter, { kind, isSigned }: Member): boolean {
   return true;
 }
 
-/** Whether a number does not end before this byte. */
+/** Whether this byte continues a number. */
 function goesOn(byte: number): boolean {
   return isDigit(byte) || byte === DOT || byte === CAPITAL_E || byte === SMALL_E;
 }

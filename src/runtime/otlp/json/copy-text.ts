@@ -10,8 +10,8 @@ import {
 } from "./json-cursor.js";
 
 /**
- * Writes the JSON string that begins at the cursor as a length and its text, unescaped on the way. No text is longer than what
- * stands for it in JSON, so room for all that is left of the input is room enough.
+ * Writes the JSON string at the cursor as a length and its unescaped text. A text is never longer than its JSON form,
+ * so room for the rest of the input is always enough.
  */
 export function copyText(cursor: JsonCursor, out: WireWriter): void {
   const { bytes: b, view: from, end } = cursor;
@@ -54,7 +54,7 @@ export function copyText(cursor: JsonCursor, out: WireWriter): void {
   throw cursor.unexpectedAt(end);
 }
 
-/** What stands for half a pair of surrogates, which UTF-8 has no bytes for. */
+/** Replaces a lone surrogate, which UTF-8 cannot encode. */
 const REPLACEMENT = 0xfffd;
 
 function isHighSurrogate(unit: number): boolean {
@@ -65,7 +65,7 @@ function isLowSurrogate(unit: number): boolean {
   return unit >= 0xdc00 && unit < 0xe000;
 }
 
-/** The four hexadecimal digits at `p`. */
+/** Reads the four hexadecimal digits at `p`. */
 function codeUnit(b: Uint8Array, p: number): number {
   return (
     (HEX_DIGITS[b[p]!]! << 12) | (HEX_DIGITS[b[p + 1]!]! << 8) | (HEX_DIGITS[b[p + 2]!]! << 4) | HEX_DIGITS[b[p + 3]!]!
@@ -83,5 +83,5 @@ function putCodePoint(bytes: Uint8Array, at: number, code: number): number {
   return at;
 }
 
-/** What the first byte of a character begins with, by how many follow it. */
+/** The marker bits of a character's first byte, by the number of bytes that follow. */
 const FIRST_BYTES = [0, 0xc0, 0xe0, 0xf0];

@@ -1,23 +1,23 @@
 import { isDigit, MINUS } from "./json-cursor.js";
 
-/** What `readDecimal` read: the amount as two halves of 32 bits, and whether a minus stands before it. */
+/** The results of `readDecimal`: the magnitude as two 32-bit halves, and whether it is negative. */
 export let low = 0;
 export let high = 0;
 export let isNegative = false;
 
-/** What `readDouble` read. */
+/** The result of `readDouble`. */
 export let double = 0;
 
-/** What both return when the digits are none of theirs: a longer way reads them. */
+/** Returned by both if the digits need the general path. */
 export const NOT_PLAIN = -1;
 
-/** So many digits make a number that is exact. */
+/** Numbers with up to this many digits are exact. */
 const EXACT_DIGITS = 15;
 const MAX_DIGITS = 20;
 const DIGIT_0 = 48;
 const TWO_32 = 2 ** 32;
 
-/** Reads an integer of up to 20 plain digits and returns the position behind it. Does not look at what follows. */
+/** Reads an integer of up to 20 plain digits and returns the position after it. Does not look at what follows. */
 export function readDecimal(b: Uint8Array, p: number, end: number): number {
   isNegative = b[p] === MINUS;
   if (isNegative) p++;
@@ -35,9 +35,9 @@ export function readDecimal(b: Uint8Array, p: number, end: number): number {
   return high < TWO_32 ? p : NOT_PLAIN;
 }
 
-/** The halves of head * factor + tail, none of which can be written exactly as one number. */
+/** Computes the halves of head * factor + tail, which may exceed what a double holds exactly. */
 function combine(head: number, factor: number, tail: number): void {
-  // Remainders of doubles take a call: what is divided by a power of two stays exact.
+  // The remainder of a double would need a call; dividing by a power of two is exact.
   const headHigh = Math.floor(head / TWO_32);
   const lows = (head - headHigh * TWO_32) * factor + tail;
   const carried = Math.floor(lows / TWO_32);
@@ -46,8 +46,8 @@ function combine(head: number, factor: number, tail: number): void {
 }
 
 /**
- * Reads a number of few digits, with or without a fraction, and returns the position behind it. The digits without the dot are an
- * exact number, and so is the power of ten, so that their quotient is the double nearest to what is written.
+ * Reads a number with few digits, with or without a fraction, and returns the position after it. The digits without the
+ * dot and the power of ten are both exact, so their quotient is the nearest double.
  */
 export function readDouble(b: Uint8Array, p: number, end: number): number {
   const isMinus = b[p] === MINUS;

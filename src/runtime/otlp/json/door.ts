@@ -1,4 +1,4 @@
-/** OTLP/JSON, trees of plain objects, and the plain JSON that other systems take. */
+/** OTLP/JSON, trees of plain objects, and plain JSON for other systems. */
 
 export { batchFromJson, batchToJson, batchToJsonBytes } from "./batch-json.js";
 export {

@@ -1,6 +1,6 @@
 import { viewOf } from "../bytes/wire.js";
 
-/** A text of four bytes or more that is compared four at a time: those at 0, 4, ... and those at its end. */
+/** A text of four bytes or more that is compared four bytes at a time: at 0, 4, ... and at its end. */
 export interface ExpectedText {
   readonly length: number;
   readonly words: Int32Array;
@@ -13,7 +13,7 @@ export function expectedText(text: Uint8Array): ExpectedText {
   return { length, words: Int32Array.from({ length: Math.ceil(length / 4) }, word) };
 }
 
-/** Whether the text stands at `p`, behind which there must be as many bytes as it has. */
+/** Whether the text is at `p`; the buffer must have enough bytes from there. */
 export function isAt(view: DataView, p: number, { length, words }: ExpectedText): boolean {
   const last = p + length - 4;
   for (let i = 0; i < words.length; i++, p += 4)

@@ -12,7 +12,7 @@ export const SMALL_N = 110;
 export const OPEN_OBJECT = 123;
 export const CLOSE_OBJECT = 125;
 
-/** By byte: 1 where the plain part of a JSON string ends: at a quote, a backslash and what must not be in one. */
+/** By byte: 1 if it ends the plain part of a JSON string: a quote, a backslash or a forbidden character. */
 export const ENDS_PLAIN_TEXT = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte < 32 || byte === QUOTE || byte === BACKSLASH ? 1 : 0,
 );
@@ -28,16 +28,16 @@ export function endsPlainText(word: number): boolean {
   );
 }
 
-/** What a scalar of JSON is when it is read into a value; a long integer stays text, for a number would round it. */
+/** A JSON scalar as a value; a long integer stays text, because a number would round it. */
 export type JsonScalar = string | number | boolean | null;
 
 /**
- * A place in JSON text that is UTF-8. It builds nothing of what it passes over, and keeps a byte for each level of nesting, which
- * takes at least one in the text: whatever the text is, reading it takes little memory.
+ * A position in UTF-8 JSON text. Skipping builds no objects and keeps one byte per level of nesting, which also takes
+ * at least one byte in the text, so reading any text takes little memory.
  */
 export class JsonCursor {
   readonly bytes: Uint8Array;
-  /** The same memory, to look at four bytes at once. */
+  /** A view of the same memory, to look at four bytes at once. */
   readonly view: DataView;
   readonly end: number;
   position = 0;
@@ -49,7 +49,7 @@ export class JsonCursor {
     this.end = bytes.length;
   }
 
-  /** Passes whitespace and answers the byte behind it; -1 at the end. */
+  /** Skips white space and returns the next byte; -1 at the end. */
   next(): number {
     const { bytes, end } = this;
     let p = this.position;
@@ -63,13 +63,16 @@ export class JsonCursor {
     return p < end ? bytes[p]! : -1;
   }
 
-  /** Passes whitespace and this byte. */
+  /** Skips white space and this byte. */
   expect(byte: number): void {
     if (this.next() !== byte) throw this.unexpected();
     this.position++;
   }
 
-  /** Passes the comma behind a member or an element, and answers true; or the end of the object or list, and answers false. */
+  /**
+   * Skips the comma after a member or an element and returns true, or skips the end of the object or list and returns
+   * false.
+   */
   more(close: number): boolean {
     const byte = this.next();
     if (byte !== COMMA && byte !== close) throw this.unexpected();
@@ -77,13 +80,13 @@ export class JsonCursor {
     return byte === COMMA;
   }
 
-  /** What stands here does not belong here. */
+  /** The error for an unexpected byte here. */
   unexpected(): MalformedError {
     const what = this.position < this.end ? "unexpected character" : "ends too early";
     return new MalformedError(`not JSON: ${what}`, this.position);
   }
 
-  /** Passes over a value of any kind. */
+  /** Skips a value of any kind. */
   skipValue(): void {
     let depth = 0;
     do {
@@ -111,7 +114,7 @@ export class JsonCursor {
     this.levels[depth] = close;
   }
 
-  /** Behind a value: passes the ends of all that ends here, up to where the next value is. */
+  /** After a value: skips the ends of all objects and lists that end here, up to the next value. */
   private closeLevels(depth: number): number {
     while (depth > 0) {
       const close = this.levels[depth - 1]!;
@@ -136,7 +139,7 @@ export class JsonCursor {
     else this.skipWord(byte);
   }
 
-  /** Passes over the string that begins here. */
+  /** Skips the string that starts here. */
   skipText(): void {
     const { bytes, view, end } = this;
     let p = this.position + 1;
@@ -156,7 +159,7 @@ export class JsonCursor {
     throw this.unexpected();
   }
 
-  /** How many bytes the escape at `p` has. */
+  /** The length of the escape at `p` in bytes. */
   escapeLength(p: number): number {
     const byte = this.bytes[p + 1];
     if (byte === undefined || p + 1 >= this.end) throw this.unexpectedAt(this.end);
@@ -174,7 +177,7 @@ export class JsonCursor {
     return this.unexpected();
   }
 
-  /** Passes over the number that begins here. */
+  /** Skips the number that starts here. */
   skipNumber(): void {
     const { bytes } = this;
     let p = this.position;
@@ -188,7 +191,7 @@ export class JsonCursor {
     this.position = p;
   }
 
-  /** Position behind the digits at `p`, of which there must be one. */
+  /** Returns the position after the digits at `p`; there must be at least one. */
   private skipDigits(p: number): number {
     const from = p;
     const { bytes, end } = this;
@@ -206,7 +209,7 @@ export class JsonCursor {
     this.position += word.length;
   }
 
-  /** Reads a scalar as a value, as JSON.parse does; undefined, with nothing passed, if it is an object or a list. */
+  /** Reads a scalar as JSON.parse does. Returns undefined without moving if it is an object or a list. */
   scalar(): JsonScalar | undefined {
     const byte = this.next();
     if (byte === OPEN_OBJECT || byte === OPEN_LIST) return undefined;
@@ -229,7 +232,7 @@ const LONG_INTEGER = /^-?\d{16,}$/;
 
 const WORDS = new Map(["true", "false", "null"].map((word) => [word.charCodeAt(0), word]));
 
-/** By byte: what it stands for behind a backslash, 0 if it must not stand there. */
+/** By byte: its meaning after a backslash, or 0 if it is not allowed there. */
 export const ESCAPED = new Uint8Array(256);
 for (const [letter, meaning] of ['""', "\\\\", "//", "b\b", "f\f", "n\n", "r\r", "t\t"])
   ESCAPED[letter!.charCodeAt(0)] = meaning!.charCodeAt(0);

@@ -1,6 +1,6 @@
 /**
- * Finds what belongs to a name by the name's bytes, without making a string of them. The few names of a message are given places
- * by a hash that keeps them all apart, so that one comparison decides.
+ * Looks up a value by the bytes of a name, without creating a string. The few names of a message are placed by a
+ * perfect hash, so one comparison decides.
  */
 export class MemberNames<T> {
   private readonly places: readonly (NamedPlace<T> | undefined)[];

@@ -2,7 +2,7 @@ import { type Field, isPackable, MESSAGES, type Message } from "../bytes/message
 import { type ExpectedText, expectedText } from "./expected-text.js";
 import { MemberNames } from "./member-names.js";
 
-/** How the value of a member is read; what is none of the others takes the longer way. */
+/** How the value of a member is read; all other kinds take the general path. */
 export const MESSAGE = 0;
 export const TEXT = 1;
 export const ID = 2;
@@ -17,19 +17,19 @@ export const OTHER = 9;
 /** A member that an object may have, and how it is read. */
 export interface Member {
   readonly field: Field;
-  /** What it is called, quotes and colon included. */
+  /** Its name, with quotes and colon. */
   readonly label: ExpectedText;
   readonly kind: number;
-  /** A bit of its own, which the members of a choice share; 0 if it may come again. */
+  /** A bit of its own, shared by the members of a oneof; 0 if the member may be repeated. */
   readonly bit: number;
-  /** A list of numbers: one length, and the values behind it without tags. */
+  /** Whether it is a list of numbers: one length, followed by the values without tags. */
   readonly isPacked: boolean;
   readonly isSigned: boolean;
-  /** A list of keys with values, behind a tag of one byte. */
+  /** Whether it is a list of attributes with a one-byte tag. */
   readonly isAttributes: boolean;
   /** Set for a message. */
   readonly plan: MessagePlan | undefined;
-  /** What came behind it last time, which will probably come again. */
+  /** The member that followed it last time, which will probably follow again. */
   next: Member | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface MessagePlan {
   names: MemberNames<Member>;
   /** The member that came first last time. */
   first: Member | undefined;
-  /** How long the last one was, which is about how long the next one will be. */
+  /** The size of the last message, as an estimate for the next one. */
   lastSize: number;
 }
 
@@ -60,7 +60,7 @@ const KINDS: Partial<Record<Field["type"], number>> = {
 
 const PLANS = compilePlans();
 
-/** How the message is read from JSON. */
+/** The plan for reading the message from JSON. */
 export function planOf(message: Message): MessagePlan {
   return PLANS.get(message)!;
 }

@@ -3,7 +3,7 @@ import type { Signal } from "../signals/signal.js";
 /** An object of parsed JSON. */
 export type JsonObject = { readonly [key: string]: unknown };
 
-/** One log record, span or metric of an OTLP/JSON request with what it shares with others. */
+/** One log record, span or metric of an OTLP/JSON request, with its resource and scope. */
 export interface PlacedRecord {
   readonly record: JsonObject;
   readonly resource: JsonObject;
@@ -25,7 +25,7 @@ const REQUEST_KEYS: Readonly<Record<Signal, RequestKeys>> = {
 
 const METRIC_DATA = ["gauge", "sum", "histogram", "exponentialHistogram", "summary"];
 
-/** The signal of an OTLP/JSON request; undefined when it is none. */
+/** The signal of an OTLP/JSON request; undefined if it is none. */
 export function signalOfRequest(json: JsonObject): Signal | undefined {
   return (Object.keys(REQUEST_KEYS) as Signal[]).find((signal) => REQUEST_KEYS[signal].resources in json);
 }
@@ -42,7 +42,7 @@ export function placedRecords(signal: Signal, request: JsonObject): PlacedRecord
   );
 }
 
-/** The OTLP/JSON request that has this record and nothing else. */
+/** An OTLP/JSON request with only this record. */
 export function requestOf(signal: Signal, { record, resource, scope }: PlacedRecord): JsonObject {
   const keys = REQUEST_KEYS[signal];
   return { [keys.resources]: [{ resource, [keys.scopes]: [{ scope, [keys.records]: [record] }] }] };

@@ -27,12 +27,12 @@ import {
 import { RepeatedAttributes } from "./repeated-attributes.js";
 
 /**
- * Writes the OTLP/JSON in `json` to `out` in wire form, in one pass over the bytes: names are compared, texts copied and numbers
- * read where they stand. Nothing is built of what comes in but what goes out, whatever members it has.
+ * Converts OTLP/JSON to wire form in one pass over the bytes: names are compared, texts copied and numbers read in
+ * place. Only the output is built, whatever members the input has.
  *
- * What is written is a valid message, with the fields in the order of the members. A member that comes again is written again,
- * which in protobuf and in the Collector means that the last number or text counts, messages are merged and lists go on. Where
- * that is so of a singular field, `isNormal` is false and it must be put right: see normal-form.ts.
+ * The output is a valid message with the fields in the order of the members. A repeated member is written again, which
+ * in protobuf and in the Collector means that the last number or text counts, messages are merged and lists continue.
+ * If a singular field repeats, `isNormal` is false and the message must be normalised: see normal-form.ts.
  */
 export function readJson(
   message: Message,
@@ -45,7 +45,7 @@ export function readJson(
   return { count: reader.count, isNormal: !reader.hasDuplicates };
 }
 
-/** What is not UTF-8 becomes U+FFFD. */
+/** Replaces invalid UTF-8 by U+FFFD. */
 function replaceNonUtf8(json: Uint8Array): Uint8Array {
   return Buffer.from(Buffer.prototype.utf8Slice.call(json, 0, json.length));
 }
@@ -55,7 +55,7 @@ class JsonReader {
   hasDuplicates = false;
   private readonly cursor: JsonCursor;
   private readonly out: WireWriter;
-  /** Where the reading is: the member at each level, and the index in its list, -1 where it is none. */
+  /** The current path: the member at each level, and the index in its list, or -1 if it is not a list. */
   private readonly members: Member[] = [];
   private readonly indexes: number[] = [];
   private level = 0;
@@ -74,7 +74,7 @@ class JsonReader {
     if (this.cursor.next() !== -1) throw this.cursor.unexpected();
   }
 
-  /** The members of the object that begins here. */
+  /** Reads the members of the object that starts here. */
   private message(plan: MessagePlan, level: number): void {
     const { cursor } = this;
     if (level === MAX_DEPTH) throw this.bad(`nested more than ${MAX_DEPTH} deep`);
@@ -111,7 +111,7 @@ class JsonReader {
     } while (cursor.more(CLOSE_OBJECT));
   }
 
-  /** Passes over the name and colon that begin here if they are this member's, without a blank between them. */
+  /** Skips the name and colon that start here if they are this member's, without white space between them. */
   private isNext({ label }: Member): boolean {
     const { cursor } = this;
     if (cursor.next() !== QUOTE || cursor.end - cursor.position < label.length) return false;
@@ -120,7 +120,7 @@ class JsonReader {
     return true;
   }
 
-  /** The name that begins here and the colon behind it: the member that it names. */
+  /** Reads the name that starts here and its colon; returns the member it names. */
   private name(plan: MessagePlan): Member | undefined {
     const { cursor } = this;
     if (cursor.next() !== QUOTE) throw cursor.unexpected();
@@ -131,7 +131,7 @@ class JsonReader {
     return member;
   }
 
-  /** The same of a name that is written with escapes. */
+  /** The same for a name with escapes. */
   private escapedName(plan: MessagePlan, start: number): Member | undefined {
     const { bytes, position } = this.cursor;
     const backslash = bytes.subarray(start, Math.min(position, start + MAX_ESCAPED_NAME)).indexOf(92);
@@ -169,7 +169,10 @@ class JsonReader {
     if (member.isPacked) out.end();
   }
 
-  /** The attribute that begins here, if it is like the one at this place in the list before or in the usual form. */
+  /**
+   * Copies the attribute that starts here if it equals the one at the same place in the previous list or has the usual
+   * form.
+   */
   private plainAttribute(place: number, tag: number): boolean {
     const { cursor, out, repeated } = this;
     if (repeated.copy(place, tag, cursor, out)) return true;
@@ -185,7 +188,7 @@ class JsonReader {
     this.value(member, level);
   }
 
-  /** The value that begins here. */
+  /** Reads the value that starts here. */
   private value(member: Member, level: number): void {
     const { cursor, out } = this;
     switch (member.kind) {
@@ -230,7 +233,7 @@ class JsonReader {
     if (size !== 0 && size !== idBytes) throw this.bad(`an id of ${size} bytes; expected ${idBytes}`);
   }
 
-  /** The longer way, for a scalar of any kind in any form that it may have. */
+  /** The general path, for a scalar of any kind in any allowed form. */
   private other(member: Member): void {
     try {
       encodeScalar(member.field, this.cursor.scalar(), this.out, 0);
@@ -239,7 +242,7 @@ class JsonReader {
     }
   }
 
-  /** The value that begins here is something else, if it is JSON. */
+  /** The error for a value of another kind, if it is valid JSON. */
   private notThis(what: string): MalformedError {
     this.cursor.skipValue();
     return this.bad(`expected ${what}`);
@@ -254,9 +257,9 @@ class JsonReader {
   }
 }
 
-/** Members that are named of where a mistake is: in values of values the rest says little. */
+/** The number of members named in an error's path: deeper ones in nested values say little. */
 const MAX_PATH = 12;
-/** A guess for lists of numbers: less than two hundred bytes is rarely moved. */
+/** An estimate for lists of numbers: lists under two hundred bytes rarely need to be moved. */
 const PACKED_SIZE = 100;
-/** A name in which every character of a known one is escaped is not longer. */
+/** A known name with every character escaped is not longer than this. */
 const MAX_ESCAPED_NAME = 256;

@@ -1,21 +1,21 @@
 import type { WireWriter } from "../bytes/writer.js";
 import type { JsonCursor } from "./json-cursor.js";
 
-/** Of longer lists the rest is not remembered. */
+/** Further attributes of longer lists are not remembered. */
 const MAX_PLACES = 32;
 
 /**
- * What the attributes of the list before were written as, by their places in it: neighbouring records have most attributes in common,
- * and comparing with what came and copying what was written takes a third of the time of reading.
+ * The encoded attributes of the previous list, by their places in it. Neighbouring records have most attributes in
+ * common, and comparing and copying take a third of the time of reading.
  */
 export class RepeatedAttributes {
   private readonly jsonStarts = new Int32Array(MAX_PLACES);
-  /** 0 where nothing is known. */
+  /** 0 if nothing is known. */
   private readonly jsonSizes = new Int32Array(MAX_PLACES);
   private readonly wireStarts = new Int32Array(MAX_PLACES);
   private readonly wireSizes = new Int32Array(MAX_PLACES);
 
-  /** The attribute written at [wireStart, out.length) stood at [jsonStart, cursor.position). */
+  /** Remembers that the attribute at [jsonStart, cursor.position) was written as [wireStart, out.length). */
   remember(place: number, cursor: JsonCursor, jsonStart: number, out: WireWriter, wireStart: number): void {
     if (place >= MAX_PLACES) return;
     this.jsonStarts[place] = jsonStart;
@@ -24,12 +24,15 @@ export class RepeatedAttributes {
     this.wireSizes[place] = out.length - wireStart;
   }
 
-  /** What was written has been moved. */
+  /** Must be called when the written data was moved. */
   forget(): void {
     this.jsonSizes.fill(0);
   }
 
-  /** Writes the attribute that begins at the cursor if the last one at this place was the same; else false, with nothing done. */
+  /**
+   * Writes the attribute at the cursor if the last one at this place was the same. Otherwise does nothing and returns
+   * false.
+   */
   copy(place: number, tag: number, cursor: JsonCursor, out: WireWriter): boolean {
     if (place >= MAX_PLACES) return false;
     const size = this.jsonSizes[place]!;
@@ -40,7 +43,7 @@ export class RepeatedAttributes {
     const wireSize = this.wireSizes[place]!;
     out.reserve(wireSize + WORD);
     const { bytes, view, length } = out;
-    // The last word may be written too far: what follows is written over it.
+    // The last word may exceed the attribute; the data that follows overwrites it.
     for (let i = 0; i < wireSize; i += WORD) view.setInt32(length + i, view.getInt32(from + i, true), true);
     bytes[length] = tag;
     out.length = length + wireSize;
@@ -49,7 +52,7 @@ export class RepeatedAttributes {
   }
 }
 
-/** Bytes compared and copied at once; no attribute is as short in JSON. */
+/** The number of bytes compared and copied at once; every attribute is longer than this in JSON. */
 const WORD = 4;
 
 function isSame(view: DataView, a: number, b: number, size: number): boolean {

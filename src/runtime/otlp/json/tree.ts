@@ -13,7 +13,7 @@ export function decodeTree(batch: Batch): Tree {
 }
 
 /**
- * The batch of such a tree. Throws a `MalformedError` that names the path of what does not fit.
+ * Makes a batch from such a tree. Throws a `MalformedError` that names the path of the invalid part.
  *
  * @example
  * const copy = (batch: Batch) => encodeTree(batch.signal, decodeTree(batch));

@@ -2,8 +2,8 @@ import { type Message, REQUEST } from "../bytes/messages.js";
 import type { Signal } from "../signals/signal.js";
 
 /**
- * Where an OTLP/JSON request has a member that OTLP does not: `resourceLogs[0].scopeLogs[0].logRecords[0].sevrity`. Readers
- * of OTLP/JSON pass over such members, which is right for what newer clients send and wrong for what a person has typed.
+ * Returns the path of a member that OTLP does not have, such as `resourceLogs[0].scopeLogs[0].logRecords[0].sevrity`.
+ * Readers of OTLP/JSON ignore such members, which is right for newer clients and wrong for typing mistakes.
  */
 export function findUnknownMember(signal: Signal, request: unknown): string | undefined {
   return findIn(REQUEST[signal], request, "");

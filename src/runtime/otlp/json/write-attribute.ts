@@ -5,13 +5,13 @@ import { ENDS_PLAIN_TEXT, endsPlainText } from "./json-cursor.js";
 import { putDecimal } from "./write-decimal.js";
 
 /**
- * Writes the KeyValue [start, end) as JSON if it is a short key and a short text, or a small integer, with nothing to escape, as
- * nearly all are. Answers false, with nothing written, for all others.
+ * Writes the KeyValue [start, end) as JSON if it is a short key with a short text or a small integer and nothing needs
+ * escaping, as nearly all are. Otherwise writes nothing and returns false.
  */
 export function writeAttribute(b: Uint8Array, from: DataView, start: number, end: number, out: WireWriter): boolean {
   const keySize = b[start + 1]!;
   const valueAt = start + 2 + keySize;
-  // What would be read of a field behind the end is not this attribute's, so the lengths do not fit then.
+  // A read after the end would belong to another field, so then the lengths do not fit.
   if (b[start] !== KEY_TAG || keySize > MAX_SHORT || valueAt + 4 > end || b[valueAt] !== VALUE_TAG) return false;
   if (b[valueAt + 1]! !== end - valueAt - 2 || end - valueAt - 2 > MAX_SHORT) return false;
   out.reserve(end - start + ROOM);
@@ -30,19 +30,19 @@ export function writeAttribute(b: Uint8Array, from: DataView, start: number, end
   return true;
 }
 
-/** A length that takes one byte. */
+/** The largest length that takes one byte. */
 const MAX_SHORT = 127;
-/** So many bytes of a varint are a positive number of 32 bits. */
+/** A varint of this many bytes is always a positive 32-bit number. */
 const MAX_SMALL = 4;
 
 const BEFORE_KEY = fixedText('{"key":"');
 const BEFORE_TEXT = fixedText('","value":{"stringValue":"');
 const BEFORE_INTEGER = fixedText('","value":{"intValue":"');
 const BEHIND = fixedText('"}}');
-/** What is written around a key and a text, and the digits of an integer, with some to spare. */
+/** Room for the syntax around a key and a text, and for the digits of an integer, with some to spare. */
 const ROOM = 64;
 
-/** Copies a text in which nothing has to be escaped; false for any other. */
+/** Copies a text that needs no escaping; returns false for any other. */
 function copyPlainText(b: Uint8Array, from: DataView, p: number, end: number, to: DataView, at: number): boolean {
   const last = end - 4;
   if (p > last) {
@@ -58,7 +58,7 @@ function copyPlainText(b: Uint8Array, from: DataView, p: number, end: number, to
     if (endsPlainText(word)) return false;
     to.setInt32(at, word, true);
   }
-  // The last four, some of them perhaps again.
+  // The last four bytes; some of them may be copied again.
   const word = from.getInt32(last, true);
   to.setInt32(at + last - p, word, true);
   return !endsPlainText(word);

@@ -1,6 +1,6 @@
 import { nanos, seconds, splitNanos } from "../signals/nanoseconds.js";
 
-/** Writes an integer from 0 to 2^31 - 1 in decimal; gives the position behind it. */
+/** Writes an integer from 0 to 2^31 - 1 in decimal and returns the position after it. */
 export function putDecimal(to: DataView, at: number, value: number): number {
   let size = 1;
   for (let rest = value; rest >= 10; rest = (rest / 10) | 0) size++;
@@ -8,7 +8,7 @@ export function putDecimal(to: DataView, at: number, value: number): number {
   return at + size;
 }
 
-/** The same of an unsigned one of 64 bits, given as two halves of 32. */
+/** The same for an unsigned 64-bit integer, given as two 32-bit halves. */
 export function putDecimal64(to: DataView, at: number, low: number, high: number): number {
   if (high === 0 && low <= 0x7fffffff) return putDecimal(to, at, low);
   splitNanos(low, high);
@@ -26,7 +26,7 @@ export function putDecimal64(to: DataView, at: number, low: number, high: number
 
 const BILLION = 1_000_000_000;
 
-/** With zeros in front, so that it has this size. */
+/** Pads with leading zeros to this size. */
 function putPadded(to: DataView, at: number, value: number, size: number): void {
   for (let p = at + size - 1; p >= at; p--) {
     const tenth = (value / 10) | 0;

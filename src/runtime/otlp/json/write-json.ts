@@ -7,10 +7,10 @@ import { putDecimal64 } from "./write-decimal.js";
 import { writeAscii, writeHex, writeText } from "./write-text.js";
 
 /**
- * Writes the message in [start, end) as OTLP/JSON in UTF-8, straight from the wire: text is copied, not decoded.
+ * Writes the message in [start, end) as OTLP/JSON in UTF-8 directly from the wire: text is copied, not decoded.
  *
- * All values of a repeated field make one list, where the first of them is. Unknown fields have no JSON. The bytes
- * must have been checked; text in them that is not UTF-8 stays so.
+ * All values of a repeated field form one list, at the place of the first. Unknown fields are left out. The bytes must
+ * have been checked; invalid UTF-8 in texts stays as it is.
  */
 export function writeJson(message: Message, b: Uint8Array, start: number, end: number, out: WireWriter): void {
   new JsonWriter(b, out).message(message, start, end);
@@ -69,14 +69,14 @@ class JsonWriter {
     out.length = putFixedText(view, length + 1, label);
   }
 
-  /** Numbers in a row of which there is none: JSON does not tell that from no list, and others may follow. */
+  /** Whether a packed list is empty. JSON does not distinguish it from a missing list, and more values may follow. */
   private isEmptyList(field: Field, tag: number, at: number, end: number): boolean {
     if ((tag & 7) !== LENGTH_DELIMITED || !isPackable(field)) return false;
     varint(this.bytes, at);
     return after === end;
   }
 
-  /** The values of a repeated field in [p, end), wherever they lie. */
+  /** Writes all values of a repeated field in [p, end). */
   private list(field: Field, p: number, end: number): void {
     const { bytes: b, view, out } = this;
     const isAttributes = field.message?.name === "KeyValue";
@@ -108,7 +108,7 @@ class JsonWriter {
     out.byte(CLOSE_LIST);
   }
 
-  /** One value, whose bytes (for a length-delimited one: whose length) begin at `p`. */
+  /** Writes one value. Its bytes, or its length if it is length-delimited, start at `p`. */
   private value(field: Field, p: number, end: number): void {
     const { bytes: b, out } = this;
     switch (field.type) {

@@ -4,8 +4,8 @@ import { ENDS_PLAIN_TEXT, endsPlainText } from "./json-cursor.js";
 const QUOTE = 34;
 
 /**
- * Writes the text [p, end) of `b`, which `from` is the view of, as a string of JSON: four bytes at a time as long as nothing has to be
- * escaped. What is not UTF-8 stays so.
+ * Writes the text [p, end) of `b`, whose view is `from`, as a JSON string, four bytes at a time while nothing needs
+ * escaping. Invalid UTF-8 stays as it is.
  */
 export function writeText(b: Uint8Array, from: DataView, p: number, end: number, out: WireWriter): void {
   out.reserve(end - p + 2);
@@ -14,7 +14,7 @@ export function writeText(b: Uint8Array, from: DataView, p: number, end: number,
   out.byte(QUOTE);
 }
 
-/** The same without the quotes around it. */
+/** The same without quotes. */
 export function writeEscaped(b: Uint8Array, from: DataView, p: number, end: number, out: WireWriter): void {
   out.reserve(end - p);
   let { bytes, view: to } = out;
@@ -42,12 +42,12 @@ export function writeEscaped(b: Uint8Array, from: DataView, p: number, end: numb
   out.length = at;
 }
 
-/** How JSON writes the control characters. */
+/** The JSON escapes of the control characters. */
 const ESCAPES: readonly string[] = Array.from({ length: 32 }, (_, code) =>
   JSON.stringify(String.fromCharCode(code)).slice(1, -1),
 );
 
-/** A text without any other characters, as it is. */
+/** Writes an ASCII text unchanged. */
 export function writeAscii(text: string, out: WireWriter): void {
   const { length } = text;
   out.reserve(length);
@@ -57,14 +57,14 @@ export function writeAscii(text: string, out: WireWriter): void {
   out.length = at;
 }
 
-/** Bytes as a string of hexadecimal digits. */
+/** Writes bytes as a string of hexadecimal digits. */
 export function writeHex(b: Uint8Array, start: number, end: number, out: WireWriter): void {
   out.byte(QUOTE);
   writeHexDigits(b, start, end, out);
   out.byte(QUOTE);
 }
 
-/** The same without the quotes around it. */
+/** The same without quotes. */
 export function writeHexDigits(b: Uint8Array, start: number, end: number, out: WireWriter): void {
   out.reserve(2 * (end - start));
   const { bytes } = out;

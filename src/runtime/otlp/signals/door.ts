@@ -1,4 +1,4 @@
-/** The signals, and what OTLP calls things: severities, kinds, units of time; malformed input. */
+/** The signals, and OTLP's names for severities, kinds and units of time; malformed input. */
 
 export {
   MAX_SEVERITY_NUMBER,

@@ -1,4 +1,4 @@
-/** The names of OTLP's enums by their numbers, in small letters; in OTLP they are in capitals, behind a prefix. */
+/** Names of OTLP's enums by number, in lower case; in OTLP they are in upper case with a prefix. */
 
 /** The six severities of log records. Each has four numbers: info is 9 to 12. */
 export const SEVERITIES = ["trace", "debug", "info", "warn", "error", "fatal"] as const;

@@ -1,11 +1,14 @@
-/** The one code that is not written in the table of codes, for this room imports nothing; the table takes it from here. */
+/**
+ * The only error code defined outside the table of codes, because this room imports nothing; the table takes it from
+ * here.
+ */
 export const MALFORMED_CODE = "SLUICE_MALFORMED";
 
 /**
  * The bytes (or the JSON) are not the OTLP message they claim to be.
  *
- * `offset` is where in the input the reading stopped making sense: a byte offset for protobuf, -1 where a JSON reader
- * knows only the path. Recognise it by `code`, not by class.
+ * `offset` is where in the input the problem was found: a byte offset for protobuf, or -1 if a JSON reader knows only
+ * the path. Recognise it by `code`, not by class.
  */
 export class MalformedError extends Error {
   override readonly name = "MalformedError";
@@ -18,7 +21,9 @@ export class MalformedError extends Error {
   }
 }
 
-/** Whether it is a `MalformedError`: told by its code, so that one of another copy of the package counts too. */
+/**
+ * Whether the error is a `MalformedError`. Recognised by its code, so errors of other copies of the package count too.
+ */
 export function isMalformed(error: unknown): error is MalformedError {
   return error instanceof Error && (error as { code?: unknown }).code === MALFORMED_CODE;
 }

@@ -8,9 +8,9 @@ export interface NameCacheLimits {
 }
 
 /**
- * What was found out about names. The same few are asked for again and again, but they come from outside: only so many
- * are remembered, and none that is long. When there are more, all are forgotten, which costs less than finding the one
- * to forget.
+ * Cached facts about names. The same few names are asked for again and again, but they come from outside, so their
+ * number and length are limited. When there are too many, all are forgotten, which costs less than finding the one to
+ * evict.
  */
 export class NameCache<V extends NonNullable<unknown> | null> {
   private readonly find: (name: string) => V;

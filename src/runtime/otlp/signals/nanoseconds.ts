@@ -1,22 +1,22 @@
 /*
- * Times of 64 bits without bigint: as two halves of 32 bits, or as whole seconds and nanoseconds, all of which doubles hold exactly.
+ * 64-bit times without bigint: as two 32-bit halves, or as whole seconds and nanoseconds, which doubles hold exactly.
  */
 
 const BILLION = 1_000_000_000;
 const TWO_32 = 2 ** 32;
 
-/** What `splitNanos` found. */
+/** The results of `splitNanos`. */
 export let seconds = 0;
 export let nanos = 0;
 
-/** Splits nanoseconds, unsigned and given as two halves, into whole seconds and the rest. */
+/** Splits unsigned nanoseconds, given as two halves, into whole seconds and the rest. */
 export function splitNanos(low: number, high: number): void {
   divide(low, high, BILLION);
   seconds = micros;
   nanos = remainder;
 }
 
-/** The same of microseconds, which may be negative: then both are. */
+/** The same for microseconds, which may be negative: then both results are. */
 export function splitMicros(low: number, high: number): void {
   const isNegative = high >= 0x80000000;
   if (isNegative) divide(-low >>> 0, (low === 0 ? -high : ~high) >>> 0, 1_000_000);
@@ -25,17 +25,17 @@ export function splitMicros(low: number, high: number): void {
   nanos = (isNegative ? -remainder : remainder) * 1000;
 }
 
-/** What `toMicros` found. */
+/** The results of `toMicros`. */
 export let micros = 0;
 let remainder = 0;
 
-/** Microseconds of nanoseconds, unsigned and given as two halves: the whole ones, or the nearest. */
+/** Converts unsigned nanoseconds, given as two halves, to microseconds, rounded down or to the nearest. */
 export function toMicros(low: number, high: number, isRounded: boolean): void {
   divide(low, high, 1000);
   if (isRounded && remainder >= 500) micros += 1;
 }
 
-/** Long division, 16 bits a step. */
+/** Long division, 16 bits per step. */
 function divide(low: number, high: number, divisor: number): void {
   micros = 0;
   remainder = 0;
@@ -48,15 +48,15 @@ function divide(low: number, high: number, divisor: number): void {
   }
 }
 
-/** What `joinNanos` found. */
+/** The results of `joinNanos`. */
 export let nanosLow = 0;
 export let nanosHigh = 0;
 
-/** The most whole seconds, and nanoseconds beside them, that 64 bits hold. */
+/** The largest whole seconds, and the nanoseconds next to them, that 64 bits hold. */
 const MAX_SECONDS = 18_446_744_073;
 const MAX_NANOS = 709_551_615;
 
-/** Nanoseconds, as two halves, of a sum of seconds and of nanoseconds that may be any; what 64 bits do not hold is the nearest that they do. */
+/** Converts a sum of any seconds and nanoseconds to nanoseconds as two halves, clamped to 64 bits. */
 export function joinNanos(someSeconds: number, someNanos: number): void {
   const carried = Math.floor(someNanos / BILLION);
   const whole = someSeconds + carried;
@@ -64,7 +64,7 @@ export function joinNanos(someSeconds: number, someNanos: number): void {
   const isTooMuch = whole > MAX_SECONDS || (whole === MAX_SECONDS && rest > MAX_NANOS);
   nanosLow = nanosHigh = isTooMuch ? 0xffffffff : 0;
   if (whole < 0 || isTooMuch) return;
-  // Of whole * 10^9 + rest, 16 bits of the first factor at a time.
+  // Computes whole * 10^9 + rest with 16 bits of the first factor at a time.
   const upper = Math.floor(whole / 65_536);
   const product = upper * BILLION;
   const shifted = Math.floor(product / 65_536);

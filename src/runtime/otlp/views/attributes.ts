@@ -30,7 +30,7 @@ const MAX_WALKS = 32;
 /** Changed keys that are compared one by one while the attributes are written. With more of them, a set is asked. */
 const MAX_COMPARED_KEYS = 8;
 
-/** A value as it lies in the bytes, for moving it without reading it: a whole double stays a double. */
+/** An encoded value, for moving it without decoding: a whole double stays a double. */
 class RawValue {
   readonly bytes: Uint8Array;
 
@@ -42,8 +42,8 @@ class RawValue {
 type AttributeChange = Value | RawValue | typeof DELETED;
 
 /**
- * The attributes of a record, resource, scope, span event or data point, read from the bytes when asked for. Changes
- * are kept beside the bytes and visible at once; they reach the batch when the record is written.
+ * The attributes of a record, resource, scope, span event or data point, read from the bytes on demand. Changes are
+ * kept beside the bytes and visible at once; they reach the batch when the record is written.
  */
 export class Attributes {
   private readonly bytes: Uint8Array;
@@ -70,7 +70,7 @@ export class Attributes {
     return this.changes !== undefined;
   }
 
-  /** The value, or undefined when there is no such attribute; null is an attribute without a value. */
+  /** The value, or undefined if there is no such attribute; null is an attribute without a value. */
   get(key: string): Value | undefined {
     const change = this.changes?.get(key);
     if (change !== undefined) return change === DELETED ? undefined : valueWhenRead(change);
@@ -89,14 +89,17 @@ export class Attributes {
     return this;
   }
 
-  /** True when there was one. */
+  /** Returns true if there was one. */
   delete(key: string): boolean {
     if (!this.has(key)) return false;
     this.change(key, DELETED);
     return true;
   }
 
-  /** Gives an attribute another key, its value unchanged; one that has that key gives way. True when there was one. */
+  /**
+   * Gives an attribute another key and keeps its value; an attribute that already has that key is replaced. Returns
+   * true if there was one.
+   */
   rename(key: string, to: string): boolean {
     const value = this.changes?.has(key) ? this.changes.get(key) : this.rawValue(key);
     if (value === undefined || value === DELETED) return false;
@@ -106,7 +109,7 @@ export class Attributes {
     return true;
   }
 
-  /** In the order of the bytes, what is new at the end; each once. */
+  /** Each key once, in the order of the bytes, new ones at the end. */
   keys(): string[] {
     const keys = new Set<string>();
     for (let p = this.start; p < this.end; ) {
@@ -132,7 +135,7 @@ export class Attributes {
     return this.keys().length;
   }
 
-  /** All of them, with the changes; an object without a prototype. */
+  /** All attributes with their changes, in an object without a prototype. */
   toObject(): { [key: string]: Value } {
     const all = readValues(this.bytes, this.start, this.end, this.tag);
     for (const [key, value] of this.changes ?? []) {
@@ -142,7 +145,9 @@ export class Attributes {
     return all;
   }
 
-  /** @internal For the owner's encoder: does a change replace the attribute whose KeyValue is [start, end) of `b`? */
+  /**
+   * @internal For the owner's encoder: whether a change replaces the attribute whose KeyValue is [start, end) of `b`.
+   */
   replaces(b: Uint8Array, start: number, end: number): boolean {
     const keys = this.changedKeys!;
     if (keys.length > MAX_COMPARED_KEYS) return this.replacesOneOfMany(b, start, end);
@@ -150,7 +155,7 @@ export class Attributes {
     return false;
   }
 
-  /** @internal For the owner's encoder: the attributes that are new or changed, each with its tag. */
+  /** @internal For the owner's encoder: writes the new and changed attributes, each with its tag. */
   writeChanges(writer: WireWriter): void {
     for (const [key, value] of this.changes ?? []) {
       if (value === DELETED) continue;
@@ -205,7 +210,7 @@ function writeRaw(writer: WireWriter, key: string, value: RawValue): void {
   writer.lengthDelimited(value.bytes);
 }
 
-/** A value as it will be read once it is written. */
+/** A value as it will be read after it was written. */
 function valueWhenRead(value: Value | RawValue): Value {
   if (value instanceof RawValue) return readValue(value.bytes, 0, value.bytes.length);
   return value instanceof DoubleValue ? value.double : value;

@@ -3,7 +3,7 @@ import type { Message } from "../bytes/messages.js";
 import type { MetricType, MetricView } from "./owner-views.js";
 import { type RecordOwners, RecordView } from "./record-view.js";
 
-/** One point of a metric of any type; `fields()` gives what only some types have, such as buckets and quantiles. */
+/** One point of a metric of any type. `fields()` gives what only some types have, such as buckets and quantiles. */
 export class DataPointView extends RecordView {
   readonly signal = "metrics";
   protected readonly attributesField: number;
@@ -26,7 +26,7 @@ export class DataPointView extends RecordView {
     return this.metric.type;
   }
 
-  /** The metric's name: setting it renames the metric with all its points. */
+  /** The metric's name. Setting it renames the metric with all its points. */
   get name(): string {
     return this.metric.name;
   }
@@ -59,7 +59,7 @@ export class DataPointView extends RecordView {
     this.setField("flags", value);
   }
 
-  /** Of a gauge or sum: a double as number, an integer as bigint; undefined when there is none. */
+  /** The value of a gauge or sum: a double as number, an integer as bigint; undefined if there is none. */
   get value(): number | bigint | undefined {
     return (this.get("asDouble") ?? this.get("asInt")) as number | bigint | undefined;
   }
@@ -70,12 +70,12 @@ export class DataPointView extends RecordView {
     this.setField("asInt", typeof value === "bigint" ? value : undefined);
   }
 
-  /** Of a histogram or summary. */
+  /** Set for histograms and summaries. */
   get count(): bigint | undefined {
     return this.get("count") as bigint | undefined;
   }
 
-  /** Of a histogram or summary. */
+  /** Set for histograms and summaries. */
   get sum(): number | undefined {
     return this.get("sum") as number | undefined;
   }
@@ -85,7 +85,7 @@ export class DataPointView extends RecordView {
     return decodeMessage(this.message, this.bytes, this.start, this.end);
   }
 
-  /** Sets any field of the point but the attributes by its OTLP/JSON name. */
+  /** Sets any field of the point, except the attributes, by its OTLP/JSON name. */
   setField(name: string, value: unknown): void {
     if (name === "attributes")
       throw new TypeError("attributes are changed one by one: point.attributes.set(key, value)");

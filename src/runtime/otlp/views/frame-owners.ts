@@ -5,8 +5,8 @@ import type { Frame, FrameEdit, RecordWalk } from "./record-walk.js";
 type AnyOwnerView = ResourceView | ScopeView | MetricView;
 
 /**
- * The views of the messages around records: made when asked for, one a frame. Two walks of the same batch open the same
- * frames in the same order, so a frame's depth and serial number name it in both.
+ * The views of the messages around records, created on demand, one per frame. Two walks over the same batch open the
+ * same frames in the same order, so depth and serial number identify a frame in both.
  */
 export class OwnerViewCache {
   private readonly bytes: Uint8Array;
@@ -25,14 +25,14 @@ export class OwnerViewCache {
     return view;
   }
 
-  /** The view of a frame, if anybody asked for it and changed something. */
+  /** The view of a frame, if it was requested and changed. */
   changedAt(depth: number, serial: number): FrameEdit | undefined {
     const view = this.views.size === 0 ? undefined : this.views.get(frameKey(depth, serial));
     return view?.changed ? view : undefined;
   }
 }
 
-/** The owners of the present record of a walk: those of another one as soon as the walk has gone on. */
+/** The owners of a walk's current record. They change when the walk moves on. */
 export class FrameOwners implements RecordOwners {
   private readonly walk: RecordWalk;
   private readonly cache: OwnerViewCache;
@@ -73,7 +73,7 @@ export class FrameOwners implements RecordOwners {
   }
 }
 
-/** The owners of the records of one innermost frame, for as long as one likes. */
+/** The owners of the records of one innermost frame. They stay valid after the walk moves on. */
 export class RetainedOwners implements RecordOwners {
   private readonly cache: OwnerViewCache;
   private readonly frames: readonly Frame[];
@@ -104,7 +104,7 @@ function createView(bytes: Uint8Array, depth: number, frames: readonly Frame[]):
   return new MetricView(bytes, copyFrame(frames[2]!), copyFrame(frames[3]!));
 }
 
-/** A walk's own frames change as it goes on. */
+/** Needed because a walk changes its own frames as it moves on. */
 function copyFrame({ tag, start, end }: Frame): Frame {
   return { tag, start, end };
 }

@@ -4,7 +4,7 @@ import { WireWriter } from "../bytes/writer.js";
 import { EncodedMessage } from "./message-view.js";
 import { hex, type RecordOwners, RecordView } from "./record-view.js";
 
-/** A log record: its fields are read when asked for, and written when set. */
+/** A log record. Its fields are read on demand and written when set. */
 export class LogRecordView extends RecordView {
   readonly signal = "logs";
   protected readonly attributesField = 6;
@@ -33,7 +33,7 @@ export class LogRecordView extends RecordView {
     this.write(11, value);
   }
 
-  /** 1 to 24; 0 when unspecified. */
+  /** 1 to 24; 0 if unspecified. */
   get severityNumber(): number {
     return this.number(2);
   }

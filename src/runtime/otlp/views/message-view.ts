@@ -7,8 +7,8 @@ import { isMalformed } from "../signals/malformed.js";
 import { Attributes } from "./attributes.js";
 
 /**
- * A message seen where it lies in the batch: fields are decoded when they are read, changes are kept beside the bytes
- * until the message is written again. Fields nobody touches, known or not, are copied as they are.
+ * A message in the batch: fields are decoded when they are read, and changes are kept beside the bytes until the
+ * message is written again. Untouched fields, known or unknown, are copied unchanged.
  */
 export abstract class MessageView {
   protected readonly bytes: Uint8Array;
@@ -17,7 +17,7 @@ export abstract class MessageView {
   protected readonly message: Message;
   private changes: Map<number, unknown> | undefined;
   private attributeView: Attributes | undefined;
-  /** Views of the messages of a repeated field, in the order in which they lie in the bytes. */
+  /** Views of the messages of a repeated field, in the order of the bytes. */
   private nested: Map<number, DroppableView[]> | undefined;
   protected removed = false;
 
@@ -41,14 +41,12 @@ export abstract class MessageView {
     return this.attributeView;
   }
 
-  /** True when writing it again would give other bytes. */
+  /** True if writing the message again would give other bytes. */
   get changed(): boolean {
     return this.changes !== undefined || (this.attributeView?.changed ?? false) || this.nestedChanged();
   }
 
-  /**
-   * Forgets all changes to the message and what is in it. Attributes and parts that were handed out before are void.
-   */
+  /** Forgets all changes to the message and its parts. Attributes and parts handed out before become invalid. */
   revert(): void {
     this.changes = undefined;
     this.attributeView = undefined;
@@ -76,12 +74,12 @@ export abstract class MessageView {
     this.writeChanges(writer);
   }
 
-  /** Field number to new value (undefined: take it out). */
+  /** Maps a field number to its new value (undefined removes the field). */
   protected get fieldChanges(): ReadonlyMap<number, unknown> {
     return this.changes ?? NO_CHANGES;
   }
 
-  /** The decoded value of a singular field, or undefined when it is not set. */
+  /** The decoded value of a singular field, or undefined if it is not set. */
   protected read(number: number): unknown {
     if (this.changes?.has(number)) return this.changes.get(number);
     const field = this.field(number);
@@ -89,7 +87,7 @@ export abstract class MessageView {
     return at < 0 ? undefined : decodeValue(field, this.bytes, at, skip(this.bytes, at, field.tag));
   }
 
-  /** Sets a field as a whole; undefined takes it out. */
+  /** Sets a whole field; undefined removes it. */
   protected write(number: number, value: unknown): void {
     this.changes ??= new Map();
     this.changes.set(number, value);
@@ -170,7 +168,7 @@ export abstract class MessageView {
   }
 }
 
-/** What was set does not fit the field: that is the fault of the code that set it, not of the data. */
+/** A value that does not fit its field is a mistake in the code that set it, not in the data. */
 function encodeChangedField(field: Field, value: unknown, writer: WireWriter): void {
   try {
     encodeField(field, value, writer);
@@ -179,9 +177,9 @@ function encodeChangedField(field: Field, value: unknown, writer: WireWriter): v
   }
 }
 
-/** A message of a list, which can be taken out of it: a record, a span's event or link. */
+/** A message of a list, which can be removed from it: a record, or a span's event or link. */
 export abstract class DroppableView extends MessageView {
-  /** Takes it out of the batch. */
+  /** Removes it from the batch. */
   drop(): void {
     this.removed = true;
   }
@@ -191,7 +189,7 @@ export abstract class DroppableView extends MessageView {
   }
 }
 
-/** A change whose bytes are made already. */
+/** A change that is already encoded. */
 export class EncodedMessage {
   readonly bytes: Uint8Array;
 

@@ -10,21 +10,21 @@ import {
 import { after, findField, skip, varint } from "../bytes/wire.js";
 
 /**
- * What a walk over the points of a batch of metrics calls, in the order in which they lie there. Ranges are bodies of
- * messages in the bytes; an empty one is a message that is not there.
+ * Called by a walk over the points of a metrics batch, in order. Ranges are message bodies in the bytes; an empty range
+ * is a missing message.
  */
 export interface MetricVisitor {
   resource(b: Uint8Array, start: number, end: number): void;
-  /** The scope, and the text of the schema URL beside it. */
+  /** The scope, and the text of its schema URL. */
   scope(b: Uint8Array, start: number, end: number, urlStart: number, urlEnd: number): void;
-  /** A metric, and where the data in it is. */
+  /** A metric, and the position of its data. */
   metric(b: Uint8Array, start: number, end: number, data: MetricData): void;
   point(b: Uint8Array, start: number, end: number): void;
-  /** All points of the resource have been seen. */
+  /** Called after all points of the resource. */
   resourceEnd?(): void;
 }
 
-/** The data of a metric: its tag tells which kind, `at` is where the tag stands. */
+/** The data of a metric: the tag tells its kind, and `at` is the tag's position. */
 export interface MetricData {
   readonly tag: number;
   readonly at: number;
@@ -32,7 +32,7 @@ export interface MetricData {
   readonly end: number;
 }
 
-/** Walks over the points of a request of metrics, with what they belong to. */
+/** Walks over the points of a metrics request, with their owners. */
 export function walkMetrics(b: Uint8Array, visitor: MetricVisitor): void {
   for (let p = 0; p < b.length; ) {
     const tag = varint(b, p);
@@ -107,7 +107,7 @@ function walkPoints(b: Uint8Array, p: number, end: number, visitor: MetricVisito
   }
 }
 
-/** The body of the first field with this tag; [start, start) when there is none. */
+/** The body of the first field with this tag; [start, start) if there is none. */
 export function message(b: Uint8Array, start: number, end: number, tag: number): [start: number, end: number] {
   const at = findField(b, start, end, tag);
   if (at < 0) return [start, start];

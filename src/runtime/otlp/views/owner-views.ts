@@ -7,7 +7,7 @@ import { WireWriter } from "../bytes/writer.js";
 import { MessageView } from "./message-view.js";
 import type { Frame, FrameEdit } from "./record-walk.js";
 
-/** A resource or scope: field 1 of the message that holds its records. A change is one for all of its records. */
+/** A resource or scope: field 1 of the message that contains its records. A change applies to all of its records. */
 abstract class ResourceOrScopeView extends MessageView implements FrameEdit {
   private readonly frame: Frame;
   private newSchemaUrl: string | undefined;
@@ -21,7 +21,7 @@ abstract class ResourceOrScopeView extends MessageView implements FrameEdit {
     return this.newSchemaUrl !== undefined || super.changed;
   }
 
-  /** The schema its records follow; empty when none is named. */
+  /** The schema its records follow; empty if none is named. */
   get schemaUrl(): string {
     if (this.newSchemaUrl !== undefined) return this.newSchemaUrl;
     const at = findField(this.bytes, this.frame.start, this.frame.end, SCHEMA_URL_TAG);
@@ -60,7 +60,7 @@ abstract class ResourceOrScopeView extends MessageView implements FrameEdit {
   }
 }
 
-/** What produced the records: a service, a host. */
+/** The producer of the records, such as a service or a host. */
 export class ResourceView extends ResourceOrScopeView {
   protected readonly attributesField = 1;
 
@@ -101,7 +101,7 @@ function ownerRange(bytes: Uint8Array, frame: Frame): [start: number, end: numbe
   return [after, after + size];
 }
 
-/** Fields of a message around the records itself, set one by one. */
+/** Fields of the message around records itself, set one by one. */
 abstract class FrameView extends MessageView implements FrameEdit {
   apply(out: WireWriter, start: number): void {
     for (const [number, value] of this.fieldChanges) {
@@ -134,7 +134,7 @@ const EMPTY_BYTES = new Uint8Array(0);
 
 export type MetricType = "gauge" | "sum" | "histogram" | "exponentialHistogram" | "summary";
 
-/** The metric a data point belongs to. A change is one for all of its points. */
+/** The metric of a data point. A change applies to all of its points. */
 export class MetricView extends FrameView {
   protected readonly attributesField = 12; // a metric's metadata
   readonly type: MetricType;
@@ -176,13 +176,13 @@ export class MetricView extends FrameView {
     return this.data.aggregationTemporality;
   }
 
-  /** Of a sum; undefined for every other type. */
+  /** Set for sums; undefined for every other type. */
   get isMonotonic(): boolean | undefined {
     return this.data.isMonotonic;
   }
 }
 
-/** A metric's data: what says how its points are to be read. */
+/** A metric's data, which says how to read its points. */
 class MetricDataView extends MessageView {
   protected readonly attributesField = 0;
 

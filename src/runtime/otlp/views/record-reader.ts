@@ -18,17 +18,17 @@ import { after, findField, varint } from "../bytes/wire.js";
 import type { RecordWalk } from "./record-walk.js";
 
 /**
- * Reads what most decisions about a record are made by, straight from the bytes and without making a view: its name and
- * single attributes. Made for one walk; `moveTo` each record, then ask.
+ * Reads the parts that most decisions about a record need, its name and single attributes, directly from the bytes
+ * without creating a view. Create one per walk; call `moveTo` for each record, then read.
  *
- * Neighbours tend to have the same name, so the text of the last one is used again where the bytes are the same.
+ * Neighbours tend to have the same name, so the last name is reused if the bytes are the same.
  */
 export class RecordReader {
   private readonly walk: RecordWalk;
   private readonly bytes: Uint8Array;
   private start = 0;
   private end = 0;
-  /** Where the text found last lies, and where the one before did, which `text` is. */
+  /** The ranges of the last text found and of the text before it; `text` is the latter decoded. */
   private from = 0;
   private to = 0;
   private lastFrom = 0;
@@ -45,7 +45,7 @@ export class RecordReader {
     this.end = end;
   }
 
-  /** The event's (its name field or its attribute event.name), span's or metric's name; empty when it has none. */
+  /** The name of the event (its name field or its attribute event.name), span or metric; empty if it has none. */
   name(): string {
     if (!this.locateName()) return "";
     const { from, to } = this;
@@ -56,7 +56,7 @@ export class RecordReader {
     return this.text;
   }
 
-  /** An attribute of the record; undefined when there is none of this key. */
+  /** An attribute of the record; undefined if there is none with this key. */
   attribute(key: string): Value | undefined {
     const at = findAttribute(this.bytes, this.start, this.end, recordAttributesTag(this.walk), encodedKey(key));
     return at < 0 ? undefined : attributeValue(this.bytes, at);
@@ -122,7 +122,7 @@ export class RecordReader {
 
 const EVENT_NAME_KEY = encodedKey("event.name");
 
-/** The tag of the attributes of the record that a walk is at. */
+/** The tag of the attributes in a walk's current record. */
 export function recordAttributesTag({ batch, frames }: RecordWalk): number {
   switch (batch.signal) {
     case "logs":

@@ -4,7 +4,7 @@ import type { Signal } from "../signals/signal.js";
 import { DroppableView } from "./message-view.js";
 import type { MetricView, ResourceView, ScopeView } from "./owner-views.js";
 
-/** Where a record finds what it shares with its neighbours; asked only when somebody looks. */
+/** Gives a record access to its owners; called only when they are needed. */
 export interface RecordOwners {
   resource(): ResourceView;
   scope(): ScopeView;
@@ -12,12 +12,12 @@ export interface RecordOwners {
 }
 
 /**
- * One log record, span or data point, for reading and editing in place. Valid until the function it was given to is
- * done. Ids are lower-case hex (empty when absent), times are nanoseconds as bigint (0n when absent).
+ * One log record, span or data point, for reading and editing in place. Valid until the function it was passed to
+ * returns. Ids are lower-case hex (empty if absent), times are nanoseconds as bigint (0n if absent).
  */
 export abstract class RecordView extends DroppableView {
   abstract readonly signal: Signal;
-  /** The event's name, the span's name or the metric's name. */
+  /** The name of the event, span or metric. */
   abstract name: string;
   protected readonly owners: RecordOwners;
   private splitViews: this[] | undefined;
@@ -27,7 +27,7 @@ export abstract class RecordView extends DroppableView {
     this.owners = owners;
   }
 
-  /** Shared by all records of the resource: a change shows in every one of them. */
+  /** Shared by all records of the resource: a change applies to every one of them. */
   get resource(): ResourceView {
     return this.owners.resource();
   }
@@ -37,9 +37,9 @@ export abstract class RecordView extends DroppableView {
   }
 
   /**
-   * Makes several records of this one: for each item a copy of it, with the changes made so far, to be edited. They
-   * take its place; for no items at all it is dropped. What is done to the record itself afterwards has no effect.
-   * `edit` may answer "drop" to leave a part out, and cannot answer later.
+   * Splits this record: for each item, `edit` gets a copy of it with the changes made so far. The copies replace the
+   * record; without items it is dropped. Later changes to the record itself have no effect. `edit` may return "drop" to
+   * leave a part out; it must not be asynchronous.
    */
   split<T>(items: readonly T[], edit: (part: this, item: T, index: number) => unknown): void {
     const [bytes, start, end] = this.changed ? this.rewrittenBytes() : [this.bytes, this.start, this.end];
@@ -52,7 +52,7 @@ export abstract class RecordView extends DroppableView {
     });
   }
 
-  /** @internal What the record was split into; undefined when it was not. */
+  /** @internal The parts of a split record; undefined if it was not split. */
   get splitRecords(): readonly this[] | undefined {
     return this.splitViews;
   }
@@ -85,7 +85,7 @@ export abstract class RecordView extends DroppableView {
 
 const SPLIT_IS_SYNCHRONOUS = "the function of split is asynchronous; ask for what it needs before, and split then";
 
-/** An id as lower-case hex, whether it was read from the bytes or has just been set as text. */
+/** An id as lower-case hex, whether it was read from the bytes or set as text. */
 export function hex(bytes: unknown): string {
   if (typeof bytes === "string") return bytes.toLowerCase();
   return bytes === undefined ? "" : Buffer.from(bytes as Uint8Array).toString("hex");

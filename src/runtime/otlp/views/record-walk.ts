@@ -4,61 +4,62 @@ import { type RecordPath, SHAPES } from "../bytes/signal-shape.js";
 import { after, skip, varint } from "../bytes/wire.js";
 import type { WireWriter } from "../bytes/writer.js";
 
-/** The record stays. */
+/** Keeps the record. */
 export const KEEP = 0;
-/** The record goes. */
+/** Drops the record. */
 export const DROP = 1;
-/** What a visitor says of a record. */
+/** A visitor's decision about a record. */
 export type Verdict = typeof KEEP | typeof DROP;
 
-/** Sees every record of a batch in order, in a message of `walk.bytes` that spans [start, end). */
+/** Sees every record of a batch in order, as a message [start, end) of `walk.bytes`. */
 export interface RecordVisitor {
   visit(walk: RecordWalk, start: number, end: number): Verdict;
 }
 
 /**
- * What a walk takes for records: usually those of the signal, but any repeated message of a request will do, a metric
- * or a span's events for instance. The count of the batch is kept right only for the records of the signal.
+ * The messages that a walk treats as records: usually those of the signal, but any repeated message of a request is
+ * possible, such as metrics or span events. The batch's count stays correct only for records of the signal.
  */
 export interface WalkShape extends RecordPath {
-  /** Frames from this depth on stay when they have lost all their records. */
+  /** Frames from this depth on stay even after they have lost all their records. */
   readonly keepEmptyFrom?: number;
-  /** Resources and scopes that came without records go too, and data of metrics without points. */
+  /** Whether resources and scopes that came without records are dropped too, and metric data without points. */
   readonly dropsEmpty?: true;
-  /** The tag of the records by that of the metric's data they lie in, where it is not one for all; 0 where there are none. */
+  /** The tag of the records for each tag of the metric's data, if they differ; 0 if the data has none. */
   readonly recordsByData?: Readonly<Record<number, number>>;
 }
 
-/** Something that changes a message around the records (a resource, a scope, a metric) once its records are through. */
+/** A change to a message around records (a resource, a scope, a metric), applied after its records. */
 export interface FrameEdit {
-  /** `out` holds the message's body from `start` to its end, with all changes to its records already made. */
+  /** `out` contains the message's body from `start` to its end, with all changes to its records. */
   apply(out: WireWriter, start: number): void;
 }
 
 /** A message around records: 0 resource container, 1 scope container, 2 metric, 3 a metric's data. */
 export interface Frame {
-  /** Its tag: which of a metric's kinds of data it is, for instance. */
+  /** Its tag, which tells for instance the kind of a metric's data. */
   readonly tag: number;
-  /** Where in the batch its body is. */
+  /** The range of its body in the batch. */
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * One pass over the records of a batch, with whatever changes the visitor makes.
+ * One pass over the records of a batch, with any changes the visitor makes.
  *
  * Invariants:
- * - Nothing is copied until something changes: an untouched batch comes back as itself.
- * - A frame's length is mended when the frame closes, if its body has changed size; its enclosing frames follow.
- * - A frame that has lost all its records is taken out with everything in it; one that never had any stays. The shape
- *   may say otherwise of both.
+ * - Nothing is copied until something changes: an untouched batch is returned as it is.
+ * - A frame's length is corrected when the frame closes, if its body has changed size; then the frames around it
+ *   follow.
+ * - A frame that has lost all its records is removed with its content; one that never had any stays. The shape can
+ *   change both rules.
  */
 export class RecordWalk {
   readonly batch: Batch;
   readonly bytes: Uint8Array;
-  /** The frames around the present record, outermost first. */
+  /** The frames around the current record, outermost first. */
   readonly frames: readonly Frame[];
-  /** How many frames have been opened at each depth: tells whether a frame is still the same one. */
+  /** The number of frames opened at each depth: tells whether a frame is still the same one. */
   readonly serials: number[];
 
   private readonly openFrames: OpenFrame[];
@@ -66,10 +67,10 @@ export class RecordWalk {
   private readonly keepEmptyFrom: number;
   private readonly rewriter: Rewriter;
   private dropped = 0;
-  /** Records written in the place of the present one, and how many more than one there were in all. */
+  /** The number of records written in place of the current one, and the total surplus over one per record. */
   private written = 0;
   private added = 0;
-  /** The present record, from its tag on. */
+  /** Position of the current record's tag. */
   private recordTagAt = 0;
   private recordLengthAt = 0;
   private recordEnd = 0;
@@ -85,7 +86,7 @@ export class RecordWalk {
     this.serials = this.shape.levels.map(() => 0);
   }
 
-  /** Visits every record; gives the batch back, or the changed one. Use a walk once. */
+  /** Visits every record and returns the batch, changed or not. A walk can be used only once. */
   run(visitor: RecordVisitor): Batch {
     this.walkLevel(0, 0, this.bytes.length, visitor);
     if (!this.rewriter.changed) return this.batch;
@@ -93,8 +94,8 @@ export class RecordWalk {
   }
 
   /**
-   * For a visitor: opens a new record in the place of the present one. Write its body, then call `endRecord`. Several
-   * may follow one another.
+   * For a visitor: opens a new record in place of the current one. Write its body, then call `endRecord`. Several may
+   * follow each other.
    */
   beginRecord(): WireWriter {
     const out = this.rewriter.copyTo(this.recordTagAt);
@@ -110,7 +111,7 @@ export class RecordWalk {
     if (this.written++ > 0) this.added++;
   }
 
-  /** For a visitor: puts these fields behind those of the present record; gives the writer they were written to. */
+  /** For a visitor: appends these fields to the current record; returns the writer they were written to. */
   extendRecord(start: number, fields: Uint8Array): WireWriter {
     const outStart = this.rewriter.outputPosition(start);
     const out = this.rewriter.copyTo(this.recordEnd);
@@ -222,7 +223,7 @@ export class RecordWalk {
   }
 }
 
-/** A metric without data is of no type, and not of one that has lost its points. */
+/** A metric without data has no type; it differs from one that has lost its points. */
 const METRIC_DEPTH = 2;
 const METRIC_DATA_DEPTH = 3;
 
@@ -230,7 +231,7 @@ class OpenFrame implements Frame {
   tag = 0;
   start = 0;
   end = 0;
-  /** Where its tag and its body begin in the output, and how many bytes its length takes. */
+  /** The output positions of its tag and its body, and the size of its length field. */
   outTag = 0;
   outStart = 0;
   lengthRoom = 0;

@@ -8,7 +8,7 @@ interface SpanStatus {
   readonly message: string;
 }
 
-/** A span: its fields are read when asked for, and written when set. */
+/** A span. Its fields are read on demand and written when set. */
 export class SpanView extends RecordView {
   readonly signal = "traces";
   protected readonly attributesField = 9;

@@ -25,12 +25,14 @@ import { type OttlMap, type OttlValue, typeName } from "../values/value.js";
 import { bindArguments, type Compiler } from "./bind-arguments.js";
 import { ALWAYS, allOf, anyOf, attributeTest, keyTest, NEVER, negated, type Predicate } from "./predicate.js";
 
-/** Turns trees into closures that read and edit records where they lie. Throws an `OttlSyntaxError` with the place. */
+/**
+ * Compiles syntax trees into closures that read and edit records in place. Throws an `OttlSyntaxError` with the place.
+ */
 export class AstCompiler implements Compiler {
   private readonly context: ContextName;
   private readonly functions: ReadonlyMap<string, FunctionSpec>;
   private readonly paths: PathTable;
-  /** The parameters of the lambdas around what is being compiled, innermost last, and the values they have now. */
+  /** The parameters of the enclosing lambdas, innermost last, and their current values. */
   private readonly locals: LocalVariable[] = [];
 
   constructor(context: ContextName, functions: ReadonlyMap<string, FunctionSpec>, morePaths?: PathTable) {
@@ -108,7 +110,7 @@ export class AstCompiler implements Compiler {
     throw nodeError(node, "is a condition, not a value");
   }
 
-  /** a + b - c leans to the left as deep as it is long: it is walked in a loop, here and for every record. */
+  /** The tree of a + b - c is as deep to the left as it is long, so a loop walks it, here and for every record. */
   private calculation(node: MathNode): Getter {
     const steps: { operator: MathOperator; right: Getter }[] = [];
     let first: AstNode = node;
@@ -187,7 +189,7 @@ export class AstCompiler implements Compiler {
     };
   }
 
-  /** A parameter of a lambda can be read and indexed, but not set. */
+  /** A parameter of a lambda can be read and indexed but not set. */
   private localAccess(node: PathNode): PathAccess | undefined {
     const [first, ...rest] = node.segments;
     const variable = this.locals.findLast(({ name }) => name === first?.name && name !== "_");
@@ -234,7 +236,7 @@ export class AstCompiler implements Compiler {
     );
   }
 
-  /** What may be meant by a path that is not there: a key of a map, a path of another context, or one that is written alike. */
+  /** A suggestion for an unknown path: a key of a map, a path of another context, or one with similar spelling. */
   private pathAdvice(name: string): string | undefined {
     const [first = ""] = name.split(".");
     const map = Object.keys(this.paths).find((path) => this.paths[path]!.type === "map" && name.startsWith(`${path}.`));

@@ -13,18 +13,20 @@ import type { Argument, AstNode, CallNode, LambdaNode } from "../syntax/ast.js";
 import { isValueError, OttlError, OttlSyntaxError } from "../values/error.js";
 import { isMap, OttlDuration, type OttlMap, OttlTime, type OttlValue, typeName } from "../values/value.js";
 
-/** What binding needs of the compiler. */
+/** The compiler functions that binding needs. */
 export interface Compiler {
   value(node: AstNode): Getter;
-  /** Of a place that is changed. */
+  /** Compiles a path that is changed. */
   path(node: AstNode): PathAccess;
-  /** The value if it is known already: that of a literal or of a name such as SPAN_KIND_SERVER. */
+  /** The value if it is known at compile time: a literal, or an enum name such as SPAN_KIND_SERVER. */
   constant(node: AstNode): OttlValue | undefined;
   converter(name: string, node: AstNode): (input: Getter) => Getter;
   lambda(node: LambdaNode): Lambda;
 }
 
-/** The arguments of a call by the parameters of its function. Throws at the place of the first that does not fit. */
+/**
+ * Binds the arguments of a call to the parameters of its function. Throws at the place of the first that does not fit.
+ */
 export function bindArguments(spec: FunctionSpec, call: CallNode, compiler: Compiler): CallArguments {
   return new BoundArguments(spec, assignArguments(spec, call), call, compiler);
 }
@@ -69,7 +71,7 @@ function parameterNamed(spec: FunctionSpec, argument: Argument): Parameter {
   );
 }
 
-/** `sourceIP`, `source_ip` and `SourceIp` are one name. */
+/** Makes `sourceIP`, `source_ip` and `SourceIp` equal. */
 function comparable(name: string): string {
   return name.replaceAll("_", "").toLowerCase();
 }
@@ -243,7 +245,7 @@ class BoundArguments implements CallArguments {
     return this.check(this.node(name), type, isType, name);
   }
 
-  /** A literal of the wrong type is refused at once, everything else when it is met. */
+  /** A literal of the wrong type is rejected at compile time, other values when they are evaluated. */
   private check<T extends OttlValue>(
     node: AstNode,
     type: string,

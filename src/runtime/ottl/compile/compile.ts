@@ -5,11 +5,11 @@ import type { RecordContext } from "../paths/record-context.js";
 import { parseCondition, parseStatement } from "../syntax/parser.js";
 import { AstCompiler } from "./ast-compiler.js";
 
-/** A compiled condition. It holds no state: one serves any number of walks. */
+/** A compiled condition. It holds no state, so one serves any number of walks. */
 export interface Condition {
   readonly text: string;
   readonly context: ContextName;
-  /** Throws an `OttlError` when it cannot be decided. */
+  /** Throws an `OttlError` if it cannot be decided. */
   matches(ctx: RecordContext): boolean;
 }
 
@@ -17,11 +17,13 @@ export interface Condition {
 export interface Statement {
   readonly text: string;
   readonly context: ContextName;
-  /** Edits the present record if its `where` holds; answers whether it did. Throws an `OttlError`. */
+  /** Edits the current record if its `where` holds, and returns whether it did. Throws an `OttlError`. */
   execute(ctx: RecordContext): boolean;
 }
 
-/** Throws an `OttlSyntaxError` with the offset in the text. `morePaths` are known beside those of the context. */
+/**
+ * Throws an `OttlSyntaxError` with the offset in the text. `morePaths` are known in addition to those of the context.
+ */
 export function compileCondition(text: string, context: ContextName, morePaths?: PathTable): Condition {
   const matches = new AstCompiler(context, FUNCTIONS, morePaths).condition(parseCondition(text));
   return { text, context, matches };

@@ -10,12 +10,9 @@ import { AstCompiler } from "./ast-compiler.js";
 import type { Condition } from "./compile.js";
 import { allOf, anyOf, negated } from "./predicate.js";
 
-/**
- * Conditions that a component puts together out of its settings, however many and long they are, instead of writing them
- * as one text.
- */
+/** Conditions that a component builds from its settings, however many and long, instead of writing them as one text. */
 
-/** Whether the path leads to this value, as `==` compares. */
+/** Whether the path has this value, compared with `==`. */
 export function valueIs(path: string, context: ContextName, value: OttlValue): Condition {
   const left = parseValue(path);
   const { at, end } = left;
@@ -31,7 +28,10 @@ export function valueIs(path: string, context: ContextName, value: OttlValue): C
   return { text: path, context, matches };
 }
 
-/** Whether the text of what the path leads to fits: of anything but nil, or with `plain` but nil, lists, maps and bytes. */
+/**
+ * Whether the text of the path's value matches. Any value except nil has a text; with `plain` lists, maps and bytes
+ * have none.
+ */
 export function textFits(
   path: string,
   context: ContextName,
@@ -50,7 +50,7 @@ export function textFits(
   return { text: path, context, matches };
 }
 
-/** Whether that text is one of these. A few are compared with the bytes of an attribute, and nothing is decoded. */
+/** Whether that text is one of these. A few texts are compared with the bytes of an attribute without decoding. */
 export function textIsOneOf(path: string, context: ContextName, texts: readonly string[]): Condition {
   const all = new Set(texts);
   const condition = textFits(path, context, (text) => all.has(text));

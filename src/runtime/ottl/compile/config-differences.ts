@@ -1,8 +1,8 @@
 import type { Signal } from "#otlp/signals";
 
 /**
- * Where `filter` and `transform` read a config in another way than the Collector's (contrib 0.159), on purpose. The page of
- * functions shows the list, and a test holds each entry to what it says of us.
+ * Intentional differences between `filter` and `transform` here and in the Collector (contrib 0.159) in how they read a
+ * config. The reference page of functions shows the list, and a test checks what each entry says about us.
  */
 export interface ConfigDifference {
   readonly what: string;
@@ -10,9 +10,9 @@ export interface ConfigDifference {
   readonly signal: Signal;
   /** In YAML. */
   readonly config: string;
-  /** What the Collector does. */
+  /** The Collector's behaviour. */
   readonly there: string;
-  /** What becomes of a record that the config speaks of, or why the config is refused. */
+  /** The fate of a matching record here, or why the config is rejected. */
   readonly here: "kept" | "dropped" | { readonly refused: string };
 }
 

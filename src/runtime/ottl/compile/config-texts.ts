@@ -5,15 +5,15 @@ import { type CompiledGroup, contextNamed, type GroupFailure, ottlIssue } from "
 /** A place in a component's config. */
 type IssuePath = readonly (string | number)[];
 
-/** What zod is told of a text that does not compile. */
+/** The zod issue for a text that does not compile. */
 export type OttlIssue = ReturnType<typeof ottlIssue>;
 
-/** zod's `addIssue`, as far as it is needed here. */
+/** The part of zod's `addIssue` needed here. */
 export type AddOttlIssue = (issue: OttlIssue | { code: "custom"; message: string; path: (string | number)[] }) => void;
 
 /**
- * Compiles the texts of a list in a config one by one. One that does not compile becomes an issue at its place, and is
- * left out.
+ * Compiles the texts of a list in a config one by one. A text that does not compile becomes an issue at its place and
+ * is left out.
  */
 export function compileEach(
   texts: readonly string[] | null | undefined,
@@ -30,8 +30,8 @@ export function compileEach(
 }
 
 /**
- * The context that a group of texts names, in any case; undefined in it when it names none. A name that the signal does
- * not have becomes an issue, and the answer is undefined.
+ * The context that a group of texts names, in any case; its `context` is undefined if it names none. A name that the
+ * signal does not have becomes an issue, and the result is undefined.
  */
 export function contextOfGroup(
   signal: Signal,

@@ -1,8 +1,8 @@
 import type { ContextName } from "../paths/context.js";
 
 /**
- * Where the language gives something else than the Collector's (contrib 0.160), on purpose. The page of functions shows the
- * list, and a test holds each entry to what it says of us.
+ * Intentional differences between the language here and in the Collector (contrib 0.160). The reference page of
+ * functions shows the list, and a test checks what each entry says about us.
  */
 export interface OttlDifference {
   readonly what: string;
@@ -10,11 +10,11 @@ export interface OttlDifference {
   readonly example: string;
   readonly context?: ContextName;
   readonly isCondition?: true;
-  /** Statements that are executed before. */
+  /** Statements executed before the example. */
   readonly after?: readonly string[];
-  /** What the Collector answers. */
+  /** The Collector's result. */
   readonly there: string;
-  /** What is given here, or why it is refused with the config (`refused`), or why it fails on a record (`fails`). */
+  /** The result here, or why it is rejected with the config (`refused`), or why it fails on a record (`fails`). */
   readonly here:
     | { readonly gives: string | bigint | boolean | null }
     | { readonly refused: string }

@@ -2,7 +2,7 @@ import type { Logger, Metrics } from "#contract";
 import { OttlError } from "../values/error.js";
 import type { OnOttlError } from "./run.js";
 
-/** What to do with a condition or statement that fails on a record. */
+/** How to handle a condition or statement that fails on a record. */
 export const ERROR_MODES = ["ignore", "silent", "propagate"] as const;
 /** One of `ERROR_MODES`. */
 export type ErrorMode = (typeof ERROR_MODES)[number];
@@ -10,9 +10,9 @@ export type ErrorMode = (typeof ERROR_MODES)[number];
 const LOG_INTERVAL_MS = 10_000;
 
 /**
- * `ignore` counts and logs the error and goes on, `silent` counts it and goes on, `propagate` throws it, which refuses the
- * batch; the error names what failed by its text, and by its number among `numbered`. The log gets at most one line in ten
- * seconds for each text, with how many errors it stands for.
+ * `ignore` counts and logs the error and continues, `silent` counts it and continues, `propagate` throws it, which
+ * refuses the batch. The error names what failed by its text, and by its number among `numbered`. The log gets at most
+ * one line per ten seconds for each text, with the number of errors it stands for.
  */
 export function errorHandler(
   mode: ErrorMode,

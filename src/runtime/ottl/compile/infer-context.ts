@@ -6,14 +6,14 @@ import { KEYWORDS } from "../syntax/parser.js";
 import { isOttlSyntaxError, OttlSyntaxError } from "../values/error.js";
 import { type Condition, compileCondition, compileStatement, type Statement } from "./compile.js";
 
-/** Texts that were compiled together, and the context they are in. */
+/** Texts that were compiled together, and their context. */
 export interface CompiledGroup {
   readonly context: ContextName;
   readonly statements: readonly Statement[];
   readonly conditions: readonly Condition[];
 }
 
-/** A text of a group that does not compile: which list it is in, and where there. */
+/** A text of a group that does not compile: its list and its index there. */
 export interface GroupFailure {
   readonly list: "statements" | "conditions";
   readonly index: number;
@@ -21,11 +21,11 @@ export interface GroupFailure {
 }
 
 /**
- * Compiles texts that share a context which nobody has named. It is the innermost one that their paths begin with, or
- * else the first from there inwards in which all of them compile. When there is none, the failure in the most likely
- * one is given. Where no path begins with a context, and more than one would do, it is refused: `attributes` alone
- * may be the record's or the resource's; exemplars are meant only where they are named. The paths of `otherTexts` count
- * too, but these are not compiled.
+ * Compiles texts that share an unnamed context. The context is the innermost one that their paths begin with, or else
+ * the first one further in where all of them compile. If there is none, returns the failure in the most likely context.
+ * If no path begins with a context and more than one would do, the texts are rejected: `attributes` alone may be the
+ * record's or the resource's. Exemplars count only if they are named. The paths of `otherTexts` count too, but those
+ * texts are not compiled.
  */
 export function compileInferred(
   signal: Signal,
@@ -56,7 +56,9 @@ export function compileInferred(
   return compiled[0] ?? (hints.every((hint) => hint < 0) ? likeliestFailure(signal, candidates, results) : results[0]!);
 }
 
-/** Of failures in all contexts, where nothing tells which is meant: one that knows what was, or that of the record. */
+/**
+ * Picks one of the failures in all contexts if nothing names the context: one with a suggestion, or else the record's.
+ */
 function likeliestFailure(
   signal: Signal,
   contexts: readonly ContextName[],
@@ -67,7 +69,7 @@ function likeliestFailure(
   return failures.find(({ error }) => isOttlSyntaxError(error) && error.suggestion !== undefined) ?? record;
 }
 
-/** The failure at the first path, if there is one. */
+/** The failure for the first path without a context, if there is one. */
 function ambiguousPathFailure(
   statements: readonly string[],
   conditions: readonly string[],
@@ -100,7 +102,7 @@ function firstPath(text: string): Token | undefined {
 
 const PREFIXES: ReadonlySet<string> = new Set([...CONTEXTS, "instrumentation_scope", "otelcol"]);
 
-/** No tokens for what is not the language: compiling it tells why. */
+/** Returns no tokens for invalid text: compiling it reports why. */
 function tokenizeOrNothing(text: string): readonly Token[] {
   try {
     return tokenize(text);
@@ -109,7 +111,7 @@ function tokenizeOrNothing(text: string): readonly Token[] {
   }
 }
 
-/** The names between the brackets in front of each arrow. */
+/** The names between the parentheses before each arrow. */
 function lambdaParameters(tokens: readonly Token[]): ReadonlySet<string> {
   const names = new Set<string>();
   tokens.forEach(({ text }, arrow) => {
@@ -119,7 +121,7 @@ function lambdaParameters(tokens: readonly Token[]): ReadonlySet<string> {
   return names;
 }
 
-/** Compiles texts in a context; stops at the first that does not. */
+/** Compiles texts in a context; stops at the first that does not compile. */
 export function compileIn(
   context: ContextName,
   statements: readonly string[],
@@ -149,7 +151,7 @@ function compileAll<T>(
   return { done };
 }
 
-/** Index of the innermost context whose name stands in front of a dot in the text; -1 when there is none. */
+/** Index of the innermost context whose name comes before a dot in the text; -1 if there is none. */
 function innermostContextIndex(text: string, contexts: readonly ContextName[]): number {
   const tokens = tokenizeOrNothing(text);
   const named = tokens.map(({ kind, text: name }, i) => {
@@ -160,12 +162,12 @@ function innermostContextIndex(text: string, contexts: readonly ContextName[]): 
   return Math.max(-1, ...named);
 }
 
-/** The context of a signal with this name, in any case; undefined when there is none. */
+/** The context of a signal with this name, in any case; undefined if there is none. */
 export function contextNamed(signal: Signal, name: string): ContextName | undefined {
   return SIGNAL_CONTEXTS[signal].find((known) => known === name.toLowerCase());
 }
 
-/** What zod is told of a text that does not compile; the config reader makes line and column of `params`. */
+/** The zod issue for a text that does not compile; the config reader computes line and column from `params`. */
 export function ottlIssue(error: unknown, path: readonly (string | number)[]) {
   if (!isOttlSyntaxError(error)) throw error;
   const { reason, offset, length, suggestion } = error;

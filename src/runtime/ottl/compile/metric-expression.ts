@@ -6,7 +6,7 @@ import type { RecordContext } from "../paths/record-context.js";
 import { OttlError, OttlSyntaxError } from "../values/error.js";
 import type { Condition } from "./compile.js";
 
-/** The attributes of the point that is looked at; an evaluation ends before the next one begins. */
+/** The attributes of the current point; an evaluation ends before the next one begins. */
 let attributes: readonly Tree[] = [];
 
 function labelOf(name: unknown, more: readonly unknown[]): Tree | undefined {
@@ -24,8 +24,8 @@ const NAMES = {
 };
 
 /**
- * Expressions on metrics, as the Collector's `match_type: expr` has them: whether any of them is true for any point, or with
- * `negated` for none. Throws an `OttlSyntaxError` for what is no expression.
+ * Expressions on metrics with the semantics of the Collector's `match_type: expr`: whether any of them is true for any
+ * point, or with `negated` for none. Throws an `OttlSyntaxError` for an invalid expression.
  */
 export function compileMetricExpressions(texts: readonly string[], negated: boolean): Condition {
   const expressions = texts.map(compileOne);

@@ -14,11 +14,11 @@ import { isOttlSyntaxError, OttlError, toOttlError } from "../values/error.js";
 import { type CompiledGroup, compileIn, compileInferred, type GroupFailure } from "./infer-context.js";
 import { anyMatches, transformBatch } from "./run.js";
 
-/** Statements or a condition, and what to try them on. */
+/** Statements or a condition, and the record to try them on. */
 export interface OttlTrial {
-  /** Left out, it is found as in the config of `transform`. */
+  /** If absent, inferred as in the config of `transform`. */
   readonly context?: ContextName | undefined;
-  /** Left out, it is that of the context or of the request. */
+  /** If absent, taken from the context or the request. */
   readonly signal?: Signal | undefined;
   readonly statements?: readonly string[] | undefined;
   readonly condition?: string | undefined;
@@ -28,23 +28,26 @@ export interface OttlTrial {
   readonly scope?: JsonObject | undefined;
 }
 
-/** What one text did: each statement goes on with what the one before has left. */
+/** The effect of one text. Each statement continues with the result of the previous one. */
 export interface OttlTrialResult {
   readonly statement: string;
   readonly context?: ContextName;
   readonly changed: boolean;
-  /** Of a condition: whether it holds. */
+  /** For a condition: whether it holds. */
   readonly matched?: boolean;
-  /** Why it does not compile, or failed on the record; then the record is as it was. */
+  /** Why it does not compile or failed on the record; the record is then unchanged. */
   readonly error?: string;
-  /** Where in the text that is, counted from 0. */
+  /** The error's position in the text, counted from 0. */
   readonly offset?: number;
   readonly record: JsonObject;
   readonly resource?: JsonObject;
   readonly scope?: JsonObject;
 }
 
-/** Tries each text by itself. Throws a `MalformedError` when the record is no OTLP, and an `OttlError` when it is not known of which signal it is. */
+/**
+ * Tries each text by itself. Throws a `MalformedError` if the record is not OTLP, and an `OttlError` if its signal is
+ * unknown.
+ */
 export function tryOttl(trial: OttlTrial): OttlTrialResult[] {
   const isRequest = signalOfRequest(trial.record) !== undefined;
   const signal = signalOf(trial);
@@ -119,7 +122,7 @@ function requestIn(batch: Batch): JsonObject {
   return JSON.parse(batchToJson(batch)) as JsonObject;
 }
 
-/** The record, and resource and scope where they were given or have come to be. */
+/** The record, and resource and scope if they were given or have been created. */
 function placedIn(batch: Batch, { resource, scope }: OttlTrial): Partial<PlacedRecord> & { record: JsonObject } {
   const request = requestIn(batch);
   const [first = { record: {}, resource: {}, scope: {} }] = placedRecords(batch.signal, request);

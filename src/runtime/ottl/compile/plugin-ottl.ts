@@ -10,50 +10,56 @@ import { ERROR_MODES, type ErrorMode, errorHandler } from "./error-mode.js";
 import { type CompiledGroup, compileIn, compileInferred, ottlIssue } from "./infer-context.js";
 import { anyMatches, dropWhere, keepWhere, type OnOttlError, transformBatch } from "./run.js";
 
-/** What conditions and statements are about, and what happens when one of them fails on a record. */
+/** The context of conditions and statements, and how their failures are handled. */
 export interface OttlOptions {
   /**
-   * What a path without a context in front of it belongs to: `log`, `span`, `spanevent`, `metric`, `datapoint`, `scope`
-   * or `resource`. Without it, it is inferred from the paths; a text in which `attributes` may mean several things does
-   * not compile.
+   * The context of a path without one in front: `log`, `span`, `spanevent`, `metric`, `datapoint`, `scope` or
+   * `resource`. If absent, it is inferred from the paths; a text in which `attributes` may mean several things does not
+   * compile.
    */
   readonly context?: ContextName;
   /**
-   * `propagate`, the default: the `OttlError` is thrown, and the batch stays as it was. `ignore`: it is counted and
-   * logged, at most every ten seconds, and the work goes on as if the text had not matched. `silent`: the same without
-   * the log.
+   * `propagate`, the default: the `OttlError` is thrown, and the batch stays as it was. `ignore`: the error is counted
+   * and logged, at most every ten seconds, and work continues as if the text had not matched. `silent`: the same
+   * without the log.
    */
   readonly errorMode?: ErrorMode;
-  /** The context that `create` was given: its logger and metrics are told of failures. `ignore` needs it. */
+  /** The context passed to `create`: its logger and metrics report failures. Required for `ignore`. */
   readonly component?: Pick<ComponentContext, "logger" | "metrics" | "clock">;
 }
 
 /**
- * Conditions of one signal, of which any may hold. Reads bytes in place and keeps no state, so one serves all batches.
- * A batch of another signal is a TypeError.
+ * Conditions of one signal, any of which may hold. They read bytes in place and keep no state, so one instance serves
+ * all batches. A batch of another signal is a TypeError.
  */
 export interface OttlConditions {
-  /** What they are about: records, or what surrounds them, such as the resource. */
+  /** The context: records, or a message around them, such as the resource. */
   readonly context: ContextName;
-  /** Whether one holds for anything in the batch. */
+  /** Whether a condition holds for anything in the batch. */
   any(batch: Batch): boolean;
-  /** The batch with only what one holds for: the same batch if that is all of it, an empty one if it is nothing. */
+  /**
+   * The batch with only the items that a condition holds for: the same batch if that is all, an empty one if it is
+   * nothing.
+   */
   keep(batch: Batch): Batch;
-  /** The batch without what one holds for: the same batch if that is nothing, an empty one if it is all of it. */
+  /**
+   * The batch without the items that a condition holds for: the same batch if that is nothing, an empty one if it is
+   * all.
+   */
   drop(batch: Batch): Batch;
 }
 
 /** Statements of one signal, executed in order on each record. A batch of another signal is a TypeError. */
 export interface OttlStatements {
-  /** What they are about: records, or what surrounds them, such as the resource. */
+  /** The context: records, or a message around them, such as the resource. */
   readonly context: ContextName;
-  /** The edited batch; the very same one if nothing changed. The batch that was given stays as it is. */
+  /** Returns the edited batch, or the same one if nothing changed. The given batch stays as it is. */
   apply(batch: Batch): Batch;
 }
 
 /**
  * Compiles one or more conditions for a signal. Throws an `OttlSyntaxError` whose message points at the place in the
- * text; call it in `create`, or in the schema with `ottlText`, so that a mistake is found before anything starts.
+ * text. Call it in `create`, or in the schema with `ottlText`, so mistakes are found before anything starts.
  *
  * @example
  * const noise = compileConditions("logs", 'log.attributes["http.route"] == "/health"');
@@ -96,8 +102,8 @@ export function compileStatements(
 }
 
 /**
- * A text in a config that `compile` compiles; stays text. What does not compile is a problem of the config, shown at
- * its line and column there.
+ * A text in a config that `compile` must be able to compile; the value stays text. A text that does not compile is a
+ * config problem, shown at its line and column.
  *
  * @example
  * const schema = z.strictObject({ when: ottlText((text) => compileConditions("logs", text)) });
@@ -141,7 +147,7 @@ function checkContextOf(signal: Signal, context: ContextName | undefined): void 
   throw new TypeError(`${signal} have no context "${context}": expected ${alternatives(known)}`);
 }
 
-/** A failure that is to be logged must have somewhere to be logged to. */
+/** A failure that is to be logged needs a logger. */
 function failureHandler({ errorMode = "propagate", component }: OttlOptions): OnOttlError | undefined {
   if (!ERROR_MODES.includes(errorMode)) {
     throw new TypeError(`there is no errorMode "${errorMode}": expected ${alternatives(ERROR_MODES)}`);

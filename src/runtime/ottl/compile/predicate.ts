@@ -17,7 +17,7 @@ export function negated(test: Predicate): Predicate {
   return test === NEVER ? ALWAYS : (ctx) => !test(ctx);
 }
 
-/** What is known beforehand decides, wherever it stands: no other part is then asked, and none can fail. */
+/** A part known at compile time decides, wherever it is: no other part is then evaluated, and none can fail. */
 export function allOf(all: readonly Predicate[]): Predicate {
   if (all.includes(NEVER)) return NEVER;
   const tests = all.filter((test) => test !== ALWAYS);
@@ -39,8 +39,8 @@ export function anyOf(all: readonly Predicate[]): Predicate {
 }
 
 /**
- * `ContainsValue(Keys(attributes), "key")`: whether there is such an attribute, be it one without a value, answered
- * without a list of all keys. Undefined for every other call.
+ * Handles `ContainsValue(Keys(attributes), "key")`: whether there is such an attribute, even one without a value,
+ * without listing all keys. Returns undefined for every other call.
  */
 export function keyTest(call: CallNode, accessOf: (path: PathNode) => PathAccess): Predicate | undefined {
   const [list, value] = plainArguments(call, "ContainsValue", 2);
@@ -53,15 +53,15 @@ export function keyTest(call: CallNode, accessOf: (path: PathNode) => PathAccess
   return (ctx) => select(ctx).hasAttribute(key, encoded);
 }
 
-/** The arguments of a call of this function with so many, none of them by name; no call with keys behind it. */
+/** The arguments of a call of this function with `count` positional arguments and no keys after it; otherwise none. */
 function plainArguments({ name, keys, arguments: list }: CallNode, wanted: string, count: number): readonly AstNode[] {
   const isSo = name === wanted && keys.length === 0 && list.length === count && list.every((one) => !one.name);
   return isSo ? list.map(({ value }) => value) : [];
 }
 
 /**
- * One attribute is or is not a text or nil: answered by comparing bytes, with nothing decoded. Undefined for every
- * other comparison.
+ * Tests whether one attribute is or is not a given text or nil by comparing bytes, without decoding. Returns undefined
+ * for every other comparison.
  */
 export function attributeTest(
   { select, key, encoded }: NonNullable<PathAccess["attribute"]>,

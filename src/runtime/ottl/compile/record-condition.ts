@@ -10,18 +10,20 @@ import { type Condition, compileCondition } from "./compile.js";
 import { ottlIssue } from "./infer-context.js";
 import { anyMatches, keepWhere } from "./run.js";
 
-/** A condition on the records of batches. Both methods throw when it cannot be decided. */
+/** A condition on the records of batches. Both methods throw if it cannot be decided. */
 export interface RecordCondition {
-  /** Is there a record in the batch for which it holds? */
+  /** Whether it holds for a record in the batch. */
   holds(batch: Batch, facts?: BatchFacts): boolean;
-  /** The records for which it holds. What is said of metrics or span events keeps the whole batch when it holds for one. */
+  /**
+   * The records for which it holds. A condition on metrics or span events keeps the whole batch if it holds for one.
+   */
   matching(batch: Batch, facts?: BatchFacts): Batch;
 }
 
-/** What is known of a whole batch beside its records, by the path that leads to it. */
+/** Facts about a whole batch besides its records, by path. */
 export type BatchFacts = Readonly<Record<string, string | bigint>>;
 
-/** What a path without a context in front of it may be about. Resource and scope are written in front. */
+/** The contexts of a path without one in front. Resource and scope must be written in front. */
 const CONDITION_CONTEXTS: Readonly<Record<Signal, readonly ContextName[]>> = {
   logs: ["log"],
   traces: ["span", "spanevent"],
@@ -29,9 +31,9 @@ const CONDITION_CONTEXTS: Readonly<Record<Signal, readonly ContextName[]>> = {
 };
 
 /**
- * A condition on records of any signal: OTTL, or a pattern (see `parseRecordPattern`). Each signal has its own reading
- * of an OTTL text: its paths are those of a log record, a span (or span event), a data point (or metric), and
- * `factPaths`, whose values come with each batch. It holds for every batch of a signal in which it means nothing.
+ * A condition on records of any signal: OTTL, or a pattern (see `parseRecordPattern`). An OTTL text is compiled for
+ * each signal: its paths are those of a log record, a span (or span event), a data point (or metric), and `factPaths`,
+ * whose values come with each batch. For a signal in which the text has no meaning, it holds for every batch.
  */
 export function parseRecordCondition(
   text: string,
@@ -69,7 +71,7 @@ function patternCondition(pattern: RecordPattern): RecordCondition {
   };
 }
 
-/** Paths whose values are those of the batch that is being looked at, which happens in one go. */
+/** Paths whose values belong to the batch being evaluated, which happens synchronously. */
 class CurrentFacts {
   values: BatchFacts = {};
   readonly paths: PathTable;
@@ -92,10 +94,12 @@ function combinedSyntaxError(
   return new OttlSyntaxError(`${message}; as a pattern: ${problem}`, offset, length, suggestion);
 }
 
-/** Calls, keys in brackets and quoted texts are no part of a pattern: what has them is OTTL with a mistake in it. */
+/** Calls, keys in brackets and quoted texts are not part of a pattern: a text with them is OTTL with a mistake. */
 const LOOKS_LIKE_OTTL = /^[^=<>!]*["()[\]]/;
 
-/** Of texts that compile for no signal the mistake that is the farthest behind: the others stumble over the context. */
+/**
+ * If a text compiles for no signal, returns the error with the largest offset: the others fail earlier, at the context.
+ */
 function compileForSignals(text: string, paths: PathTable): Partial<Record<Signal, Condition>> | OttlSyntaxError {
   const compiled: Partial<Record<Signal, Condition>> = {};
   let mistake: OttlSyntaxError | undefined;
@@ -126,7 +130,7 @@ function anyRecordMatches(batch: Batch, pattern: RecordPattern): boolean {
   return found;
 }
 
-/** What a condition on dead letters may ask for beside their records. */
+/** Facts that a condition on dead letters may use besides their records. */
 export const DEAD_LETTER_FACTS = [
   "dead_letter.exporter",
   "dead_letter.reason",
@@ -135,7 +139,7 @@ export const DEAD_LETTER_FACTS = [
   "dead_letter.attempts",
 ] as const;
 
-/** A text that `parseRecordCondition` takes of a dead letter. Stays text. Empty: no condition. */
+/** A text that `parseRecordCondition` accepts for dead letters. It stays text. Empty means no condition. */
 function recordCondition() {
   return z
     .string()
@@ -146,5 +150,5 @@ function recordCondition() {
     .meta({ format: "condition" });
 }
 
-/** The keys every exporter has, with their conditions checked. */
+/** The keys of every exporter, with their conditions checked. */
 export const exporterSettingsSchema = createExporterSettingsSchema(recordCondition());

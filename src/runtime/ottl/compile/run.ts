@@ -14,14 +14,14 @@ import { OttlError, toOttlError } from "../values/error.js";
 import type { Condition, Statement } from "./compile.js";
 
 /**
- * Called with a condition or statement that failed on a record; the work then goes on as if it had not matched. Without
- * one the error is thrown, and the batch stays as it was.
+ * Called with a condition or statement that failed on a record; work then continues as if it had not matched. Without
+ * this handler the error is thrown, and the batch stays as it was.
  */
 export type OnOttlError = (error: OttlError, failed: Condition | Statement) => void;
 
 /**
  * The batch without the records (or resources, scopes, metrics, span events) for which any of the conditions holds, and
- * without the resources and scopes around them that have none.
+ * without resources and scopes that are then empty.
  */
 export function dropWhere(
   batch: Batch,
@@ -42,9 +42,9 @@ export function keepWhere(batch: Batch, conditions: readonly Condition[], onErro
 }
 
 /**
- * Sorts by the first of the conditions (all of one context) that holds: what the batch at each condition's index has,
- * and behind them, what none holds for. Those with nothing in them are undefined; a batch that goes to one place whole
- * is the same batch.
+ * Partitions by the first condition that holds (all are of one context): a batch at each condition's index, and at the
+ * end the items for which none holds. Empty ones are undefined; a batch that goes to one place as a whole is the same
+ * batch.
  */
 export function partitionWhere(
   batch: Batch,
@@ -66,7 +66,7 @@ export function partitionWhere(
   });
 }
 
-/** Does any of the conditions hold for anything in the batch? */
+/** Whether any of the conditions holds for anything in the batch. */
 export function anyMatches(batch: Batch, conditions: readonly Condition[], onError?: OnOttlError): boolean {
   if (conditions.length === 0) return false;
   const searcher = new SearchingVisitor(conditions, onError);
@@ -75,8 +75,8 @@ export function anyMatches(batch: Batch, conditions: readonly Condition[], onErr
 }
 
 /**
- * Executes statements of one context on everything in the batch that they are about, one record after the other, if
- * there are no conditions or any of them holds for it. Gives the same batch when nothing changed.
+ * Executes statements of one context on every item of that context in the batch, one after the other, if there are no
+ * conditions or any of them holds for it. Returns the same batch if nothing changed.
  */
 export function transformBatch(
   batch: Batch,
@@ -92,7 +92,7 @@ export function transformBatch(
   return visitor.ctx.addedPoints ? recounted(result) : result;
 }
 
-/** Decides conditions on records that another walk visits: call `any` for each record. */
+/** Evaluates conditions on records that another walk visits: call `any` for each record. */
 export class ConditionSet {
   private readonly conditions: readonly Condition[];
   private readonly onError: OnOttlError | undefined;
@@ -104,14 +104,14 @@ export class ConditionSet {
     this.ctx = new RecordContext(conditions[0]?.context ?? "log");
   }
 
-  /** Does any of them hold for the record in [start, end) of the walk? */
+  /** Whether any condition holds for the walk's record in [start, end). */
   any(walk: RecordWalk, start: number, end: number): boolean {
     this.ctx.begin(walk, start, end);
     return anyHolds(this.conditions, this.ctx, this.onError);
   }
 }
 
-/** Metrics that may come of one: conditions that hold for what they make would never end. */
+/** The number of metrics that may result from one: conditions that hold for the metrics they create would never end. */
 const MAX_ADDED_METRICS = 100;
 
 function runVisitor(batch: Batch, context: ContextName, visitor: RecordVisitor, dropsEmpty = false): Batch {

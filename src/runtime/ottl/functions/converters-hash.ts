@@ -41,7 +41,7 @@ function hexOf(value: bigint, digits = 16): string {
   return value.toString(16).padStart(digits, "0");
 }
 
-/** The bytes of the halves with the least significant first, as the hash was published. */
+/** The bytes of the halves, least significant first, as the hash was published. */
 function littleEndianHex(...halves: bigint[]): string {
   const bytes = Buffer.alloc(8 * halves.length);
   halves.forEach((half, i) => {

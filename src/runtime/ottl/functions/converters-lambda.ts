@@ -4,11 +4,11 @@ import { MAX_ITEMS, tooManyItems } from "../values/limits.js";
 import { type OttlMap, type OttlValue, typeName } from "../values/value.js";
 import { type CallArguments, type FunctionSpec, type Lambda, parameters } from "./function-spec.js";
 
-/** Converters that ask a lambda about every entry of a map (key and value) or item of a list (index and value). */
+/** Converters that call a lambda for every entry of a map (key and value) or item of a list (index and value). */
 
 type SourceEntry = readonly [key: string | bigint, value: OttlValue];
 
-/** What is looked at is copied once: a lambda cannot change it. */
+/** The source is copied once, so a lambda cannot change it. */
 function* entriesOf(source: OttlValue): Generator<SourceEntry> {
   if (source instanceof Map) yield* source;
   else if (Array.isArray(source)) for (let i = 0; i < source.length; i++) yield [BigInt(i), source[i]!];
@@ -20,13 +20,13 @@ function isTrue(value: OttlValue): boolean {
   throw new OttlError(`the lambda must give a bool, it gave ${typeName(value)}`);
 }
 
-/** The first entry for which the lambda gives what is looked for. */
+/** The first entry for which the lambda returns the wanted result. */
 function findEntry(source: OttlValue, test: Lambda, ctx: RecordContext, wanted: boolean): SourceEntry | undefined {
   for (const entry of entriesOf(source)) if (isTrue(test(ctx, ...entry)) === wanted) return entry;
   return undefined;
 }
 
-/** The lambda is called for as many entries as the source has, so a lambda in a lambda could take for ever. */
+/** The lambda is called once per entry of the source, so nested lambdas could take forever. */
 const MAX_CALLS = 1_000_000;
 
 function budgeted(lambda: Lambda): Lambda {

@@ -28,7 +28,7 @@ function endpointArgument(args: CallArguments, side: "source" | "destination"): 
   };
 }
 
-/** A flow has one id, whichever side is named first. */
+/** A flow has the same id, whichever side is named first. */
 function communityId(a: Endpoint, b: Endpoint, protocol: number, seed: number): string {
   const order = a[0].length - b[0].length || Buffer.compare(a[0], b[0]) || a[1] - b[1];
   const [first, second] = order > 0 ? [b, a] : [a, b];

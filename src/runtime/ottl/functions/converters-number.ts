@@ -3,12 +3,14 @@ import { OttlError } from "../values/error.js";
 import { isMap, type OttlMap, type OttlValue, typeName } from "../values/value.js";
 import { type FunctionSpec, parameters } from "./function-spec.js";
 
-/** Converters of numbers in text, and of what stands for a severity. */
+/** Converters of numbers in text and of severities. */
 
 const MAX_DIGITS = 100;
 const PREFIXES: Readonly<Record<string, number>> = { "0x": 16, "0o": 8, "0b": 2 };
 
-/** An integer as Go reads it: base 0 takes the base from the text, which then may have underscores between digits. */
+/**
+ * Parses an integer as Go does: base 0 takes the base from the text, which may then have underscores between digits.
+ */
 function parseInteger(text: string, base: bigint): bigint {
   const fail = (why: string): never => {
     throw new OttlError(`ParseInt: ${JSON.stringify(text.slice(0, 40))} ${why}`);
@@ -37,7 +39,7 @@ function parseInteger(text: string, base: bigint): bigint {
   return negative ? -value : value;
 }
 
-/** Whether the last digit is the check digit of those before it. */
+/** Whether the last digit is the check digit of the others. */
 function isValidLuhn(value: OttlValue): boolean {
   const text = toText(value);
   if (text === null) throw new OttlError("IsValidLuhn needs a value, got nil");

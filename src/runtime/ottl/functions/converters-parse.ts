@@ -12,7 +12,7 @@ import { parseUrl } from "./text/parse-url.js";
 import { PATTERN_CACHE_LIMITS } from "./text/pattern.js";
 import { parseUserAgent } from "./text/user-agent.js";
 
-/** Converters that take text apart. */
+/** Converters that parse text. */
 
 function extractPatterns(args: CallArguments) {
   const target = args.text("target");
@@ -64,7 +64,7 @@ function logFormatConverter(
   };
 }
 
-/** A key or value with its quotes escaped, in quotes if one of the delimiters is in it. */
+/** A key or value with its quotes escaped, and in quotes if it contains one of the delimiters. */
 function quotedPart(text: string, delimiter: string, pairDelimiter: string): string {
   const escaped = text.replaceAll('"', '\\"');
   return escaped.includes(pairDelimiter) || escaped.includes(delimiter) ? `"${escaped}"` : escaped;

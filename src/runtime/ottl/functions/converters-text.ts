@@ -28,7 +28,7 @@ function textConverter(
   };
 }
 
-/** Of a text and another one. */
+/** A converter of two texts. */
 function twoTextConverter(
   name: string,
   second: string,
@@ -79,7 +79,7 @@ function isContinuationByte(byte: number): boolean {
   return (byte & 0xc0) === 0x80;
 }
 
-/** Takes the characters in `cutset` from both ends. */
+/** Removes the characters in `cutset` from both ends. */
 function trim(text: string, cutset: string): string {
   const characters = [...text];
   const cut = new Set(cutset);

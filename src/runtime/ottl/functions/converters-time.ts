@@ -32,7 +32,7 @@ function durationConverter(name: string, nanos: bigint, isInteger: boolean): Fun
     compile(args) {
       const duration = args.duration("duration");
       if (isInteger) return (ctx) => duration(ctx).nanos / nanos;
-      // Wholes and the rest are added, so that the last digit is that of Go.
+      // Whole units and the rest are added separately, so the last digit equals Go's.
       return (ctx) => {
         const { nanos: value } = duration(ctx);
         return Number(value / nanos) + Number(value % nanos) / Number(nanos);
@@ -107,7 +107,7 @@ const UNITS: Readonly<Record<string, bigint>> = {
   h: 3_600_000_000_000n,
 };
 
-/** A duration as Go writes it, such as -1h30m or 1.5s. */
+/** Parses a duration in Go's notation, such as -1h30m or 1.5s. */
 function parseDuration(text: string): OttlDuration {
   const match =
     text.length > 100 ? null : /^([+-]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(text);

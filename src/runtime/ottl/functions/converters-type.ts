@@ -7,7 +7,7 @@ import { OttlDuration, OttlId, type OttlMap, OttlMessages, OttlProfileId, type O
 import { readOttlMap } from "../values/wire-value.js";
 import { type FunctionSpec, parameters } from "./function-spec.js";
 
-/** Converters between types, and those that ask for one. */
+/** Converters between types, and type tests. */
 
 const TARGET = parameters("target|value: any");
 
@@ -35,14 +35,14 @@ function typeTest(name: string, what: string, test: (value: OttlValue) => boolea
   return valueConverter(name, "bool", `Whether the value is ${what}.`, `${name}(attributes["key"])`, test);
 }
 
-/** The same where a literal of another type is refused: nobody means to ask. */
+/** The same, but a literal of another type is rejected: such a test would be pointless. */
 function strictTypeTest(name: string, what: string, test: (value: OttlValue) => boolean): FunctionSpec {
   return triedOnLiterals(typeTest(name, what, test), (literal) => {
     if (!test(literal)) throw new OttlError(`this is never ${what}`);
   });
 }
 
-/** A conversion that may fail: of a literal it is tried at once. */
+/** A conversion that may fail: a literal is converted at compile time. */
 function conversion(
   name: string,
   returns: string,
@@ -53,7 +53,7 @@ function conversion(
   return triedOnLiterals(valueConverter(name, returns, summary, example, convert), convert);
 }
 
-/** Refuses a literal that the function throws for; of a map or list that is written out only the type counts. */
+/** Rejects a literal for which the function throws; for a map or list literal only the type counts. */
 function triedOnLiterals(spec: FunctionSpec, attempt: (literal: OttlValue) => unknown): FunctionSpec {
   return {
     ...spec,
@@ -242,7 +242,7 @@ function idConverter(name: string, size: number): FunctionSpec {
   };
 }
 
-/** Text, bytes and numbers are bytes: the id itself, or its hex digits. */
+/** Text, bytes and numbers are read as bytes: the id itself, or its hex digits. */
 function parseId(name: string, size: number, value: OttlValue): Uint8Array | string {
   const bytes = Buffer.from(toBytes(value) ?? []);
   const Id = name === "ProfileID" ? OttlProfileId : OttlId;

@@ -10,7 +10,7 @@ import { type Pattern, replaceAll } from "./text/pattern.js";
 
 type Replace = (ctx: RecordContext, text: string) => string;
 
-/** The optional converter, with the format, of what a matching text becomes. */
+/** The optional converter, with the format, applied to a matching text. */
 function replacementConverter(args: CallArguments): Replace | undefined {
   const convert = args.converter("function");
   const format = args.has("replacement_format") ? args.text("replacement_format") : undefined;
@@ -53,7 +53,7 @@ function replaceOne(args: CallArguments, replace: Replace) {
   return (ctx: RecordContext): OttlValue => {
     const text = target.get(ctx);
     if (typeof text !== "string") {
-      if (text !== null) replacement(ctx); // what can never be a replacement fails, whatever it would replace
+      if (text !== null) replacement(ctx); // an invalid replacement fails even if there is nothing to replace
       return null;
     }
     const replaced = replace(ctx, text);
@@ -79,7 +79,7 @@ function replaceKeys(replace: Replace): (map: OttlMap, ctx: RecordContext) => Ot
 
 const OPTIONS = ["function?: converter", "replacement_format?: string"];
 
-/** The first bytes of a text, with no character cut in two, and the marker behind them. */
+/** The first bytes of a text, with no character split, followed by the marker. */
 function truncateUtf8(text: string, limit: number, utf8Safe: boolean, marker: string): string {
   if (text.length * 3 <= limit) return text;
   const bytes = Buffer.from(text);
@@ -140,7 +140,7 @@ export const TEXT_EDITORS: readonly FunctionSpec[] = [
       return (ctx) => {
         glob(ctx);
         const text = target.get(ctx);
-        replacement(ctx); // both fail for what they can never be, whatever there is to replace
+        replacement(ctx); // both fail if they are invalid, even if there is nothing to replace
         const replaced = typeof text === "string" ? replace(ctx, text) : text;
         if (replaced !== text) target.set(ctx, replaced);
         return null;

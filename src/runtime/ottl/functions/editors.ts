@@ -17,7 +17,7 @@ import { type CallArguments, type FunctionSpec, parameters } from "./function-sp
 
 /** Editors of values, lists and the keys of maps. */
 
-/** Reads a map, lets a copy of it be changed, and sets that: a map that is still the same changes nothing. */
+/** Reads a map, changes a copy of it and sets the copy; if the copy is equal, nothing changes. */
 export function editMap(
   args: CallArguments,
   change: (map: OttlMap, ctx: RecordContext) => OttlMap | undefined,
@@ -88,7 +88,7 @@ function asList(value: OttlValue): OttlValue[] {
   return Array.isArray(value) ? [...value] : [value];
 }
 
-/** Nothing of the same type. */
+/** The zero value of the same type. */
 function zeroOf(value: OttlValue): OttlValue {
   switch (typeof value) {
     case "string":

@@ -2,7 +2,7 @@ import type { OttlMap, OttlValue } from "../values/value.js";
 import { editMap } from "./editors.js";
 import { type FunctionSpec, parameters } from "./function-spec.js";
 
-/** Moves what lies in maps and lists inside a map to its top, under joined keys. */
+/** Moves values in nested maps and lists to the top of a map, under joined keys. */
 class Flattener {
   readonly result: OttlMap = new Map();
   private readonly maxDepth: bigint;

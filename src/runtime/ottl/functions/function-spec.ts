@@ -5,9 +5,9 @@ import type { OttlDuration, OttlMap, OttlTime, OttlValue } from "../values/value
 import type { Pattern } from "./text/pattern.js";
 
 /**
- * What an argument may be. Types in capital letters must be literals, because they are needed before there is data;
- * `path` and `map path` are places that are changed; `pattern` and `glob` are text that is compiled, at once if it is
- * a literal; `converter` is the name of one, and `lambda` a function written in place: (key, value) => value > 1.
+ * The kinds of arguments. Types in capital letters must be literals, because they are needed before there is data;
+ * `path` and `map path` are places that are changed; `pattern` and `glob` are text that is compiled, at compile time if
+ * it is a literal; `converter` is the name of one, and `lambda` a function written in place: (key, value) => value > 1.
  */
 type ParameterType =
   | "any"
@@ -37,27 +37,27 @@ export interface Parameter {
   readonly name: string;
   readonly type: ParameterType;
   readonly optional?: boolean;
-  /** Another name by which it may be given. */
+  /** Another name for the argument. */
   readonly alias?: string;
 }
 
-/** A function of the language: the one description that parsing, errors and the reference come from. */
+/** A function of the language: the single description for parsing, errors and the reference. */
 export interface FunctionSpec {
   readonly name: string;
   readonly parameters: readonly Parameter[];
-  /** The type it gives; "" for an editor. */
+  /** The type it returns; "" for an editor. */
   readonly returns: string;
   /** A sentence or two for the reference. */
   readonly summary: string;
   readonly example: string;
-  /** Where it can be used; everywhere when absent. */
+  /** Where it can be used; everywhere if absent. */
   readonly contexts?: readonly ContextName[];
   compile(args: CallArguments): Getter;
 }
 
 /**
- * The arguments of one call, checked against the parameters: text(...) and its like give functions that throw an
- * `OttlError` when the value is of another type. Those for optional parameters take a default.
+ * The arguments of one call, checked against the parameters: text(...) and similar methods return functions that throw
+ * an `OttlError` if the value has another type. Methods for optional parameters take a default.
  */
 export interface CallArguments {
   has(name: string): boolean;
@@ -73,7 +73,7 @@ export interface CallArguments {
   pattern(name: string): (ctx: RecordContext) => Pattern;
   path(name: string): PathAccess;
   converter(name: string): ((ctx: RecordContext, input: OttlValue) => OttlValue) | undefined;
-  /** A lambda with as many parameters. */
+  /** A lambda with this number of parameters. */
   lambda(name: string, arity: number): Lambda;
   literalDouble(name: string): number;
   literalDoubles(name: string): readonly number[];
@@ -83,16 +83,16 @@ export interface CallArguments {
   literalTexts(name: string): readonly string[];
   /** The texts of a list if all of them are literals. */
   constantTexts(name: string): readonly string[] | undefined;
-  /** Whether it is a map that is written out. */
+  /** Whether the argument is a map literal. */
   isMapLiteral(name: string): boolean;
   isListLiteral(name: string): boolean;
   /** The value if it is a literal. */
   constant(name: string): OttlValue | undefined;
-  /** Refuses an argument at compile time, at its place. */
+  /** Rejects an argument at compile time, at its place. */
   reject(name: string, why: string): never;
 }
 
-/** A function that was written as an argument. A condition in its body gives a bool. */
+/** A function written as an argument. A condition as its body returns a bool. */
 export type Lambda = (ctx: RecordContext, ...values: OttlValue[]) => OttlValue;
 
 /** `name(target, limit, [marker])` as a person would write it. */
@@ -101,7 +101,10 @@ export function signature(spec: FunctionSpec): string {
   return `${spec.name}(${parameters.join(", ")})`;
 }
 
-/** `target: map path`, with a question mark behind what may be left out, and `target|value` where both names are known. */
+/**
+ * Parses notations such as `target: map path`, with a question mark after optional parameters, and `target|value` if
+ * both names are known.
+ */
 export function parameters(...written: readonly string[]): Parameter[] {
   return written.map((text) => {
     const [written, type] = text.split(": ") as [string, ParameterType];

@@ -4,14 +4,14 @@ import { readField, writeField } from "../paths/field-access.js";
 import { plainText } from "../values/conversions.js";
 import { type FunctionSpec, parameters } from "./function-spec.js";
 
-/** The names that the semantic conventions give to spans, out of their attributes; older attributes count too. */
+/** Span names by the semantic conventions, from the span's attributes; older attributes count too. */
 
 const SERVER = 2;
 const CLIENT = 3;
 const PRODUCER = 4;
 const CONSUMER = 5;
 
-/** The first of the attributes that is there, as text. */
+/** The first of the attributes that exists, as text. */
 function read(span: EditableMessage, ...keys: string[]): string | undefined {
   const key = keys.find((name) => span.hasAttribute(name, encodedKey(name)));
   return key === undefined ? undefined : plainText(span.attribute(key, encodedKey(key)));

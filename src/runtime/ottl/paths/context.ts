@@ -9,7 +9,7 @@ import {
 } from "#otlp/tags";
 import type { WalkShape } from "#otlp/views";
 
-/** What a condition or statement is about, one at a time. */
+/** The thing that a condition or statement is about, one at a time. */
 export type ContextName = "resource" | "scope" | "log" | "span" | "spanevent" | "metric" | "datapoint" | "exemplar";
 
 /** The contexts of a signal, from the outermost to the innermost. */
@@ -19,10 +19,10 @@ export const SIGNAL_CONTEXTS: Readonly<Record<Signal, readonly ContextName[]>> =
   metrics: ["resource", "scope", "metric", "datapoint", "exemplar"],
 };
 
-/** All contexts, from the outside in. */
+/** All contexts, from the outermost to the innermost. */
 export const CONTEXTS: readonly ContextName[] = [...new Set(SIGNALS.flatMap((signal) => SIGNAL_CONTEXTS[signal]))];
 
-/** The signals that have such a thing. */
+/** The signals that have this context. */
 export const CONTEXT_SIGNALS: Readonly<Record<ContextName, readonly Signal[]>> = {
   resource: signalsWith("resource"),
   scope: signalsWith("scope"),
@@ -38,14 +38,14 @@ function signalsWith(context: ContextName): readonly Signal[] {
   return SIGNALS.filter((signal) => SIGNAL_CONTEXTS[signal].includes(context));
 }
 
-/** The context of a signal's records, which most conditions are written for. */
+/** The context of a signal's records, for which most conditions are written. */
 export const RECORD_CONTEXTS: Readonly<Record<Signal, ContextName>> = {
   logs: "log",
   traces: "span",
   metrics: "datapoint",
 };
 
-/** How to walk over the things of a context. */
+/** How to walk over the items of a context. */
 export const CONTEXT_SHAPES: Readonly<Record<ContextName, WalkShape>> = {
   resource: { levels: [], record: RESOURCE_CONTAINER_TAG },
   scope: { levels: [[RESOURCE_CONTAINER_TAG]], record: SCOPE_CONTAINER_TAG },
@@ -68,8 +68,8 @@ export const CONTEXT_SHAPES: Readonly<Record<ContextName, WalkShape>> = {
   },
 };
 
-/** What lies inside of the signal's records: taking one out takes no record out. */
+/** Contexts inside the signal's records: dropping one of their items drops no record. */
 export const CONTEXTS_INSIDE_RECORDS: ReadonlySet<ContextName> = new Set(["spanevent", "exemplar"]);
 
-/** Dropping one of these drops records of the signal by ones: the walk's count stays right. */
+/** Contexts whose items are the signal's records: dropping one keeps the walk's count correct. */
 export const CONTEXTS_OF_RECORDS: ReadonlySet<ContextName> = new Set(Object.values(RECORD_CONTEXTS));

@@ -26,25 +26,25 @@ import { type KnownKey, knownKey, type MatchingKeys } from "./known-keys.js";
 import { DELETED, MessageEdits } from "./message-edits.js";
 
 /**
- * A message that paths lead into: a record, its resource, its metric. It is read where it lies in the bytes; changes
- * are kept beside them, are seen by every later read, and reach the batch through `encodeInto`.
+ * A message that paths lead into: a record, its resource, its metric. It is read in place; changes are kept beside the
+ * bytes, are visible to every later read, and reach the batch through `encodeInto`.
  *
- * One object serves all messages of a kind, one after the other: `moveTo` moves it on and forgets the changes. It is
- * public state on purpose: the compiled paths read it for every record.
+ * One object serves all messages of a kind in turn: `moveTo` moves it on and forgets the changes. Its state is public
+ * on purpose: the compiled paths read it for every record.
  */
 export class EditableMessage {
   bytes: Uint8Array = EMPTY_BYTES;
   start = 0;
   end = 0;
-  /** Undefined as long as nothing has changed. */
+  /** Undefined until something has changed. */
   edits: MessageEdits | undefined;
   type: Message;
-  /** Tag of the attributes in this message; 0 when it has none. */
+  /** Tag of the attributes in this message; 0 if it has none. */
   attributesTag = 0;
-  /** The text that was read last of a record's body, for which several statements ask, and where it lies. */
+  /** The last text read from a record's body and its place, because several statements ask for it. */
   readonly lastBody = { bytes: EMPTY_BYTES as Uint8Array, at: -1, text: "" };
   private readonly onFirstEdit: (() => void) | undefined;
-  /** The changes of one message after the other: most records that are edited are edited alike. */
+  /** Reused for one message after the other, because most edited records are edited alike. */
   private readonly reusedEdits = new MessageEdits();
 
   /** `onFirstEdit` is called with the first change after each `moveTo`. */
@@ -54,7 +54,7 @@ export class EditableMessage {
     this.setType(message);
   }
 
-  /** The next message is of another kind: points of a histogram after those of a gauge. */
+  /** Called when the next message is of another kind, such as points of a histogram after those of a gauge. */
   setType(message: Message): void {
     this.type = message;
     this.attributesTag = attributesTagOf(message);
@@ -104,7 +104,7 @@ export class EditableMessage {
     if (this.hasAttribute(key, encoded)) this.edit().change(key, encoded, DELETED);
   }
 
-  /** All attributes, with the changes; a new map every time. */
+  /** All attributes with the changes; a new map every time. */
   attributes(): OttlMap {
     const map = readOttlMap(this.bytes, this.start, this.end, this.attributesTag);
     if (this.edits !== undefined) {
@@ -117,7 +117,7 @@ export class EditableMessage {
     return map;
   }
 
-  /** Makes the attributes what is in the map; those that stay the same are left as they are. */
+  /** Replaces the attributes by the map; equal ones stay untouched. */
   setAttributes(map: OttlMap): void {
     const current = this.attributes();
     for (const [key, value] of map) checkStorable(value, current.get(key));
@@ -128,7 +128,7 @@ export class EditableMessage {
     }
   }
 
-  /** Puts these among the attributes, as `editMap` would with all of them. */
+  /** Merges the map into the attributes with the same result as `editMap` on all of them. */
   mergeAttributes(map: OttlMap, isWanted: (isThere: boolean) => boolean): void {
     const all = map.size > FEW ? this.attributes() : undefined;
     const has = (key: string, encoded: Uint8Array) =>
@@ -148,7 +148,7 @@ export class EditableMessage {
     }
   }
 
-  /** Takes these out of the attributes. */
+  /** Deletes the matching attributes. */
   deleteMatching(matching: MatchingKeys): void {
     const { bytes, end, attributesTag, edits } = this;
     for (let i = 0; edits !== undefined && i < edits.count; i++) {
@@ -164,8 +164,8 @@ export class EditableMessage {
   }
 
   /**
-   * Replaces the attributes that are texts; of those that have not changed only such in which the pattern may match. Of
-   * several with one key the first counts, and none stays behind it in which there is something to replace: that may be
+   * Replaces texts in attributes; unchanged attributes are examined only if the pattern may match in them. If a key
+   * repeats, the first attribute counts, and later ones with something to replace are removed, because they may contain
    * what is to be hidden.
    */
   replaceTexts(pattern: Pattern, replace: (text: string) => string): void {
@@ -201,7 +201,10 @@ export class EditableMessage {
     if (behind.length > 0) this.leaveOnlyFirst(behind);
   }
 
-  /** Where the first KeyValue of each key begins: for more looks than a few, of which each would pass over them all. */
+  /**
+   * The position of the first KeyValue of each key, for many lookups: each single lookup would pass over all
+   * attributes.
+   */
   private firstOfEachKey(): Map<string, number> {
     const { bytes, end, attributesTag } = this;
     const firsts = new Map<string, number>();
@@ -214,13 +217,13 @@ export class EditableMessage {
     return firsts;
   }
 
-  /** What is written as a change is written once, in the place of all that have its key. */
+  /** Removes later attributes with these keys: a changed attribute is written once and replaces all with its key. */
   private leaveOnlyFirst(keys: readonly KnownKey[]): void {
     const all = this.attributes();
     for (const { key, encoded } of keys) this.edit().change(key, encoded, all.get(key) ?? null);
   }
 
-  /** The text of the KeyValue in [start, end), if it has not changed and the pattern may match in it. */
+  /** The text of the KeyValue in [start, end), if it is unchanged and the pattern may match in it. */
   private unchangedText(pattern: Pattern, start: number, end: number): string | undefined {
     const { bytes } = this;
     const valueAt = findField(bytes, start, end, VALUE_TAG);
@@ -238,7 +241,7 @@ export class EditableMessage {
     return typeof value === "string" ? value : undefined;
   }
 
-  /** Whether there is an attribute of this key before the one that begins here: of several the first counts. */
+  /** Whether an earlier attribute has the same key: of several the first counts. */
   private isBehindAnother(start: number, encoded: Uint8Array): boolean {
     const first = findAttribute(this.bytes, this.start, this.end, this.attributesTag, encoded);
     if (first < 0) return false;
@@ -251,7 +254,7 @@ export class EditableMessage {
     return findField(this.bytes, this.start, this.end, tag);
   }
 
-  /** Writes the body of the message with the changes: from the bytes it lies in, or from others that took its place. */
+  /** Writes the body of the message with the changes: from its own bytes, or from others that replaced them. */
   encodeInto(writer: WireWriter, bytes = this.bytes, start = this.start, end = this.end): void {
     const { edits, attributesTag } = this;
     if (edits === undefined) return writer.copy(bytes, start, end);
@@ -290,7 +293,7 @@ export class EditableMessage {
 }
 
 const EMPTY_BYTES = new Uint8Array(0);
-/** So many keys are looked for one by one; a record may have a hundred thousand. */
+/** Up to this many keys are looked for one by one; a record may have a hundred thousand. */
 const FEW = 64;
 
 function writeTextBody(writer: WireWriter, text: string): void {
@@ -301,12 +304,12 @@ function writeTextBody(writer: WireWriter, text: string): void {
   writer.end();
 }
 
-/** A field as it is written, with its tag; empty when `value` is undefined. */
+/** The encoded field with its tag; empty if `value` is undefined. */
 export function encodedField(message: Message, number: number, value: unknown): Uint8Array {
   if (value === undefined) return EMPTY_BYTES;
   scratch.clear();
   encodeField(message.byNumber[number]!, value, scratch);
-  return Buffer.from(scratch.written()); // small ones share a block of memory
+  return Buffer.from(scratch.written()); // small buffers share a block of memory
 }
 
 const scratch = new WireWriter(4096);

@@ -20,7 +20,7 @@ const FLAGS: [string, bigint][] = [
 ];
 const NO_ENUMS: ReadonlyMap<string, bigint> = new Map();
 
-/** The names of numbers in each context. */
+/** Names of enum numbers in each context. */
 export const ENUMS: Readonly<Record<ContextName, ReadonlyMap<string, bigint>>> = {
   resource: NO_ENUMS,
   scope: NO_ENUMS,

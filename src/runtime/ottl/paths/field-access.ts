@@ -7,7 +7,7 @@ import type { PathAccess, SelectMessage } from "./path-access.js";
 
 /** Paths to single fields of a message, by the field's OTLP/JSON name. */
 
-/** The decoded field, or undefined when it is not set. */
+/** The decoded field, or undefined if it is not set. */
 export function readField(message: EditableMessage, field: Field): TreeValue | undefined {
   const { number, tag } = field;
   const edited = message.edits?.fields.get(number);
@@ -25,11 +25,11 @@ export function writeField(message: EditableMessage, field: Field, value: unknow
   message.edit().fields.set(field.number, encodedField(message.type, field.number, value));
 }
 
-/** How one kind of field is seen by the language. */
+/** Converts one kind of field between its decoded form and the language. */
 export interface FieldCodec {
   readonly type: string;
   read(raw: TreeValue | undefined): OttlValue;
-  /** Throws when the value does not fit. */
+  /** Throws if the value does not fit. */
   write(value: OttlValue): unknown;
 }
 
@@ -64,7 +64,7 @@ export const BOOLEAN_FIELD: FieldCodec = {
   },
 };
 
-/** An integer of any wire type; what does not fit it is cut as Go's conversions do. */
+/** An integer of any wire type; values out of range are truncated as in Go's conversions. */
 function integerCodec(cut: (value: bigint) => bigint): FieldCodec {
   return {
     type: "int",
@@ -77,7 +77,7 @@ function integerCodec(cut: (value: bigint) => bigint): FieldCodec {
 }
 
 export const UINT32_FIELD = integerCodec((value) => BigInt.asUintN(32, value));
-/** The flags of a span: what does not fit is an error. */
+/** The flags of a span: a value out of range is an error. */
 export const STRICT_UINT32_FIELD = integerCodec((value) => {
   if (value < 0n || value > 0xffff_ffffn) throw new OttlError(`${value} does not fit in 32 bits without a sign`);
   return value;
@@ -95,7 +95,7 @@ export const TIME_FIELD: FieldCodec = {
   },
 };
 
-/** An id as bytes; one that is not there is all zeros. */
+/** An id as bytes; a missing id is all zeros. */
 export function idBytesField(size: number): FieldCodec {
   return {
     type: "id",
@@ -108,7 +108,7 @@ export function idBytesField(size: number): FieldCodec {
   };
 }
 
-/** An id of zeros is none, and is not stored. */
+/** An id of zeros counts as none and is not stored. */
 function unlessZero(id: Uint8Array): Uint8Array | undefined {
   return id.every((byte) => byte === 0) ? undefined : new Uint8Array(id);
 }
@@ -128,10 +128,7 @@ export function idTextField(size: number): FieldCodec {
   };
 }
 
-/**
- * A field that the messages of the level may or may not have: of a message that has none, reading gives nil and
- * setting is an error.
- */
+/** A field that only some messages of the level have: for others, reading gives nil and setting is an error. */
 function optionalFieldAccess(
   select: SelectMessage,
   name: string,
@@ -153,7 +150,7 @@ function optionalFieldAccess(
   };
 }
 
-/** A single value. */
+/** Access to a single value. */
 export function fieldAccess(select: SelectMessage, name: string, conversion: FieldCodec): PathAccess {
   const read = (message: EditableMessage, field: Field) => conversion.read(readField(message, field));
   return optionalFieldAccess(select, name, read, (message, field, value) => {
@@ -162,7 +159,7 @@ export function fieldAccess(select: SelectMessage, name: string, conversion: Fie
   });
 }
 
-/** A repeated numeric field as a list. */
+/** Access to a repeated numeric field as a list. */
 export function listAccess(select: SelectMessage, name: string, type: "int" | "double"): PathAccess {
   const kind = type === "int" ? "bigint" : "number";
   const read = (message: EditableMessage, field: Field): OttlValue => {
@@ -209,7 +206,7 @@ function collectRepeated(field: Field, bytes: Uint8Array, start: number, end: nu
   }
 }
 
-/** Messages that are only passed around, never looked into: a span's events, a point's exemplars. */
+/** Messages that are only passed around and never read: a span's events, a point's exemplars. */
 export function messagesAccess(select: SelectMessage, name: string): PathAccess {
   const read = (message: EditableMessage, field: Field) => new OttlMessages(name, rawMessages(message, field));
   return optionalFieldAccess(select, name, read, (message, field, value) => {

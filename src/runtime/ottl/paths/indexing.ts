@@ -4,8 +4,8 @@ import type { PathKey } from "./path-access.js";
 import type { RecordContext } from "./record-context.js";
 
 /**
- * Follows keys into a value. A key that a map does not have gives nil, or is an error when it is asked to be strict;
- * everything else that does not fit is an error.
+ * Follows keys into a value. A key that a map does not have gives nil, or is an error if strict; all other mismatches
+ * are errors.
  */
 export function getAtKeys(
   value: OttlValue,
@@ -29,8 +29,8 @@ export function getAtKeys(
 }
 
 /**
- * The value with what keys[from...] lead to replaced. The maps and lists on the way are new ones, also where there was
- * nothing; the rest is shared with the value as it was.
+ * The value with the part at keys[from...] replaced. Maps and lists on the way are copied, or created if missing; the
+ * rest is shared with the old value.
  */
 export function setAtKeys(
   current: OttlValue,

@@ -12,12 +12,12 @@ const keys = new KeyCache<KnownKey>((b, start, end) => {
   return { key, encoded: encodedKey(key) };
 });
 
-/** The key that the bytes [start, end) are. */
+/** The key in the bytes [start, end). */
 export function knownKey(b: Uint8Array, start: number, end: number): KnownKey {
   return keys.get(b, start, end);
 }
 
-/** The keys that a pattern matches, or those that it does not. */
+/** The keys that a pattern matches, or those that it does not match. */
 export class MatchingKeys {
   readonly pattern: Pattern;
   private readonly ifMatching: boolean;
@@ -28,9 +28,9 @@ export class MatchingKeys {
     this.ifMatching = ifMatching;
   }
 
-  /** The key that these bytes are, if it is one of them: programs have few keys, so most are known. */
+  /** The key in these bytes, if it belongs to the set. Programs have few keys, so most are cached. */
   find(b: Uint8Array, start: number, end: number): KnownKey | undefined {
-    // Most end at their first byte here, which takes less than looking them up.
+    // Most keys are rejected at their first byte here, which is faster than a lookup.
     if (this.ifMatching && !this.pattern.mayMatch(b, start, end)) return undefined;
     return this.known.get(b, start, end);
   }

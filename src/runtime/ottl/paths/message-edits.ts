@@ -5,21 +5,24 @@ import { writeOttlKeyValue } from "../values/wire-value.js";
 
 export const DELETED = Symbol("deleted");
 
-/** Up to here the changed keys are compared one by one, above they are looked up: a record may have many attributes. */
+/**
+ * Up to this many changed keys are compared one by one; above that they are looked up, because a record may have many
+ * attributes.
+ */
 const MAX_LINEAR_SEARCH = 12;
 
 /**
- * The changes to one message. Kept in lists that are written over: with a map to be cleared for every record, setting
- * one attribute measured a tenth slower.
+ * The changes to one message. They are kept in arrays that are reused: with a map cleared for every record, setting one
+ * attribute measured a tenth slower.
  */
 export class MessageEdits {
-  /** How many attributes have changed. */
+  /** The number of changed attributes. */
   count = 0;
-  /** By field number: its new bytes, tag and all; none when it is gone. */
+  /** By field number: its new bytes with the tag; empty if it was removed. */
   readonly fields = new Map<number, Uint8Array>();
-  /** The text that the body has become, if it is one: it is encoded once, when the record is written. */
+  /** The body's new text, if it is a text: it is encoded once, when the record is written. */
   bodyText: string | undefined;
-  /** A bit for each length of a changed key, modulo 32: most keys that are asked for are of another. */
+  /** A bit for each length of a changed key, modulo 32: rules out most other keys quickly. */
   private keyLengths = 0;
   private readonly keys: string[] = [];
   private readonly encodedKeys: Uint8Array[] = [];
@@ -36,13 +39,13 @@ export class MessageEdits {
     if (this.fields.size > 0) this.fields.clear();
   }
 
-  /** The new value of an attribute, DELETED when it is gone, undefined when it has not changed. */
+  /** The new value of an attribute; DELETED if it was removed, undefined if it has not changed. */
   attribute(key: string): OttlValue | typeof DELETED | undefined {
     const index = this.indexOf(key);
     return index < 0 ? undefined : this.values[index];
   }
 
-  /** One after the other, in the order in which they were changed first. */
+  /** The changed keys by index, in the order of their first change. */
   keyAt(index: number): string {
     return this.keys[index]!;
   }
@@ -75,7 +78,7 @@ export class MessageEdits {
     for (let i = 0; i < this.count; i++) this.written[i] = false;
   }
 
-  /** Which of the changed keys the KeyValue in [start, end) has, or -1. */
+  /** The index of the changed key that the KeyValue in [start, end) has, or -1. */
   indexOfKey(b: Uint8Array, start: number, end: number): number {
     if (
       b[start] === KEY_TAG &&
@@ -89,7 +92,7 @@ export class MessageEdits {
     return -1;
   }
 
-  /** Writes a change unless it has been written or is a deletion. */
+  /** Writes a change unless it was written before or is a deletion. */
   writeOnce(writer: WireWriter, tag: number, index: number): void {
     if (this.written[index]) return;
     this.written[index] = true;

@@ -13,7 +13,7 @@ import type { FrameEdit } from "#otlp/views";
 import { EditableMessage } from "./editable-message.js";
 import type { RecordContext } from "./record-context.js";
 
-/** Finds a message of a `RecordContext` for the present record. Its changes reach the batch through the walk. */
+/** Finds a message of a `RecordContext` for the current record. Its changes reach the batch through the walk. */
 export interface MessageLocator {
   current(): EditableMessage;
 }
@@ -30,7 +30,7 @@ export class RecordLocator implements MessageLocator {
   }
 }
 
-/** A message around the records itself. */
+/** A message around the records. */
 export class FrameLocator implements MessageLocator, FrameEdit {
   protected readonly ctx: RecordContext;
   protected readonly depth: number;
@@ -89,7 +89,7 @@ export class OwnerLocator extends FrameLocator {
   }
 }
 
-/** A message in the record. Its changes become the record's with `applyEdits`. */
+/** A message in the record. `applyEdits` makes its changes part of the record. */
 export class NestedLocator implements MessageLocator {
   protected readonly ctx: RecordContext;
   protected readonly message: EditableMessage;
@@ -128,9 +128,9 @@ export class NestedLocator implements MessageLocator {
   }
 }
 
-/** A metric's data: what its points lie in. */
+/** A metric's data, which contains its points. */
 export interface MetricDataLocator extends MessageLocator {
-  /** Its tag in the metric; 0 when the metric has none. */
+  /** Its tag in the metric; 0 if the metric has none. */
   tag(): number;
 }
 

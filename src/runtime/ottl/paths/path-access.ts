@@ -8,19 +8,19 @@ export type Getter = (ctx: RecordContext) => OttlValue;
 /** Finds the message that a path leads into. */
 export type SelectMessage = (ctx: RecordContext) => EditableMessage;
 
-/** A compiled path. Both may throw an `OttlError`. */
+/** A compiled path. Both functions may throw an `OttlError`. */
 export interface PathAccess {
   get(ctx: RecordContext): OttlValue;
   set(ctx: RecordContext, value: OttlValue): void;
-  /** Set when the path is one attribute of a message, named by a literal. */
+  /** Set if the path is one attribute of a message, named by a literal. */
   readonly attribute?: { readonly select: SelectMessage; readonly key: string; readonly encoded: Uint8Array };
-  /** Set when the path is all attributes of a message. */
+  /** Set if the path is all attributes of a message. */
   readonly attributes?: SelectMessage;
-  /** Set when it can only be read: then a statement that changes it is refused with the config. */
+  /** Set if the path can only be read: a statement that changes it is rejected with the config. */
   readonly isReadOnly?: true;
 }
 
-/** What stands between the brackets of a path. */
+/** The part of a path between brackets. */
 export interface PathKey {
   readonly get: Getter;
   readonly literal: string | bigint | undefined;

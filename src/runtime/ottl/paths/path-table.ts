@@ -13,15 +13,15 @@ import {
 } from "./field-access.js";
 import type { PathAccess, PathKey, SelectMessage } from "./path-access.js";
 
-/** A path that the language knows: what it gives, and how it is compiled. */
+/** A path that the language knows: its type, and how it is compiled. */
 export interface PathSpec {
   readonly type: string;
-  /** Takes no keys unless it says so; maps and lists always do. */
+  /** How many keys it takes; none if absent. Maps and lists always take keys. */
   readonly keys?: "one" | "any";
   compile(keys: readonly PathKey[]): PathAccess;
 }
 
-/** By the dotted name of the path. */
+/** Keyed by the dotted name of the path. */
 export type PathTable = Readonly<Record<string, PathSpec>>;
 
 const FIELD_CODECS = {
@@ -54,7 +54,7 @@ export function fieldPaths(
   return paths;
 }
 
-/** A path that takes no keys, made by a function of the message it leads into. */
+/** A path without keys that is read and set by `access`. */
 export function pathWithoutKeys(type: string, access: PathAccess): PathSpec {
   return { type, compile: () => access };
 }

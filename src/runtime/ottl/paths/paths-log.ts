@@ -63,7 +63,7 @@ function writeBody(message: EditableMessage, value: OttlValue): void {
   if (sameValue(current, value)) return;
   const edits = message.edit();
   if (typeof value === "string") {
-    edits.bodyText = value.toWellFormed(); // as it would be read again: in UTF-8 there is no half of a pair of surrogates
+    edits.bodyText = value.toWellFormed(); // as it would be read again: UTF-8 cannot encode a lone surrogate
     edits.fields.delete(BODY_FIELD);
     return;
   }
@@ -73,7 +73,7 @@ function writeBody(message: EditableMessage, value: OttlValue): void {
   scratch.begin();
   writeOttlValue(scratch, value);
   scratch.end();
-  edits.fields.set(BODY_FIELD, Buffer.from(scratch.written())); // small ones share a block of memory
+  edits.fields.set(BODY_FIELD, Buffer.from(scratch.written())); // small buffers share a block of memory
 }
 
 const scratch = new WireWriter(4096);

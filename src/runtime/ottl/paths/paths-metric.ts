@@ -19,7 +19,7 @@ import {
 import type { PathAccess, SelectMessage } from "./path-access.js";
 import { fieldPaths, type PathTable, pathWithoutKeys } from "./path-table.js";
 
-/** The paths of a data point: the record itself, or the one around an exemplar. */
+/** The paths of a data point: the record itself, or the point around an exemplar. */
 export function dataPointPaths(point: SelectMessage): PathTable {
   return {
     ...fieldPaths(point, {
@@ -63,7 +63,7 @@ export const EXEMPLAR_PATHS: PathTable = {
   int_value: pathWithoutKeys("int", numberAccess(exemplar, "asInt", "asDouble")),
 };
 
-/** The value of a gauge, sum or exemplar as one of its two types; 0 when it is of the other one. */
+/** The value of a gauge, sum or exemplar as one of its two types; 0 if it has the other type. */
 function numberAccess(select: SelectMessage, name: "asInt" | "asDouble", other: "asInt" | "asDouble"): PathAccess {
   const conversion = name === "asInt" ? INT64_FIELD : DOUBLE_FIELD;
   return {
@@ -122,7 +122,7 @@ export const METRIC_PATHS: PathTable = {
   ...fieldPaths(metric, { name: ["name", "text"], description: ["description", "text"], unit: ["unit", "text"] }),
   type: pathWithoutKeys("int", {
     get: (ctx) => BigInt(METRIC_DATA_TAGS.indexOf(ctx.metricData.tag()) + 1),
-    set: () => undefined, // as in the Collector: a metric's type is changed by functions
+    set: () => undefined, // as in the Collector: functions change a metric's type
   }),
   aggregation_temporality: pathWithoutKeys(
     "int",
@@ -132,7 +132,7 @@ export const METRIC_PATHS: PathTable = {
   data_points: pathWithoutKeys("data_points", messagesAccess(data, "dataPoints")),
 };
 
-/** A field that only some kinds of data have: of the others it is nil, and setting it does nothing. */
+/** A field that only some kinds of data have: for the others it is nil, and setting it does nothing. */
 function optionalAccess(access: PathAccess, type: "bigint" | "boolean"): PathAccess {
   return {
     get: (ctx) => access.get(ctx),

@@ -7,17 +7,17 @@ import type { PathTable } from "./path-table.js";
 import type { RecordContext } from "./record-context.js";
 
 /**
- * What is known of the request that a batch came with, in every context: the headers of a receiver with
- * `include_metadata`, and what an authenticator has told of the client. It can be read and not be set.
+ * Facts about the request that a batch came with, in every context: the headers of a receiver with `include_metadata`,
+ * and the authenticator's facts about the client. They can be read but not set.
  */
 export const REQUEST_PATHS: PathTable = {
-  "client.addr": readOnly("string", "client.addr", () => null), // addresses of clients are not kept
+  "client.addr": readOnly("string", "client.addr", () => null), // client addresses are not kept
   "client.metadata": metadataPath("client.metadata", ""),
   "client.auth.attributes": metadataPath("client.auth.attributes", AUTH_PREFIX),
   "grpc.metadata": metadataPath("grpc.metadata", "", "grpc"),
 };
 
-/** Metadata under names without the prefix, each a list of texts; of one transport alone if that is given. */
+/** Metadata under names without the prefix, each a list of texts; only for one transport if it is given. */
 function metadataPath(path: string, prefix: string, transport?: string): PathTable[string] {
   const metadataOf = ({ origin }: RecordContext) =>
     transport === undefined || origin?.transport === transport ? origin?.metadata : undefined;
@@ -28,7 +28,7 @@ function metadataPath(path: string, prefix: string, transport?: string): PathTab
       const seen = [...(metadata ?? [])].filter(([name]) => isSeen(name));
       return new Map(seen.map(([name, values]) => [name.slice(prefix.length), [...values]])) as OttlMap;
     }
-    // Names of headers are kept in small letters, and asked for in any.
+    // Header names are stored in lower case and may be asked for in any case.
     const name = prefix + mapKey(keys[0]!, ctx).toLowerCase();
     const values = isSeen(name) ? metadata?.get(name) : undefined;
     return values === undefined ? null : getAtKeys([...values], keys, ctx, 1);

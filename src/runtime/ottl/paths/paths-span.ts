@@ -15,7 +15,7 @@ import type { PathAccess, PathKey, SelectMessage } from "./path-access.js";
 import { fieldPaths, type PathTable, pathWithoutKeys } from "./path-table.js";
 
 const record: SelectMessage = (ctx) => ctx.record;
-/** Of a span event its span, of a span itself. */
+/** The span itself, or the span of a span event. */
 const span: SelectMessage = (ctx) => ctx.span.current();
 
 const SPAN_KIND_NAMES = SPAN_KINDS.map((kind) => kind[0]!.toUpperCase() + kind.slice(1));
@@ -97,8 +97,8 @@ function statusAccess(name: "code" | "message"): PathAccess {
 }
 
 /**
- * One entry of the W3C trace state; a missing one is the empty string, a new one goes first. A state that is not valid has
- * no entries and stays as it is, and so does a valid one when the key or the value is not.
+ * One entry of the W3C trace state. A missing entry is the empty string, a new one goes first. An invalid state has no
+ * entries and stays unchanged, and so does a valid one if the key or the value is invalid.
  */
 function traceStateAccess(key: PathKey): PathAccess {
   if (typeof key.literal === "bigint") throw new OttlSyntaxError("trace_state is indexed by a string", 0);
@@ -125,7 +125,7 @@ const MAX_TRACE_STATE_ENTRIES = 32;
 const TRACE_STATE_ENTRY =
   /^(?:[a-z][a-z0-9_\-*/]{0,255}|[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/;
 
-/** Undefined when the state is not valid. */
+/** Returns undefined if the state is invalid. */
 function traceStateEntries(state: string): Map<string, string> | undefined {
   const map = new Map<string, string>();
   for (const entry of state === "" ? [] : state.split(",").map((item) => item.trim())) {

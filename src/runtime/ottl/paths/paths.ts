@@ -76,7 +76,10 @@ const SURROUNDING_PATHS: Readonly<Record<ContextName, Readonly<Record<string, Pa
   exemplar: { ...RESOURCE_AND_SCOPE_PATHS, metric: metricPaths, datapoint: pointPaths },
 };
 
-/** All paths of a context by their dotted names: its own with and without its name in front, then those around it. */
+/**
+ * All paths of a context by their dotted names: its own with and without the context's name, then those of the messages
+ * around it.
+ */
 export const PATHS: Readonly<Record<ContextName, PathTable>> = {
   resource: allPathsOf("resource"),
   scope: allPathsOf("scope"),
@@ -102,7 +105,7 @@ function addPrefixed(all: Record<string, PathTable[string]>, prefix: string, tab
   for (const [name, spec] of Object.entries(table)) all[prefix + name] = spec;
 }
 
-/** The attributes of a message, one of them, or what lies inside one. */
+/** The attributes of a message, one of them, or a part of one. */
 function attributesAccess(select: SelectMessage, keys: readonly PathKey[]): PathAccess {
   const first = keys[0];
   if (first === undefined) return wholeAttributes(select);

@@ -19,13 +19,13 @@ import {
 } from "./message-locators.js";
 
 /**
- * What a condition or statement looks at: the present record of a walk and the messages around it. One object serves
- * a walk; `begin` moves it to the next record, `finish` hands the changes to the walk. The messages around are
- * looked up only when a path leads into them, and stay found as long as their frame does.
+ * The data that a condition or statement reads and edits: the current record of a walk and the messages around it. One
+ * object serves a walk; `begin` moves it to the next record, `finish` passes the changes to the walk. The messages
+ * around are looked up only when a path leads into them, and stay cached as long as their frame is current.
  */
 export class RecordContext {
   readonly context: ContextName;
-  /** The context's own message; of a resource or scope context the container of it. */
+  /** The context's own message; for a resource or scope context, its container. */
   readonly record: EditableMessage;
   readonly resource: MessageLocator;
   readonly scope: MessageLocator;
@@ -37,13 +37,13 @@ export class RecordContext {
   readonly point: MessageLocator;
   readonly span: MessageLocator;
   walk: RecordWalk | undefined;
-  /** Where the batch came from, if that is known. */
+  /** Where the batch came from, if known. */
   origin: Origin | undefined;
-  /** Counts the records: tells whether something was found for the present one. */
+  /** Counts the records: tells whether a cached lookup belongs to the current one. */
   recordSerial = 0;
   /** Index of the record among its siblings. */
   eventIndex = 0n;
-  /** Bodies of metrics that statements have added and that are still to be visited. */
+  /** Bodies of metrics that statements have added and that still have to be visited. */
   readonly addedMetrics: Uint8Array[] = [];
   /** Whether metrics were added while data points were visited: then there are more points than were counted. */
   addedPoints = false;
@@ -86,7 +86,7 @@ export class RecordContext {
     record.edits = undefined;
   }
 
-  /** Hands the changes of the record to the walk; those around it have gone there already. */
+  /** Passes the changes of the record to the walk; those of the messages around it are already there. */
   finish(): void {
     this.applyNestedEdits();
     if (this.record.edits === undefined && !this.isReplaced) return;
@@ -112,7 +112,7 @@ export class RecordContext {
     return decodeMessage(this.record.type, writer.written());
   }
 
-  /** Puts another message in the place of the record. */
+  /** Replaces the record by another message. */
   replaceRecord(tree: Tree): void {
     const writer = new WireWriter(1024);
     encodeMessage(this.record.type, tree, writer);
@@ -121,7 +121,7 @@ export class RecordContext {
     this.recordSerial++;
   }
 
-  /** The metric that the present record is, or is a point of. */
+  /** The metric of the current record: the record itself, or the metric of the point. */
   metricTree(): Tree {
     if (this.context === "metric") return this.recordTree();
     const message = this.metric.current();
@@ -131,8 +131,8 @@ export class RecordContext {
   }
 
   /**
-   * Adds a metric to the scope of the present one. Whoever executes the statements of a metric visits it next; those of
-   * data points go over what was there before.
+   * Adds a metric to the scope of the current one. A walk over metrics visits it next; a walk over data points only
+   * sees the points that were there before.
    */
   addMetric(tree: Tree): void {
     const writer = new WireWriter(1024);
@@ -144,7 +144,7 @@ export class RecordContext {
     }
   }
 
-  /** Moves on to an added metric. What `finishAdded` finds of it goes to the end of the scope. */
+  /** Moves on to an added metric. `finishAdded` appends the result to the scope. */
   beginAdded(body: Uint8Array): void {
     this.begin(this.walk!, 0, 0);
     this.record.moveTo(body, 0, body.length);
@@ -188,7 +188,7 @@ export class RecordContext {
 }
 
 const RECORD_MESSAGE: Readonly<Record<ContextName, string>> = {
-  resource: "ResourceLogs", // the containers of all signals have the same fields, but for their records
+  resource: "ResourceLogs", // the containers of all signals have the same fields, except for their records
   scope: "ScopeLogs",
   log: "LogRecord",
   span: "Span",

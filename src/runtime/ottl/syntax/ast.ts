@@ -27,11 +27,11 @@ export interface LiteralNode extends TextRange {
   readonly value: OttlValue;
 }
 
-/** `resource.attributes["a"][0]`: names, each with the keys behind it. */
+/** `resource.attributes["a"][0]`: names, each followed by its keys. */
 export interface PathNode extends TextRange {
   readonly kind: "path";
   readonly segments: readonly PathSegment[];
-  /** Set when a plus stands before it: then it is a value, but no place that can be changed. */
+  /** Set if a plus sign precedes it: then it is a value and cannot be changed. */
   readonly isSigned?: true;
 }
 
@@ -52,7 +52,7 @@ export interface Argument extends TextRange {
   readonly value: AstNode;
 }
 
-/** A capitalised name without brackets: an enum, or a converter that is handed to a function. */
+/** A capitalised name without parentheses: an enum, or a converter passed to a function. */
 export interface NameNode extends TextRange {
   readonly kind: "name";
   readonly name: string;
@@ -97,7 +97,7 @@ interface NotNode extends TextRange {
   readonly operand: AstNode;
 }
 
-/** `(key, value) => value > 1`; a parameter named _ is not looked at. */
+/** `(key, value) => value > 1`; a parameter named _ is ignored. */
 export interface LambdaNode extends TextRange {
   readonly kind: "lambda";
   readonly parameters: readonly string[];

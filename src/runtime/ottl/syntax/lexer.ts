@@ -2,7 +2,7 @@ import { OttlSyntaxError } from "../values/error.js";
 
 type TokenKind = "string" | "int" | "float" | "bytes" | "word" | "symbol" | "end";
 
-/** A piece of the text in [at, end). `text` is the content of a string, else what is written. */
+/** A piece of the text in [at, end). `text` is the content of a string, otherwise the text as written. */
 export interface Token {
   readonly kind: TokenKind;
   readonly text: string;
@@ -20,7 +20,7 @@ const TOKEN_PATTERNS: readonly (readonly [TokenKind, RegExp])[] = [
   ["symbol", /==|!=|>=|<=|=>|[><=+\-*/()[\]{},.:]/y],
 ];
 
-/** The text as tokens, the last of them of kind "end". Throws an `OttlSyntaxError` at what is no token. */
+/** Splits the text into tokens, the last of kind "end". Throws an `OttlSyntaxError` at an invalid one. */
 export function tokenize(text: string): Token[] {
   if (text.length > MAX_TEXT_LENGTH)
     throw new OttlSyntaxError(`longer than ${MAX_TEXT_LENGTH} characters`, MAX_TEXT_LENGTH);
@@ -73,7 +73,7 @@ function stringAt(text: string, at: number): Token {
 
 const BYTE_ESCAPES = /(?:\\x[0-9a-fA-F]{2}|\\[0-3][0-7]{2})+/y;
 
-/** Neighbouring \x and octal escapes are bytes of UTF-8 together. */
+/** Adjacent \x and octal escapes together form bytes of UTF-8. */
 function byteEscapesAt(text: string, at: number): [text: string, next: number] | undefined {
   BYTE_ESCAPES.lastIndex = at;
   const match = BYTE_ESCAPES.exec(text)?.[0];
@@ -98,7 +98,7 @@ const SIMPLE_ESCAPES: Readonly<Record<string, string>> = {
 };
 const UNICODE_ESCAPE = /\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8}))/y;
 
-/** An escape as Go reads it. One that Go does not know, such as \d of a pattern, stands for itself. */
+/** An escape as in Go. One that Go does not know, such as \d of a pattern, stands for itself. */
 function escapeAt(text: string, at: number): [text: string, next: number] {
   const simple = SIMPLE_ESCAPES[text[at + 1] ?? ""];
   if (simple !== undefined) return [simple, at + 2];

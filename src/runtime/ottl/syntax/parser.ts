@@ -5,7 +5,7 @@ import type { Argument, AstNode, CallNode, LiteralNode, PathSegment, StatementNo
 import type { Token } from "./lexer.js";
 import { TokenCursor } from "./token-cursor.js";
 
-/** A condition as a tree. Throws an `OttlSyntaxError` with the place of what does not fit. */
+/** Parses a condition into a tree. Throws an `OttlSyntaxError` with the place of the first mistake. */
 export function parseCondition(text: string): AstNode {
   const parser = new Parser(text);
   const node = parser.expression();
@@ -13,7 +13,7 @@ export function parseCondition(text: string): AstNode {
   return node;
 }
 
-/** `editor(arguments) where condition` as a tree. */
+/** Parses `editor(arguments) where condition` into a tree. */
 export function parseStatement(text: string): StatementNode {
   const parser = new Parser(text);
   const editor = parser.editor();
@@ -22,12 +22,12 @@ export function parseStatement(text: string): StatementNode {
   return { editor, where };
 }
 
-/** A value on its own, such as a path. */
+/** Parses a single value, such as a path. */
 export function parseValue(text: string): AstNode {
   return parseCondition(text);
 }
 
-/** Deep enough for every use, and far from the end of the stack. */
+/** Deep enough for every use, and far from exhausting the stack. */
 const MAX_DEPTH = 100;
 const MAX_TERMS = 500;
 const COMPARISONS = new Set(["==", "!=", "<", "<=", ">", ">="]);
@@ -35,8 +35,8 @@ export const KEYWORDS: ReadonlySet<string> = new Set(["and", "or", "not", "where
 const INT64_LIMIT = 2n ** 63n;
 
 /**
- * Recursive descent, loosest first: or, and, not, comparison, sum, product, sign, value. What may stand where (a path
- * is no condition, a comparison no operand) is the compiler's to say, which knows more.
+ * Recursive descent, loosest first: or, and, not, comparison, sum, product, sign, value. The compiler decides what is
+ * allowed where (a path is not a condition, a comparison is not an operand), because it knows more.
  */
 class Parser extends TokenCursor {
   private depth = 0;
@@ -170,7 +170,7 @@ class Parser extends TokenCursor {
     return node;
   }
 
-  /** "(", names with commas between them, ")" and "=>". */
+  /** Whether "(", names with commas between them, ")" and "=>" follow. */
   private isLambda(): boolean {
     let ahead = 1;
     while (this.peek(ahead).kind === "word" || this.peek(ahead).text === ",") ahead++;

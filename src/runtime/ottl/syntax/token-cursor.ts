@@ -1,7 +1,7 @@
 import { OttlSyntaxError } from "../values/error.js";
 import { type Token, tokenize } from "./lexer.js";
 
-/** Goes over the tokens of a text, and says what was expected where something else stands. */
+/** Moves over the tokens of a text and reports what was expected instead of something else. */
 export class TokenCursor {
   private readonly tokens: readonly Token[];
   private readonly text: string;
@@ -19,7 +19,7 @@ export class TokenCursor {
     return true;
   }
 
-  /** The present token, or one behind it; the end of the text has no end. */
+  /** The current token or a later one; beyond the end it is always the end token. */
   protected peek(ahead = 0): Token {
     return this.tokens[Math.min(this.position + ahead, this.tokens.length - 1)]!;
   }

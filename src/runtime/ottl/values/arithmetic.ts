@@ -4,8 +4,8 @@ import { OttlDuration, OttlTime, type OttlValue, typeName } from "./value.js";
 export type MathOperator = "+" | "-" | "*" | "/";
 
 /**
- * Two integers give an integer of 64 bits that wraps, and their division truncates; an integer and a double give a
- * double; times and durations add and subtract. Everything else, and division by zero, is an error.
+ * Two integers give a 64-bit integer that wraps, and their division truncates; an integer and a double give a double;
+ * times and durations add and subtract. Everything else, and division by zero, is an error.
  */
 export function calculate(a: OttlValue, op: MathOperator, b: OttlValue): OttlValue {
   if (typeof a === "bigint" && typeof b === "bigint") return calculateIntegers(a, op, b);

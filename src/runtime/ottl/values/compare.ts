@@ -3,9 +3,9 @@ import { isMap, isNil, OttlDuration, OttlId, OttlMessages, OttlTime, type OttlVa
 export type Comparison = "==" | "!=" | "<" | "<=" | ">" | ">=";
 
 /**
- * Compares as the Collector does: values of different types are unequal and in no order, an integer and a double are
- * compared as doubles, nil equals only nil and bytes without a byte, false is less than true, and maps, lists and ids
- * know only equality.
+ * Compares as the Collector does: values of different types are unequal and unordered, an integer and a double are
+ * compared as doubles, nil equals only nil and empty bytes, false is less than true, and maps, lists and ids know only
+ * equality.
  */
 export function compare(a: OttlValue, b: OttlValue, op: Comparison): boolean {
   if (a === null || b === null) return isNil(a) && isNil(b) ? op !== "!=" && op !== "<" && op !== ">" : op === "!=";
@@ -38,11 +38,11 @@ function compareObjects(a: OttlValue, b: OttlValue, op: Comparison): boolean {
 }
 
 function compareBytes(a: Uint8Array, b: Uint8Array, op: Comparison): boolean {
-  if ((a.length === 0) !== (b.length === 0)) return op === "!="; // nothing is in no order with something
+  if ((a.length === 0) !== (b.length === 0)) return op === "!="; // empty and non-empty bytes are unordered
   return ordered(Buffer.compare(a, b), op);
 }
 
-/** Like `sameValue`, but doubles are compared by their values: 0 equals -0, and NaN not even itself. */
+/** Like `sameValue`, but doubles are compared by value: 0 equals -0, and NaN does not even equal itself. */
 function equalValues(a: OttlValue, b: OttlValue): boolean {
   if (typeof a === "number") return typeof b === "number" && a === b;
   if (Array.isArray(a))

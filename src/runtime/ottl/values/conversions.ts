@@ -3,9 +3,9 @@ import { OttlError } from "./error.js";
 import { joinTexts } from "./limits.js";
 import { OttlDuration, OttlId, OttlMessages, OttlTime, type OttlValue, typeName } from "./value.js";
 
-/** From any value to text and numbers, for the functions that take any. Nil stays nil. */
+/** Conversions from any value to text and numbers, for functions that take any value. Nil stays nil. */
 
-/** Bytes in hex, ids as lists of numbers, maps and lists as JSON, everything else as it is written. */
+/** Bytes in hex, ids as lists of numbers, maps and lists as JSON, everything else as written. */
 export function toText(value: OttlValue): string | null {
   if (typeof value === "string") return value;
   if (value === null) return null;
@@ -14,8 +14,8 @@ export function toText(value: OttlValue): string | null {
 }
 
 /**
- * The value as an attribute's text, for `body.string`, `stringify_all` and the like: bytes in base64, nil empty, and maps
- * and lists as JSON in which markup is left as it is and NaN and the infinities are texts.
+ * The value as an attribute's text, for `body.string`, `stringify_all` and others: bytes in base64, nil empty, and maps
+ * and lists as JSON in which markup is not escaped and NaN and the infinities are texts.
  */
 export function plainText(value: OttlValue): string {
   if (value === null) return "";
@@ -26,9 +26,9 @@ export function plainText(value: OttlValue): string {
 
 interface JsonStyle {
   quote(text: string): string;
-  /** One that is finite. */
+  /** Formats a finite double. */
   double(value: number): string;
-  /** NaN and the infinities, which JSON has no numbers for. */
+  /** Formats NaN and the infinities, which are not JSON numbers. */
   notFinite(value: number): string;
 }
 
@@ -55,7 +55,7 @@ function doubleText(value: number): string {
   return notFiniteText(value);
 }
 
-/** JSON with the keys in order, as Go writes it; bytes in base64. */
+/** JSON with sorted keys, as Go writes it; bytes in base64. */
 function toJson(value: OttlValue, style: JsonStyle = JSON_OF_GO): string {
   switch (typeof value) {
     case "string":
@@ -83,7 +83,7 @@ function toJson(value: OttlValue, style: JsonStyle = JSON_OF_GO): string {
   throw new OttlError(`${typeName(value)} has no form as text`);
 }
 
-/** A text as JSON the way Go writes it, which escapes what HTML would take for markup. */
+/** A text as JSON the way Go writes it, with HTML markup escaped. */
 export function quoteJson(text: string): string {
   return JSON.stringify(text).replace(
     /[<>&\u2028\u2029]/g,
@@ -91,12 +91,12 @@ export function quoteJson(text: string): string {
   );
 }
 
-/** A text as JSON without the escapes for markup; the two separators of Unicode stay escaped. */
+/** A text as JSON without the escapes for markup; the two line separators of Unicode stay escaped. */
 function quoteSeparators(text: string): string {
   return JSON.stringify(text).replace(/[\u2028\u2029]/g, (c) => `\\u${c.charCodeAt(0).toString(16)}`);
 }
 
-/** Like 2023-04-05T06:07:08.5Z, in the time's own zone, with as many decimals as it takes. */
+/** For example 2023-04-05T06:07:08.5Z, in the time's own zone, with as many decimals as needed. */
 function rfc3339(time: OttlTime): string {
   const local = time.nanos + BigInt(time.zone.offsetSeconds) * 1_000_000_000n;
   const fraction = ((local % 1_000_000_000n) + 1_000_000_000n) % 1_000_000_000n;
@@ -107,7 +107,7 @@ function rfc3339(time: OttlTime): string {
 
 const MAX_DATE_MS = 8_640_000_000_000_000n;
 
-/** Throws when it is farther away than a date can be, some 270,000 years. */
+/** Throws if it is further away than a Date can be, about 270,000 years. */
 export function dateOf(milliseconds: bigint): Date {
   if (milliseconds > MAX_DATE_MS || milliseconds < -MAX_DATE_MS)
     throw new OttlError("the time is too far away to be written as a date");
@@ -124,7 +124,7 @@ function offsetText(seconds: number): string {
 const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
 
-/** The value as an integer: text that is no integer gives nil, a double is cut. */
+/** The value as an integer: text that is not an integer gives nil, a double is truncated. */
 export function toInt(value: OttlValue): bigint | null {
   switch (typeof value) {
     case "bigint":
@@ -151,7 +151,7 @@ function doubleToInt(value: number): bigint {
   return BigInt(Math.trunc(value));
 }
 
-/** The value as a double: text that is no number is an error. */
+/** The value as a double: text that is not a number is an error. */
 export function toDouble(value: OttlValue): number | null {
   switch (typeof value) {
     case "number":
@@ -216,7 +216,7 @@ export function toBytes(value: OttlValue): Uint8Array | null {
   return bytes;
 }
 
-/** How many entries, items or bytes of text there are. */
+/** The number of entries, items or bytes of text. */
 export function lengthOf(value: OttlValue): number {
   if (typeof value === "string") return Buffer.byteLength(value);
   if (value instanceof Map) return value.size;

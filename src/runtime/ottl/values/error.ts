@@ -2,21 +2,21 @@ import { ERROR_CODES, hasErrorCode } from "#contract/errors";
 import { TextError } from "#text";
 
 /**
- * A condition or statement that cannot be compiled. `offset` and `length` say which part of its text is meant; whoever
- * knows where the text lies in the configuration makes line and column of it. With its text the message points at the
- * place. Recognise it by `code`.
+ * A condition or statement that cannot be compiled. `offset` and `length` mark the part of its text; code that knows
+ * the text's place in the configuration computes line and column. With its text the message points at the place.
+ * Recognise it by `code`.
  */
 export class OttlSyntaxError extends Error {
   override readonly name = "OttlSyntaxError";
   readonly code = ERROR_CODES.SLUICE_OTTL_SYNTAX;
   /** What is wrong, without the text. */
   readonly reason: string;
-  /** Where in the text, and how many characters of it. */
+  /** The position in the text, and the number of characters. */
   readonly offset: number;
   readonly length: number;
-  /** `did you mean "attributes"?`, where something is near. */
+  /** `did you mean "attributes"?`, if something is similar. */
   readonly suggestion: string | undefined;
-  /** The place in the text, both from 1; absent where the text is not known. */
+  /** The place in the text, both from 1; absent if the text is not known. */
   readonly line: number | undefined;
   readonly column: number | undefined;
 
@@ -36,7 +36,10 @@ function pointedMessage(reason: string, suggestion: string | undefined, excerpt:
   return `${suggestion === undefined ? reason : `${reason}; ${suggestion}`}\n${excerpt}`;
 }
 
-/** Whether it is an `OttlSyntaxError`: told by its code, so that one of another copy of the package counts too. */
+/**
+ * Whether the error is an `OttlSyntaxError`. Recognised by its code, so errors of other copies of the package count
+ * too.
+ */
 export function isOttlSyntaxError(error: unknown): error is OttlSyntaxError {
   return hasErrorCode(error, ERROR_CODES.SLUICE_OTTL_SYNTAX);
 }
@@ -47,8 +50,8 @@ export class OttlError extends Error {
   readonly code = ERROR_CODES.SLUICE_OTTL;
 
   /**
-   * Without a stack: it says nothing of the record, and to gather it took 7 us, which whoever sends a million records on which a
-   * statement fails has us spend a million times.
+   * Has no stack trace: it says nothing about the record, and collecting it takes 7 us, which a sender of a million
+   * failing records would make us spend a million times.
    */
   constructor(message: string, options?: ErrorOptions) {
     const { stackTraceLimit } = Error;
@@ -58,19 +61,19 @@ export class OttlError extends Error {
   }
 }
 
-/** Whether it is an `OttlError`: told by its code, so that one of another copy of the package counts too. */
+/** Whether the error is an `OttlError`. Recognised by its code, so errors of other copies of the package count too. */
 export function isOttlError(error: unknown): error is OttlError {
   return hasErrorCode(error, ERROR_CODES.SLUICE_OTTL);
 }
 
-/** Whether it says what is wrong with a value or a text: an `OttlError`, or a `TextError` of the formats underneath. */
+/** Whether the error is about a value or a text: an `OttlError`, or a `TextError` of the formats underneath. */
 export function isValueError(error: unknown): error is OttlError | TextError {
   return isOttlError(error) || error instanceof TextError;
 }
 
 /**
- * What a condition or statement threw, as an `OttlError`: what is too large or too deep for the machine is a failure
- * on that record like any other. Throws everything else on.
+ * Converts an error of a condition or statement to an `OttlError`: exceeding the machine's size or depth limits is a
+ * failure on that record like any other. Rethrows everything else.
  */
 export function toOttlError(error: unknown): OttlError {
   if (isOttlError(error)) return error;
@@ -79,7 +82,7 @@ export function toOttlError(error: unknown): OttlError {
   throw error;
 }
 
-/** The text with a caret under the place, for showing to people. Long lines are cut around the place. */
+/** The text with a caret under the place, for people. Long lines are cut around the place. */
 export function pointAt(text: string, error: { readonly offset: number; readonly length: number }): string {
   const lineStart = error.offset === 0 ? 0 : text.lastIndexOf("\n", error.offset - 1) + 1;
   const lineEnd = text.indexOf("\n", error.offset);

@@ -2,11 +2,11 @@ import { OttlError } from "./error.js";
 import type { OttlValue } from "./value.js";
 
 /**
- * How large values may become. A record is as large as its sender made it; a statement that doubles a text or a list
- * each time it runs must not take the agent's memory, so what grows is measured where it grows.
+ * Limits for the size of values. A record is as large as its sender made it. But a statement that doubles a text or a
+ * list each time it runs must not exhaust the agent's memory, so sizes are checked wherever values grow.
  */
 export const MAX_TEXT_LENGTH = 2 * 1024 * 1024;
-/** Of maps and lists: the values in them, and all their texts together. */
+/** For maps and lists: the number of values in them, and the length of all their texts together. */
 export const MAX_ITEMS = 250_000;
 export const MAX_CHARACTERS = 16 * 1024 * 1024;
 
@@ -18,7 +18,7 @@ export function tooManyItems(): OttlError {
   return new OttlError(`the value would have more than ${MAX_ITEMS} items`);
 }
 
-/** The parts with the delimiter between them; throws instead of making a text that is too long. */
+/** Joins the parts with the delimiter; throws instead of creating a text that is too long. */
 export function joinTexts(parts: readonly string[], delimiter: string): string {
   let length = delimiter.length * Math.max(0, parts.length - 1);
   for (let i = 0; i < parts.length; i++) length += parts[i]!.length;
@@ -27,8 +27,8 @@ export function joinTexts(parts: readonly string[], delimiter: string): string {
 }
 
 /**
- * Throws when a value is too large to be kept in the place of another, looking at no more of it than it takes to know.
- * What came in larger may stay so, but not grow.
+ * Throws if a value is too large to replace another one; examines no more of it than needed. A value that arrived
+ * larger may stay as large, but not grow.
  */
 export function checkSize(value: OttlValue, current: OttlValue = null): void {
   if (typeof value === "string") {

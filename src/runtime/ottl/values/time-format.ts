@@ -4,7 +4,7 @@ import type { OttlDuration, OttlTime } from "./value.js";
 
 const SECOND = 1_000_000_000n;
 
-/** A time taken apart in its own zone. */
+/** A time split into its parts in its own zone. */
 export interface Calendar {
   readonly year: number;
   /** 1 to 12. */

@@ -1,10 +1,10 @@
 import { type TimeZone, UTC, type ZonedTime } from "#text";
 
 /**
- * The values of the language. They are never changed in place: who changes a map or list makes a new one, so that any
- * number of places may hold the same. An integer is a bigint and a double is a number, so that the two never get mixed up:
- * what was written as an integer is compared, computed and written back as one. `null` is nil: what is not there, or
- * an attribute without a value.
+ * The values of the language. They are never changed in place: a changed map or list is a new one, so any number of
+ * places may share one. An integer is a bigint and a double is a number, so the two never get mixed up: a value written
+ * as an integer is compared, computed and written back as one. `null` is nil: a missing value, or an attribute without
+ * a value.
  */
 export type OttlValue =
   | null
@@ -21,7 +21,7 @@ export type OttlValue =
 
 export type OttlMap = Map<string, OttlValue>;
 
-/** A point in time, in nanoseconds since 1970, with the zone in which it is to be printed. */
+/** A point in time in nanoseconds since 1970, with the zone for printing it. */
 export class OttlTime implements ZonedTime {
   readonly nanos: bigint;
   readonly zone: TimeZone;
@@ -42,15 +42,15 @@ export class OttlDuration {
 }
 
 /**
- * The id of a trace or span. It equals only the same id, is in no order with anything, and cannot be stored as a value: who
- * wants its text takes the path `trace_id.string`, or `Format`.
+ * The id of a trace or span. It equals only the same id, is unordered, and cannot be stored as a value: use the path
+ * `trace_id.string` or `Format` for its text.
  */
 export class OttlId extends Uint8Array {}
 
-/** The id of a profile: as long as that of a trace, but another thing. */
+/** The id of a profile: as long as a trace id, but a different type. */
 export class OttlProfileId extends OttlId {}
 
-/** Messages that are only passed around, such as a span's events: each one as its wire bytes. */
+/** Messages that are only passed around, such as a span's events, each as its wire bytes. */
 export class OttlMessages {
   readonly kind: string;
   readonly items: readonly Uint8Array[];
@@ -61,7 +61,7 @@ export class OttlMessages {
   }
 }
 
-/** What a value is called in messages. */
+/** The name of a value's type in messages. */
 export function typeName(value: OttlValue): string {
   switch (typeof value) {
     case "string":
@@ -82,7 +82,7 @@ export function typeName(value: OttlValue): string {
   return Array.isArray(value) ? "list" : "map";
 }
 
-/** Whether it is nil: no value, or bytes without a byte, as in the Collector. */
+/** Whether the value is nil: no value, or empty bytes, as in the Collector. */
 export function isNil(value: OttlValue): boolean {
   return value === null || (value instanceof Uint8Array && value.length === 0);
 }
@@ -91,7 +91,10 @@ export function isMap(value: OttlValue): value is OttlMap {
   return value instanceof Map;
 }
 
-/** Of the same type and content; maps in any order. Doubles by their bits but for NaN, which is itself. */
+/**
+ * Whether type and content are the same; maps in any order. Doubles are compared by their bits, except that NaN equals
+ * NaN.
+ */
 export function sameValue(a: OttlValue, b: OttlValue): boolean {
   if (Object.is(a, b)) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
@@ -108,7 +111,7 @@ export function sameValue(a: OttlValue, b: OttlValue): boolean {
   );
 }
 
-/** Ids are not the bytes that they are made of, nor ids of another kind. */
+/** Ids differ from plain bytes and from ids of another kind. */
 function sameKindOfBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a instanceof OttlId || b instanceof OttlId ? a.constructor === b.constructor : true;
 }

@@ -44,17 +44,20 @@ const OTTL_VALUES: ValueBuilder<OttlValue, OttlMap> = {
   },
 };
 
-/** The AnyValue in [start, end). */
+/** Reads the AnyValue in [start, end). */
 export function readOttlValue(b: Uint8Array, start: number, end: number): OttlValue {
   return readAnyValue(OTTL_VALUES, b, start, end);
 }
 
-/** All KeyValues with this tag in the message [start, end); of several with one key the first counts. */
+/** Reads all KeyValues with this tag in the message [start, end); of several with the same key the first counts. */
 export function readOttlMap(b: Uint8Array, start: number, end: number, tag: number): OttlMap {
   return readKeyValues(OTTL_VALUES, b, start, end, tag, new Map());
 }
 
-/** Is the AnyValue in [start, end) this text? `encoded` is the text in UTF-8. The usual form is compared in place. */
+/**
+ * Whether the AnyValue in [start, end) is this text. `encoded` is the text in UTF-8. The usual form is compared in
+ * place.
+ */
 export function isEncodedText(b: Uint8Array, start: number, end: number, text: string, encoded: Uint8Array): boolean {
   if (start >= end) return false;
   const tag = b[start]!;
@@ -70,7 +73,7 @@ export function isEncodedText(b: Uint8Array, start: number, end: number, text: s
   return true;
 }
 
-/** Is the AnyValue in [start, end) nil: empty, or bytes without a byte? */
+/** Whether the AnyValue in [start, end) is nil: empty, or empty bytes. */
 export function isEncodedNil(b: Uint8Array, start: number, end: number): boolean {
   if (start >= end) return true;
   const tag = b[start]!;
@@ -79,7 +82,7 @@ export function isEncodedNil(b: Uint8Array, start: number, end: number): boolean
   return isNil(value);
 }
 
-/** The tag of a value in one byte. Others stand for nothing known, or are written longer than they need be. */
+/** Whether the byte is a value's one-byte tag. Other tags are unknown or longer than necessary. */
 function isValueTag(tag: number): boolean {
   return (
     tag === STRING_VALUE_TAG ||
@@ -130,12 +133,14 @@ function writeObject(writer: WireWriter, value: OttlValue & object, depth: numbe
   else throw notStorable(value);
 }
 
-/** What `checkStorable` lets pass whatever it replaces. */
+/** Whether `checkStorable` accepts the value whatever it replaces. */
 export function isSurelyStorable(value: OttlValue): boolean {
   return typeof value === "string" ? value.length <= MAX_TEXT_LENGTH : typeof value !== "object" || value === null;
 }
 
-/** Throws unless the value can be an attribute: ids, times, durations and messages cannot, nor what holds them. */
+/**
+ * Throws unless the value can be an attribute: ids, times, durations, messages and anything that contains them cannot.
+ */
 export function checkStorable(value: OttlValue, current: OttlValue = null): void {
   checkSize(value, current);
   checkStorableParts(value, MAX_VALUE_DEPTH);

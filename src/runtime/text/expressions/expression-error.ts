@@ -1,4 +1,4 @@
-/** Why an expression is none (with the place in its text), or why it has no value for this data (without). */
+/** Why an expression is invalid (with the place in its text), or why it has no value for this data (without). */
 export class ExpressionError extends Error {
   readonly at: number | undefined;
 

@@ -13,15 +13,16 @@ import { type ExpressionToken, tokenize } from "./tokens.js";
 import { asList, asNumber, asTruth, type ExpressionValue, typeName } from "./values.js";
 
 export interface ExpressionNames {
-  /** The variables that a scope has. */
+  /** The variables of a scope. */
   readonly variables: readonly string[];
-  /** Functions beside those of the language. */
+  /** Functions besides those of the language. */
   readonly functions?: Readonly<Record<string, ExpressionFunction>>;
 }
 
 /**
- * Compiles an expression of expr-lang, the language of the Collector's operators: what configs use of it. It reads data and
- * computes; it changes nothing, and patterns run in linear time. Throws an `ExpressionError` for what is not understood.
+ * Compiles an expression of expr-lang, the language of the Collector's operators; the parts that configs use are
+ * supported. It reads data and computes, changes nothing, and patterns run in linear time. Throws an `ExpressionError`
+ * if the source is invalid or not supported.
  */
 export function compileExpression(source: string, names: ExpressionNames): CompiledExpression {
   const parser = new ExpressionParser(source, names);
@@ -255,7 +256,7 @@ class ExpressionParser {
     };
   }
 
-  /** `#` is the item that a predicate is asked about, and `.name` is short for `#.name`. */
+  /** `#` is the item that a predicate is evaluated for, and `.name` is short for `#.name`. */
   private element(sign: string): CompiledExpression {
     if (this.predicateDepth === 0) throw new ExpressionError("# is only known in a predicate", this.token.at);
     const item: CompiledExpression = (scope) => scope["#"];

@@ -56,7 +56,7 @@ const trimmed = (value: ExpressionValue, chars: ExpressionValue, sides: "both" |
   return text.slice(from, to);
 };
 
-/** What configs use of expr's own functions. Those that take a predicate are part of the language. */
+/** The built-in functions of expr that configs use. Those that take a predicate are part of the language. */
 export const FUNCTIONS: Readonly<Record<string, ExpressionFunction>> = {
   len: lengthOf,
   lower: (text) => asText(text, "lower").toLowerCase(),

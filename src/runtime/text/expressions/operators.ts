@@ -3,13 +3,13 @@ import { ExpressionError } from "./expression-error.js";
 import type { ExpressionToken } from "./tokens.js";
 import { asNumber, asText, asTruth, compare, type ExpressionValue, isEqual, isIn, member } from "./values.js";
 
-/** What an expression is evaluated with: the values of its variables. */
+/** The values of an expression's variables. */
 export type ExpressionScope = Readonly<Record<string, ExpressionValue>>;
 
-/** Gives the value for these variables, or throws an `ExpressionError` that says why there is none. */
+/** Returns the value for these variables, or throws an `ExpressionError` that says why there is none. */
 export type CompiledExpression = (scope: ExpressionScope) => ExpressionValue;
 
-/** How tightly infix operators bind. */
+/** The binding power of infix operators. */
 export const POWERS: Readonly<Record<string, number>> = {
   "?": 1,
   "??": 10,
@@ -53,7 +53,7 @@ export function memberOf(target: CompiledExpression, key: CompiledExpression, is
   };
 }
 
-/** A pattern that is written in the expression is compiled, and checked, with it. */
+/** A pattern written in the expression is compiled, and checked, with it. */
 export function matching(
   left: CompiledExpression,
   right: CompiledExpression,
@@ -96,7 +96,7 @@ function ofTexts(word: string, holds: (text: string, part: string) => boolean): 
 const or: Infix = (left, right) => (scope) => asTruth(left(scope), "or") || asTruth(right(scope), "or");
 const and: Infix = (left, right) => (scope) => asTruth(left(scope), "and") && asTruth(right(scope), "and");
 
-/** What infix operators compute; `matches`, `not`, `?` and `|` are read in ways of their own. */
+/** The infix operators; `matches`, `not`, `?` and `|` are parsed separately. */
 export const INFIX: Readonly<Record<string, Infix>> = {
   "??": (left, right) => (scope) => left(scope) ?? right(scope),
   "||": or,

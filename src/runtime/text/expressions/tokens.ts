@@ -56,7 +56,7 @@ export function tokenize(source: string): ExpressionToken[] {
 const NUMBER = /0x[0-9a-fA-F_]+|(?:\d[\d_]*)(?:\.\d[\d_]*)?(?:[eE][+-]?\d+)?|\.\d[\d_]*(?:[eE][+-]?\d+)?/y;
 const NAME = /[$A-Za-z_][$\w]*/y;
 
-/** Undefined for white space. */
+/** Returns undefined for white space. */
 function readToken(source: string, at: number): ExpressionToken | undefined {
   const char = source[at]!;
   if (/\s/.test(char)) return undefined;

@@ -1,6 +1,6 @@
 import { ExpressionError } from "./expression-error.js";
 
-/** A value in an expression. Integers may come as bigint; maps are objects of which only own keys count. */
+/** A value in an expression. Integers may be bigint; maps are objects of which only own keys count. */
 export type ExpressionValue = unknown;
 
 export function typeName(value: ExpressionValue): string {
@@ -50,13 +50,13 @@ export function isEqual(a: ExpressionValue, b: ExpressionValue): boolean {
   return keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && isEqual(a[key], b[key]));
 }
 
-/** Below 0, 0 or above; numbers with numbers and strings with strings. */
+/** Returns a negative number, 0 or a positive one; compares only numbers with numbers and strings with strings. */
 export function compare(a: ExpressionValue, b: ExpressionValue, sign: string): number {
   if (typeof a === "string" && typeof b === "string") return a < b ? -1 : a > b ? 1 : 0;
   return asNumber(a, sign) - asNumber(b, sign);
 }
 
-/** What is at a key of a map, or an index of an array; nil for a key that is not there. */
+/** The value at a key of a map or an index of an array; nil for a missing key. */
 export function member(target: ExpressionValue, key: ExpressionValue): ExpressionValue {
   if (Array.isArray(target) || typeof target === "string") {
     const index = asNumber(key, "an index");

@@ -2,27 +2,27 @@ import { type CharSet, complement, contains, MAX_CODE_POINT, union } from "./cha
 import type { PatternNode } from "./syntax.js";
 
 /**
- * A pattern as an automaton without empty steps: a state for each place of a character, with repetitions written out. What
- * leads from one state to the next is counted: two ways to take the same step are two ways that an engine tries.
- * Assertions are taken to hold, so it takes all that the pattern takes, and more.
+ * A pattern as an automaton without empty transitions: a state for each position of a character, with repetitions
+ * written out. Transitions are counted: two ways to take the same step are two ways that an engine tries. Assertions
+ * are assumed to hold, so it accepts everything that the pattern accepts, and more.
  */
 export interface Automaton {
-  /** What each state takes; more than it does where only tables would tell. */
+  /** The characters each state accepts; too many where exact sets would need tables. */
   readonly sets: readonly CharSet[];
   readonly first: ReadonlyMap<number, number>;
   readonly follow: readonly ReadonlyMap<number, number>[];
   readonly last: ReadonlyMap<number, number>;
   readonly isNullable: boolean;
-  /** Of a match, in characters. */
+  /** The length of a match in characters. */
   readonly maxLength: number;
-  /** Every match begins at the text's start, ends at its end. */
+  /** Whether every match starts at the text's start, and whether it ends at its end. */
   readonly startsAtStart: boolean;
   readonly endsAtEnd: boolean;
 }
 
 const MAX_STATES = 400;
 
-/** Undefined when it would be large. */
+/** Returns undefined if it would be large. */
 export function buildAutomaton(root: PatternNode): Automaton | undefined {
   if (countStates(root) > MAX_STATES) return undefined;
   const builder = new AutomatonBuilder();
@@ -99,7 +99,7 @@ type Ways = Map<number, number>;
 interface Fragment {
   readonly first: Ways;
   readonly last: Ways;
-  /** In how many ways it takes nothing. */
+  /** The number of ways to match the empty text. */
   readonly nullable: number;
 }
 
@@ -172,7 +172,7 @@ function sum(a: Ways, b: Ways, times: number): Ways {
 
 const BEYOND_ASCII: CharSet = [128, MAX_CODE_POINT];
 
-/** All that the set takes, and with properties everything beyond ASCII. */
+/** All characters of the set; a property counts as everything beyond ASCII. */
 function boundOf(node: PatternNode & { kind: "set" }): CharSet {
   if (node.properties === undefined) return node.set;
   const properties = new RegExp(`[${node.properties.join("")}]`, "u");
@@ -181,7 +181,7 @@ function boundOf(node: PatternNode & { kind: "set" }): CharSet {
   return node.negated === true ? union(complement(taken), BEYOND_ASCII) : taken;
 }
 
-/** One code point of each kind that the automaton tells apart. */
+/** One code point of each kind that the automaton distinguishes. */
 export function sampleCharacters({ sets }: Automaton): number[] {
   const edges = new Set<number>([0]);
   for (const set of sets) {

@@ -2,13 +2,13 @@ import { type Automaton, sampleCharacters } from "./automaton.js";
 import { contains } from "./char-set.js";
 
 /**
- * How long a text a backtracking engine can search with this pattern without taking much longer than one that never goes
- * back: any, up to so many characters, or none (0).
+ * How long a text may be for a backtracking engine to search it with this pattern without taking much longer than an
+ * engine that never backtracks: any length, a number of characters, or none (0).
  *
- * Such an engine tries every way to read a part of the text, one after the other. So the number of ways is followed through
- * all texts there can be, character by character, from one start and from all starts together. When it never passes a
- * bound, the work is at most that bound for each character. Nested and adjacent repetitions that can share a text
- * between them in many ways pass every bound.
+ * A backtracking engine tries every way to read a part of the text, one after the other. So this follows the number of
+ * ways through all possible texts, character by character, from one start and from all starts together. If it never
+ * exceeds a bound, the work per character is at most that bound. Nested and adjacent repetitions that can divide a text
+ * in many ways exceed every bound.
  */
 export function maxBacktrackingLength(automaton: Automaton): number {
   const fromOneStart = mostWays(automaton, false);
@@ -19,14 +19,17 @@ export function maxBacktrackingLength(automaton: Automaton): number {
   return Math.floor(MAX_WAYS_PER_CHARACTER / fromOneStart);
 }
 
-/** Of one search, all starts together. A step of V8's takes a small part of one of the other engine's. */
+/** For one search, all starts together. A step of V8 takes a small part of the time of the other engine's. */
 const MAX_WAYS = 64;
-/** The same for texts of bounded length, where ways from every start add up: half of it on average. */
+/** The same for texts of limited length, where the ways from every start add up: half of it on average. */
 const MAX_WAYS_PER_CHARACTER = 1024;
-/** Steps of the proof itself: what takes more is not proven. A few milliseconds. */
+/** The number of steps of this proof, a few milliseconds; a pattern that needs more counts as unproven. */
 const MAX_PROOF_STEPS = 100_000;
 
-/** The most ways to read a text up to one of its characters, or undefined when there may be more than `MAX_WAYS`. */
+/**
+ * The maximum number of ways to read a text up to one of its characters, or undefined if there may be more than
+ * `MAX_WAYS`.
+ */
 function mostWays(automaton: Automaton, fromEveryStart: boolean): number | undefined {
   const { first, follow, sets } = automaton;
   const steps = sampleCharacters(automaton).map((point) => {
@@ -34,7 +37,7 @@ function mostWays(automaton: Automaton, fromEveryStart: boolean): number | undef
     const onlyTaken = (ways: ReadonlyMap<number, number>) => [...ways].filter(([state]) => taken[state]).flat();
     return { first: onlyTaken(first), follow: follow.map(onlyTaken) };
   });
-  // How many ways have come to each state.
+  // The number of ways that lead to each state.
   const start = Buffer.alloc(sets.length);
   const seen = new Set<string>([start.toString("latin1")]);
   const open = [start];

@@ -2,44 +2,48 @@ import type { Automaton } from "./automaton.js";
 import { contains, highest } from "./char-set.js";
 import type { Pattern } from "./pattern.js";
 
-/** How many patterns one scan tells apart; of more it says that any may match. */
+/** The number of patterns that one scan distinguishes; any further pattern counts as possibly matching. */
 const MAX_PATTERNS = 30;
 const MAX_STATES = 1000;
-/** After so many new beginnings the texts are too unlike for a table. */
+/** After this many restarts the texts are too different for a table. */
 const MAX_RESETS = 20;
 
-/** Kinds of bytes beside those of ASCII characters: the first of a longer character, and one inside it. */
+/** Kinds of bytes other than ASCII: the first byte of a longer character, and a byte inside it. */
 const LEAD = 0;
 const INSIDE = 1;
 
-/** In the place of patterns found: nothing can match any more. */
+/** Replaces the patterns found in a row: nothing can match any more. */
 const DEAD = -1;
 
 interface NfaState {
   readonly follow: readonly number[];
-  /** By kind of byte. */
+  /** Whether the state accepts each kind of byte. */
   readonly taken: readonly boolean[];
   readonly isLast: boolean;
-  /** Of its pattern. */
+  /** The bit of its pattern. */
   readonly bit: number;
   readonly endsAtEnd: boolean;
 }
 
 /**
- * Finds out from the bytes of a text, before it is made, which of some patterns may match in it: all of them in one pass,
- * with one look at a table for each byte. The table is made as texts need it. A pattern that matches is always told; one
- * that is told may not match: assertions are taken to hold, and of characters beyond ASCII it only knows that they are.
+ * Tells from the bytes of a text, before it is decoded, which of several patterns may match in it: all of them in one
+ * pass, with one table lookup per byte. The table is built as texts need it. A matching pattern is always reported; a
+ * reported pattern may not match, because assertions are assumed to hold and characters beyond ASCII are not
+ * distinguished.
  */
 export class ByteScan {
   /** A bit for each pattern. */
   private readonly all: number;
-  /** Those that match everywhere, or of which nothing is known. */
+  /** Patterns that match everywhere or cannot be analysed. */
   private readonly always: number;
   private readonly states: NfaState[] = [];
   private readonly starts: number[] = [];
   private readonly onlyStarts: number[] = [];
   private readonly kinds = new Uint8Array(256);
-  /** A row for each set of states: the row behind each kind of byte, then the patterns found in it, and found at the end. */
+  /**
+   * A row for each set of states: the next row for each kind of byte, then the patterns found in it, and those found at
+   * the end.
+   */
   private rows: Int32Array;
   private readonly width: number;
   private sets: (readonly number[])[] = [];
@@ -62,7 +66,7 @@ export class ByteScan {
     this.addRow([]);
   }
 
-  /** A bit for each pattern that may match in the text [start, end), the first pattern's being the lowest. */
+  /** A bit for each pattern that may match in the text [start, end), lowest for the first pattern. */
   scan(bytes: Uint8Array, start: number, end: number): number {
     if (this.always === this.all) return this.all;
     const { kinds, width } = this;
@@ -87,7 +91,7 @@ export class ByteScan {
     return found | rows[row + width - 1]!;
   }
 
-  /** Gives bytes that no pattern tells apart the same kind; a byte of each kind comes back. */
+  /** Gives bytes that no pattern distinguishes the same kind; returns a byte of each kind. */
   private assignKinds(automata: readonly (Automaton | undefined)[]): number[] {
     const sets = automata.flatMap((automaton) => automaton?.sets ?? []);
     const samples: number[] = [];
@@ -118,7 +122,7 @@ export class ByteScan {
     (startsAtStart ? this.onlyStarts : this.starts).push(...moved(first));
   }
 
-  /** The row behind this one, or -1 when it is given up. */
+  /** The row after this one, or -1 if the table is abandoned. */
   private extend(index: number, kind: number): number {
     const here = this.sets[index]!;
     const isStart = index === 0;
@@ -129,7 +133,7 @@ export class ByteScan {
     take(this.starts);
     if (isStart) take(this.onlyStarts);
     for (const state of here) take(this.states[state]!.follow);
-    // A byte inside a character adds nothing to it, but where it is out of place it is a character of its own.
+    // A byte inside a character adds nothing to it, but a misplaced one is its own character.
     if (kind === INSIDE) for (const state of here) reached.add(state);
     const next = [...reached].sort((a, b) => a - b);
     const known = this.known.get(next.join());
@@ -168,7 +172,7 @@ export class ByteScan {
     const isDead = row > 0 && set.length === 0 && this.starts.length === 0;
     this.rows[row + width - 2] = isDead ? DEAD : found;
     this.rows[row + width - 1] = foundAtEnd;
-    // The first row is the start of a text, which nothing leads back to.
+    // The first row is the start of a text, and no other row leads back to it.
     if (this.sets.push(set) > 1) this.known.set(set.join(), row);
     return row;
   }

@@ -3,7 +3,7 @@ export type CharSet = readonly number[];
 
 export const MAX_CODE_POINT = 0x10ffff;
 
-/** Ranges in any order, joined where they touch. */
+/** Builds a set from ranges in any order, joined where they touch. */
 export function charSet(ranges: readonly (readonly [low: number, high: number])[]): CharSet {
   const sorted = [...ranges].sort((a, b) => a[0] - b[0]);
   const set: number[] = [];
@@ -40,8 +40,8 @@ export function highest(set: CharSet): number {
 }
 
 /**
- * With the other case of every letter: of ASCII, and the two letters beyond it whose other case is in it. Undefined for
- * other letters, which need tables.
+ * The set with the other case of every letter: of ASCII, and of the two letters beyond it whose other case is ASCII.
+ * Returns undefined for other letters, which would need tables.
  */
 export function withBothCases(set: CharSet): CharSet | undefined {
   const more: [number, number][] = [];

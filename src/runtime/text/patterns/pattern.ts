@@ -7,26 +7,26 @@ import { re2 } from "./re2.js";
 import { type PatternSyntax, parsePattern } from "./syntax.js";
 import { isNullable, translate } from "./translate.js";
 
-/** A user's pattern, in RE2 syntax: it runs in time linear in the text, whatever it says. */
+/** A user's pattern in RE2 syntax. It always runs in time linear in the text. */
 export interface Pattern {
   readonly source: string;
-  /** Anywhere in the text. */
+  /** Whether the pattern matches anywhere in the text. */
   test(text: string): boolean;
-  /** The named groups of the first match, or undefined when there is none; groups that took no part are left out. */
+  /** The named groups of the first match, or undefined if there is none; groups that took no part are left out. */
   groups(text: string): Record<string, string> | undefined;
   /** The same as a list, in the order of `groupNames`. */
   groupList(text: string): (string | undefined)[] | undefined;
-  /** Where it matches, from left to right, as [start, end). PatternSearch of nothing are left out. */
+  /** All matches from left to right as [start, end). Empty matches are left out. */
   spans(text: string): [start: number, end: number][];
   readonly groupNames: readonly string[];
-  /** Whether it can match in the text [start, end) of these bytes: if not, no text need be made of them. */
+  /** Whether it can match in the text [start, end) of these bytes; if not, the text need not be decoded. */
   mayMatch(bytes: Uint8Array, start: number, end: number): boolean;
-  /** What a `ByteScan` needs; undefined for what is too large or not understood. */
+  /** The automaton for `ByteScan`; undefined if it is too large or not understood. */
   readonly automaton: Automaton | undefined;
   /**
-   * Every match replaced. The replacement names groups as Go does: $1, ${1}, $name, ${name}, and $$ for a dollar sign;
-   * a name is as long as it can be, and one that does not exist is empty. `mapReplacement` sees each replacement last; `onReplaced`
-   * is told after each how many there are and how long the text has become, and may throw.
+   * Replaces every match. The replacement names groups as in Go: $1, ${1}, $name, ${name}, and $$ for a dollar sign; a
+   * name is as long as possible, and an unknown one is empty. `mapReplacement` transforms each replacement;
+   * `onReplaced` is called after each with the number of replacements and the length of the text so far, and may throw.
    */
   replaceAll(text: string, replacement: string, mapReplacement?: MapReplacement, onReplaced?: OnReplaced): string;
 }
@@ -35,8 +35,9 @@ type MapReplacement = (replaced: string) => string;
 type OnReplaced = (matches: number, length: number) => void;
 
 /**
- * Throws with what is wrong with the pattern. JavaScript's own engine runs it where that is proven to find the same and to
- * take no longer than the text explains; all else is left to the reference, which is many times slower.
+ * Throws an error that says what is wrong with the pattern. JavaScript's own engine runs the pattern if it provably
+ * finds the same in time proportional to the text; all other patterns run in the reference engine, which is many times
+ * slower.
  */
 export function compilePattern(source: string): Pattern {
   const syntax = parsePattern(source);
@@ -54,11 +55,11 @@ function compileUnderstood(source: string, syntax: PatternSyntax): Pattern {
   return new AnyPattern(source, engine, automaton);
 }
 
-/** JavaScript's engine remembers where it could go back to, and has room for so much. */
+/** JavaScript's engine remembers where it could backtrack to, with limited room. */
 const MAX_TEXT_LENGTH = 1_000_000;
 const MIN_USEFUL_LENGTH = 64;
 
-/** A text as a pattern that matches it and nothing else. */
+/** Escapes a text into a pattern that matches only this text. */
 export function quotePattern(text: string): string {
   return text.replace(/[\\.+*?()|[\]{}^$]/g, "\\$&");
 }
@@ -75,10 +76,10 @@ interface PatternEngine {
   readonly names: ReadonlyMap<string, number>;
   readonly groupCount: number;
   test(text: string): boolean;
-  /** The first match, and behind it its groups; null when there is none. */
+  /** The first match, followed by its groups; null if there is none. */
   first(text: string): FoundGroups | null;
   search(text: string): PatternSearch;
-  /** Every match replaced by a text without dollar signs; undefined if it has to be done match by match. */
+  /** Replaces every match by a text without dollar signs; undefined if it must be done match by match. */
   replaceEach(text: string, by: string): string | undefined;
 }
 
@@ -154,7 +155,7 @@ class TranslatedEngine implements PatternEngine {
     return text.length <= this.maxLength ? new RegExpSearch(this.searching, text) : this.forLongTexts().search(text);
   }
 
-  /** Where JavaScript replaces what is empty, RE2 may not. */
+  /** JavaScript and RE2 differ in where they replace empty matches. */
   replaceEach(text: string, by: string): string | undefined {
     return this.matchesNothing || text.length > this.maxLength ? undefined : text.replace(this.searching, by);
   }
@@ -181,7 +182,7 @@ class RegExpSearch implements PatternSearch {
       this.from += (this.text.codePointAt(this.from) ?? 0) > 0xffff ? 2 : 1;
       if (this.from > this.text.length) return false;
     }
-    this.regExp.lastIndex = this.from; // others may search with it in between
+    this.regExp.lastIndex = this.from; // other searches may have moved it
     this.found = this.regExp.exec(this.text);
     this.from = this.regExp.lastIndex;
     return this.found !== null;
@@ -263,7 +264,7 @@ class AnyPattern implements Pattern {
     do {
       const start = search.start();
       const end = search.end();
-      if (count > 0 && start === end && start === from) continue; // an empty match right behind another
+      if (count > 0 && start === end && start === from) continue; // an empty match directly after another
       let replaced = "";
       for (const part of segments) replaced += typeof part === "string" ? part : (search.group(part) ?? "");
       result += text.slice(from, start) + (mapReplacement === undefined ? replaced : mapReplacement(replaced));
@@ -274,7 +275,7 @@ class AnyPattern implements Pattern {
     return result + text.slice(from);
   }
 
-  /** Texts, and the indexes of groups between them. */
+  /** Texts, with the indexes of groups between them. */
   private parseReplacement(replacement: string): (string | number)[] {
     const segments: (string | number)[] = [];
     let from = 0;

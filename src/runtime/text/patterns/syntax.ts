@@ -1,6 +1,9 @@
 import { type CharSet, charSet, complement, MAX_CODE_POINT, union, withBothCases } from "./char-set.js";
 
-/** What an RE2 pattern says, with its flags resolved: letters are sets, and whether a repetition is greedy is known. */
+/**
+ * The meaning of an RE2 pattern with its flags resolved: letters are sets, and each repetition knows whether it is
+ * greedy.
+ */
 export type PatternNode =
   | { readonly kind: "set"; readonly set: CharSet; readonly properties?: readonly string[]; readonly negated?: boolean }
   | { readonly kind: "assertion"; readonly assertion: Assertion }
@@ -19,8 +22,8 @@ export interface PatternSyntax {
 }
 
 /**
- * Reads a pattern in RE2 syntax. Undefined for what is not understood without doubt, be it wrong or only rare: the engine
- * that is the reference has the last word on that.
+ * Parses a pattern in RE2 syntax. Returns undefined for anything not understood with certainty, whether it is wrong or
+ * only rare: the reference engine decides about those.
  */
 export function parsePattern(source: string): PatternSyntax | undefined {
   try {
@@ -38,7 +41,7 @@ function inDoubt(): never {
 }
 
 const MAX_DEPTH = 100;
-/** RE2's own. */
+/** RE2's own limit. */
 const MAX_REPEAT = 1000;
 
 const DIGIT: CharSet = charSet([[48, 57]]);
@@ -85,7 +88,7 @@ const POSIX: Readonly<Record<string, CharSet>> = {
   xdigit: union(DIGIT, [65, 70], [97, 102]),
 };
 const CONTROL: Readonly<Record<string, number>> = { a: 7, t: 9, n: 10, v: 11, f: 12, r: 13 };
-/** General categories; scripts are left to the reference. */
+/** General categories; scripts are left to the reference engine. */
 const CATEGORY = /^(?:L[ulmot]?|M[nce]?|N[dlo]?|P[cdseifo]?|S[mcko]?|Z[slp]?)$/;
 
 interface Flags {
@@ -147,7 +150,7 @@ class PatternParser {
     if (this.skip("+")) return [1, Number.POSITIVE_INFINITY];
     if (this.skip("?")) return [0, 1];
     const counts = this.take(/\{(\d+)(?:(,)(\d*))?\}/y);
-    if (counts === undefined) return undefined; // a brace that stands for itself
+    if (counts === undefined) return undefined; // a literal brace
     const min = Number(counts[1]);
     const max = counts[2] === undefined ? min : counts[3] === "" ? Number.POSITIVE_INFINITY : Number(counts[3]);
     if (min > max || min > MAX_REPEAT || (max > MAX_REPEAT && max !== Number.POSITIVE_INFINITY)) inDoubt();
@@ -251,7 +254,7 @@ class PatternParser {
     return name === name.toLowerCase() ? set : complement(set);
   }
 
-  /** As both engines write it. */
+  /** A property in the notation that both engines share. */
   private property(): string | undefined {
     const found = this.take(/\\([pP])(?:(\w)|\{(\^?)(\w+)\})/y);
     if (found === undefined) return undefined;

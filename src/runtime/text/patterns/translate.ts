@@ -2,12 +2,13 @@ import { type CharSet, complement, highest, MAX_CODE_POINT } from "./char-set.js
 import type { Assertion, PatternNode, PatternSyntax } from "./syntax.js";
 
 /**
- * The pattern for JavaScript's engine, which finds the same as RE2: the same match with the same groups. Undefined where
- * the two differ: an iteration that takes nothing ends a repetition in JavaScript, each iteration there forgets the
- * groups of the last one, and an assertion alone can hold there between the two halves of a character.
+ * Translates the pattern for JavaScript's engine if it finds the same match with the same groups as RE2. Returns
+ * undefined where the two differ: in JavaScript an empty iteration ends a repetition, each iteration forgets the groups
+ * of the previous one, and an assertion alone can hold between the two halves of a character.
  *
- * No flag is used but `u`, and that only where it makes a difference: case, lines and dots are spelled out, since
- * JavaScript has other ideas about them. With `u` a character beyond the Basic Multilingual Plane is one, not two.
+ * No flag is used except `u`, and only where it makes a difference: case, lines and dots are spelled out, because
+ * JavaScript treats them differently. With `u` a character beyond the Basic Multilingual Plane is one character, not
+ * two.
  */
 export function translate({ root }: PatternSyntax): RegExp | undefined {
   const matchesNothing = isNullable(root);
@@ -15,7 +16,7 @@ export function translate({ root }: PatternSyntax): RegExp | undefined {
   return new RegExp(write(root), needsUnicode(root) || matchesNothing ? "gu" : "g");
 }
 
-/** Whether it can match nothing. */
+/** Whether it can match the empty text. */
 export function isNullable(node: PatternNode): boolean {
   switch (node.kind) {
     case "set":
@@ -49,7 +50,7 @@ function isSame(node: PatternNode): boolean {
   }
 }
 
-/** Whether there are groups in it that a match of it can leave out. */
+/** Whether it contains groups that a match of it can leave out. */
 function skipsGroups(node: PatternNode): boolean {
   switch (node.kind) {
     case "set":

@@ -1,18 +1,18 @@
 import { TextError } from "../text-error.js";
 
 /**
- * How times are written: Go's layouts (`2006-01-02T15:04:05Z07:00`), and the directives of strptime (`%Y-%m-%d`), which
- * stand for parts of them.
+ * Time formats: Go's layouts (`2006-01-02T15:04:05Z07:00`) and the directives of strptime (`%Y-%m-%d`), which stand for
+ * parts of them.
  */
 export type LayoutPart =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "field"; readonly field: FieldName }
-  /** Behind the seconds: exactly `digits` (0) or up to as many (9). */
+  /** The fraction of a second: exactly `digits` (0) or up to as many (9). */
   | { readonly kind: "fraction"; readonly separator: string; readonly digits: number; readonly exact: boolean };
 
 export type FieldName = (typeof FIELDS)[number];
 
-/** Go's ways to write the parts of the reference time, longest first where one begins like another. */
+/** Go's notations for the parts of the reference time, longer ones first if one is a prefix of another. */
 const FIELDS = [
   "January",
   "Jan",
@@ -30,7 +30,7 @@ const FIELDS = [
   "Z0700",
   "Z07",
   "2006",
-  /** Not of Go: a year of two or four digits, written with four. */
+  /** Not in Go: a year of two or four digits, written with four. */
   "\ue000",
   "002",
   "__2",
@@ -95,7 +95,7 @@ const DIRECTIVES: Readonly<Record<string, string>> = {
   c: "Mon Jan 02 15:04:05 2006",
 };
 
-/** Throws an `TextError` when the layout says nothing that can be understood. */
+/** Throws a `TextError` if the layout is not understood. */
 export function parseLayout(format: string): LayoutPart[] {
   if (/(^|[^.,])%[Lfs]/.test(format)) throw new TextError("%L, %f and %s stand behind a point or comma, as in %S.%L");
   if (/\d/.test(format)) throw new TextError("a format has directives such as %Y, and no digits");
@@ -107,7 +107,7 @@ export function parseLayout(format: string): LayoutPart[] {
   return parseGoLayout(layout);
 }
 
-/** The parts of a layout as Go writes one. */
+/** The parts of a layout in Go's notation. */
 export function parseGoLayout(layout: string): LayoutPart[] {
   const parts: LayoutPart[] = [];
   let text = "";

@@ -1,6 +1,9 @@
 import { TextError } from "../text-error.js";
 
-/** The names of months, days and halves of a day in a language, in small letters; those that end a list are other forms. */
+/**
+ * The names of months, days and halves of a day in a language, in lower case; entries at the end of a list are other
+ * forms.
+ */
 export interface TimeNames {
   readonly January: ReadonlyMap<string, number>;
   readonly Jan: ReadonlyMap<string, number>;
@@ -9,7 +12,10 @@ export interface TimeNames {
   readonly PM: ReadonlyMap<string, number>;
 }
 
-/** Those of a BCP 47 tag, such as `fr` or `pt-BR`, as the runtime knows them. Throws for a language that it does not. */
+/**
+ * The names for a BCP 47 tag, such as `fr` or `pt-BR`, from the runtime. Throws if the runtime does not know the
+ * language.
+ */
 export function timeNames(locale: string): TimeNames {
   if (!isKnown(locale)) throw new TextError(`no such language: ${locale}`);
   return {
@@ -29,7 +35,7 @@ function isKnown(locale: string): boolean {
   }
 }
 
-/** Many languages write a month differently beside a day: both forms are taken. */
+/** Many languages write a month differently next to a day: both forms are accepted. */
 function monthNames(locale: string, style: "long" | "short"): Map<string, number> {
   const names = new Map<string, number>();
   for (let month = 0; month < 12; month++) {
@@ -58,7 +64,7 @@ function halves(locale: string): Map<string, number> {
   return names;
 }
 
-/** With and without the point that ends an abbreviation. */
+/** Adds the name with and without the point that ends an abbreviation. */
 function addName(names: Map<string, number>, name: string, value: number): void {
   const lower = name.toLowerCase().replaceAll("\u202f", " ").replaceAll("\u00a0", " ");
   for (const form of [lower, lower.replace(/\.$/, "")]) if (form !== "" && !names.has(form)) names.set(form, value);
@@ -69,7 +75,7 @@ function partOf(locale: string, date: Date, options: Intl.DateTimeFormatOptions,
   return parts.find((part) => part.type === type)?.value ?? "";
 }
 
-/** The longest of the names that the text begins with. */
+/** The longest name that the text starts with. */
 export function nameAt(names: ReadonlyMap<string, number>, text: string): [length: number, value: number] | undefined {
   const lower = text.toLowerCase();
   let found: [number, number] | undefined;

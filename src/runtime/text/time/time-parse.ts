@@ -5,7 +5,7 @@ import { type TimeZone, UTC, type ZonedTime, zoneAt } from "./time-zones.js";
 
 const SECOND = 1_000_000_000n;
 
-/** What has been read so far. */
+/** The parts read so far. */
 interface ParsedTime {
   year: number | undefined;
   month: number;
@@ -15,17 +15,17 @@ interface ParsedTime {
   second: number;
   nanosecond: number;
   afternoon: boolean | undefined;
-  /** The hour is one of twelve. */
+  /** Whether the hour is on a twelve-hour clock. */
   twelveHours: boolean;
   dayOfYear: boolean;
-  /** The letters of a zone, such as CET, that mean something only with the location. */
+  /** A zone abbreviation, such as CET, that has a meaning only together with the location. */
   zoneName: string | undefined;
   zone: TimeZone | undefined;
 }
 
 /**
- * A text as a time. Where the layout has no zone, it is in `location` (an IANA name); where it has no year, in the
- * year that puts it nearest to `now` without being more than a week ahead. `names` are those of another language.
+ * Parses a text as a time. If the layout has no zone, the time is in `location` (an IANA name). If it has no year, the
+ * year is the one nearest to `now` without being more than a week ahead. `names` are those of another language.
  */
 export function parseTime(
   parts: readonly LayoutPart[],
@@ -62,7 +62,7 @@ export function parseTime(
   return tooLate ? toTime(found, new Date(Number(now / 1_000_000n)).getUTCFullYear() - 1, location) : time;
 }
 
-/** A name of a month, day or half of a day in another language; undefined where the layout has none there. */
+/** Reads a name of a month, day or half of a day in another language; undefined if the layout has none here. */
 function readName(part: LayoutPart, rest: string, found: ParsedTime, names: TimeNames): string | undefined {
   const field = part.kind === "field" ? (part.field === "pm" ? "PM" : part.field) : "";
   if (!Object.hasOwn(names, field)) return undefined;
@@ -102,7 +102,7 @@ function readPart(part: LayoutPart, rest: string, found: ParsedTime, text: strin
   const seconds = part.field === "05" || part.field === "5";
   const fraction = seconds && !fractionFollows ? /^[.,]\d+/.exec(after) : null;
   if (fraction === null) return after;
-  found.nanosecond = nanoseconds(fraction[0]); // Go reads a fraction behind the seconds even if the layout has none
+  found.nanosecond = nanoseconds(fraction[0]); // Go reads a fraction after the seconds even if the layout has none
   return after.slice(fraction[0].length);
 }
 
@@ -110,7 +110,7 @@ function nanoseconds(fraction: string): number {
   return Number(fraction.slice(1, 10).padEnd(9, "0"));
 }
 
-/** Spaces stand for any number of them, but for none only at the end of the text. */
+/** A space stands for any number of spaces, but for none only at the end of the text. */
 function readText(expected: string, rest: string, text: string): string {
   let left = rest;
   for (const part of expected.split(/( +)/)) {
@@ -121,7 +121,7 @@ function readText(expected: string, rest: string, text: string): string {
   return left;
 }
 
-/** Hours from UTC of the zones that have a name everywhere. */
+/** Hours from UTC of zones with a universal name. */
 const ZONES: Readonly<Record<string, number>> = {
   UTC: 0,
   GMT: 0,
@@ -135,7 +135,7 @@ const ZONES: Readonly<Record<string, number>> = {
   HST: -10,
 };
 
-/** Those that are known where the clocks of a location show them at some time of the year. */
+/** Zone names that count only if the location uses them at some time of the year. */
 const LOCAL_ZONES: Readonly<Record<string, readonly number[]>> = {
   ...Object.fromEntries(Object.entries(ZONES).map(([name, hours]) => [name, [hours]])),
   EDT: [-4],
@@ -175,7 +175,7 @@ const LOCAL_ZONES: Readonly<Record<string, readonly number[]>> = {
   NZDT: [13],
 };
 
-/** Letters such as EST mean one thing in the location, or everywhere; what means nothing is an error. */
+/** Letters such as EST have a meaning in the location or everywhere; unknown letters are an error. */
 function namedZone(name: string, location: string | undefined, localMs: number): TimeZone {
   const hours = location === undefined ? undefined : hoursIn(location, name, localMs);
   const known = hours ?? (Object.hasOwn(ZONES, name) ? ZONES[name] : undefined);
@@ -291,7 +291,7 @@ function outOfRange(text: string): TextError {
   return new TextError(`${JSON.stringify(text.slice(0, 60))} has a part that is out of range`);
 }
 
-/** A day of the year counts from January, and may be up to 366. */
+/** The day of the year counts from January and may be up to 366. */
 function daysIn({ year, month, dayOfYear }: ParsedTime): number {
   if (dayOfYear) return 366;
   const leap = year === undefined || (year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0));

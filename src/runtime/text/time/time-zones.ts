@@ -5,22 +5,22 @@ export interface TimeZone {
 
 export const UTC: TimeZone = { name: "UTC", offsetSeconds: 0 };
 
-/** A point in time, in nanoseconds since 1970, with the zone it was written in. */
+/** A point in time in nanoseconds since 1970, with the zone it was written in. */
 export interface ZonedTime {
   readonly nanos: bigint;
   readonly zone: TimeZone;
 }
 
-/** What clocks show at a place, by its IANA name. */
+/** Local time at a place, by its IANA name. */
 
-/** The offset of a place at this local time: guessed from the same instant in UTC, then mended once. */
+/** The offset of a place at this local time: estimated from the same instant in UTC, then corrected once. */
 export function zoneAt(location: string, localMs: number): TimeZone {
   const first = offsetAt(location, localMs);
   const offsetSeconds = offsetAt(location, localMs - first * 1000);
   return new PlaceZone(location, offsetSeconds, localMs - offsetSeconds * 1000);
 }
 
-/** Its letters, such as CET, are looked up only where they are written out. */
+/** Its abbreviation, such as CET, is looked up only when it is written out. */
 class PlaceZone implements TimeZone {
   readonly offsetSeconds: number;
   private readonly location: string;
@@ -43,13 +43,13 @@ class PlaceZone implements TimeZone {
   }
 }
 
-/** Before Britain's railways agreed on one time, every place had its own, and no zone. */
+/** Before Britain's railways agreed on one time, every place had its own time and no zone. */
 const FIRST_ZONE = Date.UTC(1847, 11, 1);
 
-/** By place and offset: a place has few offsets, and the places are those of the configuration. */
+/** By place and offset: a place has few offsets, and the places come from the configuration. */
 const names = new Map<string, string>();
 
-/** Each knows the letters that are used where it is spoken. */
+/** Each knows the zone abbreviations of the places where it is spoken. */
 const ENGLISH = ["en-US", "en-GB", "en-AU", "en-IN", "en-ZA", "en-NZ", "en-CA"];
 
 function abbreviation(location: string, ms: number): string | undefined {
@@ -61,14 +61,14 @@ function abbreviation(location: string, ms: number): string | undefined {
   return undefined;
 }
 
-/** What a zone without letters is called: +03, -0330. */
+/** The name of a zone without letters: +03, -0330. */
 function offsetName(seconds: number): string {
   const minutes = Math.trunc(Math.abs(seconds) / 60);
   const pad = (n: number) => String(n).padStart(2, "0");
   return `${seconds < 0 ? "-" : "+"}${pad(Math.trunc(minutes / 60))}${minutes % 60 === 0 ? "" : pad(minutes % 60)}`;
 }
 
-/** Making one takes far longer than using it; the locations are those of the configuration. */
+/** Creating a format takes far longer than using it; the locations come from the configuration. */
 const formats = new Map<string, Intl.DateTimeFormat>();
 
 function formatFor(location: string): Intl.DateTimeFormat {

@@ -3,7 +3,7 @@ import { decodeTree, type Tree } from "../tree.js";
 import { type KeyValueTree, plainObject } from "./plain-value.js";
 import { type RecordTree, recordTrees, type SharedTrees } from "./record-trees.js";
 
-/** What records share: read once for all that have it. */
+/** The resource and scope that records share, read once for all of them. */
 export interface TreeOwner {
   readonly resource: PlainAttributes;
   readonly resourceUrl: string;
@@ -13,16 +13,16 @@ export interface TreeOwner {
   readonly scopeVersion: string;
   readonly scopeAttributes: PlainAttributes;
   readonly scopeUrl: string;
-  /** About how long the resource and the scope are as text: for those who repeat them with every record. */
+  /** The approximate length of resource and scope as text, for formats that repeat them with every record. */
   readonly length: number;
 }
 
-/** A log record, span or data point as a tree, with its place in the batch. */
+/** A log record, span or data point as a tree, with its owners. */
 export interface OwnedTree {
   readonly place: number;
   readonly tree: Tree;
   readonly owner: TreeOwner;
-  /** Of a data point: its metric, and which of a metric's kinds it is. */
+  /** For a data point: its metric, and the metric's kind. */
   readonly metric?: Tree;
   readonly kind?: MetricKindName;
 }
@@ -32,7 +32,10 @@ export type PlainAttributes = Readonly<Record<string, unknown>>;
 const METRIC_KINDS = ["gauge", "sum", "histogram", "exponentialHistogram", "summary"] as const;
 export type MetricKindName = (typeof METRIC_KINDS)[number];
 
-/** The records of a batch in their order: log records, spans, data points. The tree of a log record or span is made anew when another's was. */
+/**
+ * The records of a batch in order: log records, spans, data points. The tree of a log record or span is decoded again
+ * after another one was.
+ */
 export function* ownedTrees(batch: Batch): Iterable<OwnedTree> {
   let place = 0;
   if (batch.signal === "metrics") {
@@ -115,25 +118,25 @@ export function treesIn(tree: Tree, name: string): readonly Tree[] {
   return (tree[name] ?? []) as readonly Tree[];
 }
 
-/** A text of a tree; empty when there is none. */
+/** A text of a tree; empty if there is none. */
 export function treeText(value: unknown): string {
   return typeof value === "string" ? value : "";
 }
 
-/** An id of a tree in hex; empty when there is none. */
+/** An id of a tree in hex; empty if there is none. */
 export function treeHex(value: unknown): string {
   return value instanceof Uint8Array ? Buffer.from(value).toString("hex") : "";
 }
 
-/** When a log record says it happened, or else was seen; 0 when it says neither. */
+/** The time of a log record, or else its observed time; 0 if it has neither. */
 export function logTime(log: Tree): bigint {
   const nanos = log["timeUnixNano"] || log["observedTimeUnixNano"];
   return typeof nanos === "bigint" ? nanos : 0n;
 }
 
 /**
- * Sorts records into requests of those that have one key, each cut where it would come to more than `maxLength`: a record takes
- * its share of the batch, and what it repeats of its owner. `send` is called when it is the request's turn.
+ * Groups records by key and starts a new group when one exceeds `maxLength`. A record counts with its average share of
+ * the batch plus the length of its owner, which is repeated.
  */
 export function cutByKey<Key extends string>(
   batch: Batch,

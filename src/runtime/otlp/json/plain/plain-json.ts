@@ -24,18 +24,18 @@ const CLOSE_LIST = 93;
 const OPEN_OBJECT = 123;
 const CLOSE_OBJECT = 125;
 
-/** Keys of one map that are compared with one another; in larger ones they are looked up. */
+/** Maps with more keys than this look keys up instead of comparing them with one another. */
 const MAX_COMPARED = 64;
 
 /**
- * Writes values of OTLP as `jsonText` writes plain values, straight from the wire. Of several values with one key the last counts, at
- * the first one's place. The bytes must have been checked; what is not UTF-8 in texts stays so.
+ * Writes OTLP values directly from the wire in the form in which `jsonText` writes plain values. If a key repeats, the
+ * last value counts, in the first one's place. The bytes must have been checked; invalid UTF-8 in texts stays as it is.
  */
 export class PlainJsonWriter {
   readonly out: WireWriter;
   private readonly bytes: Uint8Array;
   private readonly view: DataView;
-  /** Keys and values of the maps that are being written, the innermost last: where each begins and ends. */
+  /** Ranges of keys and values of the maps being written, innermost last. */
   private readonly members: number[] = [];
   private membersEnd = 0;
 
@@ -49,12 +49,12 @@ export class PlainJsonWriter {
     writeText(this.bytes, this.view, start, end, this.out);
   }
 
-  /** The AnyValue in [start, end); null when none is set. */
+  /** Writes the AnyValue in [start, end); null if it has no value. */
   value(start: number, end: number): void {
     if (!this.valueUnlessNull(start, end)) writeAscii("null", this.out);
   }
 
-  /** The same; false, with nothing written, when none is set. */
+  /** The same, but writes nothing and returns false if there is no value. */
   valueUnlessNull(start: number, end: number): boolean {
     const { bytes: b, out } = this;
     for (let p = start; p < end; ) {
@@ -94,10 +94,13 @@ export class PlainJsonWriter {
     return false;
   }
 
-  /** The KeyValues with this tag in the message [start, end), but those with the keys given; false, with nothing written, for none. */
+  /**
+   * Writes the KeyValues with this tag in the message [start, end), except those with keys in `leftOut`. Writes nothing
+   * and returns false if there are none.
+   */
   map(start: number, end: number, attributesTag: number, leftOut: KeySet = NO_KEYS): boolean {
     const { out, members, membersEnd: base } = this;
-    // All keys are known before the first value is written: a value may be a map that takes long, and so may one within it.
+    // Find all keys before writing the first value, because values may be nested maps that take long.
     if (!this.findMembers(start, end, attributesTag, leftOut)) {
       this.membersEnd = base;
       return this.lookedUpMap(start, end, attributesTag, leftOut);
@@ -115,7 +118,10 @@ export class PlainJsonWriter {
     return true;
   }
 
-  /** Puts what a map has behind the members of those around it; false when a key comes twice, or there are too many to compare. */
+  /**
+   * Appends a map's members to those of the maps around it. Returns false if a key repeats or there are too many keys
+   * to compare.
+   */
   private findMembers(start: number, end: number, attributesTag: number, leftOut: KeySet): boolean {
     const { bytes: b, members, membersEnd: base } = this;
     let seen = 0;
@@ -144,7 +150,7 @@ export class PlainJsonWriter {
     return true;
   }
 
-  /** Whether the key that was found last is one of those from this place on. */
+  /** Whether the last key found is among the keys from this place on. */
   private isKnown(base: number): boolean {
     const { bytes: b, members, membersEnd } = this;
     const size = keyEnd - keyStart;
@@ -154,7 +160,7 @@ export class PlainJsonWriter {
     return false;
   }
 
-  /** The same map, whatever its keys are. */
+  /** Writes the same map whatever its keys are. */
   private lookedUpMap(start: number, end: number, attributesTag: number, leftOut: KeySet): boolean {
     const { bytes: b, out } = this;
     const values = new Map<string, readonly [start: number, end: number]>();
@@ -210,16 +216,19 @@ export class PlainJsonWriter {
   }
 }
 
-/** Numbers that are kept of each member of a map. */
+/** The number of positions kept per member of a map. */
 const MEMBER = 4;
 
-/** What `findKeyAndValue` found. */
+/** The results of `findKeyAndValue`. */
 export let keyStart = 0;
 export let keyEnd = 0;
 export let valueStart = 0;
 export let valueEnd = 0;
 
-/** Finds key and AnyValue of the KeyValue whose length is at `lengthAt` and which ends at `end`; what it has not is empty. */
+/**
+ * Finds key and AnyValue of the KeyValue whose length is at `lengthAt` and which ends at `end`; missing parts are
+ * empty.
+ */
 export function findKeyAndValue(b: Uint8Array, lengthAt: number, end: number): void {
   let p = lengthAt + 1;
   if (b[lengthAt]! > 127) {
@@ -251,10 +260,10 @@ export function findKeyAndValue(b: Uint8Array, lengthAt: number, end: number): v
   }
 }
 
-/** From so many keys on they are looked up, and not compared. */
+/** From this number of keys on, they are looked up instead of compared. */
 const MAX_KEYS_COMPARED = 32;
 
-/** Keys that are known by their bytes, however many there are. */
+/** A set of keys that are recognised by their bytes. */
 export class KeySet {
   private readonly keys: readonly Uint8Array[];
   private readonly texts: ReadonlySet<string> | undefined;
@@ -265,7 +274,7 @@ export class KeySet {
     this.texts = new Set(this.keys.map((key) => Buffer.prototype.latin1Slice.call(key, 0, key.length)));
   }
 
-  /** Whether the text [start, end) of `b` is one of them. */
+  /** Whether the text [start, end) of `b` is in the set. */
   has(b: Uint8Array, start: number, end: number): boolean {
     const { keys, texts } = this;
     if (texts !== undefined) return texts.has(Buffer.prototype.latin1Slice.call(b, start, end));
@@ -278,7 +287,7 @@ export class KeySet {
   }
 }
 
-/** From behind, since keys differ at their ends. */
+/** Compares backwards, because keys differ at their ends. */
 function areSame(a: Uint8Array, i: number, b: Uint8Array, j: number, size: number): boolean {
   for (let at = size - 1; at >= 0; at--) if (a[i + at] !== b[j + at]) return false;
   return true;

@@ -5,8 +5,8 @@ import { MalformedError } from "../../signals/malformed.js";
 import type { Tree } from "../tree.js";
 
 /**
- * A value of a program as OTLP's AnyValue, in the tree's form. What has no form of its own there becomes text. Throws a `MalformedError`
- * for one that is nested thousands of levels deep.
+ * Converts a program's value to an OTLP AnyValue as a tree. Values without an OTLP form become text. Throws a
+ * `MalformedError` for a value nested thousands of levels deep.
  */
 export function anyValue(value: unknown, depth = 0): Tree {
   switch (typeof value) {
@@ -31,7 +31,7 @@ export function keyValues(values: Readonly<Record<string, unknown>>, prefix = ""
     .map(([key, value]) => ({ key: prefix + key, value: anyValue(value, depth) }));
 }
 
-/** Deeper than this nobody reads, and OTLP's readers refuse it. */
+/** OTLP's readers refuse deeper values. */
 const MAX_DEPTH = 32;
 
 function anyObject(value: object, depth: number): Tree {
@@ -42,7 +42,7 @@ function anyObject(value: object, depth: number): Tree {
   return { kvlistValue: { values: keyValues(value as Record<string, unknown>, "", depth + 1) } };
 }
 
-/** JSON.stringify calls itself for every level, and JSON.parse, which may have made the value, does not. */
+/** JSON.stringify recurses for every level; JSON.parse, which may have made the value, does not. */
 function textOfRest(value: object): string {
   try {
     return JSON.stringify(value);
@@ -55,7 +55,10 @@ function isInt64(value: bigint): boolean {
   return BigInt.asIntN(64, value) === value;
 }
 
-/** An AnyValue of a tree as a value of a program: integers that a number cannot hold stay bigint, bytes stay bytes. */
+/**
+ * Converts an AnyValue of a tree to a program's value: integers that a number cannot hold stay bigint, bytes stay
+ * bytes.
+ */
 export function plainValue(value: Tree | undefined): unknown {
   const { stringValue, boolValue, intValue, doubleValue, bytesValue, arrayValue, kvlistValue } = (value ??
     {}) as AnyValueTree;
@@ -71,12 +74,12 @@ export function plainObject(values: readonly KeyValueTree[] = []): Record<string
   const object: Record<string, unknown> = {};
   for (const { key = "", value } of values) {
     if (key !== "__proto__") object[key] = plainValue(value);
-    else Object.defineProperty(object, key, { value: plainValue(value), ...ORDINARY }); // as any other name
+    else Object.defineProperty(object, key, { value: plainValue(value), ...ORDINARY }); // like any other name
   }
   return object;
 }
 
-/** The same of the KeyValues with this tag in the message [start, end). */
+/** The same for the KeyValues with this tag in the message [start, end). */
 export function plainAttributes(
   b: Uint8Array,
   start: number,
@@ -98,14 +101,17 @@ export function plainAttributes(
 const ORDINARY = { writable: true, enumerable: true, configurable: true };
 
 /**
- * A plain value as JSON. What JSON has no form for is text, as in OTLP/JSON: integers beyond what numbers hold, NaN and the
- * infinities; bytes are base64.
+ * A plain value as JSON. Values without a JSON form become text, as in OTLP/JSON: integers beyond exact numbers, NaN
+ * and the infinities; bytes become base64.
  */
 export function jsonText(value: unknown): string {
   return isJson(value) ? JSON.stringify(value) : JSON.stringify(value, forJson);
 }
 
-/** Whether JSON has a form for all that is in it: a call for every value takes several times as long. */
+/**
+ * Whether JSON can express everything in the value. Checking first is several times as fast as a replacer call for
+ * every value.
+ */
 function isJson(value: unknown): boolean {
   switch (typeof value) {
     case "number":
@@ -137,7 +143,7 @@ function forJson(_key: string, value: unknown): unknown {
   }
 }
 
-/** A plain value as text: a text as it is, nothing for none, bytes in base64, all else as JSON without quotes around it. */
+/** A plain value as text: a text as it is, an empty text for null, bytes in base64, everything else as JSON. */
 export function plainValueText(value: unknown): string {
   if (value === undefined || value === null) return "";
   if (typeof value === "string") return value;

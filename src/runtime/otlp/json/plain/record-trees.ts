@@ -11,7 +11,7 @@ import {
 import { after, skip, varint } from "../../bytes/wire.js";
 import type { Tree } from "../tree.js";
 
-/** The containers around records, decoded without them. */
+/** The containers around records, decoded without the records. */
 export interface SharedTrees {
   readonly container: Tree;
   readonly scoped: Tree;
@@ -25,8 +25,8 @@ const RECORDS: Readonly<Record<"logs" | "traces", Message>> = {
 };
 
 /**
- * A log record or span that is decoded when it is asked for. Of all that came from one batch only the last one's tree is
- * kept: what is made of one record is garbage before the next is decoded, which costs far less than trees of a whole batch.
+ * A log record or span that is decoded on demand. Only the last decoded tree of a batch is kept, so each tree becomes
+ * garbage before the next is decoded, which costs far less than decoding the whole batch.
  */
 export class RecordTree {
   private readonly start: number;
@@ -64,7 +64,7 @@ class RecordDecoder {
   }
 }
 
-/** Log records or spans in their order, with the containers around them; those of one scope have the same `shared`. */
+/** Log records or spans in order, with the containers around them; those of one scope have the same `shared`. */
 export function* recordTrees(batch: Batch): Iterable<{ readonly shared: SharedTrees; readonly record: RecordTree }> {
   const b = batch.bytes;
   const decoder = new RecordDecoder(b, RECORDS[batch.signal as "logs" | "traces"]);
@@ -78,7 +78,7 @@ export function* recordTrees(batch: Batch): Iterable<{ readonly shared: SharedTr
   }
 }
 
-/** What a container has beside what it contains. */
+/** The fields of a container other than its records. */
 function containerTree(owner: string, message: Message, b: Uint8Array, start: number, end: number): Tree {
   const tree: Tree = {};
   for (const [from, to] of bodies(b, start, end, OWNER_TAG)) tree[owner] = decodeMessage(message, b, from, to);

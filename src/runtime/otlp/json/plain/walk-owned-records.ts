@@ -3,8 +3,8 @@ import { after, skip, varint } from "../../bytes/wire.js";
 import { message } from "../../views/metric-walk.js";
 
 /**
- * What a walk over the log records or spans of a batch calls, in the order in which they lie there. Ranges are bodies of messages in
- * the bytes; an empty one is a message that is not there.
+ * Called by a walk over the log records or spans of a batch, in order. Ranges are message bodies in the bytes; an empty
+ * range is a missing message.
  */
 export interface OwnedRecordVisitor {
   resource(start: number, end: number): void;
@@ -12,7 +12,7 @@ export interface OwnedRecordVisitor {
   record(start: number, end: number): void;
 }
 
-/** Walks over the records of a request of logs or traces, with what they belong to. */
+/** Walks over the records of a logs or traces request, with their owners. */
 export function walkOwnedRecords(b: Uint8Array, visitor: OwnedRecordVisitor): void {
   for (let p = 0; p < b.length; ) {
     const tag = varint(b, p);

@@ -6,8 +6,8 @@ export const AGGREGATIONS = ["sum", "max", "min", "mean", "median", "count"] as 
 export type Aggregation = (typeof AGGREGATIONS)[number];
 
 /**
- * The metric with its points aggregated over what is left of their attributes (all of them when `kept` is undefined);
- * undefined when nothing changes.
+ * The metric with its points aggregated over their remaining attributes (all of them if `kept` is undefined); undefined
+ * if nothing changes.
  */
 export function aggregatePoints(
   metric: Tree,
@@ -45,7 +45,7 @@ function groupPoints(
   return all;
 }
 
-/** Points of one time with one set of attributes belong together; of deltas also those that began at one time. */
+/** Points with the same time and attributes belong together; delta points must also have the same start time. */
 function identity(point: Tree, delta: boolean): string {
   const attributes = (point["attributes"] as Tree[]).map((a) => stableText(a)).sort();
   const distribution = point["count"] === undefined ? [] : [point["min"] !== undefined, point["max"] !== undefined];
@@ -130,7 +130,9 @@ function aggregateDoubles(sorted: readonly number[], aggregation: Aggregation): 
   }
 }
 
-/** Histograms of the same bounds or scale as one. Whatever the function: there is only one way to merge them. */
+/**
+ * Merges histograms with the same bounds or scale into one. There is only one way to merge them, whatever the function.
+ */
 function sumHistograms(kind: string, first: Tree, group: readonly Tree[]): Tree {
   const total: Tree = { ...first };
   const all = (name: string) => group.flatMap((point) => (point[name] === undefined ? [] : [point[name]]));
@@ -157,7 +159,7 @@ function sumHistograms(kind: string, first: Tree, group: readonly Tree[]): Tree 
 
 const MAX_BUCKETS = 20_000;
 
-/** Buckets of exponential histograms of one scale, each laid where its offset says. */
+/** Adds buckets of exponential histograms with one scale, each placed by its offset. */
 function sumBuckets(all: readonly Tree[]): Tree {
   const filled = all.filter((one) => ((one["bucketCounts"] ?? []) as bigint[]).some((count) => count > 0n));
   if (filled.length === 0) return all[0]!;

@@ -9,9 +9,9 @@ import { DISTRIBUTIONS, type Distribution, explicitCounts } from "./explicit-buc
 import { attributesAndTimes, describedLike, kindOf, pointsOf, TEMPORALITIES } from "./metric-tree.js";
 import { exponentialPercentile, histogramPercentile } from "./percentile.js";
 
-/** Editors of histograms and summaries, and the one that scales every metric. */
+/** Editors of histograms and summaries, and the editor that scales every metric. */
 
-/** A sum made of one number of each point of the summary that the data point is of. */
+/** Creates a sum from one number of each point of the data point's summary. */
 function summaryToSum(args: CallArguments, suffix: string, number: (point: Tree) => Tree) {
   const temporality = args.literalText("string_agg_temp");
   const isMonotonic = args.literalBool("monotonic");
@@ -158,7 +158,7 @@ function mergeBuckets(args: CallArguments) {
   };
 }
 
-/** Integers are multiplied as doubles, and cut. */
+/** Integers are multiplied as doubles and truncated. */
 function scaledNumber(point: Tree, factor: number): Tree {
   if (point["asInt"] !== undefined) {
     const scaled = Number(point["asInt"]) * factor;

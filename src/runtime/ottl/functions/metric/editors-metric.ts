@@ -7,7 +7,7 @@ import { type CallArguments, type FunctionSpec, parameters } from "../function-s
 import { AGGREGATIONS, type Aggregation, aggregatePoints } from "./aggregate.js";
 import { attributesAndTimes, kindOf, pointsOf } from "./metric-tree.js";
 
-/** Editors of whole metrics. They work on the metric as a tree: they are rare, and change its shape. */
+/** Editors of whole metrics. They work on the metric as a tree because they are rare and change its structure. */
 
 const METRIC: readonly ContextName[] = ["metric"];
 const DELTA = 1;
@@ -19,7 +19,7 @@ function temporalityOf(metric: Tree): number | undefined {
   return metric["summary"] === undefined ? undefined : CUMULATIVE;
 }
 
-/** A sum made of one number of each point of a histogram or summary. */
+/** Creates a sum from one number of each point of a histogram or summary. */
 function extractSum(
   args: CallArguments,
   name: string,
@@ -55,7 +55,7 @@ function aggregationArgument(args: CallArguments): Aggregation {
   return name as Aggregation;
 }
 
-/** Points of which an attribute is one of the values get the new value, and are then aggregated. */
+/** Points whose attribute has one of the values get the new value and are then aggregated. */
 function aggregateOnValue(args: CallArguments) {
   const aggregation = aggregationArgument(args);
   const key = args.literalText("attribute");

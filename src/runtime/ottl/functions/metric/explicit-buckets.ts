@@ -1,6 +1,6 @@
 import type { Tree } from "#otlp/bytes";
 
-/** How the counts of an exponential histogram's buckets are laid into buckets with explicit bounds. */
+/** How the counts of an exponential histogram's buckets are distributed to buckets with explicit bounds. */
 export const DISTRIBUTIONS = ["upper", "midpoint", "uniform", "random"] as const;
 export type Distribution = (typeof DISTRIBUTIONS)[number];
 
@@ -45,7 +45,10 @@ const SPREADS: Readonly<Record<Distribution, Spread>> = {
   },
 };
 
-/** The counts by bound of a point of an exponential histogram; only its positive buckets count, and zeros if a bound is 0. */
+/**
+ * The counts by bound for a point of an exponential histogram. Only its positive buckets count, and zeros if a bound is
+ * 0.
+ */
 export function explicitCounts(point: Tree, bounds: readonly number[], distribution: Distribution): bigint[] {
   const counts = bounds.map(() => 0n);
   if (bounds[0] === 0) counts[0]! += BigInt((point["zeroCount"] as bigint | undefined) ?? 0n);

@@ -1,6 +1,6 @@
 import type { Tree } from "#otlp/bytes";
 
-/** What the editors of metrics share: a metric as a tree, and its points. */
+/** Shared by the editors of metrics: a metric as a tree, and its points. */
 
 export const METRIC_KINDS = ["gauge", "sum", "histogram", "exponentialHistogram", "summary"] as const;
 export type MetricDataKind = (typeof METRIC_KINDS)[number];

@@ -1,7 +1,7 @@
 import type { Tree } from "#otlp/bytes";
 import { OttlError } from "../../values/error.js";
 
-/** Percentiles of histograms: where between the bounds of its bucket the wanted observation is thought to lie. */
+/** Percentiles of histograms, interpolated between the bounds of the observation's bucket. */
 
 const count = (value: unknown) => BigInt((value as bigint | number | undefined) ?? 0);
 const countsOf = (data: Tree | undefined) => ((data?.["bucketCounts"] ?? []) as bigint[]).map(count);
@@ -15,7 +15,7 @@ function between(low: number, high: number, ratio: number): number {
   return low + ratio * (high - low);
 }
 
-/** Of a histogram with explicit bounds; undefined when the point says too little. */
+/** Percentile of a histogram with explicit bounds; undefined if the point has too little information. */
 export function histogramPercentile(point: Tree, percentile: number): number | undefined {
   const counts = countsOf(point);
   const bounds = (point["explicitBounds"] ?? []) as number[];
@@ -39,7 +39,7 @@ export function histogramPercentile(point: Tree, percentile: number): number | u
   throw new OttlError("the histogram's buckets hold less than its count");
 }
 
-/** The first bucket begins at the least observation, or at 0. */
+/** The first bucket starts at the minimum, or at 0. */
 function inFirst(upper: number, min: number | undefined, ratio: number): number {
   if (min !== undefined && min < upper) return between(min, upper, ratio);
   return upper < 0 ? upper : between(0, upper, ratio);
@@ -49,7 +49,7 @@ function inLast(lower: number, max: number | undefined, ratio: number): number {
   return max === undefined || max <= lower ? lower : between(lower, max, ratio);
 }
 
-/** Of an exponential histogram; undefined when it is empty. */
+/** Percentile of an exponential histogram; undefined if it is empty. */
 export function exponentialPercentile(point: Tree, percentile: number): number | undefined {
   const [negative, positive] = [point["negative"], point["positive"]] as (Tree | undefined)[];
   const [below, above] = [countsOf(negative), countsOf(positive)];
@@ -84,7 +84,7 @@ function inBucket(index: number, scale: number, ratio: number): number {
   return 2 ** between(log2(low), log2(high), ratio);
 }
 
-/** By way of the exponent, which is exact: Math.log2 is another in the last digit. */
+/** Uses the exponent, which is exact: Math.log2 differs in the last digit. */
 function log2(value: number): number {
   let exponent = Math.ceil(Math.log2(value));
   let fraction = value / 2 ** exponent;

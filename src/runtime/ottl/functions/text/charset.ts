@@ -2,11 +2,13 @@ import { TextDecoder } from "node:util";
 import { decodeEucKr, decodeGbk, withoutPrivateUse } from "./double-byte-text.js";
 import { codePageDecoder } from "./ibm-code-pages.js";
 
-/** Text in another encoding than UTF-8. */
+/** Text in encodings other than UTF-8. */
 
 type CharsetDecoder = (bytes: Buffer) => string;
 
-/** Those that the Encoding Standard takes for windows-1252, but that are themselves here, and those it has no name for. */
+/**
+ * Encodings that the Encoding Standard treats as windows-1252 but that are separate here, and those it does not name.
+ */
 const OWN: Readonly<Record<string, CharsetDecoder>> = {
   "": decodeUtf8,
   ascii: decodeUtf8,
@@ -20,7 +22,7 @@ const OWN: Readonly<Record<string, CharsetDecoder>> = {
   cp1252: decodeWindows1252,
 };
 
-/** The registered names of ISO 8859-1, and those that the standard has for it. */
+/** The registered names of ISO 8859-1, and the standard's names for it. */
 function namesOfLatin1(): string[] {
   return "iso-8859-1 iso_8859-1 iso_8859-1:1987 iso8859-1 iso88591 iso-ir-100 latin1 l1 ibm819 cp819 csisolatin1".split(
     " ",
@@ -31,14 +33,14 @@ function decodeLatin1(bytes: Buffer): string {
   return bytes.toString("latin1");
 }
 
-/** From 0x80 to 0x9f; the runtime's own decoder takes them for control characters. */
+/** Characters 0x80 to 0x9f, which the runtime's own decoder treats as control characters. */
 const WINDOWS_1252 = "€\ufffd‚ƒ„…†‡ˆ‰Š‹Œ\ufffdŽ\ufffd\ufffd‘’“”•–—˜™š›œ\ufffdžŸ";
 
 function decodeWindows1252(bytes: Buffer): string {
   return bytes.toString("latin1").replace(/[\x80-\x9f]/g, (c) => WINDOWS_1252[c.charCodeAt(0) - 0x80]!);
 }
 
-/** ASCII and what goes beyond it. */
+/** Decodes ASCII and UTF-8. */
 function decodeUtf8(bytes: Buffer): string {
   return bytes.toString("utf8");
 }
@@ -46,7 +48,7 @@ function decodeUtf8(bytes: Buffer): string {
 const decoders = new Map<string, CharsetDecoder | undefined>();
 const MAX_NAMES = 256;
 
-/** Undefined when there is no such encoding. A mark of the byte order is text like any other. */
+/** Returns undefined for an unknown encoding. A byte order mark is text like any other. */
 export function charsetDecoder(name: string): CharsetDecoder | undefined {
   if (Object.hasOwn(OWN, name)) return OWN[name];
   if (!decoders.has(name)) {
@@ -67,7 +69,7 @@ function standardDecoder(name: string): CharsetDecoder | undefined {
   if (encoding === "gbk") return decodeGbk;
   if (encoding === "euc-kr") return decodeEucKr;
   if (encoding === "gb18030" || encoding === "big5" || encoding === "shift_jis") return withoutPrivateUse(encoding);
-  // Where an encoding of single bytes has nothing, the standard has control characters, and the runtime some of its own.
+  // For unassigned bytes of single-byte encodings the standard has control characters and the runtime private-use ones.
   const hasGaps = /^(windows|iso-8859)-/.test(encoding);
   return (bytes) => {
     const text = decoder.decode(bytes);
@@ -79,8 +81,8 @@ const INVALID = "\ufffd";
 const TILDE = 0x7e;
 
 /**
- * HZ (RFC 1843): ASCII, in which ~{ begins Chinese characters of two bytes each, and ~} ends them; ~~ is a tilde, and a tilde
- * before the end of a line goes with it.
+ * HZ (RFC 1843): ASCII, in which ~{ starts Chinese characters of two bytes each and ~} ends them; ~~ is a tilde, and a
+ * tilde before the end of a line is dropped with it.
  */
 function decodeHz(bytes: Uint8Array): string {
   let text = "";
@@ -103,7 +105,7 @@ function decodeHz(bytes: Uint8Array): string {
   return text;
 }
 
-/** The set is that of GBK without the upper bits. */
+/** The character set is GBK's without the upper bits. */
 function pairText(first: number, second: number): string {
   if (first < 0x21 || first >= TILDE || second < 0x21 || second > TILDE) return INVALID;
   return decodeGbk(Uint8Array.of(first | 0x80, second | 0x80));

@@ -1,14 +1,14 @@
 import { TextDecoder } from "node:util";
 
 /**
- * Encodings of two bytes for a character, where the runtime's own decoders fall short of the Encoding Standard: GBK, the
- * Korean one with all syllables, and what is for private use in all of them, which is nothing here.
+ * Double-byte encodings in which the runtime's decoders differ from the Encoding Standard: GBK, Korean with all
+ * syllables, and the private-use characters of all of them, which are invalid here.
  */
 
 const INVALID = "\ufffd";
 const PRIVATE_USE = /[\ue000-\uf8ff]/g;
 
-/** As the runtime decodes, without what is for private use. */
+/** Decodes like the runtime, but treats private-use characters as invalid. */
 export function withoutPrivateUse(encoding: string): (bytes: Uint8Array) => string {
   const decoder = new TextDecoder(encoding, { ignoreBOM: true });
   return (bytes) => decoder.decode(bytes).replace(PRIVATE_USE, INVALID);
@@ -16,14 +16,14 @@ export function withoutPrivateUse(encoding: string): (bytes: Uint8Array) => stri
 
 const decodeGb18030 = withoutPrivateUse("gb18030");
 
-/** GBK is a part of GB 18030, but that 0x80 is the euro sign. */
+/** GBK is a part of GB 18030, except that 0x80 is the euro sign. */
 export function decodeGbk(bytes: Uint8Array): string {
   return decodeParts(bytes, decodeGb18030, (lead) => (lead === 0x80 ? { text: "€", size: 1 } : undefined));
 }
 
 const decodeKsx1001 = withoutPrivateUse("euc-kr");
 
-/** The syllables that KS X 1001 does not have stand before and between its own, in the order of Unicode. */
+/** The syllables that KS X 1001 lacks are placed before and between its own, in Unicode order. */
 export function decodeEucKr(bytes: Uint8Array): string {
   return decodeParts(bytes, decodeKsx1001, (lead, trail) => {
     if (lead < 0x81 || lead > 0xfe || trail === undefined) return { text: INVALID, size: 1 };
@@ -34,7 +34,7 @@ export function decodeEucKr(bytes: Uint8Array): string {
   });
 }
 
-/** Signs that came to KS X 1001 after the runtime's table. */
+/** Signs that were added to KS X 1001 after the runtime's table. */
 const ADDED_SIGNS: ReadonlyMap<number, string> = new Map([
   [0xa2e6, "€"],
   [0xa2e7, "®"],
@@ -61,7 +61,7 @@ function moreSyllables(): ReadonlyMap<number, string> {
   return found;
 }
 
-/** Decodes in one go what lies between the characters that `special` knows. */
+/** Decodes the ranges between the characters that `special` handles, each in one call. */
 function decodeParts(
   bytes: Uint8Array,
   decode: (bytes: Uint8Array) => string,

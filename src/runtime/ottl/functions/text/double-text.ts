@@ -1,8 +1,8 @@
-/** Doubles as Go writes them, digit for digit: where two roundings are as near, the even digit counts. */
+/** Writes doubles as Go does, digit for digit: halves round to the even digit. */
 
 const MAX_DECIMALS = 1100;
 
-/** By the verb of Sprintf; undefined when it is none of doubles. */
+/** Formats by the verb of Sprintf; undefined if the verb is not for doubles. */
 export function formatDouble(
   verb: string,
   value: number,
@@ -34,14 +34,14 @@ function unsignedText(verb: string, absolute: number, precision: number | undefi
   }
 }
 
-/** %g without a precision: as few digits as tell the double from all others. */
+/** %g without a precision: the fewest digits that identify the double. */
 function shortestText(absolute: number): string {
   const [digits, exponent] = absolute.toExponential().split("e") as [string, string];
   if (Number(exponent) < -4 || Number(exponent) >= SHORTEST_LIMIT) return `${digits}e${twoDigits(Number(exponent))}`;
   return plainDigits(digits.replace(".", ""), Number(exponent));
 }
 
-/** From here on numbers are written with an exponent. */
+/** From this exponent on numbers are written with an exponent. */
 const SHORTEST_LIMIT = 6;
 
 function generalText(absolute: number, precision: number): string {

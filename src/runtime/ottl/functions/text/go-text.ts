@@ -5,7 +5,7 @@ import { formatDuration, formatTime } from "../../values/time-format.js";
 import { OttlDuration, OttlId, OttlMessages, OttlProfileId, OttlTime, type OttlValue } from "../../values/value.js";
 import { formatDouble } from "./double-text.js";
 
-/** What Go calls values and types, and how it quotes texts. */
+/** Go's names of values and types, and its quoting of texts. */
 
 const GO_TIME = parseGoLayout("2006-01-02 15:04:05.999999999 -0700 MST");
 

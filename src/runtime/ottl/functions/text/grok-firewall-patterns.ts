@@ -1,5 +1,5 @@
 /**
- * Grok patterns of what firewalls write: Cisco's ASA, NetScreen, Junos, iptables and what is built on it. Written for this
+ * Grok patterns for firewalls: Cisco's ASA, NetScreen, Junos, iptables and systems built on it. Written for this
  * project from the formats of the messages; the names of patterns and fields are the customary ones.
  */
 

@@ -1,6 +1,6 @@
 /**
- * Grok patterns of whole log lines: syslog, web servers, Java, databases and others. Written for this project; the names of
- * patterns and fields are the customary ones.
+ * Grok patterns for whole log lines: syslog, web servers, Java, databases and others. Written for this project; the
+ * names of patterns and fields are the customary ones.
  */
 const SYSLOG: Readonly<Record<string, string>> = {
   SYSLOGFACILITY: "<%{NONNEGINT:log.syslog.facility.code:int}.%{NONNEGINT:log.syslog.priority:int}>",

@@ -1,6 +1,6 @@
 /**
- * The grok patterns everybody uses, in the syntax of RE2 (no lookaround). Written for this project; the names are the
- * customary ones.
+ * The common grok patterns in the syntax of RE2 (no lookaround). Written for this project; the names are the customary
+ * ones.
  */
 export const GROK_PATTERNS: Readonly<Record<string, string>> = {
   WORD: "\\b\\w+\\b",

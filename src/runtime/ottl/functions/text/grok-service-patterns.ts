@@ -1,6 +1,6 @@
 /**
- * Grok patterns of what other services write: AWS, BIND, Zeek, Exim and Rails. Written for this project from the formats of
- * the lines; the names of patterns and fields are the customary ones.
+ * Grok patterns for other services: AWS, BIND, Zeek, Exim and Rails. Written for this project from the formats of the
+ * lines; the names of patterns and fields are the customary ones.
  */
 
 /** A column that may be empty, which is written as a dash. */

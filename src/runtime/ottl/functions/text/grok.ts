@@ -24,8 +24,8 @@ interface Capture {
 }
 
 /**
- * A grok pattern: a pattern in which %{NAME}, %{NAME:field} and %{NAME:field:type} stand for other patterns. Throws
- * when it is not one. Group names of grok may hold dots and the like, so captures are found by their index.
+ * A grok pattern: a pattern in which %{NAME}, %{NAME:field} and %{NAME:field:type} stand for other patterns. Throws if
+ * it is invalid. Group names of grok may contain dots and other characters, so captures are found by index.
  */
 export function grokPattern(
   text: string,
@@ -49,7 +49,7 @@ export function grokPattern(
   };
 }
 
-/** A pattern of one's own, `NAME=pattern`. Throws when it is not written like that. */
+/** Parses a custom pattern, `NAME=pattern`. Throws if it is not in this form. */
 export function parseDefinition(text: string): [name: string, pattern: string] {
   const at = text.indexOf("=");
   if (at <= 0 || text.slice(0, at).includes(":"))

@@ -1,11 +1,11 @@
-/** Hashes that have no place in node:crypto: MurmurHash3 and XXH3, as their authors published them. Seeds are 0. */
+/** Hashes that node:crypto lacks: MurmurHash3 and XXH3, as published by their authors. Seeds are 0. */
 
 const MASK = 0xffff_ffff_ffff_ffffn;
 const mask = (n: bigint) => n & MASK;
 const rotl64 = (n: bigint, bits: bigint) => mask((n << bits) | (n >> (64n - bits)));
 const rotl32 = (n: number, bits: number) => (n << bits) | (n >>> (32 - bits));
 
-/** Of 32 bits. */
+/** The 32-bit hash. */
 export function murmur3(bytes: Buffer): number {
   let hash = 0;
   const whole = bytes.length & ~3;
@@ -26,7 +26,7 @@ export function murmur3(bytes: Buffer): number {
 const C1 = 0x87c37b91114253d5n;
 const C2 = 0x4cf5ad432745937fn;
 
-/** Of 128 bits, the form for 64-bit machines: its two halves. */
+/** The 128-bit hash in its form for 64-bit machines, as two halves. */
 export function murmur3x128(bytes: Buffer): [low: bigint, high: bigint] {
   let h1 = 0n;
   let h2 = 0n;
@@ -60,7 +60,7 @@ function mix64(value: bigint): bigint {
   return k ^ (k >> 33n);
 }
 
-/** The 192 bytes of XXH3 without a seed or secret of one's own. */
+/** The 192 bytes of XXH3's default secret. */
 const SECRET = Buffer.from(
   "b8fe6c3923a44bbe7c01812cf721ad1cded46de9839097db7240a4a4b7b3671fcb79e64eccc0e578825ad07dccff7221b8084674f743248ee03590e6813a264c3c2852bb91c300cb88d0658b1b532ea371644897a20df94e3819ef46a9deacd8a8fa763fe39c343ff9dcbbc7c70b4f1d8a51e04bcdb45931c89f7ec9d9787364eac5ac8334d3ebc3c581a0fffa1363eb170ddd51b7f0da49d316552629d4689e2b16be587d47a1fc8ff8b8d17ad031ce45cb3a8f95160428afd7fbcabb4b407e",
   "hex",
@@ -90,7 +90,7 @@ const avalancheXxh64 = (value: bigint): bigint => {
   return h ^ (h >> 32n);
 };
 
-/** The product of 128 bits, its halves folded into one. */
+/** The 128-bit product with its halves folded into one. */
 const foldedProduct = (a: bigint, b: bigint): bigint => {
   const product = a * b;
   return mask(product) ^ (product >> 64n);
@@ -106,7 +106,7 @@ const swap64 = (n: bigint): bigint => (swap32(n & 0xffffffffn) << 32n) | swap32(
 const mix16 = (bytes: Buffer, at: number, secretAt: number): bigint =>
   foldedProduct(bytes.readBigUInt64LE(at) ^ secret64(secretAt), bytes.readBigUInt64LE(at + 8) ^ secret64(secretAt + 8));
 
-/** Of 64 bits. */
+/** The 64-bit hash. */
 export function xxh3(bytes: Buffer): bigint {
   const { length } = bytes;
   const size = BigInt(length);
@@ -130,7 +130,7 @@ export function xxh3(bytes: Buffer): bigint {
   return mergeLanes(lanes, 11, mask(size * P64_1));
 }
 
-/** Of 128 bits: its two halves. */
+/** The 128-bit hash as two halves. */
 export function xxh128(bytes: Buffer): [low: bigint, high: bigint] {
   const { length } = bytes;
   const size = BigInt(length);
@@ -151,7 +151,7 @@ export function xxh128(bytes: Buffer): [low: bigint, high: bigint] {
   ];
 }
 
-/** One to three bytes as a number, with the length in it. */
+/** One to three bytes and the length as a number. */
 function shortKey(bytes: Buffer): bigint {
   const { length } = bytes;
   const [first, middle, last] = [bytes[0]!, bytes[length >> 1]!, bytes[length - 1]!];
@@ -241,7 +241,7 @@ function middle128(bytes: Buffer, size: bigint): [low: bigint, high: bigint] {
 const STRIPE = 64;
 const STRIPES_PER_BLOCK = (SECRET.length - STRIPE) / 8;
 
-/** What is longer than 240 bytes goes through eight lanes, a stripe of 64 bytes at a time. */
+/** Inputs longer than 240 bytes go through eight lanes, a stripe of 64 bytes at a time. */
 function accumulate(bytes: Buffer): bigint[] {
   const lanes = [P32_3, P64_1, P64_2, P64_3, P64_4, P32_2, P64_5, P32_1];
   const stripes = Math.floor((bytes.length - 1) / STRIPE);

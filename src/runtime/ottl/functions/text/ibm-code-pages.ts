@@ -1,6 +1,6 @@
 /**
- * Code pages of IBM that the runtime has no decoder for: what the bytes from 0x80 stand for, where those before are ASCII.
- * Those of mainframes (037, 1047, 1140) share nothing with it and are written whole.
+ * IBM code pages that the runtime cannot decode: the characters from 0x80 on; the bytes before are ASCII. The mainframe
+ * pages (037, 1047, 1140) have nothing in common with ASCII and are written completely.
  */
 const CODE_PAGES: Readonly<Record<string, string>> = {
   "437":
@@ -29,7 +29,7 @@ const CODE_PAGES: Readonly<Record<string, string>> = {
     "\u0000\u0001\u0002\u0003\u009c\t\u0086\u007f\u0097\u008d\u008e\u000b\f\r\u000e\u000f\u0010\u0011\u0012\u0013\u009d\u0085\b\u0087\u0018\u0019\u0092\u008f\u001c\u001d\u001e\u001f\u0080\u0081\u0082\u0083\u0084\n\u0017\u001b\u0088\u0089\u008a\u008b\u008c\u0005\u0006\u0007\u0090\u0091\u0016\u0093\u0094\u0095\u0096\u0004\u0098\u0099\u009a\u009b\u0014\u0015\u009e\u001a \u00a0âäàáãåçñ¢.<(+|&éêëèíîïìß!$*);¬-/ÂÄÀÁÃÅÇÑ¦,%_>?øÉÊËÈÍÎÏÌ`:#@'=\"Øabcdefghi«»ðýþ±°jklmnopqrªºæ¸Æ€µ~stuvwxyz¡¿ÐÝÞ®^£¥·©§¶¼½¾[]¯¨´×{ABCDEFGHI\u00adôöòóõ}JKLMNOPQR¹ûüùúÿ\\÷STUVWXYZ²ÔÖÒÓÕ0123456789³ÛÜÙÚ\u009f",
 };
 
-/** Names beside ibm, cp and the number alone, as they are registered. */
+/** Registered names other than ibm, cp and the bare number. */
 const ALIASES: Readonly<Record<string, string>> = {
   cspc8codepage437: "437",
   cspc850multilingual: "850",
@@ -51,7 +51,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   "ebcdic-us-37+euro": "1140",
 };
 
-/** Undefined when no code page has this name, which is in small letters. */
+/** Returns undefined if no code page has this name, which must be in lower case. */
 export function codePageDecoder(name: string): ((bytes: Buffer) => string) | undefined {
   const number = /^(?:ibm|cp)?(?:00(?=858)|0(?=1140))?(\d{3,4})$/.exec(name)?.[1] ?? ALIASES[name];
   if (number === undefined || !Object.hasOwn(CODE_PAGES, number)) return undefined;

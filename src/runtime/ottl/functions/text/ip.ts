@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from "node:net";
 import { OttlError } from "../../values/error.js";
 
-/** The 4 or 16 bytes of an address; one of IPv4 that is written in IPv6 has 4. Undefined for what is no address. */
+/** The 4 or 16 bytes of an address; an IPv4 address written in IPv6 has 4. Returns undefined for an invalid address. */
 export function ipBytes(text: string): Buffer | undefined {
   const bytes = writtenBytes(text);
   return bytes !== undefined && isMapped(bytes) ? bytes.subarray(12) : bytes;
@@ -12,7 +12,7 @@ function isMapped(bytes: Buffer): boolean {
   return bytes.subarray(0, 10).every((byte) => byte === 0) && bytes[10] === 0xff && bytes[11] === 0xff;
 }
 
-/** The bytes as they are written: an address of IPv6 always has 16. */
+/** The bytes as written: an IPv6 address always has 16. */
 function writtenBytes(text: string): Buffer | undefined {
   if (isIPv4(text)) return Buffer.from(text.split(".").map(Number));
   if (!isIPv6(text) || text.includes("%")) return undefined;
@@ -33,7 +33,7 @@ function wordsOf(ipv4: string): string {
 
 export type Network = (address: Buffer) => boolean;
 
-/** Which addresses a network such as 10.0.0.0/8 has. Throws when it is none. */
+/** Parses a network such as 10.0.0.0/8. Throws if it is invalid. */
 export function parseNetwork(text: string): Network {
   const [address, size] = text.split("/") as [string, string?];
   const bytes = writtenBytes(address);

@@ -3,7 +3,7 @@ import { MAX_ITEMS, tooManyItems } from "../../values/limits.js";
 import type { OttlMap } from "../../values/value.js";
 import { compilePattern } from "./pattern.js";
 
-/** Formats of log lines that devices and servers write: CEF, LEEF, the Common Log Format and W3C's extended one. */
+/** Log formats of devices and servers: CEF, LEEF, the Common Log Format and W3C's extended format. */
 
 const CEF_FIELDS = [
   "version",
@@ -15,7 +15,7 @@ const CEF_FIELDS = [
   "severity",
 ];
 
-/** `CEF:0|vendor|product|version|id|name|severity|key=value ...`; what stands in front of it is left out. */
+/** `CEF:0|vendor|product|version|id|name|severity|key=value ...`; text in front of it is ignored. */
 export function parseCef(text: string): OttlMap {
   const start = text.indexOf("CEF:");
   if (start < 0) throw new OttlError("ParseCEF: there is no CEF: in the text");
@@ -42,7 +42,7 @@ export function parseCef(text: string): OttlMap {
   return map.set("cef.extensions", cefExtensions(extension));
 }
 
-/** A value goes on until the next ` key=`, so it may have spaces in it. */
+/** A value extends to the next ` key=`, so it may contain spaces. */
 function cefExtensions(text: string): OttlMap {
   const map: OttlMap = new Map();
   let previous: { key: string; from: number } | undefined;
@@ -167,7 +167,7 @@ const CLF_ESCAPES: Readonly<Record<string, number>> = {
   v: 0x0b,
 };
 
-/** \xhh is a byte of UTF-8, so what is escaped is put together as bytes. */
+/** \xhh is a byte of UTF-8, so escapes are decoded as bytes. */
 function unescapeClf(text: string): string {
   if (!text.includes("\\")) return text;
   const parts = text.split(/(\\x[0-9A-Fa-f]{2}|\\[\\"ntrbfv])/);
@@ -187,7 +187,7 @@ const ELF_DIRECTIVES: Readonly<Record<string, string>> = {
   remark: "elf.remark",
 };
 
-/** A file or piece of one with its directives: `#Fields` names the values of the lines behind it. */
+/** A file or a part of one with its directives: `#Fields` names the values of the lines after it. */
 export function parseElf(text: string): OttlMap {
   const entries: OttlMap[] = [];
   const map: OttlMap = new Map();
@@ -210,7 +210,7 @@ export function parseElf(text: string): OttlMap {
   return map.set("elf.entries", entries).set("elf.fields", fields);
 }
 
-/** The new fields, if it is about them. */
+/** Returns the new fields if the directive sets them. */
 function elfDirective(line: string, map: OttlMap): string[] | undefined {
   const colon = line.indexOf(":");
   const name = line
@@ -227,7 +227,7 @@ function elfDirective(line: string, map: OttlMap): string[] | undefined {
   return undefined;
 }
 
-/** Values are between spaces or tabs, or in quotes, where a quote is written twice. */
+/** Values are separated by spaces or tabs, or in quotes, where a quote is written twice. */
 function elfValues(line: string): string[] {
   const values: string[] = [];
   const token = /[ \t]*(?:"((?:[^"]|"")*)"|([^" \t][^ \t]*)|("))/y;

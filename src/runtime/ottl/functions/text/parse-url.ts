@@ -50,7 +50,9 @@ function hostAndPort(text: string): { host: string; port: string } {
   return { host: address === undefined ? decodeHost(name) : decodeAddress(address), port };
 }
 
-/** Only what is beyond ASCII is escaped in a host; behind the %25 of an IPv6 address its zone may have any escape. */
+/**
+ * Only characters beyond ASCII are escaped in a host; the zone after the %25 of an IPv6 address may have any escape.
+ */
 function decodeHost(text: string): string {
   if (/%(?![89a-f][0-9a-f])/i.test(text)) throw new OttlError("URL: a percent sign that escapes nothing in a host");
   return decodePercent(text);

@@ -5,10 +5,10 @@ import { MAX_TEXT_LENGTH, textTooLong } from "../../values/limits.js";
 
 export type { Pattern } from "#text";
 
-/** What users write is far shorter; what comes out of the data may be anything. */
+/** Users write far shorter patterns; patterns from the data may have any length. */
 export const MAX_PATTERN_LENGTH = 100_000;
 
-/** Throws an `OttlError` with the reason when it is no pattern. */
+/** Throws an `OttlError` with the reason if the pattern is invalid. */
 export function compilePattern(text: string): Pattern {
   if (text.length > MAX_PATTERN_LENGTH)
     throw new OttlError(`the pattern is longer than ${MAX_PATTERN_LENGTH} characters`);
@@ -19,7 +19,7 @@ export function compilePattern(text: string): Pattern {
   }
 }
 
-/** How many patterns that come out of the data are remembered. */
+/** How many patterns from the data are cached. */
 export const PATTERN_CACHE_LIMITS = { maxNames: 256, maxLength: MAX_PATTERN_LENGTH };
 
 const patterns = new NameCache(compilePattern, PATTERN_CACHE_LIMITS);
@@ -28,10 +28,10 @@ export function cachedPattern(text: string): Pattern {
   return patterns.get(text);
 }
 
-/** A match takes some microseconds: what has more of them would keep everybody else waiting. */
+/** A match takes some microseconds: more matches than this would keep everything else waiting. */
 const MAX_MATCHES = 100_000;
 
-/** Every match replaced; an `OttlError` when there are too many, or the text becomes too long. */
+/** Replaces every match; throws an `OttlError` if there are too many or the text becomes too long. */
 export function replaceAll(
   pattern: Pattern,
   text: string,
@@ -46,7 +46,7 @@ export function replaceAll(
   });
 }
 
-/** Whether no limit can be reached, though every character and the end were replaced. */
+/** Whether no limit can be reached, even if every character and the end were replaced. */
 function isSurelySmall(text: string, replacement: string): boolean {
   const mostMatches = text.length + 1;
   return (
@@ -56,7 +56,7 @@ function isSurelySmall(text: string, replacement: string): boolean {
   );
 }
 
-/** `*` is any text, `?` one character, `[ab]`, `[!ab]`, `{a,b}`; a backslash takes a character for itself. */
+/** `*` is any text, `?` one character, `[ab]`, `[!ab]`, `{a,b}`; a backslash escapes a character. */
 export function compileGlob(glob: string): Pattern {
   let regex = "";
   let depth = 0;

@@ -6,12 +6,12 @@ import { escaped, goSyntax, goText, goType, quoteCharacter } from "./go-text.js"
 
 const MAX_WIDTH = 10_000;
 
-/** Go's Sprintf for the values of the language; what does not fit is written the way Go writes it, as %!d(string=x). */
+/** Go's Sprintf for the values of the language; arguments that do not fit are written as in Go: %!d(string=x). */
 export function sprintf(format: string, values: readonly OttlValue[]): string {
   return new Formatter(values).format(format);
 }
 
-/** What stands between the percent sign and the verb. */
+/** The part between the percent sign and the verb. */
 interface Spec {
   readonly flags: string;
   readonly width: number | undefined;
@@ -79,7 +79,7 @@ class Formatter {
     return problem + formatValue(verb, this.values[this.next++]!, spec);
   }
 
-  /** `[2]` in front of a width, precision or verb: the second value is next. */
+  /** `[2]` before a width, precision or verb: the second value is next. */
   private jump(index: string | undefined): void {
     if (index === undefined) return;
     this.reordered = true;
@@ -109,7 +109,7 @@ function formatValue(verb: string, value: OttlValue, written: Spec): string {
   return padded(text, spec, isNumber(value) && !CHARACTER_VERBS.has(verb));
 }
 
-/** Items one by one: each may be as wide as the width says, so that it ends before they take the memory. */
+/** Formats items one by one. Each may be as wide as the width says, so it stops before they exhaust the memory. */
 function formatItems<T>(items: Iterable<T>, format: (item: T) => string): string {
   const texts: string[] = [];
   let length = 0;
@@ -122,7 +122,7 @@ function formatItems<T>(items: Iterable<T>, format: (item: T) => string): string
   return `[${texts.join(" ")}]`;
 }
 
-/** Verbs of texts, which bytes are to them. */
+/** Verbs of texts, which treat bytes as text. */
 const TEXT_VERBS = new Set(["s", "q", "x", "X"]);
 
 const CHARACTER_VERBS = new Set(["c", "q", "U"]);
@@ -131,7 +131,7 @@ function isNumber(value: OttlValue): boolean {
   return typeof value === "bigint" || typeof value === "number" || value instanceof OttlDuration;
 }
 
-/** Whether bytes are written one by one, in brackets: an id is a text to %v as well. */
+/** Whether bytes are written one by one, in brackets. With %v an id is written as text too. */
 function isOfBytes(verb: string, value: Uint8Array, spec: Spec): boolean {
   return !TEXT_VERBS.has(verb) && !isOfWholes(verb, spec) && !(value instanceof OttlId && verb === "v");
 }
@@ -141,17 +141,17 @@ function formatByte(verb: string, byte: number, spec: Spec): string {
   return formatValue(verb === "v" ? "d" : verb, BigInt(byte), written).replace("(int64=", "(uint8=");
 }
 
-/** What is written of a list as a whole, and not of its items one by one. */
+/** Whether a list is written as a whole rather than item by item. */
 function isOfWholes(verb: string, { flags }: Spec): boolean {
   return verb === "p" || verb === "w" || (verb === "v" && flags.includes("#"));
 }
 
-/** An integer with a precision has zeros from that, and is not filled up with more. */
+/** An integer with a precision gets its zeros from that and no further padding zeros. */
 function withoutZeros(spec: Spec): Spec {
   return spec.precision === undefined ? spec : { ...spec, flags: spec.flags.replaceAll("0", "") };
 }
 
-/** What the verb does not fit, as %v would write it with the same flags. */
+/** A value that does not fit the verb, as %v would write it with the same flags. */
 function unfittingText(value: OttlValue, spec: Spec): string {
   if (typeof value === "bigint") return padded(integerText("d", value, spec)!, spec, true);
   if (typeof value === "number") return padded(formatDouble("g", value, spec.flags, spec.precision)!, spec, true);
@@ -160,7 +160,7 @@ function unfittingText(value: OttlValue, spec: Spec): string {
   return typeof value === "boolean" ? padded(String(value), spec) : goText(value);
 }
 
-/** As wide as the width says. The zeros of a number stand behind its sign, those of a text before everything. */
+/** Pads to the width. The zeros of a number come after its sign, those of a text before everything. */
 function padded(text: string, { width = 0, flags }: Spec, isNumber = false): string {
   if (text.length >= 2 * width) return text;
   const length = [...text].length;

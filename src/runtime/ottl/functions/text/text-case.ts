@@ -1,4 +1,4 @@
-/** Texts in another case, letter by letter as Go does it: no letter becomes two, and none depends on its neighbours. */
+/** Changes case letter by letter as Go does: no letter becomes two, and none depends on its neighbours. */
 
 export function lowerCase(text: string): string {
   return eachLetter(text, text.toLowerCase(), (letter) => letter.toLowerCase());
@@ -18,7 +18,7 @@ function eachLetter(text: string, convertedAscii: string, convert: (letter: stri
     .join("");
 }
 
-/** Words are told by a change of case, by digits, and by what stands between them; runs of capitals are one word. */
+/** Words are separated by a change of case, by digits and by other characters; a run of capitals is one word. */
 export function snakeCase(text: string): string {
   return text
     .trim()
@@ -28,7 +28,9 @@ export function snakeCase(text: string): string {
     .replace(/[A-Z]+/g, (capitals) => capitals.toLowerCase());
 }
 
-/** Every word begins with a capital; in a run of capitals only the first stays one. Only letters and digits are kept. */
+/**
+ * Every word starts with a capital; in a run of capitals only the first stays one. Only letters and digits are kept.
+ */
 export function camelCase(text: string): string {
   let result = "";
   let startsWord = true;

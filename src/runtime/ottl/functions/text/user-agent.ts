@@ -1,6 +1,6 @@
 import type { OttlMap } from "../../values/value.js";
 
-/** Browsers and clients by what is typical of their header; the first that fits counts. */
+/** Browsers and clients by typical parts of their header; the first match counts. */
 const AGENTS: readonly (readonly [name: string, pattern: RegExp])[] = [
   ["Googlebot", /Googlebot\/([\d.]+)/],
   ["bingbot", /bingbot\/([\d.]+)/],
@@ -42,7 +42,7 @@ const WINDOWS: Readonly<Record<string, string>> = {
 };
 const MAX_HEADER_LENGTH = 2048;
 
-/** The name and version of what sent a User-Agent header; "Other" and no version for what is unknown. */
+/** The name and version of the sender of a User-Agent header; "Other" without a version if unknown. */
 export function parseUserAgent(header: string): OttlMap {
   const text = header.slice(0, MAX_HEADER_LENGTH);
   const map: OttlMap = new Map([["user_agent.original", header]]);
@@ -55,7 +55,7 @@ export function parseUserAgent(header: string): OttlMap {
   return map;
 }
 
-/** Major, minor and patch; a build number says nothing more. */
+/** Major, minor and patch; a build number is dropped. */
 function threeParts(version: string): string {
   return version.split(".", 3).join(".");
 }

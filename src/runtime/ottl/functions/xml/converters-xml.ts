@@ -27,7 +27,7 @@ function copyOf(node: XmlNode): XmlNode {
   return copy;
 }
 
-/** Of what the path leads to: elements with all that is in them, and the text of attributes. */
+/** Returns the result of a path: elements with their content, and the text of attributes. */
 function compileGet(args: CallArguments) {
   const target = args.text("target");
   const select = xpathArgument(args);
@@ -90,7 +90,7 @@ function compileAttributesToElements(args: CallArguments) {
   };
 }
 
-/** Text that stands beside elements or other text is put into an element of its own. */
+/** Wraps text that is next to elements or other text in its own element. */
 function wrapTexts(node: XmlNode, name: string): void {
   if (!isPlain(node)) return;
   for (const child of node.children) if (child.type === "element") wrapTexts(child, name);
@@ -140,7 +140,7 @@ function parseToMap(text: string): OttlMap {
   return elementMap(children[index]!);
 }
 
-/** Elements by their names: text as text, others as maps, those of one name as a list. Attributes are left out. */
+/** Elements by name: text as text, others as maps, elements with the same name as a list. Attributes are left out. */
 function simplifiedMap(parent: XmlNode): OttlMap {
   const elements = parent.children.filter(({ type }) => type === "element");
   const counts = new Map<string, number>();
@@ -159,7 +159,7 @@ function simplifiedMap(parent: XmlNode): OttlMap {
   return map;
 }
 
-/** The first text of an element that has no elements in it. */
+/** The first text of an element without child elements. */
 function leafText({ children }: XmlNode): string {
   if (children.some(({ type }) => type === "element")) return "";
   return children.find(({ type }) => type === "text" || type === "cdata")?.text ?? "";

@@ -2,18 +2,19 @@ import { OttlError } from "../../values/error.js";
 import { MAX_ITEMS, tooManyItems } from "../../values/limits.js";
 
 /**
- * XML as a tree. The reader goes over the text once; it knows the five entities of XML and numbered characters, and nothing
- * that a document could define itself, so that no document grows while it is read. Nothing outside of it is ever fetched.
+ * XML as a tree. The reader makes one pass over the text. It knows the five entities of XML and numeric character
+ * references, and nothing that a document could define itself, so no document grows while it is read. Nothing outside
+ * of it is ever fetched.
  */
 export interface XmlNode {
   readonly type: "document" | "element" | "attribute" | "text" | "cdata" | "comment" | "instruction" | "directive";
-  /** The name with its prefix, of elements, attributes and instructions. */
+  /** The name with its prefix, for elements, attributes and instructions. */
   name: string;
   text: string;
   attributes: XmlNode[];
   children: XmlNode[];
   parent: XmlNode | undefined;
-  /** Nodes are made in the order of the document. */
+  /** Nodes are created in document order. */
   readonly order: number;
 }
 
@@ -35,7 +36,10 @@ export function removeNode(node: XmlNode): void {
   if (index >= 0) siblings!.splice(index, 1);
 }
 
-/** Throws an `OttlError` when the text is not well-formed. More than one root is allowed; text in front of the first is left out. */
+/**
+ * Throws an `OttlError` if the text is not well-formed. More than one root is allowed; text before the first is
+ * ignored.
+ */
 export function parseXml(text: string): XmlNode {
   return new XmlReader(text).document();
 }
@@ -79,7 +83,7 @@ class XmlReader {
     return root;
   }
 
-  /** Comments, CDATA, instructions and directives; false when it is an element that begins here. */
+  /** Reads comments, CDATA, instructions and directives; returns false if an element starts here. */
   private markup(parent: XmlNode): boolean {
     const { text, at } = this;
     if (text.startsWith("<!--", at)) this.add(parent, xmlNode("comment", "", this.until("<!--", "-->")));
@@ -101,7 +105,7 @@ class XmlReader {
     return this.text.slice(from, to);
   }
 
-  /** Such as <!DOCTYPE ...>, which may have more of them in it. What it declares is not looked at. */
+  /** Reads a directive such as <!DOCTYPE ...>, which may contain others. Its declarations are ignored. */
   private directive(): string {
     const from = this.at + 2;
     let open = 0;
@@ -201,7 +205,7 @@ function entity(name: string): string | undefined {
   return code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? undefined : String.fromCodePoint(code);
 }
 
-/** What is inside of a node as text, without the markup. */
+/** The content of a node as text, without markup. */
 export function innerText(node: XmlNode): string {
   if (node.type === "text" || node.type === "cdata" || node.type === "attribute") return node.text;
   if (node.type !== "element" && node.type !== "document") return "";

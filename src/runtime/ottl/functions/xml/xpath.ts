@@ -2,8 +2,9 @@ import { OttlError } from "../../values/error.js";
 import { innerText, type XmlNode } from "./xml-tree.js";
 
 /**
- * XPath as far as it is used to pick nodes: paths of steps (`/a//b/@c`, `..`, `*`, `text()`, `comment()`, `node()`) with
- * predicates of positions, comparisons, `and`, `or`, and the functions in `FUNCTIONS`; several paths with `|` between them.
+ * The part of XPath that selects nodes: paths of steps (`/a//b/@c`, `..`, `*`, `text()`, `comment()`, `node()`) with
+ * predicates of positions, comparisons, `and`, `or`, and the functions in `FUNCTIONS`; several paths with `|` between
+ * them.
  */
 export type XPath = (document: XmlNode) => XmlNode[];
 
@@ -18,10 +19,10 @@ interface Focus {
 
 type Expression = (focus: Focus) => XPathValue;
 
-/** A path with many // may visit a node again and again: this many visits, and no more. */
+/** Limits node visits: a path with many // may visit a node again and again. */
 const MAX_VISITS = 2_000_000;
 
-/** Throws an `OttlError` with the reason when it is no path. */
+/** Throws an `OttlError` with the reason if the path is invalid. */
 export function compileXPath(text: string): XPath {
   const expression = new XPathParser(text).whole();
   return (document) => {
@@ -337,7 +338,7 @@ function toNumber(value: XPathValue): number {
   return typeof value === "number" ? value : text === "" ? Number.NaN : Number(text);
 }
 
-/** Of nodes, any one is enough. */
+/** A comparison with nodes holds if it holds for any of them. */
 function compareValues(a: XPathValue, operator: string, b: XPathValue): boolean {
   if (Array.isArray(a)) return a.some((node) => compareValues(innerText(node), operator, b));
   if (Array.isArray(b)) return b.some((node) => compareValues(a, operator, innerText(node)));
