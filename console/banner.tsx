@@ -4,7 +4,7 @@ import { useValue } from "./api/value.js";
 
 const SHOW_BACK_MS = 6_000;
 
-/** Says that the agent cannot be reached, and when it is back. */
+/** Tells the user that the agent cannot be reached, and when it is back. */
 export function ConnectionBanner() {
   const { isLost, round } = useValue(connection);
   const [isNew, setNew] = useState(false);

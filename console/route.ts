@@ -1,6 +1,6 @@
 import { Value } from "./api/value.js";
 
-/** A place in the console, as the part behind `#` says it: `#/failures/ID?exporter=a`. */
+/** A location in the console, from the part of the address behind `#`: `#/failures/ID?exporter=a`. */
 export interface Route {
   readonly page: string;
   readonly rest: readonly string[];
@@ -16,7 +16,7 @@ export function parseRoute(hash: string): Route {
   return { page: page || "pipelines", rest, query: Object.fromEntries(new URLSearchParams(search)) };
 }
 
-/** The address of a place; parameters without a value are left out. */
+/** The address of a location; parameters without a value are left out. */
 export function linkTo(
   page: string,
   rest: readonly string[] = [],

@@ -3,7 +3,7 @@ import { get } from "./api/client.js";
 import { saveToken } from "./api/session.js";
 import { Text } from "./parts/text.js";
 
-/** Asks for the token that the API wants; `message` says what was wrong with the one before. */
+/** Asks for the API's token; `message` says what was wrong with the previous one. */
 export function SignIn({ message }: { message: string }) {
   const [token, setToken] = useState("");
   const [file, setFile] = useState<string>();

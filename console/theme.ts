@@ -5,7 +5,7 @@ export type Theme = "auto" | "light" | "dark";
 const KEY = "sluice.theme";
 const ORDER: readonly Theme[] = ["auto", "light", "dark"];
 
-/** What the switch says; `auto` is what the system prefers. */
+/** The selected theme; `auto` follows the system. */
 export const theme = new Value<Theme>(ORDER.find((each) => each === localStorage.getItem(KEY)) ?? "auto");
 
 export function applyTheme(): void {

@@ -1,6 +1,6 @@
 /**
- * Writes docs/api.md: every name that a door of the package exports, in the order and under the titles of the door's own
- * file, with its declaration in short form and what its comment says. Made from the declarations that the build emits; run
+ * Writes docs/api.md: every name that a door of the package exports, in the order and under the headings of the door's
+ * source file, with its declaration in short form and its comment. Made from the declarations that the build emits; run
  * it after `npm run build`. With --print it writes to stdout instead.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -11,13 +11,13 @@ import { declared, exportsOf, groupsOf, parsed } from "./declarations.js";
 const root = dirname(import.meta.dirname);
 const { name, exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
-/** What fits on a line of the page. */
+/** Maximum length of a line on the page. */
 const MAX_LINE = 128;
-/** A declaration of at most this, with few words about it, is an item of a list. */
+/** A declaration of at most this length, with a short comment, is an item of a list. */
 const MAX_ITEM = 110;
-/** A longer property has a line to itself. */
+/** A longer property gets its own line. */
 const MAX_PACKED = 50;
-/** Longer types of values, such as those that zod infers, say less than their name. */
+/** Longer types of values, such as those that zod infers, are less helpful than their name. */
 const MAX_VALUE_TYPE = 200;
 
 const INTRO = `# API reference
@@ -44,7 +44,7 @@ else writeFileSync(join(root, "docs", "api.md"), text);
 
 function reference() {
   const shown = new Map();
-  // The door of components first: others hand on what it has.
+  // The door for components comes first, because the other doors re-export some of its names.
   const ordered = [...doors].sort((a, b) => Number(b.name.endsWith("/plugin")) - Number(a.name.endsWith("/plugin")));
   const parts = ordered.map((door) => doorPart(door, shown));
   const list = ordered.map(
@@ -63,7 +63,7 @@ function doorPart(door, shown) {
   return `## ${door.name}\n\n${introOf(door.file)}\n${from}${groups.join("")}`;
 }
 
-/** What has an example of several lines has a heading; what is short is an item of a list; all else shares a block. */
+/** A name with an example of several lines gets a heading; short ones are items of a list; all others share a block. */
 function groupPart({ title, about, names }, fresh) {
   const entries = names.filter((each) => fresh.has(each)).map((each) => entryOf(each, fresh.get(each)));
   if (entries.length === 0) return "";
@@ -78,7 +78,7 @@ function groupPart({ title, about, names }, fresh) {
   return `${head}${sections.join("")}${list}${block}`;
 }
 
-/** Names that another door has shown: only which they are, or that they are all of it. */
+/** Names that another door has already shown: only lists them, or says that all are included. */
 function handedOn(again, shown) {
   if (again.length === 0) return "";
   const others = new Set(again.map(([, { key }]) => shown.get(key)));
@@ -98,7 +98,7 @@ function entryOf(exported, found) {
   return { exported, found, says, example, short, isShort };
 }
 
-/** Declarations that an exported one extends and that no door exports; each is shown once. */
+/** Declarations that an exported one extends but no door exports; each is shown once. */
 function basesOf({ node, source }) {
   const bases = [node.superClass, ...(node.extends ?? []).map(({ expression }) => expression)];
   return bases.flatMap((base) => {
@@ -123,7 +123,7 @@ function section({ exported, says, example, short }) {
   return `#### ${exported}\n${says}\n\`\`\`ts\n${short}\n// For example:\n${example}\n\`\`\`\n`;
 }
 
-/** Of a class only the first paragraph of what is said of it: what follows is for those who read its code. */
+/** For a class only the first paragraph of its comment: the rest is for readers of its code. */
 function declaration({ says, short, example, found }) {
   const description = found.node.type === "ClassDeclaration" ? says.split("\n\n")[0] : says;
   const shown = example === "" ? "" : `\n// For example: ${example}`;
@@ -152,7 +152,7 @@ function signature(node, source, isType, isBase = false) {
   return broken(listed(whole, source).replace(/\): z\.Zod.*;$/, "): z.ZodType;"));
 }
 
-/** Its members, a line or two each; those of a base that nobody can import with what that base extends. */
+/** The members, one or two lines each; for a base that cannot be imported, includes what that base extends. */
 function membersOf(node, source, isType, isBase) {
   const promised = promisedNames(node, source);
   const members = node.body.body.filter((member) => !isHidden(member, node, isType) && !promised.has(member.key?.name));
@@ -163,7 +163,7 @@ function membersOf(node, source, isType, isBase) {
     : [...packed(lines), ...membersOf(above.node, above.source, isType, isBase)];
 }
 
-/** Plain properties of which nothing is said share lines. */
+/** Plain properties without comments share lines. */
 function packed(lines) {
   const done = [];
   for (const [i, line] of lines.entries()) {
@@ -176,7 +176,7 @@ function packed(lines) {
   return done.map(({ text }) => text);
 }
 
-/** `(typeof NAMES)[number]` as the names. */
+/** Replaces `(typeof NAMES)[number]` by the names. */
 function listed(code, source) {
   return code.replace(/\(typeof (\w+)\)\[number\]/, (whole, values) => {
     const found = declared(values, source);
@@ -190,21 +190,24 @@ function listed(code, source) {
   });
 }
 
-/** What nobody can use: the constructor of what is only a type, and the name of an error, which is that of its class. */
+/**
+ * Members that nobody can use: the constructor of a name exported as a type, and the `name` of an error, which repeats
+ * its class.
+ */
 function isHidden(member, { superClass }, isType) {
   const isPrivate = ["private", "protected"].includes(member.accessibility);
   const isName = member.key?.name === "name" && superClass?.name === "Error";
   return isPrivate || isName || member.key?.name === "BRAND" || (isType && member.kind === "constructor");
 }
 
-/** The members of interfaces that a class implements and that a door exports: they are shown there. */
+/** Members of interfaces that a class implements and a door exports: they are shown there. */
 function promisedNames(node, source) {
   const interfaces = (node.implements ?? []).map(({ expression }) => declared(expression.name, source));
   const shown = interfaces.filter((found) => found !== undefined && publicKeys.has(found.key));
   return new Set(shown.flatMap((found) => found.node.body.body.map(({ key }) => key?.name)));
 }
 
-/** The comment that ends where the member begins. */
+/** The comment directly before the member. */
 function commentOf(member, body, { comments, text, commentText }) {
   const found = comments.findLast(({ start, end }) => start >= body.start && end <= member.start);
   const isItsOwn = found !== undefined && /^\s*$/.test(text.slice(found.end, member.start));
@@ -212,8 +215,8 @@ function commentOf(member, body, { comments, text, commentText }) {
 }
 
 /**
- * A member on a line, with the first sentence of what is said of it behind it or, if there is no room, above. What can be
- * read and set is one member.
+ * A member on one line, with the first sentence of its comment behind it or, if that is too long, above. A getter and
+ * setter pair is one member.
  */
 function memberLines(member, all, comment, source) {
   const isPair = (kind) => all.some((other) => other.kind === kind && other.key?.name === member.key?.name);
@@ -240,7 +243,7 @@ function oneLine(code) {
     .trim();
 }
 
-/** A long union of texts over several lines; any other a part a line. */
+/** Splits a long union of strings over several lines; puts each part of any other union on its own line. */
 function broken(code) {
   const [, head, union] = /^(type [^=]+ =) (.*);$/.exec(code) ?? [];
   if (code.length <= MAX_LINE || union === undefined) return code;
@@ -277,7 +280,7 @@ function capital(words) {
   return words[0].toUpperCase() + words.slice(1);
 }
 
-/** As GitHub makes them of headings. */
+/** Heading anchors as GitHub makes them. */
 function anchor(heading) {
   return heading
     .toLowerCase()

@@ -1,7 +1,7 @@
 /**
- * Makes dist/binary/sluice: one file that runs on machines of this kind without Node.js. It is this very Node.js with all
- * of Sluice and its packages, bundled into one program, and LevelDB's native part inside. What reads files of the
- * package, and so cannot work in one file, is taken from packaging/binary instead.
+ * Makes dist/binary/sluice: one file that runs on similar machines without Node.js. It consists of the current Node.js,
+ * Sluice and its packages bundled into one program, and LevelDB's native part. Modules that read files of the package
+ * cannot work in a single file; packaging/binary has replacements.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, copyFileSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -16,10 +16,10 @@ const require = createRequire(import.meta.url);
 const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const level = dirname(require.resolve("classic-level/package.json"));
 
-/** By this mark Node.js knows that a program was put into it. */
+/** Node.js recognises by this marker that a program was injected into it. */
 const FUSE = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 
-/** What the executable has in the place of files that look for files. */
+/** Replacements for modules that read files. */
 const REPLACED = new Map(
   Object.entries({
     "src/runtime/contract/package-info.ts": "version.ts",
@@ -62,7 +62,7 @@ async function bundle() {
   if (unused.size > 0) throw new Error(`nothing imports ${[...unused].join(", ")} any more; see scripts/binary.js`);
 }
 
-/** The console as `npm run build` made it. */
+/** The console as built by `npm run build`. */
 function consoleFiles() {
   const folder = join(root, "dist", "console");
   return Object.fromEntries(readdirSync(folder).map((name) => [`console/${name}`, join(folder, name)]));

@@ -1,7 +1,7 @@
 /**
- * Builds, unless dist is just as the last build left it and was made from the files there are now: `npm ci` has built
- * already when `npm test` comes. The build ends with `--done`, which writes down what it read and what it made. Contents
- * are compared, not times, since a checkout of another branch may bring files that are older than dist.
+ * Builds, unless dist is unchanged since the last build and was made from the current files: `npm ci` has already built
+ * when `npm test` runs. The build ends with `--done`, which records what it read and wrote. Contents are compared
+ * instead of times, because another branch may have files that are older than dist.
  */
 import { execSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -11,7 +11,7 @@ import process from "node:process";
 
 const root = dirname(import.meta.dirname);
 const stamp = join(root, "dist", "built.txt");
-/** What the build reads: the lock has the versions of what it bundles. */
+/** The files that the build reads; package-lock.json has the versions of bundled packages. */
 const READ = [
   "src",
   "console",
@@ -29,14 +29,14 @@ if (process.argv.includes("--done")) writeFileSync(stamp, state());
 else if (!existsSync(stamp) || readFileSync(stamp, "utf8") !== state())
   execSync("npm run build", { cwd: root, stdio: "inherit" });
 
-/** The hash of all that is read and made. */
+/** A hash of everything that is read and written. */
 function state() {
   const hash = createHash("sha256").update(process.version);
   for (const name of [...READ, "dist"]) add(hash, join(root, name));
   return `${hash.digest("hex")}\n`;
 }
 
-/** Adds a file, or all that a folder has, each under its path. */
+/** Adds a file, or all files of a folder, each with its path. */
 function add(hash, path) {
   if (NOT_MADE.includes(path)) return;
   const isFolder = statSync(path).isDirectory();

@@ -1,5 +1,6 @@
 /**
- * `npm run build`: makes dist/ anew, step by step. The schema and the man page are made by the bundle of the step before.
+ * `npm run build`: makes dist/ from scratch, step by step. The schema and the man page are made by the bundle of the
+ * previous step.
  */
 import { execSync } from "node:child_process";
 import { rmSync } from "node:fs";

@@ -1,7 +1,7 @@
 /**
- * Bundles the command line and the doors of the package into a few files under dist/bundle. Loaded one by one, their 500
- * modules (of Sluice, zod, yaml and rxjs) take longer than validating a config does. Bundled together, they share their
- * code: a plugin that imports sluice/plugin works with the very classes that run it. Types come from dist.
+ * Bundles the command line and the doors of the package into a few files under dist/bundle. Loading their 500 modules
+ * (of Sluice, zod, yaml and rxjs) one by one takes longer than validating a config. They are bundled together to share
+ * their code: a plugin that imports sluice/plugin gets the same classes that run it. Types come from dist.
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -10,21 +10,21 @@ import { rolldown } from "rolldown";
 
 const root = dirname(import.meta.dirname);
 const require = createRequire(import.meta.url);
-/** Node.js resolves rxjs to its CommonJS build, of which nothing can be left out. */
+/** Node.js resolves rxjs to its CommonJS build, which cannot be tree-shaken. */
 const rxjs = join(dirname(require.resolve("rxjs/package.json")), "dist", "esm", "index.js");
 
-/** Less to read and compile at every start; names stay, so that stack traces can be read. */
+/** Reduces what is read and compiled at every start; names are kept for readable stack traces. */
 const MINIFY = { compress: { sequences: false, joinVars: false }, mangle: false, codegen: { removeWhitespace: false } };
 
 /**
- * A file for each room that only some components use, and one for what all of them do: else all that is behind the door
- * of plugins would be one file, read at every start. The first group that a module belongs to has it.
+ * One file per room that only some components use, and one for rooms that all use: otherwise everything behind the
+ * plugin door would be one file, read at every start. A module goes into the first group that matches.
  */
 const ROOMS = [
   file("room-net", ["runtime/net", "runtime/codecs"]),
   file("room-brokers", ["runtime/brokers"]),
   file("room-ottl", ["runtime/ottl"]),
-  // Apart from the rest of its room, which every command uses: only OTTL and the operators of logs use it.
+  // Separate from the rest of its room, which every command uses: only OTTL and the log operators use it.
   file("room-expressions", ["runtime/text/expressions"]),
   file("room-logs", ["runtime/logs"]),
   file("room-pii", ["processors/pii"]),
@@ -47,7 +47,7 @@ function file(name, rooms) {
   return { name, test: new RegExp(`[\\\\/]dist[\\\\/](?:${paths.join("|")})[\\\\/]`) };
 }
 
-/** tsc's own maps, so that those of the bundle lead to the TypeScript. Of packages nobody here needs the lines. */
+/** Reads tsc's source maps, so that the bundle's maps lead to the TypeScript. Packages get none. */
 const sourceMaps = {
   name: "source-maps",
   /** @param {string} id */
@@ -60,7 +60,7 @@ const sourceMaps = {
 };
 
 /**
- * Every component's main module is called component.js: in the bundle its file has the name of its folder.
+ * Every component's main module is called component.js, so its file in the bundle is named after its folder.
  * @param {{ name: string, moduleIds: string[] }} chunk
  */
 function chunkName({ name, moduleIds }) {
@@ -81,13 +81,13 @@ const bundle = await rolldown({
     testing: "dist/testing.js",
   },
   platform: "node",
-  // A group may put what an entry exports into the file of another one.
+  // A group may put the exports of an entry into another entry's file.
   preserveEntrySignatures: "allow-extension",
-  // Not every command needs these, and they look for their own files.
+  // Not every command needs these, and they read their own files.
   external: [/^pino/, /^@opentelemetry\//, /^classic-level/],
   resolve: { alias: { rxjs } },
   experimental: { attachDebugInfo: "none" },
-  // Our modules do nothing but define things, so importing one through a door must not bring along all that is behind it.
+  // Our modules have no side effects, so importing one through a door must not include everything behind it.
   treeshake: { moduleSideEffects: (id) => !id.startsWith(join(root, "dist")) },
 });
 await bundle.write({

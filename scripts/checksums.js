@@ -1,11 +1,13 @@
 /**
- * Signs what is released: writes SHA256SUMS, a line for each file, and SHA256SUMS.sig, its Ed25519 signature, beside the files.
+ * Signs release files: writes SHA256SUMS, with a line per file, and SHA256SUMS.sig, its Ed25519 signature, next to the
+ * files.
  *
  *     node scripts/checksums.js sign KEY.pem FILE...
  *     node scripts/checksums.js verify PUBLIC.pem FOLDER
  *
- * KEY.pem is the private key (openssl genpkey -algorithm ed25519 -out KEY.pem), which stays with whoever releases; PUBLIC.pem is its
- * public half (openssl pkey -in KEY.pem -pubout). SECURITY.md tells how to verify without this script.
+ * KEY.pem is the private key (openssl genpkey -algorithm ed25519 -out KEY.pem), which only the maintainers have;
+ * PUBLIC.pem is its public half (openssl pkey -in KEY.pem -pubout). SECURITY.md tells how to verify without this
+ * script.
  */
 import { createHash, createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";

@@ -1,7 +1,7 @@
 /**
- * Builds the console: the pages in console/ become one script and one style sheet below dist/console, named after their
- * content, so that a browser may keep them for ever. Each has its gzip beside it, so that nothing is packed at run time;
- * files.json says what is served where.
+ * Builds the console: the pages in console/ become one script and one style sheet below dist/console. Their names
+ * contain a hash of the content, so that browsers may cache them forever. Each is also stored as gzip, so that nothing
+ * is compressed at run time; files.json says what is served where.
  */
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { gzipSync } from "node:zlib";
 import MarkdownIt from "markdown-it";
 import { rolldown } from "rolldown";
 
-/** Where the docs say that the console is. */
+/** The console's address in the docs. */
 const CONSOLE = "http://127.0.0.1:55679";
 const root = dirname(import.meta.dirname);
 const source = join(root, "console");
@@ -36,7 +36,7 @@ async function bundle() {
     cwd: root,
     input: join(source, "main.tsx"),
     platform: "browser",
-    // What cannot be found would be left to the browser, which has no packages.
+    // An unresolved import would be left to the browser, which has no packages.
     onLog(level, log, defaultHandler) {
       if (log.code === "UNRESOLVED_IMPORT") throw new Error(`${log.message}; npm install brings what is missing`);
       defaultHandler(level, log);
@@ -49,15 +49,15 @@ async function bundle() {
   return output[0].code;
 }
 
-/** In the order of their names: later ones overrule. */
+/** In alphabetical order: later sheets override earlier ones. */
 function styles() {
   const sheets = readdirSync(join(source, "style")).sort();
   return sheets.map((name) => read(join("style", name))).join("\n");
 }
 
 /**
- * The runbook, for whoever follows the link of an alert: each alert is a section, and its links lead into this console. Other
- * pages of the docs are not served, so they are only named.
+ * The runbook for people who follow an alert's link: each alert is a section, and its links lead into this console.
+ * Links to other pages of the docs become plain text, because those are not served.
  */
 function runbook() {
   const markdown = new MarkdownIt();
@@ -74,7 +74,7 @@ function runbook() {
   return read("runbook.html").replace(/\{\{(\w+)\}\}/g, (_, name) => ({ ...names, body })[name]);
 }
 
-/** Links are not nested, so what closes one is what comes next. */
+/** Links are not nested, so the next closing token belongs to the current link. */
 function withoutLinksToPages() {
   let page;
   return (token) => {
@@ -86,7 +86,7 @@ function withoutLinksToPages() {
   };
 }
 
-/** Writes a file under a name that tells its content; gives its path on the server. */
+/** Writes a file whose name contains a hash of its content; returns its path on the server. */
 function write(name, extension, type, content) {
   const hash = createHash("sha256").update(content).digest("hex").slice(0, 12);
   const file = `${name}-${hash}.${extension}`;

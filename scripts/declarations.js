@@ -1,4 +1,7 @@
-/** Reads modules, as TypeScript or as emitted .d.ts files: which names one exports, wherever they come from, and what is said of them. */
+/**
+ * Reads modules, as TypeScript or as emitted .d.ts files: their exported names, wherever these are declared, and their
+ * comments.
+ */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseSync } from "rolldown/utils";
@@ -7,7 +10,7 @@ const root = dirname(import.meta.dirname);
 const { imports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 const files = new Map();
 
-/** One file: its text, statements and comments, and `commentText`, which reads one of the comments. */
+/** One file: its text, statements and comments, and `commentText`, which extracts a comment's text. */
 export function parsed(file) {
   if (!files.has(file)) files.set(file, parse(file));
   return files.get(file);
@@ -21,8 +24,8 @@ function parse(file) {
 }
 
 /**
- * Name -> its declaration; `key` is the same for the same declaration under any name and through any door. `isType` tells
- * what is exported as a type alone.
+ * Declarations by exported name; `key` is the same for the same declaration under any name and through any door.
+ * `isType` is true for a type-only export.
  */
 export function exportsOf(file) {
   const found = new Map();
@@ -49,13 +52,13 @@ function addNamed(statement, source, found) {
   }
 }
 
-/** Where a name is declared in a file, or where it was imported from. */
+/** The declaration of a name in a file, or in the file that it is imported from. */
 export function declared(name, source) {
   for (const statement of source.body) {
     if (statement.type === "ImportDeclaration") {
       const imported = statement.specifiers.find(({ local }) => local.name === name);
       if (imported === undefined) continue;
-      // What another package declares is not ours to show.
+      // Declarations of other packages are not shown.
       if (!/^[.#]/.test(statement.source.value)) return undefined;
       return exportsOf(target(source.file, statement)).get(imported.imported.name);
     }
@@ -73,8 +76,8 @@ export function declared(name, source) {
 }
 
 /**
- * The table of contents of a door: its exports under the `// Title: what it is about.` above them. Names above the first
- * are under an empty title.
+ * The groups of a door: its exports under the `// Title: description.` above them. Names before the first title have an
+ * empty one.
  */
 export function groupsOf(file) {
   const { body, comments, text } = parsed(file);
@@ -101,13 +104,13 @@ function target(file, { source }) {
   return join(dirname(file), source.value.replace(/\.js$/, file.endsWith(".d.ts") ? ".d.ts" : ".ts"));
 }
 
-/** The source of an internal door such as `#net`; declarations in dist name none. */
+/** The source of an internal door such as `#net`; declarations in dist do not use such doors. */
 function doorFile(name) {
   const found = imports[name] ?? imports["#*"];
   return join(root, found["sluice-source"].replace("*", name.slice(1)));
 }
 
-/** Paragraphs, without the comment's marks; its lists stay lists. */
+/** A comment as paragraphs, without its markers; lists are kept. */
 function commentText({ value }) {
   return value
     .replace(/^\*+/, "")

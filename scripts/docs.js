@@ -1,6 +1,7 @@
 /**
- * Makes a site of the pages: README.md, docs/ and what they link to, as HTML that needs no server and asks no other host, with a
- * search that works offline. `npm run docs` writes it to site/; `node scripts/docs.js FOLDER` writes it elsewhere.
+ * Makes a site of the pages: README.md, docs/ and the files they link to, as HTML that needs no server and no other
+ * host, with a search that works offline. `npm run docs` writes it to site/; `node scripts/docs.js FOLDER` writes it
+ * elsewhere.
  */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -16,7 +17,7 @@ const assets = join(root, "scripts", "docs-site");
 /** @typedef {{ name: string, target: string, title: string, html: string, sections: readonly Section[], links: readonly string[] }} Page */
 /** @typedef {{ id: string, heading: string, text: string }} Section */
 
-/** Writes the site; gives what it has, for tests. */
+/** Writes the site; returns its contents, for tests. */
 export function buildSite(out) {
   rmSync(out, { recursive: true, force: true });
   const pages = pageNames().map(readPage);
@@ -35,7 +36,7 @@ export function buildSite(out) {
   return { pages: pages.map(({ name, target }) => ({ name, target })), files: [...others] };
 }
 
-/** The README first; then what it leads to, wherever it is. */
+/** The README first, then every page that it links to, directly or indirectly. */
 function pageNames() {
   const inDocs = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
     .map((file) => posix.join("docs", file.replaceAll("\\", "/")))
@@ -43,7 +44,7 @@ function pageNames() {
   return ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "bench/README.md", ...inDocs.sort()];
 }
 
-/** Where a file of the project is on the site: a page is HTML, a README is the index of its folder. */
+/** The path of a project file on the site: a page becomes HTML, a README the index of its folder. */
 function targetOf(name) {
   if (!name.endsWith(".md")) return name;
   return name.replace(/README\.md$/, "index.md").replace(/\.md$/, ".html");
@@ -79,9 +80,9 @@ function readPage(name) {
   return { name, target: targetOf(name), title: sections[0]?.heading ?? name, html, sections, links };
 }
 
-/** Pages are ours: what is HTML in them, such as comments, is meant. */
+/** We write the pages ourselves, so HTML in them, such as comments, is intended. */
 const markdown = new MarkdownIt({ html: true });
-// A table may be wider than a telephone: it moves sideways by itself, not with the page.
+// A table may be wider than a phone: it scrolls sideways by itself, without the page.
 markdown.renderer.rules.table_open = () => '<div class="table"><table>\n';
 markdown.renderer.rules.table_close = () => "</table></div>\n";
 
@@ -90,7 +91,7 @@ function plainText(token) {
   return (token.children ?? []).map(({ type, content }) => (type === "softbreak" ? " " : content)).join("");
 }
 
-/** As GitHub makes it, so that links work in both places. */
+/** Ids as on GitHub, so that links work in both places. */
 function headingId(heading, before) {
   const id = heading
     .toLowerCase()
@@ -100,7 +101,7 @@ function headingId(heading, before) {
   return before.some((section) => section.id === id) ? `${id}-${same}` : id;
 }
 
-/** The README, what it tells to read first, and its list of what to read on, in that order: there is no second list. */
+/** The README, the pages that it recommends first, and its reading list, in that order. There is no second list. */
 function navigationOf(pages) {
   const targets = pages[0].links.map(targetOf);
   return [pages[0], ...new Set(targets.map((target) => pages.find((page) => page.target === target)))].filter(Boolean);
@@ -137,7 +138,7 @@ ${html}</main>
 `;
 }
 
-/** A section is what is found: a page is too long to look through. */
+/** Sections are indexed, because whole pages are too long to look through. */
 function searchIndex(pages) {
   const index = new MiniSearch(SEARCH_OPTIONS);
   for (const { target, title, sections } of pages) {
@@ -149,7 +150,7 @@ function searchIndex(pages) {
   return index;
 }
 
-/** A file as it is; a folder as a list of its files. */
+/** Copies a file; a folder becomes a list of its files. */
 function copy(out, name) {
   const source = join(root, name);
   cpSync(source, join(out, name), { recursive: true });

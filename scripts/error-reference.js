@@ -69,7 +69,7 @@ function table(title, rows, cell) {
   ].join("\n");
 }
 
-/** A bar ends a cell of a table, also inside code. */
+/** A bar would end a table cell, even inside code. */
 const inCell = (text) => text.replaceAll("|", "\\|");
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the client library of Kafka that the tests and bench/kafka.js speak with, unless it is there: in a folder outside the
-# repository, as it is not among the packages of the project (docs/decisions/0027-kafka-client.md says why).
+# Installs the Kafka client that the tests and bench/kafka.js use, unless it is installed. It goes into a folder outside
+# the repository, because it is not a dependency of the project (docs/decisions/0027-kafka-client.md says why).
 set -euo pipefail
 version=1.35.0
 folder="${SLUICE_KAFKA_CLIENT:-$HOME/.cache/sluice-test/kafka-client-$version}"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fetches the Kafka that the tests start, from its Maven artifacts, unless it is there: kept in a folder outside the repository.
+# Downloads the Kafka server for the tests from Maven, unless it is there, into a folder outside the repository.
 set -euo pipefail
 version=3.9.1
 folder="${SLUICE_KAFKA_JARS:-$HOME/.cache/sluice-test/kafka-$version}"

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 /**
- * The text of the man page, made from the table that the help is made from. The build writes it to dist/sluice.1.
+ * The text of the man page, made from the same table as the help. The build writes it to dist/sluice.1.
  *
  * @typedef {{ type: string, short?: string, value?: string, description: string }} Option
  * @typedef {{ name: string, summary: string, details: readonly string[], examples: readonly string[], names?: string,
@@ -62,7 +62,7 @@ function commandLines({ name, summary, details, examples, options, names, comman
   ];
 }
 
-/** Lines that are indented stay as they are; the others flow. */
+/** Indented lines stay as they are; the others are filled. */
 function paragraph(lines) {
   return lines.flatMap((line) => (/^\s/.test(line) ? [".br", `\\& ${escaped(line)}`] : [escaped(line)]));
 }
@@ -77,7 +77,7 @@ function definition(term, meaning) {
   return [".TP", `.B "${escaped(term)}"`, escaped(meaning)];
 }
 
-/** What roff would read as its own: backslashes, hyphens that are meant as such, quotes in arguments, a dot at the start. */
+/** Escapes roff syntax: backslashes, literal hyphens, quotes in arguments, a dot at the start. */
 function escaped(text) {
   return text
     .replaceAll("\\", "\\e")

@@ -1,7 +1,7 @@
 /**
- * Keeps of the declarations in dist those that a door of the package leads to: of what nobody can import nobody needs the
- * types. In those, names come from the files that declare them: the internal doors (`#net`) are not shipped. Run by the build,
- * after tsc.
+ * Deletes declarations in dist that no door of the package leads to, because nobody can import them. In the others,
+ * names are imported from the files that declare them, because the internal doors (`#net`) are not shipped. The build
+ * runs this after tsc.
  */
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -43,7 +43,7 @@ function withoutDoors(file, text) {
     });
 }
 
-/** The file that declares what a door hands on. */
+/** The file that declares a name exported by a door. */
 function declarationOf(door, name) {
   const exact = imports[door]?.default;
   if (exact !== undefined) return join(root, exact.replace(/\.js$/, ".d.ts"));

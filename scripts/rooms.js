@@ -1,16 +1,17 @@
 /**
- * Every folder below src: what it is for, and what it may import beside itself and the folders in it. The architecture test
- * holds the code to this table, and CONTRIBUTING's map is made from it (`node scripts/room-map.js`).
+ * Every folder below src: its purpose, and what it may import besides itself and its subfolders. The architecture test
+ * checks the code against this table, and CONTRIBUTING's map is made from it (`node scripts/room-map.js`).
  *
- * The rooms of `src/runtime/` stand on floors: `imports` names the rooms whose doors one uses, all of them further up in this
- * table. A door is a `door.ts` in the room, reached as `#net` or `#net/auth` (see "imports" in package.json). A folder without
- * `imports` is part of the one above. `component: true` marks a family of components: it imports `src/plugin.ts` and the doors
- * that COMPONENT_ROOMS names, and those in its own `imports`. `imports: ALL` is for what stands above the components.
+ * The rooms of `src/runtime/` are layered: `imports` names the rooms whose doors a room uses, all of them further up in
+ * this table. A door is a `door.ts` in the room, imported as `#net` or `#net/auth` (see "imports" in package.json). A
+ * folder without `imports` is part of the one above it. `component: true` marks a family of components: it may import
+ * `src/plugin.ts`, the doors in COMPONENT_ROOMS, and those in its own `imports`. `imports: ALL` is for code above the
+ * components.
  *
  * @typedef {{ path: string, purpose: string, imports?: readonly string[], component?: boolean }} Room
  */
 
-/** The rooms whose doors are open to the components that come with Sluice. */
+/** The rooms whose doors built-in components may import. */
 export const COMPONENT_ROOMS = [
   "otlp",
   "codecs",

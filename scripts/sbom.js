@@ -1,6 +1,7 @@
 /**
- * Writes dist/sbom.cdx.json: what is installed with the package or built into it, as a CycloneDX bill of materials. Made from package-lock.json
- * alone and without a time or a serial number, so that the same commit gives the same bytes.
+ * Writes dist/sbom.cdx.json: everything installed with the package or built into it, as a CycloneDX bill of materials.
+ * It is made from package-lock.json alone, without a time or a serial number, so that the same commit gives the same
+ * bytes.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -10,7 +11,7 @@ const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 /** @type {{ packages: Record<string, any> }} */
 const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
 
-/** Not installed with the package but in its files: what the console is built with. */
+/** Not installed with the package but included in its files: the console is built with it. */
 const BUNDLED = ["node_modules/preact"];
 
 const included = Object.keys(packages).filter(
@@ -62,7 +63,10 @@ function refOf(path) {
   return path === "" ? purl(manifest.name, manifest.version) : purl(nameOf(path), packages[path].version);
 }
 
-/** What a package asks for, found as Node.js finds it: in its own folder first, then in those around it. @param {string} path */
+/**
+ * The dependencies of a package, resolved as Node.js does: in its own folder first, then in the folders around it.
+ * @param {string} path
+ */
 function dependenciesOf(path) {
   const { dependencies = {}, peerDependencies = {}, optionalDependencies = {} } = packages[path];
   const bundled = path === "" ? BUNDLED.map(nameOf) : [];

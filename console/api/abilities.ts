@@ -1,15 +1,18 @@
 import { useLoad } from "./use-load.js";
 
-/** What the config says of the console, and what this agent's API can be asked: what it cannot is not offered. */
+/**
+ * Console settings from the config, and the features of this agent's API: the console offers nothing that the API
+ * lacks.
+ */
 export interface Abilities {
   readonly traceUrl: string | undefined;
-  /** Such as `POST /dead-letters/:id/edit`. */
+  /** For example `POST /dead-letters/:id/edit`. */
   hasRoute(route: string): boolean;
-  /** Filters of dead letters. */
+  /** Whether dead letters can be filtered by this name. */
   hasFilter(name: string): boolean;
-  /** What whoever is signed in may do. */
+  /** Whether the signed-in user has this role. */
   hasRole(role: string): boolean;
-  /** What may be said of a replay. */
+  /** Whether a replay request may have this key. */
   hasReplayKey(name: string): boolean;
 }
 
@@ -21,7 +24,7 @@ interface Answer {
   readonly roles: readonly string[];
 }
 
-/** Undefined until it is known. */
+/** Undefined until loaded. */
 export function useAbilities(): Abilities | undefined {
   const { data } = useLoad<Answer>("/console");
   return (

@@ -1,7 +1,7 @@
 import { reportLost } from "./connection.js";
 import { readToken, signInWanted } from "./session.js";
 
-/** An answer that is no success. `code` is the API's own, or `unreachable`. */
+/** An error response. `code` is the API's own, or `unreachable`. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
@@ -24,7 +24,7 @@ export async function post<T>(path: string, body: unknown = {}): Promise<T> {
   return (await response.json()) as T;
 }
 
-/** Sends with the token of this tab; rejects with an `ApiError` unless the answer is a success. */
+/** Sends a request with this tab's token. Rejects with an `ApiError` unless the response is a success. */
 export async function request(method: string, path: string, signal?: AbortSignal, body?: string): Promise<Response> {
   const token = readToken();
   const headers: Record<string, string> = {
@@ -41,8 +41,8 @@ export async function request(method: string, path: string, signal?: AbortSignal
   });
   if (response.ok) return response;
   const error = await readError(response);
-  // Of an answer that nobody waits for any more not even the message may have come; and one to a token that has been
-  // replaced meanwhile says nothing of the new one.
+  // Ignore a response that was aborted, because even its message may be missing, and one to a token that has been
+  // replaced meanwhile.
   const counts = !signal?.aborted && token === readToken();
   if (response.status === 401 && counts) signInWanted.set(token === undefined ? "" : error.message);
   throw error;
@@ -54,14 +54,14 @@ async function readError(response: Response): Promise<ApiError> {
   return new ApiError(response.status, code, message);
 }
 
-/** Parameters that have a value, as the end of a path. */
+/** A query string of the parameters that have a value. */
 export function query(parameters: Readonly<Record<string, string | number | boolean | undefined>>): string {
   const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== "");
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
   return text === "" ? "" : `?${text}`;
 }
 
-/** One segment of a path: ids may have slashes. */
+/** Encodes one segment of a path: ids may contain slashes. */
 export function segment(id: string): string {
   return encodeURIComponent(id);
 }

@@ -4,7 +4,7 @@ import { reportLost } from "./connection.js";
 import { pageShown } from "./page-shown.js";
 import { useValue } from "./value.js";
 
-/** One event of a stream; `data` is what its JSON says. */
+/** One event of a stream; `data` is its parsed JSON. */
 export interface StreamEvent {
   readonly name: string;
   readonly data: unknown;
@@ -15,8 +15,8 @@ export type StreamState = "connecting" | "open" | "ended" | { readonly error: Ap
 const RETRY_MS = 2_000;
 
 /**
- * Reads server-sent events until it is aborted, and connects again after a break. `EventSource` cannot send a token, so
- * the stream is read by hand. An answer that says no ends it.
+ * Reads server-sent events until aborted, and reconnects after a break. `EventSource` cannot send a token, so the
+ * stream is parsed here. An error response ends it.
  */
 export async function readEvents(
   path: string,
@@ -39,7 +39,7 @@ export async function readEvents(
   }
 }
 
-/** A stream of an agent that stops just ends; the next request tells whether it is there. */
+/** When an agent stops its streams simply end; another request shows whether it is still there. */
 function reportLostUnlessEnded(response: Response): void {
   if (response.bodyUsed) void request("GET", "/").catch(() => reportLost());
 }
@@ -61,12 +61,12 @@ async function readStream(body: ReadableStream<Uint8Array>, onEvent: (event: Str
   }
 }
 
-/** Undefined for a comment, as those that keep the connection open. */
+/** Undefined for a comment, such as those that keep the connection open. */
 export function parseEvent(block: string): StreamEvent | undefined {
   let name = "message";
   const data: string[] = [];
   for (const line of block.split(/\r?\n/)) {
-    // With `s`, for there are characters in data that a dot would take for the end of a line.
+    // The flag `s` is needed because data may contain characters that a dot does not match.
     const [, field, value] = /^(\w+): ?(.*)$/s.exec(line) ?? [];
     if (field === "event") name = value!;
     else if (field === "data") data.push(value!);
@@ -84,7 +84,7 @@ function pause(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Reads a stream as long as the component is there, the page can be seen and the path is given. */
+/** Reads a stream while the component is mounted, the page is visible, and a path is given. */
 export function useEvents(path: string | undefined, onEvent: (event: StreamEvent) => void): StreamState {
   const [state, setState] = useState<StreamState>("connecting");
   const listener = useRef(onEvent);

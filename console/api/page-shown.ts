@@ -1,6 +1,6 @@
 import { Value } from "./value.js";
 
-/** Whether somebody can see this page: in a tab behind others nothing is asked for. */
+/** Whether this page is visible: a hidden tab sends no requests. */
 export const pageShown = new Value(document.visibilityState === "visible");
 
 document.addEventListener("visibilitychange", () => pageShown.set(document.visibilityState === "visible"));

@@ -2,12 +2,12 @@ import { Value } from "./value.js";
 
 const KEY = "sluice.token";
 
-/** Whether the API has asked for a token that we do not have, and what it said. */
+/** Set when the API requires a token that we do not have; the value is its message. */
 export const signInWanted = new Value<string | undefined>(undefined);
 
 /**
  * A link may carry the token behind `#token=`, which browsers never send to a server. It is kept for this tab only, and
- * taken out of the address bar and of the history at once.
+ * removed from the address bar and the history at once.
  */
 export function takeTokenFromAddress(): void {
   const given = /^#token=([^&]+)/.exec(location.hash)?.[1];

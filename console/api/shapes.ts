@@ -1,4 +1,4 @@
-/** What the API answers with, as far as the console shows it; docs/openapi.yaml has all of it. */
+/** The API's response types, as far as the console uses them; docs/openapi.yaml has all fields. */
 
 export type { GraphDescription as Graph, GraphEdge, GraphNode } from "../../src/runtime/contract/inspect/graph.js";
 
@@ -104,7 +104,7 @@ export interface Entry {
   readonly forwarded?: { readonly to: string; readonly state: string; readonly error?: string };
 }
 
-/** A change of an entry's payload by an operator; revision 0 is the payload as it came. */
+/** A change of an entry's payload by an operator; revision 0 is the original payload. */
 export interface Edit {
   readonly revision: number;
   readonly at: Time;
@@ -126,7 +126,7 @@ export interface Group {
   readonly trend?: readonly number[];
 }
 
-/** The last 15 minutes of a node; the newest value is the last. */
+/** The last 15 minutes of a node, newest value last. */
 export interface History {
   readonly stepMs: number;
   readonly from: Time;
@@ -143,7 +143,7 @@ export interface Agent {
   readonly warnings: readonly { readonly message: string; readonly place?: string }[];
 }
 
-/** What passed in the last second, in records per second. */
+/** Traffic in the last second, in records per second. */
 export interface Sample {
   readonly at: Time;
   readonly edges: Readonly<Record<string, { readonly perSecond: number } | undefined>>;
@@ -222,7 +222,7 @@ export interface SkippedExample {
   readonly message?: string;
 }
 
-/** An entry as it is and as it would be sent; `note` says why there is nothing to compare. */
+/** An entry before and after the replay's changes; `note` says why there is nothing to compare. */
 export interface ReplaySample {
   readonly id: string;
   readonly before?: unknown;
@@ -239,7 +239,7 @@ export interface OttlResult {
   readonly record: unknown;
 }
 
-/** What came of a replay, or in a dry run would. */
+/** Result of a replay, or the expected result of a dry run. */
 export interface ReplayReport {
   readonly selected: number;
   readonly replayed: number;

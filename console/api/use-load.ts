@@ -5,7 +5,7 @@ import { pageShown } from "./page-shown.js";
 import { signInWanted } from "./session.js";
 import { useValue } from "./value.js";
 
-/** What a page has loaded so far. After an error the data of before is still there. */
+/** A page's loaded data. After an error the previous data is kept. */
 export interface Loaded<T> {
   readonly data: T | undefined;
   readonly error: ApiError | undefined;
@@ -14,8 +14,8 @@ export interface Loaded<T> {
 }
 
 /**
- * Loads a path of the API, again every `everyMs` while the page can be seen, and after the agent came back or somebody
- * signed in. Without a path nothing is loaded.
+ * Loads a path of the API. Reloads every `everyMs` while the page is visible, after the agent came back, and after a
+ * sign-in. Without a path nothing is loaded.
  */
 export function useLoad<T>(path: string | undefined, everyMs?: number): Loaded<T> {
   const [state, setState] = useState<{ path?: string | undefined; data?: T; error?: ApiError; isLoading: boolean }>({
@@ -24,7 +24,7 @@ export function useLoad<T>(path: string | undefined, everyMs?: number): Loaded<T
   const [turn, setTurn] = useState(0);
   const { round } = useValue(connection);
   const isSignedOut = useValue(signInWanted) !== undefined;
-  // What is loaded once is loaded in a hidden tab too, and not again when it is shown.
+  // Data that is loaded only once is loaded in a hidden tab too, and not again when the tab is shown.
   const isShown = useValue(pageShown) || everyMs === undefined;
 
   useEffect(() => {

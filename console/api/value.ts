@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 
-/** Something that changes, and tells whoever listens. */
+/** A value with listeners for its changes. */
 export class Value<T> {
   private current: T;
   private readonly listeners = new Set<(value: T) => void>();
@@ -19,14 +19,14 @@ export class Value<T> {
     for (const listener of [...this.listeners]) listener(value);
   }
 
-  /** Gives what ends it. */
+  /** Returns a function that removes the listener. */
   listen(listener: (value: T) => void): () => void {
     this.listeners.add(listener);
     return () => void this.listeners.delete(listener);
   }
 }
 
-/** The value as it is now; the component is drawn again when it changes. */
+/** The current value; the component is rendered again when it changes. */
 export function useValue<T>(value: Value<T>): T {
   const [current, setCurrent] = useState(value.get());
   useEffect(() => {

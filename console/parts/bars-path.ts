@@ -2,8 +2,8 @@ export const CHART_WIDTH = 120;
 export const CHART_HEIGHT = 28;
 
 /**
- * A bar per bucket, the oldest at the left and the highest as high as the chart; where there was nothing, a line. One path, not
- * an element for each bar: there are hundreds of these on a page.
+ * A bar per bucket, the oldest at the left, scaled to the highest; empty buckets get a line. One path instead of an
+ * element per bar, because a page has hundreds of them.
  */
 export function barsPath(values: readonly number[]): string {
   const max = Math.max(...values, 1);

@@ -11,7 +11,7 @@ export function Badge({ tone, children }: { tone: Tone; children: ComponentChild
   return <span class={`badge ${tone}`}>{children}</span>;
 }
 
-/** How long ago, with the exact time for whoever points at it. */
+/** A relative time, with the exact time as a tooltip. */
 export function Ago({ at }: { at: Time | undefined }) {
   if (at === undefined) return <span class="dim">never</span>;
   const age = Date.now() - toMs(at);
@@ -26,7 +26,7 @@ export function Empty({ children }: { children: ComponentChildren }) {
   return <p class="empty">{children}</p>;
 }
 
-/** What went wrong with loading; an agent that does not have a part is no error. */
+/** The error of a request. If the agent lacks a part, that is shown as a note, not as an error. */
 export function Problem({ error, part }: { error: ApiError; part: string }) {
   if (error.status === 404) return <Empty>{part}: not available on this agent.</Empty>;
   if (error.status === 401 || error.status === 0) return null;
@@ -44,7 +44,7 @@ export function Problem({ error, part }: { error: ApiError; part: string }) {
   );
 }
 
-/** What was loaded, or what there is to say instead. */
+/** The loaded data, or a placeholder until then. */
 export function Load<T>({
   of,
   part,
@@ -59,7 +59,7 @@ export function Load<T>({
   return <p class="empty">Loading…</p>;
 }
 
-/** Names and values, in two columns. */
+/** Names and values in two columns. */
 export function Facts({ rows }: { rows: readonly (readonly [string, ComponentChildren])[] }) {
   return (
     <dl class="facts">

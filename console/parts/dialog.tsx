@@ -3,7 +3,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { Text } from "./text.js";
 import { readName, saveName } from "./who.js";
 
-/** Lies over the page and holds the focus until it is closed, also by Escape; then it goes back to where it was. */
+/**
+ * A modal dialog that holds the focus until it is closed, also by Escape; then the focus returns to its previous
+ * element.
+ */
 export function Dialog(props: { title: string; wide?: boolean; onClose: () => void; children: ComponentChildren }) {
   const { title, wide = false, onClose, children } = props;
   const element = useRef<HTMLDialogElement>(null);
@@ -29,7 +32,7 @@ export function Dialog(props: { title: string; wide?: boolean; onClose: () => vo
   );
 }
 
-/** Who does something and why, as the API takes it. */
+/** Who makes a change and why, as the API takes it. */
 export interface Why {
   readonly by?: string;
   readonly reason?: string;
@@ -43,14 +46,14 @@ interface ConfirmProps {
   readonly title: string;
   readonly action: string;
   readonly isDanger?: boolean;
-  /** Without one it cannot be confirmed. */
+  /** If true, a reason is required to confirm. */
   readonly reasonRequired?: boolean;
   readonly onConfirm: (why: Why) => Promise<unknown>;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
 
-/** Asks whether something is meant, and why; closes when it is done, and says so when it failed. */
+/** Asks for confirmation and a reason. Closes when the action is done; shows the error if it fails. */
 export function ConfirmDialog(props: ConfirmProps) {
   const { title, action, isDanger = false, reasonRequired = false, onConfirm, onClose, children } = props;
   const [reason, setReason] = useState("");

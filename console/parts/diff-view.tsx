@@ -4,7 +4,7 @@ import { Text } from "./text.js";
 
 const MAX_LINES = 400;
 
-/** Two values as one text: what is only in the first, and only in the second, with a few lines around. */
+/** The differences between two values, with a few lines of context. */
 export function DiffView({ before, after }: { before: unknown; after: unknown }) {
   const lines = useMemo(() => withContext(diffValues(before, after)), [before, after]);
   if (lines.every((line) => line !== undefined && line.kind === "same")) return <p class="dim">Nothing changes.</p>;

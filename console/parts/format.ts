@@ -5,7 +5,7 @@ export function toMs(time: Time): number {
   return typeof time === "number" ? time : Date.parse(time);
 }
 
-/** `2026-01-31 08:00:00` of this browser's time zone. */
+/** `2026-01-31 08:00:00` in the browser's time zone. */
 export function clockText(time: Time): string {
   const date = new Date(toMs(time));
   if (Number.isNaN(date.getTime())) return String(time);
@@ -52,7 +52,7 @@ function trimmed(value: number): string {
   return value >= 100 ? String(Math.round(value)) : value.toFixed(1);
 }
 
-/** What an error says, without the class that is shown before it. */
+/** An error's message without its class, which is shown before it. */
 export function messageText({ class: name, message }: { readonly class: string; readonly message: string }): string {
   return message.startsWith(`${name}: `) ? message.slice(name.length + 2) : message;
 }

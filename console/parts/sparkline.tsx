@@ -1,6 +1,6 @@
 import { barsPath, CHART_HEIGHT as HEIGHT, CHART_WIDTH as WIDTH } from "./bars-path.js";
 
-/** A small line of values over time, the newest at the right; what is missing is a gap. */
+/** A small line chart, newest value at the right; missing values are gaps. */
 export function Sparkline({ values, label }: { values: readonly (number | null)[]; label: string }) {
   const numbers = values.map((value) => value ?? 0);
   const max = Math.max(...numbers, 0);
@@ -15,7 +15,7 @@ export function Sparkline({ values, label }: { values: readonly (number | null)[
   );
 }
 
-/** A bar per bucket, as for how often something failed. */
+/** A bar per bucket, for example the number of failures. */
 export function Bars({ values, label }: { values: readonly number[]; label: string }) {
   return (
     <svg class="bars" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>

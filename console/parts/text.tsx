@@ -5,8 +5,8 @@ import { textRuns } from "./visible.js";
 const STEP = 20_000;
 
 /**
- * A text that strangers wrote: never markup, nothing in it hidden, and at most `max` characters until somebody asks for
- * more. `inline` cuts without offering more.
+ * Shows an untrusted text: never as markup, with hidden characters made visible, and cut to `max` characters until the
+ * user asks for more. `inline` cuts without offering more.
  */
 export function Text({ value, max = 400, inline = false }: { value: string; max?: number; inline?: boolean }) {
   const [limit, setLimit] = useState(max);

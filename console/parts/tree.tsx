@@ -3,11 +3,11 @@ import { useState } from "preact/hooks";
 import { Text } from "./text.js";
 
 const PAGE = 50;
-/** Deeper branches, and wider ones, are closed at first. */
+/** Deeper or wider branches are collapsed at first. */
 const MAX_OPEN_DEPTH = 9;
 const MAX_OPEN_CHILDREN = 30;
 
-/** A value as a tree that opens branch by branch; attributes of OTLP are shown as names and values. */
+/** A value as a collapsible tree; OTLP attributes are shown as names and values. */
 export function Tree({ value, name, depth = 0 }: { value: unknown; name?: string; depth?: number }) {
   const plain = plainOf(value);
   if (typeof plain !== "object" || plain === null) {
@@ -103,7 +103,7 @@ const KINDS = new Set([
   "kvlistValue",
 ]);
 
-/** What an AnyValue of OTLP holds; other values are as they are. */
+/** The content of an OTLP AnyValue; other values are returned unchanged. */
 function plainOf(value: unknown): unknown {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
   const entries = Object.entries(value);

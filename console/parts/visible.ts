@@ -1,18 +1,18 @@
-/** A stretch of a text: as it is, or a character that a reader would not see, or be misled by, as its name. */
+/** A part of a text: visible characters, or the name of a character that is hidden or misleading. */
 export interface TextRun {
   readonly text: string;
   readonly isHidden: boolean;
 }
 
 /**
- * Control characters (a terminal's escape codes among them), what turns the direction of writing, what has no width, and
- * halves of characters. Line ends and tabs are left.
+ * Control characters (including terminal escapes), characters that change the writing direction, characters without
+ * width, and lone surrogates. Line breaks and tabs are allowed.
  */
 const HIDDEN =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression looks for control characters
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|\u{e0000}|[\u{e0001}-\u{e007f}]/gu;
 
-/** Divides a text into runs; joined, those that are not hidden are the text without what is. */
+/** Splits a text into runs; the visible runs joined are the text without its hidden characters. */
 export function textRuns(text: string): TextRun[] {
   const runs: TextRun[] = [];
   let at = 0;
@@ -25,7 +25,7 @@ export function textRuns(text: string): TextRun[] {
   return runs;
 }
 
-/** JSON whose texts mean the same, with what a reader would not see, or be misled by, written as escapes. */
+/** Equivalent JSON with hidden or misleading characters written as escapes. */
 export function escapeHidden(json: string): string {
   return json.replace(HIDDEN, (character) => {
     const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));

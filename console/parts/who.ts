@@ -1,6 +1,6 @@
 const KEY = "sluice.name";
 
-/** The name that was given last, so that nobody types it twice. Where the API knows who asks, its own word counts. */
+/** The last given name, so that it need not be typed again. If the API knows the user, it uses its own name. */
 export function readName(): string {
   return localStorage.getItem(KEY) ?? "";
 }

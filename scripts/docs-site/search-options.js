@@ -1,4 +1,4 @@
-/** How sections are found; the page reads the index with the same. */
+/** Search options; the page must use the same for reading the index. */
 export const SEARCH_OPTIONS = {
   fields: ["heading", "title", "text"],
   storeFields: ["title", "heading", "excerpt"],

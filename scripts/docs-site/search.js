@@ -1,5 +1,5 @@
-// Finds sections of the pages. A classic script, as are the two it loads when somebody begins to type: so it works from a
-// file, too, where a browser reads no modules and fetches nothing.
+// Finds sections of the pages. This and the two scripts it loads on the first key press are classic scripts, so that
+// the search also works from a file: there a browser loads no modules and fetches nothing.
 (() => {
   const root = document.currentScript.dataset.root;
   const input = document.getElementById("search");

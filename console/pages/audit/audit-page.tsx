@@ -19,7 +19,7 @@ interface AuditPageOf {
   readonly cursor?: string;
 }
 
-/** Who did what, when and why; nothing of it can be changed here or anywhere else. */
+/** Lists who did what, when and why. The audit cannot be changed. */
 export function AuditPage({ route }: { route: Route }) {
   const { actor, action, minutes } = route.query;
   const since = minutes && new Date(Math.floor(Date.now() / 60_000 - Number(minutes)) * 60_000).toISOString();

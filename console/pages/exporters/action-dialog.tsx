@@ -40,7 +40,7 @@ const WORDINGS: Readonly<Record<Action, Wording>> = {
   auto: { title: "Let the breaker decide", action: "Let go", means: "The breaker opens and closes by itself again." },
 };
 
-/** Asks before an exporter is changed. */
+/** Asks for confirmation before an exporter is changed. */
 export function ActionDialog(props: { exporter: Exporter; action: Action; onDone: () => void; onClose: () => void }) {
   const { exporter, action, onDone, onClose } = props;
   const { title, action: label, means, isDanger = false } = WORDINGS[action];

@@ -6,7 +6,7 @@ import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
 import { QueueHistory } from "./queue-history.js";
 
-/** What there is to know of an exporter: breaker, queue, dead letters, how sending went. */
+/** Facts about an exporter: breaker, queue, dead letters, and results of sending. */
 export function ExporterFacts({ exporter }: { exporter: Exporter }) {
   const { id, breaker, queue, deadLetters, lastSentAt, lastError, failureRate, failureTrend, refused } = exporter;
   const percent = `${(failureRate * 100).toFixed(failureRate > 0 && failureRate < 0.1 ? 1 : 0)} %`;

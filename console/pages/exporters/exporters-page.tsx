@@ -10,7 +10,7 @@ import { ExporterFacts } from "./exporter-facts.js";
 const EVERY_MS = 2_000;
 const TONES: Readonly<Record<Exporter["state"], Tone>> = { UP: "good", DEGRADED: "warn", DOWN: "bad" };
 
-/** How every exporter is, and what an operator can do about it. */
+/** The state of every exporter, and the actions of an operator. */
 export function ExportersPage() {
   const loaded = useLoad<{ exporters: readonly Exporter[] }>("/exporters", EVERY_MS);
   const [asked, setAsked] = useState<{ id: string; action: Action }>();

@@ -6,7 +6,7 @@ import { Sparkline } from "../../parts/sparkline.js";
 
 const EVERY_MS = 10_000;
 
-/** How full the queue was in the last 15 minutes, where the agent keeps that. */
+/** The size of the queue in the last 15 minutes, if the agent records it. */
 export function QueueHistory({ exporter, bytes }: { exporter: string; bytes: number }) {
   const { data } = useLoad<History>(`/history${query({ node: `exporter:${exporter}` })}`, EVERY_MS);
   const values = data?.series["queueBytes"];

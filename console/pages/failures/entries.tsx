@@ -14,10 +14,10 @@ interface EntryPageOf {
 }
 
 const PAGE = 50;
-/** A browser that shows more rows than somebody can read only gets slow. */
+/** More rows would only slow the browser down. */
 const MAX_ROWS = 1_000;
 
-/** Dead letters one by one, newest first; some can be chosen and replayed. */
+/** A list of dead letters, newest first; selected ones can be replayed. */
 export function Entries({ filters }: { filters: Filters }) {
   const asked = { ...apiFilters(filters), limit: String(PAGE) };
   const first = useLoad<EntryPageOf>(`/dead-letters${query(asked)}`);
@@ -39,7 +39,7 @@ export function Entries({ filters }: { filters: Filters }) {
     setFailed(undefined);
     setChosen(new Set());
   }, [first.data]);
-  // A page of the API looks at so many dead letters only; a filter that finds little goes through many of them.
+  // A page of the API scans a limited number of dead letters, so a filter with few matches needs many pages.
   useEffect(() => {
     if (!isSearching) return;
     const abort = new AbortController();

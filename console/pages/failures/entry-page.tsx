@@ -9,7 +9,7 @@ import { linkTo } from "../../route.js";
 import { PayloadView } from "./payload-view.js";
 import { Timeline } from "./timeline.js";
 
-/** One entry: what it is, what happened to it, and what is inside. */
+/** One entry: its metadata, its history and its payload. */
 export function EntryPage({ id }: { id: string }) {
   const abilities = useAbilities();
   const loaded = useLoad<{ entry: Entry }>(`/dead-letters/${segment(id)}`);
@@ -58,7 +58,7 @@ export function EntryPage({ id }: { id: string }) {
   );
 }
 
-/** What one of a signal is called. */
+/** Name of one record, by signal. */
 const RECORDS: Readonly<Record<string, string>> = { logs: "log record", traces: "span", metrics: "data point" };
 
 function EntryFacts({ entry }: { entry: Entry }) {
@@ -131,7 +131,9 @@ function TraceIds({ ids }: { ids: readonly string[] }) {
   );
 }
 
-/** The template is the config's, the id a stranger's: whatever it says, it stays a part of the address. */
+/**
+ * The template comes from the config, the id from an unknown sender: encoded, it cannot change the rest of the address.
+ */
 function traceLink(template: string, id: string): string {
   return template.replaceAll("{trace_id}", () => encodeURIComponent(id));
 }

@@ -5,7 +5,7 @@ import { EntryPage } from "./entry-page.js";
 import { FilterBar, type Filters } from "./filters.js";
 import { Groups } from "./groups.js";
 
-/** Dead letters: by cause, one by one, or one of them with all that is known of it. */
+/** Dead letters: grouped by cause, as a list, or one of them in detail. */
 export function FailuresPage({ route }: { route: Route }) {
   const [id] = route.rest;
   if (id !== undefined && id !== "") return <EntryPage id={id} />;

@@ -5,7 +5,7 @@ import type { Exporter } from "../../api/shapes.js";
 import { useLoad } from "../../api/use-load.js";
 import { goTo } from "../../route.js";
 
-/** The filters of the address, as the API reads them. */
+/** The filters in the address, as the API takes them. */
 export type Filters = Readonly<Record<string, string>>;
 
 const SPANS: readonly (readonly [string, string])[] = [
@@ -21,11 +21,11 @@ const TEXTS: readonly (readonly [string, string, string])[] = [
   ["text", "Text", "timeout"],
   ["where", "OTTL condition", 'attributes["http.status"] == 500'],
 ];
-/** They look into records: only for those who may see what is masked for others. */
+/** These search in records, so they are only for users who may see unmasked data. */
 const RECORD_FILTERS = ["attribute", "text", "where"];
 export const FILTER_NAMES = ["exporter", "reason", "signature", "minutes", ...TEXTS.map(([name]) => name)];
 
-/** What the API is asked for: minutes become the time they began at, to the minute, so that pages stay the same. */
+/** Filters for the API: `minutes` becomes a start time, rounded to the minute so that pages stay consistent. */
 export function apiFilters(filters: Filters): Record<string, string> {
   const { minutes, ...rest } = filters;
   const known = Object.fromEntries(Object.entries(rest).filter(([name]) => FILTER_NAMES.includes(name)));
@@ -34,7 +34,7 @@ export function apiFilters(filters: Filters): Record<string, string> {
   return { ...known, since: new Date(since).toISOString() };
 }
 
-/** Choosing one shows what it finds at once; texts count when they are entered. */
+/** Selections apply at once; text fields apply when they are submitted. */
 export function FilterBar({ filters, view }: { filters: Filters; view: string | undefined }) {
   const { data } = useLoad<{ exporters: readonly Exporter[] }>("/exporters");
   const abilities = useAbilities();

@@ -10,11 +10,11 @@ import { linkTo } from "../../route.js";
 import { apiFilters, type Filters } from "./filters.js";
 
 const EVERY_MS = 10_000;
-/** While the agent still looks through its dead letters. */
+/** Polling interval while the agent is still counting its dead letters. */
 const COUNTING_EVERY_MS = 1_000;
-/** A count that is older says so. */
+/** An older count is marked as such. */
 const OLD_MS = 15_000;
-/** More rows than somebody reads only make the page slow. */
+/** More rows would only slow the page down. */
 const ROWS = 50;
 
 interface GroupPage {
@@ -26,7 +26,7 @@ interface GroupPage {
   readonly at: Time;
 }
 
-/** One line a cause: failures that are alike. */
+/** One line per cause, which groups similar failures. */
 export function Groups({ filters }: { filters: Filters }) {
   const [isCounting, setCounting] = useState(false);
   const path = `/dead-letters/groups${query(apiFilters(filters))}`;
@@ -63,7 +63,7 @@ function CountNote({ page: { isComplete, looked, at } }: { page: GroupPage }) {
   );
 }
 
-/** Causes can be made up by whoever sends: what a list of them leaves out is said. */
+/** Says how many causes are not listed: a sender can cause arbitrarily many. */
 function Unlisted({ page: { groups, total, others } }: { page: GroupPage }) {
   const causes = total - groups.length;
   if (causes <= 0 && others === 0) return null;

@@ -6,7 +6,7 @@ import { Badge, Load } from "../../parts/bits.js";
 import { ConfirmDialog, type Why } from "../../parts/dialog.js";
 import { Tree } from "../../parts/tree.js";
 
-/** The records of an entry as a tree: masked, unless somebody has said why not. */
+/** The records of an entry as a tree, masked unless the user gives a reason to reveal them. */
 export function PayloadView({ id, edits }: { id: string; edits: readonly Edit[] }) {
   const [revision, setRevision] = useState<number>();
   const asked = query({ payload: true, revision });

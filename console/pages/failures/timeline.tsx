@@ -2,7 +2,7 @@ import type { Cycle, Edit, Entry } from "../../api/shapes.js";
 import { clockText, durationText, toMs } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 
-/** From when it came in, through earlier failures and their replays, to its last attempts and how it ended. */
+/** From the arrival of the entry through earlier failures and replays to its last attempts and its outcome. */
 export function Timeline({ entry }: { entry: Entry }) {
   const { history, cycles, failure, calls, edits = [] } = entry;
   return (
@@ -54,7 +54,7 @@ function CycleSteps({ cycle }: { cycle: Cycle }) {
   );
 }
 
-/** Edits stand at the end, whenever they were: what they changed is what is there now. */
+/** Edits are shown last, whatever their time, because they explain the current payload. */
 function EditStep({ edit: { at, by, reason, revision, transform } }: { edit: Edit }) {
   const how = transform === undefined ? "edited" : "changed by statements";
   return (

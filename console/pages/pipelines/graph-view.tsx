@@ -6,7 +6,7 @@ import { type Layout, layOut, NODE_HEIGHT, type Point } from "./layout.js";
 
 const NARROW = 720;
 
-/** The running graph: what leads where, and what passes there in this second. A node is a link to what is known of it. */
+/** The running graph with its connections and current traffic. Each node links to its details. */
 export function GraphView({
   graph,
   sample,
@@ -114,14 +114,14 @@ function NodeBox({ node, at, width, sample, isChosen }: NodeBoxProps) {
   );
 }
 
-/** Of `otlp_http/backend` what tells it from others of its type, when not all fits. */
+/** Shortens `otlp_http/backend` to the part that distinguishes it, if the whole name does not fit. */
 function shortName(name: string, fits: number): string {
   if (name.length <= fits) return name;
   const own = name.includes("/") ? `…/${name.slice(name.indexOf("/") + 1)}` : name;
   return own.length <= fits ? own : `${own.slice(0, fits - 1)}…`;
 }
 
-/** What matters most of a node at the moment, in one line. */
+/** The most important fact about a node, in one line. */
 function NodeLine({ node, x, y, sample }: { node: GraphNode; x: number; y: number; sample: Sample | undefined }) {
   const { text, isBad } = lineOf(node, sample);
   return (

@@ -1,7 +1,7 @@
 import { layerGraph, type Slot } from "../../../src/runtime/contract/inspect/graph-layers.js";
 import type { Graph } from "../../api/shapes.js";
 
-/** Where everything of a picture is, in its own units. */
+/** Positions in a picture, in its own units. */
 export interface Layout {
   readonly width: number;
   readonly height: number;
@@ -10,7 +10,7 @@ export interface Layout {
   readonly edges: ReadonlyMap<string, { readonly path: string; readonly label: Point }>;
 }
 
-/** The middle of something. */
+/** The centre of an element. */
 export interface Point {
   readonly x: number;
   readonly y: number;
@@ -20,7 +20,7 @@ export const NODE_HEIGHT = 54;
 const GAP = 16;
 const BEND_SIZE = 16;
 
-/** Draws layers beside each other as wide as `available` allows; a narrow picture goes from the top to the bottom. */
+/** Places the layers side by side, as wide as `available` allows; a narrow picture goes from top to bottom. */
 export function layOut(graph: Graph, available: number, isVertical: boolean): Layout {
   const count = layerGraph(graph, { node: 1, bend: 1, gap: 1 }).layers.length;
   const nodeWidth = isVertical ? 118 : clamp((available / count) * 0.72, 128, 190);

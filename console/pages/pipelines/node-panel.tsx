@@ -11,7 +11,7 @@ import { Tap } from "../tail/tap.js";
 
 const EVERY_MS = 5_000;
 
-/** One node: its last 15 minutes, its config as it counts, and what passes through it. */
+/** One node: its last 15 minutes, its effective config, and its traffic. */
 export function NodePanel({ node, sample }: { node: GraphNode; sample: Sample | undefined }) {
   const element = useRef<HTMLElement>(null);
   const [isTapping, setTapping] = useState(false);

@@ -8,7 +8,7 @@ import type { Route } from "../../route.js";
 import { GraphView } from "./graph-view.js";
 import { NodePanel } from "./node-panel.js";
 
-/** What runs: the graph with what passes through it, and all that is known of the node that was clicked. */
+/** The running graph with its traffic, and the details of the selected node. */
 export function PipelinesPage({ route }: { route: Route }) {
   const graph = useLoad<Graph>("/graph");
   const agent = useLoad<Agent>("/agent");

@@ -17,7 +17,7 @@ const EXAMPLE = {
 const STATEMENTS =
   'set(log.attributes["stage"], "prod")\nset(log.severity_text, "WARN") where log.attributes["order.id"] == 42';
 
-/** Statements and a record in, what each statement makes of it out. Nothing of it touches a pipeline. */
+/** Runs statements on a record and shows the result of each statement. It does not affect any pipeline. */
 export function PlaygroundPage() {
   const [signal, setSignal] = useState("logs");
   const [statements, setStatements] = useState(STATEMENTS);

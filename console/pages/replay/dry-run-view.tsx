@@ -5,7 +5,7 @@ import { countText } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 import { linkTo } from "../../route.js";
 
-/** Why an entry would be left, in words; a reason that is not here is shown as it is. */
+/** Explains why an entry would be skipped; an unknown reason is shown as it is. */
 export const SKIPS: Readonly<Record<string, string>> = {
   skip_approval: "needs approval: the config asks for it, or it was partly taken before",
   skip_pipeline: "its pipeline is not in the config",
@@ -19,7 +19,10 @@ export const SKIPS: Readonly<Record<string, string>> = {
   skip_moving: "is being moved to another exporter",
 };
 
-/** What a replay would do: how many, which are left and why, and how the first of them would change on the way. */
+/**
+ * The result of a dry run: how many entries would be replayed, which are skipped and why, and how the first ones would
+ * change.
+ */
 export function DryRunView({ result }: { result: DryRun }) {
   const skipped = Object.entries(result.skipped).filter(([, count]) => count > 0);
   return (
@@ -55,7 +58,7 @@ export function DryRunView({ result }: { result: DryRun }) {
 
 const MAX_EXAMPLES = 3;
 
-/** The first that would be left, and what is wrong with them. */
+/** The first skipped entries, and their problems. */
 function Examples({ examples }: { examples: readonly SkippedExample[] }) {
   return (
     <ul class="plain dim">

@@ -7,7 +7,7 @@ import { Text } from "../../parts/text.js";
 import { escapeHidden } from "../../parts/visible.js";
 import { goTo, linkTo } from "../../route.js";
 
-/** Mends one entry by hand: its payload as OTLP/JSON, what was changed in it, and then the replay. */
+/** Edits one entry: its payload as OTLP/JSON, then the differences, then the replay. */
 export function EditPage({ id }: { id: string }) {
   const [original, setOriginal] = useState<unknown>();
   const [revision, setRevision] = useState(0);
@@ -20,7 +20,7 @@ export function EditPage({ id }: { id: string }) {
     setText(written(payload));
   };
   const save = async (why: Why) => {
-    // As text its numbers stay as they were written.
+    // Sent as a string, so that numbers stay as written.
     await post(`/dead-letters/${segment(id)}/edit`, { payload: text, revision, ...why });
     goTo("replay", ["new"], { ids: id });
   };

@@ -11,12 +11,12 @@ import { SKIPS } from "./dry-run-view.js";
 import { changeReplay, replayOf } from "./replay-api.js";
 import { ReplayBadge } from "./replay-page.js";
 
-/** One replay: how far it is, and what became of each entry. */
+/** One replay: its progress, and the outcome of each entry. */
 export function JobPage({ id }: { id: string }) {
   const path = `/replays/${segment(id)}`;
   const loaded = useLoad<Replay>(path);
   const [isSettled, setSettled] = useState(false);
-  // The agent says when something has changed; what became of each entry is asked for then.
+  // The agent sends an event on each change; the outcomes are loaded then.
   useEvents(isSettled ? undefined : `${path}/events`, ({ name }) => {
     loaded.reload();
     if (name === "settled") setSettled(true);

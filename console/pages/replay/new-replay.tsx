@@ -10,7 +10,7 @@ import { goTo, linkTo } from "../../route.js";
 import { DryRunView } from "./dry-run-view.js";
 import { type Asked, dryRun as askDryRun, type ReplayDraft, selectionOf, startReplay } from "./replay-api.js";
 
-/** From what was chosen, over where, how fast and with what change, to a dry run, and only then to the replay. */
+/** Leads from the selection through destination, rate and changes to a dry run, and only then to the replay. */
 export function NewReplay({ asked }: { asked: Asked }) {
   const [draft, setDraft] = useState<ReplayDraft>({
     to: "",
@@ -117,7 +117,7 @@ function Chosen({ asked }: { asked: Asked }) {
   );
 }
 
-/** A signature says nothing to people: the error does that it stands for. */
+/** Shows the error behind a signature, because the signature itself means nothing to people. */
 function Cause({ signature }: { signature: string }) {
   const { data } = useLoad<{ groups: readonly Group[] }>(`/dead-letters/groups${query({ signature })}`);
   const error = data?.groups[0]?.error;

@@ -3,7 +3,7 @@ import { ApiError, get, post, request, segment } from "../../api/client.js";
 import type { DryRun, Replay, ReplayReport } from "../../api/shapes.js";
 import { apiFilters } from "../failures/filters.js";
 
-/** What was entered about how something is to be replayed. */
+/** The form's values for a replay. */
 export interface ReplayDraft {
   readonly to: string;
   readonly rate: string;
@@ -13,7 +13,7 @@ export interface ReplayDraft {
   readonly reason: string;
 }
 
-/** What the address says is to be replayed. */
+/** The parameters of the address that select entries. */
 export type Asked = Readonly<Record<string, string>>;
 
 type JobAnswer = Replay & { readonly report?: ReplayReport };
@@ -21,7 +21,7 @@ type JobAnswer = Replay & { readonly report?: ReplayReport };
 const SAMPLES = 3;
 const AGAIN_MS = 500;
 
-/** Ids, or a query, as the API takes them; undefined when the address names nothing. */
+/** Ids or a query, as the API takes them; undefined when the address selects nothing. */
 export function selectionOf(asked: Asked): object | undefined {
   const ids = asked["ids"]?.split(",").filter((id) => id !== "");
   if (ids !== undefined && ids.length > 0) return { ids };
@@ -31,12 +31,12 @@ export function selectionOf(asked: Asked): object | undefined {
   return Object.keys(query).length === 0 ? undefined : { query };
 }
 
-/** What would happen. */
+/** Runs a dry run. */
 export async function dryRun(asked: Asked, draft: ReplayDraft, abilities: Abilities): Promise<DryRun> {
   const samples = abilities.hasReplayKey("samples") ? { samples: SAMPLES } : {};
   const body = { ...bodyOf(asked, draft, abilities), dryRun: true, ...samples };
   let answer = await post<JobAnswer>("/dead-letters/replay", body);
-  // One that looks at many entries is answered before it is done.
+  // A dry run of many entries is answered before it has finished.
   while (answer.report === undefined) {
     if (answer.state === "failed") throw new Error(answer.error ?? "the dry run failed");
     await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
@@ -46,17 +46,17 @@ export async function dryRun(asked: Asked, draft: ReplayDraft, abilities: Abilit
   return { total: selected, wouldReplay: replayed, ...report };
 }
 
-/** Starts it; gives the id of the job. */
+/** Starts a replay; returns the id of its job. */
 export async function startReplay(asked: Asked, draft: ReplayDraft, abilities: Abilities): Promise<string> {
   return (await post<Replay>("/dead-letters/replay", bodyOf(asked, draft, abilities))).id;
 }
 
-/** A job as the console shows it, whatever it says of how its entries ended. */
+/** Converts a job to the form that the console shows, whether or not it reports outcomes. */
 export function replayOf({ report, ...job }: JobAnswer): Replay {
   return report === undefined ? job : { queued: report.replayed, skipped: report.skipped, ...job };
 }
 
-/** Older agents cancel by deleting. */
+/** Older agents cancel by deleting the replay. */
 export async function changeReplay(id: string, action: "pause" | "resume" | "cancel"): Promise<void> {
   const path = `/replays/${segment(id)}`;
   await post(`${path}/${action}`).catch((error: unknown) => {

@@ -17,7 +17,7 @@ export function ReplayBadge({ replay }: { replay: Replay }) {
   return <Badge tone={tone}>{text}</Badge>;
 }
 
-/** Replays: a new one, one that runs or ran, all of them, or an entry to edit before it is replayed. */
+/** Replays: a new one, a single one, the list of all, or an entry to edit before its replay. */
 export function ReplayPage({ route }: { route: Route }) {
   const [what, id] = route.rest;
   if (what === "new") return <NewReplay key={JSON.stringify(route.query)} asked={route.query} />;

@@ -9,13 +9,16 @@ const STATE_TONES = {
   failed: "bad",
 } as const satisfies Record<Replay["state"], string>;
 
-/** The tone of a badge, and what it says. */
+/** Tone and text of a badge. */
 interface ReplayStanding {
   readonly tone: (typeof STATE_TONES)[Replay["state"]];
   readonly text: string;
 }
 
-/** How a replay is. What was put back may still wait or have failed again: only then it is known whether it was any use. */
+/**
+ * The state of a replay. Replayed entries may still wait or have failed again: only their outcomes show whether it
+ * helped.
+ */
 export function replayStanding(replay: Replay): ReplayStanding {
   const { state, delivered, failedAgain = 0, pending = 0 } = replay;
   if (replay.dryRun) return { tone: "off", text: "dry run" };

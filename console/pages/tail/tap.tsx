@@ -7,7 +7,7 @@ import { clockText, countText } from "../../parts/format.js";
 import { Text } from "../../parts/text.js";
 import { Tree } from "../../parts/tree.js";
 
-/** What a browser keeps: older ones go. */
+/** Maximum number of rows kept; older ones are removed. */
 const MAX_ROWS = 200;
 const LIMIT = 1_000;
 
@@ -15,7 +15,7 @@ interface Row extends TappedRecord {
   readonly key: number;
 }
 
-/** Records as they pass at a node or an edge: a sample of them, masked, the newest first. */
+/** Records that pass a node or an edge: a masked sample, newest first. */
 export function Tap({ at, where, rate = 10 }: { at: string; where?: string; rate?: number }) {
   const [isOn, setOn] = useState(true);
   const [rows, setRows] = useState<readonly Row[]>([]);
@@ -62,7 +62,7 @@ export function Tap({ at, where, rate = 10 }: { at: string; where?: string; rate
   );
 }
 
-/** With a condition nobody knows how many of those it would have held for: most were not looked at. */
+/** With a condition it is unknown how many of the missed records would have matched, because most were not checked. */
 function missedText(records: number, where: string | undefined): string {
   const count = countText(records);
   return where
@@ -86,7 +86,7 @@ function TapRow({ row }: { row: Row }) {
   );
 }
 
-/** What somebody would recognise a record by. */
+/** A short text by which people recognise a record. */
 function summaryOf(record: TappedRecord["record"]): string {
   const body = (record["body"] as { stringValue?: unknown } | undefined)?.stringValue ?? record["body"];
   const parts = [record["severityText"], record["eventName"], record["name"], body];
