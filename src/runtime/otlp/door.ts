@@ -1,4 +1,4 @@
-/** Batches: admitted, cut by size, stamped with resource attributes. */
+/** Batches: checked on entry, split by size, stamped with resource attributes. */
 
 export { Batch, isBatch } from "./batch.js";
 export { ResourceStamp, stampResources } from "./edit/resource-stamp.js";

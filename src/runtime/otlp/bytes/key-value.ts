@@ -3,11 +3,11 @@ import { decodeText } from "./decode-text.js";
 import { KEY_TAG } from "./tags.js";
 import { after, findField, skip, varint } from "./wire.js";
 
-/** Attributes where they lie in the bytes: KeyValues found by their keys, one after the other. */
+/** Attributes in encoded form: finds KeyValues by key and iterates over them. */
 
 /**
- * Position of the length of the KeyValue with this key among the fields with this tag in [p, end), or -1. The common
- * form of a KeyValue, key first, is compared in place.
+ * Returns the position of the length of the KeyValue with this key among the fields with this tag in [p, end), or -1.
+ * The common form of a KeyValue, key first, is compared in place.
  */
 export function findAttribute(b: Uint8Array, p: number, end: number, attributesTag: number, key: Uint8Array): number {
   const keySize = key.length;
@@ -41,7 +41,7 @@ function sameBytes(b: Uint8Array, p: number, key: Uint8Array): boolean {
   return true;
 }
 
-/** Is this the key of the KeyValue in [start, end)? */
+/** Whether this is the key of the KeyValue in [start, end). */
 export function hasKey(b: Uint8Array, start: number, end: number, key: Uint8Array): boolean {
   if (end - start > 1 && b[start] === KEY_TAG && b[start + 1]! < 128) {
     return b[start + 1] === key.length && sameBytes(b, start + 2, key);
@@ -62,10 +62,10 @@ export function readKey(b: Uint8Array, start: number, end: number): string {
   return decodeText(b, keyAt(b, start, end), keyEnd);
 }
 
-/** End of the key that `keyAt` found. */
+/** End of the key found by `keyAt`. */
 export let keyEnd = 0;
 
-/** Where the key of the KeyValue in [start, end) begins; it ends at `keyEnd`, and is empty if there is none. */
+/** Returns where the key of the KeyValue in [start, end) starts; it ends at `keyEnd` and is empty if there is none. */
 export function keyAt(b: Uint8Array, start: number, end: number): number {
   if (end - start > 1 && b[start] === KEY_TAG && b[start + 1]! < 128) {
     keyEnd = start + 2 + b[start + 1]!;
@@ -78,10 +78,12 @@ export function keyAt(b: Uint8Array, start: number, end: number): number {
   return keyStart;
 }
 
-/** End of the KeyValue that `nextAttribute` found. */
+/** End of the KeyValue found by `nextAttribute`. */
 export let attributeEnd = 0;
 
-/** Where the next KeyValue with this tag begins among the fields in [p, end), or -1; it ends at `attributeEnd`. */
+/**
+ * Returns where the next KeyValue with this tag starts among the fields in [p, end), or -1; it ends at `attributeEnd`.
+ */
 export function nextAttribute(b: Uint8Array, p: number, end: number, attributesTag: number): number {
   const at = findField(b, p, end, attributesTag);
   if (at < 0) return -1;
@@ -91,8 +93,8 @@ export function nextAttribute(b: Uint8Array, p: number, end: number, attributesT
 }
 
 /**
- * Positions by key, as `findAttribute` would return them, for many lookups in one message. Keys are compared byte by byte, so
- * each stands here with one character per byte.
+ * Positions by key, as `findAttribute` would return them, for many lookups in one message. A key has one character per
+ * byte, as `byteText` returns it, because keys are compared byte by byte.
  */
 export function indexAttributes(b: Uint8Array, p: number, end: number, attributesTag: number): Map<string, number> {
   const positions = new Map<string, number>();
@@ -112,7 +114,7 @@ export function byteText(b: Uint8Array, start: number, end: number): string {
 
 const encodedKeys = new NameCache<Uint8Array>((key) => Buffer.from(key, "utf8"));
 
-/** The UTF-8 of a key. */
+/** The UTF-8 form of a key. */
 export function encodedKey(key: string): Uint8Array {
   return encodedKeys.get(key);
 }

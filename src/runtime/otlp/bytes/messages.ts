@@ -381,5 +381,5 @@ export const POINT_ATTRIBUTES_TAGS: Readonly<Record<number, number>> = Object.fr
   METRIC_DATA_TAGS.map((tag) => [tag, attributesTagOf(dataPointMessage(tag))]),
 );
 
-/** Under this symbol a decoded message keeps the fields nobody here knows, as they were, tag and all. */
+/** The key under which a decoded message keeps its unknown fields, unchanged and with their tags. */
 export const UNKNOWN_FIELDS: unique symbol = Symbol.for("sluice.unknown_fields");

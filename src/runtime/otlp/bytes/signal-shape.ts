@@ -9,17 +9,17 @@ import {
 import { after, skip, varint } from "./wire.js";
 
 /**
- * Where the records of a signal lie in its OTLP request, and what they are called.
+ * Where the records of a signal are in its OTLP request, and their names.
  *
- * `levels` are the tags (field << 3 | wire type) to descend through from the request to the message that holds the
- * records; `record` is the tag of a record in it. A metric's points lie in one of five containers, so the last
- * level of metrics accepts any of five tags.
+ * `levels` are the tags (field << 3 | wire type) to descend through from the request to the message that contains the
+ * records; `record` is the tag of a record in it. A metric's points are in one of five containers, so the last level of
+ * metrics accepts any of five tags.
  */
 export interface SignalShape {
   readonly signal: Signal;
   readonly levels: readonly (readonly number[])[];
   readonly record: number;
-  /** What one record is called in messages to people. */
+  /** The name of a record in messages to people. */
   readonly itemNoun: string;
   /** Suffix of the Collector's metric names: otelcol_receiver_accepted_<metricNoun>. */
   readonly metricNoun: string;
@@ -50,10 +50,10 @@ export const SHAPES: Readonly<Record<Signal, SignalShape>> = {
   },
 };
 
-/** What is walked over in a request: the records of its signal, or any other repeated message. */
+/** The path to repeated messages in a request: the records of its signal or any others. */
 export type RecordPath = Pick<SignalShape, "levels" | "record">;
 
-/** Whether a field with this tag is a record, or on the way to one, in a message `depth` levels below the request. */
+/** Whether a field with this tag is a record, or contains records, in a message `depth` levels below the request. */
 export function leadsToRecord({ levels, record }: RecordPath, depth: number, tag: number): boolean {
   return levels[depth]?.includes(tag) ?? tag === record;
 }
@@ -61,8 +61,8 @@ export function leadsToRecord({ levels, record }: RecordPath, depth: number, tag
 export type FieldRange = readonly [from: number, to: number];
 
 /**
- * The other fields of the message [start, end) at that depth, each with its tag. They stand beside its records, and are
- * repeated wherever some of these go.
+ * The other fields of the message [start, end) at this depth, each with its tag. They are repeated wherever some of its
+ * records go.
  */
 export function fieldsBesideRecords(
   b: Uint8Array,
@@ -81,7 +81,7 @@ export function fieldsBesideRecords(
   return fields;
 }
 
-/** How many records lie in the message [p, end), which is `depth` messages deep in the request. */
+/** The number of records in the message [p, end), which is `depth` messages deep in the request. */
 export function countRecords(b: Uint8Array, p: number, end: number, path: RecordPath, depth = 0): number {
   if (depth > path.levels.length) return 1;
   let count = 0;

@@ -132,7 +132,7 @@ export function attributeValue(b: Uint8Array, lengthAt: number): Value {
   return readValue(b, from, to);
 }
 
-/** Where that value lies; empty when it has none. */
+/** The range of that value; empty if there is none. */
 export function valueRange(b: Uint8Array, lengthAt: number): [from: number, to: number] {
   const from = anyValueAt(b, lengthAt);
   return from < 0 ? [0, 0] : [from, anyValueEnd];

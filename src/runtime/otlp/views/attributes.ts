@@ -23,11 +23,13 @@ import type { WireWriter } from "../bytes/writer.js";
 
 const DELETED = Symbol("deleted");
 /**
- * Lookups that walk over the message. With more of them, the positions are read once into a map: a lookup of every key of a
- * record with very many attributes would otherwise take time in the square of their number.
+ * The number of lookups that scan the message. For further lookups the positions are read once into a map: otherwise
+ * looking up every key of a record with very many attributes would take quadratic time.
  */
 const MAX_WALKS = 32;
-/** Changed keys that are compared one by one while the attributes are written. With more of them, a set is asked. */
+/**
+ * Up to this many changed keys are compared one by one while the attributes are written; more are looked up in a set.
+ */
 const MAX_COMPARED_KEYS = 8;
 
 /** An encoded value, for moving it without decoding: a whole double stays a double. */
@@ -53,7 +55,7 @@ export class Attributes {
   private changes: Map<string, AttributeChange> | undefined;
   /** The keys of the changes in UTF-8. */
   private changedKeys: Uint8Array[] | undefined;
-  /** The same keys as `byteText` has them, once there are many. */
+  /** The same keys in the form of `byteText`, once there are many. */
   private changedKeyTexts: Set<string> | undefined;
   private walks = 0;
   private positions: Map<string, number> | undefined;
@@ -167,7 +169,7 @@ export class Attributes {
     }
   }
 
-  /** As `findAttribute` returns it. */
+  /** Returns the same position as `findAttribute`. */
   private find(key: string): number {
     if (this.walks < MAX_WALKS) {
       this.walks += 1;

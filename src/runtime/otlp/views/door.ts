@@ -1,4 +1,4 @@
-/** The records of a batch: walks over them, views of them, and edits. */
+/** The records of a batch: walks, views and edits. */
 
 export { type AnyRecordView, editRecords, type RecordVerdict, RecordViews, readRecords } from "../edit/edit-records.js";
 export { editRecordsAsync } from "../edit/edit-records-async.js";

@@ -1,6 +1,9 @@
-/** An entry of the check's table is a number: its low bits say what to do with a value, the others are masks and shifts of the rest. */
+/**
+ * The entries of the check's table are numbers: the low bits are the action for a value, the other bits are described
+ * by these masks and shifts.
+ */
 
-/** What to do with a value: the low bits of an entry. */
+/** Actions for a value: the low bits of an entry. */
 export const UNKNOWN = 0;
 export const SKIP_VARINT = 1;
 export const SKIP_FIXED64 = 2;
@@ -17,10 +20,10 @@ export const PACKED_VARINT = 12;
 export const WRONG_TYPE = 13;
 
 export const ACTION_MASK = 15;
-/** Bits of an entry: each singular field of a message has one of its own, which the members of a choice share. */
+/** Each singular field of a message has its own bit in an entry; the members of a oneof share one. */
 export const SINGULAR_MASK = 0x1ffff0;
-/** The message that lies in a field, by its number, is in the bits from here on. */
+/** The number of the message in a field is in the bits from here on. */
 export const MESSAGE_SHIFT = 24;
 
-/** Entries a message: known tags are below this. */
+/** Entries per message: all known tags are below this. */
 export const TAGS = 256;
