@@ -216,7 +216,7 @@ export class JsonCursor {
     const from = this.position;
     this.skipScalar(byte);
     const text = Buffer.prototype.utf8Slice.call(this.bytes, from, this.position);
-    return LONG_INTEGER.test(text) ? text : (JSON.parse(text) as JsonScalar);
+    return isLongInteger(this.bytes, from, this.position) ? text : (JSON.parse(text) as JsonScalar);
   }
 }
 
@@ -227,8 +227,16 @@ const CAPITAL_E = 69;
 const SMALL_E = 101;
 const SMALL_U = 117;
 
-/** An integer that JSON.parse might round. */
-const LONG_INTEGER = /^-?\d{16,}$/;
+/** Integers with fewer digits are exact as numbers. */
+const MAX_EXACT_DIGITS = 15;
+
+/** Is this scalar an integer that JSON.parse might round? A pattern would run out of stack with millions of digits. */
+function isLongInteger(bytes: Uint8Array, from: number, to: number): boolean {
+  let p = bytes[from] === MINUS ? from + 1 : from;
+  if (to - p <= MAX_EXACT_DIGITS) return false;
+  while (p < to && isDigit(bytes[p]!)) p++;
+  return p === to;
+}
 
 const WORDS = new Map(["true", "false", "null"].map((word) => [word.charCodeAt(0), word]));
 

@@ -26,6 +26,24 @@ it("has no list of numbers where the bytes have an empty one, also in front of a
   expect(batchToJson(batchFromJson("metrics", json))).toBe(json);
 });
 
+it.each(['"', ""])("refuses an endless row of digits as malformed, with %s around it", (quote) => {
+  const digits = quote + "9".repeat(20_000_000) + quote;
+  for (const name of ["timeUnixNano", "severityNumber", "unknownName"]) {
+    const json = Buffer.from(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"${name}":${digits}}]}]}]}`);
+    if (name === "unknownName") expect(batchFromJson("logs", json).count).toBe(1);
+    else expect(malformedFrom(() => batchFromJson("logs", json))).toBe(true);
+  }
+});
+
+function malformedFrom(read: () => unknown): boolean {
+  try {
+    read();
+    return false;
+  } catch (error) {
+    return isMalformed(error);
+  }
+}
+
 describe.each(SIGNALS)("OTLP/JSON of %s", (signal) => {
   it("comes back as the same bytes", () => {
     fc.assert(
