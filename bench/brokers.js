@@ -3,14 +3,15 @@ import { parseArgs } from "node:util";
 import { logsBatch, MANY_LANES, measureExporter, measureReceiver, report } from "./lib/broker-load.js";
 
 /**
- * The receivers and exporters of RabbitMQ, NATS and Redis beside a bare client of the same library: CPU a record, taking turns.
+ * Compares the receivers and exporters of RabbitMQ, NATS and Redis with a bare client of the same library, in
+ * alternating rounds: CPU per record.
  *
  *     npm run build && node bench/brokers.js rabbitmq --endpoint amqp://guest:guest@127.0.0.1:5672
  *     npm run build && node bench/brokers.js nats --endpoint nats://127.0.0.1:4222
  *     npm run build && node bench/brokers.js redis --endpoint 127.0.0.1:6379      [--messages 4000] [--records 100] [--rounds 5]
  *
- * Each makes a queue or stream for itself and deletes it at the end. Writers wait for the server's confirmation of each message, readers
- * acknowledge each. What is behind the receiver takes everything at once.
+ * Each creates its own queue or stream and deletes it at the end. Writers wait for the server's confirmation of each
+ * message, readers acknowledge each. The intake behind the receiver accepts everything at once.
  *
  * @typedef {object} BareBroker
  * @property {() => Promise<void>} close
@@ -47,7 +48,7 @@ const bare = await openBare(options.endpoint, `bench-${process.pid}`, batch);
 const results = { writer: [], exporter: [], reader: [], receiver: [] };
 let sequence = 0;
 const sendOptions = () => ({ idempotencyKey: `q-${sequence++}` });
-// The first round of all warms up what the others measure.
+// The very first round is a warm-up.
 for (let round = -1; round < ROUNDS; round++) {
   const { factory, keys } = bare.exporter();
   const reading = bare.receiver(round + 1);

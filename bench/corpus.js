@@ -1,14 +1,14 @@
 /**
- * Loads every *.yaml of a folder as `sluice validate` would, and reports the share that loads and why the rest does not.
+ * Loads every *.yaml of a folder as `sluice validate` would, and reports how many load and why the others do not.
  *
  *   npm run corpus [-- folder] [--start] [--json] [--registry module.js]
  *
- * With --start each config that loads is also run until it is ready, in a process and a network of its own, and the
- * report says which do not start, and why.
+ * With --start each config that loads is also run until it is ready, in its own process and network, and the report
+ * says which ones do not start, and why.
  *
- * Environment variables do not count: each one without a default gets a placeholder that fits its name. Reasons are kept
- * apart: a config that names a component Sluice does not have, and a config in which anything else is wrong. The module
- * of --registry has a list of component factories as its default export; without it the built-in ones are used.
+ * Environment variables are replaced: each one without a default gets a placeholder that fits its name. The report
+ * distinguishes configs with components that Sluice does not have from configs with other errors. The module given with
+ * --registry has a list of component factories as its default export; without it the built-in ones are used.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -66,7 +66,7 @@ function check(name) {
   return { name, env, loads: config !== undefined, missing, real };
 }
 
-/** Where all must share this machine's ports, they take turns. */
+/** Configs that share this machine's ports are started one after the other. */
 async function startAll(configs) {
   const starts = [];
   const waiting = [...configs];
@@ -82,7 +82,7 @@ function unsetVariable({ code, message, path }) {
   return code === "unset_variable" ? [{ variable: /variable (\w+) is not set/.exec(message)[1], path }] : [];
 }
 
-/** Gives a variable the first value that its key does not refuse; when all are refused, the variable is not to blame. */
+/** Gives a variable the first value that its key accepts; if none is accepted, the variable is not the cause. */
 function chooseValue({ variable, path }, env, load) {
   const first = env[variable];
   for (const value of [first, ...new Set(PLACEHOLDERS.map(([, each]) => each))]) {

@@ -9,8 +9,8 @@ import { openOfflineQueues } from "../dist/runtime/queue/operate/offline-queues.
 import { LevelStore } from "../dist/runtime/queue/store/level-store.js";
 
 /**
- * Dead letters: what writing one costs beyond an fsynced LevelDB write of the same size, and, with many of them, how long
- * opening, listing, counting and deleting take, and what deleting does to those who put entries meanwhile.
+ * Dead letters: what writing one costs compared with an fsynced LevelDB write of the same size. With many of them: how
+ * long opening, listing, counting and deleting take, and how much deleting delays concurrent puts.
  *
  *     npm run build && node bench/dead-letters.js [--entries 100000] [--writes 500] [--directory /somewhere]
  */
@@ -40,7 +40,7 @@ try {
   await rm(root, { recursive: true, force: true });
 }
 
-/** One at a time, in turns with LevelDB alone, so that both see the same disk. */
+/** One at a time, alternating with plain LevelDB, so that both see the same disk. */
 async function writes() {
   const store = await openStore(join(root, "writes"), "fsync");
   const bare = new ClassicLevel(join(root, "bare"), { valueEncoding: "view" });

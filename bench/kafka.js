@@ -17,11 +17,13 @@ import {
 } from "./lib/broker-load.js";
 
 /**
- * The kafka receiver and exporter beside a bare consumer and producer of the same client library: CPU a record, taking turns.
+ * Compares the kafka receiver and exporter with a bare consumer and producer of the same client library, in alternating
+ * rounds: CPU per record.
  *
  *     npm run build && node bench/kafka.js --broker 127.0.0.1:9092 [--messages 6000] [--records 100] [--rounds 5]
  *
- * The client library is that of `scripts/kafka-client.sh`. It makes a topic of four partitions for itself and deletes it at the end. What is behind the receiver takes everything at once.
+ * Uses the client library of `scripts/kafka-client.sh`. Creates its own topic with four partitions and deletes it at
+ * the end. The intake behind the receiver accepts everything at once.
  */
 const { values: options } = parseArgs({
   options: {
@@ -62,7 +64,7 @@ report(results, [
   ["receiver", "consumer"],
 ]);
 
-/** From here on this program runs where the client is installed: there the receiver and the exporter look for it. */
+/** Changes to the folder where the client is installed, because the receiver and the exporter look for it there. */
 async function loadClient() {
   try {
     process.chdir(process.env.SLUICE_KAFKA_CLIENT ?? join(homedir(), ".cache/sluice-test/kafka-client-1.35.0"));

@@ -30,8 +30,8 @@ import { jsonRequest, protoRequest } from "./lib/load/records.js";
 import { stamp, tokenOffsets } from "./lib/load/token.js";
 
 /**
- * The telemetry room's work, case by case, on one batch: what `run` does, for all records at once, is divided by their
- * number. Its answer is looked at, so that nothing is optimised away; `expect`, where given, must hold of it.
+ * Cases about work on the bytes of one batch: the time of `run`, which handles all records at once, is divided by their
+ * number. Its result is used, so that nothing is optimised away; it must satisfy `expect`, if given.
  *
  * To measure something new, add a case.
  *
@@ -133,7 +133,7 @@ export function cases(records) {
 }
 
 /**
- * A batch with other tokens each time, for what remembers the fields that it has seen.
+ * A batch with new tokens each time, for code that remembers fields it has seen.
  *
  * @param {number} records @param {number} hits
  */
@@ -150,7 +150,7 @@ function renewed(records, hits) {
 }
 
 /**
- * Sends a batch through the processor that a plugin would make of the function; gives what came out.
+ * Sends a batch through the processor that a plugin would make from the function; returns its output.
  *
  * @param {Batch} batch @param {(record: import("../dist/plugin.js").AnyRecordView) => any} edit
  */
@@ -203,8 +203,8 @@ function dropEverySecond(/** @type {Batch} */ batch) {
 }
 
 /**
- * What authentication costs a request whose client was verified before, on a connection that is kept: as many requests as
- * there are records. Each has a header of its own, as Node.js makes one for every request.
+ * The cost of authentication for a known client on a kept connection: as many requests as there are records. Each has
+ * its own header string, as in Node.js.
  *
  * @param {number} requests
  */

@@ -11,13 +11,15 @@ import { RemoteStore } from "../dist/runtime/queue/store/remote/remote-store.js"
 import { median } from "./lib/statistics.js";
 
 /**
- * A queue in PostgreSQL beside a bare client that makes the same writes: entries a second and CPU an entry of this process, taking turns.
+ * Compares a queue in PostgreSQL with a bare client that makes the same writes, in alternating rounds: entries per
+ * second, and CPU per entry of this process.
  *
  *     npm run build && node bench/postgres-store.js --endpoint 127.0.0.1:5432 --user postgres [--entries 1000] [--records 100] [--lanes 16] [--rounds 3]
  *
- * It makes tables whose names begin with bench_ and drops them at the end. Each lane puts an entry, waits until it is committed, and
- * acknowledges it. The bare client does what a program would: one connection, everything that came during one commit in one statement,
- * rows of the same size, and the deletes along with them; it keeps nothing in memory and checks nothing. Then both read payloads by key, 16 at a time.
+ * It creates tables whose names begin with bench_ and drops them at the end. Each lane puts an entry, waits until it is
+ * committed, and acknowledges it. The bare client does what a program would: one connection, one statement for
+ * everything that arrived during the previous commit, rows of the same size, and the deletes along with them; it keeps
+ * nothing in memory and checks nothing. Then both read payloads by key, 16 at a time.
  */
 const { values: options } = parseArgs({
   options: {
@@ -84,7 +86,7 @@ function barePartOf(/** @type {number[]} */ figures) {
   return results["bare"]?.[isRead ? "read" : "put"] ?? [];
 }
 
-/** Puts and acknowledges in lanes, then reads what is left. */
+/** Puts and acknowledges in lanes, then reads the rest. */
 async function measure(
   /** @type {() => Promise<() => void>} */ put,
   /** @type {(count: number) => Promise<unknown>} */ read,

@@ -19,13 +19,14 @@ import {
 } from "./lib/broker-load.js";
 
 /**
- * The outbox receiver and the postgres exporter beside a bare client: CPU a record, taking turns.
+ * Compares the outbox receiver and the postgres exporter with a bare client, in alternating rounds: CPU per record.
  *
  *     npm run build && node bench/postgres.js --endpoint 127.0.0.1:5432 --user postgres [--requests 400] [--records 100] [--rounds 3]
  *
- * It makes tables whose names begin with bench_ and drops them at the end. The bare writer copies rows that are ready, with their keys
- * in the same transaction, and again as a program would have to make them, from OTLP; the bare reader takes payloads with FOR UPDATE SKIP LOCKED
- * and marks them. What is behind the receiver takes everything at once.
+ * It creates tables whose names begin with bench_ and drops them at the end. The bare writer copies prepared rows, with
+ * their keys in the same transaction; it is also measured making the rows from OTLP, as a program would have to. The
+ * bare reader takes payloads with FOR UPDATE SKIP LOCKED and marks them. The intake behind the receiver accepts
+ * everything at once.
  */
 const { values: options } = parseArgs({
   options: {

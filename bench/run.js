@@ -6,7 +6,9 @@ import { SubjectError } from "./lib/processes/run-subject.js";
 import { formatTable } from "./lib/table.js";
 import { SCENARIOS } from "./scenarios/index.js";
 
-/** Exit codes: 0, 1 if a scenario failed (records lost, a subject that does not start), 2 for a wrong command line. */
+/**
+ * Exit codes: 0, 1 if a scenario failed (lost records, a subject that does not start), 2 for an invalid command line.
+ */
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {

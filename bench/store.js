@@ -10,12 +10,12 @@ import { createQueueKey, Keyring } from "../dist/runtime/queue/store/encryption/
 import { LevelStore } from "../dist/runtime/queue/store/level-store.js";
 
 /**
- * The queue's store alone: what an entry costs beside bare LevelDB writes of the same size, and encrypted, how fast it takes and gives
- * entries with an empty queue and with a backlog, how long it takes to open, and what it needs of memory and disk.
+ * The queue's store alone: the cost of an entry compared with plain LevelDB writes of the same size, with and without
+ * encryption; its speed with an empty queue and with a backlog; the time to open it; and its memory and disk usage.
  *
  *     npm run build && node bench/store.js [--entries 5000] [--backlog 2000] [--rounds 3] [--directory /somewhere]
  *
- * The backlog is in MB. Everything that is compared takes turns.
+ * The backlog is in MB. Everything that is compared alternates.
  */
 const { values: options } = parseArgs({
   options: {
@@ -29,7 +29,7 @@ const ENTRIES = Number(options.entries);
 const ROUNDS = Number(options.rounds);
 const BACKLOG = Number(options.backlog) * 1e6;
 const CONCURRENCY = 64;
-/** Entries of one turn where two stores take turns for long: short enough for both to meet the same neighbours on the machine. */
+/** Entries per turn where two stores alternate for long: short enough for both to see the same load on the machine. */
 const TURN_ENTRIES = 200;
 const payload = new Uint8Array(34_300).map((_, i) => (i * 7919) >>> 3);
 const RECORDS = 100;
@@ -52,7 +52,7 @@ try {
   await rm(root, { recursive: true, force: true });
 }
 
-/** Put and acknowledge, as a healthy exporter does, against LevelDB writes without anything around them. */
+/** Put and acknowledge, as with a healthy exporter, compared with plain LevelDB writes. */
 async function costOf(/** @type {"fsync" | "process"} */ durability) {
   for (let round = 1; round <= ROUNDS; round++) {
     const store = await openStore(durability, `cost-${durability}-${round}`);
@@ -67,7 +67,7 @@ async function costOf(/** @type {"fsync" | "process"} */ durability) {
   }
 }
 
-/** What encryption adds to putting and acknowledging, in many short turns: their best, and those that a quarter is below. */
+/** What encryption adds to putting and acknowledging, in many short turns: the best, and the lower quartile. */
 async function costOfEncryption(/** @type {"fsync" | "process"} */ durability) {
   const plain = await openStore(durability, `turns-plain-${durability}`);
   const encrypted = await openStore(durability, `turns-encrypted-${durability}`, newKeyring());
@@ -107,7 +107,7 @@ function newKeyring() {
   return new Keyring([key], key);
 }
 
-/** Latency of put and acknowledge when entries come at half the speed that the store just managed. */
+/** Latency of put and acknowledge when entries come at half the speed that the store has just reached. */
 async function halfLoad(/** @type {"fsync" | "process"} */ durability) {
   const store = await openStore(durability, "half");
   const full = await measure(() => inParallel(ENTRIES, async () => store.ack((await store.put(fresh)).ref)));

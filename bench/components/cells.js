@@ -5,13 +5,14 @@ import { LISTENING_CELLS } from "./cells/listening.js";
 import { PROCESSOR_CELLS } from "./cells/processors.js";
 
 /**
- * The components that are measured, each started in a process of its own (see roles/component.js), and what is measured
- * beside each, in turns and in the same process: `base` says what that is.
+ * The measured components, each in its own process (see roles/component.js). Each is compared with a bare counterpart,
+ * described by `base`, in alternating rounds in the same process.
  *
- * `of` is its place in the list of components. A side is driven by its `turn`, which does some of its work and gives how
- * many records that were, or from outside over its port, by the `drive` of the cell, which may wait until so many records have `arrived`. `count` is how many records have come out:
- * as many as went in, unless `makesOthers`. `goal` is the most microseconds of CPU that a record may take, `goalBlockMs` how
- * long a turn of the event loop may take. `missing` says why it cannot be measured on this machine.
+ * `of` is the component's entry in the list of built-ins. A side is driven by its `turn`, which does some work and
+ * returns the number of records, or from outside over its port by the cell's `drive`, which may wait until a number of
+ * records has `arrived`. `count` is the number of records that came out: as many as went in, unless `makesOthers` is
+ * set. `goal` is the maximum CPU time per record in microseconds, `goalBlockMs` the maximum length of a turn of the
+ * event loop. `missing` says why a cell cannot be measured on this machine.
  *
  * @typedef {{ port?: number, turn?(): Promise<number>, count?(): number, until?(count: number): Promise<void> }} Side
  * @typedef {Side & { count(): number, bare?: Side, stop(): Promise<void> }} Running
@@ -30,7 +31,7 @@ export const CELLS = {
   ...EXPORTER_CELLS,
 };
 
-/** Components that other files of the benchmark measure, in whole agents or beside bare clients of a server. */
+/** Components that other files of the benchmark measure, in whole agents or against bare clients of a server. */
 export const MEASURED_ELSEWHERE = {
   "receiver/app": "scenarios/receivers/emit.js",
   "receiver/otlp": "lib/sluice-config.js",

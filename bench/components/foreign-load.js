@@ -1,8 +1,8 @@
 import { METHODS, POINTS_A_METRIC, START_MS, STATES } from "./load.js";
 
-/** What others send, in their own forms: pages of Prometheus, Jaeger's thrift, Fluentd's events, lines of syslog. */
+/** Data in the formats of other systems: Prometheus pages, Jaeger's thrift, Fluentd's events, syslog lines. */
 
-/** A page of counters in the text format, as many samples, four labels each. */
+/** A page of counters in the text format with this many samples, four labels each. */
 export function page(/** @type {number} */ samples, /** @type {number} */ turn) {
   const lines = [];
   for (let i = 0; i < samples; i++) {
@@ -17,7 +17,7 @@ export function page(/** @type {number} */ samples, /** @type {number} */ turn) 
   return Buffer.from(`${lines.join("\n")}\n`);
 }
 
-/** The Batch of Jaeger's thrift, in the binary protocol, of spans with ten tags. */
+/** A Batch in Jaeger's thrift binary protocol; its spans have ten tags. */
 export function thriftBatch(/** @type {number} */ count) {
   const string = (/** @type {string} */ text) => Buffer.concat([int(4, text.length), Buffer.from(text)]);
   const text = (/** @type {number} */ id, /** @type {string} */ value) => thrift(11, id, string(value));
@@ -75,7 +75,7 @@ function thrift(/** @type {number} */ type, /** @type {number} */ id, /** @type 
   return Buffer.concat([Buffer.of(type, id >> 8, id & 255), value]);
 }
 
-/** An event of Fluentd's forward protocol in the mode of Fluent Bit: packed entries, with a chunk to be acknowledged. */
+/** An event of Fluentd's forward protocol as Fluent Bit sends it: packed entries, with a chunk to be acknowledged. */
 export function forwardEvent(/** @type {number} */ count) {
   const entries = Array.from({ length: count }, (_, i) =>
     Buffer.concat([
@@ -105,7 +105,7 @@ export function forwardEvent(/** @type {number} */ count) {
 }
 
 const CHUNK = "p8n9gmxTQVC8/nh2wlKKeQ==";
-/** What such an event is answered with. */
+/** The response to such an event. */
 export const FORWARD_ANSWER = map([["ack", CHUNK]]);
 
 function map(/** @type {[string, string | number][]} */ entries) {
@@ -121,7 +121,7 @@ function packedText(/** @type {string} */ text) {
   return Buffer.concat([head, Buffer.from(text)]);
 }
 
-/** Lines of a log, and of syslog as RFC 5424 has it. */
+/** Lines of a plain log, and of syslog in RFC 5424 format. */
 export const plainLine = (/** @type {number} */ i) =>
   `2024-05-06T07:08:09.${String(i % 1000).padStart(3, "0")}Z INFO cart request ${i} handled in ${i % 97}ms for customer c${i * 7} with status 200 ok`;
 export const syslogLine = (/** @type {number} */ i) =>

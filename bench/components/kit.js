@@ -12,8 +12,8 @@ import { noMetrics, silentLogger } from "../../dist/runtime/contract/observabili
 import { Debt, Delivery } from "../../dist/testing.js";
 
 /**
- * What cells are made of: components as they are in the list of those that come with Sluice, what is around them, and the
- * bare things that are measured beside them in turns.
+ * Building blocks of cells: built-in components, their surroundings, and the bare counterparts that they are compared
+ * with.
  *
  * @typedef {import("./cells.js").Running} Running
  * @typedef {import("./cells.js").Side} Side
@@ -23,13 +23,16 @@ const services = { logger: silentLogger, metrics: noMetrics, clock: systemClock,
 const PIPELINES = ["logs/a", "logs/b", "traces/a", "traces/b"];
 const connecting = { targets: PIPELINES, isAvailable: () => true };
 
-/** A component of the list, such as "receiver/zipkin", of a config as it is written in a file. @returns {Promise<any>} */
+/**
+ * Creates a built-in component, such as "receiver/zipkin", from a config as written in a file.
+ * @returns {Promise<any>}
+ */
 export async function component(/** @type {string} */ of, /** @type {object} */ keys, /** @type {object} */ more = {}) {
   const factory = await factoryOf(of);
   return factory.create(factory.schema.parse(keys), contextOf(factory.kind, more));
 }
 
-/** What a component is given beside its config. */
+/** The context of a component. */
 export function contextOf(/** @type {string} */ kind, /** @type {object} */ more = {}) {
   return { id: "bench", kind, ...services, ...connecting, ...more };
 }
@@ -42,7 +45,7 @@ export async function factoryOf(/** @type {string} */ of) {
   return builtin.load();
 }
 
-/** Counts what arrives, and tells whoever waits for so many. */
+/** Counts arrivals, and resolves when a wanted number is reached. */
 class Tally {
   count = 0;
   /** @type {{ count: number, resolve: (value?: unknown) => void } | undefined} */
@@ -61,13 +64,13 @@ class Tally {
     this.#awaited = undefined;
   }
 
-  /** What it is to a side of a cell. */
+  /** This tally as a side of a cell. */
   get side() {
     return { count: () => this.count, until: (/** @type {number} */ count) => this.until(count) };
   }
 }
 
-/** A receiver that listens: what it hands in is accepted at once, and counted. @returns {Promise<Running>} */
+/** A listening receiver: everything that it hands in is accepted at once, and counted. @returns {Promise<Running>} */
 export async function listening(
   /** @type {{ of: string, keys: object, signal: string, bare: Side & { port: number, stop(): void }, portOf?: (receiver: any) => number }} */ {
     of,
@@ -88,7 +91,7 @@ export async function listening(
   return { port: portOf(receiver), ...tally.side, bare, stop };
 }
 
-/** An intake that accepts at once, and tells of what it has got. */
+/** An intake that accepts at once, and passes each batch to `told`. */
 export function openIntake(/** @type {(batch: Batch) => void} */ told) {
   const accept = async (/** @type {Batch} */ batch) => {
     told(batch);
@@ -97,12 +100,12 @@ export function openIntake(/** @type {(batch: Batch) => void} */ told) {
   return { accept, reserve: () => true, release() {} };
 }
 
-/** A machine that has no whole collection in this time is too busy to measure anything. */
+/** A machine that does not finish a collection in this time is too busy to measure anything. */
 const MAX_COLLECTION_MS = 60_000;
 
 /**
- * A receiver that measures at intervals; a turn is its next collection, `records` says what that is worth. It collects only
- * during turns: what it hands in is accepted when the next one begins.
+ * A receiver that measures at intervals; a turn is its next collection, and `records` counts the records of one. It
+ * collects only during turns: its data is accepted when the next turn begins.
  *
  * @returns {Promise<Running & { turn(): Promise<number> }>}
  */
@@ -138,8 +141,8 @@ export async function collecting(
 }
 
 /**
- * A processor or connector that is given one delivery after another; whoever is behind it accepts at once. With `isPassing` a
- * turn ends when all records have come out. Beside it: the check of every field that such a batch has when it comes in.
+ * A processor or connector that gets one delivery after another; its output is accepted at once. With `isPassing` a
+ * turn ends when all records have come out. It is compared with the check of all fields that an incoming batch gets.
  *
  * @returns {Running}
  */
@@ -192,7 +195,8 @@ function batchOf(/** @type {(Batch | (() => Batch))[]} */ batches) {
 }
 
 /**
- * An exporter that is given one batch after another. Beside it otlp_http, which sends the same batches to the same place.
+ * An exporter that gets one batch after another. It is compared with otlp_http, which sends the same batches to the
+ * same server.
  * @returns {Promise<Running>}
  */
 export async function sending(
@@ -224,7 +228,7 @@ export async function sending(
   return { turn, count: () => count, bare: { turn: () => sendBy(beside) }, stop };
 }
 
-/** A server that reads requests and answers them, with nothing in the answer. */
+/** A server that reads requests and gives empty responses. */
 export async function bareHttp() {
   const server = http.createServer((request, response) => {
     request.on("data", () => {});
@@ -248,7 +252,7 @@ export async function bareGrpc() {
   return { port: await portOf(server), stop: () => void server.close() };
 }
 
-/** A server of TCP that counts lines. */
+/** A TCP server that counts lines. */
 export async function bareLines() {
   const tally = new Tally();
   const server = net.createServer((socket) => {
@@ -262,7 +266,7 @@ export async function bareLines() {
   return { port: await portOf(server), ...tally.side, stop: () => void server.close() };
 }
 
-/** A server of TCP that counts bytes and answers after so many. */
+/** A TCP server that counts bytes and responds after every `size` bytes. */
 export async function bareBytes(/** @type {number} */ size, /** @type {Buffer} */ answer) {
   const server = net.createServer((socket) => {
     let length = 0;

@@ -1,6 +1,6 @@
 import { attribute, double, field, fixed64, uint } from "../lib/load/proto.js";
 
-/** What the cells of components are given: requests of OTLP, and a page as a target of Prometheus shows it. */
+/** Input for the component cells: OTLP requests, and a page of a Prometheus target. */
 
 export const START_MS = Date.now() - 60_000;
 export const POINTS_A_METRIC = 100;
@@ -19,8 +19,8 @@ const SERVICE = field(1, [
 const request = (items) => field(1, [SERVICE, field(2, [SCOPE, ...items])]);
 
 /**
- * Sums that only grow, a hundred series a metric, four attributes each; `turn` is the time and the value. They are cumulative
- * (2), or deltas (1).
+ * Growing sums, a hundred series per metric, four attributes each; `turn` is the time and the value. They are
+ * cumulative (2) or deltas (1).
  */
 export function sums(/** @type {number} */ series, /** @type {number} */ turn, from = 0, temporality = 2) {
   const metrics = [];
@@ -44,7 +44,7 @@ export function sums(/** @type {number} */ series, /** @type {number} */ turn, f
   return request(metrics);
 }
 
-/** Spans of `names` operations, in random order, of ten attributes. */
+/** Spans of `names` operations in random order, with ten attributes. */
 export function spans(/** @type {number} */ count, /** @type {number} */ names, /** @type {() => number} */ random) {
   return request(
     Array.from({ length: count }, () => {
@@ -72,7 +72,7 @@ export function spans(/** @type {number} */ count, /** @type {number} */ names, 
   );
 }
 
-/** Makes the points of these bytes a second later each time that it is called. */
+/** Moves the points in these bytes a second forward with each call. */
 export function growing(/** @type {Buffer} */ bytes, /** @type {number} */ turn) {
   const time = Buffer.alloc(8);
   time.writeBigUInt64LE(nanos(START_MS + turn * 1000));
@@ -85,7 +85,7 @@ export function growing(/** @type {Buffer} */ bytes, /** @type {number} */ turn)
   };
 }
 
-/** Requests between two services: of each a span of the client and one of the server. */
+/** Requests between two services: a client span and a server span each. */
 export function calls(/** @type {number} */ count, /** @type {() => number} */ random) {
   const id = (/** @type {number} */ size) =>
     Buffer.from(Array.from({ length: size }, () => Math.floor(random() * 256)));
@@ -126,7 +126,7 @@ export function logs(/** @type {number} */ count) {
   return request(logRecords(count));
 }
 
-/** Log records of ten pods, each known by its address. */
+/** Log records of ten pods, each identified by its address. */
 export function logsOfPods(/** @type {number} */ count) {
   return Buffer.concat(
     Array.from({ length: 10 }, (_, pod) => {
@@ -156,7 +156,7 @@ function logRecords(/** @type {number} */ count) {
   );
 }
 
-/** The same numbers in every run. */
+/** A random generator with the same numbers in every run. */
 export function seeded(seed = 42) {
   let state = seed;
   return () => {
@@ -165,8 +165,8 @@ export function seeded(seed = 42) {
   };
 }
 
-/** Samples of the page that is scraped, and series of the exporter that is scraped. */
+/** Number of samples on the scraped page; RENDERED_SERIES is the number of series of the scraped exporter. */
 export const PAGE_SAMPLES = 50_000;
-/** Between two scrapes of it; a busy machine needs some of that for one. */
+/** Interval of its scrapes; on a busy machine one scrape takes a part of it. */
 export const SCRAPE_SECONDS = 3;
 export const RENDERED_SERIES = 100_000;

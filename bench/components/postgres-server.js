@@ -9,18 +9,18 @@ import { freePort } from "../lib/processes/ports.js";
 
 const ROOT = "/usr/lib/postgresql";
 
-/** Where the newest of Debian's PostgreSQL has its programs. */
+/** Folder with the programs of Debian's newest PostgreSQL. */
 function programs() {
   const versions = existsSync(ROOT) ? readdirSync(ROOT).sort((a, b) => Number(b) - Number(a)) : [];
   return versions.map((version) => join(ROOT, version, "bin")).find((folder) => existsSync(join(folder, "initdb")));
 }
 
-/** Why there is none; undefined when there is one. */
+/** Why PostgreSQL is not available; undefined when it is. */
 export function missingPostgres() {
   return programs() === undefined ? "Debian's postgresql is not installed" : undefined;
 }
 
-/** A PostgreSQL of its own with so many tables. `query` connects, asks and leaves. */
+/** Starts a PostgreSQL server with this many tables. `query` opens its own connection. */
 export async function startPostgres(/** @type {number} */ tables) {
   const folder = mkdtempSync(join(tmpdir(), "sluice-bench-postgres-"));
   const user = serverUser();
@@ -52,14 +52,14 @@ export async function startPostgres(/** @type {number} */ tables) {
     }
   }
   const stop = async () => {
-    child.kill("SIGINT"); // ends its connections and itself
+    child.kill("SIGINT"); // closes its connections and exits
     if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   };
   return { endpoint: `127.0.0.1:${port}`, username: "bench", query, stop };
 }
 
-/** PostgreSQL does not run as root: then it runs as the user that its package has made. */
+/** PostgreSQL refuses to run as root; then it runs as the user that its package has created. */
 function serverUser() {
   if (process.getuid?.() !== 0) return undefined;
   const [uid, gid] = ["-u", "-g"].map((flag) => Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8" })));

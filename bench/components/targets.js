@@ -4,9 +4,9 @@ import { bareGrpc, portOf } from "./kit.js";
 import { PAGE_SAMPLES, podAddress } from "./load.js";
 
 /**
- * What components send to and ask, in the process of the benchmark, so that it is not measured: whatever is posted is
- * taken, bulk requests are answered document by document, and a page of Prometheus, a kubelet, a Docker and the pods of a
- * Kubernetes API are there to be asked for.
+ * Servers that components send to or poll. They run in the benchmark's own process, so they are not measured: POSTs are
+ * accepted, bulk requests are answered document by document, and there are a Prometheus page, a kubelet, a Docker API
+ * and the pods of a Kubernetes API.
  */
 export async function startTargets() {
   const grpc = await Promise.all([bareGrpc(), bareGrpc(), bareGrpc()]);

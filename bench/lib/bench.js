@@ -2,9 +2,9 @@ import { startRole } from "./processes/role.js";
 import { makeProgress } from "./progress.js";
 
 /**
- * What every scenario is given: the options, the generator and the sink, and a line to say where it is.
+ * The arguments of every scenario: the options, the generator, the sink, and a progress line.
  *
- * A scenario answers with tables for people, results for `--json`, and failures, any of which fails the whole run.
+ * A scenario returns tables for people, results for `--json`, and failures; any failure fails the whole run.
  *
  * @typedef {import("./options.js").Options} Options
  * @typedef {{ options: Options, roles: import("./measure.js").Roles, progress: ReturnType<typeof makeProgress>,

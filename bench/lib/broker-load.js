@@ -4,14 +4,17 @@ import { systemClock } from "../../dist/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../dist/runtime/contract/observability.js";
 import { median } from "./statistics.js";
 
-/** How many are sent at a time. */
+/** Number of concurrent sends. */
 export const LANES = 4;
 
-/** The same of brokers that write what is confirmed to their disk together: with few at a time one measures the disk's patience. */
+/**
+ * Number of concurrent sends to brokers that sync confirmed messages to disk in groups: with few at a time, only the
+ * disk's latency would be measured.
+ */
 export const MANY_LANES = 32;
 
 /**
- * Sends so many times, some at a time.
+ * Calls `send` this many times, some of them concurrently.
  *
  * @param {number} times
  * @param {() => Promise<unknown>} send
@@ -24,7 +27,7 @@ export async function inLanes(times, send, lanes = LANES) {
   await Promise.all(Array.from({ length: lanes }, lane));
 }
 
-/** Microseconds of CPU that the work takes a record. */
+/** CPU time of the work per record, in microseconds. */
 export async function cpuPerRecord(/** @type {number} */ records, /** @type {() => Promise<unknown>} */ work) {
   const before = process.cpuUsage();
   await work();
@@ -32,7 +35,7 @@ export async function cpuPerRecord(/** @type {number} */ records, /** @type {() 
   return (user + system) / records;
 }
 
-/** A batch of so many log records, as all benchmarks of brokers send it. */
+/** A batch of log records, as all broker benchmarks send it. */
 export function logsBatch(/** @type {number} */ records) {
   const logRecords = Array.from({ length: records }, (_, i) => ({
     timeUnixNano: "1700000000000000000",
@@ -46,7 +49,7 @@ export function logsBatch(/** @type {number} */ records) {
 const common = { logger: silentLogger, metrics: noMetrics, clock: systemClock, random: Math.random };
 
 /**
- * Microseconds of CPU a record that the exporter takes for so many sends. `options` makes those of each send.
+ * CPU time of the exporter per record, in microseconds, over this many sends. `options` makes the options of each send.
  *
  * @param {import("../../dist/plugin.js").ExporterFactory<any>} factory
  * @param {object} keys
@@ -58,7 +61,7 @@ const common = { logger: silentLogger, metrics: noMetrics, clock: systemClock, r
 export async function measureExporter(factory, keys, batch, times, options = () => ({}), lanes = LANES) {
   const made = factory.create(factory.schema.parse(keys), { ...common, id: factory.type, kind: "exporter" });
   await made.start?.();
-  // As an agent does, with a signal of its own for every call.
+  // Each call gets its own signal, as in an agent.
   const send = () => Promise.resolve(made.send(batch, new AbortController().signal, options()));
   const used = await cpuPerRecord(times * batch.count, () => inLanes(times, send, lanes));
   await made.stop?.();
@@ -66,7 +69,8 @@ export async function measureExporter(factory, keys, batch, times, options = () 
 }
 
 /**
- * Microseconds of CPU a record that the receiver takes until it has handed in so many. What is behind it takes everything at once.
+ * CPU time of the receiver per record, in microseconds, until it has handed in this many. The intake behind it accepts
+ * everything at once.
  *
  * @param {import("../../dist/plugin.js").ReceiverFactory<any>} factory
  * @param {object} keys
@@ -98,7 +102,7 @@ export async function measureReceiver(factory, keys, records) {
 }
 
 /**
- * Prints the medians, and what each of ours is to the bare one.
+ * Prints the medians, and the ratio of each of ours to the bare one.
  *
  * @param {Record<string, number[]>} results
  * @param {readonly (readonly [ours: string, bare: string])[]} pairs

@@ -3,8 +3,8 @@ import { startSubject } from "./processes/run-subject.js";
 import { median, spread } from "./statistics.js";
 
 /**
- * A cell is an encoding and a number of records a request. All subjects of a cell run at the same time, and take turns
- * under load round by round, in changing order, so that what happens to the machine happens to all of them.
+ * A cell is an encoding and a number of records per request. All subjects of a cell run at the same time and take turns
+ * under load, in changing order, so that disturbances of the machine affect all of them.
  *
  * @typedef {{ encoding: import("./load/supply.js").Encoding, records: number, concurrency: number, hits?: number }} Cell
  * @typedef {import("./measure.js").Round} Round
@@ -15,12 +15,12 @@ import { median, spread } from "./statistics.js";
  *   subject
  */
 
-/** Enough requests under way to keep a subject busy; small requests need more of them. */
+/** Enough concurrent requests to keep a subject busy; small requests need more. */
 export function concurrencyFor(/** @type {number} */ records) {
   return records < 10 ? 64 : records < 500 ? 32 : 8;
 }
 
-/** Few clients do not make code hot in the time of a warm-up: what is measured then would be Node's interpreter. */
+/** With fewer clients the code would not get hot during the warm-up, and Node's interpreter would be measured. */
 const MIN_WARMUP_CLIENTS = 16;
 
 /** The load of a warm-up. @template {{ concurrency: number }} T @param {T} load @returns {T} */
@@ -29,7 +29,7 @@ export function warmingUp(load) {
 }
 
 /**
- * Results, one a subject, and failures.
+ * Returns the results, one per subject, and failures.
  *
  * @param {import("./bench.js").Bench} bench @param {string} scenario @param {Cell} cell @param {Variation} variation
  */
@@ -85,7 +85,7 @@ export async function runCell(bench, scenario, cell, variation = {}) {
   return { results, failures };
 }
 
-/** Medians of a subject's rounds, and ratios to the baseline round by round. */
+/** Medians of a subject's rounds, and its ratios to the baseline in each round. */
 function summarise(/** @type {Round[]} */ rounds, /** @type {Round[] | undefined} */ baseline) {
   const of = (/** @type {string} */ key) => spread(rounds.map((round) => round[key]))?.median ?? null;
   const ratio = (/** @type {string} */ key) =>

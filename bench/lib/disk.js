@@ -2,7 +2,10 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
-/** Bytes of the files below a folder; those that go meanwhile do not count. @param {string} folder @returns {Promise<number>} */
+/**
+ * Total size of the files below a folder, in bytes; files that vanish meanwhile do not count.
+ * @param {string} folder @returns {Promise<number>}
+ */
 export async function diskUse(folder) {
   const names = await readdir(folder, { withFileTypes: true }).catch(() => []);
   const sizes = names.map((name) => {
@@ -18,7 +21,7 @@ export async function diskUse(folder) {
 }
 
 /**
- * Calls `look` every so often, until stopped; what it answers is kept.
+ * Calls `look` every `everyMs` until stopped, and keeps its results.
  *
  * @template T @param {number} everyMs @param {() => Promise<T>} look
  */

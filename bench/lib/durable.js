@@ -2,8 +2,8 @@ import { concurrencyFor, runCell } from "./cell.js";
 import { mib, show, showRatio } from "./table.js";
 
 /**
- * otlp -> batch -> otlphttp with every batch on disk before its client is answered, against the bare forwarder that
- * writes the same store the same way. After the rounds at full load one at half of it, for the latencies.
+ * otlp -> batch -> otlphttp with every batch on disk before its client is answered, compared with the bare forwarder
+ * that writes to the same kind of store. After the rounds at full load, one at half load measures latencies.
  *
  * @param {import("./bench.js").Bench} bench @param {string} scenario @param {"fsync" | "process"} durability
  * @returns {Promise<import("./bench.js").Outcome>}
@@ -23,7 +23,7 @@ export async function runDurable(bench, scenario, durability) {
   return outcome;
 }
 
-/** The generator takes CPU from the sink: a slow answer is no reason to send twice. */
+/** A long timeout, because the generator takes CPU from the sink: a slow response must not cause a second send. */
 export const PATIENT = { timeout: "60s" };
 
 const COLUMNS =

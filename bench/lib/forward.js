@@ -2,8 +2,8 @@ import http from "node:http";
 import { HttpConnection } from "./load/http-connection.js";
 
 /**
- * How the bare forwarders send: over kept-alive connections, with the agent's own client, node:http's or plain sockets, each
- * request by itself or together with its neighbours. Which client a forwarder uses is chosen here and nowhere else.
+ * How the bare forwarders send: over kept-alive connections, with the agent's own client, with node:http or with plain
+ * sockets, each request by itself or merged with its neighbours. Only this file selects the client.
  *
  * @typedef {{ path: string, type: string, encoding?: string | undefined, chunks: readonly Buffer[] }} Forwarded
  * @typedef {{ status: number, type?: string | undefined, body: Buffer }} Answer status 502: there was none
@@ -14,7 +14,10 @@ const NOTHING = Buffer.alloc(0);
 /** @type {Record<string, (port: number, connections: number) => Send | Promise<Send>>} */
 export const CLIENTS = { own: ownClient, node: nodeClient, sockets: socketClient };
 
-/** The client that the agent's exporter uses, so that ratios tell what the agent does beside sending. @param {number} port @param {number} connections */
+/**
+ * The client of the agent's exporter, so that ratios show only what the agent does besides sending.
+ * @param {number} port @param {number} connections
+ */
 async function ownClient(port, connections) {
   const dist = "../../dist/runtime";
   const { Http1Client } = await import(`${dist}/net/http1/client.js`);
@@ -70,7 +73,10 @@ function nodeClient(port, connections) {
   };
 }
 
-/** Reads of an answer its status only: the body it gives is empty. @param {number} port @param {number} connections @returns {Send} */
+/**
+ * Reads only the status of a response; the body is reported as empty.
+ * @param {number} port @param {number} connections @returns {Send}
+ */
 function socketClient(port, connections) {
   /** @type {{ request: Forwarded, done: (answer: Answer) => void }[]} */
   const waiting = [];
@@ -109,13 +115,13 @@ function headOf({ path, type, encoding, chunks }) {
   );
 }
 
-/** Requests under way at once in the merging form: while these are busy, what comes is gathered. */
+/** Concurrent requests in the merging form: while all are busy, further requests are collected. */
 const MERGING_SLOTS = 2;
 const MAX_MERGED_BYTES = 4 * 1024 * 1024;
 
 /**
- * Puts neighbours together, as a batch processor may: protobuf messages of one path, one behind the other, are one
- * message. What comes in one turn of the event loop, or while all slots are busy, goes out as one request.
+ * Merges neighbouring requests, as a batch processor may: concatenated protobuf messages are one message. Requests that
+ * arrive in one turn of the event loop, or while all slots are busy, are sent as one.
  *
  * @param {Send} send @returns {Send}
  */
@@ -144,7 +150,7 @@ export function merging(send) {
   };
 }
 
-/** How many of those in front can be one request. */
+/** How many requests at the front can be merged into one. */
 function neighbours(/** @type {{ request: Forwarded }[]} */ waiting) {
   const { path, type, encoding } = waiting[0].request;
   if (type !== "application/x-protobuf" || encoding !== undefined) return 1;

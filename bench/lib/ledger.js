@@ -1,15 +1,15 @@
 /**
- * What arrived, by record: counts of deliveries indexed by request * recordsPerRequest + index, of the current run.
- * Comparing it with how often each request was acknowledged tells lost records from duplicates.
+ * Counts deliveries per record of the current run, indexed by request * recordsPerRequest + index. Compared with the
+ * acknowledgements of each request, this distinguishes lost records from duplicates.
  */
 export class Ledger {
   /** @param {number} run @param {number} perRequest records in a request */
   constructor(run, perRequest) {
     this.run = run;
     this.perRequest = perRequest;
-    /** Deliveries of records of this run, duplicates included. */
+    /** Number of delivered records of this run, including duplicates. */
     this.delivered = 0;
-    /** Records of another run, or with a number that was never given out. */
+    /** Number of records of another run, or with an unknown number. */
     this.stray = 0;
     this.counts = new Uint32Array(1 << 16);
     this.note = this.note.bind(this);
@@ -28,8 +28,8 @@ export class Ledger {
   }
 
   /**
-   * `acknowledged[request]` is how often that request was acknowledged.
-   * lost: acknowledged and not delivered (as often). extra: delivered and not acknowledged (as often).
+   * `acknowledged[request]` is how often that request was acknowledged. lost: acknowledged more often than delivered.
+   * extra: delivered more often than acknowledged.
    *
    * @param {Uint32Array} acknowledged
    */

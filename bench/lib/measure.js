@@ -1,8 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 /**
- * One measured run of one subject: sends load through it for a while, waits until the sink has what was acknowledged,
- * and says what it cost and whether the records are all there.
+ * One measured run of one subject: sends load through it for a while, waits until the sink has everything acknowledged,
+ * and reports the cost and whether all records arrived.
  *
  * @typedef {{ generator: import("./processes/role.js").Role, sink: import("./processes/role.js").Role }} Roles
  * @typedef {{ signal: import("./load/records.js").Signal, encoding: import("./load/supply.js").Encoding, records: number,
@@ -14,7 +14,7 @@ const SAMPLE_MS = 100;
 
 let lastRun = 0;
 
-/** A number for a run, of which the sink and the generator must be told. */
+/** A number for a run; the sink and the generator must get it too. */
 export function nextRun() {
   return ++lastRun;
 }
@@ -96,8 +96,8 @@ function peak(
 }
 
 /**
- * What is wrong with the records of a run. Lost: acknowledged and never delivered. Where every request was
- * acknowledged, nothing else may have arrived either.
+ * Problems with the records of a run. Lost: acknowledged and never delivered. If every request was acknowledged,
+ * nothing else may have arrived either.
  *
  * @param {string} title @param {Round} round @returns {string[]}
  */

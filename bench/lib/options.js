@@ -61,7 +61,7 @@ const USUAL = {
 const text = /** @type {const} */ ({ type: "string" });
 const flag = /** @type {const} */ ({ type: "boolean", default: false });
 
-/** Throws a `UsageError` for what it does not understand. @param {string[]} argv */
+/** Throws a `UsageError` for invalid arguments. @param {string[]} argv */
 export function parseOptions(argv) {
   try {
     return interpret(argv);
@@ -138,7 +138,7 @@ function interpret(/** @type {string[]} */ argv) {
   };
 }
 
-/** `--json` with nothing behind it is `--json -`. */
+/** `--json` without a value means `--json -`. */
 function namedJson(/** @type {string[]} */ argv) {
   return argv.flatMap((argument, i) =>
     argument === "--json" && (argv[i + 1] ?? "--").startsWith("--") ? ["--json=-"] : [argument],

@@ -2,9 +2,9 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /**
- * How much of its busy time a profiled process spent below certain frames, in certain stretches of time. On a machine that
- * others use too this tells small shares which no difference of CPU times does; what the garbage collector does for these
- * frames is not in it.
+ * The share of busy time that a profiled process spent below certain frames, in certain periods. On a shared machine
+ * this shows small shares that differences of CPU times cannot show. It does not include the work of the garbage
+ * collector for these frames.
  *
  * @typedef {{ fromUs: number, toUs: number }} Stretch of the monotonic clock, which V8 uses too
  * @typedef {{ nodes: { id: number, callFrame: { functionName: string, url: string }, children?: number[] }[],
@@ -15,7 +15,7 @@ export function monotonicUs() {
   return Number(process.hrtime.bigint() / 1000n);
 }
 
-/** The only profile in a folder. @returns {Promise<CpuProfile>} */
+/** Reads the only profile in a folder. @returns {Promise<CpuProfile>} */
 export async function readProfile(/** @type {string} */ folder) {
   const names = (await readdir(folder)).filter((name) => name.endsWith(".cpuprofile"));
   if (names.length !== 1) throw new Error(`${folder} has ${names.length} profiles`);

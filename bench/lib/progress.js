@@ -1,4 +1,4 @@
-/** A line on the terminal that says what is being measured; silent where there is no terminal. */
+/** A line on the terminal that shows what is being measured; silent without a terminal. */
 export function makeProgress(stream = process.stderr) {
   return {
     say(/** @type {string} */ text) {

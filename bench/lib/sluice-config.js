@@ -1,7 +1,7 @@
 /**
- * The agent's configuration for a place between client and sink: otlp -> batch -> otlphttp. Without a queue the client
- * waits for the export; with one it is answered when the batch is on disk, in the place's folder. Batches are flushed at
- * 1000 records or after 5 ms unless told otherwise; a place with `batching` has `batch: {}`, or no batch processor.
+ * The agent's config between client and sink: otlp -> batch -> otlphttp. Without a queue the client waits for the
+ * export; with one it is answered when the batch is on disk, in the place's folder. Batches are flushed at 1000 records
+ * or after 5 ms by default; a place with `batching` has `batch: {}`, or no batch processor.
  *
  * @param {import("./subjects.js").Place} place
  */

@@ -6,7 +6,7 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** Median, least and greatest. @param {readonly (number | null)[]} values */
+/** Median, minimum and maximum. @param {readonly (number | null)[]} values */
 export function spread(values) {
   const known = values.filter((value) => value !== null && Number.isFinite(value)).map(Number);
   if (known.length === 0) return null;

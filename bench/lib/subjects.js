@@ -2,8 +2,8 @@ import { fileURLToPath } from "node:url";
 import { sluiceConfig } from "./sluice-config.js";
 
 /**
- * Programs under test. A subject says how it is started for a given place between client and sink; the runner does the
- * rest the same way for all of them.
+ * Programs under test. A subject describes how it is started between client and sink; the runner treats all of them the
+ * same.
  *
  * @typedef {{ http: number, grpc: number, health: number, sink: number }} Ports
  * @typedef {{ ports: Ports, signal: import("./load/records.js").Signal, encoding: import("./load/supply.js").Encoding,
@@ -49,7 +49,7 @@ export function sluiceWith(/** @type {string} */ name, /** @type {Record<string,
   return { name, command: (place) => sluice.command({ ...place, processors }) };
 }
 
-/** The same program with a batch processor and without: the bare forwarder merges, or does not. @returns {Subject} */
+/** The same program with and without a batch processor: the bare forwarder merges, or does not. @returns {Subject} */
 export function withBatching(/** @type {Subject} */ subject, /** @type {Batching} */ batching) {
   const name = batching === "with" ? `${subject.name}+batch` : subject.name;
   return { ...subject, name, command: (place) => subject.command({ ...place, batching }) };
@@ -59,11 +59,11 @@ export function withBatching(/** @type {Subject} */ subject, /** @type {Batching
 export const BUILTIN = { bare, sluice };
 
 /**
- * Another program, from `name=command`. `{listen}`, `{grpc}`, `{sink}` and `{health}` in the command become ports, and
- * BENCH_LISTEN, BENCH_GRPC, BENCH_SINK, BENCH_HEALTH, BENCH_COMPRESSION, BENCH_SIGNAL, BENCH_DURABILITY (none, fsync or
- * process), BENCH_BATCH (with or without) and BENCH_FOLDER, a folder for what it keeps, are in its environment. A
- * command that says nowhere where to listen is taken to listen on 4318; one that never speaks of gRPC sits gRPC out, and
- * one that never speaks of BENCH_BATCH has one form only.
+ * Another program, from `name=command`. `{listen}`, `{grpc}`, `{sink}` and `{health}` in the command become ports. Its
+ * environment has BENCH_LISTEN, BENCH_GRPC, BENCH_SINK, BENCH_HEALTH, BENCH_COMPRESSION, BENCH_SIGNAL, BENCH_DURABILITY
+ * (none, fsync or process), BENCH_BATCH (with or without) and BENCH_FOLDER, a folder for its data. A command that
+ * mentions no listening port is assumed to listen on 4318. One that does not mention gRPC skips gRPC cells, and one
+ * that does not mention BENCH_BATCH has only one form.
  *
  * @param {string} text @returns {Subject}
  */

@@ -1,5 +1,5 @@
 /**
- * Text tables: the first column to the left, the others to the right.
+ * Text tables: the first column is left-aligned, the others are right-aligned.
  *
  * @typedef {{ title: string, columns: string[], rows: string[][], note?: string }} Table
  * @param {Table} table
@@ -12,7 +12,7 @@ export function formatTable({ title, columns, rows, note }) {
   return [title, "", line(columns), rule, ...rows.map(line), ...(note ? ["", note] : []), ""].join("\n");
 }
 
-/** A number with so many digits behind the point, thousands apart; a dash for what is not known. */
+/** A number with this many decimals and thousands separators; a dash if it is unknown. */
 export function show(/** @type {number | null | undefined} */ value, digits = 0) {
   if (value === null || value === undefined || !Number.isFinite(value)) return "-";
   return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });

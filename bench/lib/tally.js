@@ -1,16 +1,16 @@
 export const BUCKET_MS = 100;
 
-/** What became of the requests of a run, as their client saw it. */
+/** Outcomes of a run's requests, as their client saw them. */
 export class Tally {
   constructor() {
     this.requests = 0;
     this.acknowledged = 0;
-    /** Answered 429, 502, 503 or 504 (or a gRPC status that means as much): the client may come back. */
+    /** Answered with 429, 502, 503 or 504 (or an equivalent gRPC status): the client may retry. */
     this.refused = 0;
     this.refusedWithRetryAfter = 0;
-    /** No answer, or one that says never. */
+    /** No response, or a permanent error. */
     this.failed = 0;
-    /** Not sent, because as many requests as allowed were under way. */
+    /** Not sent, because the maximum number of requests was under way. */
     this.withheld = 0;
     /** @type {Record<number, number>} */
     this.statuses = {};
@@ -18,7 +18,7 @@ export class Tally {
     this.latencies = [];
     this.perRequest = new Uint32Array(1 << 12);
     this.startedAt = 0;
-    /** Requests acknowledged in every tenth of a second. @type {number[]} */
+    /** Acknowledged requests in every tenth of a second. @type {number[]} */
     this.timeline = [];
   }
 
@@ -32,7 +32,7 @@ export class Tally {
     } else this.failed++;
   }
 
-  /** How often each request was acknowledged, to be compared with what the sink got. */
+  /** How often each request was acknowledged, for comparison with the sink. */
   get acknowledgements() {
     return this.perRequest;
   }

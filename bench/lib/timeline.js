@@ -1,6 +1,6 @@
 /** Figures from counts in buckets of equal length. */
 
-/** The most in any window, a second. @param {number[]} buckets @param {number} bucketMs */
+/** The highest rate per second in any window. @param {number[]} buckets @param {number} bucketMs */
 export function peakRate(buckets, bucketMs, windowMs = 1000, from = 0) {
   const width = Math.round(windowMs / bucketMs);
   let most = 0;
@@ -8,12 +8,15 @@ export function peakRate(buckets, bucketMs, windowMs = 1000, from = 0) {
   return (most / windowMs) * 1000;
 }
 
-/** A second, between two buckets. @param {number[]} buckets @param {number} bucketMs @param {number} from @param {number} to */
+/**
+ * The rate per second between two buckets.
+ * @param {number[]} buckets @param {number} bucketMs @param {number} from @param {number} to
+ */
 export function rateBetween(buckets, bucketMs, from, to) {
   return (sum(buckets, from, to) / ((to - from) * bucketMs)) * 1000;
 }
 
-/** The first bucket by which so much has happened. @param {number[]} buckets @param {number} amount */
+/** The first bucket by which this amount was reached. @param {number[]} buckets @param {number} amount */
 export function bucketOf(buckets, amount) {
   let total = 0;
   for (let i = 0; i < buckets.length; i++) {

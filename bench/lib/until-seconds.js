@@ -1,4 +1,4 @@
-/** Takes one turn after another until so many seconds are over, one at least; the sum of what they answer. */
+/** Takes turns until this many seconds have passed, at least one; returns the sum of their results. */
 export async function untilSeconds(/** @type {number} */ seconds, /** @type {() => Promise<number>} */ turn) {
   const end = performance.now() + seconds * 1000;
   let sum = 0;

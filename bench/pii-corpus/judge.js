@@ -2,7 +2,8 @@ import { ordinaryLines } from "./ordinary.js";
 import { plantedLines } from "./planted.js";
 
 /**
- * Each detector alone on the planted values of its kind and on the ordinary lines, and then all of them together.
+ * Judges each detector alone, on the planted values of its kind and on the ordinary lines, and then all of them
+ * together.
  *
  * @typedef {{ detector: string, recall: number, exact: number, falsePositives: number, missed: string[],
  *   wrong: string[] }} Judgement
@@ -34,7 +35,7 @@ export function judge(pii, { ordinary, planted, seed = 1 }) {
   ];
 }
 
-/** Nothing of the value is left; perhaps something of what is around it is gone too. */
+/** True when nothing of the value is left; text around it may be gone too. */
 function isGone(/** @type {import("./planted.js").Planted} */ { line, value }, /** @type {string} */ after) {
   const at = line.indexOf(value);
   const before = line.slice(0, at);
@@ -52,7 +53,7 @@ function falsePositives(/** @type {(lines: string[]) => string[]} */ treated, /*
   return { falsePositives: wrong.length / lines.length, wrong };
 }
 
-/** Lines as bodies of log records, through a treatment with these detectors. */
+/** Passes lines as bodies of log records through a treatment with these detectors. */
 function bodiesThrough(/** @type {Pii} */ pii, /** @type {readonly string[]} */ detectors) {
   const treatment = new pii.PiiTreatment({
     isEnforced: true,

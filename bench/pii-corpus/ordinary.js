@@ -1,8 +1,8 @@
 import { randomFrom } from "./random.js";
 
 /**
- * Ordinary log lines, with nothing personal and no secret in them, that look as much like it as logs do: timestamps,
- * ids, hashes, versions, prices, URLs, stack traces, in several languages.
+ * Ordinary log lines without personal data or secrets, but as similar to them as real logs are: timestamps, ids,
+ * hashes, versions, prices, URLs, stack traces, in several languages.
  *
  * @typedef {import("./random.js").Random} Random
  * @param {number} count @param {number} seed @returns {string[]}

@@ -3,9 +3,9 @@ import { randomFrom } from "./random.js";
 import { ordinaryTelemetry } from "./wild/ordinary.js";
 
 /**
- * Names and addresses of people in telemetry, for the detectors that are off unless asked for. The lists are this file's own:
- * names as registers of births and telephone books of sixteen countries have them, common ones and rare ones, and streets and
- * towns as they are on maps. Nothing is taken from the detectors' dictionaries.
+ * Names and addresses of people in telemetry, for the detectors that are off by default. The lists are this file's own:
+ * common and rare names as in birth registers and phone books of sixteen countries, and streets and towns as on maps.
+ * Nothing is taken from the detectors' dictionaries.
  *
  * @typedef {import("./random.js").Random} Random
  * @typedef {{ kind: "person_name" | "postal_address", country: string, context: string, line: string, value: string }} PersonPlant
@@ -259,7 +259,10 @@ export function plantedPeople(count, seed) {
   }
 }
 
-/** Lines without people that have capitals, numbers and words as names and addresses do. @type {((r: Random) => string)[]} */
+/**
+ * Lines without people, but with capitals, numbers and words as in names and addresses.
+ * @type {((r: Random) => string)[]}
+ */
 const LOOKALIKES = [
   (r) =>
     `${r.pick(["Spring Boot", "Visual Studio", "Red Hat", "Apache Kafka", "Google Cloud", "Amazon Web Services", "Internet Explorer", "Power Query"])} ${r.int(1, 20)} ${r.pick(["Started", "Update Failed", "Service Ready"])}`,
@@ -291,7 +294,10 @@ const LOOKALIKES = [
   (r) => `Die Bestellung ${r.digits(6)} Ist Abgeschlossen; Kunde: ${r.digits(7)}, Zahlung Per Rechnung`,
 ];
 
-/** Ordinary lines of the other corpora, and as many that look more like people. @param {number} count @param {number} seed */
+/**
+ * Ordinary lines of the other corpora, and as many that resemble people more.
+ * @param {number} count @param {number} seed
+ */
 export function linesWithoutPeople(count, seed) {
   const r = randomFrom(seed * 31 + 11);
   const half = Math.floor(count / 2);
@@ -306,8 +312,8 @@ export function linesWithoutPeople(count, seed) {
 }
 
 /**
- * What is left of planted names and addresses, and which other lines are changed. Gone means that no word of a name, and
- * neither street nor number of an address, is left in its place.
+ * What is left of planted names and addresses, and which other lines are changed. Gone means that no word of a name,
+ * and neither street nor number of an address, is left in its place.
  *
  * @param {(lines: string[]) => string[]} treat @param {{ each: number, ordinary: number, seeds: number[] }} size
  */

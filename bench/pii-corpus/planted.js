@@ -5,8 +5,8 @@ import { NATIONAL_IDS } from "./wild/national-ids.js";
 import { BANK_ACCOUNTS, birthDate, mac, passport } from "./wild/people.js";
 
 /**
- * Values of one kind, each in a line of log. `value` is what must not be seen any more. They are made from what the
- * issuers of such values say about them, not from how the detectors look for them.
+ * Values of one kind, each in a log line. `value` is the part that must be removed. They are made from their issuers'
+ * descriptions, not from the way detectors look for them.
  *
  * @typedef {import("./random.js").Random} Random
  * @typedef {{ line: string, value: string }} Planted
@@ -296,7 +296,7 @@ function grouped(/** @type {string} */ digits, /** @type {number[]} */ sizes, /*
   return sizes.map((size) => digits.slice(at, (at += size))).join(separator);
 }
 
-/** Country and account, # a digit and A a letter. @type {[string, string][]} */
+/** Country and account: # is a digit, A a letter. @type {[string, string][]} */
 const IBANS = [
   ["DE", "##################"],
   ["GB", "AAAA##############"],

@@ -4,10 +4,10 @@ import { ClassicLevel } from "classic-level";
 import { CLIENTS, merging } from "../lib/forward.js";
 
 /**
- * The bare forwarder with a queue on disk, the baseline of a durable agent: takes a request on node:http, writes it to
- * LevelDB, answers, sends it on, by itself or with --merging together with others, and deletes it. While one write is
- * under way, what comes is gathered for the next one (group commit), and deletes ride along. The same store settings as
- * the agent's, and nothing else: no checks, no checksums, no bounds, no reading back after a start.
+ * The bare forwarder with a queue on disk, the baseline of a durable agent: accepts a request on node:http, writes it
+ * to LevelDB, answers, sends it, by itself or with --merging together with others, and deletes it. Requests that arrive
+ * during a write go into the next one (group commit), together with the deletes. It has the same store settings as the
+ * agent, and nothing else: no checks, no checksums, no limits, no reading back after a start.
  *
  *     node bench/roles/bare-durable.js <listen port> <sink port> <folder> <fsync|process> [--merging] [--client own|node|sockets]
  */

@@ -4,10 +4,10 @@ import { parseArgs } from "node:util";
 import { CLIENTS, merging } from "../lib/forward.js";
 
 /**
- * The bare forwarder, the baseline: takes a request on node:http (or gRPC on node:http2), sends its bytes on over
- * kept-alive connections, and answers when the upstream has answered. Each request by itself, or, with --merging,
- * together with those that came meanwhile. It reads nothing, checks nothing and bounds nothing: what is left is what
- * moving the bytes costs on Node.
+ * The bare forwarder, the baseline: accepts a request on node:http (or gRPC on node:http2), sends its bytes on over
+ * kept-alive connections, and answers when the upstream has answered. Each request is sent by itself or, with
+ * --merging, together with those that arrived meanwhile. It parses, checks and limits nothing: what remains is the cost
+ * of moving the bytes in Node.
  *
  *     node bench/roles/bare.js <listen port> <sink port> [<gRPC port>] [--merging] [--client own|node|sockets]
  */

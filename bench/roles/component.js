@@ -5,14 +5,14 @@ import { serve } from "../lib/processes/role.js";
 import { untilSeconds } from "../lib/until-seconds.js";
 
 /**
- * One component in a process of its own, so that what this process uses is what the component uses. V8 has the settings that
- * `sluice run` gives it.
+ * One component in its own process, so that the process's usage is the component's usage. V8 has the settings of
+ * `sluice run`.
  */
 tuneV8();
 
 /** @type {import("../components/cells.js").Running | undefined} */
 let running;
-/** What the main thread has been given of the CPU, in nanoseconds: Linux tells it first in this file. */
+/** CPU time of the main thread, in nanoseconds: the first number in this file of Linux. */
 const SCHEDULED = `/proc/self/task/${process.pid}/schedstat`;
 const scheduled = existsSync(SCHEDULED) ? openSync(SCHEDULED, "r") : undefined;
 const text = Buffer.alloc(64);
@@ -26,9 +26,9 @@ serve({
     const { port, bare } = running;
     return { port, hasBare: bare !== undefined, barePort: bare?.port };
   },
-  /** Takes turns for so long, of the component or of what is beside it; how many records that were. */
+  /** Takes turns for this long, of the component or its counterpart; returns the number of records. */
   turns: ({ seconds, isBare }) => untilSeconds(seconds, /** @type {() => Promise<number>} */ (side(isBare)?.turn)),
-  /** Resolves when so many records have come out; a machine that takes longer is too busy to measure anything. */
+  /** Resolves when this many records have come out; a machine that takes longer is too busy to measure anything. */
   until: ({ count, isBare }) =>
     new Promise((resolve, reject) => {
       const tooLate = () => reject(new Error(`only ${side(isBare)?.count?.()} of ${count} records have arrived`));
@@ -45,20 +45,20 @@ serve({
     return user + system;
   },
   /**
-   * Begins to watch how long the event loop is held: the CPU time that the main thread takes from one turn of it to the next,
-   * which a busy machine makes no longer. Watching takes CPU too.
+   * Begins to measure how long the event loop is blocked: the CPU time of the main thread between two turns, which does
+   * not depend on the machine's load. Measuring takes CPU too.
    */
   watch: () => {
     longestTurnNs = 0;
     isWatching = true;
     setImmediate(watchTurn, cpuNs());
   },
-  /** The longest turn since, in milliseconds. */
+  /** The longest turn since then, in milliseconds. */
   unwatch: () => {
     isWatching = false;
     return longestTurnNs / 1e6;
   },
-  /** Ends it; how many records have come out by then. */
+  /** Stops the component; returns the number of records that came out. */
   stop: async () => {
     await running?.stop();
     return running?.count();

@@ -5,9 +5,9 @@ import { serve } from "../lib/processes/role.js";
 import { Tally } from "../lib/tally.js";
 
 /**
- * The clients. `prepare` encodes the requests and connects; `run` sends for a while, waits for the last answer, and
- * gives the tally. Closed loop: every connection sends its next request when the last one was answered. Open loop, with
- * a `rate` in requests a second: requests are sent when they are due, as long as a connection is free.
+ * The clients. `prepare` encodes the requests and connects; `run` sends for a while, waits for the last response, and
+ * returns the tally. Closed loop: every connection sends its next request when the previous one was answered. Open
+ * loop, with a `rate` in requests per second: requests are sent when they are due, if a connection is free.
  *
  * @typedef {{ port: number, concurrency: number, rate?: number } & import("../lib/load/supply.js").Load} Plan
  * @typedef {{ connection: HttpConnection | GrpcConnection, next: import("../lib/load/supply.js").Supply,
@@ -50,7 +50,10 @@ function makeClient(next) {
   return client;
 }
 
-/** Sends for so long, or until so many requests are sent. @param {{ seconds: number, requests?: number }} options */
+/**
+ * Sends for this long, or until this many requests are sent.
+ * @param {{ seconds: number, requests?: number }} options
+ */
 async function run({ seconds, requests = Number.POSITIVE_INFINITY }) {
   const start = performance.now();
   tally.startedAt = start;

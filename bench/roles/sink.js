@@ -5,10 +5,10 @@ import { eachToken } from "../lib/load/token.js";
 import { serve } from "../lib/processes/role.js";
 
 /**
- * The far end: an OTLP/HTTP server that notes which records arrived and answers 200.
+ * The target: an OTLP/HTTP server that records which records arrived, and answers 200.
  *
- * Throttled to `rate` records a second it answers late: each request is answered when its records have had their turn.
- * In the mood `down` it breaks connections, in `unavailable` it answers 503; neither keeps anything.
+ * Throttled to `rate` records per second it answers late: each request is answered when its records have had their
+ * turn. In the mood `down` it breaks connections, in `unavailable` it answers 503; in neither does it keep anything.
  *
  * @typedef {"ok" | "down" | "unavailable"} Mood
  */
@@ -19,10 +19,10 @@ let rate = 0;
 let turn = 0;
 /** @type {Mood} */
 let mood = "ok";
-/** When the present mood began, and when the first request was taken in it. */
+/** When the current mood began, and when the first request was accepted in it. */
 let since = { mood: 0, first: /** @type {number | undefined} */ (undefined) };
 let began = performance.now();
-/** Requests, refused ones included, and records kept, in every tenth of a second of the run. */
+/** Requests, including refused ones, and kept records, in every tenth of a second of the run. */
 /** @type {{ requests: number[], records: number[] }} */
 let timeline = { requests: [], records: [] };
 
@@ -90,7 +90,7 @@ serve({
     return since.mood - began;
   },
   progress: () => ({ delivered: ledger.delivered, requests }),
-  /** Milliseconds from the change of mood to the first request taken in it, and the run in tenths of a second. */
+  /** Milliseconds from the change of mood to the first accepted request, and the run in tenths of a second. */
   history: () => ({
     firstMs: since.first === undefined ? null : since.first - since.mood,
     bucketMs: BUCKET_MS,

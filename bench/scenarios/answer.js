@@ -12,8 +12,8 @@ import { withBatching } from "../lib/subjects.js";
 import { show, showRatio } from "../lib/table.js";
 
 /**
- * How long the only client waits for a durable answer, beside one fsynced LevelDB put of the same bytes: what is left when
- * nobody shares the fsync. Puts and subjects take turns, round by round.
+ * How long a single client waits for a durable answer, compared with one fsynced LevelDB put of the same bytes: the
+ * cost when the fsync is not shared. Puts and subjects alternate, round by round.
  */
 export const summary = "one client, one record: the durable answer beside one bare fsynced LevelDB put";
 
@@ -72,7 +72,7 @@ export async function run(bench) {
 
 const DURABLE = { durability: /** @type {const} */ ("fsync"), exporter: PATIENT };
 
-/** Puts one after the other into a database with the agent's settings. */
+/** Makes one put after the other into a database with the agent's settings. */
 async function openPuts(/** @type {Buffer} */ value) {
   const folder = await mkdtemp(join(tmpdir(), "bench-puts-"));
   const db = new ClassicLevel(folder, {

@@ -10,11 +10,11 @@ import { BUCKET_MS } from "../lib/tally.js";
 import { bucketOf, rateBetween } from "../lib/timeline.js";
 
 /**
- * A great deal waits: the sink is down while so many records are enqueued (--backlog), the agent is killed and started
- * again with all of it, and then the sink comes back.
+ * A large backlog: the sink is down while records are enqueued (--backlog), the agent is killed and restarted with all
+ * of them, and then the sink comes back.
  *
- * Enqueueing at the end is compared with the first tenth, when the queue was nearly empty; draining the first half of
- * the backlog, when it is large, with draining the second.
+ * Enqueueing at the end is compared with the first tenth, when the queue was nearly empty; draining the first half,
+ * when the backlog is large, with draining the second.
  */
 export const summary = "a million records wait: speed of enqueueing and draining, memory, disk, time to restart";
 
@@ -94,7 +94,7 @@ async function backlog(
   }
 }
 
-/** Records a second when the queue was nearly empty and when it was nearly full. */
+/** Records per second when the queue was nearly empty, and when it was nearly full. */
 function enqueueing(/** @type {number[]} */ timeline, /** @type {number} */ requests) {
   const at = (/** @type {number} */ share) => bucketOf(timeline, requests * share);
   const first = rateBetween(timeline, BUCKET_MS, at(0.02), at(0.12)) * RECORDS;
@@ -132,7 +132,7 @@ async function draining(
   };
 }
 
-/** What stays on disk when all has drained, and how long that took; looks for ten seconds at most. */
+/** What stays on disk after everything has drained, and how long that took; watches for at most ten seconds. */
 async function givenBack(/** @type {string} */ folder) {
   const start = performance.now();
   let diskAfterBytes = await diskUse(folder);

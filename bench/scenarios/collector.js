@@ -6,14 +6,14 @@ import { BUILTIN, sluiceWith, withBatching } from "../lib/subjects.js";
 import { show, showRatio } from "../lib/table.js";
 
 /**
- * What work on records costs: the agent beside the bare forwarder, and beside the Collector where the variable OTELCOL names
- * its binary, with the same config under the same load in the same rounds.
+ * The cost of processing records: the agent compared with the bare forwarder, and with the Collector if the variable
+ * OTELCOL names its binary, with the same config under the same load in the same rounds.
  */
 export const summary = "work on records beside the Collector that OTELCOL names, or the bare forwarder alone";
 
 const CLIENTS = 16;
 
-/** What people look for; no dollar signs, which the Collector would replace. */
+/** Typical patterns; without dollar signs, which the Collector would replace. */
 const PATTERNS = [
   "[a-zA-Z0-9._%+-]+@[a-zA-Z0-9.-]+\\.[a-zA-Z]{2,}",
   "\\b(?:\\d{1,3}\\.){3}\\d{1,3}\\b",

@@ -15,14 +15,15 @@ import { show } from "../lib/table.js";
 import { untilSeconds } from "../lib/until-seconds.js";
 
 /**
- * Components one by one, each in a process of its own: microseconds of CPU a record, all threads counted. What they send
- * to, what scrapes them and what sends to them are other processes. Rounds of a cell and of what is beside it take turns; the
- * best counts, since everything that disturbs makes it longer, and the median is there too. What scrapes is measured in the same
- * seconds as the real Prometheus, both long enough after their start that nothing is new to them.
+ * Components one by one, each in its own process: CPU time per record in microseconds, all threads included. Their
+ * targets, scrapers and senders are other processes. Rounds of a cell alternate with those of its counterpart. The best
+ * round counts, because every disturbance makes it longer; the median is reported too. Scraping is measured in the same
+ * seconds as the real Prometheus, both long enough after their start that all series are known.
  *
- * A cell fails if not as many records came out as went in, or none where it makes others of them.
+ * A cell fails if the number of records that came out differs from the number that went in, or, if it makes others, if
+ * none came out.
  *
- * BENCH_CELLS chooses cells by parts of their names, with | between them.
+ * BENCH_CELLS selects cells by parts of their names, separated by |.
  */
 export const summary = "components one by one, beside bare things that do the same, in CPU a record";
 
@@ -56,7 +57,7 @@ export async function run(bench) {
   return { results, failures, tables: [toTable(results, skipped)] };
 }
 
-/** What is measured of nothing is no figure. */
+/** A measurement of zero records is invalid. */
 export function countProblems(/** @type {Row} */ { name, in: given, out }) {
   if (CELLS[name] === undefined) return []; // the real Prometheus
   const isRight = CELLS[name].makesOthers ? given > 0 && out > 0 : given > 0 && out === given;
@@ -72,7 +73,7 @@ function slowness(
   ];
 }
 
-/** How long it is warmed up, how long a round is, and how many there are. */
+/** Length of the warm-up and of a round in seconds, and the number of rounds. */
 const LONG = { warmSeconds: 3, seconds: 1.5, rounds: 5 };
 const QUICK = { warmSeconds: 0.1, seconds: 0.1, rounds: 1 };
 
@@ -158,12 +159,15 @@ function hasPrometheus() {
   return spawnSync("prometheus", ["--version"]).error === undefined;
 }
 
-/** Scrapes until code is compiled and series are known; then the scrapes of a round, and the rounds. */
+/** Scrapes until code is compiled and series are known; then the scrapes per round, and the rounds. */
 const WARM_SCRAPES = 10;
 const ROUND_SCRAPES = 2;
 const ROUNDS = 5;
 
-/** The receiver, and beside it the real Prometheus, where there is one: half of that is the goal. @returns {Promise<Row[]>} */
+/**
+ * The receiver and, where it is installed, the real Prometheus: half of its cost is the goal.
+ * @returns {Promise<Row[]>}
+ */
 async function measureScraping(
   /** @type {string} */ name,
   /** @type {import("../components/cells.js").CellSetting} */ setting,
@@ -173,7 +177,7 @@ async function measureScraping(
   const role = startRole(new URL("../roles/component.js", import.meta.url));
   try {
     await role.call("start", { cell: name, setting });
-    // A turn ends with the page that comes last in its time.
+    // A turn ends with the last page in its time.
     const scrapes = (/** @type {number} */ count) => role.call("turns", { seconds: (count - 0.5) * SCRAPE_SECONDS });
     await scrapes(quick ? 1 : WARM_SCRAPES);
     const own = [];
@@ -186,7 +190,7 @@ async function measureScraping(
     }
     const other = others.length === 0 ? [] : [rowOf("  Prometheus itself, in the same seconds", "sample", others)];
     const row = rowOf(name, CELLS[name].unit, own, other[0] && other[0].usPerRecord / 2);
-    // Besides the page a scrape has samples of its own, such as `up`.
+    // Besides the page a scrape has its own samples, such as `up`.
     const out = await role.call("stop");
     return [{ ...row, in: out, out, mbPerCpuSecond: pageSpeed(row.usPerRecord) }, ...other];
   } finally {
@@ -195,7 +199,7 @@ async function measureScraping(
   }
 }
 
-/** The real Prometheus, scraping the same target as often. */
+/** The real Prometheus, scraping the same target at the same interval. */
 async function startPrometheus(/** @type {number} */ target) {
   const folder = mkdtempSync(join(tmpdir(), "sluice-bench-prometheus-"));
   const scrape = { job_name: "bench", static_configs: [{ targets: [`127.0.0.1:${target}`] }] };

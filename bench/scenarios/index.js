@@ -1,6 +1,6 @@
 /**
- * The scenarios, by name. Each file exports `summary`, one line for `--list`, and `run(bench)`, which answers with
- * tables, results and failures. They are loaded when asked for: some need the build.
+ * The scenarios by name. Each file exports `summary`, one line for `--list`, and `run(bench)`, which returns tables,
+ * results and failures. They are loaded on demand: some need the build.
  *
  * @typedef {{ summary: string, run(bench: import("../lib/bench.js").Bench): Promise<import("../lib/bench.js").Outcome> }}
  *   Scenario

@@ -3,9 +3,9 @@ import { show } from "../lib/table.js";
 import { BASELINE, cases } from "../micro.js";
 
 /**
- * The telemetry room alone, in this process: nanoseconds per record, and as a ratio to copying the batch.
+ * Work on the bytes of batches, in this process: nanoseconds per record, and as a ratio to copying the batch.
  *
- * Cases take turns, many times; the best time of each counts, since everything that disturbs makes it longer.
+ * Cases alternate many times; the best time of each counts, because every disturbance makes it longer.
  */
 export const summary = "the telemetry room in nanoseconds per record, against copying the batch";
 
@@ -41,7 +41,7 @@ export async function run(bench) {
 /** @type {unknown} */
 let answer;
 
-/** Nanoseconds of one call. */
+/** Duration of one call in nanoseconds. */
 function timeOf(/** @type {() => unknown} */ run, /** @type {number} */ times) {
   const start = process.hrtime.bigint();
   for (let i = 0; i < times; i++) answer = run();

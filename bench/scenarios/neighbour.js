@@ -5,7 +5,7 @@ import { sluice } from "../lib/subjects.js";
 import { show, showRatio } from "../lib/table.js";
 
 /**
- * Two exporters in one pipeline. Once both backends are alive, once nobody listens at the second one's: the first must
+ * Two exporters in one pipeline. First both backends are alive, then nothing listens at the second one: the first must
  * keep 95 % of its throughput.
  */
 export const summary = "one of two exporters is dead: what the other one keeps of its throughput";

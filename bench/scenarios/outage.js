@@ -5,16 +5,16 @@ import { show } from "../lib/table.js";
 import { peakRate, rateBetween } from "../lib/timeline.js";
 
 /**
- * The sink goes away under steady load and comes back. The agent runs with its own defaults for retries, breaker and
- * ramp: how long until it sends again, until the queue is empty, how hard it hits the sink that has just come back, and
- * whether everything arrives, none of it dead-lettered.
+ * The sink goes away under steady load and comes back. The agent runs with its defaults for retries, breaker and ramp.
+ * Measures how long it takes until the agent sends again and until the queue is empty, how hard it hits the sink that
+ * has just come back, and whether everything arrives without dead letters.
  */
 export const summary = "the sink is down for a while, then back: when draining starts, how hard, and when it is done";
 
 const RECORDS = 100;
-const RATE = 150; // requests a second
+const RATE = 150; // requests per second
 const BUCKETS_A_SECOND = 10;
-/** In short form the breaker is as quick as the rest. */
+/** Shorter intervals for the short form of the scenario. */
 const HASTY = {
   retry_on_failure: { initial_interval: "50ms", max_interval: "200ms" },
   circuit_breaker: { reset_timeout: "200ms" },
@@ -84,14 +84,14 @@ async function outage(
   };
 }
 
-/** As the agent's health check tells. @param {number} port @returns {Promise<number>} */
+/** Read from the agent's health check. @param {number} port @returns {Promise<number>} */
 async function deadLettersOf(port) {
   const response = await fetch(`http://127.0.0.1:${port}/healthz/exporters`);
   const { exporters } = /** @type {{ exporters: Record<string, { deadLetters: number }> }} */ (await response.json());
   return Object.values(exporters).reduce((sum, { deadLetters }) => sum + deadLetters, 0);
 }
 
-/** Milliseconds until the sink has what was acknowledged a moment ago; null if it takes too long. */
+/** Milliseconds until the sink has everything that was acknowledged; null if it takes too long. */
 async function untilEmpty(
   /** @type {import("../lib/processes/role.js").Role} */ generator,
   /** @type {import("../lib/processes/role.js").Role} */ sink,

@@ -3,15 +3,15 @@ import { startSubject } from "../lib/processes/run-subject.js";
 import { mib, show } from "../lib/table.js";
 
 /**
- * More than the sink takes: requests come at a fixed rate, so many times what the throttled sink answers, whatever
- * happens to those before. The agent must stay within its memory, refuse the rest so that clients can come back
- * (429 or 503 with Retry-After), and lose nothing it acknowledged.
+ * Overload: requests come at a fixed rate, a multiple of what the throttled sink accepts, whatever happens to earlier
+ * ones. The agent must stay within its memory limit, refuse the rest so that clients can retry (429 or 503 with
+ * Retry-After), and lose nothing that it acknowledged.
  *
- * A refusal without Retry-After is a failure for the agent only; of others it is reported.
+ * A refusal without Retry-After is a failure only for the agent; for others it is reported.
  */
 export const summary = "three times what the sink takes: memory, refusals, nothing acknowledged lost";
 
-/** Large requests, so that a few hundred connections hold more than the agent's bound. */
+/** Large requests, so that a few hundred connections hold more than the agent's limit. */
 const RECORDS = 500;
 const CONNECTIONS = 800;
 const SECONDS = 12;

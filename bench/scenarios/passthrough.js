@@ -1,9 +1,7 @@
 import { concurrencyFor, runCell } from "../lib/cell.js";
 import { mib, show, showRatio } from "../lib/table.js";
 
-/**
- * What moving telemetry costs: otlp -> batch -> otlphttp, queue off, against the bare forwarder.
- */
+/** The cost of moving telemetry: otlp -> batch -> otlphttp, queue off, compared with the bare forwarder. */
 export const summary = "otlp -> batch -> otlphttp without a queue, against the bare forwarder";
 
 /** @param {import("../lib/bench.js").Bench} bench @returns {Promise<import("../lib/bench.js").Outcome>} */

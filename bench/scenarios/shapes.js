@@ -5,9 +5,9 @@ import { withBatching } from "../lib/subjects.js";
 import { show, showRatio } from "../lib/table.js";
 
 /**
- * The shapes users have: few connections with one request at a time each, small and large requests, with `batch: {}` in
- * the config and without, fsynced before the answer and not. All forms of all subjects take turns in a shape, so that
- * each has two ratios: to the bare forwarder of the same form (one to one, or merging), and to itself without `batch`.
+ * Typical shapes of load: few connections with one request at a time each, small and large requests, with and without
+ * `batch: {}` in the config, fsynced before the answer or not. All forms of all subjects alternate within a shape. Each
+ * has two ratios: to the bare forwarder of the same form (one to one, or merging), and to itself without `batch`.
  */
 export const summary = "the shapes users have: clients x records, with and without batch, durable and not";
 
@@ -39,7 +39,7 @@ export async function run(bench) {
 
 const DURABLE = { durability: /** @type {const} */ ("fsync"), exporter: PATIENT };
 
-/** Every subject without batch and with it, as far as it has both forms and they are asked for. */
+/** Every subject without and with batch, if it has both forms and they were requested. */
 function subjectsOf(/** @type {import("../lib/options.js").Options} */ { batching, subjects }) {
   return batching.flatMap((form, i) =>
     subjects.filter(({ ignoresBatching }) => i === 0 || !ignoresBatching).map((one) => withForm(one, form)),
@@ -53,12 +53,12 @@ function withForm(
   return subject.ignoresBatching ? subject : withBatching(subject, form);
 }
 
-/** The bare forwarder that does what the subject does: merges, or sends one to one. */
+/** The bare forwarder of the same form as the subject: merging, or one to one. */
 function bareOf(/** @type {string} */ name) {
   return name.endsWith(BATCH) ? `bare${BATCH}` : "bare";
 }
 
-/** What `batch` in the config costs: ratios to the same subject without it, round by round. */
+/** The cost of `batch` in the config: ratios to the same subject without it, round by round. */
 function againstWithout(/** @type {any} */ row, /** @type {any[]} */ results) {
   const without = results.find(({ subject }) => `${subject}${BATCH}` === row.subject);
   const ratio = (/** @type {string} */ key) =>

@@ -12,8 +12,8 @@ import { spread } from "../lib/statistics.js";
 import { show } from "../lib/table.js";
 
 /**
- * How long one waits: from the start of the process until the subject's port is open, and for `sluice validate` on a
- * good file, beside what Node itself takes to start and end.
+ * Waiting times: from the start of the process until the subject's port is open, and for `sluice validate` on a valid
+ * file, compared with Node's own start and exit.
  */
 export const summary = "time from start to open port, and of `sluice validate`";
 
@@ -62,7 +62,7 @@ async function casesFor(/** @type {import("../lib/bench.js").Bench} */ bench, /*
   return [...cases, { title: "sluice validate", take: () => timeOf([CLI, "validate", "--config", config]) }];
 }
 
-/** Milliseconds a Node process takes from start to end; it must end well. */
+/** Milliseconds that a Node process takes from start to exit; its exit code must be 0. */
 async function timeOf(/** @type {string[]} */ args) {
   const started = performance.now();
   const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "pipe"] });

@@ -11,13 +11,13 @@ import { median, spread } from "../lib/statistics.js";
 import { sluice } from "../lib/subjects.js";
 import { show, showRatio } from "../lib/table.js";
 
-/** What those cost who look: nobody, a tap, a tap with a condition that finds nothing, an open console. */
+/** The cost of watching: nothing, a tap, a tap with a condition that matches nothing, an open console. */
 export const summary = "what an open tap, and an open console, add to passthrough: under 0.02 is the goal";
 
 const TOKEN = "token-of-those-who-look-at-the-bench";
 const HEADERS = { authorization: `Bearer ${TOKEN}` };
 const GOAL = 0.02;
-/** Everything that is done because somebody looks is called from this file of the build. */
+/** All work for watchers is called from this file of the build. */
 const EXTENSION = "bundle/admin-api.js";
 
 /** @type {Record<string, readonly { path: string, everyMs?: number }[]>} paths that are kept open, or asked again and again */
@@ -27,7 +27,7 @@ const LOOKS = {
   "tap, a condition": [
     { path: `/tap?at=otlp&limit=1000000&where=${encodeURIComponent('attributes["is"] == "nowhere"')}` },
   ],
-  // As the pages of the console ask: Pipelines keeps the rates of each second open.
+  // The requests of the console's pages: Pipelines keeps a stream of the rates per second open.
   console: [
     { path: "/live" },
     { path: "/exporters", everyMs: 2000 },
@@ -71,8 +71,8 @@ worth no more than the row nobody. share: of the busy time of its main thread, w
 }
 
 /**
- * Two processes of the same program differ by more than what is measured here, so one agent is looked at and left alone in
- * turns. The one that nobody looks at in either turn tells what such a figure is worth on this machine.
+ * Two processes of the same program differ by more than what is measured here, so one agent is watched and left alone
+ * in turns. The agent that is not watched in either turn shows how accurate such a figure is on this machine.
  */
 async function measurePairs(
   /** @type {import("../lib/bench.js").Bench} */ { roles, options, setting, progress },
@@ -82,7 +82,7 @@ async function measurePairs(
 ) {
   const port = await freePort();
   const folder = await mkdtemp(join(tmpdir(), "bench-tap-"));
-  // A console shows queues, so there is one; it is off the disk's way.
+  // A console shows queues, so there is one; without fsync, so that the disk does not matter.
   const place = { ...load, ...setting, profile: folder, queue: { durability: "process" } };
   const running = await startSubject(withAdmin(name, port), /** @type {any} */ (place));
   /** @type {import("../lib/profile-share.js").Stretch[]} */
@@ -116,7 +116,7 @@ async function measurePairs(
   }
 }
 
-/** The agent with its admin API on a port of its own. @returns {import("../lib/subjects.js").Subject} */
+/** The agent with its admin API on its own port. @returns {import("../lib/subjects.js").Subject} */
 function withAdmin(/** @type {string} */ name, /** @type {number} */ port) {
   return {
     name,
@@ -131,7 +131,7 @@ function withAdmin(/** @type {string} */ name, /** @type {number} */ port) {
   };
 }
 
-/** Looks until told to end. Rejects when the agent does not let it. @returns {Promise<() => void>} */
+/** Watches until told to end. Rejects when the agent refuses. @returns {Promise<() => void>} */
 async function look(/** @type {number} */ port, /** @type {readonly { path: string, everyMs?: number }[]} */ looks) {
   /** @type {import("node:http").ClientRequest[]} */
   const open = [];

@@ -4,9 +4,9 @@ import { gunzipSync } from "node:zlib";
 import { serve } from "../lib/processes/role.js";
 
 /**
- * The far end of a soak, a process of its own: two OTLP/HTTP servers and one of gRPC that take everything and keep nothing.
- * One of the HTTP servers never fails; the others have moods. What a client marks as `BAD_RECORD` all of them refuse for
- * good when asked to, so that dead letters come about.
+ * The targets of a soak, in their own process: two OTLP/HTTP servers and one gRPC server that accept everything and
+ * keep nothing. One HTTP server never fails; the others have moods. On request, all of them permanently refuse data
+ * that contains `BAD_RECORD`, to cause dead letters.
  *
  * @typedef {"ok" | "down" | "unavailable" | "slow" | "broken"} Mood down: nobody listens; unavailable: 503;
  *   broken: 500 for one request in three
@@ -21,7 +21,7 @@ const counts = { requests: 0, refused: 0 };
 
 /** @typedef {{ status: number, delayMs: number }} Reply an HTTP status */
 
-/** What becomes of a request. @param {boolean} hasMoods @param {() => Buffer} body @returns {Reply} */
+/** Decides how a request is answered. @param {boolean} hasMoods @param {() => Buffer} body @returns {Reply} */
 function replyTo(hasMoods, body) {
   counts.requests++;
   const now = hasMoods ? mood : "ok";
@@ -73,7 +73,7 @@ function collect(/** @type {import("node:stream").Readable} */ stream, /** @type
   stream.on("end", () => done(Buffer.concat(chunks)));
 }
 
-/** Nothing when the client has gone before all of it came. @param {Buffer} body */
+/** Empty when the client disconnected before the body was complete. @param {Buffer} body */
 function unpack(body) {
   try {
     return gunzipSync(body);
@@ -82,7 +82,7 @@ function unpack(body) {
   }
 }
 
-/** A server that can go away, with all its connections, and come back on its port. */
+/** A server that can go away with all its connections, and come back on its port. */
 function restartable(/** @type {import("node:net").Server} */ server) {
   /** @type {Set<import("node:net").Socket>} */
   const sockets = new Set();

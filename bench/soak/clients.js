@@ -13,9 +13,9 @@ import { protoRequest } from "../lib/load/records.js";
 import { serve } from "../lib/processes/role.js";
 
 /**
- * The clients of a soak, in a process of their own: the OpenTelemetry SDK with logs (as protobuf and as JSON), traces and metrics,
- * one client that speaks gRPC, and one that makes a new connection for every request. Names, users and trace ids are
- * always new ones, so whatever keeps something for each of them has a lot to keep.
+ * The clients of a soak, in their own process: the OpenTelemetry SDK with logs (as protobuf and as JSON), traces and
+ * metrics, one gRPC client, and one that opens a new connection for every request. Names, users and trace ids are
+ * always new, so that any state kept per name or id grows large.
  *
  * @typedef {{ http: number, grpc: number, rate: number }} Plan ports of the agent; records a second
  */
@@ -64,7 +64,7 @@ function start({ http, grpc, rate }) {
   setInterval(() => {
     tick++;
     due += (rate * TICK_MS) / 1000;
-    // Each round has three log records, a trace, and points of metrics that are exported later.
+    // Each round has three log records, a trace, and metric points that are exported later.
     for (; due >= 3 + SPANS_PER_TRACE; due -= 3 + SPANS_PER_TRACE) {
       for (let i = 0; i < 3; i++) emitLog(logs[i % logs.length]);
       emitTrace(tracers);
@@ -118,7 +118,7 @@ function number(/** @type {number} */ below) {
   return Math.floor(Math.random() * below);
 }
 
-/** Clients without the SDK: what they send is refused now and then, and they do not mind. */
+/** Clients without the SDK: their data is sometimes refused, which they ignore. */
 function rawClients(/** @type {number} */ http, /** @type {number} */ grpc) {
   const connection = new GrpcConnection(grpc, () => {}, "logs");
   const body = protoRequest("logs", GRPC_RECORDS);
@@ -131,7 +131,7 @@ function rawClients(/** @type {number} */ http, /** @type {number} */ grpc) {
         connection.send(message);
         sent += GRPC_RECORDS;
       } catch {
-        // the agent is busy: the next one is a second away
+        // the agent is busy: the next request follows in a second
       }
     },
     async newConnection() {

@@ -4,8 +4,8 @@ import { writeHeapSnapshot } from "node:v8";
 import { serve } from "../lib/processes/role.js";
 
 /**
- * Loaded into the agent with --import, beside --expose-gc: tells the bytes that are live after a collection. The agent
- * itself knows nothing of it.
+ * Loaded into the agent with --import, together with --expose-gc: reports the bytes that are live after a collection.
+ * The agent itself does not know about it.
  *
  * @typedef {{ heap: number, external: number, arrayBuffers: number, rssAnon: number | null, cpuMs: number }} LiveBytes
  *   heap: objects and strings; external: memory outside of the heap that objects hold, array buffers included; rssAnon:
@@ -13,7 +13,7 @@ import { serve } from "../lib/processes/role.js";
  */
 serve({ liveBytes, heapSnapshot: (/** @type {string} */ file) => writeHeapSnapshot(file) });
 
-/** Collects twice: what finalizers of the first collection let go of is garbage only for the second. */
+/** Collects twice: objects released by finalizers of the first collection are garbage only for the second. */
 async function liveBytes() {
   for (let i = 0; i < 2; i++) {
     globalThis.gc?.();
@@ -29,6 +29,6 @@ function rssAnon() {
     const status = readFileSync("/proc/self/status", "latin1");
     return Number(/^RssAnon:\s+(\d+)/m.exec(status)?.[1]) * 1024;
   } catch {
-    return null; // there is no /proc on this system
+    return null; // this system has no /proc
   }
 }

@@ -35,7 +35,7 @@ const flag = /** @type {const} */ ({ type: "boolean", default: false });
 
 export class UsageError extends Error {}
 
-/** Throws a `UsageError` for what it does not understand. @param {string[]} argv */
+/** Throws a `UsageError` for invalid arguments. @param {string[]} argv */
 export function parseOptions(argv) {
   try {
     return interpret(argv);

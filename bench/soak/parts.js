@@ -1,7 +1,7 @@
 /**
- * The agent's config of a soak: every part of it that keeps something in memory, which can be switched on alone to find
- * out which one grows. The bounds are small, so that each part has all that it may keep before the measurement begins; with
- * the bounds of a config that says nothing it takes longer than a run until, for example, 50,000 decisions are remembered.
+ * The agent's config for a soak: every part that keeps something in memory. Each part can be switched on alone, to find
+ * out which one grows. The limits are small, so that each part is full before the measurement begins; with the default
+ * limits, for example 50,000 remembered decisions, that would take longer than a run.
  *
  * @typedef {"logs" | "traces" | "metrics"} Signal
  * @typedef {{ http: number, grpc: number, again: number, admin: number, health: number, prometheus: number,
@@ -24,7 +24,7 @@ const HASTY = {
 };
 const FEW_RETRIES = { ...HASTY, retry_on_failure: { ...HASTY.retry_on_failure, max_retries: 1 } };
 
-/** Processors in the order they have in a pipeline. @type {Readonly<Record<string, Part>>} */
+/** Processors in the order of a pipeline. @type {Readonly<Record<string, Part>>} */
 export const PARTS = {
   pii: { holds: "texts seen lately", signals: EVERY, processor: () => ({}) },
   transform: { holds: "compiled patterns", signals: ["logs"], processor: transform },
@@ -90,7 +90,7 @@ function prometheus(/** @type {Ports} */ { prometheus }) {
 }
 
 const to = (/** @type {number} */ port) => ({ endpoint: `http://127.0.0.1:${port}` });
-/** The parts whose bounds are written above; with `asShipped` those of a config that says nothing take their place. */
+/** The keys of the limits above; with `asShipped` the defaults are used instead. */
 const BOUNDS = ["decision_cache", "num_traces", "max_series", "max_keys", "remember_traces", "store"];
 
 /**
@@ -148,7 +148,7 @@ export function soakConfig(names, ports, folder, asShipped) {
   };
 }
 
-/** Two exporters of the type are there already. */
+/** Two exporters of the type exist already. */
 function componentId(/** @type {string} */ name) {
   return name === "dedup" ? "otlp_http/again" : name;
 }
@@ -159,7 +159,7 @@ function receiver(/** @type {number} */ http, /** @type {number} */ grpc) {
   };
 }
 
-/** The agent sends to itself: its own keys are what `dedup` remembers. */
+/** The agent sends to itself: `dedup` remembers its own keys. */
 function again(/** @type {Ports} */ ports, /** @type {string} */ folder) {
   return {
     protocols: { http: { endpoint: `127.0.0.1:${ports.again}` } },

@@ -13,10 +13,15 @@ const MEASURES = {
 };
 
 const ALL = Object.keys(PARTS).length;
-/** Samples count when no more than this waits in queues: a backlog is in memory up to its own bounds. */
+/**
+ * Samples count only when at most this much waits in queues, because a backlog is kept in memory up to its own limits.
+ */
 const CALM_BYTES = 1024 * 1024;
 
-/** Exit codes: 0 if all that was measured is flat; 1 if something grows, or it is not known; 2 for a wrong command line. */
+/**
+ * Exit codes: 0 if everything measured is flat; 1 if something grows, or the result is unclear; 2 for an invalid
+ * command line.
+ */
 try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {

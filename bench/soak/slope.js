@@ -1,21 +1,24 @@
 import { median } from "../lib/statistics.js";
 
 /**
- * How fast something grows: the Theil-Sen estimator, the median of the slopes between all pairs of points, with Sen's
- * confidence interval. Up to a quarter of the points may be arbitrarily wrong without changing the estimate much, so a
- * sample that was taken in the middle of an outage does no harm.
+ * How fast something grows: the Theil-Sen estimator, which is the median of the slopes between all pairs of points,
+ * with Sen's confidence interval. Up to a quarter of the points may be arbitrarily wrong without changing the estimate
+ * much, so a sample taken during an outage does no harm.
  *
  * @typedef {{ at: number, value: number }} Point seconds, and what was measured then
  * @typedef {{ perHour: number, low: number, high: number }} Slope units per hour, and the bounds of the interval
  * @typedef {"flat" | "grows" | "undecided"} Verdict
  */
 const SECONDS_PER_HOUR = 3600;
-/** Of a two-sided interval of 99 %. */
+/** For a two-sided interval of 99 %. */
 const Z = 2.576;
-/** With fewer points the interval has no ends. */
+/** With fewer points the interval is infinite. */
 export const MIN_POINTS = 7;
 
-/** Needs at least two points; with few of them the interval is infinite. @param {readonly Point[]} points @returns {Slope} */
+/**
+ * Needs at least two points; with few of them the interval is infinite.
+ * @param {readonly Point[]} points @returns {Slope}
+ */
 export function slopeOf(points) {
   const slopes = [];
   for (let i = 0; i < points.length; i++)
@@ -35,8 +38,8 @@ export function slopeOf(points) {
 }
 
 /**
- * `flat`: the whole interval is within the bound. `grows`: the whole interval is above it. Otherwise the points do not
- * tell, and the run has to be longer.
+ * `flat`: the whole interval is within the limit. `grows`: the whole interval is above it. Otherwise the points are
+ * inconclusive, and the run must be longer.
  *
  * @param {Slope} slope @param {number} maxPerHour @returns {Verdict}
  */
@@ -46,8 +49,8 @@ export function verdictOf({ low, high }, maxPerHour) {
 }
 
 /**
- * One point for each cycle of outages: the least that was live in it, which is what remains when the backlog is gone. A
- * leak raises it as much as anything, while waiting entries do not.
+ * One point per cycle of outages: the minimum of live bytes, which remains when the backlog is gone. A leak raises it,
+ * while waiting entries do not.
  *
  * @param {readonly Point[]} samples in order @param {number} cycleSeconds @returns {Point[]}
  */

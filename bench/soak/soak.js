@@ -8,7 +8,7 @@ import { startRole } from "../lib/processes/role.js";
 import { soakConfig } from "./parts.js";
 
 /**
- * One soak: an agent with these parts under load, its backends failing in cycles, its live bytes sampled.
+ * One soak: an agent with these parts under load, with its backends failing in cycles and its live bytes sampled.
  *
  * @typedef {{ at: number, mood: string, waiting: number } & import("./live-bytes.js").LiveBytes} Sample
  *   at: seconds since the load began; waiting: bytes in the queues of all exporters
@@ -19,7 +19,10 @@ import { soakConfig } from "./parts.js";
 const HERE = import.meta.url;
 const SLUICE = new URL("../../bin/sluice.js", HERE);
 const READY_MS = 30_000;
-/** Shares of a cycle. The rest of it is calm, so that the backlog is gone when it ends. @type {[share: number, mood: string][]} */
+/**
+ * Shares of a cycle. The rest of it is calm, so that the backlog is gone when it ends.
+ * @type {[share: number, mood: string][]}
+ */
 const OUTAGES = [
   [0.2, "ok"],
   [0.15, "down"],
@@ -75,7 +78,7 @@ async function startAgent(/** @type {Plan} */ plan, /** @type {any} */ ports, /*
 }
 
 /**
- * On a machine that is too busy for a sample in time the next one comes later: the run takes no longer.
+ * If the machine is too busy to take a sample in time, the next one comes later; the run does not take longer.
  *
  * @param {Plan} plan @param {{ agent: import("../lib/processes/role.js").Role,
  *   backends: import("../lib/processes/role.js").Role, clients: import("../lib/processes/role.js").Role, ports: any }} roles
@@ -105,7 +108,10 @@ async function watch(plan, { agent, backends, clients, ports }, progress) {
   return samples;
 }
 
-/** As the agent's health check tells; infinite when it does not. @param {number} port @returns {Promise<number>} */
+/**
+ * Read from the agent's health check; infinite when it does not respond.
+ * @param {number} port @returns {Promise<number>}
+ */
 async function waitingBytes(port) {
   try {
     const signal = AbortSignal.timeout(10_000);
@@ -123,7 +129,7 @@ function moodAt(/** @type {number} */ seconds, /** @type {number} */ cycleSecond
   return "ok";
 }
 
-/** Asks the agent for what a console that is open asks for all the time, and for what Prometheus scrapes. */
+/** Sends the requests of an open console and of Prometheus. */
 async function lookAround(/** @type {Plan} */ plan, /** @type {any} */ ports, /** @type {AbortSignal} */ ended) {
   const api = `http://127.0.0.1:${ports.admin}/api/v1`;
   const hasAdmin = plan.parts.includes("admin");
@@ -143,7 +149,7 @@ async function read(/** @type {string} */ url, /** @type {AbortSignal} */ signal
   try {
     await (await fetch(url, { signal })).arrayBuffer();
   } catch {
-    // it was ended, or the agent is busy: what it answers is not the matter here
+    // it was ended, or the agent is busy: the response does not matter here
   }
 }
 

@@ -5,7 +5,10 @@ import { collecting, component, openIntake } from "../kit.js";
 import { PAGE_SAMPLES, SCRAPE_SECONDS } from "../load.js";
 import { missingPostgres, startPostgres } from "../postgres-server.js";
 
-/** Receivers that ask others, or the system, at intervals: here as often as they can. @type {Record<string, import("../cells.js").Cell>} */
+/**
+ * Receivers that poll other systems at intervals; here as often as possible.
+ * @type {Record<string, import("../cells.js").Cell>}
+ */
 export const COLLECTING_CELLS = {
   "prometheus receiver, a page of text": {
     of: "receiver/prometheus",
@@ -98,7 +101,7 @@ function read(/** @type {string} */ url, /** @type {http.Agent} */ agent) {
   });
 }
 
-/** A receiver whose collections all have as many samples, and beside it `bare`, which is worth as many. */
+/** A receiver whose collections all have the same number of samples, and `bare`, which does equivalent work. */
 async function asking(
   /** @type {string} */ of,
   /** @type {object} */ keys,
@@ -130,7 +133,7 @@ async function startHost(/** @type {string[]} */ scrapers) {
   });
 }
 
-/** Scraping has an interval of its own, and the real Prometheus beside it: see scenarios/components.js. */
+/** Scraping has its own interval, and is compared with the real Prometheus: see scenarios/components.js. */
 async function startScraping(/** @type {number} */ target) {
   const came = new EventEmitter();
   let [samples, count] = [0, 0];
@@ -158,5 +161,5 @@ async function startScraping(/** @type {number} */ target) {
   };
 }
 
-/** A machine that has no whole scrape in this time is too busy to measure anything. */
+/** A machine that does not finish a scrape in this time is too busy to measure anything. */
 const MAX_SCRAPE_MS = 60_000;

@@ -6,7 +6,10 @@ import { CHECK, spansBatches } from "./processors.js";
 const LOGS = { from: "logs", to: "logs" };
 const CONDITION = 'attributes["http.route"] == "/api/v2/resource-3"';
 
-/** Connectors between a source and an end that accepts at once, a thousand records a batch. @type {Record<string, import("../cells.js").Cell>} */
+/**
+ * Connectors between a source and a target that accepts at once, with a thousand records per batch.
+ * @type {Record<string, import("../cells.js").Cell>}
+ */
 export const CONNECTOR_CELLS = {
   "span_metrics, 10,000 series": {
     ...metricsOf("span_metrics", "span", { metrics_flush_interval: "1h" }, "traces", spansBatches),

@@ -11,7 +11,10 @@ const BESIDE = "otlp_http with the same batch";
 const urlOf = (/** @type {number} */ port) => `http://127.0.0.1:${port}`;
 const PRIVATE = { allow_private_addresses: true };
 
-/** Exporters that are given one batch after another, a thousand records each. @type {Record<string, import("../cells.js").Cell>} */
+/**
+ * Exporters that get one batch after another, with a thousand records each.
+ * @type {Record<string, import("../cells.js").Cell>}
+ */
 export const EXPORTER_CELLS = {
   "prometheus exporter, 100,000 series taken in": {
     of: "exporter/prometheus",
@@ -97,7 +100,7 @@ function cell(
   return { of, unit, base: BESIDE, start };
 }
 
-/** One that writes files, in a folder of its own. @returns {import("../cells.js").Cell} */
+/** An exporter that writes files, in its own folder. @returns {import("../cells.js").Cell} */
 function inFolder(/** @type {string} */ type, /** @type {(folder: string) => object} */ keysOf) {
   const of = `exporter/${type}`;
   const start = async (/** @type {CellSetting} */ setting) => {
@@ -139,7 +142,7 @@ async function startRendering(/** @type {boolean} */ isTakingIn) {
     count += batch.count;
     return batch.count;
   };
-  // What was shown is counted by whoever asks for it.
+  // The scraping side counts rendered series.
   return isTakingIn
     ? { port, turn, count: () => count, stop: async () => exporter.stop?.() }
     : { port, count: () => RENDERED_SERIES, stop: async () => exporter.stop?.() };

@@ -9,11 +9,11 @@ import { seeded, spans } from "../load.js";
 
 const SPANS = 1000;
 const RECORDS = 1000;
-/** What a socket of UDP holds until it is read. */
+/** Number of packets that a UDP socket buffers until it is read. */
 const PACKETS_AT_ONCE = 100;
 const READS_ANSWERS = "a server of node:http that reads and answers";
 
-/** Receivers that others send to, from another process. @type {Record<string, import("../cells.js").Cell>} */
+/** Receivers that get data from another process. @type {Record<string, import("../cells.js").Cell>} */
 export const LISTENING_CELLS = {
   "jaeger, thrift over HTTP": {
     of: "receiver/jaeger",
@@ -121,7 +121,7 @@ async function startJaeger(/** @type {"thrift_http" | "grpc"} */ protocol) {
   });
 }
 
-/** Spans of our own exporter, for what only speaks to others. */
+/** Sends spans with our own exporter, for protocols without another client here. */
 async function sendingSpans(/** @type {string} */ of, /** @type {object} */ keys) {
   const exporter = await component(of, keys);
   await exporter.start?.();
@@ -132,7 +132,7 @@ async function sendingSpans(/** @type {string} */ of, /** @type {object} */ keys
   };
 }
 
-/** Ten thousand lines a turn: whether they have arrived is asked for over IPC, which takes some CPU too. */
+/** Ten thousand lines per turn, because asking over IPC whether they have arrived takes some CPU too. */
 async function sendingLines(
   /** @type {import("../cells.js").DrivenSide} */ { port, arrived },
   /** @type {(i: number) => string} */ line,

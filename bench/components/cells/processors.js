@@ -4,7 +4,10 @@ import { growing, logs, logsOfPods, seeded, spans, sums } from "../load.js";
 
 export const CHECK = "the check of every field when it comes in";
 
-/** Processors between a source and an end that accepts at once, a thousand records a batch. @type {Record<string, import("../cells.js").Cell>} */
+/**
+ * Processors between a source and a target that accepts at once, with a thousand records per batch.
+ * @type {Record<string, import("../cells.js").Cell>}
+ */
 export const PROCESSOR_CELLS = {
   memory_limiter: cell("memory_limiter", "record", { limit_mib: 4000 }, logsBatches),
   "attributes, four actions": cell("attributes", "record", { actions: actions() }, logsBatches),
@@ -88,7 +91,7 @@ export function spansBatches() {
   return Array.from({ length: 40 }, () => Batch.admit("traces", spans(1000, 10_000, random)));
 }
 
-/** The same series a second later each time. */
+/** The same series, a second later each time. */
 function later(/** @type {number} */ temporality) {
   const bytes = sums(1000, 1, 0, temporality);
   const grow = growing(bytes, 1);

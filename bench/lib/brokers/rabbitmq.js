@@ -3,7 +3,7 @@ import { rabbitmqExporter } from "../../../dist/exporters/rabbitmq/component.js"
 import { rabbitmqReceiver } from "../../../dist/receivers/rabbitmq/component.js";
 import { cpuPerRecord, inLanes, MANY_LANES } from "../broker-load.js";
 
-/** Without it a message of 11 kB that is sent alone waits 40 ms for the TCP acknowledgement of its header. */
+/** Without this option a single message of 11 kB waits 40 ms for the TCP acknowledgement of its header. */
 const PROMPT = { noDelay: true };
 
 /**

@@ -7,7 +7,8 @@ const ADD_ONCE = `
 if redis.call("SET", KEYS[2], "1", "NX", "PX", 120000) then return redis.call("XADD", KEYS[1], "*", unpack(ARGV)) end`;
 
 /**
- * A stream to which a script adds each entry once, by its key, and that is read by a consumer group; acknowledged together with what was read together.
+ * A stream to which a script adds each entry once, by its key. A consumer group reads it; entries that were read
+ * together are acknowledged together.
  *
  * @param {string} endpoint
  * @param {string} stream

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import http2 from "node:http2";
 
 /**
- * The same face as an HttpConnection for gRPC: one unary call at a time, a few of them sharing one HTTP/2 session, as
- * SDKs in one process do. A gRPC status becomes the HTTP status OTLP gives the same meaning.
+ * Has the interface of HttpConnection for gRPC: one unary call at a time. A few connections share one HTTP/2 session,
+ * as SDKs in one process do. A gRPC status becomes the HTTP status with the same meaning in OTLP.
  *
  * @typedef {import("./http-connection.js").Answer} Answer
  */

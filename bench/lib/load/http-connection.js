@@ -1,10 +1,10 @@
 import net from "node:net";
 
 /**
- * One kept-alive HTTP/1.1 connection that carries ready-made requests, one at a time. node:http would cost the
- * generator as much as the agent under test costs itself; this costs a few microseconds a request.
+ * One kept-alive HTTP/1.1 connection for prepared requests, one at a time. node:http would cost the generator as much
+ * as the agent under test; this costs a few microseconds per request.
  *
- * The bytes of a request may be reused as soon as `answered` was called: by then they have left the process.
+ * The bytes of a request may be reused after `answered` was called: by then they have left the process.
  *
  * @typedef {{ status: number, retryAfter: boolean, last?: boolean }} Answer status 0: no answer, the connection broke;
  *   last: the server hangs up
@@ -29,7 +29,7 @@ export class HttpConnection {
     this.unwritten = 0;
   }
 
-  /** Resolves when connected; rejects when nobody listens. @returns {Promise<void>} */
+  /** Resolves when connected; rejects when nothing listens. @returns {Promise<void>} */
   open() {
     return new Promise((resolve, reject) => {
       const socket = net.connect(this.port, "127.0.0.1");
@@ -58,7 +58,7 @@ export class HttpConnection {
     this.socket?.destroy();
   }
 
-  /** Gives up the connection; the next request opens another. */
+  /** Closes the connection; the next request opens another one. */
   drop() {
     const { socket } = this;
     this.socket = undefined;
@@ -101,7 +101,7 @@ export class HttpConnection {
   }
 }
 
-/** The answer if all of it is there. @param {Buffer} bytes @returns {Answer | undefined} */
+/** The response, if it is complete. @param {Buffer} bytes @returns {Answer | undefined} */
 function parse(bytes) {
   const end = bytes.indexOf(HEAD_END);
   if (end < 0) return undefined;
@@ -111,7 +111,7 @@ function parse(bytes) {
   return { status: Number(head.slice(9, 12)), retryAfter: head.includes("\r\nretry-after:"), last };
 }
 
-/** Whether the body that begins at `start` is all there. */
+/** Whether the body that begins at `start` is complete. */
 function isWhole(/** @type {Buffer} */ bytes, /** @type {number} */ start, /** @type {string} */ head) {
   const length = /\r\ncontent-length: *(\d+)/.exec(head);
   if (length !== null) return bytes.length >= start + Number(length[1]);

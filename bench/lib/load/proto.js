@@ -1,6 +1,6 @@
 /**
- * Just enough of a protobuf writer to make test data, written apart from the runtime's so that the benchmark does not
- * measure the runtime with its own encoder.
+ * A minimal protobuf writer for test data. It is separate from the runtime's, so that the benchmark does not use the
+ * encoder that it measures.
  */
 
 /** @param {number} value */

@@ -2,8 +2,8 @@ import { attribute, double, field, fixed64, uint } from "./proto.js";
 import { token } from "./token.js";
 
 /**
- * Requests of the benchmark: one resource, one scope, records with 10 attributes each (a log record is 343 bytes long
- * as protobuf). Every record is as long as any other and carries its token in the attribute `bench.record`.
+ * Requests of the benchmark: one resource, one scope, records with 10 attributes each (a log record has 343 bytes as
+ * protobuf). All records have the same length, and carry their token in the attribute `bench.record`.
  *
  * @typedef {"logs" | "traces" | "metrics"} Signal
  * @typedef {[key: string, value: string | number]} Attribute
@@ -17,7 +17,7 @@ const TRACE_ID = "5b8efff798038103d269b633813fc60c";
 const SPAN_ID = "eee19b7ec3c1b174";
 const BODY = "payment of 42.00 EUR accepted for order 8251-77 after 2 attempts; card ending 424";
 
-/** Bodies of the same length with something personal or secret in each. */
+/** Bodies of the same length, each with personal data or a secret. */
 const PERSONAL = [
   "payment of 42.00 EUR accepted for anna.lindqvist@mail.example.com after 2 attempts",
   "payment of 42.00 EUR accepted with card 4111 1111 1111 1111 after 2 attempts; ok 2",
@@ -26,19 +26,22 @@ const PERSONAL = [
   "payment of 42.00 EUR accepted from SE45 5000 0000 0583 9825 7466 after 2 attempts;",
 ].map((text) => text.padEnd(BODY.length, ".").slice(0, BODY.length));
 
-/** A line of names and values with three of them: as long as any other. */
+/** A line of names and values with three such values, of the same length. */
 const threeValues = (/** @type {number} */ i) =>
   `user=anna.lindqvist${10 + (i % 90)}@mail.example.com client=203.0.113.${100 + (i % 100)} ` +
   `upstream=198.51.100.${100 + ((i * 7) % 100)} method=POST route=/api/v2/pay status=200 duration=42ms tries=2`;
 
-/** So many of a thousand records have one of them; `THREE_IN_EACH`: three each. */
+/** Of a thousand records `hits` have one of them; with `THREE_IN_EACH`, every record has three. */
 const bodyOf = (/** @type {number} */ i, /** @type {number} */ hits) =>
   hits === THREE_IN_EACH ? threeValues(i) : isHit(i, hits) ? PERSONAL[i % PERSONAL.length] : BODY;
-/** Instead of a number of hits. */
+/** Used instead of a number of hits. */
 export const THREE_IN_EACH = 3000;
 const isHit = (/** @type {number} */ i, /** @type {number} */ hits) => (i * hits) % 1000 < hits;
 
-/** The attributes of each record: nine fixed ones, and the token in the middle. @type {(mark: string) => Attribute[]} */
+/**
+ * The attributes of each record: nine fixed ones, and the token in the middle.
+ * @type {(mark: string) => Attribute[]}
+ */
 const attributesOf = (mark) => [
   ["http.method", "POST"],
   ["http.route", "/api/v2/pay"],
@@ -59,7 +62,7 @@ const RESOURCE = [
   ["host.name", "node-3.internal"],
 ];
 
-/** How a record of each signal looks. @type {Record<Signal, Shape>} */
+/** The shape of a record by signal. @type {Record<Signal, Shape>} */
 const SHAPES = {
   logs: {
     list: ["resourceLogs", "scopeLogs", "logRecords"],
@@ -124,7 +127,7 @@ const SHAPES = {
 };
 
 /**
- * A request as protobuf. Of a thousand log records `hits` have personal data in their bodies.
+ * A request as protobuf. Of a thousand log records, `hits` have personal data in their bodies.
  *
  * @param {Signal} signal @param {number} records @returns {Buffer}
  */

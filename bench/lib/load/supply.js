@@ -5,9 +5,9 @@ import { stamp, tokenOffsets } from "./token.js";
 /**
  * Requests ready to be written: head and body in one buffer, encoded once.
  *
- * Each connection has a buffer of its own whose record numbers are patched in place for every request, so that making
- * one costs nanoseconds a record. Gzip cannot be patched: there a pool of requests is compressed beforehand and used
- * over and over, and a record is delivered as often as its request was acknowledged.
+ * Each connection has its own buffer; the record numbers in it are patched for every request, so that a request costs
+ * nanoseconds per record. Gzip cannot be patched: a pool of compressed requests is used repeatedly, and a record counts
+ * as delivered as often as its request was acknowledged.
  *
  * @typedef {"proto" | "json" | "gzip" | "grpc"} Encoding
  * @typedef {{ signal: import("./records.js").Signal, encoding: Encoding, records: number, run: number, hits?: number }} Load
@@ -18,7 +18,7 @@ import { stamp, tokenOffsets } from "./token.js";
 export const ENCODINGS = ["proto", "json", "gzip", "grpc"];
 const POOL = 64;
 
-/** What makes a supply for each connection. @param {Load} load @returns {() => Supply} */
+/** Returns a function that makes a supply for each connection. @param {Load} load @returns {() => Supply} */
 export function supplies(load) {
   return load.encoding === "gzip" ? pooled(load) : patched(load);
 }

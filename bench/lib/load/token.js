@@ -1,9 +1,9 @@
 /**
- * The number every record of a benchmark carries, so that the sink can tell from the bytes alone, whatever their
- * encoding, which records arrived: `#rec=RRRRNNNNNNNIIII`, that is run, request and index in the request, in decimal.
+ * The number of every benchmark record. The sink recognises by it which records arrived, from the bytes alone, whatever
+ * their encoding: `#rec=RRRRNNNNNNNIIII`, which is run, request and index in the request, in decimal.
  *
- * The text is ASCII of fixed length and stands in an attribute's string value: protobuf and JSON hold the same bytes,
- * and the generator can patch run and request in place.
+ * The text is ASCII of fixed length in an attribute's string value: protobuf and JSON contain the same bytes, and the
+ * generator can patch run and request in place.
  */
 const MARKER = Buffer.from("#rec=");
 const RUN_DIGITS = 4;
@@ -17,7 +17,7 @@ export function token(run, request, index) {
   return `${MARKER}${pad(run, RUN_DIGITS)}${pad(request, REQUEST_DIGITS)}${pad(index, INDEX_DIGITS)}`;
 }
 
-/** Where the tokens of a body begin. @param {Buffer} body @returns {number[]} */
+/** Offsets of the tokens in a body. @param {Buffer} body @returns {number[]} */
 export function tokenOffsets(body) {
   const offsets = [];
   for (let p = body.indexOf(MARKER); p >= 0; p = body.indexOf(MARKER, p + TOKEN_LENGTH)) offsets.push(p);
@@ -35,7 +35,7 @@ export function stamp(body, offsets, /** @type {number} */ run, /** @type {numbe
 
 /**
  * Calls `found(run, request, index)` for every token of a body. Records of one request have the same length, so the
- * next token is looked for at the distance of the last two before it is searched for.
+ * next token is first expected at the distance of the last two, and only then searched.
  *
  * @param {Buffer} body @param {(run: number, request: number, index: number) => void} found
  */

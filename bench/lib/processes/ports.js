@@ -5,7 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 /** @type {Set<number>} */
 const given = new Set();
 
-/** A port nobody listens on now. Never the same twice. */
+/** A free port. Never the same twice. */
 export async function freePort() {
   for (;;) {
     const server = net.createServer().listen(0, "127.0.0.1");
@@ -19,7 +19,7 @@ export async function freePort() {
   }
 }
 
-/** Whether somebody listens. @param {number} port @returns {Promise<boolean>} */
+/** Whether something listens on the port. @param {number} port @returns {Promise<boolean>} */
 export function isOpen(port) {
   return new Promise((resolve) => {
     const socket = net.connect(port, "127.0.0.1");
@@ -31,7 +31,10 @@ export function isOpen(port) {
   });
 }
 
-/** Resolves true once the port is open, false if `alive` says so first. @param {number} port @param {() => boolean} alive */
+/**
+ * Resolves with true once the port is open, or with false when `alive` returns false before that.
+ * @param {number} port @param {() => boolean} alive
+ */
 export async function waitOpen(port, alive, everyMs = 10) {
   while (alive()) {
     if (await isOpen(port)) return true;

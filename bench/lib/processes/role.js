@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 
 /**
- * The generator and the sink are processes of their own, asked things over IPC: `call(name, argument)` on this side,
+ * The generator and the sink run in their own processes and are called over IPC: `call(name, argument)` on this side,
  * `serve({ name: (argument) => answer })` on theirs. A role ends with its parent.
  *
  * @typedef {{ call(name: string, argument?: unknown): Promise<any>, stop(): Promise<void>,
@@ -10,8 +10,8 @@ import { once } from "node:events";
  */
 
 /**
- * Any program may be a role that loads a module which serves, by `execArgv`. Its output goes where that of this process
- * goes, unless it is given the number of an open file.
+ * Any program can be a role if `execArgv` loads a module that calls `serve`. Its output goes to this process's output,
+ * unless `output` is the number of an open file.
  *
  * @param {URL} file @param {{ args?: string[], execArgv?: string[], output?: number }} [options] @returns {Role}
  */
@@ -52,7 +52,7 @@ export function startRole(file, { args = [], execArgv = [], output } = {}) {
 /** @param {Record<string, (argument: any) => unknown>} answers */
 export function serve(answers) {
   process.on("disconnect", () => process.exit(0));
-  process.on("SIGINT", () => {}); // the parent decides
+  process.on("SIGINT", () => {}); // the parent decides when to stop
   process.on("message", async (/** @type {any} */ { id, name, argument }) => {
     try {
       process.send?.({ id, answer: await answers[name](argument) });

@@ -8,10 +8,10 @@ import { freePort, isOpen, waitOpen } from "./ports.js";
 import { HAS_PROC, usageOf } from "./usage.js";
 
 /**
- * Starts a subject between client and sink and stops it again.
+ * Starts a subject between client and sink, and stops it.
  *
- * `usage` is what it has used so far; `stop` asks it to end, and after ten seconds ends it. A subject that does not
- * open its port or ends by itself is an error that carries the last it said.
+ * `usage` is what it has used so far; `stop` asks it to exit, and kills it after ten seconds. If a subject does not
+ * open its port, or exits by itself, the error contains its last output.
  *
  * @typedef {{ name: string, port: number, ports: import("../subjects.js").Ports, readyMs: number,
  *   usage(): Promise<import("./usage.js").Usage | undefined>, stop(): Promise<void>, kill(): Promise<void> }} Running
@@ -23,7 +23,7 @@ const READY_TIMEOUT_MS = 20_000;
 const STOP_TIMEOUT_MS = 10_000;
 const REPORTER = new URL("./usage-reporter.js", import.meta.url).href;
 
-/** A subject that cannot be started; the message says it all. */
+/** A subject that cannot be started; the message gives the reason. */
 export class SubjectError extends Error {}
 
 /** @type {Set<import("node:child_process").ChildProcess>} */
@@ -90,14 +90,14 @@ function spawnCommand({ argv = [], shell, env }, profile) {
     shell: shell !== undefined,
     env: { ...process.env, ...env },
     stdio,
-    detached: true, // a group of its own, so that what a shell started ends with it
+    detached: true, // its own process group, so that processes started by a shell end with it
   });
   alive.add(child);
   child.once("exit", () => alive.delete(child));
   return child;
 }
 
-/** The last output of a process, for when it fails. @param {import("node:child_process").ChildProcess} child */
+/** The last output of a process, for error messages. @param {import("node:child_process").ChildProcess} child */
 function lastWords(child) {
   let text = "";
   const keep = (/** @type {Buffer} */ chunk) => (text = (text + chunk).slice(-4000));
@@ -122,11 +122,14 @@ async function end(child) {
   await late;
 }
 
-/** Signals the process group. @param {import("node:child_process").ChildProcess} child @param {NodeJS.Signals} signal */
+/**
+ * Sends a signal to the process group.
+ * @param {import("node:child_process").ChildProcess} child @param {NodeJS.Signals} signal
+ */
 function kill(child, signal) {
   try {
     process.kill(-(/** @type {number} */ (child.pid)), signal);
   } catch {
-    // it has ended
+    // it has already ended
   }
 }

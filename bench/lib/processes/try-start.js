@@ -4,9 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * Starts a config as `sluice run` does, in a process, a folder and, where the system lets us, a network of its own, so
- * that ports which this machine uses are free there and nothing outside of it is reached. Ends it as soon as it is
- * ready.
+ * Starts a config as `sluice run` does, in its own process, folder and, if the system allows it, network, so that used
+ * ports of this machine are free there and nothing outside is reached. Stops it as soon as it is ready.
  *
  * @typedef {{ starts: boolean, reason?: string }} Start the reason is what the agent said last
  */
@@ -14,11 +13,11 @@ const READY_LIMIT_MS = 30_000;
 const STOP_LIMIT_MS = 15_000;
 const SLUICE = new URL("../../../bin/sluice.js", import.meta.url).pathname;
 
-/** What is waited for must be logged, whatever level the config has, and in one form. */
+/** The awaited messages must be logged, whatever the config's level, and in a known format. */
 const LOGS = ["level=info", "encoding=json"].map((each) => `service.telemetry.logs.${each}`);
 const SETTINGS = ["--shutdown-timeout", "1s", ...LOGS.flatMap((each) => ["--set", each])];
 
-/** What gives a command a network of its own, in which there is only itself: undefined where it cannot be had. */
+/** Options of `unshare` that give a command its own isolated network; undefined if that is not possible. */
 const ownNetwork = [["--net"], ["--map-root-user", "--net"]].find(
   (options) => spawnSync("unshare", [...options, "ip", "link", "set", "lo", "up"]).status === 0,
 );
@@ -67,11 +66,11 @@ function startAndStop(file, place) {
 /** @param {string[]} argv @returns {[string, string[]]} */
 function command(argv) {
   if (ownNetwork === undefined) return [argv[0], argv.slice(1)];
-  // The shell becomes the agent, so that the agent is the process that gets our signals.
+  // exec replaces the shell by the agent, so that the agent gets our signals.
   return ["unshare", [...ownNetwork, "sh", "-c", 'ip link set lo up && exec "$@"', "sh", ...argv]];
 }
 
-/** The errors of what the agent said; where there are none, its last line. @param {string} text */
+/** The errors in the agent's output, or its last line if there are none. @param {string} text */
 function lastWords(text) {
   const errors = text
     .split("\n")

@@ -1,4 +1,4 @@
-/** Loaded with --import into Node subjects on systems without /proc: answers with what the process has used. */
+/** Loaded with --import into Node subjects on systems without /proc: reports what the process has used. */
 process.on("message", (message) => {
   if (message !== "usage") return;
   const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();

@@ -1,16 +1,16 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
 /**
- * What a process and its descendants have used: CPU time of all threads, and resident memory.
+ * Resource usage of a process and its descendants: CPU time of all threads, and resident memory.
  *
- * Read from /proc, which costs the process nothing. Where there is no /proc, a Node process is asked over IPC (see
- * usage-reporter.js), and of other programs nothing is known.
+ * Read from /proc, which costs the process nothing. Without /proc, a Node process is asked over IPC (see
+ * usage-reporter.js), and for other programs nothing is known.
  *
  * @typedef {{ cpuUs: number, rssBytes: number, rssAnonBytes: number | null, peakRssBytes: number }} Usage
  */
 export const HAS_PROC = existsSync("/proc/self/stat") && process.env.BENCH_NO_PROC === undefined;
 
-const TICK_US = 10_000; // utime and stime count in USER_HZ, which is 100 on every Linux that matters
+const TICK_US = 10_000; // utime and stime count in USER_HZ, which is 100 on every common Linux
 const KIB = 1024;
 
 /** @param {import("node:child_process").ChildProcess} child @returns {Promise<Usage | undefined>} */
@@ -52,7 +52,7 @@ function cpuTicks(/** @type {number} */ pid) {
   return Number(fields[11] ?? 0) + Number(fields[12] ?? 0);
 }
 
-/** Fields of /proc/<pid>/stat from the state on: the name before it may hold spaces and brackets. */
+/** Fields of /proc/<pid>/stat from the state on: the name before it may contain spaces and brackets. */
 function statFields(/** @type {number} */ pid) {
   const stat = read(pid, "stat");
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
@@ -66,7 +66,7 @@ function read(/** @type {number} */ pid, /** @type {string} */ file) {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "latin1");
   } catch {
-    return ""; // it ended meanwhile
+    return ""; // the process has ended
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Where values stand in telemetry. Each gives the line, and how the value is written in it.
+ * Contexts of values in telemetry. Each gives the line, and how the value is written in it.
  *
  * @typedef {import("../random.js").Random} Random
  * @typedef {{ name: string, needsLabel?: boolean, put: (r: Random, text: string, label: string) => string, write?: (text: string) => string }} Context
@@ -11,7 +11,7 @@ const key = (/** @type {string} */ label) => label.replace(/[^\p{L}\p{N}.-]+/gu,
 const time = (/** @type {Random} */ r) =>
   `2025-0${r.int(1, 9)}-1${r.int(0, 9)}T0${r.int(0, 9)}:${r.int(10, 59)}:${r.int(10, 59)}Z`;
 
-/** A value with a name. @type {Context[]} */
+/** Contexts for a value with a name. @type {Context[]} */
 export const LABELLED = [
   { name: "key=value", put: (r, text, label) => `${time(r)} level=info ${key(label)}=${text} rows=${r.int(1, 99)}` },
   { name: "key: value", put: (_, text, label) => `${label}: ${text}` },
@@ -50,7 +50,7 @@ export const LABELLED = [
   },
 ];
 
-/** A value that is known by itself. @type {Context[]} */
+/** Contexts for a value that is recognisable by itself. @type {Context[]} */
 export const PLAIN = [
   {
     name: "sentence",

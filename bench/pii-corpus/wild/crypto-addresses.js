@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 
 /** @typedef {import("../random.js").Random} Random */
 
-/** Addresses of wallets with the checksums that their chains ask for. */
+/** Wallet addresses with the checksums that their blockchains require. */
 export const cryptoAddress = (/** @type {Random} */ r) =>
   r.pick([
     () => base58Check([0, ...bytes(r, 20)], BITCOIN),

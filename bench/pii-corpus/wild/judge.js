@@ -4,7 +4,7 @@ import { KINDS } from "./kinds.js";
 import { ordinaryTelemetry } from "./ordinary.js";
 
 /**
- * How much of what is planted is gone once it has passed the defaults, kind by kind, and how many ordinary lines are changed.
+ * How many planted values are gone with the default settings, by kind, and how many ordinary lines are changed.
  *
  * @typedef {{ kind: string, isPrefixed: boolean, planted: number, gone: number, left: { line: string, after: string, context: string }[] }} KindRow
  * @typedef {{ kinds: KindRow[], ordinary: number, changed: { line: string, after: string }[] }} WildJudgement
@@ -56,7 +56,10 @@ export function plantedTelemetry(each, seed) {
 
 const LINE = { name: "line", put: (/** @type {unknown} */ _, /** @type {string} */ text) => text, write: undefined };
 
-/** Is so much of it left that one could go on from there? What is also in the line without it says nothing. */
+/**
+ * Whether so much of the value is left that it could be guessed. Text that is also in the line without the value does
+ * not count.
+ */
 function isLeft(/** @type {string} */ secret, /** @type {string} */ line, /** @type {string} */ after) {
   const size = Math.min(8, Math.max(4, Math.ceil(secret.length * 0.6)));
   const around = line.replaceAll(secret, "\0");

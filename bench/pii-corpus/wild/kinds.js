@@ -5,8 +5,8 @@ import { BANK_ACCOUNTS, birthDate, card, email, iban, ipv4, ipv6, mac, passport 
 import { jwt, PREFIXED_SECRETS, privateKey, uuid } from "./secrets.js";
 
 /**
- * What is planted: the text, the parts of it that must not be left (all of it, if nothing else is said), and what it is
- * called where it must be called something.
+ * The planted values: the text, the parts of it that must be removed (default: all of it), and its names in contexts
+ * that need one.
  *
  * @typedef {import("../random.js").Random} Random
  * @typedef {{ text: string, secrets?: string[], label?: string, labels?: string[] }} Plant

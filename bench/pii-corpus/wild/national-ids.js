@@ -1,6 +1,6 @@
 /**
- * National numbers with their check digits, from what the countries publish: the country, what people call the number
- * (those with a name that must be there have no form of their own), and how one is made.
+ * National numbers with their check digits, from official descriptions: the country, the common names of the number (a
+ * number that needs a name has no recognisable format), and how to make one.
  *
  * @typedef {import("../random.js").Random} Random
  * @typedef {{ country: string, labels: string[], needsLabel: boolean, make: (r: Random) => string }} NationalId
@@ -65,7 +65,7 @@ function nhs(/** @type {Random} */ r) {
 }
 
 function steuerId(/** @type {Random} */ r) {
-  // One digit is there twice, one not at all, the others once.
+  // One digit occurs twice, one not at all, the others once.
   const pool = [..."0123456789"].sort(() => r.next() - 0.5).slice(0, 9);
   pool.push(/** @type {string} */ (pool[r.int(0, 8)]));
   const digits = pool.sort(() => r.next() - 0.5);

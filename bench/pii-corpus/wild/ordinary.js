@@ -3,7 +3,7 @@ import { randomFrom } from "../random.js";
 import { uuid } from "./secrets.js";
 
 /**
- * More ordinary telemetry, with nothing personal and no secret: what surrounds programs in production.
+ * More ordinary telemetry without personal data or secrets, as produced by systems around programs in production.
  *
  * @typedef {import("../random.js").Random} Random
  * @param {number} count @param {number} seed @returns {string[]}

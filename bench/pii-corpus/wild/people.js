@@ -1,4 +1,4 @@
-/** Values that tell who somebody is, by the public descriptions of their formats. */
+/** Values that identify people, by the public descriptions of their formats. */
 
 /** @typedef {import("../random.js").Random} Random */
 
@@ -28,7 +28,7 @@ export function email(/** @type {Random} */ r) {
   return `${local}@${r.pick(HOSTS)}`;
 }
 
-/** Brand, beginnings, length, groups. @type {[string, string[], number, number[]][]} */
+/** Brand, prefixes, length, grouping. @type {[string, string[], number, number[]][]} */
 export const CARD_BRANDS = [
   ["visa", ["4"], 16, [4, 4, 4, 4]],
   ["mastercard", ["51", "53", "55", "2221", "2650"], 16, [4, 4, 4, 4]],
@@ -153,7 +153,7 @@ export function iban(/** @type {Random} */ r) {
   return r.pick([whole, whole, inGroups(whole, Array(9).fill(4), " "), whole.toLowerCase()]);
 }
 
-/** Bank accounts as people write them, each with what they call it. @type {[string, (r: Random) => string][]} */
+/** Bank accounts as people write them, each with its usual name. @type {[string, (r: Random) => string][]} */
 export const BANK_ACCOUNTS = [
   ["account number", (r) => r.digits(r.int(8, 12)).replace(/^0/, "4")],
   ["account_no", (r) => r.digits(r.int(8, 12)).replace(/^0/, "4")],

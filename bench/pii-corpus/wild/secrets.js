@@ -1,5 +1,5 @@
 /**
- * Secrets with a fixed beginning, as their issuers describe them in public: who issues it, and how one is made.
+ * Secrets with a fixed prefix, by the public descriptions of their issuers: the issuer, and how to make one.
  *
  * @typedef {import("../random.js").Random} Random
  * @typedef {{ text: string, behind: string | RegExp }} Described what must go is behind this part of the text
@@ -153,7 +153,7 @@ export function jwt(/** @type {Random} */ r) {
   return `${header}.${part({ sub: r.digits(10), iat: r.int(1.6e9, 1.8e9), jti: r.alnum(8) })}.${r.base64url(r.pick([32, 64, 256]))}`;
 }
 
-/** A private key in PEM, with its lines ended as they are in files, in JSON, or in variables. */
+/** A private key in PEM, with line breaks as in files, in JSON, or in variables. */
 export function privateKey(/** @type {Random} */ r) {
   const kind = r.pick(["RSA ", "EC ", "", "OPENSSH ", "ENCRYPTED ", "DSA "]);
   const end = r.pick(["\n", "\\n", "\r\n", "\\r\\n", "\\\\n", " "]);

@@ -8,15 +8,15 @@ import { judge } from "../../pii-corpus/judge.js";
 import { judgePeople } from "../../pii-corpus/people.js";
 import { judgeWild } from "../../pii-corpus/wild/judge.js";
 
-/** How well the detectors of `pii` find what they are for, and how often they find it where it is not. */
+/** How many values the detectors of `pii` find, and how many false positives they have. */
 export const summary = "recall and false positives of each detector of pii, on a corpus made from a seed";
 
 const LEAST_RECALL = 0.99;
 const MAX_FALSE_POSITIVES = 0.01;
-/** Of a kind on telemetry from public formats, and of secrets with a fixed beginning. */
+/** Required recall per kind on telemetry in public formats, and of secrets with a fixed prefix. */
 const LEAST_KIND_RECALL = 0.9;
 const LEAST_PREFIXED_RECALL = 0.99;
-/** Never looked at while detectors are made better, which is done with the seeds 1 to 3. */
+/** Never used while detectors are improved, which is done with the seeds 1 to 3. */
 const HELD_BACK_SEEDS = [31, 32, 33, 34];
 
 /** @param {import("../../lib/bench.js").Bench} bench @returns {Promise<import("../../lib/bench.js").Outcome>} */
@@ -52,7 +52,7 @@ export async function run({ options, progress }) {
 
 const PREFIXED = "keys of issuers, private keys";
 
-/** A row for each kind; all secrets with a fixed beginning are one. */
+/** One row per kind; all secrets with a fixed prefix share a row. */
 function wildRows(/** @type {import("../../pii-corpus/wild/judge.js").WildJudgement} */ { kinds }) {
   /** @type {Map<string, { kind: string, planted: number, gone: number, recall: number }>} */
   const rows = new Map();
@@ -68,7 +68,7 @@ function wildRows(/** @type {import("../../pii-corpus/wild/judge.js").WildJudgem
 }
 
 /**
- * Names and addresses, which are off unless asked for: reported, and held to nothing here.
+ * Names and addresses, which are off by default: reported without a requirement.
  *
  * @param {number} each @param {number} ordinary @returns {import("../../lib/table.js").Table}
  */
@@ -102,7 +102,7 @@ function peopleRows(each, ordinary) {
   };
 }
 
-/** Is a word of it in the dictionaries? */
+/** Whether a word of it is in the dictionaries. */
 function isKnown(/** @type {string} */ name) {
   return name
     .toLowerCase()

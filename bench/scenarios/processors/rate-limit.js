@@ -1,6 +1,6 @@
 import { measureAdded } from "../../lib/added.js";
 
-/** What counting every record costs, all of them within the limits. */
+/** The cost of counting every record, with all of them within the limits. */
 export const summary = "what the processor rate_limit adds to passthrough, by event name and by other keys";
 
 const PLENTY = { limit: 1_000_000_000, window: "1s", global: { limit: 1_000_000_000, window: "1s" } };

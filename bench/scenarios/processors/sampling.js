@@ -1,12 +1,12 @@
 import { measureAdded } from "../../lib/added.js";
 
 /**
- * What samplers cost that keep everything and write on every record why: what a sampler drops makes the rest of the
- * way cheaper, and would hide what it costs itself.
+ * The cost of samplers that keep everything and annotate every record: dropped records would make the rest of the
+ * pipeline cheaper, and hide the sampler's own cost.
  */
 export const summary = "what samplers that keep all add to passthrough";
 
-/** Log records of the benchmark have no trace id, and are decided by an attribute. */
+/** Log records of the benchmark have no trace id, so they are sampled by an attribute. */
 const BY_ATTRIBUTE = { attribute_source: "record", from_attribute: "bench.record" };
 const probabilistic = (/** @type {object} */ more) => ({
   probabilistic_sampler: { sampling_percentage: 100, ...more },

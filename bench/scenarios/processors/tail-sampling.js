@@ -10,9 +10,9 @@ import { sluice, sluiceWith } from "../../lib/subjects.js";
 import { show, showRatio } from "../../lib/table.js";
 
 /**
- * tail_sampling that keeps everything, behind its journal, against the same agent without it: both have every span on disk
- * before its client is answered, the sampler twice. Requests are of traces of ten spans, each with ids of its own, so the
- * load is made here and not by the generator, whose spans are all of one trace.
+ * tail_sampling that keeps everything, behind its journal, compared with the same agent without it: both have every
+ * span on disk before its client is answered, the sampler twice. Requests contain traces of ten spans with unique ids,
+ * so the load is made here: the generator's spans all belong to one trace.
  */
 export const summary = "tail_sampling behind its journal, fsynced, against the durable agent without it";
 
@@ -59,7 +59,7 @@ export async function run(bench) {
   return { tables: [toTable(results, records)], results, failures };
 }
 
-/** The generator takes CPU from the sink: a slow answer is no reason to send twice. */
+/** A long timeout, because the generator takes CPU from the sink: a slow response must not cause a second send. */
 const QUEUE = { durability: /** @type {const} */ ("fsync"), exporter: { timeout: "60s" } };
 
 /** @typedef {{ acknowledged: number, delivered: number, refused: number, recordsPerSecond: number, cpuUsPerRecord: number,
@@ -93,7 +93,7 @@ async function measure(
   };
 }
 
-/** Every connection sends its next request when the last one was answered, and not before it is due. */
+/** Every connection sends its next request when the previous one was answered, and not before it is due. */
 async function send(
   /** @type {number} */ port,
   /** @type {number} */ records,

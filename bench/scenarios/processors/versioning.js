@@ -1,6 +1,6 @@
 import { measureAdded } from "../../lib/added.js";
 
-/** What looking for old versions costs, and what bringing every record to the current one does. */
+/** The cost of checking for old versions, and of bringing every record to the current one. */
 export const summary =
   "what the processor versioning adds to passthrough: nothing to do, and an upcast in every record";
 

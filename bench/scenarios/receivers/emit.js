@@ -7,9 +7,9 @@ import { silentLogger } from "../../../dist/runtime/contract/observability.js";
 import { show } from "../../lib/table.js";
 
 /**
- * How long a program waits in `logs.emit`: every call is timed by itself, less what reading the clock takes. Beside it a
- * call of a function that only notes the record. Records come in bursts of one turn of the event loop; the queue, its
- * fsyncs and the sink are real, and work in the same process between the calls.
+ * How long a program waits in `logs.emit`: every call is timed by itself, minus the cost of reading the clock. It is
+ * compared with a function call that only stores the record. Records come in bursts of one turn of the event loop; the
+ * queue, its fsyncs and the sink are real, and work in the same process between the calls.
  */
 export const summary = "how long logs.emit takes in a program that embeds Sluice, against a plain function call";
 
@@ -71,7 +71,7 @@ async function measure(
   }
 }
 
-/** Microseconds of a call: the median, the 99th percentile and the mean. */
+/** Duration of a call in microseconds: the median, the 99th percentile and the mean. */
 async function timed(/** @type {() => void} */ call, /** @type {number} */ bursts) {
   const times = [];
   for (let burst = 0; burst < bursts; burst++) {
@@ -88,7 +88,7 @@ async function timed(/** @type {() => void} */ call, /** @type {number} */ burst
   return { p50: at(0.5), p99: at(0.99), mean: times.reduce((sum, time) => sum + time, 0) / times.length / 1000 };
 }
 
-/** Nanoseconds of a call that notes the record and does nothing else. */
+/** Duration in nanoseconds of a call that only stores the record. */
 function plainCall(/** @type {unknown} */ record) {
   /** @type {unknown[]} */
   const noted = [];

@@ -8,9 +8,10 @@ import { noMetrics, silentLogger } from "../../../dist/runtime/contract/observab
 import { show } from "../../lib/table.js";
 
 /**
- * What reading log files takes: megabytes for a second of CPU, all threads of the process counted, from a file that is in
- * the system's cache to batches that are accepted at once. Beside it a bare reader, which reads the same file and counts
- * its lines. V8 has the settings that `sluice run` gives it. Each cell is measured several times in turns, and the best counts.
+ * The cost of reading log files: megabytes per second of CPU, all threads of the process included, from a file in the
+ * system's cache to batches that are accepted at once. It is compared with a bare reader, which reads the same file and
+ * counts its lines. V8 has the settings of `sluice run`. Each cell is measured several times in turns, and the best
+ * counts.
  */
 export const summary = "file_log: lines as they are and parsed as JSON, in MB a CPU second, against a bare reader";
 
@@ -76,7 +77,7 @@ export async function run(bench) {
   return { results, failures, tables: [toTable(results)] };
 }
 
-/** Gives how many lines it has written. */
+/** Returns the number of written lines. */
 function writeLines(/** @type {string} */ file, /** @type {(i: number) => string} */ line, /** @type {number} */ size) {
   const block = Buffer.from(`${Array.from({ length: LINES }, (_, i) => line(i)).join("\n")}\n`);
   const fd = openSync(file, "w");
