@@ -2,49 +2,52 @@ import type { PeerCertificate } from "node:tls";
 import type { Origin } from "./delivery.js";
 
 /**
- * Who may send, and who we are when we send. An extension may be an authenticator of servers (it looks at what a client
- * shows), of clients (it gives what we show), or both; receivers, exporters and extensions name it under
- * `auth: {authenticator: ID}`. A config that names one that cannot do it does not load.
+ * Authentication in both directions. An extension may authenticate clients to our servers (server side), authenticate
+ * us to other servers (client side), or both. Receivers, exporters and extensions name it under `auth: {authenticator:
+ * ID}`. A config that names an extension that cannot do this does not load.
  */
 
 /** The side of a connection that an authenticator works for. */
 export type AuthSide = "server" | "client";
 
-/** Names of metadata that only an authenticator may give; a header that is called so is not kept. */
+/** Prefix of metadata names that only an authenticator may set. Client headers with this prefix are dropped. */
 export const AUTH_PREFIX = "auth.";
 
-/** Who a request came from, as an authenticator of ours found out. It holds no credentials: it is kept with the data. */
+/**
+ * The client that sent a request, as determined by an authenticator. It contains no credentials, because it is stored
+ * with the data.
+ */
 export interface AuthenticatedClient {
-  /** The id of the extension that vouches for it. */
+  /** The id of the extension that authenticated the client. */
   readonly authenticator: string;
   readonly subject: string;
-  /** Whose data it sends, where the authenticator knows. */
+  /** The tenant whose data the client sends, if the authenticator knows it. */
   readonly tenant?: string;
-  /** What else is known of it, such as the claims of its token. */
+  /** Further properties of the client, such as the claims of its token. */
   readonly attributes: Readonly<Record<string, string | readonly string[]>>;
 }
 
-/** What an authenticator may look at: the head of a request and its connection, never the body. */
+/** The parts of a request that an authenticator may use: its headers and its connection, never the body. */
 export interface ServerAuthRequest {
   /**
-   * A header, or gRPC metadata, by its lower-case name. Throws an `AuthError` when it came more than once: of two
-   * credentials nobody knows which one counts.
+   * Returns a header, or gRPC metadata, by its lower-case name. Throws an `AuthError` if there is more than one,
+   * because it would be unclear which credentials count.
    */
   header(name: string): string | undefined;
   readonly remoteAddress: string | undefined;
-  /** The same for all requests of a connection; only for what is remembered beside it. */
+  /** The same object for all requests of a connection. To be used only as a key for data remembered per connection. */
   readonly connection: object;
   /** The client's certificate, if TLS has verified one; the same object for all requests of a connection. */
   peerCertificate(): PeerCertificate | undefined;
 }
 
-/** Decides who a request came from. */
+/** Decides which client a request came from. */
 export interface ServerAuthenticator {
-  /** The value of WWW-Authenticate in the answer to those who are not let in. */
+  /** The value of WWW-Authenticate in the answer to unauthenticated clients. */
   readonly challenge: string;
   /**
-   * Throws, or rejects with, an `AuthError` for whoever is not let in; anything else counts as `unavailable`. What was
-   * verified a short while ago is answered without a promise.
+   * Throws, or rejects with, an `AuthError` if the client is not authenticated; any other error counts as
+   * `unavailable`. Credentials that were verified recently are answered without a promise.
    */
   authenticate(request: ServerAuthRequest): AuthenticatedClient | Promise<AuthenticatedClient>;
 }
@@ -53,33 +56,47 @@ export interface ServerAuthenticator {
 export interface ClientAuthRequest {
   readonly method: string;
   readonly url: URL;
-  /** By lower-case name. */
+  /** Headers by lower-case name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array;
-  /** What was kept of the client that the data came from: of all of it, as requests are kept apart by it. */
+  /**
+   * The stored metadata of the client that the data came from. It applies to all data of the request, because data with
+   * different metadata is sent in separate requests.
+   */
   readonly metadata?: Origin["metadata"];
 }
 
-/** Headers, or gRPC metadata, by lower-case name: each is added, in place of what has the same name; undefined takes that away. */
+/**
+ * Headers, or gRPC metadata, by lower-case name. Each replaces an existing one of the same name; undefined removes it.
+ */
 export type AuthHeaders = Readonly<Record<string, string | undefined>>;
 
-/** Says who we are to a server. */
+/** Authenticates us to a server. */
 export interface ClientAuthenticator {
-  /** What it throws refuses the attempt: a `Refusal` says for how long. The same object may be given again and again. */
+  /**
+   * Returns the headers to send. An error refuses the attempt; a `Refusal` says for how long. The same object may be
+   * returned repeatedly.
+   */
   authorize(request: ClientAuthRequest): AuthHeaders | Promise<AuthHeaders>;
-  /** The server did not take what `authorize` gave: if that is still what it would give, it is to be forgotten. */
+  /**
+   * Called if the server rejected the headers of `authorize`. If `authorize` would still return them, they must be
+   * discarded.
+   */
   refused?(headers: AuthHeaders): void;
-  /** What it gives lets anybody in who reads it on the way. */
+  /** Whether anybody who intercepts the headers could use them. */
   readonly isConfidential: boolean;
-  /** It signs HTTP requests, which calls over gRPC are not. */
+  /** Whether it only works for HTTP requests, because it signs them. Calls over gRPC cannot be signed. */
   readonly isHttpOnly?: boolean;
-  /** The client metadata that it reads, by lower-case name: that is kept with what waits, and keeps requests apart. */
+  /**
+   * The client metadata that it reads, by lower-case name. This metadata is stored with queued data, and data that
+   * differs in it is sent separately.
+   */
   readonly metadataKeys?: readonly string[];
 }
 
-/** Where components find the authenticators that their configs name. */
+/** Looks up the authenticators that component configs name. */
 export interface Authenticators {
-  /** Throws a `StartError` when the extension is none, or has not started. */
+  /** Throws a `StartError` if the extension is not an authenticator for servers, or has not started. */
   server(id: string): ServerAuthenticator;
   client(id: string): ClientAuthenticator;
 }
@@ -89,7 +106,10 @@ export type AuthErrorKind = "unauthenticated" | "unavailable";
 
 const BRAND = Symbol.for("sluice.AuthError");
 
-/** Why a client is not let in. The message goes to the client: it holds no credentials, and tells nothing to guess by. */
+/**
+ * The reason why a client is not authenticated. The message is sent to the client, so it must contain no credentials
+ * and nothing that helps to guess them.
+ */
 export class AuthError extends Error {
   override readonly name = "AuthError";
   readonly [BRAND] = true;
@@ -103,7 +123,7 @@ export class AuthError extends Error {
   }
 }
 
-/** Told by its brand, so that one of another copy of the package counts too. */
+/** Recognised by its brand, so that errors of another copy of the package are recognised too. */
 export function isAuthError(error: unknown): error is AuthError {
   return typeof error === "object" && error !== null && (error as Record<symbol, unknown>)[BRAND] === true;
 }

@@ -2,23 +2,26 @@ import { ERROR_CODES } from "./errors/error-codes.js";
 import type { Refusal, RefusalOptions } from "./errors/refusal.js";
 
 /**
- * Whose failure a call is that may succeed later. One of the backend spends no attempt of the entry that was sent, however
- * often it happens; one of the entry spends one, and after `max_retries` the entry is a dead letter.
+ * Who is to blame for a failed call that may succeed later. If the backend is, the entry loses no attempt, however
+ * often the call fails. If the entry is, it loses one attempt, and after `max_retries` it becomes a dead letter.
  */
 export type Blame = NonNullable<RefusalOptions["blame"]>;
 
-/** A kind of failure. `timeout`: the entry's if other entries get through meanwhile, otherwise the backend's. */
+/**
+ * A kind of failure. `timeout`: the entry is to blame if other entries get through meanwhile, otherwise the backend.
+ */
 export interface FailureKind {
-  /** As docs/reliability.md describes it. */
+  /** The description in docs/reliability.md. */
   readonly failure: string;
   readonly blame: Blame | "timeout";
-  /** Statuses, codes and names of errors that tell it; none where only the exporter can tell. */
+  /** Statuses, codes and names of errors that identify it; none if only the exporter can tell. */
   readonly names: readonly (string | RegExp)[];
 }
 
 /**
- * The one table of whose failure it is. The queue, its metrics and docs/reliability.md follow it. The first name of an error
- * that is in the table decides, and of several rows with it the first. What no row names is the entry's.
+ * The table that decides who is to blame. The queue, its metrics and docs/reliability.md follow it. The first name of
+ * an error that is in the table decides; if several rows have it, the first row. If no row has a name, the entry is to
+ * blame.
  */
 export const FAILURE_KINDS: readonly FailureKind[] = [
   {
@@ -109,14 +112,14 @@ export const FAILURE_KINDS: readonly FailureKind[] = [
   { failure: "a handler or an exporter throws; any error that is not in this table", blame: "entry", names: [] },
 ];
 
-/** Whose failure it is, if the refusal is not permanent. An exporter that says it has the last word. */
+/** Decides who is to blame, for a refusal that is not permanent. The exporter's own statement takes precedence. */
 export function blameOf(refusal: Refusal): FailureKind["blame"] {
   if (refusal.blame !== undefined) return refusal.blame;
   for (const name of namesOf(refusal)) {
     const kind = kindNamed(name);
     if (kind !== undefined) return kind.blame;
   }
-  // Who asks to wait has answered, and not about the entry.
+  // A throttling answer says nothing about the entry.
   return refusal.kind === "throttled" ? "backend" : "entry";
 }
 
@@ -126,7 +129,7 @@ function kindNamed(name: string): FailureKind | undefined {
   return FAILURE_KINDS.find(({ names }) => names.some(matches));
 }
 
-/** How deep the causes of an error are looked at: `fetch` has the code of the socket one level below its own error. */
+/** How deep the causes of an error are searched. `fetch` has the socket's code one level below its own error. */
 const MAX_DEPTH = 5;
 
 function namesOf({ status, code, cause }: Refusal): string[] {

@@ -1,10 +1,10 @@
-/** Time in milliseconds, passed in so that tests can hold it still. No timer of it keeps the process alive. */
+/** Time in milliseconds, passed in so that tests can control it. Its timers do not keep the process alive. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
   /** Milliseconds that never jump; only differences mean anything. */
   monotonic(): number;
-  /** Runs once after `ms`; the returned function cancels it. */
+  /** Runs once after `ms`. The returned function cancels it. */
   after(ms: number, run: () => void): () => void;
 }
 
@@ -23,5 +23,5 @@ export const systemClock: Clock = {
   },
 };
 
-/** Node.js fires a timer that is set to more than this at once. */
+/** Node.js fires timers with a longer delay immediately. */
 const MAX_TIMER_MS = 2 ** 31 - 1;

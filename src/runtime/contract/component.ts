@@ -15,93 +15,101 @@ import type { BatcherSettings } from "./operators/batcher.js";
 import type { JournalExchange, JournalFactory, JournalNotes, OutletFactory } from "./operators/outlet.js";
 
 /**
- * The number of the contract that a component is built for. It is raised when the interfaces of components change; a
- * plugin built for another number is refused by name, before anything starts.
+ * The version of the contract that a component is built for. It is incremented when the interfaces of components
+ * change. A plugin built for another version is refused before anything starts, with a message that names it.
  */
 export const CONTRACT_VERSION = 1;
 
-/** The five sections of a config that components are in. */
+/** The kinds of components, one for each section of a config. */
 export type ComponentKind = "receiver" | "processor" | "exporter" | "connector" | "extension";
 
-/** What every component is given. `id` is the `type[/name]` of the config. */
+/** The context that every component gets. `id` is the `type[/name]` of the config. */
 export interface ComponentContext {
   readonly id: string;
   readonly kind: ComponentKind;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly clock: Clock;
-  /** A number in [0, 1). Passed in so that tests can fix it. */
+  /** Returns a number in [0, 1). Passed in so that tests can control it. */
   readonly random: () => number;
-  /** @internal The extensions that `auth` may name; an extension finds those that are started before it. */
+  /** @internal The extensions that `auth` may name. An extension finds those that were started before it. */
   readonly authenticators?: Authenticators;
 }
 
-/** Where a receiver hands in what it got. One for each signal that a pipeline takes from the receiver. */
+/** Takes the batches that a receiver got. There is one for each signal that a pipeline takes from the receiver. */
 export interface Intake {
   /**
    * Resolves when the batch's debt is settled: accepted by every exporter of every pipeline, or refused. Never rejects.
-   * Over the limit of unsettled bytes it refuses at once, retryably, with `retryAfterMs`. With a `setback` it passes the
-   * processors, and every exporter keeps it as a dead letter: for messages that cannot be read and must not be lost.
+   * Above the limit of unsettled bytes it refuses at once with a retryable error and `retryAfterMs`. With a `setback`
+   * the batch skips the processors, and every exporter keeps it as a dead letter. This is for messages that cannot be
+   * parsed and must not be lost.
    */
   accept(batch: Batch, origin?: Partial<Origin>, setback?: Setback): Promise<Outcome>;
   /**
-   * Bytes of a request that is still being read count too. False: over the limit, stop reading and refuse; nothing
-   * was reserved. What was reserved must be released once, before `accept` takes over or when the request ends.
+   * Reserves bytes of a request that is still being read. Returns false above the limit: stop reading and refuse;
+   * nothing was reserved. Reserved bytes must be released once, before `accept` takes over or when the request ends.
    */
   reserve(bytes: number): boolean;
   release(bytes: number): void;
 }
 
-/** What a receiver is given: its intakes beside what every component gets. */
+/** The context of a receiver: its intakes in addition to the common context. */
 export interface ReceiverContext extends ComponentContext {
-  /** Signals without an entry have no pipeline that reads them from this receiver. */
+  /** A signal without an intake has no pipeline that reads it from this receiver. */
   readonly intakes: Readonly<Partial<Record<Signal, Intake>>>;
 }
 
-/** Takes data from outside and hands it to its intakes. Stopped before anything it feeds. */
+/** Takes data from outside and hands it to its intakes. Stopped before the components that it feeds. */
 export interface Receiver {
-  /** Resolves when the receiver is ready to be sent to. Throws a `StartError` when it cannot be. */
+  /** Resolves when the receiver can receive data. Throws a `StartError` if that is impossible. */
   start(): Promise<void>;
   /**
-   * Takes nothing new from the moment it is called, and resolves when everything already handed to the intake has been
-   * answered. What is only half read is refused, retryably. Never waits for a client that does not read or write.
+   * Accepts nothing new from the moment it is called, and resolves when everything already handed to the intake has
+   * been answered. Partly read requests are refused with a retryable error. Never waits for a client that does not read
+   * or write.
    */
   stop(): Promise<void>;
 }
 
-/** What a processor is given: the pipeline it is made for. Each pipeline makes its own. */
+/** The context of a processor: the pipeline it is created for. Each pipeline creates its own processor. */
 export interface ProcessorContext extends ComponentContext {
   readonly signal: Signal;
   readonly pipeline: string;
-  /** @internal Set when the pipeline's intake is durable: clients have their answers before a delivery comes. */
+  /**
+   * @internal Set if the pipeline's intake is durable. Then clients have their answers before the processor gets a
+   * delivery.
+   */
   readonly journal?: JournalNotes;
 }
 
 /**
- * Where in a pipeline a processor belongs; a config that puts a later zone before an earlier one gets a warning. A
- * processor that is at home anywhere has none. One that dead-letters records should have one: in front of `pii` they
- * are kept as they came.
+ * Where in a pipeline a processor belongs. A config that puts a later zone before an earlier one causes a warning. A
+ * processor that may be anywhere has no zone. One that dead-letters records should have one, because dead letters made
+ * before `pii` are stored unmasked.
  */
 export type Zone = "validate" | "pii" | "rate_limit" | "sampling" | "versioning" | "routing";
 
-/** All zones, in the order in which they belong. */
+/** All zones in their recommended order. */
 export const ZONES: readonly Zone[] = ["validate", "pii", "rate_limit", "sampling", "versioning", "routing"];
 
-/** What a processor does to a batch that is sent again by hand. Throws a `Refusal` when it is not fit to be sent. */
+/** Prepares a batch that is replayed. Throws a `Refusal` if the batch must not be sent. */
 export type ReplayStep = (batch: Batch) => Batch;
 
-/** How many bytes of requests a processor may hold back, and the path of the key in its config that says so. */
+/** How many bytes of requests a processor may hold back, and the path of the config key that sets this limit. */
 export interface HeldBytesLimit {
   readonly bytes: number;
   readonly path: readonly (string | number)[];
-  /** For how many milliseconds, if that is known: so long clients wait whose pipeline's intake is not durable. */
+  /**
+   * How long it may hold them, in milliseconds, if that is known. Clients wait this long if the pipeline's intake is
+   * not durable.
+   */
   readonly waitMs?: number;
 }
 
 /**
- * An operator on deliveries. It must settle, hand on, split or merge every delivery it is given: what it loses is never
- * answered. `complete` means drain: it flushes what it holds. Unsubscribing means abort: it lets go, and the runtime
- * refuses what it held.
+ * An operator on deliveries. It must settle, hand on, split or merge every delivery that it gets; a lost delivery is
+ * never answered. `complete` means drain: the processor flushes what it holds. Unsubscribing means abort: the processor
+ * drops what it holds, and the runtime refuses it.
  *
  * @example
  * const processor: Processor = map((delivery) => delivery.with(editRecords(delivery.batch, () => "keep")));
@@ -110,11 +118,11 @@ export type Processor<View extends AnyRecordView = AnyRecordView> = OperatorFunc
   readonly [VIEW]?: ViewBrand<View>;
 };
 
-/** Exists for the type checker alone: by it `eachRecord` knows the signals of the processor it is in. */
+/** Only for the type checker, which uses it to infer the record type of `eachRecord` from the processor's signals. */
 declare const VIEW: unique symbol;
 
 interface ViewBrand<View> {
-  /** A method, so that a processor for any record is one for log records, and the other way round. */
+  /** A method, so that a processor for any record is assignable to one for log records and vice versa. */
   see(record: View): void;
 }
 
@@ -124,167 +132,182 @@ interface ViewsBySignal {
   readonly metrics: DataPointView;
 }
 
-/** The kind of record that batches of a signal have. A conditional type keeps what is not inferred yet apart. */
+/**
+ * The kind of record in batches of a signal. A conditional type, so that TypeScript defers it while S is not inferred.
+ */
 export type RecordViewOf<S extends Signal> = S extends Signal ? ViewsBySignal[S] : never;
 
-/** What a connector is given: the pipelines on both of its sides. */
+/** The context of a connector: the pipelines on both sides. */
 export interface ConnectorContext extends ComponentContext {
   /** Signal of the pipeline that ends in this connector. */
   readonly from: Signal;
   /** Signal of the pipelines that begin with it. */
   readonly to: Signal;
-  /** Those pipelines' ids; `delivery.to([...])` chooses among them. */
+  /** The ids of the pipelines that begin with it; `delivery.to([...])` chooses among them. */
   readonly targets: readonly string[];
-  /** False while data for this target would only wait: an exporter of it is paused, or its breaker is open. */
+  /**
+   * False if data for this target would have to wait, because one of its exporters is paused or its breaker is open.
+   */
   readonly isAvailable: (target: string) => boolean;
-  /** @internal Set for one with a journal of its own: see `wantsJournal`. */
+  /** @internal Set for a connector with a journal of its own; see `wantsJournal`. */
   readonly journal?: JournalExchange | undefined;
 }
 
-/** What an exporter is given: what every component is. */
+/** The context of an exporter. */
 export type ExporterContext = ComponentContext;
 
-/** What an exporter may pass on with a batch. */
+/** Additional data that an exporter may send with a batch. */
 export interface SendOptions {
   /**
-   * The same for every attempt to send the same batch, also after restarts and replays. A batch that was merged from several
-   * entries of the queue has a key that names them all, and they may be merged differently the next time.
+   * The same for every attempt to send the same batch, even after restarts and replays. A batch merged from several
+   * entries of the queue has a key that names them all, and they may be merged differently next time.
    */
   readonly idempotencyKey?: string;
-  /** Of what was a dead letter: its id, and how often it was replayed. */
+  /** For a replayed dead letter: its id, and how often it was replayed. */
   readonly replayed?: { readonly id: string; readonly attempt: number };
-  /** @internal What was kept of the client's metadata: what the exporter's `metadataKeys` name of it. */
+  /** @internal The stored client metadata that the exporter's `metadataKeys` name. */
   readonly metadata?: NonNullable<Origin["metadata"]>;
 }
 
 /**
- * Name of the header, or gRPC metadata, in which Sluice's own exporters send `SendOptions.idempotencyKey`, and its
- * receivers look for it.
+ * Name of the header or gRPC metadata in which Sluice's own exporters send `SendOptions.idempotencyKey`, and in which
+ * its receivers expect it.
  */
 export const IDEMPOTENCY_HEADER = "sluice-idempotency-key";
 
-/** Sends batches somewhere. Queue, retries, breaker and time limit are not its business: they are around it. */
+/** Sends batches to a backend. Queue, retries, breaker and timeout are provided by the runtime. */
 export interface Exporter {
   start?(): Promise<void>;
   /**
-   * @internal Client metadata that it wants in `SendOptions`, by lower-case name, known once it has started. What differs in it is
-   * not sent together.
+   * @internal Client metadata that it wants in `SendOptions`, by lower-case name, known once it has started. Data that
+   * differs in it is sent separately.
    */
   readonly metadataKeys?: readonly string[];
   /**
-   * Sends one batch, and resolves when the other side has it. Throws a `Refusal` that says whether a retry makes sense;
-   * anything else thrown counts as transient. Gives up when `abort` fires, which is for this send alone and means nothing
-   * once it has ended. May be called many times at once.
+   * Sends one batch and resolves when the backend has taken it. Throws a `Refusal` that says whether a retry makes
+   * sense; any other error counts as transient. Must stop when `abort` fires, which is valid for this send alone and
+   * meaningless after it has ended. May be called many times concurrently.
    */
   send(batch: Batch, abort: AbortSignal, options?: SendOptions): Promise<PartialRejection | undefined>;
   /**
-   * Finds out whether the other side is up, without sending anything, and throws if it is not. An exporter that has
-   * this is asked in the background while its circuit breaker is open, before any data is sent; one that has not is probed
-   * with data alone.
+   * Checks whether the backend is up without sending data, and throws if it is not. An exporter with this method is
+   * checked in the background while its circuit breaker is open, before any data is sent. One without it is probed with
+   * data.
    */
   check?(abort: AbortSignal): Promise<void>;
   /** Called once, when nothing is being sent any more. */
   stop?(): Promise<void>;
 }
 
-/** What an extension may ask of the agent that runs it. */
+/** The agent, as its extensions see it. */
 export interface Host {
   readonly state: "starting" | "ready" | "draining" | "stopped";
-  /** What the extension that wraps exporters offers; undefined before it has started, or without one. */
+  /**
+   * The operators' interface, offered by the extension that wraps exporters; undefined before it has started, or
+   * without such an extension.
+   */
   readonly admin?: Admin | undefined;
-  /** Names the config it runs with: the same for the same config, whenever it was started. */
+  /** Identifies the config that the agent runs with. It is the same for the same config, whenever it was started. */
   readonly generation?: string;
-  /** @internal A batch as people may see it: what the detectors of `pii` find is masked. Rejects when it cannot be. */
+  /**
+   * @internal Masks a batch for people: values that the detectors of `pii` find are masked. Rejects if that is
+   * impossible.
+   */
   mask?(batch: Batch): Promise<Batch>;
-  /** @internal What does that at once, and throws when it cannot. */
+  /** @internal Loads a function that masks synchronously, and throws if it cannot. */
   loadMask?(): Promise<(batch: Batch) => Batch>;
-  /** @internal What can be seen of its components; undefined until they are made. */
+  /** @internal A view of the agent's components; undefined until they are created. */
   readonly inspection?: AgentInspection | undefined;
 }
 
-/** What an extension is given: the agent that it is part of. */
+/** The context of an extension: the agent that runs it. */
 export interface ExtensionContext extends ComponentContext {
   readonly host: Host;
 }
 
-/** Runs beside the pipelines. Started before all other components and stopped after them. */
+/** Runs next to the pipelines. Started before all other components and stopped after them. */
 export interface Extension {
   start(): Promise<void>;
   /** Called when everything that was started after it has stopped. */
   stop(): Promise<void>;
-  /** An extension that has this stands between every pipeline and every exporter. The first such one counts. */
+  /** An extension with this member wraps every exporter in every pipeline. Only the first such extension is used. */
   readonly outlets?: OutletFactory;
-  /** @internal An extension that has this makes the journals of pipelines whose intake is durable. The first one counts. */
+  /**
+   * @internal An extension with this member creates the journals of pipelines with a durable intake. Only the first one
+   * is used.
+   */
   readonly journals?: JournalFactory;
   readonly admin?: Admin;
-  /** @internal What receivers and servers that name this extension under `auth` ask. */
+  /** @internal Authenticates requests to receivers and servers that name this extension under `auth`. */
   readonly serverAuthenticator?: ServerAuthenticator;
-  /** @internal What exporters that name this extension under `auth` ask. */
+  /** @internal Authenticates requests of exporters that name this extension under `auth`. */
   readonly clientAuthenticator?: ClientAuthenticator;
 }
 
-/** What every type of component has. */
+/** Members common to all types of components. */
 interface FactoryBase<Kind extends ComponentKind, Config> {
   readonly kind: Kind;
   /** The name in the config. */
   readonly type: string;
-  /** Other spellings of the same component, accepted silently. */
+  /** Other names of the same component, accepted silently. */
   readonly aliases?: readonly string[];
   /** One sentence for `sluice components` and the reference. */
   readonly summary: string;
-  /** Parses what users write into what `create` gets. An absent or null component is parsed as `{}`. */
+  /** Parses what users write into what `create` gets. An absent or null config is parsed as `{}`. */
   readonly schema: ZodType<Config>;
   /** The `CONTRACT_VERSION` it was built for. */
   readonly contract: number;
-  /** @internal Where it listens with this config: two components at one address are a problem of the config. */
+  /** @internal The addresses that it listens at with this config. Two components at one address are a config error. */
   listensAt?(config: Config): readonly Listener[];
 }
 
-/** @internal An address that a component listens at: a host (every one if undefined) and a port, or a Unix socket. */
+/** @internal An address that a component listens at: a host (all if undefined) and a port, or a Unix socket. */
 export interface Listener {
   readonly address: { readonly host: string | undefined; readonly port: number } | { readonly path: string };
-  /** The path of the key that says so in the component's config. */
+  /** The path of the key in the component's config that sets it. */
   readonly key: readonly (string | number)[];
-  /** What it is kept by, where it takes or shows telemetry: without, on a public address, it gets a warning. */
+  /** How it is protected, if it accepts or shows telemetry. Without protection, a public address causes a warning. */
   readonly protection?: { readonly tls: boolean; readonly auth: boolean };
 }
 
-/** A type of receiver, as `defineReceiver` makes it and a plugin exports it. */
+/** A type of receiver, as `defineReceiver` creates it and a plugin exports it. */
 export interface ReceiverFactory<Config = unknown> extends FactoryBase<"receiver", Config> {
   readonly signals: readonly Signal[];
   create(config: Config, context: ReceiverContext): Receiver;
 }
 
-/** A type of processor, as `defineProcessor` makes it and a plugin exports it. */
+/** A type of processor, as `defineProcessor` creates it and a plugin exports it. */
 export interface ProcessorFactory<Config = unknown> extends FactoryBase<"processor", Config> {
   readonly signals: readonly Signal[];
   readonly zone?: Zone;
-  /** For processors that only ask for larger requests: what the runtime merges when it sends, behind the queue. */
+  /** For processors that only ask for larger requests. The runtime merges batches when sending, behind the queue. */
   batching?(config: Config): BatcherSettings & { readonly metadataKeys?: readonly string[] };
   /**
-   * For processors that hold deliveries back: what comes to their pipeline is kept on disk first, and clients do not wait. A
-   * limit that is not below that of the whole agent gets a warning.
+   * For processors that hold deliveries back. Data for their pipeline is stored on disk first, so clients do not wait.
+   * A limit that is not below the limit of the whole agent causes a warning.
    */
   maxHeldBytes?(config: Config): HeldBytesLimit;
   create(config: Config, context: ProcessorContext): Processor;
   /**
-   * @internal For processors that pass everything on and also make another signal of it: a connector with the same config gets a
-   * copy of every delivery, and the exporter of that id gets what the connector makes.
+   * @internal For processors that pass everything on and also create another signal from it. A connector with the same
+   * config gets a copy of every delivery, and the exporter with that id gets the connector's output.
    */
   copyTo?(config: Config): { readonly connector: ConnectorFactory; readonly exporter: NamedExporter };
   /**
-   * What is done to batches of this pipeline that were dead letters and are sent again; they do not pass it again.
+   * Prepares dead letters of this pipeline before they are sent again, because they do not pass the processor again.
    * For processors that bring old data up to date.
    */
   replay?(config: Config, context: ProcessorContext): ReplayStep;
 }
 
-/** A type of exporter, as `defineExporter` makes it and a plugin exports it. */
+/** A type of exporter, as `defineExporter` creates it and a plugin exports it. */
 export interface ExporterFactory<Config = unknown> extends FactoryBase<"exporter", Config> {
   readonly signals: readonly Signal[];
-  /** Defaults of the common exporter keys that differ from everyone's, as written in YAML: `{ timeout: "30s" }`. */
+  /**
+   * Defaults of the common exporter keys that differ from the general ones, as written in YAML: `{ timeout: "30s" }`.
+   */
   readonly defaults?: Readonly<Record<string, unknown>>;
-  /** @internal Why, with this config, it cannot take a signal that it takes with others; undefined when it can. */
+  /** @internal Returns why, with this config, the exporter cannot take one of its signals; undefined if it can. */
   refusesSignal?(config: Config, signal: Signal): string | undefined;
   create(config: Config, context: ExporterContext): Exporter;
 }
@@ -301,42 +324,43 @@ export interface NamedPipeline {
   readonly path: readonly (string | number)[];
 }
 
-/** A type of connector, as `defineConnector` makes it and a plugin exports it. */
+/** A type of connector, as `defineConnector` creates it and a plugin exports it. */
 export interface ConnectorFactory<Config = unknown> extends FactoryBase<"connector", Config> {
-  /** Which signals it turns into which. */
+  /** The signals that it converts. */
   readonly routes: readonly { readonly from: Signal; readonly to: Signal }[];
   readonly zone?: Zone;
   /**
-   * @internal For a connector that keeps what it is given in another form, such as counts, until it hands that on: what comes
-   * is kept in a journal of its own meanwhile, and its deliveries have an `origin.position`. It has one route.
+   * @internal For a connector that keeps data in another form, such as counts, until it hands that on. Meanwhile its
+   * input is kept in a journal of its own, and its deliveries have an `origin.position`. Such a connector has one
+   * route.
    */
   wantsJournal?(config: Config): boolean;
-  /** The pipelines its config names: one that this connector does not feed is a problem of the config. */
+  /** The pipelines that its config names. Naming one that this connector does not feed is a config error. */
   namedPipelines?(config: Config): readonly NamedPipeline[];
   create(config: Config, context: ConnectorContext): Processor;
 }
 
-/** @internal Keys without an effect: of an extension itself, and of every exporter; and why they have none. */
+/** @internal Config keys without effect, of the extension itself and of every exporter, and the reason. */
 export interface IgnoredKeys {
   readonly own: readonly string[];
   readonly ofExporters: readonly string[];
   readonly reason: string;
 }
 
-/** A type of extension, as `defineExtension` makes it and a plugin exports it. */
+/** A type of extension, as `defineExtension` creates it and a plugin exports it. */
 export interface ExtensionFactory<Config = unknown> extends FactoryBase<"extension", Config> {
-  /** Runs in the agent with its defaults also when service.extensions does not name it. */
+  /** Whether it runs with its defaults even if service.extensions does not name it. */
   readonly onByDefault?: boolean;
-  /** @internal Whether, with this config, it makes journals for pipelines that do not ask for one by name. */
+  /** @internal Whether, with this config, it creates journals for pipelines that do not ask for one explicitly. */
   keepsJournals?(config: Config): boolean;
-  /** @internal Keys that nobody reads with this config, for a warning. */
+  /** @internal Config keys that have no effect with this config, for a warning. */
   ignoredKeys?(config: Config): IgnoredKeys | undefined;
   /** @internal The sides of a connection that it authenticates with this config. */
   authenticates?(config: Config): readonly AuthSide[];
   create(config: Config, context: ExtensionContext): Extension;
 }
 
-/** Any type of component: what a plugin may export. */
+/** Any type of component that a plugin may export. */
 export type ComponentFactory =
   | ReceiverFactory
   | ProcessorFactory

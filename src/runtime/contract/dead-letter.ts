@@ -2,23 +2,27 @@ import type { Batch } from "#otlp";
 import { Refusal } from "./errors/refusal.js";
 import type { FailureReason } from "./operations/failure-reasons.js";
 
-/** Why a processor takes records out of its pipeline. */
+/** The reason why a processor takes records out of its pipeline as dead letters. */
 export interface Setback {
   readonly reason: FailureReason;
-  /** Groups alike ones for people: "rate_limited", "schema" and so on. */
+  /** Groups similar ones for people: "rate_limited", "schema" and so on. */
   readonly category: string;
   /** A stable name, such as "SLUICE_RATE_LIMITED". */
   readonly code: string;
   readonly message: string;
-  /** Dropped on purpose: exporters keep only what a rule of `dead_letter.filter` saves. */
+  /**
+   * Whether the records are dropped on purpose. Then exporters keep only those that a rule of `dead_letter.filter`
+   * saves.
+   */
   readonly onlyIfAlwaysSaved?: boolean;
 }
 
 const BRAND = Symbol.for("sluice.dead_letter");
 
 /**
- * Records that are not to go on, and are not to be lost: what a processor may answer in the place of a batch. They pass
- * the processors that follow, and every exporter of the pipeline keeps them as a dead letter, to be seen and replayed.
+ * Records that must neither go on nor be lost; a processor may return them in place of a batch. They skip the
+ * processors that follow, and every exporter of the pipeline keeps them as a dead letter that can be inspected and
+ * replayed.
  */
 export class DeadLetter {
   readonly [BRAND] = true;
@@ -32,9 +36,9 @@ export class DeadLetter {
 }
 
 /**
- * Takes records out of the pipeline and keeps them: what `eachBatch` may answer in the place of a batch. The sender is
- * told of a success once every exporter of the pipeline has them on disk as a dead letter; without a queue the batch is
- * refused for good.
+ * Takes records out of the pipeline and keeps them; `eachBatch` may return the result in place of a batch. The sender
+ * gets a success once every exporter of the pipeline has stored them as a dead letter. Without a queue, the batch is
+ * refused permanently.
  *
  * @example
  * const quarantine = eachBatch((batch) =>
@@ -45,12 +49,12 @@ export function deadLetter(batch: Batch, setback: Setback): DeadLetter {
   return new DeadLetter(batch, setback);
 }
 
-/** Told by a brand, so that one of another copy of the package counts too. */
+/** Recognised by a brand, so that dead letters of another copy of the package are recognised too. */
 export function isDeadLetter(value: unknown): value is DeadLetter {
   return typeof value === "object" && value !== null && (value as Record<symbol, unknown>)[BRAND] === true;
 }
 
-/** The answer where no exporter could keep a dead letter. */
+/** The refusal for an exporter that cannot keep dead letters. */
 export function refusalOfSetback({ message, code }: Setback): Refusal {
   return new Refusal("permanent", `${message}; no queue to keep it as a dead letter`, { code });
 }

@@ -1,50 +1,54 @@
 import type { Setback } from "./dead-letter.js";
 import { chooseRefusal, expectedRefusal, type Refusal, toRefusal } from "./errors/refusal.js";
 
-/** How a debt was settled: taken, perhaps without the `rejected` records that a backend will not have, or refused. */
+/** How a debt was settled: accepted, perhaps without the `rejected` records that a backend refused, or refused. */
 export type Outcome =
   | { readonly ok: true; readonly rejected: number; readonly message: string }
   | { readonly ok: false; readonly refusal: Refusal };
 
 type Taken = Extract<Outcome, { readonly ok: true }>;
 
-/** The outcome of what was merged with the batches of others: any of the records rejected may be this sender's. */
+/**
+ * The outcome of a batch that was merged with those of other senders. Any of the rejected records may be this sender's.
+ */
 interface TakenWithOthers extends Taken {
   readonly rejectedOfAll?: number;
 }
 
-/** How many records of a batch may have been rejected, though its sender is told of no number. */
+/** The number of records of a batch that may have been rejected, although its sender is not told any number. */
 export function possiblyRejected({ rejected, rejectedOfAll = 0 }: TakenWithOthers): number {
   return rejected + rejectedOfAll;
 }
 
-/** All of it was taken. */
+/** Everything was accepted. */
 export const ACCEPTED: Outcome = { ok: true, rejected: 0, message: "" };
 
-/** Watches whether the debts inside a component still have deliveries: an object that only these hold is their lease. */
+/**
+ * Watches whether the debts inside a component still have deliveries. A lease is an object that only deliveries hold.
+ */
 export interface DebtWatch {
-  /** The debt has a new lease, which it holds itself until `releaseLease`. */
+  /** Called when a debt has a new lease. The debt itself holds it until `releaseLease`. */
   leaseCreated(debt: Debt): void;
 }
 
 /**
- * Decides what happens to data on which a function of a batch or a record threw: returns the setback to keep the data with as a
- * dead letter, or undefined to refuse it. Called once for each failure; it counts and logs the failure.
+ * Decides what happens to data on which a function of a batch or a record threw. Returns the setback for keeping the
+ * data as a dead letter, or undefined to refuse it. Called once for each failure, which it counts and logs.
  */
 export type FailureHandler = (error: unknown) => Setback | undefined;
 
 export interface HeldDebtsSettings {
-  /** Sees every refusal of what is inside, and returns the one that is passed on. */
+  /** Called with every refusal of a debt inside. Returns the refusal that is passed on. */
   readonly mapRefusal?: (refusal: Refusal) => Refusal;
-  /** Set where failures are kept as dead letters. */
+  /** Set if failures are kept as dead letters. */
   readonly onFailure?: FailureHandler | undefined;
-  /** True from the moment on in which the whole graph is aborted. */
+  /** Whether the whole graph is being aborted. */
   readonly isAborting?: (() => boolean) | undefined;
 }
 
 /** The debts that are inside one component at the moment. */
 export class HeldDebts {
-  /** Set for components that may let go of a delivery without settling it. */
+  /** Set for components that may lose a delivery without settling it. */
   watch: DebtWatch | undefined;
   readonly onFailure: FailureHandler | undefined;
   private hasEnded = false;
@@ -58,7 +62,7 @@ export class HeldDebts {
     this.isAborting = isAborting;
   }
 
-  /** Once true, a refusal that the component would have caught goes on to the sender. */
+  /** If true, a refusal that the component would have caught goes on to the sender. */
   get isClosed(): boolean {
     return this.hasEnded || this.isAborting?.() === true;
   }
@@ -67,7 +71,7 @@ export class HeldDebts {
     return this.debts.size;
   }
 
-  /** The one that has been inside for the longest. */
+  /** The debt that has been inside longest. */
   get oldest(): Debt | undefined {
     for (const debt of this.debts) return debt;
     return undefined;
@@ -81,14 +85,14 @@ export class HeldDebts {
     debt.moveTo(undefined);
   }
 
-  /** Refuses all that is inside; returns how many there were. */
+  /** Refuses all debts inside. Returns their number. */
   refuseAll(refusal: Refusal): number {
     const inside = [...this.debts];
     for (const debt of inside) debt.settle({ ok: false, refusal });
     return inside.length;
   }
 
-  /** Refuses all that is inside, because the component has ended. */
+  /** Refuses all debts inside, because the component has ended. */
   close(refusal: Refusal): void {
     this.hasEnded = true;
     this.refuseAll(refusal);
@@ -108,7 +112,7 @@ export class HeldDebts {
   }
 }
 
-/** What is owed to the sender of a batch. Made by the intake; everyone else goes through `Delivery`. */
+/** The debt to the sender of a batch. Created by the intake; everyone else uses `Delivery`. */
 export class Debt {
   private open = true;
   private unsettledParts = 0;
@@ -121,7 +125,7 @@ export class Debt {
   private creditors: readonly Debt[];
   private onSettled: ((outcome: Outcome) => void) | undefined;
   private onRefused: OnRefused | undefined;
-  /** The component that `onRefused` is of: what comes back is inside it again. */
+  /** The component that caught the refusal with `onRefused`. A returned debt is inside it again. */
   private catcher: HeldDebts | undefined;
 
   constructor(
@@ -137,12 +141,12 @@ export class Debt {
   /** @internal for `Delivery.merge` */
   static join(debts: readonly Debt[]): Debt {
     const joined = new Debt(undefined, debts);
-    joined.moveTo(debts.find((debt) => debt.open)?.holder); // one that was settled before is nowhere
+    joined.moveTo(debts.find((debt) => debt.open)?.holder); // a debt that is already settled has no holder
     for (const debt of debts) debt.replaceWithParts(1);
     return joined;
   }
 
-  /** @internal `combineRejected` makes one number of what two parts had rejected. */
+  /** @internal Divides the debt into parts. `combineRejected` combines the numbers of rejected records of two parts. */
   divide(count: number, combineRejected: CombineRejected = sum): Debt[] {
     this.combineRejected = combineRejected;
     const parts = Array.from({ length: count }, () => new Debt(undefined, [this]));
@@ -152,7 +156,8 @@ export class Debt {
   }
 
   /**
-   * @internal A debt in the place of this one, whose refusal is told to `onRefused` with one that is owed in its stead.
+   * @internal Replaces this debt with one whose refusal is passed to `onRefused`, together with a new debt that is owed
+   * instead.
    */
   catchRefusal(onRefused: OnRefused): Debt {
     const debt = new Debt(undefined, [this], onRefused);
@@ -162,7 +167,7 @@ export class Debt {
     return debt;
   }
 
-  /** @internal A debt in the place of this one; `onSettled` is told of its outcome before anybody who is owed. */
+  /** @internal Replaces this debt with one that calls `onSettled` with its outcome before the creditors are told. */
   observe(onSettled: (outcome: Outcome) => void): Debt {
     const debt = new Debt(onSettled, [this]);
     debt.moveTo(this.holder);
@@ -170,27 +175,27 @@ export class Debt {
     return debt;
   }
 
-  /** True once others are owed in its place: it cannot be settled by itself any more. */
+  /** Whether other debts are owed in its place. Then it cannot be settled directly any more. */
   get isDivided(): boolean {
     return this.unsettledParts > 0;
   }
 
-  /** @internal The handler of the component that the debt is inside of; undefined where a throw refuses the data. */
+  /** @internal The failure handler of the component that has the debt; undefined if a throw refuses the data. */
   get failureHandler(): FailureHandler | undefined {
     return this.holder?.onFailure;
   }
 
-  /** @internal How it was settled; undefined while it is owed. */
+  /** @internal The outcome; undefined while the debt is owed. */
   get outcome(): Outcome | undefined {
     return this.open || this.isDivided ? undefined : this.outcomeSoFar;
   }
 
-  /** @internal True once its sender was told to keep the data. */
+  /** @internal Whether its sender was told to keep the data. */
   get isRefused(): boolean {
     return this.outcome?.ok === false;
   }
 
-  /** The one lease that all deliveries of this debt share while it is where it is. */
+  /** The lease shared by all deliveries of this debt while it stays with its holder. */
   lease(): object | undefined {
     const watch = this.holder?.watch;
     if (watch === undefined || !this.open) return undefined;
@@ -202,7 +207,7 @@ export class Debt {
     return lease;
   }
 
-  /** From here on only deliveries hold the lease, which is given; undefined when the debt is not owed in that place. */
+  /** Makes deliveries the only holders of the lease, and returns it; undefined if the debt is not owed there. */
   releaseLease(holder: HeldDebts): object | undefined {
     const lease = this.heldLease;
     if (lease === undefined || !this.open || this.holder !== holder) return undefined;
@@ -211,13 +216,13 @@ export class Debt {
     return lease;
   }
 
-  /** No delivery holds a lease on it, though it is still owed in that place. */
+  /** Whether no delivery has the lease any more although the debt is still owed there. */
   isLostIn(holder: HeldDebts): boolean {
     const hasLease = this.heldLease !== undefined || this.releasedLease?.deref() !== undefined;
     return this.open && this.holder === holder && !hasLease;
   }
 
-  /** Ends the debt; a second settlement is ignored. */
+  /** Settles the debt. A second settlement is ignored. */
   settle(outcome: Outcome): void {
     if (!this.open) return;
     this.open = false;
@@ -226,7 +231,7 @@ export class Debt {
     this.conclude(this.outcomeSoFar);
   }
 
-  /** @internal Should it be refused, it is for this reason. */
+  /** @internal Sets the reason to use if the debt is refused. */
   blame(refusal: Refusal): void {
     this.blamed = refusal;
   }
@@ -241,7 +246,10 @@ export class Debt {
     if (this.open) holder?.track(this, true);
   }
 
-  /** Who divides it a second time, as two subscribers of a shared stream may, adds to the parts that it waits for. */
+  /**
+   * A debt may be divided more than once, for example by two subscribers of a shared stream. Then it waits for all
+   * parts.
+   */
   private replaceWithParts(parts: number): void {
     if (!this.open && !this.isDivided) return;
     this.open = false;
@@ -250,7 +258,7 @@ export class Debt {
   }
 
   private partSettled(outcome: Outcome): void {
-    if (this.unsettledParts === 0) return; // was settled before it was divided
+    if (this.unsettledParts === 0) return; // the debt was settled before it was divided
     this.outcomeSoFar = combine(this.outcomeSoFar, outcome, this.combineRejected);
     this.unsettledParts -= 1;
     if (this.unsettledParts > 0) return;
@@ -263,9 +271,10 @@ export class Debt {
   }
 
   /**
-   * Tells whoever waits for it, once, and lets go of them: through them a debt holds its batch, and V8 keeps what was in a set that
-   * changes all the time for long. The table of such a set is replaced again and again, each old one holds the next one and what
-   * was in it, and only a full collection frees a chain of them.
+   * Notifies everyone who waits for the debt, once, and drops the references to them, because through them a debt holds
+   * its batch. V8 keeps the former members of a frequently changing set alive for long: the set's table is replaced
+   * again and again, each old table refers to the next one and its contents, and only a full collection frees the
+   * chain.
    */
   private conclude(outcome: Outcome): void {
     const { creditors, onSettled, onRefused } = this;
@@ -281,7 +290,7 @@ export class Debt {
     for (const creditor of creditors) creditor.partSettled(reported);
   }
 
-  /** A throw is the failure of the component that caught the refusal, not of whoever refused. */
+  /** If `onRefused` throws, that is a failure of the component that caught the refusal, not of the one that refused. */
   private comeBack(onRefused: OnRefused, refusal: Refusal, creditors: readonly Debt[]): void {
     const again = new Debt(undefined, creditors);
     again.moveTo(this.catcher);
@@ -290,7 +299,7 @@ export class Debt {
     } catch (error) {
       const outcome = { ok: false, refusal: toRefusal(error) } as const;
       if (again.open && again.holder === this.catcher) again.settle(outcome);
-      else this.catcher?.mapOutcome(outcome); // it was handed on or divided: the throw is only told
+      else this.catcher?.mapOutcome(outcome); // handed on or divided already, so the error is only reported
     }
   }
 }
@@ -299,7 +308,10 @@ const NOBODY: readonly Debt[] = [];
 
 type OnRefused = (again: Debt, refusal: Refusal) => void;
 
-/** Pieces of a batch have different records; of copies, the larger count is what at least one branch does not have. */
+/**
+ * Pieces of a batch have different records, so their counts are added. Of copies, the larger count is used: at least
+ * one branch does not have that many.
+ */
 type CombineRejected = (a: number, b: number) => number;
 
 function sum(a: number, b: number): number {
@@ -323,7 +335,7 @@ function rejectedOfAll(count: number): Pick<TakenWithOthers, "rejectedOfAll"> {
   return count > 0 ? { rejectedOfAll: count } : {};
 }
 
-/** Many pieces tend to have the same to say. */
+/** Many pieces have the same message. */
 function joinMessages(a: string, b: string): string {
   if (b === "" || a.includes(b) || a.length > MAX_JOINED_LENGTH) return a;
   return a === "" ? b : `${a}; ${b}`;
@@ -331,7 +343,10 @@ function joinMessages(a: string, b: string): string {
 
 const MAX_JOINED_LENGTH = 500;
 
-/** Of a merged batch nobody knows whose records were rejected: each sender gets the words as a warning, no count. */
+/**
+ * For a merged batch it is not known whose records were rejected. So each sender gets the message as a warning, without
+ * a count.
+ */
 function withoutCount(outcome: Outcome): Outcome {
   if (!outcome.ok || outcome.rejected === 0) return outcome;
   const message = `${outcome.rejected} records of a batch of several senders were rejected: ${outcome.message}`;

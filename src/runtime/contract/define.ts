@@ -14,8 +14,8 @@ import {
 import { type ConfigSchema, configSchema } from "./schema/config-schema.js";
 
 /**
- * What a component's author writes. Without a schema any config is taken, as it stands in the YAML; a processor,
- * receiver or exporter that names no signals takes all of them.
+ * What a component's author writes. Without a schema any config is accepted as it is in the YAML. A processor, receiver
+ * or exporter without `signals` handles all of them.
  */
 type FactoryDefinition<F extends { kind: unknown; contract: unknown }, C> = Omit<
   F,
@@ -29,12 +29,12 @@ interface SignalsOption {
   readonly signals?: readonly Signal[];
 }
 
-/** What `create` gets of a component without a schema. */
+/** The config that `create` gets without a schema. */
 type AnyConfig = Record<string, unknown>;
 
 /**
- * Makes a type of receiver of its name, its schema and a function that makes one. Without a schema `create` gets what
- * stands in the YAML; without `signals` it takes all of them.
+ * Creates a type of receiver from its name, its schema and a function that creates one. Without a schema `create` gets
+ * the config as it is in the YAML; without `signals` the receiver handles all of them.
  *
  * @example
  * const hello = defineReceiver({
@@ -59,9 +59,9 @@ interface ProcessorDefinition<C, S extends Signal> extends Omit<FactoryDefinitio
 }
 
 /**
- * Makes a type of processor of its name, its schema and a function that makes one, as with `eachRecord`. Every pipeline
- * that names it gets one of its own. With `signals: ["logs"]` the records that `eachRecord` shows are log records, and so
- * on; for TypeScript to see that, `create` must take a parameter.
+ * Creates a type of processor from its name, its schema and a function that creates one, for example with `eachRecord`.
+ * Every pipeline that names it gets its own. With `signals: ["logs"]` the records in `eachRecord` are log records, and
+ * so on; for TypeScript to infer that, `create` must have a parameter.
  *
  * @example
  * const addRegion = defineProcessor({
@@ -76,8 +76,8 @@ export function defineProcessor<C = AnyConfig, S extends Signal = Signal>(defini
 }
 
 /**
- * Makes a type of exporter of its name, its schema and a function that makes one. Queue, retries, circuit breaker and
- * dead letters are around it, and their keys in its config beside those of the schema.
+ * Creates a type of exporter from its name, its schema and a function that creates one. The runtime adds queue,
+ * retries, circuit breaker and dead letters, whose config keys are next to those of the schema.
  *
  * @example
  * const post = defineExporter({
@@ -98,7 +98,7 @@ export function defineExporter<C = AnyConfig>(definition: FactoryDefinition<Expo
 }
 
 /**
- * Makes a type of connector of its name, its routes, its schema and a function that makes one. A connector is an
+ * Creates a type of connector from its name, its routes, its schema and a function that creates one. A connector is an
  * exporter to the pipeline that ends in it and a receiver to those that begin with it.
  *
  * @example
@@ -113,8 +113,8 @@ export function defineConnector<C = AnyConfig>(definition: FactoryDefinition<Con
 }
 
 /**
- * Makes a type of extension of its name, its schema and a function that makes one. It runs only if `service.extensions`
- * names it.
+ * Creates a type of extension from its name, its schema and a function that creates one. It runs only if
+ * `service.extensions` names it.
  *
  * @example
  * const greeter = defineExtension({

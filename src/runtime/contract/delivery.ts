@@ -10,11 +10,12 @@ import { type Refusal, toRefusal } from "./errors/refusal.js";
  * Invariants:
  * - A debt is settled exactly once: accepted or refused. A second settlement is ignored.
  * - `split` and `merge` move the debt, they never end it: the debt follows the data. A split debt is settled when all
- *   its parts are, and refused if any part is; a merged one settles all it was made of.
- * - A debt whose refusal is caught (`catchRefusal`) is settled by its acceptance only; after a refusal the one made in
- *   its place carries on.
- * - Whoever holds a delivery must, in the end, hand it on, settle it, split it or merge it. What sits in a component is
- *   in the component's `HeldDebts`, so that it can be refused when the component fails, is aborted, or lets go of it.
+ *   its parts are, and refused if any part is; a merged one settles all debts that it was made of.
+ * - A debt whose refusal is caught (`catchRefusal`) is settled only by acceptance; after a refusal, the debt created in
+ *   its place takes over.
+ * - Whoever holds a delivery must eventually hand it on, settle it, split it or merge it. The debts of deliveries
+ *   inside a component are in the component's `HeldDebts`, so that they can be refused if the component fails, is
+ *   aborted, or loses a delivery.
  *
  * @example
  * const copyToAll = (delivery: Delivery, targets: readonly string[]) =>
@@ -23,14 +24,12 @@ import { type Refusal, toRefusal } from "./errors/refusal.js";
 export class Delivery {
   readonly batch: Batch;
   readonly origin: Origin;
-  /** Pipelines a connector chose for this delivery; undefined means all that the connector feeds. */
+  /** Pipelines that a connector chose for this delivery; undefined means all that the connector feeds. */
   readonly route: readonly string[] | undefined;
   readonly debt: Debt;
-  /** @internal Alive for as long as any delivery of this debt is, where the debts inside a component are watched for that. */
+  /** @internal Stays alive as long as any delivery of this debt, if the debts inside a component are watched. */
   readonly lease: object | undefined;
-  /**
-   * Set on what a processor took out of the pipeline: exporters keep it as a dead letter.
-   */
+  /** Set if a processor took the records out of the pipeline. Exporters keep them as a dead letter. */
   readonly setback: Setback | undefined;
 
   constructor(batch: Batch, origin: Origin, debt: Debt, route?: readonly string[], setback?: Setback) {
@@ -42,22 +41,22 @@ export class Delivery {
     this.lease = debt.lease();
   }
 
-  /** The same debt for another batch, such as an edited one. */
+  /** Returns a delivery with the same debt for another batch, such as an edited one. */
   with(batch: Batch): Delivery {
     return batch === this.batch ? this : new Delivery(batch, this.origin, this.debt, this.route, this.setback);
   }
 
-  /** Meant for these pipelines only; undefined means all. For connectors. */
+  /** Returns a delivery for these pipelines only; undefined means all. For connectors. */
   to(pipelines: readonly string[] | undefined): Delivery {
     return new Delivery(this.batch, this.origin, this.debt, pipelines, this.setback);
   }
 
-  /** @internal The same delivery with a lease on its debt, where the debt is watched. */
+  /** @internal Returns the same delivery with a lease on its debt, if the debt is watched. */
   withLease(): Delivery {
     return this.withDebt(this.debt);
   }
 
-  /** Several deliveries that share this debt. No batches at all means a deliberate drop: the debt is accepted. */
+  /** Returns several deliveries that share this debt. An empty list means a deliberate drop: the debt is accepted. */
   split(parts: readonly (Batch | DeadLetter)[]): Delivery[] {
     if (parts.length === 0) this.accept();
     if (parts.length === 1) return [this.createPart(parts[0]!, this.debt)];
@@ -65,7 +64,7 @@ export class Delivery {
     return parts.map((part, i) => this.createPart(part, debts[i]!));
   }
 
-  /** The whole batch so many times, for branches that all must take it. None at all means a deliberate drop. */
+  /** Returns the whole batch this many times, for branches that must all take it. 0 means a deliberate drop. */
   copies(count: number): Delivery[] {
     if (count === 0) this.accept();
     if (count === 1) return [this];
@@ -73,20 +72,23 @@ export class Delivery {
   }
 
   /**
-   * The same delivery, but a refusal comes back: `onRefused` is given it with a delivery that owes what this one owed,
-   * and is to be handed on or settled in its place. For connectors that know another way.
+   * Returns the same delivery, but its refusal is passed to `onRefused`, together with a delivery that carries the debt
+   * and must be handed on or settled instead. For connectors that have an alternative.
    */
   catchRefusal(onRefused: (again: Delivery, refusal: Refusal) => void): Delivery {
     const debt = this.debt.catchRefusal((again, refusal) => onRefused(this.withDebt(again), refusal));
     return this.withDebt(debt);
   }
 
-  /** @internal The same delivery; `onSettled` is told how it ended, before anybody else. */
+  /** @internal Returns the same delivery; `onSettled` gets its outcome before anyone else. */
   observe(onSettled: (outcome: Outcome) => void): Delivery {
     return this.withDebt(this.debt.observe(onSettled));
   }
 
-  /** One delivery that owes what all of these owed. The origin is that of the first, without what others say otherwise of their clients. */
+  /**
+   * Returns one delivery that carries the debts of all of these. Its origin is that of the first, without client
+   * properties in which the others differ.
+   */
   static merge(deliveries: readonly Delivery[], batch: Batch): Delivery {
     const first = deliveries[0];
     if (first === undefined) throw new RangeError("cannot merge no deliveries");
@@ -106,7 +108,7 @@ export class Delivery {
     return isSame ? this : new Delivery(batch, origin, debt, this.route, setback);
   }
 
-  /** All of it goes this way too; by the number the ways are told apart, which may meet again in one queue. */
+  /** Creates a copy for one branch. The number distinguishes the branches, which may meet again in one queue. */
   private createCopy(debt: Debt, number: number): Delivery {
     const { key, isOnce } = this.origin;
     const origin = withoutIdentity(this.origin);
@@ -120,7 +122,7 @@ export class Delivery {
   }
 
   /**
-   * Drops the data on purpose: the debt is accepted. For streams that pass on only some deliveries, it gives false:
+   * Drops the data on purpose: the debt is accepted. Returns false, for streams that pass on only some deliveries:
    * `filter((delivery) => isWanted(delivery) || delivery.drop())`.
    */
   drop(): false {
@@ -128,41 +130,48 @@ export class Delivery {
     return false;
   }
 
-  /** Gives the data back to whoever sent it. */
+  /** Returns the data to its sender. */
   refuse(error: unknown): void {
     this.debt.settle({ ok: false, refusal: toRefusal(error) });
   }
 }
 
 /**
- * Where a delivery came from; `metadata` is what the receiver was told to keep of the client's headers, by lower-case
+ * Where a delivery came from. `metadata` has the client headers that the receiver was configured to keep, by lower-case
  * name.
  */
 export interface Origin {
   readonly receiver: string;
   readonly transport: string;
   readonly metadata?: ReadonlyMap<string, readonly string[]>;
-  /** @internal The address of the client, where the receiver knows it; what was merged from several has none. */
+  /** @internal The client's address, if the receiver knows it. Deliveries merged from several clients have none. */
   readonly address?: string;
   /**
-   * @internal The place in its pipeline's journal of the one entry that this delivery is all of; what was split or merged has
-   * none. An entry that is read again has the same.
+   * @internal The position in its pipeline's journal of the entry that this delivery consists of. It is the same if the
+   * entry is read again. Split or merged deliveries have none.
    */
   readonly position?: number;
   /**
-   * @internal What all of this delivery is known by to whoever handed it in, the same each time it is handed in; what was split
-   * or merged has none. A queue keeps one entry of it, whose id is made of it, also when it comes again after a crash.
+   * @internal The key by which the sender identifies this whole delivery, the same each time it is sent. Split or
+   * merged deliveries have none. A queue stores one entry for it, with an id made from the key, even if it is sent
+   * again after a crash.
    */
   readonly key?: string;
-  /** @internal It may be handed in again when the queue has delivered it already: the queue remembers that it took this key. */
+  /**
+   * @internal Whether it may be sent again after the queue has delivered it. Then the queue remembers that it took this
+   * key.
+   */
   readonly isOnce?: boolean;
-  /** @internal Whoever sent it hears of no refusal and has not kept it: it is lost unless somebody on its way keeps it. */
+  /**
+   * @internal Whether the sender is not told of a refusal and has not kept the data. It is lost unless a component
+   * keeps it.
+   */
   readonly isUnattended?: boolean;
-  /** @internal It has come from outside and is in no store of the agent yet. */
+  /** @internal Whether it has come from outside and is in no store of the agent yet. */
   readonly isNew?: boolean;
 }
 
-/** Nobody's data is to be sent in the name of another client: what differs is of none of them. */
+/** Data must not be sent in the name of another client, so properties that differ are dropped. */
 function commonOrigin(deliveries: readonly Delivery[]): Origin {
   const { metadata, address, ...others } = withoutIdentity(deliveries[0]!.origin);
   const isOfOne = address !== undefined && deliveries.every(({ origin }) => origin.address === address);
@@ -185,7 +194,9 @@ function withoutIdentity(origin: Origin): Origin {
   return rest;
 }
 
-/** A downstream that took the request but rejected some records of it for good (OTLP partial_success). */
+/**
+ * The answer of a backend that took the request but permanently rejected some of its records (OTLP partial_success).
+ */
 export interface PartialRejection {
   readonly rejected: number;
   readonly message: string;

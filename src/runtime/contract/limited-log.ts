@@ -3,8 +3,8 @@ import type { Clock } from "./clock.js";
 const INTERVAL_MS = 10_000;
 
 /**
- * Says the same kind of thing at most once in ten seconds. `write` also gets how many were kept quiet since the last
- * time, so that an outage makes a few lines, not a flood, and still shows its size.
+ * Logs the same kind of event at most once in ten seconds. `write` also gets the number of events suppressed since the
+ * last time, so that an outage causes a few lines instead of a flood and still shows its extent.
  *
  * @example
  * const sayLost = ({ clock, logger }: ComponentContext) =>

@@ -3,8 +3,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
- * The folder of the package this code is part of, wherever in it the code was put; undefined when it was taken out of
- * it, as by a bundler: the next package.json is then that of another package, or there is none.
+ * Returns the folder of the package that contains this code. Undefined if the code was moved out of it, for example by
+ * a bundler; then the nearest package.json belongs to another package, or there is none.
  */
 export function packageFolder(from = fileURLToPath(import.meta.url)): string | undefined {
   for (let folder = dirname(from); ; folder = dirname(folder)) {
@@ -13,7 +13,7 @@ export function packageFolder(from = fileURLToPath(import.meta.url)): string | u
   }
 }
 
-/** The version of this package; "unknown" when it cannot be told. */
+/** Returns the version of this package; "unknown" if it cannot be determined. */
 export function packageVersion(from?: string): string {
   const folder = packageFolder(from);
   return String((folder === undefined ? undefined : readManifest(folder)?.version) ?? "unknown");

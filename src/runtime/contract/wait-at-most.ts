@@ -2,7 +2,7 @@ import type { Clock } from "./clock.js";
 
 export type Timer = Pick<Clock, "after">;
 
-/** Unlike the system's clock it keeps the process alive: for waits when nothing else may be left that does. */
+/** A timer that keeps the process alive, unlike the system's clock. For waits when nothing else may keep it alive. */
 export const keepAliveTimer: Timer = {
   after(ms, run) {
     const timer = setTimeout(run, ms);
@@ -11,8 +11,8 @@ export const keepAliveTimer: Timer = {
 };
 
 /**
- * What the work comes to; what `onTimeout` gives when it has not ended after `ms`. Nobody is told how work ends that was
- * given up on, not even when it fails.
+ * Returns the result of the work, or of `onTimeout` if the work has not ended after `ms`. The later result or error of
+ * abandoned work is ignored.
  */
 export async function waitAtMost<T, Late = undefined>(
   ms: number,

@@ -1,6 +1,6 @@
 import type { ComponentKind } from "../component.js";
 
-/** What a factory's create must return, told by the methods it has. */
+/** The methods that the result of a factory's `create` must have. */
 const REQUIRED_METHODS: Readonly<Record<ComponentKind, readonly string[]>> = {
   receiver: ["start", "stop"],
   processor: [],
@@ -9,7 +9,7 @@ const REQUIRED_METHODS: Readonly<Record<ComponentKind, readonly string[]>> = {
   extension: ["start", "stop"],
 };
 
-/** Gives back what was made, or throws in words for its author: what a plugin returns need not be what its types say. */
+/** Returns the component, or throws an error for its author, because a plugin may not return what its types promise. */
 export function checkComponent<T>(kind: ComponentKind, component: T): T {
   const methods = REQUIRED_METHODS[kind];
   if (typeof (component as { then?: unknown } | undefined)?.then === "function") {

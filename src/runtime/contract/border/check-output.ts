@@ -5,29 +5,29 @@ import type { Delivery } from "../delivery.js";
 import { ERROR_CODES } from "../errors/error-codes.js";
 import { Refusal } from "../errors/refusal.js";
 
-/** What a component may hand on. */
+/** Rules for the deliveries that a component hands on. */
 export interface OutputRules {
-  /** The signal of the batches that come out. */
+  /** The signal of outgoing batches. */
   readonly signal: Signal;
-  /** The pipelines among which a connector may choose; undefined for a processor. */
+  /** The pipelines that a connector may choose from; undefined for a processor. */
   readonly targets?: readonly string[] | undefined;
 }
 
-/** Throws for what is no delivery at all; gives the refusal of one that cannot go on, or undefined when all is well. */
+/** Throws if the value is not a delivery. Returns a refusal if the delivery is not valid, or undefined if it is. */
 export function checkOutput(given: Delivery, { signal, targets }: OutputRules): Refusal | undefined {
   if (!isDelivery(given)) throw new TypeError("it handed on something that is no delivery");
   if (!isBatch(given.batch, signal)) return handedOnRefusal(signal);
   return isRoute(given.route, targets) ? undefined : invalidRouteRefusal(targets);
 }
 
-/** Undefined for a batch of the signal, else the answer to the receiver that handed it in. */
+/** Returns undefined for a batch of the signal, otherwise the refusal for the receiver that handed it in. */
 export function checkHandedIn(batch: unknown, receiver: string, signal: Signal): Refusal | undefined {
   if (isBatch(batch, signal)) return undefined;
   const message = `receiver ${receiver} handed in something that is no batch of ${signal}`;
   return new Refusal("permanent", message, { code: NO_BATCH, category: "integration" });
 }
 
-/** By shape: a plugin may have its own copy of rxjs. */
+/** Checks by shape, because a plugin may have its own copy of rxjs. */
 export function assertObservable(made: Observable<Delivery>): Observable<Delivery> {
   if (typeof made?.subscribe === "function") return made;
   throw new TypeError(NOT_AN_OPERATOR);
@@ -41,7 +41,7 @@ export function assertSubscription<S extends { unsubscribe(): void }>(given: S):
 const NOT_AN_OPERATOR = "create returned a function that is no operator; wrap it: eachRecord(...) or eachBatch(...)";
 const NO_BATCH = ERROR_CODES.SLUICE_NO_BATCH;
 
-/** By shape, as far as it is asked for here and behind: what a plugin hands on need not be what its types say. */
+/** Checks the members that are used later, because a plugin may not hand on what its types promise. */
 function isDelivery(given: Partial<Delivery> | null | undefined): given is Delivery {
   return (
     typeof given?.debt?.moveTo === "function" &&
@@ -52,8 +52,8 @@ function isDelivery(given: Partial<Delivery> | null | undefined): given is Deliv
 }
 
 /**
- * A pipeline that the connector does not feed would get nothing, and its sender be told that all is well. A processor has
- * no choice, not even of none: a connector behind it would take that for its own.
+ * A connector must not choose a pipeline that it does not feed: the data would be lost while its sender gets a success.
+ * A processor must not choose any, because a connector behind it would take the choice for its own.
  */
 function isRoute(route: unknown, targets: readonly string[] | undefined): boolean {
   if (route === undefined || targets === undefined) return route === undefined;

@@ -4,8 +4,8 @@ const MIN_INTERVAL_MS = 2000;
 const MAX_INTERVAL_MS = 60_000;
 
 /**
- * Full garbage collections on request, for all plugins of an agent. One stops everything for some milliseconds, so there is
- * some time between two of them, and twice as much with each that finds nothing.
+ * Full garbage collections on request, for all plugins of an agent. A collection stops everything for some
+ * milliseconds, so there is a minimum interval between two, which doubles with each one that finds nothing.
  */
 export class GarbageCollection {
   private readonly clock: Clock;
@@ -18,7 +18,7 @@ export class GarbageCollection {
     this.collect = collect;
   }
 
-  /** Collects, unless it is too early for that. */
+  /** Runs a collection, unless it is too early. */
   request(): void {
     const now = this.clock.monotonic();
     if (now < this.notBefore) return;
@@ -27,7 +27,7 @@ export class GarbageCollection {
     this.collect();
   }
 
-  /** A collection, of ours or not, found something. */
+  /** To be called when a collection, requested or not, found a lost delivery. */
   found(): void {
     this.intervalMs = MIN_INTERVAL_MS;
     this.notBefore = Math.min(this.notBefore, this.clock.monotonic() + MIN_INTERVAL_MS);

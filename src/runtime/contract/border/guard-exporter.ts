@@ -7,7 +7,7 @@ import { limitedLog } from "../limited-log.js";
 import type { Logger } from "../observability.js";
 import type { PluginTracker } from "./plugin-tracker.js";
 
-/** What is told of a plugin's exporter. */
+/** Services for guarding a plugin's exporter. */
 export interface ExporterGuardServices {
   readonly logger: Logger;
   readonly clock: Clock;
@@ -15,8 +15,8 @@ export interface ExporterGuardServices {
 }
 
 /**
- * A plugin's exporter whose methods always give promises, and whose `send` is watched while it runs. A mistake in its code
- * is logged as such: for the queue it is one more attempt that failed.
+ * Wraps a plugin's exporter so that its methods always return promises and its `send` is tracked while it runs. A
+ * programming error in it is logged as such; for the queue it is a failed attempt like any other.
  */
 export function guardExporter(id: string, exporter: Exporter, services: ExporterGuardServices): Exporter {
   const { pluginTracker, logger, clock } = services;
@@ -46,7 +46,7 @@ export function guardExporter(id: string, exporter: Exporter, services: Exporter
   };
 }
 
-/** Thrown by nobody on purpose. What has a code is a failure of the world outside, such as a connection refused. */
+/** Whether the error is a programming error. An error with a code comes from outside, such as a refused connection. */
 function isMistake(error: unknown): boolean {
   try {
     if (!(error instanceof Error) || isMalformed(error)) return false;

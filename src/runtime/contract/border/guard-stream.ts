@@ -3,15 +3,16 @@ import { Observable, type Observer, type Operator, type Subscription } from "rxj
 type OnThrow = (error: unknown) => void;
 
 /**
- * The stream that a processor is given. When an observer of the processor's author throws in `next` or `complete`, `onThrow` is
- * told, so that the throw counts as a failure of the processor. RxJS itself would throw it at the process later, and the delivery
- * would stay unsettled. This holds for every stream that is piped from this one too, such as one with `share()`.
+ * Wraps the stream that a processor gets. If an observer written by the processor's author throws in `next` or
+ * `complete`, `onThrow` is called, so that this counts as a failure of the processor. RxJS itself would rethrow the
+ * error asynchronously, and the delivery would stay unsettled. The guard also covers every stream piped from this one,
+ * such as one with `share()`.
  */
 export function guardStream<T>(source: Observable<T>, onThrow: OnThrow): Observable<T> {
   return new GuardedStream(source, onThrow);
 }
 
-/** Operators make their streams by `lift`, also those of another copy of RxJS: that is how the guard reaches them. */
+/** Operators create their streams by `lift`, even those of another copy of RxJS. That is how the guard reaches them. */
 class GuardedStream<T> extends Observable<T> {
   private readonly onThrow: OnThrow;
 
@@ -25,13 +26,13 @@ class GuardedStream<T> extends Observable<T> {
   }
 
   override subscribe(first?: unknown, error?: unknown, complete?: unknown): Subscription {
-    // A subscriber of RxJS turns a throw into an error of the stream: it needs no guard.
+    // A subscriber of RxJS turns a throw into an error of the stream, so it needs no guard.
     const observer = isSubscriber(first) ? first : guardObserver(toObserver(first, error, complete), this.onThrow);
     return super.subscribe(observer as Observer<T>);
   }
 }
 
-/** An observer without `error` has nobody to tell of a stream's failure: that counts as a throw too. */
+/** An observer without `error` cannot handle a stream's failure, so that counts as a throw too. */
 function guardObserver(observer: Partial<Observer<unknown>>, onThrow: OnThrow): Observer<unknown> {
   const guarded = (run: () => void) => {
     try {
@@ -54,7 +55,7 @@ function toObserver(first: unknown, error: unknown, complete: unknown): Partial<
   );
 }
 
-/** Recognised by shape: a plugin may have its own copy of RxJS. */
+/** Recognised by shape, because a plugin may have its own copy of RxJS. */
 function isSubscriber(observer: unknown): boolean {
   const { add, unsubscribe } = (observer ?? {}) as { add?: unknown; unsubscribe?: unknown };
   return typeof observer === "object" && typeof add === "function" && typeof unsubscribe === "function";

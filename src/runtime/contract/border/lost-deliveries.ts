@@ -4,27 +4,27 @@ import { ERROR_CODES } from "../errors/error-codes.js";
 import { Refusal } from "../errors/refusal.js";
 import type { GarbageCollection } from "./garbage-collection.js";
 
-/** The code of what is refused because a component let go of it. */
+/** The error code of deliveries that are refused because a component lost them. */
 export const DELIVERY_LOST = ERROR_CODES.SLUICE_DELIVERY_LOST;
 
-/** What has been inside for longer than this, and at most twice as long, is worth a look for whether it is still there. */
+/** A debt that stays inside for longer than this (at most twice as long) is checked for being lost. */
 const LOOK_INTERVAL_MS = 1000;
 
 export interface LostDeliveriesSettings {
   readonly heldDebts: HeldDebts;
   readonly clock: Clock;
-  /** Undefined for a component that holds deliveries on purpose: what it lets go of is found when memory is needed. */
+  /** Undefined for a component that holds deliveries on purpose. What it loses is found when memory is needed. */
   readonly garbageCollection: GarbageCollection | undefined;
 }
 
 /**
- * Notices deliveries that a component let go of without handing them on or settling them, as plain `filter(...)` does: their
- * senders would wait for ever, and their bytes be counted as held. Nothing but the deliveries holds the lease of a debt, so
- * a lease that was collected while its debt is still owed here means that nobody can settle the debt any more: it is
- * refused, retryably.
+ * Notices deliveries that a component lost without handing them on or settling them, as a plain `filter(...)` does.
+ * Their senders would wait forever, and their bytes would count as held. Only deliveries hold the lease of a debt. So
+ * if the lease was garbage-collected while the debt is still owed here, nobody can settle the debt any more, and it is
+ * refused with a retryable error.
  *
- * Node.js collects garbage when it needs memory, which an idle process may not for hours. So while the same debt stays inside
- * for some time, a collection is asked for.
+ * Node.js collects garbage when it needs memory, which an idle process may not do for hours. So a collection is
+ * requested if the same debt stays inside for some time.
  */
 export class LostDeliveries implements DebtWatch {
   private readonly settings: LostDeliveriesSettings;
@@ -50,8 +50,8 @@ export class LostDeliveries implements DebtWatch {
   }
 
   /**
-   * Runs what gives the component a delivery. Most are handed on at once: only for what it has kept by then it is worth the
-   * price of a registration, which is more than that of all else here.
+   * Runs `give`, which hands a delivery to the component. Most deliveries are handed on at once. Only those that the
+   * component still has afterwards are registered, because a registration costs more than everything else here.
    */
   passing(give: () => void): void {
     this.depth += 1;

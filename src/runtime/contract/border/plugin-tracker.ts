@@ -1,7 +1,12 @@
-/** Records which plugin's code is running, so that the watchdog can name it when it hangs. Costs a write to memory. */
+/**
+ * Records which plugin's code is running, so that the watchdog can name it if it hangs. This costs one write to memory.
+ */
 export interface PluginTracker {
-  /** The number of a component; 0 stands for none. */
+  /** Returns a number for the component; 0 stands for none. */
   register(component: string): number;
-  /** The component's code begins. Gives what was running before, to be entered again afterwards. */
+  /**
+   * To be called when the component's code begins. Returns what was running before, which must be entered again
+   * afterwards.
+   */
   enter(component: number): number;
 }

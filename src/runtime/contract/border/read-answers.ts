@@ -5,8 +5,8 @@ import { errorMessage } from "../errors/error-message.js";
 import { FAILURE_REASONS } from "../operations/failure-reasons.js";
 
 /**
- * What an exporter says of `count` records it has sent, made fit to be believed: no more than all, no less than none. The
- * batch was sent: an answer that cannot be read must not have it sent again, so it counts as none.
+ * Validates an exporter's answer about `count` records that it has sent, so that the number of rejected ones is between
+ * zero and all. The batch was sent, so an unreadable answer counts as no rejection and does not cause another send.
  */
 export function validateRejection(answer: unknown, count: number): PartialRejection | undefined {
   if (typeof answer !== "object" || answer === null) return undefined;
@@ -20,7 +20,7 @@ export function validateRejection(answer: unknown, count: number): PartialReject
   }
 }
 
-/** A setback made fit to be kept, whatever a plugin gave: the records are dead letters all the same. */
+/** Turns whatever a plugin returned into a valid setback, so that the records become dead letters in any case. */
 export function validateSetback(given: unknown): Setback {
   const fields = (typeof given === "object" && given !== null ? given : { message: given }) as Partial<Setback>;
   const { reason, category, code, message, onlyIfAlwaysSaved } = fields;

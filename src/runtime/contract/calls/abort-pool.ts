@@ -1,22 +1,22 @@
 import { getEventListeners } from "node:events";
 
-/** Free ones that are kept: as many as are sending at a time in a busy agent. */
+/** The maximum number of free controllers kept: about as many as a busy agent uses at a time. */
 const MAX_FREE = 256;
 
 /**
- * AbortControllers for calls of which hardly any is aborted. Making one and listening to it takes longer than sending a small
- * request does, so one that has served its call serves the next. It must not carry anything over: a controller comes back only
- * when nobody listens to it any more.
+ * Reuses AbortControllers, because calls are rarely aborted. Creating one and listening to it takes longer than sending
+ * a small request. Nothing may carry over from one call to the next: a controller is reused only if nobody listens to
+ * it any more.
  */
 export class AbortPool {
   private readonly free: AbortController[] = [];
 
-  /** One that is not aborted and that nobody listens to. */
+  /** Returns a controller that is not aborted and has no listeners. */
   take(): AbortController {
     return this.free.pop() ?? new AbortController();
   }
 
-  /** The call has ended: whoever got the signal has no use for it any more. */
+  /** To be called when the call has ended and nobody needs the signal any more. */
   giveBack(controller: AbortController): void {
     const { signal } = controller;
     if (signal.aborted || this.free.length >= MAX_FREE) return;
@@ -25,8 +25,8 @@ export class AbortPool {
 }
 
 /**
- * Whether there are signals that `AbortSignal.any` made of this one. They do not count as listeners: they are in a set that the
- * signal keeps under a symbol, which only grows. Where no such symbol can be found, every signal may have some.
+ * Whether `AbortSignal.any` has derived signals from this one. They are not listeners but are in a set that the signal
+ * keeps under a symbol and that only grows. If no such symbol can be found, every signal may have derived ones.
  */
 function hasFollowers(signal: AbortSignal): boolean {
   return FOLLOWERS === undefined || FOLLOWERS in signal;

@@ -1,6 +1,6 @@
 import type { Clock } from "../clock.js";
 
-/** A call whose time is limited. The links are those of the list it is in. */
+/** A call with a time limit, as an element of a linked list. */
 export interface CallWithDeadline {
   deadline: number;
   previous: CallWithDeadline | undefined;
@@ -8,9 +8,9 @@ export interface CallWithDeadline {
 }
 
 /**
- * The calls under way that all have the same time, oldest first. One timer watches the oldest of them, and is not touched when a
- * call begins or ends: a timer for each call costs more than what it watches. When it fires, those whose time is up leave the
- * list and are told of.
+ * The calls under way that have the same timeout, oldest first. One timer watches the oldest call and is not touched
+ * when a call begins or ends, because a timer for each call would cost more than the call. When it fires, expired calls
+ * are removed from the list and reported.
  */
 export class Deadlines<Call extends CallWithDeadline> {
   private readonly clock: Clock;
@@ -20,7 +20,7 @@ export class Deadlines<Call extends CallWithDeadline> {
   private newest: CallWithDeadline | undefined;
   private cancelTimer: (() => void) | undefined;
 
-  /** A timeout of 0 means that there is no limit. */
+  /** A timeout of 0 means no limit. */
   constructor(clock: Clock, timeoutMs: number, onExpired: (call: Call) => void) {
     this.clock = clock;
     this.timeoutMs = timeoutMs;
@@ -37,7 +37,7 @@ export class Deadlines<Call extends CallWithDeadline> {
     this.cancelTimer ??= this.clock.after(this.timeoutMs, this.expire);
   }
 
-  /** Takes a call out; one that is not in the list stays out. */
+  /** Removes a call. Does nothing if it is not in the list. */
   remove(call: Call): void {
     const { previous, next } = call;
     if (previous === undefined && this.oldest !== call) return;
@@ -49,14 +49,14 @@ export class Deadlines<Call extends CallWithDeadline> {
     call.next = undefined;
   }
 
-  /** All calls in the list, as they are now. */
+  /** Returns a copy of the list. */
   all(): Call[] {
     const calls: Call[] = [];
     for (let call = this.oldest; call !== undefined; call = call.next) calls.push(call as Call);
     return calls;
   }
 
-  /** No call expires any more. */
+  /** Stops the timer, so that no call expires any more. */
   stop(): void {
     this.cancelTimer?.();
     this.cancelTimer = undefined;

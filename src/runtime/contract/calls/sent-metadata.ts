@@ -1,7 +1,7 @@
 import type { Exporter, SendOptions } from "../component.js";
 import type { Origin } from "../delivery.js";
 
-/** What an exporter asks for of a client's metadata; undefined when there is nothing of it. */
+/** Returns the client metadata that an exporter asks for; undefined if there is none. */
 export function metadataFor(
   { metadataKeys = [] }: Pick<Exporter, "metadataKeys">,
   metadata: Origin["metadata"],

@@ -1,20 +1,20 @@
 import { MALFORMED_CODE } from "#otlp/signals";
 import type { RefusalKind } from "./refusal.js";
 
-/** What one code means to the person who meets it. */
+/** The facts about an error code, for the person who meets it. */
 export interface ErrorFacts {
-  /** Where it is met: in what a sender is told, with a dead letter, or thrown at a program. */
+  /** Where the code appears: in the answer to a sender, on a dead letter, or in a thrown error. */
   readonly met: "refusal" | "dead_letter" | "thrown";
-  /** Whether the sender may try again; absent where that is not the same each time, or where nothing was sent. */
+  /** Whether the sender may retry; absent if that varies, or if nothing was sent. */
   readonly kind?: RefusalKind;
   readonly cause: string;
   readonly action: string;
 }
 
 /**
- * Every code that Sluice gives an error, a refusal or a dead letter. They are stable: programs and configs
- * (`retry_on_failure.retry_on`, `permanent_on`) name them. `docs/errors.md` is made from this table by
- * `node scripts/error-reference.js`.
+ * All codes that Sluice assigns to errors, refusals and dead letters. They are stable: programs and configs
+ * (`retry_on_failure.retry_on`, `permanent_on`) use them. `node scripts/error-reference.js` generates `docs/errors.md`
+ * from this table.
  */
 export const ERRORS = {
   SLUICE_ABORTED: {
@@ -359,15 +359,15 @@ export const ERRORS = {
   },
 } as const satisfies Readonly<Record<string, ErrorFacts>>;
 
-/** A code of Sluice's own. Plugins have codes of theirs, so a `Refusal` takes any text. */
+/** A code of Sluice. Plugins have their own codes, so a `Refusal` accepts any text. */
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The codes by name, for where one is given or compared: a misspelt one does not compile. */
+/** The codes by name, so that a misspelt one does not compile. */
 export const ERROR_CODES = Object.fromEntries(Object.keys(ERRORS).map((code) => [code, code])) as {
   readonly [Code in ErrorCode]: Code;
 };
 
-/** Whether it is an error of this code, also one of another copy of the package. */
+/** Whether an error has this code. Also works for errors of another copy of the package. */
 export function hasErrorCode(error: unknown, code: ErrorCode): boolean {
   return error instanceof Error && (error as { code?: unknown }).code === code;
 }

@@ -1,4 +1,7 @@
-/** What a thrown value says. Never throws, also for what cannot be made a text: a plugin may throw anything. */
+/**
+ * Returns the message of a thrown value. Never throws, even if the value cannot be converted to text, because a plugin
+ * may throw anything.
+ */
 export function errorMessage(thrown: unknown): string {
   try {
     return String(thrown instanceof Error ? thrown.message : thrown);

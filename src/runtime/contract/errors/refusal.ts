@@ -3,49 +3,55 @@ import { ERROR_CODES, type ErrorCode } from "./error-codes.js";
 import { errorMessage } from "./error-message.js";
 
 /**
- * Why something was not taken, and what the one who offered it should do.
+ * Why data was not taken, and what its sender should do.
  *
- * - `transient`: try again later; nothing is wrong with the data.
- * - `throttled`: the same, but not before `retryAfterMs`.
+ * - `transient`: retry later; nothing is wrong with the data.
+ * - `throttled`: retry, but not before `retryAfterMs`.
  * - `permanent`: the same data will be refused again; never retry it unchanged.
  */
 export type RefusalKind = "transient" | "throttled" | "permanent";
 
-/** What is wrong with data that is refused for good. */
+/** What is wrong with permanently refused data. */
 export type RefusalCategory = "schema" | "business" | "integration";
 
-/** What else is known of a refusal. */
+/** Further properties of a refusal. */
 export interface RefusalOptions {
   readonly code?: string;
   readonly retryAfterMs?: number;
   readonly category?: RefusalCategory;
-  /** The peer's own word for it, such as "HTTP 503" or "UNAVAILABLE". */
+  /** The backend's own name for the failure, such as "HTTP 503" or "UNAVAILABLE". */
   readonly status?: string;
   readonly cause?: unknown;
-  // Whose failure it is, where status and code do not tell: the backend's spends no attempt of what was sent.
+  // Who is to blame, if status and code do not tell. If the backend is, the data loses no attempt.
   readonly blame?: "backend" | "entry";
-  /** Nobody meant to refuse: a component threw, or did not answer. It is reported with the component's name. */
+  /**
+   * Whether the refusal was not intended, because a component threw or did not answer. It is reported with the
+   * component's name.
+   */
   readonly unexpected?: boolean;
-  /** @internal The component that failed on this very batch. Nothing says so when a batch was refused with others. */
+  /** @internal The component that failed on this very batch. Not set if the batch was refused together with others. */
   readonly failedIn?: string;
   /** @internal See `Undelivered`. */
   readonly undelivered?: Undelivered | undefined;
 }
 
 /**
- * @internal What an exporter that sends to several servers tells when some of them did not take their share: what the others
- * took must not be sent again, and that one of several is down says nothing of the rest.
+ * @internal Set by an exporter that sends to several servers if some did not take their share. What the others took
+ * must not be sent again, and one server being down says nothing about the rest.
  */
 export interface Undelivered {
-  /** One for each record of the request, in order: 0, it was delivered; any other number, that of the share it belongs to. */
+  /** One number per record of the request, in order: 0 if it was delivered, otherwise the number of its share. */
   readonly marks: Uint16Array;
-  /** The servers that did not take theirs are known to be down: the data is not to blame, however often it is tried. */
+  /**
+   * Whether the servers that did not take their share are known to be down. Then the data is not to blame, however
+   * often it is tried.
+   */
   readonly isOutage: boolean;
 }
 
 const BRAND = Symbol.for("sluice.refusal");
 
-/** The codes of refusals that were given none: they only repeat the kind. */
+/** Codes of refusals without their own code. They only repeat the kind. */
 const GENERIC_CODES = {
   transient: ERROR_CODES.SLUICE_TRANSIENT,
   throttled: ERROR_CODES.SLUICE_THROTTLED,
@@ -57,19 +63,18 @@ export function isGenericCode(code: string): boolean {
   return Object.values<string>(GENERIC_CODES).includes(code);
 }
 
-/** How long a sender is asked to wait when the agent has no room at the moment, or is stopping. */
+/** How long a sender is asked to wait if the agent is out of capacity or stopping. */
 export const BUSY_RETRY_AFTER_MS = 1000;
 
-/** The refusal of what comes while the agent stops, or before it runs. */
+/** The refusal for data that comes while the agent stops or before it runs. */
 export function shutdownRefusal(): Refusal {
   const code = ERROR_CODES.SLUICE_SHUTTING_DOWN;
   return new Refusal("transient", "shutting down", { code, retryAfterMs: BUSY_RETRY_AFTER_MS });
 }
 
 /**
- * The one error that travels through a pipeline: why data was not taken, and whether its sender should try again.
- * Anything else that is thrown counts as transient. Recognise it with `isRefusal`, so that one of a second copy of the
- * package counts too.
+ * The error that travels through a pipeline: why data was not taken, and whether its sender should retry. Any other
+ * thrown value counts as transient. Recognise it with `isRefusal`, which also works for a second copy of the package.
  *
  * @example
  * throw new Refusal("throttled", "the backend asks for a pause", { status: "HTTP 429", retryAfterMs: 5000 });
@@ -103,17 +108,20 @@ export class Refusal extends Error {
   }
 }
 
-/** Whether it is a `Refusal`: told by its brand, so that one of another copy of the package counts too. */
+/**
+ * Whether a value is a `Refusal`. Checked by its brand, so that refusals of another copy of the package are recognised
+ * too.
+ */
 export function isRefusal(error: unknown): error is Refusal {
   return typeof error === "object" && error !== null && (error as Record<symbol, unknown>)[BRAND] === true;
 }
 
-/** The same refusal for somebody whose mistake it was not. */
+/** Returns the same refusal, without the mark that a component failed. */
 export function expectedRefusal(refusal: Refusal): Refusal {
   return refusal.unexpected ? copyRefusal(refusal, { unexpected: false }) : refusal;
 }
 
-/** The same refusal, but for what is given. */
+/** Returns the refusal with these changes. */
 export function copyRefusal(
   refusal: Refusal,
   { kind = refusal.kind, message = refusal.message, ...changes }: RefusalChanges,
@@ -126,12 +134,17 @@ interface RefusalChanges extends RefusalOptions {
   readonly message?: string;
 }
 
-/** Any thrown value as a refusal: malformed data is permanent, everything unknown is transient. Never throws. */
+/**
+ * Turns any thrown value into a refusal: malformed data is permanent, everything unknown is transient. Never throws.
+ */
 export function toRefusal(error: unknown): Refusal {
   return asKnownRefusal(error) ?? new Refusal("transient", errorMessage(error), { cause: error, unexpected: true });
 }
 
-/** A refusal that was thrown as such; undefined for all that only looks like one, or cannot even be looked at. */
+/**
+ * Returns a valid refusal that was thrown as such; undefined for everything else, including values that throw when
+ * inspected.
+ */
 function asKnownRefusal(error: unknown): Refusal | undefined {
   try {
     if (isRefusal(error)) {
@@ -149,19 +162,21 @@ function asKnownRefusal(error: unknown): Refusal | undefined {
 const BLAMES: ReadonlySet<unknown> = new Set(["backend", "entry"]);
 const KINDS: ReadonlySet<unknown> = new Set(["transient", "throttled", "permanent"]);
 
-/** Of several refusals of one delivery the one to answer with: a retry loses nothing, so a retryable one wins. */
+/**
+ * Chooses the refusal to answer with if a delivery has several. A retryable one wins, because a retry loses nothing.
+ */
 export function chooseRefusal(a: Refusal, b: Refusal): Refusal {
   if (a.kind === "permanent") return b;
   if (b.kind === "permanent") return a;
   return (b.retryAfterMs ?? 0) > (a.retryAfterMs ?? 0) ? b : a;
 }
 
-/** A plugin may give a number, such as the status of an HTTP answer. */
+/** A plugin may pass a number, such as an HTTP status. */
 function optionalText(given: unknown): string | undefined {
   return given === undefined || given === null ? undefined : errorMessage(given);
 }
 
-/** A sender can only be told to wait for a finite time that is not negative. */
+/** Only a finite, non-negative time can be sent to a sender. */
 function validDelay(ms: unknown): number | undefined {
   return typeof ms === "number" && Number.isFinite(ms) && ms >= 0 ? ms : undefined;
 }

@@ -1,8 +1,8 @@
 import { ERROR_CODES, hasErrorCode } from "./error-codes.js";
 
 /**
- * Says that a component cannot start as configured: thrown by `start`, it becomes a problem with its place in the
- * config, and nothing is left running. `path` is the key in its config that is to blame, if one is.
+ * Means that a component cannot start as configured. Thrown by `start`, it is reported with its place in the config,
+ * and nothing is left running. `path` is the responsible key in the component's config, if there is one.
  *
  * @example
  * throw new StartError("the port is taken", ["endpoint"]);
@@ -18,7 +18,7 @@ export class StartError extends Error {
   }
 }
 
-/** Told by its code, so that one of another copy of the package counts too. */
+/** Checked by its code, so that errors of another copy of the package are recognised too. */
 export function isStartError(error: unknown): error is StartError {
   return hasErrorCode(error, ERROR_CODES.SLUICE_START);
 }

@@ -1,23 +1,23 @@
 import type { GraphEdge, GraphNode } from "./graph.js";
 
-/** A place in a layer: of a node, or of an edge that passes it. */
+/** A place in a layer, for a node or for an edge that passes through the layer. */
 export interface Slot {
   readonly id: string;
-  /** Undefined where an edge passes. */
+  /** Undefined if an edge passes through. */
   readonly node: GraphNode | undefined;
   readonly layer: number;
   readonly size: number;
   readonly before: Slot[];
   readonly after: Slot[];
-  /** Its middle, across the layers: down when they go to the right. */
+  /** The centre of the slot, measured along the layer: downwards if the layers go to the right. */
   at: number;
 }
 
 export interface GraphLayers {
   readonly layers: readonly (readonly Slot[])[];
-  /** The places that an edge goes through, from end to end, by its id. */
+  /** The slots that each edge passes through, from end to end, by edge id. */
   readonly ways: ReadonlyMap<string, readonly Slot[]>;
-  /** How far the longest layer reaches; every place is between 0 and this. */
+  /** The length of the longest layer. Every slot is between 0 and this. */
   readonly across: number;
 }
 
@@ -27,9 +27,9 @@ interface LayeredGraph {
 }
 
 interface LayerSizes {
-  /** Of a node, across the layers. */
+  /** The size of a node along the layer. */
   readonly node: number;
-  /** Of an edge that passes. */
+  /** The size of a passing edge. */
   readonly bend: number;
   readonly gap: number;
 }
@@ -37,9 +37,9 @@ interface LayerSizes {
 const SWEEPS = 8;
 
 /**
- * Puts nodes into layers by the longest way to them, exporters into the last, and orders each layer so that edges cross
- * little; edges over several layers get places of their own on the way. The pictures of the console and of `sluice graph` are
- * both made of it, so it imports nothing that only one of them has.
+ * Assigns nodes to layers by the longest path to them, exporters to the last layer, and orders each layer so that few
+ * edges cross. Edges across several layers get slots on the way. The console and `sluice graph` both use it, so it
+ * imports nothing that only one of them has.
  */
 export function layerGraph(graph: LayeredGraph, sizes: LayerSizes): GraphLayers {
   const layerOf = findLayers(graph);
@@ -56,7 +56,7 @@ export function layerGraph(graph: LayeredGraph, sizes: LayerSizes): GraphLayers 
 
 function findLayers({ nodes, edges }: LayeredGraph): Map<string, number> {
   const layers = new Map(nodes.map(({ id }) => [id, 0]));
-  // A graph of pipelines has no circle; the bound only keeps a wrong one from hanging whoever draws it.
+  // A graph of pipelines has no cycles. The limit only keeps an invalid graph from causing an endless loop.
   for (let round = 0; round < nodes.length; round++) {
     for (const { from, to } of edges) {
       const behind = (layers.get(from) ?? 0) + 1;
@@ -98,7 +98,7 @@ function makeSlots({ nodes, edges }: LayeredGraph, layerOf: ReadonlyMap<string, 
   return { layers, ways };
 }
 
-/** Moves each slot to the middle of its neighbours on one side, and then apart. */
+/** Moves each slot to the centre of its neighbours on one side, and then separates overlapping slots. */
 function arrange(layer: Slot[], isForward: boolean, gap: number): void {
   const wanted = new Map(
     layer.map((slot) => {
@@ -112,7 +112,7 @@ function arrange(layer: Slot[], isForward: boolean, gap: number): void {
     slot.at = Math.max(wanted.get(slot)!, edge + slot.size / 2);
     edge = slot.at + slot.size / 2 + gap;
   }
-  // Pushing only downwards moves all of them; the middle of the layer goes back to the middle of what was wanted.
+  // Separating moves slots only downwards, so the whole layer is shifted back by the average.
   const drift = layer.reduce((sum, slot) => sum + slot.at - wanted.get(slot)!, 0) / Math.max(layer.length, 1);
   for (const slot of layer) slot.at -= drift;
 }

@@ -2,35 +2,35 @@ import type { Batch } from "#otlp";
 import type { GraphDescription, GraphEdge } from "./graph.js";
 
 /**
- * What can be seen of a running agent beside its queues: what it is, how its components are linked, and with what config.
- * For the extensions that show it to people; nothing here changes anything.
+ * A read-only view of a running agent in addition to its queues: its properties, how its components are connected, and
+ * their config. For extensions that show it to people.
  */
 export interface AgentInspection {
   readonly agent: AgentFacts;
   readonly graph: GraphDescription;
-  /** The config of a node as it counts, defaults filled in and secrets taken out; undefined when there is no such node. */
+  /** The effective config of a node, with defaults and without secrets; undefined if there is no such node. */
   configOf(node: string): unknown;
-  /** What has passed so far. */
+  /** The numbers of records so far. */
   traffic(): Traffic;
-  /** Shows every batch that passes one of these edges, until the returned function is called. */
+  /** Calls the watcher with every batch that passes one of these edges, until the returned function is called. */
   watch(edges: readonly GraphEdge[], watcher: EdgeWatcher): () => void;
 }
 
-/** Is shown a batch while it passes. It must be quick, for the pipeline waits; what it throws is ignored. */
+/** Called with a batch while it passes. It must be fast, because the pipeline waits for it. Errors are ignored. */
 export type BatchWatcher = (batch: Batch) => void;
 
-/** The same, and on which edge that is; of several edges that the batch takes at once, the first. */
+/** Like `BatchWatcher`, with the edge. If the batch takes several edges at once, the first one is given. */
 export type EdgeWatcher = (batch: Batch, edge: GraphEdge) => void;
 
-/** Records since the start, by edge and by node. */
+/** Numbers of records since the start, by edge and by node. */
 export interface Traffic {
   readonly edges: ReadonlyMap<string, number>;
   readonly nodes: ReadonlyMap<string, NodeCounts>;
 }
 
 /**
- * Records that came in and went out; that were dropped on purpose; that were given back to the sender; and that failed: dead
- * letters of a processor, and what an exporter gave up.
+ * Numbers of records that came in and went out, were dropped on purpose, were refused to their sender, and failed: dead
+ * letters of a processor, and records that an exporter gave up.
  */
 export interface NodeCounts {
   readonly in: number;
@@ -40,7 +40,7 @@ export interface NodeCounts {
   readonly failed: number;
 }
 
-/** Who runs, since when, and what its config was warned of. */
+/** Properties of the agent, with the warnings about its config. */
 export interface AgentFacts {
   readonly name: string;
   readonly version: string;
@@ -50,7 +50,7 @@ export interface AgentFacts {
   readonly warnings: readonly ConfigWarning[];
 }
 
-/** What is doubtful in the config, and where that is: `gateway.yaml:3:7`. */
+/** A warning about the config, and its place: `gateway.yaml:3:7`. */
 export interface ConfigWarning {
   readonly message: string;
   readonly place?: string;

@@ -6,65 +6,73 @@ import type { FailureReason } from "./failure-reasons.js";
 import type { ReplayJob, ReplaySample } from "./replay-job.js";
 
 /**
- * What can be seen and done from outside while the agent runs: what the HTTP API, the command line and the health check
- * are written against. Methods reject with an `AdminError` whose `code` says what is wrong with the request.
+ * The operators' interface to a running agent, used by the HTTP API, the command line and the health check. Methods
+ * reject with an `AdminError` whose `code` tells what is wrong with the request.
  */
 export interface Admin {
-  /** The same for somebody in particular: what they reveal and change is kept in the audit. */
+  /** Returns the same interface for one operator, whose reveals and changes are recorded in the audit. */
   actingAs(operator: Operator): Admin;
   exporters(): readonly ExporterStatus[];
-  /** Stops or goes on sending; what comes in meanwhile is queued. */
+  /** Pauses or resumes sending. Data that comes in meanwhile is queued. */
   pause(exporter: string): void;
   resume(exporter: string): void;
-  /** Lets no entry of its queue wait any longer for the time of its retry, also if the backend asked for that. */
+  /** Makes all waiting retries of its queue due now, even if the backend asked for a delay. */
   retryNow(exporter: string): void;
-  /** Holds the breaker open or closed whatever happens; "auto" lets it decide again. */
+  /** Holds the breaker open or closed, whatever happens. "auto" lets it decide again. */
   forceBreaker(exporter: string, state: "open" | "closed" | "auto"): void;
-  /** Entries per second. */
+  /** Sets the rate of replays, in entries per second. */
   setReplayRate(exporter: string, rate: number): void;
 
-  /** Newest first unless asked otherwise; `cursor` of the page before gives the next. */
+  /** Lists dead letters, newest first by default. Pass the `cursor` of the previous page to get the next one. */
   listDeadLetters(query: DeadLetterQuery): Promise<DeadLetterPage>;
   deadLetter(id: string): Promise<Entry | undefined>;
-  /** The records of an entry as OTLP/JSON, masked unless they are to be revealed; undefined when there is no such entry. */
+  /** Returns the records of an entry as OTLP/JSON, masked unless revealed; undefined if there is no such entry. */
   payload(id: string, options?: RevealOptions): Promise<string | undefined>;
-  /** Those of one cause together: at once, from the last count, which goes on in the background. */
+  /** Groups dead letters by cause. Answers at once with the last count and continues counting in the background. */
   deadLetterGroups(query: DeadLetterQuery): Promise<DeadLetterGroups>;
-  /** Groups by signature, reason and exporter. */
+  /** Groups dead letters by signature, reason and exporter. */
   deadLetterStats(query: DeadLetterQuery): Promise<DeadLetterStats>;
   /**
-   * Gives a dead letter another payload; the one before is kept in the history. Rejects when the payload is no OTLP of the
-   * entry's signal, and when somebody else has changed the entry since it was read.
+   * Replaces the payload of a dead letter; the previous one is kept in the history. Rejects if the payload is not OTLP
+   * of the entry's signal, or if somebody else has changed the entry since it was read.
    */
   editDeadLetter(id: string, edit: DeadLetterEdit): Promise<Entry>;
-  /** Puts dead letters back into their queues. Goes on in the background; `onProgress` is told how it goes. */
+  /**
+   * Puts dead letters back into their queues. They are sent in the background; `onProgress` reports how many were put
+   * back.
+   */
   replay(selection: Selection, options: ReplayOptions): Promise<ReplayReport>;
-  /** The same in the background: resolves with the replay when it is done, or after a moment. */
+  /** Starts a replay in the background. Resolves with the replay when it is done, or after a short time. */
   startReplay(selection: Selection, options: ReplayOptions): Promise<ReplayJob>;
-  /** Replays, the newest first, also those of earlier runs. */
+  /** Lists replays, the newest first, including those of earlier runs. */
   replays(limit?: number): Promise<readonly ReplayJob[]>;
-  /** One replay with what became of its entries; undefined when there is none. */
+  /** Returns a replay with the outcomes of its entries; undefined if there is none. */
   replayJob(id: string): Promise<ReplayJob | undefined>;
-  /** Changes one that runs. What a cancelled one has put back stays so. */
+  /** Controls a running replay. Entries that a cancelled replay has put back stay in their queues. */
   controlReplay(id: string, change: "pause" | "resume" | "cancel"): void;
-  /** Calls back whenever something of a replay has changed; gives what ends that. */
+  /** Calls the listener whenever the replay changes. Returns a function that ends this. */
   watchReplay(id: string, listener: () => void): () => void;
-  /** Removes the selected ones, for good or for `dead_letter.keep_deleted`; gives their number. */
+  /**
+   * Deletes the selected dead letters, permanently or restorable for `dead_letter.keep_deleted`. Returns their number.
+   */
   deleteDeadLetters(selection: Selection, options?: { readonly dryRun?: boolean }): Promise<number>;
-  /** Undoes that for as long as they are kept; gives their number. */
+  /** Restores deleted dead letters while they are still kept. Returns their number. */
   restoreDeadLetters(selection: Selection): Promise<number>;
-  /** One line of JSON an entry, payload included. `import` reads those again that are revealed, and refuses masked ones. */
+  /**
+   * Exports one line of JSON per entry, including its payload. An import accepts revealed lines and refuses masked
+   * ones.
+   */
   exportDeadLetters(query: DeadLetterQuery, options?: RevealOptions): AsyncIterable<string>;
   importDeadLetters(lines: AsyncIterable<string>): Promise<ImportReport>;
 
-  /** Who did what, the newest first; `cursor` of the page before gives the next. */
+  /** Lists who did what, the newest first. Pass the `cursor` of the previous page to get the next one. */
   audit(query: AuditQuery): Promise<AuditPage>;
 }
 
-/** Whether payloads are given as they are. Otherwise what the detectors of `pii` find in them is masked. */
+/** Whether payloads are returned unmasked. Otherwise values that the detectors of `pii` find are masked. */
 export interface RevealOptions {
   readonly reveal?: boolean;
-  /** @internal The payload as it was before the edit with the next number; without, as it is. */
+  /** @internal Which revision of the payload to return; the current one if left out. */
   readonly revision?: number | undefined;
 }
 
@@ -72,13 +80,16 @@ export interface RevealOptions {
 export interface DeadLetterEdit {
   readonly by: string;
   readonly reason?: string | undefined;
-  /** A whole OTLP/JSON request. */
+  /** A complete OTLP/JSON request. */
   readonly payload: string;
-  /** That of the entry when it was read: how often it had been changed. */
+  /** The revision of the entry when it was read. */
   readonly revision: number;
 }
 
-/** How an exporter is; `refused` while its backend refuses all of these signals. Times are milliseconds since the epoch. */
+/**
+ * The status of an exporter. `refused` is set while its backend refuses all data of these signals. Times are
+ * milliseconds since the epoch.
+ */
 export interface ExporterStatus {
   readonly id: string;
   readonly state: "UP" | "DEGRADED" | "DOWN";
@@ -87,7 +98,7 @@ export interface ExporterStatus {
     readonly state: "closed" | "open" | "half_open";
     readonly forced: boolean;
     readonly since: number;
-    /** @internal While it is open by itself: when the backend is tried next, if there is something to send. */
+    /** @internal When the backend is probed next, if the breaker opened by itself and there is something to send. */
     readonly probeAt?: number;
   };
   readonly refused?:
@@ -106,9 +117,9 @@ export interface ExporterStatus {
     readonly bytes: number;
     readonly inFlight: number;
     readonly oldestAt: number | undefined;
-    /** What waits for the time of its retry, and when that is for the first; those that are not in memory are not counted. */
+    /** Entries that wait for a retry, and the time of the first. Entries that are not in memory are not counted. */
     readonly retries?: { readonly entries: number; readonly nextAt: number };
-    /** Why nothing can be written to it at the moment: everything that comes is refused. */
+    /** Why nothing can be written to the queue at the moment. All new data is refused then. */
     readonly writeError?: { readonly code: string; readonly message: string } | undefined;
   };
   readonly deadLetters: {
@@ -124,23 +135,25 @@ export interface ExporterStatus {
   readonly replayRate: number;
 }
 
-/** All given conditions must hold. Deleted ones are found only with `deleted`, and then only they. */
+/**
+ * Filters for dead letters; all of them must match. Deleted ones are found only with `deleted`, and then only they are.
+ */
 export interface DeadLetterQuery {
   readonly exporter?: string;
   readonly reason?: FailureReason;
   readonly category?: string;
   readonly signature?: string;
   readonly signal?: Signal;
-  /** Failed at or after, and before; milliseconds since the epoch. */
+  /** Failed at or after `since`, and before `until`; milliseconds since the epoch. */
   readonly since?: number;
   readonly until?: number;
   /** An event, span or metric name; `*` matches any text. */
   readonly event?: string;
-  /** @internal With a record for which this OTTL condition holds. */
+  /** @internal Matches if this OTTL condition holds for a record. */
   readonly where?: string;
-  /** @internal With a record, or its resource, that has this attribute: `key` or `key=value`, `*` is any text. */
+  /** @internal Matches if a record or its resource has this attribute: `key` or `key=value`, where `*` is any text. */
   readonly attribute?: string;
-  /** @internal With this text anywhere in its records. */
+  /** @internal Matches if the records contain this text anywhere. */
   readonly text?: string;
   readonly deleted?: boolean;
   readonly limit?: number;
@@ -148,7 +161,7 @@ export interface DeadLetterQuery {
   readonly order?: "oldest" | "newest";
 }
 
-/** What each key of a query holds: a record, so that none is forgotten. */
+/** The type of each key of a query. It is a record, so that no key can be forgotten. */
 export const DEAD_LETTER_QUERY: Readonly<Record<keyof DeadLetterQuery, "text" | "time" | "number" | "flag">> = {
   exporter: "text",
   reason: "text",
@@ -167,17 +180,20 @@ export const DEAD_LETTER_QUERY: Readonly<Record<keyof DeadLetterQuery, "text" | 
   order: "text",
 };
 
-/** They ask the records themselves: whoever tries values with them learns what is masked. */
+/** Filters that search the records themselves. By trying values, an operator could find out masked data. */
 export const RECORD_FILTERS = ["where", "attribute", "text"] as const satisfies readonly (keyof DeadLetterQuery)[];
 
-/** Has fewer entries than asked for, or none, when a filter finds little: then there is a cursor to go on with. */
+/**
+ * A page of dead letters. It has fewer entries than requested, or none, if a filter finds little; then `cursor`
+ * continues the search.
+ */
 export interface DeadLetterPage {
   readonly entries: readonly Entry[];
   /** Absent on the last page. */
   readonly cursor?: string;
 }
 
-/** Dead letters counted, and grouped by signature: those of one cause are one line. */
+/** Numbers of dead letters, grouped by signature, so that those of one cause are one group. */
 export interface DeadLetterStats {
   readonly entries: number;
   readonly items: number;
@@ -199,35 +215,38 @@ export interface DeadLetterStats {
   }[];
 }
 
-/** Named ones, or all that a query finds. */
+/** Dead letters by id, or all that match a query. */
 export type Selection = { readonly ids: readonly string[] } | { readonly query: DeadLetterQuery };
 
-/** How dead letters are replayed; `rate` in entries per second, the exporter's own without. */
+/** Options of a replay. `rate` is in entries per second; by default it is the exporter's own rate. */
 export interface ReplayOptions {
-  /** Who asked for it, and with what generation (by default that of the config); kept in the entry's history. */
+  /** Who asked for the replay, and the config generation (by default the current one). Kept in the entry's history. */
   readonly by: string;
   readonly generation?: string;
-  /** @internal Why, for those who look at it later. */
+  /** @internal The operator's reason, for the records. */
   readonly reason?: string | undefined;
   readonly dryRun?: boolean;
   readonly rate?: number;
-  /** Also what was replayed too often, is risky to send twice, or meets an open breaker. */
+  /** Whether to include entries that were replayed too often, are risky to send twice, or meet an open breaker. */
   readonly approved?: boolean;
-  /** Whose steps those take whose own pipeline is not in the config; false: they go as they are. */
+  /**
+   * The pipeline whose replay steps apply to entries whose own pipeline is not in the config; false sends them
+   * unchanged.
+   */
   readonly pipeline?: string | false;
-  /** @internal The exporter they are sent to instead of the one they failed at. */
+  /** @internal The exporter to send to instead of the one where they failed. */
   readonly to?: string | undefined;
-  /** @internal OTTL statements that change them first. */
+  /** @internal OTTL statements that change the entries first. */
   readonly transform?: readonly string[] | undefined;
-  /** @internal Of a dry run: for how many it is shown what would be sent, and whether as it is. */
+  /** @internal For a dry run: the number of entries for which the data to be sent is shown. */
   readonly samples?: number | undefined;
-  /** @internal See `samples`. */
+  /** @internal Whether samples are shown unmasked. */
   readonly revealSamples?: boolean | undefined;
   readonly onProgress?: (done: number, total: number) => void;
   readonly abort?: AbortSignal;
-  /** @internal The replay it is part of, by which it is known what became of its entries. */
+  /** @internal The id of the replay, for tracking its entries. */
   readonly id?: string;
-  /** @internal Asked before each chunk: it waits for what this gives. */
+  /** @internal Called before each chunk. If it returns a promise, the replay waits for it. */
   readonly whenResumed?: () => Promise<void> | undefined;
 }
 
@@ -235,18 +254,21 @@ export interface ReplayOptions {
 export type ReplaySkip =
   `skip_${"approval" | "pipeline" | "schema" | "expired" | "downstream" | "max_replays" | "not_found" | "transform" | "destination" | "moving"}`;
 
-/** What came of a replay (of a dry run, what would): `replayed` are queued again, and their end is not known yet. */
+/**
+ * The result of a replay, or the expected one of a dry run. `replayed` counts entries that are queued again; their end
+ * is not known yet.
+ */
 export interface ReplayReport {
   readonly selected: number;
   readonly replayed: number;
   readonly skipped: Readonly<Partial<Record<ReplaySkip, number>>>;
-  /** The first few skipped ones with their reasons. */
+  /** The first few skipped entries with their reasons. */
   readonly examples: readonly { readonly id: string; readonly reason: ReplaySkip; readonly message?: string }[];
-  /** @internal Of a dry run that was asked for them. */
+  /** @internal The samples of a dry run, if requested. */
   readonly samples?: readonly ReplaySample[];
 }
 
-/** What came of an import, and which lines are damaged. */
+/** The result of an import, with the damaged lines. */
 export interface ImportReport {
   readonly imported: number;
   readonly problems: readonly { readonly line: number; readonly message: string }[];
@@ -255,7 +277,7 @@ export interface ImportReport {
 /** Why an admin call was not carried out. */
 export type AdminErrorCode = "not_found" | "bad_request" | "conflict" | "unavailable";
 
-/** An admin call that was not carried out; nothing was changed. */
+/** An admin call that was not carried out. Nothing was changed. */
 export class AdminError extends Error {
   override readonly name = "AdminError";
   readonly code: AdminErrorCode;

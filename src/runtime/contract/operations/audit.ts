@@ -1,11 +1,11 @@
-/** Who does something, from where (an address, a terminal), and why. */
+/** The person who does something, from where (an address, a terminal), and why. */
 export interface Operator {
   readonly actor: string;
   readonly from?: string | undefined;
   readonly reason?: string | undefined;
 }
 
-/** Everything that is kept in the audit: what changes something, and what shows what is masked for others. */
+/** All actions recorded in the audit: those that change something, and those that show what is masked for others. */
 export const AUDITED_ACTIONS = [
   "reveal",
   "search",
@@ -25,21 +25,21 @@ export const AUDITED_ACTIONS = [
 /** One of `AUDITED_ACTIONS`. */
 export type AuditedAction = (typeof AUDITED_ACTIONS)[number];
 
-/** One thing that somebody did. Times are milliseconds since the epoch. */
+/** One recorded action. Times are milliseconds since the epoch. */
 export interface AuditRecord extends Operator {
   readonly at: number;
   readonly action: AuditedAction;
-  /** What it was done to: an exporter, or the id of an entry. */
+  /** The exporter, or the id of the entry, that the action was applied to. */
   readonly target?: string | undefined;
-  /** What selected the entries: filters, or the first of the ids. */
+  /** How the entries were selected: filters, or the first of the ids. */
   readonly filter?: Readonly<Record<string, unknown>> | undefined;
-  /** How many entries it was about. */
+  /** Number of entries. */
   readonly count?: number | undefined;
-  /** `done`, or `failed: ` and why. */
+  /** `done`, or `failed: ` and the reason. */
   readonly outcome: string;
 }
 
-/** All given conditions must hold. */
+/** Filters for the audit; all of them must match. */
 export interface AuditQuery {
   readonly since?: number | undefined;
   readonly until?: number | undefined;
@@ -49,7 +49,10 @@ export interface AuditQuery {
   readonly cursor?: string | undefined;
 }
 
-/** The newest first. Has fewer than asked for, or none, when a filter finds little: then there is a cursor to go on with. */
+/**
+ * A page of the audit, the newest records first. It has fewer records than requested, or none, if a filter finds
+ * little; then `cursor` continues the search.
+ */
 export interface AuditPage {
   readonly records: readonly AuditRecord[];
   /** Absent on the last page. */

@@ -1,10 +1,10 @@
 /**
- * The resource attributes of a dead letter that was forwarded to another exporter: what it failed of. Whoever shows it to
- * people reads them, and what has them is not forwarded again.
+ * Prefix of the resource attributes that describe the failure of a forwarded dead letter. Exporters that show it to
+ * people read them, and data that has them is not forwarded again.
  */
 export const DEAD_LETTER_PREFIX = "sluice.dead_letter.";
 
-/** What is told of a dead letter, by the end of the attribute's name. */
+/** The described properties, by the last part of the attribute's name. */
 export interface DeadLetterAttributes {
   readonly id: string;
   readonly exporter: string;
@@ -20,7 +20,7 @@ export interface DeadLetterAttributes {
   readonly replays: number;
 }
 
-/** The attributes of a dead letter among those of a resource, without their prefix; undefined when it is none. */
+/** Returns the dead-letter attributes of a resource, without their prefix; undefined if there are none. */
 export function deadLetterOf(
   resource: Readonly<Record<string, unknown>>,
 ): Partial<Readonly<Record<keyof DeadLetterAttributes, unknown>>> | undefined {

@@ -13,25 +13,25 @@ export interface DeadLetterGroup {
   readonly items: number;
   readonly firstAt: number;
   readonly lastAt: number;
-  /** The last one. */
+  /** The id of the last dead letter of the group. */
   readonly exampleId: string;
-  /** How many failed in each of the last buckets, the newest last. */
+  /** Number of failures in each of the last buckets, the newest last. */
   readonly trend: readonly number[];
 }
 
-/** The largest first. */
+/** Groups of dead letters, the largest first. */
 export interface DeadLetterGroups {
   readonly groups: readonly DeadLetterGroup[];
-  /** How many groups there are. */
+  /** Number of groups. */
   readonly total: number;
-  /** Dead letters of further causes: there are too many to tell them apart. */
+  /** Number of dead letters of further causes, because there are too many causes to distinguish. */
   readonly others: number;
-  /** False while the first count goes on: there may be more of each. */
+  /** False while the first count is still running, so that the numbers may be too small. */
   readonly isComplete: boolean;
-  /** How many dead letters have been looked at. */
+  /** Number of dead letters counted so far. */
   readonly looked: number;
-  /** When they were counted. */
+  /** Time of the count. */
   readonly at: number;
-  /** How long a bucket of the trends is. */
+  /** Length of a bucket of the trends, in milliseconds. */
   readonly bucketMs: number;
 }

@@ -4,86 +4,97 @@ import type { RefusalCategory, RefusalKind } from "../errors/refusal.js";
 import type { FailureReason, FailureRule } from "./failure-reasons.js";
 
 /**
- * What the queue keeps about one batch on its way to one exporter.
+ * The queue's data about one batch on its way to one exporter.
  *
- * An entry is `pending` (also while it is being sent: a crash makes no difference) or `failed`, which is what a dead
- * letter is. A delivered entry is gone. The id is also the idempotency key: it stays the same through retries, restarts
- * and replays.
+ * An entry is `pending` (also while it is being sent, since a crash makes no difference) or `failed`, which means that
+ * it is a dead letter. A delivered entry is removed. The id is also the idempotency key: it stays the same through
+ * retries, restarts and replays.
  */
 export interface Entry {
   readonly id: string;
   readonly exporter: string;
   readonly pipeline: string;
   readonly signal: Signal;
-  /** Records in it, and bytes of its payload. */
+  /** Number of records, and of bytes of the payload. */
   readonly items: number;
   readonly bytes: number;
-  /** Milliseconds since the epoch, as all times here. */
+  /** Milliseconds since the epoch, like all times here. */
   readonly enqueuedAt: number;
   readonly source: {
     readonly receiver: string;
     readonly transport: string;
     readonly metadata?: Readonly<Record<string, string>>;
   };
-  /** Tells apart what a pipeline does not want merged: a hash of the client metadata that it names. */
+  /**
+   * A hash of the client metadata by which the pipeline keeps data apart. Entries with different keys are not merged.
+   */
   readonly batchKey?: string;
   /**
-   * @internal What the receiver kept of the client's headers: in a pipeline's journal, whose processors may ask for it, all of it;
-   * in the queue of an exporter what that sends on. It is not shown to people.
+   * @internal The client headers that the receiver kept: in a pipeline's journal all of them, because processors may
+   * need them; in an exporter's queue only those that the exporter sends. Not shown to people.
    */
   readonly metadata?: Readonly<Record<string, readonly string[]>>;
-  /** As operators see it; a store has pending and failed ones. */
+  /** The state as operators see it; a store only has pending and failed entries. */
   readonly state: "pending" | "in_flight" | "failed" | "delivered";
-  /** Attempts of the present cycle that count against max_retries, and how many were really made. */
+  /**
+   * Attempts of the current cycle that count against max_retries (`attempts`), and all calls that were made (`calls`).
+   */
   readonly attempts: number;
   readonly calls: number;
   readonly firstFailedAt?: number;
   readonly lastAttemptAt?: number;
   readonly deletedAt?: number;
-  /** @internal When it was delivered, if it was a dead letter before and its history is still kept. */
+  /** @internal When the entry was delivered, if it was a dead letter before and its history is still kept. */
   readonly deliveredAt?: number;
   readonly lastError?: AttemptError;
-  /** The last attempts of the cycle, oldest first, before them those of what it was split from. */
+  /** The last attempts of the cycle, oldest first, preceded by those of the entry it was split from. */
   readonly history: readonly Attempt[];
-  /** Earlier cycles, each ended by a replay; bounded. */
+  /** Earlier cycles, each ended by a replay; limited in number. */
   readonly cycles: readonly Cycle[];
-  /** How it failed; present on failed entries only. With `deletedAt` it was deleted, which can be undone. */
+  /** How the entry failed; only on failed entries. With `deletedAt` it was deleted, which can be undone. */
   readonly failure?: Failure;
   /** The entry this one was split from, when bad records were separated from good ones. */
   readonly parent?: string;
-  /** Names the config the agent ran with when it came, or was replayed; and times it was replayed. */
+  /**
+   * Identifies the config that the agent ran with when the entry came or was replayed. `replays` counts its replays.
+   */
   readonly generation: string;
   readonly replays: number;
-  /** @internal Whoever replayed it has said that it goes as it is, without the steps of a pipeline. */
+  /**
+   * @internal Whether the operator who replayed it asked to send it unchanged, without the replay steps of a pipeline.
+   */
   readonly goesAsItIs?: boolean;
-  /** @internal Changes of its payload by operators, oldest first; bounded. What it was before each is kept in the history. */
+  /**
+   * @internal Changes of the payload by operators, oldest first; limited in number. Previous payloads are kept in the
+   * history.
+   */
   readonly edits?: readonly EntryEdit[];
-  /** @internal The exporter whose dead letter it was before it was replayed to another. */
+  /** @internal The exporter whose dead letter it was before it was replayed to another one. */
   readonly movedFrom?: string;
-  /** @internal Of a dead letter: the exporter that a copy of it was forwarded to, when, and what became of that. */
+  /** @internal For a dead letter: where and when a copy was forwarded, and what happened to the copy. */
   readonly forwarded?: {
     readonly to: string;
     readonly at: number;
     readonly state: "queued" | "delivered" | "failed";
     readonly error?: string;
   };
-  /** @internal Of such a copy: the dead letter that it is one of. */
+  /** @internal For a forwarded copy: the original dead letter. */
   readonly forwardOf?: { readonly exporter: string; readonly id: string };
-  /** @internal It lies here while it is moved, and also still in the queue it comes from: it must not be sent yet. */
+  /** @internal Set while the entry is being moved and is still in its former queue too. It must not be sent yet. */
   readonly arriving?: { readonly from: string };
 }
 
-/** One change of an entry's payload; `revision` counts them, 0 is the payload as it came. */
+/** One change of an entry's payload. `revision` counts the changes; 0 is the original payload. */
 export interface EntryEdit {
   readonly revision: number;
   readonly at: number;
   readonly by: string;
   readonly reason?: string | undefined;
-  /** The statements of a replay that changed it; without, it was edited by hand. */
+  /** The statements of a replay that changed it; undefined if it was edited by hand. */
   readonly transform?: readonly string[] | undefined;
 }
 
-/** How often the payload of an entry was changed. */
+/** The number of changes of an entry's payload. */
 export function revisionOf({ edits }: Pick<Entry, "edits">): number {
   return edits?.at(-1)?.revision ?? 0;
 }
@@ -102,33 +113,33 @@ export interface AttemptError {
   readonly stack?: string;
 }
 
-/** One failed attempt to send, with the beginning of what the other side said. */
+/** One failed attempt to send, with the beginning of the backend's message. */
 export interface Attempt {
   readonly at: number;
   readonly error: string;
   readonly message?: string;
   readonly blame?: Blame;
-  /** Records in the request, when it had more than this entry's own. */
+  /** Number of records in the request, if other entries were in it. */
   readonly requestItems?: number;
-  /** Wait before the next attempt. */
+  /** Wait before the next attempt, in milliseconds. */
   readonly delayMs?: number;
 }
 
-/** How an entry became a dead letter, and a sample of what is inside. */
+/** How an entry became a dead letter, and a sample of its content. */
 export interface Failure {
   readonly at: number;
   readonly reason: FailureReason;
   readonly rule?: FailureRule;
-  /** schema, business, integration for permanent ones; else downstream_timeout and so on. */
+  /** schema, business or integration for permanent failures; otherwise downstream_timeout and so on. */
   readonly category: string;
   readonly error: AttemptError;
-  /** Records of the request it failed in, when there were others: the error may be about one of them. */
+  /** Number of records in the failed request, if other entries were in it. The error may be about one of those. */
   readonly requestItems?: number;
-  /** How many records of the request the other side rejected, not saying which; it has taken the others. */
+  /** Number of records of the request that the backend rejected without saying which. It took the others. */
   readonly rejected?: number;
-  /** Groups alike failures: a hash of exporter, error class and the message without its numbers and ids. */
+  /** Groups similar failures: a hash of exporter, error class and the message without its numbers and ids. */
   readonly signature: string;
-  /** A sample of what is inside: names, trace ids, schema urls, values of `event.version`. */
+  /** A sample of the content: names, trace ids, schema URLs and values of `event.version`. */
   readonly names: readonly string[];
   readonly traceIds: readonly string[];
   readonly schemaUrls: readonly string[];
@@ -145,8 +156,8 @@ export interface Cycle {
   readonly generation: string;
   readonly replayedAt: number;
   readonly replayedBy: string;
-  /** @internal The replay, and the id that the entry had then: parts of it have others. */
+  /** @internal The id of the replay. */
   readonly replayId?: string;
-  /** @internal See `replayId`. */
+  /** @internal The id that the entry had when it was replayed. Its parts have other ids. */
   readonly replayedAs?: string;
 }

@@ -1,4 +1,4 @@
-/** Every reason why an entry can be a dead letter. */
+/** All reasons why an entry can be a dead letter. */
 export const FAILURE_REASONS = [
   "permanent",
   "retry_exhausted",
@@ -12,7 +12,9 @@ export const FAILURE_REASONS = [
   "imported",
 ] as const;
 
-/** Every rule that makes a dead letter, with its reason, and what it says. docs/dead-letters.md has them all. */
+/**
+ * All rules that create dead letters, each with its reason and description. They are listed in docs/dead-letters.md.
+ */
 export const FAILURE_RULES = {
   permanent_refusal: { reason: "permanent", rule: "the backend, or a replay step, refused it for good" },
   max_retries: { reason: "retry_exhausted", rule: "more failures of its own than `max_retries`" },
@@ -32,17 +34,17 @@ export const FAILURE_RULES = {
   import: { reason: "imported", rule: "it was imported, or came from a dead-letter queue of a broker" },
 } as const satisfies Readonly<Record<string, { readonly reason: FailureReason; readonly rule: string }>>;
 
-/** The rule that made a dead letter. */
+/** The rule that created a dead letter. */
 export type FailureRule = keyof typeof FAILURE_RULES;
 
-/** The rule that a cause names, or the one that makes dead letters with its reason. */
+/** Returns the rule of a cause, or the first one with its reason. */
 export function ruleOf(cause: { readonly reason: FailureReason; readonly rule?: FailureRule }): FailureRule {
   if (cause.rule !== undefined) return cause.rule;
   const [rule] = Object.entries(FAILURE_RULES).find(([, { reason }]) => reason === cause.reason)!;
   return rule as FailureRule;
 }
 
-/** The categories of dead letters that Sluice gives. Processors and exporters of others may have more. */
+/** The categories of dead letters that Sluice assigns. Plugins may use others. */
 export const FAILURE_CATEGORIES = [
   "schema",
   "business",

@@ -1,10 +1,10 @@
 import type { Clock } from "../clock.js";
 import { limitedLog } from "../limited-log.js";
 
-/** So many reasons are told apart; with more the oldest are forgotten. */
+/** The number of reasons that are tracked; the oldest are forgotten. */
 const MAX_REASONS = 8;
 
-/** Says why something does not work: each reason at once, and the same one at most once in ten seconds. */
+/** Logs why something does not work: a new reason at once, and the same one at most once in ten seconds. */
 export function reasonLog(clock: Clock, write: (reason: string, suppressed: number) => void): (reason: string) => void {
   const known = new Map<string, (reason: string) => void>();
   return (reason) => {

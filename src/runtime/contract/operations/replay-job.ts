@@ -1,6 +1,6 @@
 import type { ReplayReport } from "./admin.js";
 
-/** What became of one entry that was replayed. One that was taken apart counts as failed when a part of it did. */
+/** The outcome of one replayed entry. An entry that was split counts as failed if any part failed. */
 export interface ReplayOutcome {
   readonly id: string;
   readonly outcome: "pending" | "delivered" | "failed_again" | "dropped";
@@ -10,8 +10,8 @@ export interface ReplayOutcome {
 }
 
 /**
- * A replay, and how far it is. `state` is about putting entries back: a replay that is done may have entries that are still
- * pending in their queues; `isSettled` when none is. Times are milliseconds since the epoch.
+ * A replay and its progress. `state` is about putting entries back. When that is done, entries may still be pending in
+ * their queues; `isSettled` means that none is. Times are milliseconds since the epoch.
  */
 export interface ReplayJob {
   readonly id: string;
@@ -19,30 +19,30 @@ export interface ReplayJob {
   readonly by: string;
   readonly reason?: string | undefined;
   readonly dryRun: boolean;
-  /** The exporter they are sent to instead of the one they failed at. */
+  /** The exporter they are sent to instead of the one where they failed. */
   readonly to?: string | undefined;
-  /** OTTL statements that changed them first. */
+  /** OTTL statements that changed the entries first. */
   readonly transform?: readonly string[] | undefined;
   readonly startedAt: number;
   readonly endedAt?: number | undefined;
-  /** Entries that were looked at, of so many. */
+  /** Number of entries processed, of `total`. */
   readonly done: number;
   readonly total: number;
   readonly report?: ReplayReport | undefined;
   readonly error?: string | undefined;
-  /** Entries that were put back into a queue, and what became of them since. */
+  /** Number of entries that were put back into a queue, and their outcomes so far. */
   readonly queued: number;
   readonly delivered: number;
   readonly failedAgain: number;
   readonly pending: number;
   readonly isSettled: boolean;
-  /** Of one replay that is asked for: what became of its entries, at most so many, failed ones first. */
+  /** Outcomes of single entries, limited in number, failed ones first. Only set if one replay is requested. */
   readonly outcomes?: readonly ReplayOutcome[] | undefined;
 }
 
 /**
- * A dead letter as it is and as it would be sent, both as OTLP/JSON, masked unless it was asked otherwise. What is long and
- * the same on both sides is left out; `note` says why there is nothing to compare.
+ * A dead letter as it is stored and as it would be sent, both as OTLP/JSON and masked unless revealed. Long parts that
+ * are equal on both sides are left out. `note` says why there is nothing to compare.
  */
 export interface ReplaySample {
   readonly id: string;
@@ -54,5 +54,5 @@ export interface ReplaySample {
   readonly note?: string;
 }
 
-/** How an entry that was replayed has left its queue. */
+/** How a replayed entry left its queue. */
 export type ReplayEnd = Exclude<ReplayOutcome["outcome"], "pending">;

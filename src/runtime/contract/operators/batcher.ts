@@ -4,26 +4,30 @@ import { Delivery } from "../delivery.js";
 import { ERROR_CODES } from "../errors/error-codes.js";
 import { Refusal } from "../errors/refusal.js";
 
-/** What is merged stays under gRPC's usual limit of 4 MiB, so that no request is refused for the company it was in. */
+/**
+ * Merged batches stay below gRPC's usual limit of 4 MiB, so that no request is refused because of other data merged
+ * into it.
+ */
 export const MAX_MERGED_BYTES = 3 * 1024 * 1024;
-/** What the pieces of a batch may take: several times what any sensible batch is cut into. */
+/** The maximum total size of the pieces of a batch: several times the size of any reasonable batch. */
 const MAX_SPLIT_BYTES = 32 * 1024 * 1024;
 
-/** When what waits leaves, and how large it may be. */
+/** When waiting deliveries are sent, and how large batches may be. */
 export interface BatcherSettings {
-  /** How long a delivery may wait for others; 0 sends at once. */
+  /** How long a delivery may wait for others, in milliseconds; 0 sends at once. */
   readonly timeoutMs: number;
-  /** Size at which what waits leaves without waiting longer. */
+  /** The size at which waiting deliveries are sent without waiting longer. */
   readonly minSize: number;
-  /** Larger ones are cut to pieces of at most this size; 0 never cuts. */
+  /** Larger batches are cut into pieces of at most this size; 0 never cuts. */
   readonly maxSize: number;
-  /** What sizes are counted in. Requests cannot be cut. */
+  /** The unit of sizes. With `requests`, batches cannot be cut. */
   readonly sizer: "items" | "bytes" | "requests";
 }
 
 /**
- * Holds deliveries of one signal back until they leave together, merged. The debt follows the data: nothing is settled
- * while it waits, so a crash loses nothing that was acknowledged. Its user flushes it when the stream completes.
+ * Holds deliveries of one signal back until they are sent together, merged. The debt follows the data: nothing is
+ * settled while it waits, so a crash loses nothing that was acknowledged. Its user must flush it when the stream
+ * completes.
  *
  * @example
  * const gather = (clock: Clock): Processor => (source) =>
@@ -70,7 +74,7 @@ export class Batcher {
     else this.cancelTimer ??= this.clock.after(timeoutMs, () => this.flush());
   }
 
-  /** Sends what waits, now. */
+  /** Sends all waiting deliveries now. */
   flush(): void {
     this.onFlush();
     this.emitWaiting();
@@ -90,7 +94,7 @@ export class Batcher {
     else deliveries[0]!.refuse(pieces);
   }
 
-  /** Forgets what waits and stops the clock; gives it to whoever settles it. */
+  /** Removes and returns the waiting deliveries and stops the timer. The caller must settle them. */
   takeWaiting(): readonly Delivery[] {
     const { waiting } = this;
     this.cancelTimer?.();
@@ -107,7 +111,10 @@ export class Batcher {
   }
 }
 
-/** A batch in pieces of at most the size that the settings allow; a refusal when those would take many times what it does. */
+/**
+ * Cuts a batch into pieces of at most the configured size. Returns a refusal if the pieces would be many times its
+ * size.
+ */
 export function piecesOf(
   batch: Batch,
   { maxSize, sizer }: Pick<BatcherSettings, "maxSize" | "sizer">,

@@ -17,26 +17,26 @@ import { MergeWhileBusy } from "./merge-while-busy.js";
 import type { OutletFactory } from "./outlet.js";
 import { Semaphore } from "./semaphore.js";
 
-/** More sends at once make no exporter faster, and each costs buffers of its own. */
+/** More concurrent sends make no exporter faster, and each needs its own buffers. */
 const MAX_CONCURRENT_SENDS = 256;
 
-/** How long an exporter may take to give up before its call is considered ended without it. */
+/** How long an exporter may take to end an aborted call before the call is abandoned. */
 const ABORT_GRACE_MS = 1000;
 
-/** One send under way, or waiting for its turn. */
+/** A send that is under way or waits for its turn. */
 interface PendingSend extends CallWithDeadline {
   readonly delivery: Delivery;
   readonly controller: AbortController;
   hasTurn: boolean;
   isEnded: boolean;
-  /** Set while an exporter that was told to give up has not done so. */
+  /** Set while an exporter has not ended an aborted call. */
   cancelGrace: (() => void) | undefined;
   readonly onEnded: (() => void) | undefined;
 }
 
 /**
- * Sends each delivery as it comes, so many at once, and settles it by what comes of it: the sender waits for the export.
- * Pipelines that want their records merged have them merged while the exporter is busy.
+ * Sends each delivery when it comes, with a limit on concurrent sends, and settles it with the result: the sender waits
+ * for the export. If a pipeline wants batching, its deliveries are merged while the exporter is busy.
  */
 export const directOutlet: OutletFactory = (outletSettings) => {
   const { id, exporter, settings, typeDefaults, batching, clock, logger, metrics } = outletSettings;
@@ -73,7 +73,7 @@ export const directOutlet: OutletFactory = (outletSettings) => {
     logFailure(refusal);
     delivery.refuse(refusal);
   };
-  /** Ends a call, once: an exporter may come back after the call was ended without it. */
+  /** Ends a call once. An exporter may still return after its call was abandoned. */
   const end = (call: PendingSend, settle: typeof onSent | typeof onFailed, result: unknown) => {
     if (call.isEnded) return;
     call.isEnded = true;
@@ -167,7 +167,7 @@ function createCall(delivery: Delivery, controller: AbortController, onEnded?: (
   };
 }
 
-/** An exporter may also throw, or give what is no promise. */
+/** An exporter may throw synchronously, or return a plain value. */
 function callExporter(exporter: Exporter, { delivery, controller }: PendingSend): Promise<unknown> {
   try {
     const metadata = metadataFor(exporter, delivery.origin.metadata);
@@ -177,7 +177,7 @@ function callExporter(exporter: Exporter, { delivery, controller }: PendingSend)
   }
 }
 
-/** Nothing is kept here: what was to be kept is given back to its sender. */
+/** There is no queue to keep dead letters, so they are refused to their sender. */
 function settleSetback(delivery: Delivery, setback: Setback): void {
   if (setback.onlyIfAlwaysSaved) delivery.accept();
   else delivery.refuse(refusalOfSetback(setback));

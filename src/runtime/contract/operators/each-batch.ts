@@ -9,12 +9,17 @@ import { ERROR_CODES } from "../errors/error-codes.js";
 import { Refusal } from "../errors/refusal.js";
 import { markHolding } from "./holding.js";
 
-/** What a function of one batch may answer: a batch, several, dead letters, or null (or none) to drop it on purpose. */
+/**
+ * The result of a function of one batch: a batch, several, dead letters, or null (or an empty list) to drop it on
+ * purpose.
+ */
 export type BatchResult = Batch | DeadLetter | readonly (Batch | DeadLetter)[] | null;
 
-/** How long a function of a batch may take. */
+/** Options for `eachBatch`. */
 export interface EachBatchOptions {
-  /** How long an answer may take that does not come at once; then the batch is refused. 30 seconds; 0: for ever. */
+  /**
+   * Milliseconds that an asynchronous result may take before the batch is refused. Default: 30 seconds; 0: no limit.
+   */
   readonly timeoutMs?: number;
   readonly clock?: Clock;
 }
@@ -22,13 +27,13 @@ export interface EachBatchOptions {
 const DEFAULT_TIMEOUT_MS = 30_000;
 
 /**
- * A processor from a function of one batch, the way most processors are written.
+ * Creates a processor from a function of one batch. Most processors are written this way.
  *
- * The batch it returns goes on in the place of the one it got; several share the debt; null or an empty list drops the
- * batch, which acknowledges it. A throw or rejection refuses that batch alone, or with the pipeline's `error_mode:
- * dead_letter` keeps it; a late answer refuses it. Returning nothing counts as a throw, so that a forgotten `return`
- * cannot lose data. Batches go through one at a time and in their order, also when the function is asynchronous. When
- * it is stopped, those that wait are not begun, and the answer to the present one is ignored.
+ * The returned batch replaces the one it got; several share the debt; null or an empty list drops the batch, which
+ * acknowledges it. A throw or rejection refuses that batch alone, or dead-letters it if the pipeline has `error_mode:
+ * dead_letter`. A late result refuses it. Returning nothing counts as a throw, so that a forgotten `return` cannot lose
+ * data. Batches are processed one at a time and in order, even if the function is asynchronous. On abort, waiting
+ * batches are not started, and the result of the current one is ignored.
  *
  * @example
  * const halves = eachBatch((batch) => splitBatch(batch, { records: Math.ceil(batch.count / 2) }));
@@ -40,16 +45,18 @@ export function eachBatch(
   return eachCancellableBatch((batch, { delivery }) => process(batch, delivery), options);
 }
 
-/** What a function of one batch is given beside it. */
+/** The second parameter of a function of one batch. */
 export interface BatchCall {
   readonly delivery: Delivery;
-  /** Whether its answer is still waited for: once it is not, it is ignored. */
+  /** Whether the result is still needed. Once it is not, it is ignored. */
   readonly isWanted: () => boolean;
-  /** Where the pipeline keeps what fails as dead letters: what becomes of a record that is failed on. */
+  /** Decides what happens to a record that failed, if the pipeline keeps failures as dead letters. */
   readonly onFailure: FailureHandler | undefined;
 }
 
-/** The same for a function that asks whether its answer is still waited for, or keeps failures record by record. */
+/**
+ * Like `eachBatch`, for a function that checks whether its result is still needed, or keeps failures record by record.
+ */
 export function eachCancellableBatch(
   process: (batch: Batch, call: BatchCall) => BatchResult | PromiseLike<BatchResult>,
   { timeoutMs = DEFAULT_TIMEOUT_MS, clock = systemClock }: EachBatchOptions = {},
@@ -81,7 +88,10 @@ class PendingResult implements BatchCall {
 
   readonly isWanted = (): boolean => !this.isOver;
 
-  /** Emits what the promise resolves to. A late result is ignored: its delivery has been refused by then, or is refused by the abort. */
+  /**
+   * Emits the resolved result. A late result is ignored, because its delivery has been refused by then, or is refused
+   * by the abort.
+   */
   wait(result: PromiseLike<BatchResult>, timeoutMs: number, clock: Clock): Observable<Delivery> {
     return new Observable((out) => {
       const finish = (deliveries: readonly Delivery[]) => {
@@ -116,7 +126,9 @@ function outputOf(delivery: Delivery, result: BatchResult): readonly Delivery[] 
   }
 }
 
-/** The data as a dead letter where the pipeline keeps failures; otherwise nothing, and the delivery is refused. */
+/**
+ * Returns the data as a dead letter if the pipeline keeps failures; otherwise refuses the delivery and returns nothing.
+ */
 function outputOfFailure(delivery: Delivery, error: unknown): readonly Delivery[] {
   const setback = delivery.debt.failureHandler?.(error);
   if (setback !== undefined) return outputOf(delivery, deadLetter(delivery.batch, setback));
@@ -136,7 +148,7 @@ function partsOf(result: Exclude<BatchResult, null>): readonly (Batch | DeadLett
   return Array.isArray(result) ? result : [result as Batch | DeadLetter];
 }
 
-/** Why an answer is none: there is something else in it than batches and dead letters. */
+/** Returns a refusal if the result has anything other than batches and dead letters. */
 function mistakeIn(result: BatchResult): Refusal | undefined {
   if (result === null || partsOf(result).every(isBatchOrDeadLetter)) return undefined;
   return new Refusal("transient", NO_RESULT_MESSAGE, { code: ERROR_CODES.SLUICE_NO_RESULT, unexpected: true });
@@ -146,7 +158,7 @@ function isBatchOrDeadLetter(part: unknown): boolean {
   return isBatch(isDeadLetter(part) ? part.batch : part);
 }
 
-/** Any promise will do, not only Node's own. */
+/** Accepts any promise, not only Node's own. */
 function isPromiseLike(result: unknown): result is PromiseLike<BatchResult> {
   return typeof (result as { then?: unknown } | null | undefined)?.then === "function";
 }

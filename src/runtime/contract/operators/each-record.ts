@@ -6,31 +6,31 @@ import { type DeadLetter, deadLetter, type Setback } from "../dead-letter.js";
 import type { FailureHandler } from "../debt.js";
 import { type BatchResult, type EachBatchOptions, eachCancellableBatch } from "./each-batch.js";
 
-/** Takes the record out of the pipeline, as it came in; every exporter keeps it as a dead letter with this message. */
+/** Takes the record out of the pipeline, unchanged. Every exporter keeps it as a dead letter with this message. */
 export interface RecordSetback {
   readonly deadLetter: string | (Partial<Setback> & Pick<Setback, "message">);
 }
 
 /**
- * What the function of `eachRecord` may answer: nothing (or "keep"), "drop", or why the record is a dead letter. What
- * an edit gives back, as in `(record) => record.attributes.set("a", 1)`, counts as nothing.
+ * The result of the function given to `eachRecord`: nothing (or "keep"), "drop", or why the record is a dead letter.
+ * The return value of an edit, as in `(record) => record.attributes.set("a", 1)`, counts as nothing.
  */
 export type RecordResult = RecordVerdict | RecordSetback | Attributes | boolean;
 
-/** How long, and how many at a time, a function of a record may take. */
+/** Options for `eachRecord`. */
 export interface EachRecordOptions extends EachBatchOptions {
-  /** For functions that answer later: how many records of a batch they may be busy with at a time. 1 unless told. */
+  /** How many records of a batch may be processed concurrently, for asynchronous functions. Default: 1. */
   readonly concurrency?: number;
 }
 
 /**
- * A processor from a function of one record: read it, change it, `split` it, return "drop", or return
- * `{ deadLetter: "why" }`. It may answer later. The batch goes on as it was if no record was changed; a throw or a
- * rejection refuses the whole batch, or in a pipeline with `error_mode: dead_letter` makes a dead letter of that record alone;
- * a batch that takes longer than `timeoutMs` altogether is refused, and the rest of its records is not shown.
+ * Creates a processor from a function of one record: read it, change it, `split` it, return "drop", or return `{
+ * deadLetter: "why" }`. It may be asynchronous. If no record was changed, the batch goes on unchanged. A throw or
+ * rejection refuses the whole batch, or, in a pipeline with `error_mode: dead_letter`, dead-letters only that record. A
+ * batch that takes longer than `timeoutMs` in total is refused, and its remaining records are skipped.
  *
- * In a processor that says `signals: ["logs"]` the record is a `LogRecordView`, and so on. A function for one signal may
- * also name its kind of record: `eachRecord((record: LogRecordView) => ...)`.
+ * In a processor with `signals: ["logs"]` the record is a `LogRecordView`, and so on. A function for one signal may
+ * also declare its record type: `eachRecord((record: LogRecordView) => ...)`.
  *
  * @example
  * const tidy = eachRecord((record) => {
@@ -81,14 +81,14 @@ class RecordSetbacks {
     return "drop";
   }
 
-  /** Takes out a record that was failed on, where such records are kept; else the failure is that of the batch. */
+  /** Takes out a record that failed, if such records are kept; otherwise the whole batch fails. */
   addFailure(index: number, error: unknown, onFailure: FailureHandler | undefined): RecordVerdict {
     const setback = onFailure?.(error);
     if (setback === undefined) throw error;
     return this.add(index, { deadLetter: setback });
   }
 
-  /** What goes on, and what does not. */
+  /** Returns the batch to hand on, and the dead letters. */
   toBatchResult(batch: Batch, edited: Batch): BatchResult {
     const kept = edited.count === 0 && batch.count > 0 ? null : edited;
     if (this.byIndex === undefined) return kept;
@@ -101,7 +101,7 @@ function isRecordSetback(answer: RecordResult): answer is RecordSetback {
   return typeof answer === "object" && answer !== null && "deadLetter" in answer;
 }
 
-/** One dead letter for all records with the same words. */
+/** Creates one dead letter for all records with the same setback. */
 function deadLettersOf(batch: Batch, byIndex: ReadonlyMap<number, Setback>): DeadLetter[] {
   let index = 0;
   const all = editRecords(batch, () => (byIndex.has(index++) ? "keep" : "drop"));

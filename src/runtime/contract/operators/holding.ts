@@ -1,8 +1,8 @@
 import type { Processor } from "../component.js";
 
 /**
- * What is known of how a processor deals with deliveries it does not hand on at once: it settles every one in any case, or
- * it holds them on purpose. Of one that was written with other means nothing is known.
+ * How a processor treats deliveries that it does not hand on at once: it settles every one in any case, or holds them
+ * on purpose. For processors written by other means this is not known.
  */
 export type Holding = "settles_all" | "on_purpose";
 
@@ -12,7 +12,7 @@ export function markHolding(processor: Processor, holding: Holding): Processor {
   return Object.assign(processor, { [HOLDING]: holding });
 }
 
-/** Told by a mark, so that a processor made by another copy of the package counts too. */
+/** Stored under a global symbol, so that processors of another copy of the package are recognised too. */
 export function holdingOf(processor: Processor): Holding | undefined {
   return (processor as { [HOLDING]?: Holding })[HOLDING];
 }

@@ -5,25 +5,25 @@ import { Refusal } from "../errors/refusal.js";
 import { Batcher, piecesOf } from "./batcher.js";
 import type { Batching } from "./outlet.js";
 
-/** While fewer sends are under way nothing waits: the other side has room for one more. */
+/** With fewer sends under way nothing waits, because the backend can take one more. */
 const MIN_BUSY_SENDS = 2;
 
 /**
- * Merges what comes while the exporter is busy. A delivery that finds it idle is sent at once, alone; others gather and leave
- * together when a send ends, when there are enough of them, or when their time is up. Their senders wait for the result in any
- * case, so they are told as early as can be. What is refused for good with others is sent again alone: nobody is refused for
- * the company he was in.
+ * Merges deliveries that come while the exporter is busy. A delivery that finds it idle is sent alone at once. Others
+ * are gathered and sent together when a send ends, when there are enough of them, or when their time is up. Their
+ * senders wait for the result in any case, so they are answered as early as possible. A merged delivery that is refused
+ * permanently is sent again alone, so that none is refused because of the others.
  */
 export class MergeWhileBusy {
   private readonly batching: Batching;
   private readonly exporter: Pick<Exporter, "metadataKeys">;
   private readonly clock: Clock;
   private readonly send: (delivery: Delivery) => void;
-  /** Those in which something waits, by the metadata that keeps it apart; the one that has waited longest is first. */
+  /** Waiting deliveries by the metadata that keeps them apart. The one that has waited longest is first. */
   private readonly waiting = new Map<string, Gathering>();
   private sending = 0;
 
-  /** Of every call of `send` it is told once, by `sent`, when that has ended. */
+  /** The caller must call `sent` once for each call of `send`, when it has ended. */
   constructor(
     batching: Batching,
     exporter: Pick<Exporter, "metadataKeys">,
@@ -51,7 +51,7 @@ export class MergeWhileBusy {
     gathering.batcher.add(this.withSecondChance(delivery, gathering));
   }
 
-  /** A send has ended. */
+  /** To be called when a send has ended. */
   sent(): void {
     this.sending -= 1;
     for (const { batcher } of this.waiting.values()) {
@@ -60,12 +60,12 @@ export class MergeWhileBusy {
     }
   }
 
-  /** Sends all that waits, now. */
+  /** Sends all waiting deliveries now. */
   flush(): void {
     for (const { batcher } of [...this.waiting.values()]) batcher.flush();
   }
 
-  /** Stops all timers; what waits is settled by whoever holds it. */
+  /** Stops all timers. The waiting deliveries must be settled by their holder. */
   stop(): void {
     for (const { batcher } of this.waiting.values()) batcher.takeWaiting();
     this.waiting.clear();
@@ -83,7 +83,7 @@ export class MergeWhileBusy {
     });
   }
 
-  /** By itself, though cut if it is larger than may be sent. */
+  /** Sends a delivery on its own, cut into pieces if it is too large. */
   private sendAlone(delivery: Delivery): void {
     const pieces = piecesOf(delivery.batch, this.batching);
     if (pieces instanceof Refusal) delivery.refuse(pieces);
@@ -96,7 +96,7 @@ export class MergeWhileBusy {
   }
 }
 
-/** What waits to leave together. */
+/** Deliveries that wait to be sent together. */
 interface Gathering {
   count: number;
   readonly batcher: Batcher;

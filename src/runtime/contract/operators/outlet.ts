@@ -8,22 +8,24 @@ import type { DurableIntake } from "../plan.js";
 import type { ExporterSettings } from "../schema/exporter-settings.js";
 import type { BatcherSettings } from "./batcher.js";
 
-/** The end of a pipeline: takes responsibility for what it is given, or refuses it. */
+/** The end of a pipeline: takes responsibility for deliveries, or refuses them. */
 export interface Outlet {
-  /** Opens what it keeps data in. Called once, when its exporter has started, before the first `accept`. */
+  /** Opens its storage. Called once, when its exporter has started, before the first `accept`. */
   start?(): Promise<void>;
   /**
-   * Settles the delivery, now or later. `pipeline` is the one it comes from. One with a setback is kept as a dead
-   * letter, or refused when there is nowhere to keep it.
+   * Settles the delivery, now or later. `pipeline` is the pipeline it comes from. A delivery with a setback is kept as
+   * a dead letter, or refused if it cannot be kept.
    */
   accept(delivery: Delivery, pipeline: string): void;
-  /** False while what it is given would only wait. */
+  /** False while deliveries would only wait. */
   readonly isAvailable?: boolean;
-  /** Called when nothing more comes. Resolves when nothing is being sent any more; what is kept durably may stay. */
+  /**
+   * Called when no more deliveries come. Resolves when nothing is being sent any more; durably stored data may stay.
+   */
   drain(): Promise<void>;
-  /** Breaks off whatever is being sent; deliveries that nobody has answered for are refused. */
+  /** Aborts everything that is being sent. Unsettled deliveries are refused. */
   abort(): void;
-  /** Closes what it keeps data in. Called once, after drain or abort, before its exporter stops. */
+  /** Closes its storage. Called once, after drain or abort, before its exporter stops. */
   stop?(): Promise<void>;
 }
 
@@ -33,32 +35,32 @@ export interface Batching extends BatcherSettings {
   readonly metadataKeys: readonly string[];
 }
 
-/** What an outlet is made from: its exporter, the settings and the services of the agent. */
+/** The settings of an outlet: its exporter, its config and the services of the agent. */
 export interface OutletSettings {
   readonly id: string;
-  /** Ids that would mean the same: those with other names of its type. None of them is another exporter's. */
+  /** Equivalent ids, with other names of the exporter's type. No other exporter uses them. */
   readonly otherIds?: readonly string[];
   readonly exporter: Exporter;
-  /** What the exporter's config says of the keys every exporter has; what it does not say is undefined. */
+  /** The exporter's config for the keys that every exporter has; undefined where it says nothing. */
   readonly settings: ExporterSettings;
-  /** The defaults that the exporter's type has for them. */
+  /** The defaults of the exporter's type for these keys. */
   readonly typeDefaults: ExporterSettings;
   /** The signals of the pipelines that end in this exporter. */
   readonly signals?: readonly Signal[];
   /** @internal The pipelines that end in this exporter. */
   readonly pipelines?: readonly EndingPipeline[];
-  /** What the pipelines that end in this exporter want merged, by pipeline; those that want nothing merged have none. */
+  /** How deliveries are merged, by pipeline that ends in this exporter. Pipelines without merging have no entry. */
   readonly batching?: ReadonlyMap<string, Batching>;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
   readonly metrics: Metrics;
   /**
-   * To be done to a batch from this pipeline before it is sent again; throws a `Refusal` when it is not fit to be, or there
-   * is no such pipeline. With `onlyCheck` it is not sent, and counted nowhere.
+   * Prepares a batch of this pipeline before it is sent again. Throws a `Refusal` if it must not be sent or there is no
+   * such pipeline. With `onlyCheck` the batch is not sent afterwards, and nothing is counted.
    */
   readonly prepareReplay?: (batch: Batch, pipeline: string, onlyCheck?: boolean) => Batch;
-  /** Whether there is a pipeline of this name. */
+  /** Whether there is a pipeline with this name. */
   readonly hasPipeline?: (pipeline: string) => boolean;
 }
 
@@ -68,41 +70,45 @@ export interface EndingPipeline {
   readonly signal: Signal;
 }
 
-/** Makes the outlet of an exporter. */
+/** Creates the outlet of an exporter. */
 export type OutletFactory = (settings: OutletSettings) => Outlet;
 
 /**
- * Stands before the first processor of a pipeline that holds deliveries: what comes is put into a store, and accepted when
- * it is safe there. From then on it is owed to the journal, which hands it to that processor, again and again if need be, until it is accepted.
- * What is refused for good becomes a dead letter of the journal.
+ * Stands before the first processor of a pipeline that holds deliveries. Deliveries are stored, and accepted when they
+ * are safe. From then on the journal is responsible: it hands them to that processor, repeatedly if necessary, until
+ * they are accepted. Permanently refused ones become dead letters of the journal.
  */
 export interface Journal {
-  /** Opens the store, then begins to hand on what it has. The pipeline behind it takes deliveries by then. */
+  /** Opens the store, then starts to hand on its entries. The pipeline behind it must be ready for deliveries. */
   start(): Promise<void>;
-  /** Settles the delivery when it is in the store, or refuses it. */
+  /** Accepts the delivery when it is stored, or refuses it. */
   accept(delivery: Delivery): void;
-  /** Called when nothing more comes. Resolves when all that came is in the store; hands nothing more on. */
+  /** Called when no more deliveries come. Resolves when all of them are stored. Hands on nothing more. */
   drain(): Promise<void>;
-  /** The same, without waiting. */
+  /** Like `drain`, without waiting. */
   abort(): void;
-  /** Closes the store. Called once, when all that was handed on is settled, or will not be. */
+  /** Closes the store. Called once, when everything handed on is settled or never will be. */
   stop(): Promise<void>;
   notesOf(processor: string): JournalNotes;
-  /** For the connector behind it; left out by a journal that cannot exchange. */
+  /** For the connector behind the journal; absent if the journal cannot exchange entries. */
   exchange?: JournalExchange;
 }
 
 /**
- * Lets a connector put what it made of deliveries in their place, in one step: after a crash either the deliveries come
- * again, or what was made of them does, and never both.
+ * Lets a connector replace deliveries with what it made from them, in one write. After a crash either the deliveries
+ * come again or what was made from them, never both.
  */
 export interface JournalExchange {
-  /** `restore` is given the state of the last exchange when the journal has been opened, before the first delivery. */
+  /**
+   * `restore` is called with the state of the last exchange when the journal has been opened, before the first
+   * delivery.
+   */
   onOpened(restore: (state: Uint8Array | undefined) => void): void;
   /**
-   * Puts what was made in the place of the entries at these positions, and keeps the state. Gives a delivery for each batch that was made, to
-   * be handed on and settled; after a crash they come as deliveries of the other signal. The deliveries at these positions are to be accepted then.
-   * Waits while the store cannot be written; rejects when the journal is stopped.
+   * Replaces the entries at these positions with the batches in `made`, and stores the state. Returns a delivery for
+   * each of these batches, to be handed on and settled; after a crash they come as deliveries of the other signal. The
+   * deliveries at these positions must then be accepted. Waits while the store cannot be written. Rejects if the
+   * journal is stopped.
    */
   exchange(exchange: {
     readonly positions: readonly number[];
@@ -112,56 +118,70 @@ export interface JournalExchange {
 }
 
 /**
- * What a processor keeps in the journal of its pipeline, to go on after a crash where it was: small, and in order with the
- * outcomes of deliveries. A note that was written before a delivery was accepted is there when that delivery does not come
- * again.
+ * Notes that a processor keeps in the journal of its pipeline, in order to continue after a crash. They are small and
+ * in order with the outcomes of deliveries: if a note was written before a delivery was accepted, and the delivery does
+ * not come again, the note exists.
  */
 export interface JournalNotes {
-  /** Its notes so far, oldest first, also those of earlier runs. They are there before the first delivery comes. */
+  /**
+   * All notes of the processor, oldest first, including those of earlier runs. They are available before the first
+   * delivery comes.
+   */
   read(): readonly JournalNote[];
   write(note: Uint8Array): void;
   /** No delivery that comes again has a lower `origin.position`. */
   readonly firstPosition: number;
-  /** Names who knows what of an entry that is given up is still owed. */
+  /** Sets the object that knows which records of an abandoned entry are still owed. */
   answerFor(settlement: EntrySettlement): void;
-  /** So many of its bytes are enough once no entry needs them. A processor that does not say it has as many as the journal keeps. */
+  /**
+   * Limits the size of notes that no entry needs any more. By default they may use all the space that the journal
+   * keeps.
+   */
   keepAtMost(bytes: number): void;
 }
 
 export interface JournalNote {
   readonly bytes: Uint8Array;
-  /** The last position that had been handed on when it was written. */
+  /** The last position that had been handed on when the note was written. */
   readonly after: number;
 }
 
-/** What a processor knows of entries of a journal of which it has settled a part. */
+/** A processor's knowledge about journal entries that it has partly settled. */
 export interface EntrySettlement {
-  /** Of this entry's batch what nobody has taken: that becomes the dead letter. All of it when nothing is known. */
+  /**
+   * Returns the records of this entry's batch that nobody has taken; they become the dead letter. All of them if
+   * nothing is known.
+   */
   remaining(position: number, batch: Batch): Batch;
-  /** The entry has left the journal. */
+  /** Called when the entry has left the journal. */
   ended(position: number): void;
 }
 
-/** What a journal is made from. */
+/** The settings of a journal. */
 export interface JournalSettings {
-  /** The pipeline, or what stands for one: see `connectorJournalName`. */
+  /** The pipeline, or a name that stands for one; see `connectorJournalName`. */
   readonly pipeline: string;
   readonly signal: Signal;
   /**
-   * `auto`: the pipeline holds deliveries, and wants a journal if there is a place for one; `off`: only what an earlier
-   * config has left in it is handed on.
+   * `auto`: the pipeline holds deliveries, and gets a journal if there is a place for one. `off`: only entries left by
+   * an earlier config are handed on.
    */
   readonly durable: DurableIntake;
-  /** What the pipeline refuses and nobody hears of (`origin.isUnattended`) is to be kept, if there is a place for it. */
+  /**
+   * Whether to keep deliveries that the pipeline refuses without their sender learning of it (`origin.isUnattended`),
+   * if there is a place for them.
+   */
   readonly keepsRefused?: boolean;
-  /** Bytes that may be inside the pipeline; the rest waits in the store. */
+  /** Maximum number of bytes inside the pipeline. The rest waits in the store. */
   readonly windowBytes: number;
-  /** The pipeline lets go of the bytes at once, and settles later: they need not stay in memory. */
+  /** Whether the pipeline releases the bytes at once and settles later, so that they need not stay in memory. */
   readonly letsGoOfPayloads?: boolean;
-  /** To be done to what was put into it under another config: the processors before it may be others now. */
+  /**
+   * Prepares entries that came under another config, because the processors before the journal may be different now.
+   */
   readonly prepareReplay?: OutletSettings["prepareReplay"];
   readonly hasPipeline?: OutletSettings["hasPipeline"];
-  /** The processors behind it. */
+  /** Hands a delivery to the processors behind the journal. */
   readonly consumer: (delivery: Delivery) => void;
   readonly clock: Clock;
   readonly random: () => number;
@@ -169,5 +189,5 @@ export interface JournalSettings {
   readonly metrics: Metrics;
 }
 
-/** Makes the journal of a pipeline; undefined when there is none, and nothing is left in one. */
+/** Creates the journal of a pipeline; undefined if it needs none and none has entries left. */
 export type JournalFactory = (settings: JournalSettings) => Journal | undefined;

@@ -1,9 +1,9 @@
 interface Waiter {
-  /** Undefined once it has left the line. */
+  /** Undefined once it has left the queue. */
   proceed: (() => void) | undefined;
 }
 
-/** Lets so many at a time go ahead; the others stand in line. */
+/** Limits concurrency; further callers wait in line. */
 export class Semaphore {
   private free: number;
   private waiters: Waiter[] = [];
@@ -13,14 +13,17 @@ export class Semaphore {
     this.free = limit;
   }
 
-  /** Undefined when it is one's turn at once. Rejects with the signal's reason when that comes before the turn. */
+  /**
+   * Returns undefined if the caller may proceed at once. Rejects with the signal's reason if it is aborted before its
+   * turn.
+   */
   acquire(signal: AbortSignal): Promise<void> | undefined {
     if (this.free === 0) return new Promise((resolve, reject) => this.enqueue(signal, resolve, reject));
     this.free -= 1;
     return undefined;
   }
 
-  /** Ends a turn that was taken. */
+  /** Ends an acquired turn. */
   release(): void {
     while (this.head < this.waiters.length) {
       const { proceed } = this.waiters[this.head++]!;

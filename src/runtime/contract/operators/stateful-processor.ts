@@ -3,32 +3,42 @@ import type { Processor } from "../component.js";
 import type { Delivery } from "../delivery.js";
 import { markHolding } from "./holding.js";
 
-/** Where a stateful processor hands on what it is done with. */
+/** The output of a stateful processor. */
 export interface DeliveryOutput {
-  /** Hands a delivery on. It may be called at any time, also by a timer, until the processor has ended. */
+  /** Hands a delivery on. It may be called at any time until the processor has ended, for example by a timer. */
   next(delivery: Delivery): void;
-  /** The processor cannot go on: what it holds is refused, retryably, and it is made anew. */
+  /**
+   * Reports that the processor cannot continue. What it holds is refused with a retryable error, and the processor is
+   * created again.
+   */
   error(error: unknown): void;
-  /** True once it has ended: nothing that is handed on then arrives. */
+  /** True once the processor has ended. Deliveries handed on afterwards do not arrive. */
   readonly closed: boolean;
 }
 
-/** What a stateful processor does when something happens to it. */
+/** The event handlers of a stateful processor. */
 export interface DeliveryHandlers {
   /**
-   * A delivery came: hold it, hand it on, settle, split or merge it. A throw refuses that delivery alone; one that was split
-   * or merged by then cannot be refused alone, and the throw is the failure of the whole processor, as `out.error` is.
+   * Called with a delivery: hold it, hand it on, settle, split or merge it. A throw refuses that delivery alone. If it
+   * was already split or merged, it cannot be refused alone, and the throw makes the whole processor fail, like
+   * `out.error`.
    */
   next(delivery: Delivery): void;
-  /** The input has ended: hand on or settle all that is held, at once or later. The output ends when this is done. */
+  /**
+   * Called when the input has ended: hand on or settle everything held, now or later. The output ends when this is
+   * done.
+   */
   drain?(): void | PromiseLike<void>;
-  /** It ends without being drained, or before `drain` is done: stop timers and let go. The runtime refuses what is held. */
+  /**
+   * Called if the processor ends without being drained, or before `drain` is done: stop timers and drop what is held.
+   * The runtime refuses it.
+   */
   abort?(): void;
 }
 
 /**
- * A processor that keeps state or holds deliveries back. `create` is called for each run of it, so that its state is in the
- * closure and begins anew when the processor is made anew.
+ * Creates a processor that keeps state or holds deliveries back. `create` is called for each run, so the state is in
+ * its closure and starts fresh when the processor is created again.
  */
 export function statefulProcessor(create: (out: DeliveryOutput) => DeliveryHandlers): Processor {
   const processor: Processor = (source) =>

@@ -2,7 +2,7 @@ import { defer, finalize } from "rxjs";
 import type { Processor } from "../component.js";
 import { holdingOf, markHolding } from "./holding.js";
 
-/** The same processor with something beside it that lives as long as its stream. */
+/** Returns the same processor with a resource that is started and stopped with its stream. */
 export function withResource(processor: Processor, resource: { start(): void; stop(): void } | undefined): Processor {
   if (resource === undefined) return processor;
   const holding = holdingOf(processor);

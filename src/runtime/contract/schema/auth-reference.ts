@@ -3,8 +3,9 @@ import type { AuthSide } from "../auth.js";
 import { ignored, section } from "./schema.js";
 
 /**
- * `auth: {authenticator: ID}`: an extension that authenticates clients for a server, or us as a client. That there is such
- * an extension, that it is among service.extensions, and that it can do it, is checked when the config is loaded.
+ * The schema of `auth: {authenticator: ID}`, which names an extension that authenticates clients to a server, or us as
+ * a client. When the config is loaded, it is checked that the extension exists, is listed in service.extensions, and
+ * supports this.
  */
 export function authReference(side: AuthSide) {
   const keys = {

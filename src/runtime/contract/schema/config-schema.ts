@@ -1,9 +1,9 @@
 import { type ZodType, z } from "zod";
 
 /**
- * A schema for a component's config: of zod 4, of whichever copy, or of any library that follows the Standard Schema
- * (zod 3, valibot, arktype). Of a zod 4 schema Sluice also knows the keys, defaults, descriptions and secrets; of the
- * others only what they say of a config.
+ * A schema for a component's config: of any copy of zod 4, or of any library that follows the Standard Schema (zod 3,
+ * valibot, arktype). From a zod 4 schema Sluice also knows keys, defaults, descriptions and secrets; the others can
+ * only validate a config.
  */
 export interface ConfigSchema<Output = unknown> {
   readonly "~standard": {
@@ -23,13 +23,13 @@ interface StandardIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** The zod schema that stands for any schema, or for none. */
+/** Returns a zod schema for any schema, or for none. */
 export function configSchema(schema: ConfigSchema | undefined): ZodType {
   if (schema === undefined) return z.looseObject({}).meta({ opaque: true });
   return isZod(schema) ? schema : adaptStandardSchema(schema);
 }
 
-/** A schema of zod 4 is told by its shape: a plugin may have its own copy of zod. */
+/** Whether a value is a zod 4 schema. Checked by shape, because a plugin may have its own copy of zod. */
 export function isZod(schema: unknown): schema is ZodType {
   return typeof schema === "object" && schema !== null && "_zod" in schema && "safeParse" in schema;
 }

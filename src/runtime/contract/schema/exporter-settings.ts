@@ -5,11 +5,11 @@ import { byteSize, duration, headers, ignored, recordPattern, secret, section } 
 import { nearest } from "./suggest.js";
 
 /**
- * Keys every exporter has, whatever its type: the runtime takes them out of the exporter's config before the exporter's
- * own schema sees it. An exporter knows nothing of them. The same keys stand under `extensions: reliability:` as the
- * defaults of all exporters. So the schema has no defaults of its own: what is not written stays undefined, and
- * `completeSettings` fills it in, from the exporter, the extension, the exporter's type and DEFAULT_SETTINGS, in this
- * order. Names are the Collector's where it has the thing.
+ * Keys that every exporter has, whatever its type. The runtime takes them out of the exporter's config before the
+ * exporter's own schema parses it, so an exporter does not know them. The same keys under `extensions: reliability:`
+ * are the defaults of all exporters. So the schema has no defaults of its own: a key that is not configured stays
+ * undefined, and `completeSettings` fills it in from the exporter, the extension, the exporter's type and
+ * DEFAULT_SETTINGS, in this order. Names are the Collector's where it has the same key.
  */
 const sendingQueue = section(
   z.strictObject({
@@ -181,7 +181,10 @@ const circuitBreaker = section(
   }),
 );
 
-/** A category may be that of a plugin, so a name that is like none of ours is taken as it is. */
+/**
+ * Rejects categories that look like a misspelt one of ours. Other names are accepted, because plugins may have their
+ * own.
+ */
 function refuseMistypedCategories(times: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
   for (const category of Object.keys(times)) {
     const meant = nearest(category, FAILURE_CATEGORIES);
@@ -331,7 +334,10 @@ const replay = section(
   }),
 );
 
-/** `condition` is the schema of conditions on records: the contract only knows that they are texts. */
+/**
+ * Creates the schema of these keys. `condition` is the schema of conditions on records, which the contract only knows
+ * as texts.
+ */
 export const createExporterSettingsSchema = (condition: z.ZodType<string>) =>
   z.strictObject({
     timeout: duration().optional().meta({ description: "How long one attempt may take; 0 means for ever." }),
@@ -354,13 +360,13 @@ export const createExporterSettingsSchema = (condition: z.ZodType<string>) =>
     health: health.optional().meta({ description: "When the exporter is DEGRADED." }),
   });
 
-/** The schema for settings that need no check of their conditions: defaults, and what was checked before. */
+/** The schema for settings whose conditions need no check: defaults, and settings that were checked before. */
 export const uncheckedExporterSettingsSchema = createExporterSettingsSchema(z.string());
 
-/** What a config says of the keys that every exporter has; what it does not say is undefined. */
+/** The configured values of the keys that every exporter has; undefined where nothing is configured. */
 export type ExporterSettings = z.infer<typeof uncheckedExporterSettingsSchema>;
 
-/** The defaults of all exporters, as one would write them. */
+/** The defaults of all exporters, as one would write them in YAML. */
 export const DEFAULT_SETTINGS = {
   timeout: "5s",
   sending_queue: {
@@ -439,10 +445,13 @@ type DeepRequired<T> = {
     : NonNullable<T[Key]>;
 };
 
-/** Settings with nothing left open. Batching in the queue is on only if `sending_queue.batch` is written somewhere. */
+/**
+ * Settings with all values filled in. Batching in the queue is on only if `sending_queue.batch` is configured
+ * somewhere.
+ */
 export type CompleteSettings = DeepRequired<ExporterSettings>;
 
-/** The first layer that says something of a key counts; the last is always DEFAULT_SETTINGS. */
+/** Merges the layers. The first layer that has a key wins; the last layer is always DEFAULT_SETTINGS. */
 export function completeSettings(...layers: readonly (ExporterSettings | undefined)[]): CompleteSettings {
   const defaults = uncheckedExporterSettingsSchema.parse(DEFAULT_SETTINGS);
   const hasFactor = layers.some((layer) => layer?.retry_on_failure?.randomization_factor !== undefined);
@@ -450,7 +459,7 @@ export function completeSettings(...layers: readonly (ExporterSettings | undefin
   return [...layers].reverse().reduce<unknown>(mergeLayers, under) as CompleteSettings;
 }
 
-/** Who writes the Collector's `randomization_factor` wants the Collector's jitter, unless `jitter` says otherwise. */
+/** A config with the Collector's `randomization_factor` gets the Collector's jitter, unless `jitter` is configured. */
 const COLLECTOR_JITTER: ExporterSettings = { retry_on_failure: { jitter: "proportional" } };
 
 function mergeLayers(under: unknown, over: unknown): unknown {
@@ -461,7 +470,7 @@ function mergeLayers(under: unknown, over: unknown): unknown {
   return merged;
 }
 
-/** A map as YAML has it: an object that is no list. */
+/** Whether a value is a YAML map: an object that is not a list. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

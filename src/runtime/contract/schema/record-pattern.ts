@@ -3,7 +3,7 @@ import { MAX_SEVERITY_NUMBER, SEVERITIES, SEVERITY_NUMBERS } from "#otlp/signals
 import type { AnyRecordView } from "#otlp/views";
 
 /**
- * A small language for "records like these", in config and filters:
+ * A pattern that matches records, in a small language for config and filters:
  *
  *     order.*                                      the event's, span's or metric's name; `*` stands for any text
  *     severity>=ERROR                              =, !=, <, <=, >, >= and TRACE, DEBUG, INFO, WARN, ERROR, FATAL or 1 to 24
@@ -11,12 +11,12 @@ import type { AnyRecordView } from "#otlp/views";
  *     resource.service.name                        there is such an attribute
  *     severity>=WARN and attributes.tenant=acme    all of them
  *
- * Names and values are compared with their case. A record without a severity, or without the attribute, meets no
- * condition on it but `!=`.
+ * Names and values are case-sensitive. A record without a severity, or without the attribute, matches no condition on
+ * it except `!=`.
  */
 export type RecordPattern = (record: AnyRecordView) => boolean;
 
-/** The pattern, or a sentence that says why the text is none. */
+/** Returns the pattern, or a sentence about why the text is not valid. */
 export function parseRecordPattern(text: string): RecordPattern | { readonly problem: string } {
   const conditions = text.split(/\s+and\s+/i).map((part) => parseCondition(part.trim()));
   const problem = conditions.find((condition) => typeof condition !== "function");
@@ -25,7 +25,10 @@ export function parseRecordPattern(text: string): RecordPattern | { readonly pro
   return all.length === 1 ? all[0]! : (record) => all.every((condition) => condition(record));
 }
 
-/** Texts like the glob: `*` stands for any text, everything else for itself. Takes linear time in what it is given. */
+/**
+ * Returns a predicate for texts that match the glob: `*` stands for any text, everything else for itself. Takes linear
+ * time.
+ */
 export function glob(text: string): (candidate: string) => boolean {
   const [first = "", ...rest] = text.split("*");
   const last = rest.pop();
@@ -83,7 +86,7 @@ function parseSeverity(operator: string | undefined, operand: string): RecordPat
   return (record) => (record.signal === "logs" ? test(record.severityNumber) : operator === "!=");
 }
 
-/** ERROR is 17 to 20, as in OpenTelemetry; a number is just itself. */
+/** Returns the range of severity numbers. ERROR is 17 to 20, as in OpenTelemetry; a number stands for itself. */
 function severityRange(text: string): [from: number, to: number] | undefined {
   const severity = SEVERITIES.find((name) => name === text.toLowerCase());
   if (severity !== undefined) return [SEVERITY_NUMBERS[severity], SEVERITY_NUMBERS[severity] + 3];

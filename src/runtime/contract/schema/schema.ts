@@ -2,16 +2,17 @@ import { z } from "zod";
 import { parseRecordPattern } from "./record-pattern.js";
 import { parseByteSize, parseDuration } from "./units.js";
 
-/** Where something is in a component's config: keys, and indexes of lists. */
+/** The place of a value in a component's config: keys, and indexes of lists. */
 export type ConfigPath = readonly (string | number)[];
 
 /**
- * Building blocks for component schemas: each takes what people write in YAML and gives what code wants. All of them
- * carry a `format` in their metadata, so that the reference and the JSON Schema can say it.
+ * Building blocks for component schemas: each parses what people write in YAML into what code needs. All of them have a
+ * `format` in their metadata, for the reference and the JSON Schema.
  */
 
 /**
- * A duration such as `50ms`, `5s`, `1m30s` or `30d`; gives milliseconds. A bare integer is nanoseconds, as in the Collector.
+ * A duration such as `50ms`, `5s`, `1m30s` or `30d`, parsed into milliseconds. A bare integer is nanoseconds, as in the
+ * Collector.
  *
  * @example
  * const schema = z.strictObject({ window: duration().default(1000).meta({ description: "For how long one decision holds." }) });
@@ -29,7 +30,7 @@ export function duration() {
 }
 
 /**
- * A size such as `64MiB`, `1GB` or `512`; gives bytes.
+ * A size such as `64MiB`, `1GB` or `512`, parsed into bytes.
  *
  * @example
  * const schema = z.strictObject({ max_bytes: byteSize().default(64 * 1024 * 1024) });
@@ -47,13 +48,17 @@ export function byteSize() {
 }
 
 /**
- * A file that belongs to the config, like its plugins: a relative path begins at the folder of the file it stands in.
+ * A file that belongs to the config, like its plugins. A relative path starts at the folder of the config file that
+ * contains it.
  */
 export function configPath() {
   return z.string().min(1, "expected the path of a file").meta({ format: "path" });
 }
 
-/** Records like these: `order.*`, `severity>=ERROR`, `attributes.tenant=acme`. Stays text; see `parseRecordPattern`. */
+/**
+ * A pattern for records: `order.*`, `severity>=ERROR`, `attributes.tenant=acme`. It stays text; see
+ * `parseRecordPattern`.
+ */
 export function recordPattern() {
   return z
     .string()
@@ -65,7 +70,7 @@ export function recordPattern() {
 }
 
 /**
- * A text that is never printed: not by print-config, not in a problem, not in a log.
+ * A text that is never printed: not by print-config, not in a config error, not in a log.
  *
  * @example
  * const schema = z.strictObject({ token: secret().optional() });
@@ -74,7 +79,7 @@ export function secret() {
   return z.string().meta({ secret: true });
 }
 
-/** A map of header names to values, or a list of `{name, value}`; gives the map. The values are secrets. */
+/** A map of header names to values, or a list of `{name, value}`, parsed into the map. The values are secrets. */
 export function headers() {
   const list = z.array(
     z.strictObject({
@@ -92,7 +97,7 @@ function headerMap(list: readonly { readonly name: string; readonly value: strin
 }
 
 /**
- * One of these words, which are in lower case, written in any case.
+ * One of these lower-case words, written in upper or lower case.
  *
  * @example
  * const schema = z.strictObject({ mode: caseInsensitiveEnum(["fast", "safe"]).default("safe") });
@@ -102,8 +107,8 @@ export function caseInsensitiveEnum<const Words extends readonly [string, ...str
 }
 
 /**
- * A section that may be left empty: `limits:` with nothing behind it is YAML's null and means the defaults, while an
- * absent one stays absent.
+ * A section that may be left empty: `limits:` without a value is YAML's null and means the defaults, while an absent
+ * section stays absent.
  *
  * @example
  * const limits = z.strictObject({ records: z.number().int().default(1000) });
@@ -114,8 +119,8 @@ export function section<T extends z.ZodType>(schema: T) {
 }
 
 /**
- * A key of the Collector's that is accepted so that existing configs load, and changes nothing here. `why` is shown as
- * a warning with its place.
+ * A key of the Collector that is accepted so that existing configs load, but has no effect. `why` is shown as a warning
+ * with its place.
  *
  * @example
  * const schema = z.strictObject({ num_workers: ignored("there is one event loop") });
@@ -125,8 +130,8 @@ export function ignored(why: string) {
 }
 
 /**
- * A key of the Collector's whose meaning must not get lost in silence, such as `auth`: writing it is a problem with its
- * place, and `why` says what to do instead. Null counts as not written.
+ * A key of the Collector that must not be silently ignored, such as `auth`. Using it is a config error with its place,
+ * and `why` says what to do instead. Null counts as not used.
  *
  * @example
  * const schema = z.strictObject({ auth: unsupported("write the token under headers") });
@@ -140,7 +145,7 @@ export function unsupported(why: string) {
 }
 
 /**
- * A key that is not recommended any more, and still works. `instead` is shown as a warning with its place.
+ * A key that is no longer recommended but still works. `instead` is shown as a warning with its place.
  *
  * @example
  * const schema = z.strictObject({ rate: deprecated(z.number().optional(), "use sampling_percentage") });

@@ -1,4 +1,4 @@
-/** The candidate that is most likely meant by `word`, or undefined when none is close. */
+/** Returns the candidate that `word` most likely means, or undefined if none is close. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   const wanted = normalize(word);
   const limit = wanted.length <= 4 ? 1 : wanted.length <= 8 ? 2 : 3;
@@ -35,7 +35,7 @@ function normalize(word: string): string {
   return word.toLowerCase().replace(/[-_\s]/g, "");
 }
 
-/** Insertions, deletions, substitutions and swaps of neighbours that turn one word into the other. */
+/** Number of insertions, deletions, substitutions and swaps of neighbours that turn one word into the other. */
 function editDistance(a: string, b: string): number {
   if (Math.abs(a.length - b.length) > 3) return Number.POSITIVE_INFINITY;
   let beforeLast: number[] = [];

@@ -1,4 +1,4 @@
-/** Durations and sizes, as people write them in config and as they are written for people. */
+/** Parses and prints durations and sizes, as people write them in config. */
 
 /** Milliseconds of each unit that the Collector knows too, from the longest to the shortest. */
 const DURATION_UNITS: Readonly<Record<string, number>> = {
@@ -10,17 +10,17 @@ const DURATION_UNITS: Readonly<Record<string, number>> = {
   ns: 1e-6,
 };
 
-/** Days and weeks are read and never written: the Collector would not take them. */
+/** Days and weeks are parsed but never printed, because the Collector would not accept them. */
 const UNIT_MS: Readonly<Record<string, number>> = { ...DURATION_UNITS, µs: 1e-3, d: 86_400_000, w: 604_800_000 };
 
-/** The longer ones first: `5ms` is not five minutes. */
+/** Longer units first, because `5ms` is not five minutes. */
 const UNITS = Object.keys(UNIT_MS).sort((a, b) => b.length - a.length);
 const AMOUNT = `(\\d+(?:\\.\\d+)?)(${UNITS.join("|")})`;
-/** A duration with its units, as the source of a regular expression. */
+/** A duration with units, as the source of a regular expression. */
 export const DURATION_PATTERN = `(?:${AMOUNT})+`;
 const DURATION = new RegExp(`^${DURATION_PATTERN}$`);
 
-/** Milliseconds, or undefined when the text is no duration. */
+/** Returns milliseconds, or undefined if the text is not a duration. */
 export function parseDuration(text: string): number | undefined {
   if (/^\d+$/.test(text)) return Number(text) / 1e6;
   if (!DURATION.test(text)) return undefined;
@@ -29,7 +29,7 @@ export function parseDuration(text: string): number | undefined {
   return total;
 }
 
-/** Milliseconds as one would write them in config: 90000 is `1m30s`, 1500 is `1.5s`, 0 is `0s`. */
+/** Formats milliseconds as in config: 90000 is `1m30s`, 1500 is `1.5s`, 0 is `0s`. */
 export function durationText(ms: number): string {
   if (ms === 0) return "0s";
   for (const [unit, size] of Object.entries(DURATION_UNITS)) {
@@ -57,14 +57,14 @@ const UNIT_BYTES: Readonly<Record<string, number>> = {
   gib: 1024 ** 3,
 };
 
-/** Bytes of a text such as `64MiB`; undefined when it is none. */
+/** Returns the bytes of a text such as `64MiB`; undefined if it is not a size. */
 export function parseByteSize(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim());
   const unit = UNIT_BYTES[match?.[2]?.toLowerCase() ?? "?"];
   return match && unit !== undefined ? Math.floor(Number(match[1]) * unit) : undefined;
 }
 
-/** Bytes as one would write them in config: 67108864 is `64MiB`. */
+/** Formats bytes as in config: 67108864 is `64MiB`. */
 export function byteSizeText(bytes: number): string {
   for (const unit of ["GiB", "MiB", "KiB"]) {
     const size = UNIT_BYTES[unit.toLowerCase()]!;
