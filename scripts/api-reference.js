@@ -120,15 +120,14 @@ function item({ says, short, example }) {
 }
 
 function section({ exported, says, example, short }) {
-  return `#### ${exported}\n${says}\n\`\`\`ts\n${short}\n// For example:\n${example}\n\`\`\`\n`;
+  return `#### ${exported}\n${refilled(says)}\n\`\`\`ts\n${short}\n// For example:\n${example}\n\`\`\`\n`;
 }
 
 /** For a class only the first paragraph of its comment: the rest is for readers of its code. */
 function declaration({ says, short, example, found }) {
   const description = found.node.type === "ClassDeclaration" ? says.split("\n\n")[0] : says;
   const shown = example === "" ? "" : `\n// For example: ${example}`;
-  const lines = description.split("\n").map((line) => wrapped(`// ${line}`.trimEnd(), "// "));
-  return `${lines.join("\n")}\n${short}${shown}`;
+  return `${refilled(description, "// ")}\n${short}${shown}`;
 }
 
 function partsOf(comment) {
@@ -260,6 +259,20 @@ function wrapped(words, indent) {
     else lines[lines.length - 1] = line === "" ? word : `${line} ${word}`;
   }
   return lines.join("\n");
+}
+
+/** Joins the lines of each paragraph and list item, and wraps them at the page's width. Indented code stays as it is. */
+function refilled(words, indent = "") {
+  const lines = [];
+  for (const line of words.split("\n")) {
+    const last = lines.at(-1) ?? "";
+    const isContinuation = last !== "" && line !== "" && !/^(?:- |\d+\. | {4})/.test(line) && !last.startsWith("    ");
+    if (isContinuation) lines[lines.length - 1] = `${last} ${line.trim()}`;
+    else lines.push(line);
+  }
+  return lines
+    .map((line) => wrapped(`${indent}${line}`.trimEnd(), line.startsWith("- ") ? `${indent}  ` : indent))
+    .join("\n");
 }
 
 function introOf(file) {

@@ -3,8 +3,8 @@ import type { Origin } from "./delivery.js";
 
 /**
  * Authentication in both directions. An extension may authenticate clients to our servers (server side), authenticate
- * us to other servers (client side), or both. Receivers, exporters and extensions name it under `auth: {authenticator:
- * ID}`. A config that names an extension that cannot do this does not load.
+ * us to other servers (client side), or both. Receivers, exporters and extensions name it under
+ * `auth: {authenticator: ID}`. A config that names an extension that cannot do this does not load.
  */
 
 /** The side of a connection that an authenticator works for. */

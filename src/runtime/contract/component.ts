@@ -55,7 +55,7 @@ export interface Intake {
 
 /** The context of a receiver: its intakes in addition to the common context. */
 export interface ReceiverContext extends ComponentContext {
-  /** A signal without an intake has no pipeline that reads it from this receiver. */
+  /** A signal without an intake is read by no pipeline. */
   readonly intakes: Readonly<Partial<Record<Signal, Intake>>>;
 }
 
@@ -64,9 +64,8 @@ export interface Receiver {
   /** Resolves when the receiver can receive data. Throws a `StartError` if that is impossible. */
   start(): Promise<void>;
   /**
-   * Accepts nothing new from the moment it is called, and resolves when everything already handed to the intake has
-   * been answered. Partly read requests are refused with a retryable error. Never waits for a client that does not read
-   * or write.
+   * Accepts nothing new, and resolves when everything already handed to the intake has been answered. Partly read
+   * requests are refused with a retryable error. Never waits for a client that does not read or write.
    */
   stop(): Promise<void>;
 }
@@ -145,9 +144,7 @@ export interface ConnectorContext extends ComponentContext {
   readonly to: Signal;
   /** The ids of the pipelines that begin with it; `delivery.to([...])` chooses among them. */
   readonly targets: readonly string[];
-  /**
-   * False if data for this target would have to wait, because one of its exporters is paused or its breaker is open.
-   */
+  /** False if data for this target would have to wait. One of its exporters is paused, or its breaker is open. */
   readonly isAvailable: (target: string) => boolean;
   /** @internal Set for a connector with a journal of its own; see `wantsJournal`. */
   readonly journal?: JournalExchange | undefined;
@@ -203,8 +200,8 @@ export interface Exporter {
 export interface Host {
   readonly state: "starting" | "ready" | "draining" | "stopped";
   /**
-   * The operators' interface, offered by the extension that wraps exporters; undefined before it has started, or
-   * without such an extension.
+   * The operators' interface of the extension that wraps exporters. Undefined before it has started, or without such an
+   * extension.
    */
   readonly admin?: Admin | undefined;
   /** Identifies the config that the agent runs with. It is the same for the same config, whenever it was started. */
@@ -280,7 +277,7 @@ export interface ReceiverFactory<Config = unknown> extends FactoryBase<"receiver
 export interface ProcessorFactory<Config = unknown> extends FactoryBase<"processor", Config> {
   readonly signals: readonly Signal[];
   readonly zone?: Zone;
-  /** For processors that only ask for larger requests. The runtime merges batches when sending, behind the queue. */
+  /** For processors that only want larger requests. The runtime merges batches when sending, behind the queue. */
   batching?(config: Config): BatcherSettings & { readonly metadataKeys?: readonly string[] };
   /**
    * For processors that hold deliveries back. Data for their pipeline is stored on disk first, so clients do not wait.
@@ -294,8 +291,8 @@ export interface ProcessorFactory<Config = unknown> extends FactoryBase<"process
    */
   copyTo?(config: Config): { readonly connector: ConnectorFactory; readonly exporter: NamedExporter };
   /**
-   * Prepares dead letters of this pipeline before they are sent again, because they do not pass the processor again.
-   * For processors that bring old data up to date.
+   * Prepares dead letters of this pipeline for a replay. They do not pass the processor again. For processors that
+   * bring old data up to date.
    */
   replay?(config: Config, context: ProcessorContext): ReplayStep;
 }
@@ -303,9 +300,7 @@ export interface ProcessorFactory<Config = unknown> extends FactoryBase<"process
 /** A type of exporter, as `defineExporter` creates it and a plugin exports it. */
 export interface ExporterFactory<Config = unknown> extends FactoryBase<"exporter", Config> {
   readonly signals: readonly Signal[];
-  /**
-   * Defaults of the common exporter keys that differ from the general ones, as written in YAML: `{ timeout: "30s" }`.
-   */
+  /** Its own defaults of the common exporter keys, as in YAML: `{ timeout: "30s" }`. */
   readonly defaults?: Readonly<Record<string, unknown>>;
   /** @internal Returns why, with this config, the exporter cannot take one of its signals; undefined if it can. */
   refusesSignal?(config: Config, signal: Signal): string | undefined;

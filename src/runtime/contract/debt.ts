@@ -207,7 +207,7 @@ export class Debt {
     return lease;
   }
 
-  /** Makes deliveries the only holders of the lease, and returns it; undefined if the debt is not owed there. */
+  /** Makes deliveries the only holders of the lease, and returns it. Undefined if the debt is not owed there. */
   releaseLease(holder: HeldDebts): object | undefined {
     const lease = this.heldLease;
     if (lease === undefined || !this.open || this.holder !== holder) return undefined;

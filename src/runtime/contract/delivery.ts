@@ -24,7 +24,7 @@ import { type Refusal, toRefusal } from "./errors/refusal.js";
 export class Delivery {
   readonly batch: Batch;
   readonly origin: Origin;
-  /** Pipelines that a connector chose for this delivery; undefined means all that the connector feeds. */
+  /** Pipelines that a connector chose; undefined means all that it feeds. */
   readonly route: readonly string[] | undefined;
   readonly debt: Debt;
   /** @internal Stays alive as long as any delivery of this debt, if the debts inside a component are watched. */
@@ -72,8 +72,8 @@ export class Delivery {
   }
 
   /**
-   * Returns the same delivery, but its refusal is passed to `onRefused`, together with a delivery that carries the debt
-   * and must be handed on or settled instead. For connectors that have an alternative.
+   * Returns the same delivery, but its refusal is passed to `onRefused`. That also gets a delivery that carries the
+   * debt and must be handed on or settled instead. For connectors that have an alternative.
    */
   catchRefusal(onRefused: (again: Delivery, refusal: Refusal) => void): Delivery {
     const debt = this.debt.catchRefusal((again, refusal) => onRefused(this.withDebt(again), refusal));
@@ -86,7 +86,7 @@ export class Delivery {
   }
 
   /**
-   * Returns one delivery that carries the debts of all of these. Its origin is that of the first, without client
+   * Returns one delivery with the debts of all of these. Its origin is that of the first, without client
    * properties in which the others differ.
    */
   static merge(deliveries: readonly Delivery[], batch: Batch): Delivery {

@@ -227,10 +227,10 @@ export interface ReplayOptions {
   readonly reason?: string | undefined;
   readonly dryRun?: boolean;
   readonly rate?: number;
-  /** Whether to include entries that were replayed too often, are risky to send twice, or meet an open breaker. */
+  /** Includes entries that were replayed too often, are risky to send twice, or meet an open breaker. */
   readonly approved?: boolean;
   /**
-   * The pipeline whose replay steps apply to entries whose own pipeline is not in the config; false sends them
+   * Replay steps for entries whose own pipeline is not in the config. Names a pipeline, or is false to send them
    * unchanged.
    */
   readonly pipeline?: string | false;
@@ -262,7 +262,7 @@ export interface ReplayReport {
   readonly selected: number;
   readonly replayed: number;
   readonly skipped: Readonly<Partial<Record<ReplaySkip, number>>>;
-  /** The first few skipped entries with their reasons. */
+  /** The first skipped entries with their reasons. */
   readonly examples: readonly { readonly id: string; readonly reason: ReplaySkip; readonly message?: string }[];
   /** @internal The samples of a dry run, if requested. */
   readonly samples?: readonly ReplaySample[];

@@ -34,10 +34,10 @@ export interface Entry {
    * need them; in an exporter's queue only those that the exporter sends. Not shown to people.
    */
   readonly metadata?: Readonly<Record<string, readonly string[]>>;
-  /** The state as operators see it; a store only has pending and failed entries. */
+  /** As operators see it; a store only has pending and failed entries. */
   readonly state: "pending" | "in_flight" | "failed" | "delivered";
   /**
-   * Attempts of the current cycle that count against max_retries (`attempts`), and all calls that were made (`calls`).
+   * Attempts of the current cycle that count against max_retries. `calls` counts all calls.
    */
   readonly attempts: number;
   readonly calls: number;
@@ -47,7 +47,7 @@ export interface Entry {
   /** @internal When the entry was delivered, if it was a dead letter before and its history is still kept. */
   readonly deliveredAt?: number;
   readonly lastError?: AttemptError;
-  /** The last attempts of the cycle, oldest first, preceded by those of the entry it was split from. */
+  /** The last attempts of the cycle, oldest first, after those of the entry it was split from. */
   readonly history: readonly Attempt[];
   /** Earlier cycles, each ended by a replay; limited in number. */
   readonly cycles: readonly Cycle[];

@@ -30,10 +30,10 @@ const DEFAULT_TIMEOUT_MS = 30_000;
  * Creates a processor from a function of one batch. Most processors are written this way.
  *
  * The returned batch replaces the one it got; several share the debt; null or an empty list drops the batch, which
- * acknowledges it. A throw or rejection refuses that batch alone, or dead-letters it if the pipeline has `error_mode:
- * dead_letter`. A late result refuses it. Returning nothing counts as a throw, so that a forgotten `return` cannot lose
- * data. Batches are processed one at a time and in order, even if the function is asynchronous. On abort, waiting
- * batches are not started, and the result of the current one is ignored.
+ * acknowledges it. A throw or rejection refuses that batch alone, or dead-letters it if the pipeline has
+ * `error_mode: dead_letter`. A late result refuses it. Returning nothing counts as a throw, so that a forgotten
+ * `return` cannot lose data. Batches are processed one at a time and in order, even if the function is asynchronous. On
+ * abort, waiting batches are not started, and the result of the current one is ignored.
  *
  * @example
  * const halves = eachBatch((batch) => splitBatch(batch, { records: Math.ceil(batch.count / 2) }));

@@ -30,7 +30,7 @@ export interface DeliveryHandlers {
    */
   drain?(): void | PromiseLike<void>;
   /**
-   * Called if the processor ends without being drained, or before `drain` is done: stop timers and drop what is held.
+   * Called if the processor ends before `drain` is done, or without it: stop timers and drop what is held.
    * The runtime refuses it.
    */
   abort?(): void;

@@ -142,7 +142,7 @@ export interface NewEntry {
   readonly enqueuedAt: number;
   readonly generation: string;
   /**
-   * Fields that differ from those of a new pending entry; used for parts of another entry and for imports. An id is
+   * Fields that differ from those of a new pending entry. Used for parts of another entry and for imports. An id is
    * kept unless the store already has it; then the entry gets a new one.
    */
   readonly fields?: Partial<Entry>;
