@@ -165,7 +165,7 @@ export const ROOMS = [
   {
     path: "src/runtime/queue/",
     purpose: "the durable queue in front of an exporter; `entry-lifecycle.ts` is the way of an entry through it",
-    imports: ["otlp", "codecs", "contract", "system", "brokers", "ottl"],
+    imports: ["otlp", "codecs", "contract", "system", "brokers"],
   },
   { path: "src/runtime/queue/entry/", purpose: "an entry of the queue, and what happened to it" },
   { path: "src/runtime/queue/admit/", purpose: "from a delivery to an entry on disk, or a refusal" },
@@ -226,7 +226,7 @@ export const ROOMS = [
   {
     path: "src/runtime/config/",
     purpose: "from sources to a resolved config; problems with their places",
-    imports: ["otlp", "contract", "net", "ottl"],
+    imports: ["otlp", "contract", "net"],
   },
   { path: "src/runtime/config/text/", purpose: "YAML to nodes that know their place; merging and substitution" },
   { path: "src/runtime/config/schema/", purpose: "what a schema says: of keys, warnings, JSON Schema" },

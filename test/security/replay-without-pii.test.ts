@@ -1,6 +1,7 @@
 import { afterEach, expect, it } from "vitest";
 import type { Admin } from "../../src/runtime/contract/operations/admin.js";
 import type { Entry } from "../../src/runtime/contract/operations/entry.js";
+import { deadLetterLanguage } from "../../src/runtime/ottl/compile/dead-letter-language.js";
 import { writeTransferLine } from "../../src/runtime/queue/dead-letters/transfer/transfer-line.js";
 import { openOfflineQueues } from "../../src/runtime/queue/operate/offline-queues.js";
 import { openQueue, temporary } from "../agent/cli/dlq/support.js";
@@ -88,7 +89,7 @@ it("sends nothing of one that was put back while no agent knew its pipelines", a
   const { ref, entry } = await store.put({ ...newEntry(SECRET), pipeline: "logs/gone" });
   await store.fail(ref, failed(entry));
   await store.close();
-  const offline = await openOfflineQueues(directory);
+  const offline = await openOfflineQueues(directory, { language: deadLetterLanguage });
   await expect(offline.admin.replay({ query: {} }, { by: "ann", pipeline: false })).rejects.toThrow("start it first");
   expect(await offline.admin.replay({ query: {} }, { by: "ann" })).toMatchObject({ replayed: 1 });
   await offline.close();

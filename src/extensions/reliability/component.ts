@@ -8,6 +8,7 @@ import type {
   OutletSettings,
 } from "#contract/operators";
 import { type CompleteSettings, completeSettings, type ExporterSettings } from "#contract/schema";
+import { deadLetterLanguage, exporterSettingsSchema } from "#ottl";
 import {
   createAdmin,
   createOperatorRecords,
@@ -48,6 +49,7 @@ export const reliability = defineExtension<ReliabilityConfig>({
   schema: checkedConfig,
   keepsJournals,
   ignoredKeys,
+  exporterSettings: exporterSettingsSchema,
   create: (config, context) => new Reliability(config, context),
 });
 
@@ -110,7 +112,7 @@ class Reliability implements Extension {
 
   private get services() {
     const { clock, logger, metrics } = this.context;
-    return { clock, logger, metrics, generation: this.generation };
+    return { clock, logger, metrics, language: deadLetterLanguage, generation: this.generation };
   }
 
   /**
@@ -139,6 +141,7 @@ class Reliability implements Extension {
     const outlet = new QueueOutlet({
       ...outletSettings,
       settings,
+      language: deadLetterLanguage,
       forwarder: this.createForwarder(outletSettings, settings),
       forwardMarks: this.forwardMarks,
       tracker: this.records.tracker,
@@ -182,7 +185,7 @@ class Reliability implements Extension {
     const id = journalId(journal.pipeline);
     const settings = journalSettings(this.defaults);
     return new PipelineJournal({
-      ...{ ...journal, id, isTaking, settings, generation: this.generation },
+      ...{ ...journal, id, isTaking, settings, language: deadLetterLanguage, generation: this.generation },
       createStore: (options) =>
         this.place.createStore({ id }, settings, {
           ...options,

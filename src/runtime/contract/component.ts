@@ -13,6 +13,7 @@ import type { Logger, Metrics } from "./observability.js";
 import type { Admin } from "./operations/admin.js";
 import type { BatcherSettings } from "./operators/batcher.js";
 import type { JournalExchange, JournalFactory, JournalNotes, OutletFactory } from "./operators/outlet.js";
+import type { ExporterSettings } from "./schema/exporter-settings.js";
 
 /**
  * The version of the contract that a component is built for. It is incremented when the interfaces of components
@@ -352,6 +353,8 @@ export interface ExtensionFactory<Config = unknown> extends FactoryBase<"extensi
   ignoredKeys?(config: Config): IgnoredKeys | undefined;
   /** @internal The sides of a connection that it authenticates with this config. */
   authenticates?(config: Config): readonly AuthSide[];
+  /** @internal The schema of the keys that every exporter has, with checks that only the extension reading them can make. */
+  readonly exporterSettings?: ZodType<ExporterSettings>;
   create(config: Config, context: ExtensionContext): Extension;
 }
 

@@ -3,17 +3,12 @@
 export { type Condition, compileCondition, type Statement } from "./compile/compile.js";
 export { composed, textFits, textIsOneOf, valueIs } from "./compile/composed-condition.js";
 export { type AddOttlIssue, compileEach, contextOfGroup, type OttlIssue } from "./compile/config-texts.js";
+export { deadLetterLanguage } from "./compile/dead-letter-language.js";
 export { ERROR_MODES, type ErrorMode, errorHandler } from "./compile/error-mode.js";
 export { type CompiledGroup, compileIn, compileInferred, ottlIssue } from "./compile/infer-context.js";
 export { compileMetricExpressions } from "./compile/metric-expression.js";
 export { type OttlTrialResult, tryOttl } from "./compile/playground.js";
-export {
-  type BatchFacts,
-  DEAD_LETTER_FACTS,
-  exporterSettingsSchema,
-  parseRecordCondition,
-  type RecordCondition,
-} from "./compile/record-condition.js";
+export { exporterSettingsSchema, parseRecordCondition } from "./compile/record-condition.js";
 export {
   anyMatches,
   ConditionSet,

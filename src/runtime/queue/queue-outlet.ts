@@ -1,6 +1,6 @@
 import type { Delivery } from "#contract";
 import { StartError } from "#contract/errors";
-import type { Entry, ExporterStatus } from "#contract/operations";
+import type { DeadLetterLanguage, Entry, ExporterStatus } from "#contract/operations";
 import type { Batching, Outlet, OutletSettings } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
 import type { DeadLetterWriter } from "./dead-letters/dead-letter-writer.js";
@@ -21,6 +21,7 @@ import type { OpenReport, QueueStore } from "./store/store.js";
 
 export interface QueueOutletSettings extends Omit<OutletSettings, "settings" | "typeDefaults"> {
   readonly settings: CompleteSettings;
+  readonly language: DeadLetterLanguage;
   /** Whether sending_queue.batch is configured anywhere. It applies to all pipelines then. */
   readonly isBatching: boolean;
   /** `onDamage` must be called when the store was reopened, or set an entry aside, while in use. */

@@ -9,6 +9,7 @@ import type { ServerAuthenticator } from "../../../src/runtime/contract/auth.js"
 import { systemClock } from "../../../src/runtime/contract/clock.js";
 import { noMetrics } from "../../../src/runtime/contract/observability.js";
 import type { Admin } from "../../../src/runtime/contract/operations/admin.js";
+import { deadLetterLanguage } from "../../../src/runtime/ottl/compile/dead-letter-language.js";
 import { createAdmin } from "../../../src/runtime/queue/operate/admin.js";
 import type { OperatorRecords } from "../../../src/runtime/queue/records/operator-records.js";
 import { control, type FakeControl, memoryRecords } from "../../runtime/queue/operate/controls.js";
@@ -61,6 +62,7 @@ export async function startApi(
     metrics: noMetrics,
     generation: "2",
     mask: maskBatch,
+    language: deadLetterLanguage,
     records,
   };
   const host: Api["host"] = {

@@ -3,6 +3,7 @@ import type { Entry } from "../../../src/runtime/contract/operations/entry.js";
 import type { Batching } from "../../../src/runtime/contract/operators/outlet.js";
 import { completeSettings } from "../../../src/runtime/contract/schema/exporter-settings.js";
 import { refusalOfHttp } from "../../../src/runtime/net/otlp/refusals.js";
+import { deadLetterLanguage } from "../../../src/runtime/ottl/compile/dead-letter-language.js";
 import { exporterSettingsSchema } from "../../../src/runtime/ottl/compile/record-condition.js";
 import { withReplay } from "../../../src/runtime/queue/dead-letters/change/with-replay.js";
 import { QueueOutlet, type QueueOutletSettings } from "../../../src/runtime/queue/queue-outlet.js";
@@ -115,6 +116,7 @@ export async function startQueue(options: QueueOptions = {}): Promise<Queue> {
       ...(options.metadataKeys && { metadataKeys: options.metadataKeys }),
     },
     settings: completeSettings(written),
+    language: deadLetterLanguage,
     isBatching: written.sending_queue?.batch !== undefined,
     createStore: makeStore,
     generation: options.generation ?? "1",

@@ -51,8 +51,13 @@ async function openDirectory(
   queues: QueueConfig | undefined,
 ): Promise<DeadLetterConnection> {
   if (!(await isDirectory(directory))) throw new AdminError("not_found", `there is no directory ${directory}`);
+  const { deadLetterLanguage: language } = await import("../../../runtime/ottl/compile/dead-letter-language.js");
   const { openOfflineQueues } = await import("../../../runtime/queue/operate/offline-queues.js");
-  return offline(await openOfflineQueues(directory, maskBatch, queues?.keyring), directory, terminal);
+  return offline(
+    await openOfflineQueues(directory, { language, mask: maskBatch }, queues?.keyring),
+    directory,
+    terminal,
+  );
 }
 
 async function openPostgres(
@@ -60,9 +65,10 @@ async function openPostgres(
   terminal: Terminal,
   { keyring }: QueueConfig,
 ): Promise<DeadLetterConnection> {
+  const { deadLetterLanguage: language } = await import("../../../runtime/ottl/compile/dead-letter-language.js");
   const { openOfflinePostgresQueues } = await import("../../../runtime/queue/operate/offline-queues.js");
   const where = `PostgreSQL at ${config.endpoint}`;
-  return offline(await openOfflinePostgresQueues(config, maskBatch, keyring), where, terminal);
+  return offline(await openOfflinePostgresQueues(config, { language, mask: maskBatch }, keyring), where, terminal);
 }
 
 function offline({ admin, damage, close }: OfflineQueues, where: string, terminal: Terminal): DeadLetterConnection {

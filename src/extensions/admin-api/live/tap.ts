@@ -1,7 +1,6 @@
-import type { AgentInspection, GraphEdge } from "#contract/operations";
+import type { AgentInspection, GraphEdge, RecordCondition } from "#contract/operations";
 import { eachPoint, type PlacedRecord, placedRecords } from "#otlp/json";
 import { DROP, KEEP, RecordWalk } from "#otlp/views";
-import type { RecordCondition } from "#ottl";
 import { type Batch, batchToJson, type Clock } from "../../../plugin.js";
 import type { EventSource, EventStream } from "../events.js";
 

@@ -94,7 +94,7 @@ export function parseDefinition(
     reportUnknownType(definition, used, registry, findings);
     return undefined;
   }
-  return parseComponent(definition, definition.factory, findings);
+  return parseComponent(definition, definition.factory, registry, findings);
 }
 
 function reportUnknownType(

@@ -1,7 +1,6 @@
 import type { z } from "zod";
 import type { ComponentFactory } from "#contract";
-import type { ConfigPath, ExporterSettings } from "#contract/schema";
-import { exporterSettingsSchema } from "#ottl";
+import { type ConfigPath, type ExporterSettings, uncheckedExporterSettingsSchema } from "#contract/schema";
 import { schemaInput } from "../schema/schema-input.js";
 import { usageWarnings } from "../schema/usage-warnings.js";
 import { knownKey } from "../schema/visit-schema.js";
@@ -11,6 +10,7 @@ import { isNull, type MapNode, mapNode, type Node, type Span } from "../text/nod
 import { callPlugin } from "./call-plugin.js";
 import type { ComponentDefinition } from "./component-definitions.js";
 import { problemsFromIssues } from "./problems-from-issues.js";
+import type { Registry } from "./registry.js";
 
 export interface ParsedComponent {
   readonly config: unknown;
@@ -22,6 +22,7 @@ export interface ParsedComponent {
 export function parseComponent(
   { node, section, name, key }: ComponentDefinition,
   factory: ComponentFactory,
+  registry: Registry,
   findings: Findings,
 ): ParsedComponent | undefined {
   const path = [section, name];
@@ -32,7 +33,7 @@ export function parseComponent(
   }
   const { specific, common } = splitExporterKeys(written, factory.schema);
   const config = parseNode(specific, factory.schema, path, findings, { key, siblings: [...commonKeys.keys()] });
-  const settings = parseNode(common, exporterSettingsSchema, path, findings, { key });
+  const settings = parseNode(common, registry.exporterSettings, path, findings, { key });
   return config && settings && { config: config.value, settings: settings.value as ExporterSettings };
 }
 
@@ -72,7 +73,7 @@ export function parseNode(
   return callPlugin(read, plugin, findings);
 }
 
-const commonKeys = keysOf(exporterSettingsSchema);
+const commonKeys = keysOf(uncheckedExporterSettingsSchema);
 
 /** Separates an exporter's own keys from the common ones; a key that both schemas know goes to both. */
 function splitExporterKeys(node: MapNode, schema: z.ZodType): { specific: MapNode; common: MapNode } {

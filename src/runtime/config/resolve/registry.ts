@@ -1,6 +1,6 @@
 import { CONTRACT_VERSION, type ComponentFactory, type ComponentKind } from "#contract";
 import { ERROR_CODES, type ErrorCode } from "#contract/errors";
-import { nearest } from "#contract/schema";
+import { nearest, uncheckedExporterSettingsSchema } from "#contract/schema";
 
 export type FactoryOf<Kind extends ComponentKind> = Extract<ComponentFactory, { kind: Kind }>;
 
@@ -55,6 +55,14 @@ export class Registry {
   all<Kind extends ComponentKind>(kind: Kind): readonly FactoryOf<Kind>[];
   all(kind?: ComponentKind): readonly ComponentFactory[] {
     return kind === undefined ? this.factories : this.factories.filter((factory) => factory.kind === kind);
+  }
+
+  /** The schema of the keys that every exporter has: that of the extension which reads them, if there is one. */
+  get exporterSettings() {
+    return (
+      this.all("extension").find(({ exporterSettings }) => exporterSettings !== undefined)?.exporterSettings ??
+      uncheckedExporterSettingsSchema
+    );
   }
 
   /** The most similar type of this kind. */

@@ -32,6 +32,13 @@ export {
 export { DEAD_LETTER_PREFIX, type DeadLetterAttributes, deadLetterOf } from "./dead-letter-attributes.js";
 export type { DeadLetterGroup, DeadLetterGroups } from "./dead-letter-groups.js";
 export {
+  type BatchFacts,
+  DEAD_LETTER_FACTS,
+  type DeadLetterLanguage,
+  type RecordCondition,
+  type Transform,
+} from "./dead-letter-language.js";
+export {
   type Attempt,
   type AttemptError,
   type Cycle,

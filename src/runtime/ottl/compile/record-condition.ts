@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { type BatchFacts, DEAD_LETTER_FACTS, type RecordCondition } from "#contract/operations";
 import { createExporterSettingsSchema, parseRecordPattern, type RecordPattern } from "#contract/schema";
 import { Batch } from "#otlp";
 import { SIGNALS, type Signal } from "#otlp/signals";
@@ -9,19 +10,6 @@ import { isOttlSyntaxError, OttlError, OttlSyntaxError } from "../values/error.j
 import { type Condition, compileCondition } from "./compile.js";
 import { ottlIssue } from "./infer-context.js";
 import { anyMatches, keepWhere } from "./run.js";
-
-/** A condition on the records of batches. Both methods throw if it cannot be decided. */
-export interface RecordCondition {
-  /** Whether it holds for a record in the batch. */
-  holds(batch: Batch, facts?: BatchFacts): boolean;
-  /**
-   * The records for which it holds. A condition on metrics or span events keeps the whole batch if it holds for one.
-   */
-  matching(batch: Batch, facts?: BatchFacts): Batch;
-}
-
-/** Facts about a whole batch besides its records, by path. */
-export type BatchFacts = Readonly<Record<string, string | bigint>>;
 
 /** The contexts of a path without one in front. Resource and scope must be written in front. */
 const CONDITION_CONTEXTS: Readonly<Record<Signal, readonly ContextName[]>> = {
@@ -129,15 +117,6 @@ function anyRecordMatches(batch: Batch, pattern: RecordPattern): boolean {
   });
   return found;
 }
-
-/** Facts that a condition on dead letters may use besides their records. */
-export const DEAD_LETTER_FACTS = [
-  "dead_letter.exporter",
-  "dead_letter.reason",
-  "dead_letter.category",
-  "dead_letter.error_class",
-  "dead_letter.attempts",
-] as const;
 
 /** A text that `parseRecordCondition` accepts for dead letters. It stays text. Empty means no condition. */
 function recordCondition() {

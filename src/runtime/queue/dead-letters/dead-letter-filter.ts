@@ -1,13 +1,7 @@
+import type { BatchFacts, DEAD_LETTER_FACTS, DeadLetterLanguage, RecordCondition } from "#contract/operations";
 import { type CompleteSettings, parseRecordPattern } from "#contract/schema";
 import { Batch } from "#otlp";
 import { type AnyRecordView, editRecords, readRecords } from "#otlp/views";
-import {
-  type BatchFacts,
-  DEAD_LETTER_FACTS,
-  isOttlSyntaxError,
-  parseRecordCondition,
-  type RecordCondition,
-} from "#ottl";
 import type { DeadLetterCause } from "../entry/queue-item.js";
 
 type FilterSettings = CompleteSettings["dead_letter"]["filter"];
@@ -35,10 +29,10 @@ type RecordPredicate = (record: AnyRecordView) => boolean;
  * `never_save`, `always_save`, `save_if`; without a match it is kept. A batch is discarded only if none of its records
  * is to be kept, so nothing is discarded that should have been saved. If evaluation fails, the batch is saved.
  */
-export function createDeadLetterFilter(settings: FilterSettings): DeadLetterFilter {
+export function createDeadLetterFilter(settings: FilterSettings, language: DeadLetterLanguage): DeadLetterFilter {
   const never = matchesAny(settings.never_save);
   const always = matchesAny(settings.always_save);
-  const condition = parseCondition(settings.save_if);
+  const condition = parseCondition(settings.save_if, language);
 
   function isWorthKeeping(batch: Batch, facts: BatchFacts): boolean {
     const rest = never === undefined ? batch : withoutMatching(batch, never);
@@ -84,10 +78,10 @@ export function conditionFacts({ exporter, cause, attempts }: DeadLetterFacts): 
   return facts;
 }
 
-function parseCondition(text: string): RecordCondition | undefined {
+function parseCondition(text: string, language: DeadLetterLanguage): RecordCondition | undefined {
   if (text === "") return undefined;
-  const condition = parseRecordCondition(text, DEAD_LETTER_FACTS);
-  if (isOttlSyntaxError(condition)) throw condition;
+  const condition = language.parseCondition(text);
+  if (condition instanceof Error) throw condition;
   return condition;
 }
 

@@ -2,7 +2,7 @@ import { AdminError, type DeadLetterQuery, type Entry } from "#contract/operatio
 import { glob } from "#contract/schema";
 import { type ExporterControl, hasQueue, type QueueControl } from "../operate/exporter-control.js";
 import type { EntryRef, QueueStore, StoredEntry } from "../store/store.js";
-import { asSearched, matchRecords, recordTest } from "./search/record-test.js";
+import { asSearched, type CheckedQuery, matchRecords } from "./search/record-test.js";
 
 /** All exporters by id, with or without a queue. */
 export type Controls = ReadonlyMap<string, ExporterControl>;
@@ -84,7 +84,7 @@ export async function* pagesOfDeadLetters(
 /**
  * Yields all dead letters that match a query, store by store, the oldest first. Ignores the query's limit and cursor.
  */
-export async function* searchDeadLetters(controls: Controls, query: DeadLetterQuery): AsyncGenerator<LocatedEntry> {
+export async function* searchDeadLetters(controls: Controls, query: CheckedQuery): AsyncGenerator<LocatedEntry> {
   for (const control of queriedControls(controls, query))
     for await (const stored of findDeadLetters(control.store, query)) yield { ...stored, control };
 }
@@ -95,7 +95,7 @@ export async function* searchDeadLetters(controls: Controls, query: DeadLetterQu
  */
 export async function* findDeadLetters(
   store: QueueStore,
-  query: DeadLetterQuery,
+  query: CheckedQuery,
   last = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<StoredEntry> {
   const matches = entryMatcher(store, query);
@@ -108,10 +108,10 @@ export async function* findDeadLetters(
 /** Returns a function that keeps the entries that match all filters of a query. */
 export function entryMatcher(
   store: QueueStore,
-  query: DeadLetterQuery,
+  query: CheckedQuery,
 ): (entries: readonly StoredEntry[]) => Promise<readonly StoredEntry[]> {
   const matches = queryMatcher(query);
-  const test = recordTest(query);
+  const { test } = query;
   return async (entries) => {
     const matching = entries.filter(({ entry }) => matches(entry));
     if (test === undefined) return matching;

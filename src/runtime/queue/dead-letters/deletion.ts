@@ -1,9 +1,10 @@
 import type { Clock, Logger } from "#contract";
-import { AdminError, type Entry, type Selection } from "#contract/operations";
+import { AdminError, type Entry } from "#contract/operations";
 import type { StoredEntry } from "../store/store.js";
 import type { Originals } from "./change/originals.js";
 import { type Controls, DELETE_CHUNK_SIZE, isDeleted, type LocatedEntry } from "./dead-letters.js";
 import { runExclusively } from "./run-exclusively.js";
+import type { CheckedSelection } from "./search/record-test.js";
 import { selectCandidates, selectIds } from "./selection.js";
 
 interface DeletionServices {
@@ -20,7 +21,7 @@ interface DeletionServices {
  */
 export async function deleteSelected(
   controls: Controls,
-  selection: Selection,
+  selection: CheckedSelection,
   dryRun: boolean,
   { clock, logger, originals }: DeletionServices,
 ): Promise<number> {
@@ -36,7 +37,7 @@ export async function deleteSelected(
  */
 export async function restoreSelected(
   controls: Controls,
-  selection: Selection,
+  selection: CheckedSelection,
   { logger }: DeletionServices,
 ): Promise<number> {
   const wanted = "ids" in selection ? selection : { query: { ...selection.query, deleted: true } };
@@ -49,7 +50,7 @@ export async function restoreSelected(
 
 async function candidatesOf(
   controls: Controls,
-  selection: Selection,
+  selection: CheckedSelection,
   isWanted: (entry: Entry) => boolean,
 ): Promise<AsyncIterable<LocatedEntry>> {
   if (!("ids" in selection)) return selectCandidates(controls, selection.query);

@@ -1,4 +1,4 @@
-import { AdminError, type DeadLetterQuery, type Entry, type Selection } from "#contract/operations";
+import { AdminError, type Entry } from "#contract/operations";
 import {
   type Controls,
   findDeadLetters,
@@ -8,7 +8,7 @@ import {
   searchDeadLetters,
 } from "./dead-letters.js";
 import type { ReplayPlan } from "./replay.js";
-import { checkQuery } from "./search/check-query.js";
+import type { CheckedQuery, CheckedSelection } from "./search/record-test.js";
 
 const MAX_IDS = 10_000;
 
@@ -25,7 +25,7 @@ export async function findEntry(controls: Controls, id: string): Promise<Located
  * Resolves a selection at this moment. Entries that become dead letters later are excluded, so that a replay of
  * everything ends even if everything fails again. Duplicate ids count once.
  */
-export async function selectDeadLetters(controls: Controls, selection: Selection): Promise<ReplayPlan> {
+export async function selectDeadLetters(controls: Controls, selection: CheckedSelection): Promise<ReplayPlan> {
   return "ids" in selection ? selectIds(controls, selection.ids) : selectQuery(controls, selection.query);
 }
 
@@ -52,7 +52,7 @@ async function* toAsyncIterable<T>(all: readonly T[]): AsyncGenerator<T> {
   yield* all;
 }
 
-async function selectQuery(controls: Controls, query: DeadLetterQuery): Promise<ReplayPlan> {
+async function selectQuery(controls: Controls, query: CheckedQuery): Promise<ReplayPlan> {
   const candidates = await selectCandidates(controls, query);
   let total = 0;
   for await (const _ of searchDeadLetters(controls, query)) total++;
@@ -60,11 +60,7 @@ async function selectQuery(controls: Controls, query: DeadLetterQuery): Promise<
 }
 
 /** Returns the current matches of a query, the oldest first, without counting them. */
-export async function selectCandidates(
-  controls: Controls,
-  query: DeadLetterQuery,
-): Promise<AsyncIterable<LocatedEntry>> {
-  checkQuery(query);
+export async function selectCandidates(controls: Controls, query: CheckedQuery): Promise<AsyncIterable<LocatedEntry>> {
   if (query.cursor !== undefined) throw new AdminError("bad_request", "a cursor selects nothing: use filters or ids");
   const lastRefs = new Map<string, number>();
   for (const { id, store } of queriedControls(controls, query)) {
@@ -75,7 +71,7 @@ export async function selectCandidates(
 
 async function* candidatesUpTo(
   controls: Controls,
-  query: DeadLetterQuery,
+  query: CheckedQuery,
   lastRefs: ReadonlyMap<string, number>,
   limit: number,
 ): AsyncGenerator<LocatedEntry> {

@@ -1,6 +1,6 @@
 import { type Delivery, limitedLog } from "#contract";
 import { StartError } from "#contract/errors";
-import type { Entry, ExporterStatus } from "#contract/operations";
+import type { DeadLetterLanguage, Entry, ExporterStatus } from "#contract/operations";
 import type { Journal, JournalNotes, JournalSettings } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
 import { Admission } from "../admit/admission.js";
@@ -25,6 +25,7 @@ export interface PipelineJournalSettings extends Omit<JournalSettings, "durable"
   /** If false, the journal takes nothing new and only hands on the entries it has. */
   readonly isTaking: boolean;
   readonly settings: CompleteSettings;
+  readonly language: DeadLetterLanguage;
   readonly createStore: (options: Pick<PlacedStoreOptions, "onDamage" | "onRoom">) => QueueStore;
   readonly generation: string;
   /** Only called after the exporters have started. */

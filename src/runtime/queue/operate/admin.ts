@@ -1,6 +1,8 @@
 import {
   type Admin,
   AdminError,
+  type DeadLetterLanguage,
+  type DeadLetterQuery,
   type Entry,
   type ReplayOptions,
   type RevealOptions,
@@ -14,7 +16,7 @@ import { plannedOptions } from "../dead-letters/change/replay-options.js";
 import { type Controls, controlOf, queriedControls } from "../dead-letters/dead-letters.js";
 import { deleteSelected, restoreSelected } from "../dead-letters/deletion.js";
 import { replayDeadLetters } from "../dead-letters/replay.js";
-import { checkQuery } from "../dead-letters/search/check-query.js";
+import { checkQuery, checkSelection } from "../dead-letters/search/check-query.js";
 import { DeadLetterGrouping } from "../dead-letters/search/dead-letter-groups.js";
 import { countDeadLetters } from "../dead-letters/search/dead-letter-stats.js";
 import { FailureIndexes } from "../dead-letters/search/failure-indexes.js";
@@ -31,6 +33,7 @@ const DEFAULT_REPLAYS = 100;
 
 export interface AdminServices extends ReplayServices {
   readonly records: OperatorRecords;
+  readonly language: DeadLetterLanguage;
   /** Masks a batch for display; see `Host`. Without it, payloads are shown only on reveal. */
   readonly mask?: ((batch: Batch) => Promise<Batch>) | undefined;
 }
@@ -45,11 +48,12 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
   const maskSample = view();
   const shown = new ShownEntries(services.mask);
   const replayServices = { ...services, tracker, originals, moves, maskSample };
-  const { clock } = services;
+  const { clock, language } = services;
+  const check = (query: DeadLetterQuery) => checkQuery(query, language);
   const indexes = new FailureIndexes();
   const grouping = new DeadLetterGrouping(controls, indexes, clock);
   const admin: Admin = {
-    actingAs: (operator) => auditedAdmin(admin, services.records, operator),
+    actingAs: (operator) => auditedAdmin(admin, services.records, check, operator),
     audit: (query) => withAdminErrors(() => audit.list(query)),
     exporters: () => [...controls.values()].map((control) => control.status()),
     pause: (exporter) => controlOf(controls, exporter).pause(),
@@ -62,9 +66,9 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
       control.replayRate = rate;
     },
     async listDeadLetters(query) {
-      checkQuery(query);
+      const checked = check(query);
       return withAdminErrors(async () => {
-        const page = await listPage(controls, query, { indexes, clock });
+        const page = await listPage(controls, checked, { indexes, clock });
         return { ...page, entries: await shown.all(page.entries) };
       });
     },
@@ -77,12 +81,12 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
       }),
     payload: (id, options) => withAdminErrors(() => payloadOf(controls, originals, id, view(options), options)),
     async deadLetterGroups(query) {
-      checkQuery(query);
-      return withAdminErrors(() => grouping.list(query));
+      const checked = check(query);
+      return withAdminErrors(() => grouping.list(checked));
     },
     async deadLetterStats(query) {
-      checkQuery(query);
-      return withAdminErrors(() => countDeadLetters(controls, query, indexes));
+      const checked = check(query);
+      return withAdminErrors(() => countDeadLetters(controls, checked, indexes));
     },
     editDeadLetter: (id, edit) =>
       withAdminErrors(async () => {
@@ -93,9 +97,13 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
     async replay(selection, options) {
       checkReplay(options);
       checkPipeline(controls, options);
-      const planned = plannedOptions(controls, selection, options);
+      const planned = plannedOptions(controls, selection, options, language);
       return withAdminErrors(async () =>
-        replayDeadLetters(await selectDeadLetters(controls, selection), planned, replayServices),
+        replayDeadLetters(
+          await selectDeadLetters(controls, checkSelection(selection, language)),
+          planned,
+          replayServices,
+        ),
       );
     },
     startReplay: (selection, options) => jobs.start(admin, selection, options),
@@ -106,17 +114,21 @@ export function createAdmin(controls: Controls, services: AdminServices): Admin 
     deleteDeadLetters: (selection, options) =>
       withAdminErrors(async () => {
         await moves.settleLeft();
-        return deleteSelected(controls, selection, options?.dryRun ?? false, { ...services, originals });
+        return deleteSelected(controls, checkSelection(selection, language), options?.dryRun ?? false, {
+          ...services,
+          originals,
+        });
       }),
-    restoreDeadLetters: (selection) => withAdminErrors(() => restoreSelected(controls, selection, services)),
+    restoreDeadLetters: (selection) =>
+      withAdminErrors(async () => restoreSelected(controls, checkSelection(selection, language), services)),
     exportDeadLetters(query, options) {
-      checkQuery(query);
+      const checked = check(query);
       queriedControls(controls, query);
       const onUnreadable = (id: string) =>
         services.logger.error({ id }, "a dead letter could not be exported: its payload cannot be read");
       const mask = view(options);
       const show = mask && ((entry: Entry) => shown.one(entry));
-      return linesWithAdminErrors(exportLines(controls, query, { mask, show, onUnreadable }));
+      return linesWithAdminErrors(exportLines(controls, checked, { mask, show, onUnreadable }));
     },
     importDeadLetters: (lines) => withAdminErrors(() => importLines(controls, lines)),
   };

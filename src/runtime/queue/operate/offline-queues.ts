@@ -26,6 +26,9 @@ export interface OfflineQueues {
   close(): Promise<void>;
 }
 
+/** What payloads are searched and changed with, and what they are masked with. */
+export type OfflineServices = Pick<AdminServices, "language" | "mask">;
+
 /** Stores that can be opened while no agent runs. */
 interface OfflinePlace {
   readonly exporters: readonly string[];
@@ -37,14 +40,14 @@ interface OfflinePlace {
 }
 
 /**
- * Opens the queues of a directory while no agent runs. Replayed entries are sent when an agent runs again. The config
- * is not known here, so retention is not applied and there is no breaker. Rejects with an `AdminError`, and opens
- * nothing, if the directory has no queues, or if one of them is in use or cannot be opened. `mask` masks payloads, and
- * `keyring` decrypts them.
+ * The queues of a directory while no agent runs. What is replayed is sent when an agent runs again. The config is not
+ * known here: retention is not looked at, and there is no breaker. Rejects with an `AdminError`, and opens nothing, when
+ * the directory holds no queues, or one of them is in use or cannot be opened. `keyring` is what payloads are
+ * encrypted with.
  */
 export async function openOfflineQueues(
   directory: string,
-  mask?: AdminServices["mask"],
+  services: OfflineServices,
   keyring?: Keyring,
 ): Promise<OfflineQueues> {
   const queues = new Map((await queuesIn(directory)).map(({ exporter, path }) => [exporter, path]));
@@ -58,13 +61,13 @@ export async function openOfflineQueues(
     exists: (id) => isStoreThere(pathOf(id)),
     nameOf: pathOf,
   };
-  return openPlace(place, mask);
+  return openPlace(place, services);
 }
 
 /** Does the same for queues in PostgreSQL. */
 export async function openOfflinePostgresQueues(
   config: PostgresStoreConfig,
-  mask?: AdminServices["mask"],
+  services: OfflineServices,
   keyring?: Keyring,
 ): Promise<OfflineQueues> {
   const agent = agentName(config);
@@ -83,7 +86,7 @@ export async function openOfflinePostgresQueues(
     exists: async (id) => ids.has(id),
     nameOf: (id) => `the queue ${queueName(config, id)}`,
   };
-  return openPlace(place, mask);
+  return openPlace(place, services);
 }
 
 /** The server may still hold the lock of an agent that has just ended. */
@@ -101,7 +104,7 @@ function noQueuesError(config: PostgresStoreConfig, all: readonly PostgresQueue[
   );
 }
 
-async function openPlace(place: OfflinePlace, mask: AdminServices["mask"]): Promise<OfflineQueues> {
+async function openPlace(place: OfflinePlace, { language, mask }: OfflineServices): Promise<OfflineQueues> {
   const controls = new Map<string, ExporterControl>();
   const damage: string[] = [];
   const records = createOperatorRecords({
@@ -127,7 +130,7 @@ async function openPlace(place: OfflinePlace, mask: AdminServices["mask"]): Prom
     throw error;
   }
   const services = { clock: keepAliveClock, logger: silentLogger, metrics: noMetrics, generation: "offline" };
-  return { admin: createAdmin(controls, { ...services, records, mask }), damage, close };
+  return { admin: createAdmin(controls, { ...services, records, language, mask }), damage, close };
 }
 
 /** Finds directories that are queues, by their name and content. Other directories must not be turned into queues. */

@@ -1,4 +1,5 @@
 import type { Clock, Logger, Metrics } from "#contract";
+import type { DeadLetterLanguage } from "#contract/operations";
 import type { CompleteSettings } from "#contract/schema";
 import { createDeadLetterFilter, type DeadLetterFilter } from "../dead-letters/dead-letter-filter.js";
 import { DeadLetterWriter } from "../dead-letters/dead-letter-writer.js";
@@ -19,6 +20,7 @@ export interface QueueServices {
 export interface QueueServicesSettings {
   readonly id: string;
   readonly settings: CompleteSettings;
+  readonly language: DeadLetterLanguage;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
@@ -26,12 +28,12 @@ export interface QueueServicesSettings {
 }
 
 export function createQueueServices(
-  { id, settings, clock, logger, metrics: agentMetrics, forwarder }: QueueServicesSettings,
+  { id, settings, language, clock, logger, metrics: agentMetrics, forwarder }: QueueServicesSettings,
   store: QueueStore,
 ): QueueServices {
   const metrics = new QueueMetrics(id, agentMetrics);
   const damageReporter = new DamageReporter({ store, logger, metrics });
-  const filter = createDeadLetterFilter(settings.dead_letter.filter);
+  const filter = createDeadLetterFilter(settings.dead_letter.filter, language);
   const deadLetters = new DeadLetterWriter({
     ...{ store, filter, clock, logger, metrics, forwarder },
     maxLogLines: settings.dead_letter.max_log_lines,

@@ -1,5 +1,4 @@
-import type { Admin, AuditedAction, AuditRecord, Operator, Selection } from "#contract/operations";
-import { checkQuery } from "../dead-letters/search/check-query.js";
+import type { Admin, AuditedAction, AuditRecord, DeadLetterQuery, Operator, Selection } from "#contract/operations";
 import type { OperatorRecords } from "./operator-records.js";
 
 type Deed = Pick<AuditRecord, "target" | "filter" | "count">;
@@ -14,6 +13,7 @@ const MAX_IDS = 20;
 export function auditedAdmin(
   admin: Admin,
   { audit, jobs }: Pick<OperatorRecords, "audit" | "jobs">,
+  checkQuery: (query: DeadLetterQuery) => unknown,
   operator: Operator,
 ): Admin {
   const note = (action: AuditedAction, deed: Deed, outcome = "done") =>
@@ -52,7 +52,7 @@ export function auditedAdmin(
 
   const acting: Admin = {
     ...admin,
-    actingAs: (other) => auditedAdmin(admin, { audit, jobs }, other),
+    actingAs: (other) => auditedAdmin(admin, { audit, jobs }, checkQuery, other),
     pause: (id) => changeExporter("pause", id, () => admin.pause(id)),
     resume: (id) => changeExporter("resume", id, () => admin.resume(id)),
     retryNow: (id) => changeExporter("retry", id, () => admin.retryNow(id)),

@@ -4,7 +4,7 @@ import { TapBudget, tapEvents } from "../../../../src/extensions/admin-api/live/
 import { type Batch, batchFromJson } from "../../../../src/plugin.js";
 import type { GraphEdge } from "../../../../src/runtime/contract/inspect/graph.js";
 import type { AgentInspection } from "../../../../src/runtime/contract/inspect/inspection.js";
-import type { RecordCondition } from "../../../../src/runtime/ottl/compile/record-condition.js";
+import type { RecordCondition } from "../../../../src/runtime/contract/operations/dead-letter-language.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { logs } from "../../../support/telemetry/batches.js";
 import { batchFor } from "../../../support/telemetry/ottl.js";

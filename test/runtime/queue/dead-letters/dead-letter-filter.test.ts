@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type Batch, batchFromJson, readRecords } from "../../../../src/plugin.js";
 import { loadConfig } from "../../../../src/runtime/config/load.js";
 import { Registry } from "../../../../src/runtime/config/resolve/registry.js";
+import { deadLetterLanguage } from "../../../../src/runtime/ottl/compile/dead-letter-language.js";
 import {
   createDeadLetterFilter as createFilter,
   type DeadLetterFacts,
@@ -28,7 +29,7 @@ const about: DeadLetterFacts = {
 
 /** The filter, asked about a dead letter of no special kind. */
 function createDeadLetterFilter(settings: Parameters<typeof createFilter>[0]) {
-  const filter = createFilter(settings);
+  const filter = createFilter(settings, deadLetterLanguage);
   return { ...filter, decide: (batch: Batch) => filter.decide(batch, about) };
 }
 
@@ -131,7 +132,7 @@ describe("save_if that asks how it failed", () => {
     ['dead_letter.reason == "permanent" and severity_number > 0', { cause: { ...about.cause, reason: "expired" } }],
     ['dead_letter.category == "schema"', { cause: { ...about.cause, category: "business" } }],
   ] as const)("keeps what %s holds for, of every signal", (save_if, other) => {
-    const filter = createFilter({ ...nothing, save_if });
+    const filter = createFilter({ ...nothing, save_if }, deadLetterLanguage);
     const spans = batchFromJson(
       "traces",
       JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [{ name: "a" }] }] }] }),
@@ -144,7 +145,7 @@ describe("save_if that asks how it failed", () => {
   });
 
   it("is asked with what each batch failed of, not with what the one before did", () => {
-    const filter = createFilter({ ...nothing, save_if: "dead_letter.attempts > 2" });
+    const filter = createFilter({ ...nothing, save_if: "dead_letter.attempts > 2" }, deadLetterLanguage);
     const answers = [3, 1, 5, 2].map((attempts) => filter.decide(batchOf({}), { ...about, attempts }));
     expect(answers).toEqual(["save", "discard", "save", "discard"]);
   });
@@ -165,7 +166,7 @@ describe("what was dropped on purpose", () => {
 
   it("is kept, record by record, as far as a rule of the whole filter saves it", () => {
     const saved = (settings: Partial<Parameters<typeof createFilter>[0]>) =>
-      namesIn(createFilter({ ...nothing, ...settings }).savedByRule(batch, about));
+      namesIn(createFilter({ ...nothing, ...settings }, deadLetterLanguage).savedByRule(batch, about));
     const rules = { never_save: ["debug.*"], always_save: ["audit.*"] };
     expect(saved({})).toEqual([]);
     expect(saved(rules)).toEqual(["audit.a"]);

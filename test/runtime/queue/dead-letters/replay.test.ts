@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { silentLogger } from "../../../../src/runtime/contract/observability.js";
 import type { ReplayOptions, Selection } from "../../../../src/runtime/contract/operations/admin.js";
 import type { ExporterSettings } from "../../../../src/runtime/contract/schema/exporter-settings.js";
+import { deadLetterLanguage } from "../../../../src/runtime/ottl/compile/dead-letter-language.js";
 import { createAdmin } from "../../../../src/runtime/queue/operate/admin.js";
 import { FakeClock } from "../../../support/fake-clock.js";
 import { CountedMetrics, control, deadLetter, memoryRecords } from "../operate/controls.js";
@@ -16,6 +17,7 @@ async function setup(settings: ExporterSettings = {}) {
     logger: silentLogger,
     metrics,
     generation: "2",
+    language: deadLetterLanguage,
     records: memoryRecords(clock),
   });
   const replay = (selection: Selection, options: Partial<ReplayOptions> = {}) =>

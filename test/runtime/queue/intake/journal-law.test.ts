@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Delivery, Refusal } from "../../../../src/plugin.js";
 import { noMetrics, silentLogger } from "../../../../src/runtime/contract/observability.js";
+import { deadLetterLanguage } from "../../../../src/runtime/ottl/compile/dead-letter-language.js";
 import { journalSettings } from "../../../../src/runtime/queue/intake/journal-settings.js";
 import { PipelineJournal } from "../../../../src/runtime/queue/intake/pipeline-journal.js";
 import { MemoryStore } from "../../../../src/runtime/queue/store/memory-store.js";
@@ -24,7 +25,12 @@ class Bench {
     const inside = this.inside;
     this.journal = new PipelineJournal({
       ...{ id: "intake/logs", pipeline: "logs", signal: "logs", isTaking: true, windowBytes: 60 },
-      ...{ generation: "1", settings: journalSettings({}), startMaintenance: () => () => {} },
+      ...{
+        generation: "1",
+        language: deadLetterLanguage,
+        settings: journalSettings({}),
+        startMaintenance: () => () => {},
+      },
       ...{ clock: this.clock, random: () => 0.5, logger: silentLogger, metrics: noMetrics },
       createStore: () => this.store,
       neededMetadata: () => ({ sent: new Set(), apart: new Set() }),

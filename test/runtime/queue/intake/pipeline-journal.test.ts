@@ -13,6 +13,7 @@ import {
   SIGNALS,
 } from "../../../../src/plugin.js";
 import { silentLogger } from "../../../../src/runtime/contract/observability.js";
+import { deadLetterLanguage } from "../../../../src/runtime/ottl/compile/dead-letter-language.js";
 import { openOfflineQueues } from "../../../../src/runtime/queue/operate/offline-queues.js";
 import { MemoryStore } from "../../../../src/runtime/queue/store/memory-store.js";
 import type { NewEntry } from "../../../../src/runtime/queue/store/store.js";
@@ -169,7 +170,7 @@ describe("a pipeline whose processor holds deliveries", () => {
     first.held.splice(0)[0]!.refuse(new Refusal("permanent", "will not do"));
     await expect.poll(() => statusOf(before.agent).deadLetters.entries).toBe(1);
     await before.agent.stop(100);
-    const { admin, close } = await openOfflineQueues(before.directory);
+    const { admin, close } = await openOfflineQueues(before.directory, { language: deadLetterLanguage });
     const { entries } = await admin.listDeadLetters({ exporter: "intake/logs" });
     expect(JSON.stringify([entries, await admin.deadLetter(entries[0]!.id)])).not.toContain("secret");
     await admin.replay({ query: { exporter: "intake/logs" } }, { by: "test" });

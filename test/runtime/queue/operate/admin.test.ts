@@ -4,6 +4,8 @@ import { maskBatch } from "../../../../src/agent/mask-batch.js";
 import { noMetrics, silentLogger } from "../../../../src/runtime/contract/observability.js";
 import type { Admin, DeadLetterQuery } from "../../../../src/runtime/contract/operations/admin.js";
 import { FAILURE_REASONS } from "../../../../src/runtime/contract/operations/failure-reasons.js";
+import { deadLetterLanguage } from "../../../../src/runtime/ottl/compile/dead-letter-language.js";
+import { checkQuery } from "../../../../src/runtime/queue/dead-letters/search/check-query.js";
 import { FailureIndexes } from "../../../../src/runtime/queue/dead-letters/search/failure-indexes.js";
 import { listPage } from "../../../../src/runtime/queue/dead-letters/search/list-page.js";
 import { createAdmin } from "../../../../src/runtime/queue/operate/admin.js";
@@ -20,7 +22,15 @@ function adminOf(...controls: FakeControl[]): Admin {
 function adminWith(mask: typeof maskBatch | undefined, ...controls: FakeControl[]): Admin {
   const clock = new FakeClock();
   const records = memoryRecords(clock);
-  const services = { clock, logger: silentLogger, metrics: noMetrics, generation: "2", records, mask };
+  const services = {
+    clock,
+    logger: silentLogger,
+    metrics: noMetrics,
+    generation: "2",
+    records,
+    language: deadLetterLanguage,
+    mask,
+  };
   return createAdmin(new Map(controls.map((each) => [each.id, each])), services);
 }
 
@@ -57,6 +67,7 @@ describe("an entry that is being sent", () => {
       logger: silentLogger,
       metrics: noMetrics,
       generation: "2",
+      language: deadLetterLanguage,
       records: memoryRecords(clock),
     };
     const admin = createAdmin(new Map([["out", queue.outlet]]), services);
@@ -149,7 +160,7 @@ describe("listing dead letters", () => {
     let pages = 0;
     do {
       const query = { text: "poison", limit: 2, ...(cursor !== undefined && { cursor }) } as const;
-      const page = await listPage(controls, query, services, 10);
+      const page = await listPage(controls, checkQuery(query, deadLetterLanguage), services, 10);
       found.push(...page.entries.map(({ id }) => id));
       cursor = page.cursor;
       pages++;

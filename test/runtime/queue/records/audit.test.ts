@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { noMetrics, silentLogger } from "../../../../src/runtime/contract/observability.js";
 import { AdminError } from "../../../../src/runtime/contract/operations/admin.js";
+import { deadLetterLanguage } from "../../../../src/runtime/ottl/compile/dead-letter-language.js";
 import { createAdmin } from "../../../../src/runtime/queue/operate/admin.js";
 import { directoryNameOf } from "../../../../src/runtime/queue/operate/directory-name.js";
 import type { Audit } from "../../../../src/runtime/queue/records/audit.js";
@@ -93,7 +94,14 @@ describe("an admin for somebody", () => {
     const clock = new FakeClock();
     const a = await control("a");
     const records = memoryRecords(clock);
-    const services = { clock, logger: silentLogger, metrics: noMetrics, generation: "2", records };
+    const services = {
+      clock,
+      logger: silentLogger,
+      metrics: noMetrics,
+      generation: "2",
+      language: deadLetterLanguage,
+      records,
+    };
     const admin = createAdmin(new Map([["a", a]]), services);
     const acting = admin.actingAs({ actor: "ann", from: "10.0.0.7", reason: "INC-17" });
     const last = async () => (await admin.audit({ limit: 1 })).records[0];
@@ -181,7 +189,14 @@ describe("an admin for somebody", () => {
       historyRetentionMs: 0,
     };
     const records = createOperatorRecords(settings);
-    const services = { clock, logger: silentLogger, metrics: noMetrics, generation: "2", records };
+    const services = {
+      clock,
+      logger: silentLogger,
+      metrics: noMetrics,
+      generation: "2",
+      language: deadLetterLanguage,
+      records,
+    };
     const acting = createAdmin(new Map([["a", a]]), services).actingAs({ actor: "ann", reason: "x" });
     await expect(acting.payload(entry.id, { reveal: true })).rejects.toMatchObject({ code: "unavailable" });
     await expect(acting.exportDeadLetters({}, { reveal: true })[Symbol.asyncIterator]().next()).rejects.toThrow(

@@ -1,5 +1,5 @@
 import type { Clock, Logger, Metrics } from "#contract";
-import type { Entry, ReplayOptions, ReplaySkip } from "#contract/operations";
+import type { Entry, ReplayOptions, ReplaySkip, Transform } from "#contract/operations";
 import type { Batch } from "#otlp";
 import type { QueueControl } from "../../operate/exporter-control.js";
 import type { ReplayTracker } from "../../records/replay-tracker.js";
@@ -12,7 +12,6 @@ import { replacementOf } from "./edit.js";
 import type { Moves } from "./moves.js";
 import { type Originals, withEdit } from "./originals.js";
 import { type MaskSample, sampleOf } from "./samples.js";
-import type { Transform } from "./transform.js";
 import { withReplay } from "./with-replay.js";
 
 export interface ReplayServices {

@@ -1,8 +1,13 @@
-import { AdminError, type ReplayOptions, type Selection } from "#contract/operations";
+import {
+  AdminError,
+  type DeadLetterLanguage,
+  type ReplayOptions,
+  type Selection,
+  type Transform,
+} from "#contract/operations";
 import { hasQueue, type QueueControl } from "../../operate/exporter-control.js";
 import { type Controls, controlOf } from "../dead-letters.js";
 import type { PlannedOptions } from "./replay-chunk.js";
-import { compileTransform, type Transform } from "./transform.js";
 
 const MAX_SAMPLES = 10;
 const MAX_STATEMENTS = 100;
@@ -11,7 +16,12 @@ const MAX_STATEMENTS = 100;
  * Validates the options of a replay and resolves the names in them. Throws an `AdminError` if they are invalid. No
  * entry is read.
  */
-export function plannedOptions(controls: Controls, selection: Selection, options: ReplayOptions): PlannedOptions {
+export function plannedOptions(
+  controls: Controls,
+  selection: Selection,
+  options: ReplayOptions,
+  language: DeadLetterLanguage,
+): PlannedOptions {
   const { to, transform, samples, ...others } = options;
   if (samples !== undefined && !(Number.isInteger(samples) && samples >= 0 && samples <= MAX_SAMPLES))
     throw new AdminError("bad_request", `samples must be a number from 0 to ${MAX_SAMPLES}`);
@@ -20,7 +30,7 @@ export function plannedOptions(controls: Controls, selection: Selection, options
     ...others,
     samples,
     ...(to !== undefined && { to: destination(controls, to, options) }),
-    ...(transform !== undefined && { transform, transformation: transformation(transform, selection) }),
+    ...(transform !== undefined && { transform, transformation: transformation(transform, selection, language) }),
   };
 }
 
@@ -35,10 +45,10 @@ function destination(controls: Controls, to: string, { pipeline }: ReplayOptions
   return control;
 }
 
-function transformation(statements: readonly string[], selection: Selection): Transform {
+function transformation(statements: readonly string[], selection: Selection, language: DeadLetterLanguage): Transform {
   if (statements.length === 0) throw new AdminError("bad_request", "transform: there is no statement");
   if (statements.length > MAX_STATEMENTS)
     throw new AdminError("bad_request", `transform: more than ${MAX_STATEMENTS} statements were given`);
   const signal = "query" in selection ? selection.query.signal : undefined;
-  return compileTransform(statements, signal && [signal]);
+  return language.compileTransform(statements, signal && [signal]);
 }

@@ -1,12 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 import type { Clock } from "#contract";
 import { waitAtMost } from "#contract";
-import type { DeadLetterGroups, DeadLetterQuery } from "#contract/operations";
+import type { DeadLetterGroups } from "#contract/operations";
 import type { QueueControl } from "../../operate/exporter-control.js";
 import { type Controls, queriedControls } from "../dead-letters.js";
 import { CauseTally, TREND_BUCKET_MS } from "./cause-tally.js";
 import type { FailureIndexes } from "./failure-indexes.js";
-import { recordTest } from "./record-test.js";
+import type { CheckedQuery } from "./record-test.js";
 
 /** The maximum number of groups listed. */
 const MAX_GROUPS = 1000;
@@ -62,15 +62,15 @@ export class DeadLetterGrouping {
   }
 
   /** Returns the largest groups first. */
-  async list({ limit = MAX_GROUPS, ...query }: DeadLetterQuery): Promise<DeadLetterGroups> {
+  async list({ limit = MAX_GROUPS, ...query }: CheckedQuery): Promise<DeadLetterGroups> {
     const controls = queriedControls(this.controls, query);
     const { tally, isComplete, looked, at } =
-      recordTest(query) === undefined ? await this.countRows(controls, query) : await this.countFor(query).current();
+      query.test === undefined ? await this.countRows(controls, query) : await this.countFor(query).current();
     const { groups, total } = await tally.list(Math.min(limit, MAX_GROUPS));
     return { groups, total, others: tally.others, isComplete, looked, at, bucketMs: TREND_BUCKET_MS };
   }
 
-  private async countRows(controls: readonly QueueControl[], query: DeadLetterQuery): Promise<Count> {
+  private async countRows(controls: readonly QueueControl[], query: CheckedQuery): Promise<Count> {
     await waitAtMost(MAX_WAIT_MS, this.indexes.ready(controls), this.clock);
     const count = startCount(this.clock.now(), controls);
     for (const control of controls) {
@@ -86,7 +86,7 @@ export class DeadLetterGrouping {
     return count;
   }
 
-  private countFor(query: DeadLetterQuery): RecordCount {
+  private countFor(query: CheckedQuery): RecordCount {
     const key = JSON.stringify(Object.entries(query).sort());
     const count = this.counts.get(key) ?? new RecordCount(this.controls, this.indexes, query, this.clock);
     this.counts.delete(key);
@@ -106,13 +106,13 @@ function startCount(at: number, controls: readonly QueueControl[]): Count {
 class RecordCount {
   private readonly controls: Controls;
   private readonly indexes: FailureIndexes;
-  private readonly query: DeadLetterQuery;
+  private readonly query: CheckedQuery;
   private readonly clock: Clock;
   private counted: Count | undefined;
   private counting: { readonly count: Count; readonly done: Promise<void> } | undefined;
   private askedAt = 0;
 
-  constructor(controls: Controls, indexes: FailureIndexes, query: DeadLetterQuery, clock: Clock) {
+  constructor(controls: Controls, indexes: FailureIndexes, query: CheckedQuery, clock: Clock) {
     this.controls = controls;
     this.indexes = indexes;
     this.query = query;
@@ -142,7 +142,7 @@ class RecordCount {
 
   private async count(count: Count, controls: readonly QueueControl[]): Promise<void> {
     try {
-      const test = recordTest(this.query)!;
+      const test = this.query.test!;
       await this.indexes.ready(controls);
       for (const control of controls) {
         const refs = await this.indexes.matching(control, this.query);

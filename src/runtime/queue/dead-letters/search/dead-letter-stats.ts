@@ -1,12 +1,12 @@
 import { setImmediate } from "node:timers/promises";
-import type { DeadLetterQuery, DeadLetterStats } from "#contract/operations";
+import type { DeadLetterStats } from "#contract/operations";
 import type { QueueControl } from "../../operate/exporter-control.js";
 import { ZERO_AMOUNT } from "../../store/amounts.js";
 import type { EntryRef } from "../../store/store.js";
 import { type Controls, queriedControls, readDeadLetter } from "../dead-letters.js";
 import type { FailureIndexes } from "./failure-indexes.js";
 import { type CountRow, causeOf, type KnownCause } from "./failure-rows.js";
-import { recordTest } from "./record-test.js";
+import type { CheckedQuery } from "./record-test.js";
 
 type SignatureGroup = {
   -readonly [Key in keyof DeadLetterStats["signatures"][number]]: DeadLetterStats["signatures"][number][Key];
@@ -31,7 +31,7 @@ const READ_TOGETHER = 64;
  */
 export async function countDeadLetters(
   controls: Controls,
-  query: DeadLetterQuery,
+  query: CheckedQuery,
   indexes: FailureIndexes,
 ): Promise<DeadLetterStats> {
   const queried = queriedControls(controls, query);
@@ -58,10 +58,10 @@ export async function countDeadLetters(
 async function* foundRefs(
   indexes: FailureIndexes,
   control: QueueControl,
-  query: DeadLetterQuery,
+  query: CheckedQuery,
 ): AsyncGenerator<Iterable<EntryRef>> {
   const refs = await indexes.matching(control, query);
-  const test = recordTest(query);
+  const { test } = query;
   if (test !== undefined) {
     for await (const { found } of indexes.search(control, refs, test)) yield found;
     return;

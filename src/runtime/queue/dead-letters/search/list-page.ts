@@ -1,6 +1,6 @@
 import type { Clock } from "#contract";
 import { waitAtMost } from "#contract";
-import type { DeadLetterPage, DeadLetterQuery, Entry } from "#contract/operations";
+import type { DeadLetterPage, Entry } from "#contract/operations";
 import type { QueueControl } from "../../operate/exporter-control.js";
 import type { EntryRef, QueueStore } from "../../store/store.js";
 import {
@@ -13,7 +13,7 @@ import {
 } from "../dead-letters.js";
 import { decodeCursor, encodeCursor } from "./cursor.js";
 import type { FailureIndexes } from "./failure-indexes.js";
-import { recordTest } from "./record-test.js";
+import type { CheckedQuery } from "./record-test.js";
 
 const DEFAULT_PAGE_SIZE = 50;
 /** Limits the time of one page whose filter finds little: this many take about a tenth of a second. */
@@ -49,7 +49,7 @@ type SearchOrder = "oldest" | "newest";
  */
 export async function listPage(
   controls: Controls,
-  query: DeadLetterQuery,
+  query: CheckedQuery,
   { indexes, clock }: ListServices,
   maxScanned = MAX_SCANNED,
 ): Promise<DeadLetterPage> {
@@ -80,14 +80,14 @@ export async function listPage(
   }
 }
 
-function isFiltered({ exporter: _, limit: __, cursor: ___, order: ____, ...filters }: DeadLetterQuery): boolean {
+function isFiltered({ exporter: _, limit: __, cursor: ___, order: ____, ...filters }: CheckedQuery): boolean {
   return Object.values(filters).some((value) => value !== undefined);
 }
 
 /** Finds matches by reading all entries. */
 async function* walk(
   store: QueueStore,
-  query: DeadLetterQuery,
+  query: CheckedQuery,
   order: SearchOrder,
   after: EntryRef | undefined,
   chunkSize: number,
@@ -95,7 +95,7 @@ async function* walk(
   const matches = entryMatcher(store, query);
   for await (const page of pagesOfDeadLetters(store, order, after, chunkSize)) {
     yield* await matches(page);
-    const bytes = recordTest(query) && page.reduce((sum, { entry }) => sum + entry.bytes, 0);
+    const bytes = query.test && page.reduce((sum, { entry }) => sum + entry.bytes, 0);
     if (page.length > 0) yield { ref: page.at(-1)!.ref, looked: page.length, bytes: bytes ?? 0 };
   }
 }
@@ -104,13 +104,13 @@ async function* walk(
 async function* findKnown(
   indexes: FailureIndexes,
   control: QueueControl,
-  query: DeadLetterQuery,
+  query: CheckedQuery,
   { order, after, maxScanned }: { order: SearchOrder; after: EntryRef | undefined; maxScanned: number },
 ): AsyncGenerator<SearchProgress> {
   const all = await indexes.matching(control, query);
   if (order === "newest") all.reverse();
   const refs = after === undefined ? all : all.filter((ref) => (order === "oldest" ? ref > after : ref < after));
-  const test = recordTest(query);
+  const { test } = query;
   const read = async (ref: EntryRef): Promise<SearchProgress> => (await readDeadLetter(control.store, ref)) ?? { ref };
   if (test === undefined) for (const ref of refs) yield await read(ref);
   else

@@ -1,13 +1,20 @@
-import { AdminError, type DeadLetterQuery } from "#contract/operations";
+import { AdminError, type DeadLetterLanguage, type DeadLetterQuery, type Selection } from "#contract/operations";
 import { parseRecordPattern } from "#contract/schema";
 import type { Batch } from "#otlp";
 import { readRecords } from "#otlp/views";
-import { DEAD_LETTER_FACTS, isOttlSyntaxError, parseRecordCondition } from "#ottl";
 import { isEntryGone, type QueueStore, type StoredEntry, type WantedPayload } from "../../store/store.js";
 import { conditionFacts, type DeadLetterFacts } from "../dead-letter-filter.js";
 
 /** Whether the records of a dead letter match. */
 export type DeadLetterTest = (batch: Batch, facts: DeadLetterFacts) => boolean;
+
+/** A query that `checkQuery` has checked. */
+export interface CheckedQuery extends DeadLetterQuery {
+  /** The test for its filters on records; undefined if it has none. */
+  readonly test: DeadLetterTest | undefined;
+}
+
+export type CheckedSelection = Extract<Selection, { ids: unknown }> | { readonly query: CheckedQuery };
 
 /** A dead letter whose records are to be searched. */
 export interface Searched extends WantedPayload {
@@ -23,11 +30,14 @@ const MAX_BYTES_TOGETHER = 4 * 1024 * 1024;
  * Returns the test for a query's filters on records; undefined if it has none. Throws an `AdminError` if a filter is
  * invalid.
  */
-export function recordTest({ text, attribute, where }: DeadLetterQuery): DeadLetterTest | undefined {
+export function recordTest(
+  { text, attribute, where }: DeadLetterQuery,
+  language: DeadLetterLanguage,
+): DeadLetterTest | undefined {
   const tests = [
     ...(text === undefined ? [] : [textTest(text)]),
     ...(attribute === undefined ? [] : [attributeTest(attribute)]),
-    ...(where === undefined ? [] : [conditionTest(where)]),
+    ...(where === undefined ? [] : [conditionTest(where, language)]),
   ];
   return tests.length === 0 ? undefined : (batch, facts) => tests.every((test) => test(batch, facts));
 }
@@ -97,9 +107,9 @@ function parsePattern(text: string) {
 }
 
 /** If the condition fails to evaluate, the dead letter does not match. */
-function conditionTest(where: string): DeadLetterTest {
-  const condition = parseRecordCondition(where, DEAD_LETTER_FACTS);
-  if (isOttlSyntaxError(condition)) throw new AdminError("bad_request", `where: ${condition.message}`);
+function conditionTest(where: string, language: DeadLetterLanguage): DeadLetterTest {
+  const condition = language.parseCondition(where);
+  if (condition instanceof Error) throw new AdminError("bad_request", `where: ${condition.message}`);
   return (batch, facts) => {
     try {
       return condition.holds(batch, conditionFacts(facts));

@@ -1,9 +1,10 @@
-import type { DeadLetterQuery, Entry, ImportReport } from "#contract/operations";
+import type { Entry, ImportReport } from "#contract/operations";
 import type { Batch } from "#otlp";
 import { mayBeSecret } from "../../entry/client-metadata.js";
 import { isEntryGone, type QueueStore } from "../../store/store.js";
 import { type Controls, searchDeadLetters } from "../dead-letters.js";
 import { runExclusively } from "../run-exclusively.js";
+import type { CheckedQuery } from "../search/record-test.js";
 import { readTransferLine, type TransferredDeadLetter, writeMaskedLine, writeTransferLine } from "./transfer-line.js";
 
 /** Number of entries written together, so that they share a commit. */
@@ -22,7 +23,7 @@ interface ExportServices {
 /** Yields the dead letters that match a query, as lines. Entries whose payload cannot be read are left out. */
 export async function* exportLines(
   controls: Controls,
-  query: DeadLetterQuery,
+  query: CheckedQuery,
   { mask, show, onUnreadable }: ExportServices,
 ): AsyncGenerator<string> {
   for await (const { control, ref, entry } of searchDeadLetters(controls, query)) {

@@ -2,6 +2,7 @@ import { maskBatch } from "../../../../../src/agent/mask-batch.js";
 import { type Batch, readRecords } from "../../../../../src/plugin.js";
 import { noMetrics, silentLogger } from "../../../../../src/runtime/contract/observability.js";
 import type { Admin } from "../../../../../src/runtime/contract/operations/admin.js";
+import { deadLetterLanguage } from "../../../../../src/runtime/ottl/compile/dead-letter-language.js";
 import { createAdmin } from "../../../../../src/runtime/queue/operate/admin.js";
 import { createOperatorRecords } from "../../../../../src/runtime/queue/records/operator-records.js";
 import { MemoryStore } from "../../../../../src/runtime/queue/store/memory-store.js";
@@ -69,7 +70,12 @@ export async function operated(): Promise<Operated> {
         [a, b].map((each) => [each.id, { ...each, status: each.status, pipelines, store: mortal(each.store) }]),
       );
       const services = { clock, logger: silentLogger, metrics: noMetrics, generation: "2" };
-      const admin = createAdmin(controls, { ...services, records: kept, mask: maskBatch });
+      const admin = createAdmin(controls, {
+        ...services,
+        records: kept,
+        language: deadLetterLanguage,
+        mask: maskBatch,
+      });
       return { admin, writes: () => count, stop: () => kept.close() };
     },
   };

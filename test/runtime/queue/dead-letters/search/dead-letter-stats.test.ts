@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DeadLetterQuery } from "../../../../../src/runtime/contract/operations/admin.js";
+import { deadLetterLanguage } from "../../../../../src/runtime/ottl/compile/dead-letter-language.js";
 import { searchDeadLetters } from "../../../../../src/runtime/queue/dead-letters/dead-letters.js";
+import { checkQuery } from "../../../../../src/runtime/queue/dead-letters/search/check-query.js";
 import { countDeadLetters } from "../../../../../src/runtime/queue/dead-letters/search/dead-letter-stats.js";
 import { FailureIndexes } from "../../../../../src/runtime/queue/dead-letters/search/failure-indexes.js";
 import type { QueueStore } from "../../../../../src/runtime/queue/store/store.js";
@@ -35,7 +37,7 @@ async function fail(store: QueueStore, n: number, cause: number): Promise<void> 
 async function countByHand(query: DeadLetterQuery) {
   let [entries, items, bytes] = [0, 0, 0];
   const signatures = new Map<string, { entries: number; message: string; exampleId: string; lastAt: number }>();
-  for await (const { entry } of searchDeadLetters(controls(), query)) {
+  for await (const { entry } of searchDeadLetters(controls(), checkQuery(query, deadLetterLanguage))) {
     entries += 1;
     items += entry.items;
     bytes += entry.bytes;
@@ -60,7 +62,11 @@ describe("the count of dead letters", () => {
     ];
     for (const query of queries) {
       const byHand = await countByHand(query);
-      const { signatures, ...found } = await countDeadLetters(controls(), query, new FailureIndexes());
+      const { signatures, ...found } = await countDeadLetters(
+        controls(),
+        checkQuery(query, deadLetterLanguage),
+        new FailureIndexes(),
+      );
       expect(byHand.entries).toBeGreaterThan(0);
       expect(found).toMatchObject({ entries: byHand.entries, items: byHand.items, bytes: byHand.bytes });
       expect(signatures).toHaveLength(byHand.signatures.size);
@@ -71,7 +77,7 @@ describe("the count of dead letters", () => {
 
   it("has all of them in its totals when there are more causes than are remembered", async () => {
     await Promise.all(Array.from({ length: 2010 }, (_, n) => fail(stores[0]!, n, n)));
-    const found = await countDeadLetters(controls(), {}, new FailureIndexes());
+    const found = await countDeadLetters(controls(), checkQuery({}, deadLetterLanguage), new FailureIndexes());
     expect(found).toMatchObject({ entries: 2010, byReason: { permanent: 2010 }, byExporter: { "queue 0": 2010 } });
     expect(found.signatures).toHaveLength(1000);
   });

@@ -1,13 +1,15 @@
-import { AdminError } from "#contract/operations";
-import type { Batch } from "#otlp";
+import { AdminError, DEAD_LETTER_FACTS, type DeadLetterLanguage, type Transform } from "#contract/operations";
 import { SIGNALS, type Signal } from "#otlp/signals";
-import { type CompiledGroup, compileInferred, isOttlError, isOttlSyntaxError, transformBatch } from "#ottl";
+import { isOttlError, isOttlSyntaxError } from "../values/error.js";
+import { type CompiledGroup, compileInferred } from "./infer-context.js";
+import { parseRecordCondition } from "./record-condition.js";
+import { transformBatch } from "./run.js";
 
-/** The transformed batch, or the reason why a statement failed on it. */
-export type Transformed = { readonly batch: Batch } | { readonly problem: string };
-
-/** Applies the statements of a replay to the batch of one dead letter. Never throws. */
-export type Transform = (batch: Batch) => Transformed;
+/** OTTL, and patterns of records, as the language in which dead letters are found and corrected. */
+export const deadLetterLanguage: DeadLetterLanguage = {
+  parseCondition: (text) => parseRecordCondition(text, DEAD_LETTER_FACTS),
+  compileTransform,
+};
 
 type Compiled = readonly CompiledGroup[] | { readonly error: unknown; readonly statement: string };
 
@@ -15,7 +17,7 @@ type Compiled = readonly CompiledGroup[] | { readonly error: unknown; readonly s
  * Compiles statements like those of the `transform` processor, for a replay. Throws if they fit none of the signals. If
  * a statement fails on one record, its entry is not changed at all, because half a correction is worse than none.
  */
-export function compileTransform(statements: readonly string[], wanted: readonly Signal[] = SIGNALS): Transform {
+function compileTransform(statements: readonly string[], wanted: readonly Signal[] = SIGNALS): Transform {
   const bySignal = new Map(SIGNALS.map((signal) => [signal, compile(signal, statements)]));
   const compiled = wanted.map((signal) => bySignal.get(signal)!);
   if (compiled.every((each) => "error" in each)) throw refusal(likeliest(statements, wanted, bySignal));
