@@ -22,7 +22,7 @@ const FUSE = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 /** Replacements for modules that read files. */
 const REPLACED = new Map(
   Object.entries({
-    "src/runtime/contract/package-info.ts": "version.ts",
+    "src/runtime/system/package-info.ts": "version.ts",
     "src/runtime/text/patterns/re2.ts": "re2.ts",
     "src/runtime/host/plugins/import-url.ts": "import-url.ts",
     "src/runtime/queue/store/level/classic-level.ts": "classic-level.ts",

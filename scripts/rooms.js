@@ -77,7 +77,7 @@ export const ROOMS = [
     path: "src/runtime/contract/operations/",
     purpose: "what operators see and do: entries, dead letters, replays, the audit",
   },
-  { path: "src/runtime/contract/calls/", purpose: "calls of exporters: their signals and their time" },
+  { path: "src/runtime/contract/calls/", purpose: "calls of exporters: direct sends, their signals and their time" },
   { path: "src/runtime/contract/inspect/", purpose: "what can be seen of a running agent's components" },
   {
     path: "src/runtime/contract/operators/",
@@ -89,7 +89,7 @@ export const ROOMS = [
   },
   {
     path: "src/runtime/system/",
-    purpose: "the machine underneath: environment, private files, optional packages",
+    purpose: "the machine underneath: environment, private files, optional packages, this package",
     imports: ["contract"],
   },
   {
@@ -238,7 +238,7 @@ export const ROOMS = [
   {
     path: "src/runtime/host/",
     purpose: "the agent: starts and stops a config",
-    imports: ["otlp", "text", "contract", "net", "pipeline", "config"],
+    imports: ["otlp", "text", "contract", "system", "net", "pipeline", "config"],
   },
   { path: "src/runtime/host/plugins/", purpose: "finds, loads and watches components of others" },
   {

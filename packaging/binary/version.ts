@@ -1,4 +1,4 @@
-/** In place of src/runtime/contract/package-info.ts: the executable is no package, so what it is was written down when it was built. */
+/** In place of src/runtime/system/package-info.ts: the executable is no package, so what it is was written down when it was built. */
 import { dirname, join } from "node:path";
 import process from "node:process";
 

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { type Outcome, Refusal } from "../../src/plugin.js";
 import { batch } from "../../src/processors/batch.js";
+import { directOutlet } from "../../src/runtime/contract/calls/direct-outlet.js";
 import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
-import { directOutlet } from "../../src/runtime/contract/operators/direct-outlet.js";
 import { owed } from "../support/deliveries.js";
 import { FakeClock } from "../support/fake-clock.js";
 import { cleanUp, startFed } from "../support/fed-agent.js";

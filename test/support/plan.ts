@@ -14,9 +14,9 @@ import {
   type Signal,
   type Zone,
 } from "../../src/plugin.js";
+import { directOutlet } from "../../src/runtime/contract/calls/direct-outlet.js";
 import { systemClock } from "../../src/runtime/contract/clock.js";
 import { noMetrics, silentLogger } from "../../src/runtime/contract/observability.js";
-import { directOutlet } from "../../src/runtime/contract/operators/direct-outlet.js";
 import type { GraphPlan, PlannedComponent } from "../../src/runtime/contract/plan.js";
 import { uncheckedExporterSettingsSchema } from "../../src/runtime/contract/schema/exporter-settings.js";
 import { buildGraph, type Graph } from "../../src/runtime/pipeline/graph.js";

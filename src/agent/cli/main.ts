@@ -1,7 +1,7 @@
 import type { MapNode, Registry } from "#config";
-import { packageVersion } from "#contract";
 import { errorMessage } from "#contract/errors";
 import { nearest } from "#contract/schema";
+import { packageVersion } from "#system";
 import { type Command, type CommandContext, type CommandGroup, isGroup } from "./command.js";
 import { COMMANDS, findCommand } from "./commands.js";
 import { commandHelp, overview } from "./help.js";

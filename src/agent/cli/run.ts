@@ -4,7 +4,7 @@ import type { LoadedConfig, ResolvedConfig } from "#config";
 import { type Problem, placeText, problemMessage, redactedConfig } from "#config";
 import type { Logger } from "#contract";
 import { systemClock, waitAtMost } from "#contract";
-import type { PluginTracker } from "#contract/operators";
+import type { PluginTracker } from "#contract/border";
 import { parseDuration } from "#contract/schema";
 import type { ConfigFacts } from "#host";
 import { PluginFolders, Watchdog } from "#host";

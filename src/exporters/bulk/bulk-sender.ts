@@ -1,4 +1,4 @@
-import { compress } from "#codecs";
+import { compress } from "#codecs/compression";
 import { chooseRefusal, copyRefusal } from "#contract/errors";
 import type { Http1Answer, HttpClientConfig } from "#net";
 import { parseRetryAfter, refusalOfHttp, refusalOfUnreadable } from "#net/otlp";

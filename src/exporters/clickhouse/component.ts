@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { compress } from "#codecs";
+import { compress } from "#codecs/compression";
 import { type Http1Answer, httpClientDefaults, tlsClient } from "#net";
 import { parseRetryAfter, refusalOfHttp } from "#net/otlp";
 import { HttpPoster, PostersInTurn, plainText, sendEach } from "#net/sending";

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { encodeSnappyBlock } from "#codecs";
+import { encodeSnappyBlock } from "#codecs/compression";
 import { findField, fixed32, WireWriter } from "#otlp/bytes";
 import { type OwnedRecordVisitor, walkOwnedRecords } from "#otlp/json";
 import { nanos, seconds, splitNanos } from "#otlp/signals";

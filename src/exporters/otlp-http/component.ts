@@ -1,4 +1,4 @@
-import { compress } from "#codecs";
+import { compress } from "#codecs/compression";
 import type { AuthHeaders, ClientAuthenticator } from "#contract";
 import {
   type Http1Answer,

@@ -1,5 +1,5 @@
-import { entriesOfKey } from "#brokers";
 import { quoteTable, quoteText } from "#brokers/postgres";
+import { entriesOfKey } from "#contract";
 import type { Row } from "./batch-rows.js";
 
 /** The idempotency keys of rows. */

@@ -1,4 +1,4 @@
-import { compress } from "#codecs";
+import { compress } from "#codecs/compression";
 import { answerReader, HttpPoster, type RecordRequest, sendEach } from "#net/sending";
 import {
   type Batch,

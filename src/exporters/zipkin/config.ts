@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { COMPRESSIONS } from "#codecs";
+import { COMPRESSIONS } from "#codecs/compression";
 import { httpClientKeys, httpUrl } from "#net";
 import { wordOrNone } from "#net/otlp";
 import { caseInsensitiveEnum, ignored } from "../../plugin.js";

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { z } from "zod";
 import { valueText } from "#otlp/bytes";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 import { type Attributes, asDouble, type Origin, type Value } from "../../plugin.js";
 
 const value = z.union([z.string(), z.number(), z.boolean(), z.array(z.union([z.string(), z.number(), z.boolean()]))]);

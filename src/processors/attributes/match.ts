@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { valueText } from "#otlp/bytes";
 import { SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS } from "#otlp/signals";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 import { type AnyRecordView, type Attributes, ignored, type Value } from "../../plugin.js";
 
 /**

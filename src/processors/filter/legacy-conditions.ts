@@ -9,7 +9,7 @@ import {
   textIsOneOf,
   valueIs,
 } from "#ottl";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 import {
   type LegacyAttribute,
   type LegacyMetricProperties,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { SEVERITY_NUMBER_NAMES, SPAN_KIND_SYMBOLS } from "#otlp/signals";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 
 /**
  * `include` and `exclude` with a match_type are the Collector's older way to configure what is dropped. They are read

@@ -1,7 +1,7 @@
 import { KubernetesApi, type KubernetesObject, WatchedList } from "#net/kubernetes";
 import { ResourceStamp } from "#otlp";
 import { environmentVariable } from "#system";
-import { compilePattern, type Pattern } from "#text";
+import { compilePattern, type Pattern } from "#text/patterns";
 import { type ComponentContext, limitedLog, type Value } from "../../plugin.js";
 import type { K8sAttributesConfig, PodAssociation } from "./config.js";
 import { type MetadataObject, type Pod, type PodContainer, readMetadata, readPod } from "./pod.js";

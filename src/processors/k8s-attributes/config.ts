@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { httpUrl } from "#net";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 import { duration, ignored, section, unsupported } from "../../plugin.js";
 
 /** The attributes that can be added. */

@@ -1,4 +1,4 @@
-import { compilePattern, type Pattern } from "#text";
+import { compilePattern, type Pattern } from "#text/patterns";
 import type { Value } from "../../plugin.js";
 import type { ExtractRule, K8sAttributesConfig } from "./config.js";
 import type { MetadataObject, Pod, PodContainer } from "./pod.js";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { AGGREGATIONS, type Aggregation } from "#ottl";
-import { compilePattern, type Pattern } from "#text";
+import { compilePattern, type Pattern } from "#text/patterns";
 
 /** Selects metrics, and data points within them. */
 export interface MetricFilter {

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { type ConfigPath, configPath } from "#contract/schema";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 import { secret, section } from "../../plugin.js";
 import { COUNTRIES, type Country, DETECTORS, type DetectorName, OPTIONAL_DETECTORS } from "./detect/text/detectors.js";
 import { EXTRA_PLACES } from "./fields/rewrite-plans.js";

@@ -1,6 +1,6 @@
 import { type Rewriter, varintSize } from "#otlp/bytes";
 import { STRING_VALUE_TAG } from "#otlp/tags";
-import type { Pattern } from "#text";
+import type { Pattern } from "#text/patterns";
 import { type FindPeople, PEOPLE_DETECTORS } from "./detect/people/people.js";
 import { Tokens } from "./detect/people/tokens.js";
 import { MAX_MATCHES, scan, TOO_COSTLY } from "./detect/scan.js";

@@ -1,4 +1,4 @@
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 
 /**
  * Returns a predicate for image names. A filter is a name, a glob with * and ?, or a regular expression between

@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type CutterSettings, createCutter, encodeAttributes, textEncoding } from "#logs/entries";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 import { defineReceiver, limitedLog, type Receiver, type ReceiverContext, StartError } from "../../plugin.js";
 import { type FileLogConfig, fileLogSchema } from "./config.js";
 import { FileAttributes } from "./file-attributes.js";

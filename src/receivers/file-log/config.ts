@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { operatorsSchema } from "#logs";
 import { textEncoding } from "#logs/entries";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 import { byteSize, duration, ignored, section, unsupported } from "../../plugin.js";
 import { globProblem } from "./find-files.js";
 

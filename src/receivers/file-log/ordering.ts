@@ -1,4 +1,5 @@
-import { compilePattern, parseLayout, parseTime } from "#text";
+import { parseLayout, parseTime } from "#text";
+import { compilePattern } from "#text/patterns";
 import type { FileLogConfig } from "./config.js";
 import type { FoundFile } from "./file-table.js";
 

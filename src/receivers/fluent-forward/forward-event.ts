@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { decompress } from "#codecs";
+import { decompress } from "#codecs/compression";
 import {
   encodeAttributes,
   type LogBatchWriter,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { metricKeys, scrapingKeys } from "#receiving";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 import { duration, ignored, section } from "../../plugin.js";
 import { HOST_METRICS, SCRAPER_NAMES, type ScraperName } from "./metrics.js";
 

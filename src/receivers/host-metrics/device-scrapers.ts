@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { MetricOutput } from "#receiving";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 import type { ScraperConfigs } from "./config.js";
 import type { HostFiles, Wanted } from "./host-files.js";
 import { HOST_METRICS } from "./metrics.js";

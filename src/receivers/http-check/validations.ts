@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 import { section } from "../../plugin.js";
 
 const text = () => z.string().min(1).optional();

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { operatorsSchema } from "#logs";
 import { textEncoding } from "#logs/entries";
 import { hostPort, tlsServer } from "#net";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 import { byteSize, deprecated, duration, ignored, section } from "../../plugin.js";
 
 function pattern() {

@@ -1,5 +1,5 @@
 import { type CutState, type CutterSettings, createCutter, type RecordSink, textEncoding } from "#logs/entries";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 import type { TcpConfig, UdpConfig } from "./config.js";
 
 /** Cuts a connection's data into records. Returns how many bytes of the window are finished with. */

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Server as TlsServer } from "node:https";
 import process from "node:process";
 import type { Dedup } from "#brokers";
-import { SUPPORTED_ENCODINGS } from "#codecs";
+import { SUPPORTED_ENCODINGS } from "#codecs/compression";
 import { type AuthenticatedClient, isAuthError, type ServerAuthenticator, waitAtMost } from "#contract";
 import { limitConnections, listen, listenAddress, loadServerTls, reloadServerTls } from "#net";
 import { type AuthOutcome, answerOfAuthError, authenticate, httpAuthRequest, serverAuthenticator } from "#net/auth";

@@ -1,4 +1,4 @@
-import { DecompressError, decompress } from "#codecs";
+import { DecompressError, decompress } from "#codecs/compression";
 import { BUSY_RETRY_AFTER_MS } from "#contract/errors";
 import { type ErrorAnswer, GRPC_STATUS } from "#net/otlp";
 import { type Batch, isMalformed } from "../../plugin.js";

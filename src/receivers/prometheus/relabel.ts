@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Pattern } from "#text";
+import type { Pattern } from "#text/patterns";
 
 /** Labels by name. No value is empty, because an empty label counts as none. */
 export type Labels = Map<string, string>;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 
 /** Schema building blocks for Prometheus's config. */
 

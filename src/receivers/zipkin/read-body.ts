@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { DecompressError, decompress, SUPPORTED_ENCODINGS } from "#codecs";
+import { DecompressError, decompress, SUPPORTED_ENCODINGS } from "#codecs/compression";
 import type { Intake } from "../../plugin.js";
 
 /** Why a body is rejected, with the status of the answer. */

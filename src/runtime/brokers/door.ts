@@ -8,7 +8,6 @@ export { connectRedis, isRedisError, isRedisReady, redisErrorMessage, redisProbl
 export type { Dedup } from "./dedup/dedup.js";
 export { createDedup, dedupSection } from "./dedup/dedup-config.js";
 export { authenticatedClient } from "./dedup/entry-digests.js";
-export { entriesOfKey, GroupKey } from "./group-key.js";
 export type {
   KafkaAssignment,
   KafkaClient,

@@ -14,6 +14,7 @@ export {
   type ServerAuthRequest,
 } from "./auth.js";
 export { type Blame, blameOf, type FailureKind } from "./blame.js";
+export { entriesOfKey, GroupKey, type KeyedEntry } from "./calls/group-key.js";
 export { type Clock, systemClock } from "./clock.js";
 export {
   CONTRACT_VERSION,
@@ -59,7 +60,6 @@ export {
   noMetrics,
   silentLogger,
 } from "./observability.js";
-export { packageFolder, packageVersion } from "./package-info.js";
 export type {
   DurableIntake,
   GraphPlan,

@@ -1,10 +1,10 @@
 import type { ComponentSpec, Problem, ResolvedConfig } from "#config";
 import type { Authenticators, AuthSide, Extension, Host, Logger, Metrics, PlannedComponent } from "#contract";
 import { type Clock, systemClock, waitAtMost } from "#contract";
+import { checkComponent, type PluginTracker } from "#contract/border";
+import { directOutlet } from "#contract/calls";
 import { ERROR_CODES, errorMessage, isStartError, StartError } from "#contract/errors";
 import type { Admin, AgentInspection } from "#contract/operations";
-import type { PluginTracker } from "#contract/operators";
-import { checkComponent, directOutlet } from "#contract/operators";
 import type { Batch } from "#otlp";
 import { buildGraph, ComponentCreateError, type Graph } from "#pipeline";
 import { callerStack, ProblemsError, thrownTo } from "./errors/problems-error.js";

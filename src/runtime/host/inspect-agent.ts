@@ -1,10 +1,10 @@
 import type { ResolvedConfig } from "#config";
 import { type Problem, placeText, problemMessage } from "#config";
 import type { Metrics } from "#contract";
-import { packageVersion } from "#contract";
 import type { AgentInspection, EdgeWatcher, GraphEdge, GraphNode } from "#contract/operations";
 import type { Flow, Flows } from "#pipeline";
 import { describeGraph, trafficReader } from "#pipeline";
+import { packageVersion } from "#system";
 import { resourceAttributes } from "./self-telemetry/resource-attributes.js";
 
 /** Further facts about a loaded config. */

@@ -1,4 +1,4 @@
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 import type { LogEntry } from "./entries/log-entry.js";
 import { EntryExpression } from "./entry-expression.js";
 import { EntryTime } from "./entry-time.js";

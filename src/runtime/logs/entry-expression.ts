@@ -1,6 +1,5 @@
 import { environmentVariable } from "#system";
-import type { CompiledExpression } from "#text";
-import { compileExpression, ExpressionError } from "#text";
+import { type CompiledExpression, compileExpression, ExpressionError } from "#text/expressions";
 import type { LogEntry } from "./entries/log-entry.js";
 import type { LogValue } from "./entries/log-value.js";
 

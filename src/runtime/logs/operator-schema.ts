@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { byteSize, duration, ignored, section, unsupported } from "#contract/schema";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 import { CONTAINER_FORMATS } from "./container-parser.js";
 import type { LogValue } from "./entries/log-value.js";
 import { EntryExpression, EntryTemplate } from "./entry-expression.js";

@@ -1,4 +1,5 @@
-import { compilePattern, type Pattern, parseCsvRow, parseKeyValue } from "#text";
+import { parseCsvRow, parseKeyValue } from "#text";
+import { compilePattern, type Pattern } from "#text/patterns";
 import type { LogEntry } from "./entries/log-entry.js";
 import { isLogMap, type LogMap, type LogValue, newLogMap, setValue } from "./entries/log-value.js";
 import type { EntrySeverity } from "./entry-severity.js";

@@ -10,9 +10,8 @@ import type {
   PlannedExporter,
   Processor,
 } from "#contract";
+import { checkComponent, GarbageCollection, guardExporter, type PluginTracker } from "#contract/border";
 import { errorMessage } from "#contract/errors";
-import type { PluginTracker } from "#contract/operators";
-import { checkComponent, GarbageCollection, guardExporter } from "#contract/operators";
 import type { Signal } from "#otlp/signals";
 import type { Flow, Tally } from "./flows.js";
 import { isolate } from "./isolate.js";

@@ -13,9 +13,9 @@ import type {
   Receiver,
   ReceiverFactory,
 } from "#contract";
+import { checkComponent } from "#contract/border";
 import { StartError } from "#contract/errors";
 import type { JournalFactory, Outlet, OutletFactory, OutletSettings } from "#contract/operators";
-import { checkComponent } from "#contract/operators";
 import type { Signal } from "#otlp/signals";
 import { ComponentCreateError, ComponentMaker, type ComponentServices, createComponent } from "./component-maker.js";
 import { createOutlet } from "./create-outlet.js";

@@ -1,7 +1,7 @@
 import type { Intake, Setback } from "#contract";
 import { ACCEPTED, Debt, Delivery, type Origin, type Outcome } from "#contract";
+import { checkHandedIn, validateSetback } from "#contract/border";
 import { BUSY_RETRY_AFTER_MS, ERROR_CODES, Refusal, shutdownRefusal } from "#contract/errors";
-import { checkHandedIn, validateSetback } from "#contract/operators";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
 import type { DeliverySource } from "./delivery-source.js";

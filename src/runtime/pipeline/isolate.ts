@@ -1,21 +1,19 @@
 import { Subject, type Subscription } from "rxjs";
 import type { Clock, Counter, Delivery, Logger, Processor, Setback } from "#contract";
 import { type Debt, type FailureHandler, HeldDebts, limitedLog } from "#contract";
-import { ERROR_CODES, errorMessage, isGenericCode, Refusal, toRefusal } from "#contract/errors";
-import type { GarbageCollection, PluginTracker } from "#contract/operators";
 import {
   assertObservable,
   assertSubscription,
   checkOutput,
   DELIVERY_LOST,
-  type DeliveryHandlers,
-  type DeliveryOutput,
+  type GarbageCollection,
   guardStream,
-  holdingOf,
   LostDeliveries,
   type OutputRules,
-  statefulProcessor,
-} from "#contract/operators";
+  type PluginTracker,
+} from "#contract/border";
+import { ERROR_CODES, errorMessage, isGenericCode, Refusal, toRefusal } from "#contract/errors";
+import { type DeliveryHandlers, type DeliveryOutput, holdingOf, statefulProcessor } from "#contract/operators";
 import type { Flow, Tally } from "./flows.js";
 
 /** How to find deliveries that a plugin has dropped. */

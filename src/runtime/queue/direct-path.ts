@@ -1,5 +1,6 @@
 import type { Exporter, PartialRejection, SendOptions } from "#contract";
-import { directOutlet, type Outlet, type OutletSettings } from "#contract/operators";
+import { directOutlet } from "#contract/calls";
+import type { Outlet, OutletSettings } from "#contract/operators";
 import type { CompleteSettings } from "#contract/schema";
 import type { Batch } from "#otlp";
 import type { ExporterControl } from "./operate/exporter-control.js";

@@ -2,4 +2,5 @@
 
 export { environmentVariable, useEnvironment } from "./environment.js";
 export { hasClient, loadClient, missingClient, withClient } from "./load-client.js";
+export { packageFolder, packageVersion } from "./package-info.js";
 export { makePrivate, makePrivateDirectory, PRIVATE_FILE_MODE } from "./private-files.js";

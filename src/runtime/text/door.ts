@@ -1,12 +1,7 @@
-/** Patterns, expressions, times, lines and terminals. */
+/** Times, lines, delimited fields, differences and terminals. */
 
 export { parseCsvRow, parseKeyValue } from "./delimited-text.js";
 export { type DiffLine, diffLines, diffValues, withContext } from "./diff-lines.js";
-export { compileExpression } from "./expressions/expression.js";
-export { ExpressionError } from "./expressions/expression-error.js";
-export type { CompiledExpression } from "./expressions/operators.js";
-export { ByteScan } from "./patterns/byte-scan.js";
-export { compilePattern, type Pattern, quotePattern } from "./patterns/pattern.js";
 export { toSnakeCase } from "./snake-case.js";
 export { splitLines } from "./split-lines.js";
 export { type Paint, painter, painterFor, printable, printableJson, type Style } from "./terminal.js";

@@ -1,10 +1,8 @@
 import { Batch } from "../../../src/runtime/otlp/batch.js";
 import { encodeTree, type Tree } from "../../../src/runtime/otlp/json/tree.js";
 import { KEEP, RecordWalk } from "../../../src/runtime/otlp/views/record-walk.js";
-import { AstCompiler } from "../../../src/runtime/ottl/compile/ast-compiler.js";
-import { compileCondition, compileStatement } from "../../../src/runtime/ottl/compile/compile.js";
+import { compileCondition, compilerFor, compileStatement } from "../../../src/runtime/ottl/compile/compile.js";
 import { transformBatch } from "../../../src/runtime/ottl/compile/run.js";
-import { FUNCTIONS } from "../../../src/runtime/ottl/functions/table.js";
 import { CONTEXT_SHAPES, type ContextName } from "../../../src/runtime/ottl/paths/context.js";
 import { RecordContext } from "../../../src/runtime/ottl/paths/record-context.js";
 import { parseValue } from "../../../src/runtime/ottl/syntax/parser.js";
@@ -169,7 +167,7 @@ export function batchFor(context: ContextName, thing?: Tree): Batch {
 
 /** The value of an expression for the first thing of the context in the batch. Maps and lists become plain ones. */
 export function evaluate(expression: string, context: ContextName = "log", batch = batchFor(context)): unknown {
-  const get = new AstCompiler(context, FUNCTIONS).value(parseValue(expression));
+  const get = compilerFor(context).value(parseValue(expression));
   const scene = new RecordContext(context);
   let found: unknown[] | undefined;
   new RecordWalk(batch, CONTEXT_SHAPES[context]).run({

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
-import { packageFolder, packageVersion } from "#contract";
+import { packageFolder, packageVersion } from "#system";
 
 export type ScaffoldKind = "processor" | "receiver" | "exporter";
 

@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import type { Exporter, ExporterFactory } from "#contract";
 import { systemClock } from "#contract";
-import { checkComponent, guardExporter } from "#contract/operators";
+import { checkComponent, guardExporter } from "#contract/border";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
 import { parseConfig, testContext } from "../contexts.js";

@@ -1,7 +1,7 @@
 import { Subject, type Subscription } from "rxjs";
 import type { Processor, ProcessorContext, ProcessorFactory } from "#contract";
 import { Debt, Delivery, type Outcome } from "#contract";
-import { checkComponent, guardStream } from "#contract/operators";
+import { checkComponent, guardStream } from "#contract/border";
 import { type Batch, isBatch } from "#otlp";
 import type { Signal } from "#otlp/signals";
 import { parseConfig, testContext } from "../contexts.js";

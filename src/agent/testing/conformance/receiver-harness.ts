@@ -1,6 +1,6 @@
 import type { Receiver, ReceiverContext, ReceiverFactory } from "#contract";
 import { systemClock } from "#contract";
-import { checkComponent } from "#contract/operators";
+import { checkComponent } from "#contract/border";
 import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
 import { parseConfig, testContext } from "../contexts.js";

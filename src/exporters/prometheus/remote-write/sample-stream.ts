@@ -1,4 +1,4 @@
-import { MAX_SNAPPY_OFFSET } from "#codecs";
+import { MAX_SNAPPY_OFFSET } from "#codecs/compression";
 import { after, varint, viewOf, WireWriter } from "#otlp/bytes";
 import type { Label } from "../labels.js";
 import type { SampleLabels } from "./remote-series.js";

@@ -1,4 +1,4 @@
-import { appendLength, appendSnappy, maxSnappyBytes, writeCopies, writeLiterals } from "#codecs";
+import { appendLength, appendSnappy, maxSnappyBytes, writeCopies, writeLiterals } from "#codecs/compression";
 import { copyView, viewOf } from "#otlp/bytes";
 
 const LENGTH_BYTES = 5;

@@ -1,4 +1,4 @@
-import { encodeSnappyBlock } from "#codecs";
+import { encodeSnappyBlock } from "#codecs/compression";
 import { WireWriter } from "#otlp/bytes";
 import type { Label } from "../labels.js";
 import type { MetricOwner } from "../owners.js";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { packageFolder } from "#contract";
+import { packageFolder } from "#system";
 
 /** Reads a file of the console from dist/console, where the build has written it; undefined if there is none. */
 export function readBuiltFile(name: string): Buffer | undefined {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { compilePattern, type Pattern } from "#text";
+import { compilePattern, type Pattern } from "#text/patterns";
 import { caseInsensitiveEnum, secret } from "../../../plugin.js";
 
 const HASHES = ["", "md5", "sha1", "sha3", "hmac-sha256", "hmac-sha512"] as const;

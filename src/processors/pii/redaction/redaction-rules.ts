@@ -1,6 +1,6 @@
 import { createHmac, hash } from "node:crypto";
 import { NameCache } from "#otlp/signals";
-import { ByteScan, type Pattern } from "#text";
+import { ByteScan, type Pattern } from "#text/patterns";
 import type { Value } from "../../../plugin.js";
 import { MASK } from "../detect/text/treated.js";
 import { PATTERN_COST, work } from "../detect/text/work.js";

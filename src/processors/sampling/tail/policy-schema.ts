@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Condition, compileEach, compileIn, ERROR_MODES } from "#ottl";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 import { caseInsensitiveEnum, section } from "../../../plugin.js";
 
 /** The settings of each type of policy, besides its name and type. Nested policies are parsed later. */

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { ConfigPath } from "#contract/schema";
 import { STATUS_CODES } from "#otlp/signals";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 import { andPolicy, compositePolicy, notPolicy } from "./combined-policies.js";
 import { bytesLimitingPolicy, probabilisticPolicy, rateLimitingPolicy, spanCountPolicy } from "./count-policies.js";
 import type { CreatePolicy, Evaluate, PolicySpec } from "./policy.js";

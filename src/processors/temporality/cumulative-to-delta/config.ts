@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { compilePattern } from "#text";
+import { compilePattern } from "#text/patterns";
 import { duration } from "../../../plugin.js";
 import type { ConvertedMetric } from "../temporality-walk.js";
 

@@ -1,9 +1,7 @@
 import { createHash } from "node:crypto";
-import type { Clock, Counter } from "#contract";
-import { ACCEPTED, type Outcome } from "#contract";
+import { ACCEPTED, type Clock, type Counter, entriesOfKey, type KeyedEntry, type Outcome } from "#contract";
 import type { Batch } from "#otlp";
 import { editRecords } from "#otlp/views";
-import { entriesOfKey, type KeyedEntry } from "../group-key.js";
 import { OldestFirstMap } from "../oldest-first-map.js";
 import type { SharedKeys } from "../shared/shared-keys.js";
 import { entryDigests } from "./entry-digests.js";

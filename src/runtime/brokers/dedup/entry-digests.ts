@@ -1,8 +1,7 @@
 import { createHash, type Hash } from "node:crypto";
-import type { Origin } from "#contract";
+import type { KeyedEntry, Origin } from "#contract";
 import type { Batch } from "#otlp";
 import { KEEP, type RecordVisitor, RecordWalk, type Verdict } from "#otlp/views";
-import type { KeyedEntry } from "../group-key.js";
 
 /**
  * The hashes by which entries are remembered: of the sender's id for the entry, the authenticated sender, and the

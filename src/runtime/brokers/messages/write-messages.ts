@@ -1,8 +1,7 @@
-import type { SendOptions } from "#contract";
+import { entriesOfKey, type SendOptions } from "#contract";
 import type { Batch } from "#otlp";
 import type { Tree } from "#otlp/bytes";
 import { batchToJsonBytes, decodeTree, jsonText, type KeyValueTree, plainObject, plainValue } from "#otlp/json";
-import { entriesOfKey } from "../group-key.js";
 import {
   HEADER_ATTRIBUTE,
   type HeaderValue,

@@ -1,22 +1,7 @@
-/** What deliveries pass through: operators, outlets, and the guards around components. */
+/** What deliveries pass through: operators, batching, and outlets as pipelines see them. */
 
-export { checkComponent } from "../border/check-component.js";
-export {
-  assertObservable,
-  assertSubscription,
-  checkHandedIn,
-  checkOutput,
-  type OutputRules,
-} from "../border/check-output.js";
-export { GarbageCollection } from "../border/garbage-collection.js";
-export { guardExporter } from "../border/guard-exporter.js";
-export { guardStream } from "../border/guard-stream.js";
-export { DELIVERY_LOST, LostDeliveries } from "../border/lost-deliveries.js";
-export type { PluginTracker } from "../border/plugin-tracker.js";
-export { validateRejection, validateSetback } from "../border/read-answers.js";
 export { metadataFor } from "../calls/sent-metadata.js";
 export { MAX_MERGED_BYTES, piecesOf } from "./batcher.js";
-export { directOutlet } from "./direct-outlet.js";
 export { type BatchResult, eachBatch } from "./each-batch.js";
 export { holdingOf } from "./holding.js";
 export type {

@@ -3,7 +3,7 @@ import { SourceMap, type SourceMapPayload } from "node:module";
 import { isAbsolute, join, relative, sep } from "node:path";
 import process from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { packageFolder } from "#contract";
+import { packageFolder } from "#system";
 import { mapStackFrames, type StackFrame, stackFrames } from "./stack-frames.js";
 
 /**

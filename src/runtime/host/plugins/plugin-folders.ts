@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
-import { packageFolder } from "#contract";
+import { packageFolder } from "#system";
 import { stackFrames } from "../errors/stack-frames.js";
 
 /**

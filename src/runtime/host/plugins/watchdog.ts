@@ -1,7 +1,7 @@
 import process from "node:process";
 import type { HeapInfo } from "node:v8";
 import type { Worker } from "node:worker_threads";
-import type { PluginTracker } from "#contract/operators";
+import type { PluginTracker } from "#contract/border";
 import { WATCHDOG_THREAD } from "./watchdog-thread.js";
 
 interface WatchdogSettings {

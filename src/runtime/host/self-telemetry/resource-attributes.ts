@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { packageVersion } from "#contract";
 import { StartError } from "#contract/errors";
+import { packageVersion } from "#system";
 
 export type ResourceAttributes = Record<string, string | number | boolean | string[]>;
 

@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from "node:buffer";
-import type { Pattern } from "#text";
+import type { Pattern } from "#text/patterns";
 import type { TextEncoding } from "./text-encoding.js";
 
 /** Receives the records of a window in order. The bytes are valid only during the call. */

@@ -1,5 +1,5 @@
 import type { ClientHttp2Session, OutgoingHttpHeaders } from "node:http2";
-import { compress } from "#codecs";
+import { compress } from "#codecs/compression";
 import type { ClientAuthenticator, ExporterContext, SendOptions } from "#contract";
 import { checkGrpcAuth, clientAuthenticator, OutgoingRequest, sendAuthorized } from "../auth/authorized-send.js";
 import { formatAddress, type GrpcTarget } from "../endpoint.js";

@@ -5,7 +5,6 @@ import { ENUMS } from "../paths/enums.js";
 import { getAtKeys } from "../paths/indexing.js";
 import type { Getter, PathAccess, PathKey } from "../paths/path-access.js";
 import type { PathSpec, PathTable } from "../paths/path-table.js";
-import { PATHS } from "../paths/paths.js";
 import type { RecordContext } from "../paths/record-context.js";
 import type {
   AstNode,
@@ -35,10 +34,10 @@ export class AstCompiler implements Compiler {
   /** The parameters of the enclosing lambdas, innermost last, and their current values. */
   private readonly locals: LocalVariable[] = [];
 
-  constructor(context: ContextName, functions: ReadonlyMap<string, FunctionSpec>, morePaths?: PathTable) {
+  constructor(context: ContextName, functions: ReadonlyMap<string, FunctionSpec>, paths: PathTable) {
     this.context = context;
     this.functions = functions;
-    this.paths = morePaths === undefined ? PATHS[context] : { ...PATHS[context], ...morePaths };
+    this.paths = paths;
   }
 
   statement({ editor, where }: StatementNode): (ctx: RecordContext) => boolean {

@@ -1,6 +1,7 @@
 import { FUNCTIONS } from "../functions/table.js";
 import type { ContextName } from "../paths/context.js";
 import type { PathTable } from "../paths/path-table.js";
+import { PATHS } from "../paths/paths.js";
 import type { RecordContext } from "../paths/record-context.js";
 import { parseCondition, parseStatement } from "../syntax/parser.js";
 import { AstCompiler } from "./ast-compiler.js";
@@ -25,12 +26,18 @@ export interface Statement {
  * Throws an `OttlSyntaxError` with the offset in the text. `morePaths` are known in addition to those of the context.
  */
 export function compileCondition(text: string, context: ContextName, morePaths?: PathTable): Condition {
-  const matches = new AstCompiler(context, FUNCTIONS, morePaths).condition(parseCondition(text));
+  const matches = compilerFor(context, morePaths).condition(parseCondition(text));
   return { text, context, matches };
 }
 
 /** Throws an `OttlSyntaxError` with the offset in the text. */
 export function compileStatement(text: string, context: ContextName): Statement {
-  const execute = new AstCompiler(context, FUNCTIONS).statement(parseStatement(text));
+  const execute = compilerFor(context).statement(parseStatement(text));
   return { text, context, execute };
+}
+
+/** The compiler of a context, with all functions and the context's paths. */
+export function compilerFor(context: ContextName, morePaths?: PathTable): AstCompiler {
+  const paths = morePaths === undefined ? PATHS[context] : { ...PATHS[context], ...morePaths };
+  return new AstCompiler(context, FUNCTIONS, paths);
 }

@@ -1,13 +1,11 @@
 import { anyValueAt, anyValueEnd, findAttribute } from "#otlp/bytes";
 import { STRING_VALUE_TAG } from "#otlp/tags";
-import { FUNCTIONS } from "../functions/table.js";
 import type { ContextName } from "../paths/context.js";
 import { parseValue } from "../syntax/parser.js";
 import { plainText } from "../values/conversions.js";
 import type { OttlValue } from "../values/value.js";
 import { isEncodedText } from "../values/wire-value.js";
-import { AstCompiler } from "./ast-compiler.js";
-import type { Condition } from "./compile.js";
+import { type Condition, compilerFor } from "./compile.js";
 import { allOf, anyOf, negated } from "./predicate.js";
 
 /** Conditions that a component builds from its settings, however many and long, instead of writing them as one text. */
@@ -17,7 +15,7 @@ export function valueIs(path: string, context: ContextName, value: OttlValue): C
   const left = parseValue(path);
   const { at, end } = left;
   const right = { kind: "literal" as const, value, at, end };
-  const matches = new AstCompiler(context, FUNCTIONS).condition({
+  const matches = compilerFor(context).condition({
     kind: "compare",
     operator: "==",
     left,
@@ -38,7 +36,7 @@ export function textFits(
   fits: (text: string) => boolean,
   { plain = false } = {},
 ): Condition {
-  const get = new AstCompiler(context, FUNCTIONS).value(parseValue(path));
+  const get = compilerFor(context).value(parseValue(path));
   const fitsOther = (value: OttlValue) => {
     if (value === null || (plain && typeof value === "object")) return false;
     return fits(plain && typeof value === "number" ? withoutExponent(value) : plainText(value));
@@ -54,7 +52,7 @@ export function textFits(
 export function textIsOneOf(path: string, context: ContextName, texts: readonly string[]): Condition {
   const all = new Set(texts);
   const condition = textFits(path, context, (text) => all.has(text));
-  const { attribute } = new AstCompiler(context, FUNCTIONS).path(parseValue(path));
+  const { attribute } = compilerFor(context).path(parseValue(path));
   if (attribute === undefined || all.size > MAX_COMPARED_TEXTS) return condition;
   const known = [...all].map((text) => ({ text, bytes: Buffer.from(text, "utf8") }));
   const matches: Condition["matches"] = (ctx) => {

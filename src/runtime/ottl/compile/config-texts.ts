@@ -1,6 +1,7 @@
 import type { Signal } from "#otlp/signals";
-import { type ContextName, SIGNAL_CONTEXTS } from "../paths/context.js";
-import { type CompiledGroup, contextNamed, type GroupFailure, ottlIssue } from "./infer-context.js";
+import { type ContextName, contextNamed, SIGNAL_CONTEXTS } from "../paths/context.js";
+import { isOttlSyntaxError } from "../values/error.js";
+import type { CompiledGroup, GroupFailure } from "./infer-context.js";
 
 /** A place in a component's config. */
 type IssuePath = readonly (string | number)[];
@@ -44,4 +45,11 @@ export function contextOfGroup(
   const message = `expected one of ${SIGNAL_CONTEXTS[signal].join(", ")}`;
   addIssue({ code: "custom", message, path: [...path, "context"] });
   return undefined;
+}
+
+/** The zod issue for a text that does not compile; the config reader computes line and column from `params`. */
+export function ottlIssue(error: unknown, path: readonly (string | number)[]) {
+  if (!isOttlSyntaxError(error)) throw error;
+  const { reason, offset, length, suggestion } = error;
+  return { code: "custom" as const, message: reason, path: [...path], params: { offset, length, suggestion } };
 }

@@ -161,15 +161,3 @@ function innermostContextIndex(text: string, contexts: readonly ContextName[]): 
   });
   return Math.max(-1, ...named);
 }
-
-/** The context of a signal with this name, in any case; undefined if there is none. */
-export function contextNamed(signal: Signal, name: string): ContextName | undefined {
-  return SIGNAL_CONTEXTS[signal].find((known) => known === name.toLowerCase());
-}
-
-/** The zod issue for a text that does not compile; the config reader computes line and column from `params`. */
-export function ottlIssue(error: unknown, path: readonly (string | number)[]) {
-  if (!isOttlSyntaxError(error)) throw error;
-  const { reason, offset, length, suggestion } = error;
-  return { code: "custom" as const, message: reason, path: [...path], params: { offset, length, suggestion } };
-}

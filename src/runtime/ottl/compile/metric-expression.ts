@@ -1,6 +1,5 @@
 import type { Tree } from "#otlp/bytes";
-import type { CompiledExpression } from "#text";
-import { compileExpression, ExpressionError } from "#text";
+import { type CompiledExpression, compileExpression, ExpressionError } from "#text/expressions";
 import { kindOf, pointsOf } from "../functions/metric/metric-tree.js";
 import type { RecordContext } from "../paths/record-context.js";
 import { OttlError, OttlSyntaxError } from "../values/error.js";

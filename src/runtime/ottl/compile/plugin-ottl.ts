@@ -6,8 +6,9 @@ import type { Batch } from "#otlp";
 import type { Signal } from "#otlp/signals";
 import { type ContextName, SIGNAL_CONTEXTS } from "../paths/context.js";
 import { isOttlSyntaxError, OttlSyntaxError } from "../values/error.js";
+import { ottlIssue } from "./config-texts.js";
 import { ERROR_MODES, type ErrorMode, errorHandler } from "./error-mode.js";
-import { type CompiledGroup, compileIn, compileInferred, ottlIssue } from "./infer-context.js";
+import { type CompiledGroup, compileIn, compileInferred } from "./infer-context.js";
 import { anyMatches, dropWhere, keepWhere, type OnOttlError, transformBatch } from "./run.js";
 
 /** The context of conditions and statements, and how their failures are handled. */

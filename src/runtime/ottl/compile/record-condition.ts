@@ -8,7 +8,7 @@ import { type ContextName, RECORD_CONTEXTS } from "../paths/context.js";
 import { type PathTable, pathWithoutKeys } from "../paths/path-table.js";
 import { isOttlSyntaxError, OttlError, OttlSyntaxError } from "../values/error.js";
 import { type Condition, compileCondition } from "./compile.js";
-import { ottlIssue } from "./infer-context.js";
+import { ottlIssue } from "./config-texts.js";
 import { anyMatches, keepWhere } from "./run.js";
 
 /** The contexts of a path without one in front. Resource and scope must be written in front. */

@@ -73,3 +73,8 @@ export const CONTEXTS_INSIDE_RECORDS: ReadonlySet<ContextName> = new Set(["spane
 
 /** Contexts whose items are the signal's records: dropping one keeps the walk's count correct. */
 export const CONTEXTS_OF_RECORDS: ReadonlySet<ContextName> = new Set(Object.values(RECORD_CONTEXTS));
+
+/** The context of a signal with this name, in any case; undefined if there is none. */
+export function contextNamed(signal: Signal, name: string): ContextName | undefined {
+  return SIGNAL_CONTEXTS[signal].find((known) => known === name.toLowerCase());
+}

@@ -5,7 +5,6 @@ import {
   attributeEnd,
   attributesTagOf,
   encodedKey,
-  encodeField,
   findAttribute,
   findField,
   keyAt,
@@ -15,10 +14,10 @@ import {
   skip,
   varint,
   varintSize,
-  WireWriter,
+  type WireWriter,
 } from "#otlp/bytes";
 import { LOG_BODY_TAG, STRING_VALUE_TAG, VALUE_TAG } from "#otlp/tags";
-import type { Pattern } from "#text";
+import type { Pattern } from "#text/patterns";
 import { checkSize } from "../values/limits.js";
 import { type OttlMap, type OttlValue, sameValue } from "../values/value.js";
 import { checkStorable, isSurelyStorable, readOttlMap, readOttlValue } from "../values/wire-value.js";
@@ -303,13 +302,3 @@ function writeTextBody(writer: WireWriter, text: string): void {
   writer.text(text);
   writer.end();
 }
-
-/** The encoded field with its tag; empty if `value` is undefined. */
-export function encodedField(message: Message, number: number, value: unknown): Uint8Array {
-  if (value === undefined) return EMPTY_BYTES;
-  scratch.clear();
-  encodeField(message.byNumber[number]!, value, scratch);
-  return Buffer.from(scratch.written()); // small buffers share a block of memory
-}
-
-const scratch = new WireWriter(4096);

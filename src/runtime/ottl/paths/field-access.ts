@@ -1,8 +1,17 @@
-import type { Field } from "#otlp/bytes";
-import { after, decodeValue, LENGTH_DELIMITED, skip, type TreeValue, varint, WireWriter } from "#otlp/bytes";
+import type { Field, Message } from "#otlp/bytes";
+import {
+  after,
+  decodeValue,
+  encodeField,
+  LENGTH_DELIMITED,
+  skip,
+  type TreeValue,
+  varint,
+  WireWriter,
+} from "#otlp/bytes";
 import { OttlError } from "../values/error.js";
 import { OttlId, OttlMessages, OttlProfileId, OttlTime, type OttlValue, sameValue, typeName } from "../values/value.js";
-import { type EditableMessage, encodedField } from "./editable-message.js";
+import type { EditableMessage } from "./editable-message.js";
 import type { PathAccess, SelectMessage } from "./path-access.js";
 
 /** Paths to single fields of a message, by the field's OTLP/JSON name. */
@@ -242,3 +251,14 @@ function encodeMessages(field: Field, items: readonly Uint8Array[]): Uint8Array 
   }
   return writer.written();
 }
+
+/** The encoded field with its tag; empty if `value` is undefined. */
+function encodedField(message: Message, number: number, value: unknown): Uint8Array {
+  if (value === undefined) return NO_BYTES;
+  scratch.clear();
+  encodeField(message.byNumber[number]!, value, scratch);
+  return Buffer.from(scratch.written()); // small ones share a block of memory
+}
+
+const scratch = new WireWriter(4096);
+const NO_BYTES = new Uint8Array(0);

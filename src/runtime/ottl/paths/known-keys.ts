@@ -1,5 +1,5 @@
 import { decodeText, encodedKey, KeyCache } from "#otlp/bytes";
-import type { Pattern } from "#text";
+import type { Pattern } from "#text/patterns";
 
 /** A key as text and as bytes. */
 export interface KnownKey {

@@ -1,6 +1,7 @@
 import { compareText } from "./compare.js";
 import { OttlError } from "./error.js";
 import { joinTexts } from "./limits.js";
+import { dateOf } from "./time-format.js";
 import { OttlDuration, OttlId, OttlMessages, OttlTime, type OttlValue, typeName } from "./value.js";
 
 /** Conversions from any value to text and numbers, for functions that take any value. Nil stays nil. */
@@ -103,15 +104,6 @@ function rfc3339(time: OttlTime): string {
   const date = dateOf((local - fraction) / 1_000_000n);
   const decimals = fraction === 0n ? "" : `.${String(fraction).padStart(9, "0").replace(/0+$/, "")}`;
   return `${date.toISOString().slice(0, 19)}${decimals}${offsetText(time.zone.offsetSeconds)}`;
-}
-
-const MAX_DATE_MS = 8_640_000_000_000_000n;
-
-/** Throws if it is further away than a Date can be, about 270,000 years. */
-export function dateOf(milliseconds: bigint): Date {
-  if (milliseconds > MAX_DATE_MS || milliseconds < -MAX_DATE_MS)
-    throw new OttlError("the time is too far away to be written as a date");
-  return new Date(Number(milliseconds));
 }
 
 function offsetText(seconds: number): string {

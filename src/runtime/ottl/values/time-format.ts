@@ -1,5 +1,5 @@
 import { DAYS, type FieldName, type LayoutPart, MONTHS } from "#text";
-import { dateOf } from "./conversions.js";
+import { OttlError } from "./error.js";
 import type { OttlDuration, OttlTime } from "./value.js";
 
 const SECOND = 1_000_000_000n;
@@ -144,4 +144,13 @@ function withDecimals(value: bigint, digits: number): string {
     .padStart(digits, "0")
     .replace(/0+$/, "");
   return `${value / scale}${fraction === "" ? "" : `.${fraction}`}`;
+}
+
+const MAX_DATE_MS = 8_640_000_000_000_000n;
+
+/** Throws if it is further away than a Date can be, about 270,000 years. */
+export function dateOf(milliseconds: bigint): Date {
+  if (milliseconds > MAX_DATE_MS || milliseconds < -MAX_DATE_MS)
+    throw new OttlError("the time is too far away to be written as a date");
+  return new Date(Number(milliseconds));
 }

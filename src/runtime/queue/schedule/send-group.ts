@@ -1,4 +1,4 @@
-import { GroupKey } from "#brokers";
+import { GroupKey } from "#contract";
 import type { AttemptError } from "#contract/operations";
 import { type Batching, MAX_MERGED_BYTES } from "#contract/operators";
 import type { DeadLetterCause, QueueItem } from "../entry/queue-item.js";

@@ -1,8 +1,8 @@
 import type { Exporter, PartialRejection, SendOptions } from "#contract";
+import { validateRejection } from "#contract/border";
 import type { Undelivered } from "#contract/errors";
 import { isRefusal, type Refusal } from "#contract/errors";
 import type { AttemptError } from "#contract/operations";
-import { validateRejection } from "#contract/operators";
 import { Batch } from "#otlp";
 import type { QueueItem } from "../entry/queue-item.js";
 import { keyOfGroup, type SendGroup } from "../schedule/send-group.js";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { Batch, type Outcome, Refusal, SIGNALS } from "../../../../src/plugin.js";
 import { Dedup } from "../../../../src/runtime/brokers/dedup/dedup.js";
-import { GroupKey, type KeyedEntry } from "../../../../src/runtime/brokers/group-key.js";
+import { GroupKey, type KeyedEntry } from "../../../../src/runtime/contract/calls/group-key.js";
 import type { Agent } from "../../../../src/runtime/host/agent.js";
 import { decodeTree } from "../../../../src/runtime/otlp/json/tree.js";
 import { agentOf } from "../../../support/agent.js";

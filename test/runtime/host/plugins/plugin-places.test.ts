@@ -2,8 +2,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
-import { packageFolder } from "../../../../src/runtime/contract/package-info.js";
 import { PluginFolders } from "../../../../src/runtime/host/plugins/plugin-folders.js";
+import { packageFolder } from "../../../../src/runtime/system/package-info.js";
 import { cleanUp, temporaryFolder } from "../../../agent/embed/support.js";
 
 afterAll(cleanUp);

@@ -3,10 +3,8 @@ import { describe, expect, it } from "vitest";
 import { Batch } from "../../../../src/runtime/otlp/batch.js";
 import { decodeTree, encodeTree, type Tree } from "../../../../src/runtime/otlp/json/tree.js";
 import { KEEP, RecordWalk } from "../../../../src/runtime/otlp/views/record-walk.js";
-import { AstCompiler } from "../../../../src/runtime/ottl/compile/ast-compiler.js";
-import { compileCondition, compileStatement } from "../../../../src/runtime/ottl/compile/compile.js";
+import { compileCondition, compilerFor, compileStatement } from "../../../../src/runtime/ottl/compile/compile.js";
 import { transformBatch } from "../../../../src/runtime/ottl/compile/run.js";
-import { FUNCTIONS } from "../../../../src/runtime/ottl/functions/table.js";
 import {
   CONTEXT_SHAPES,
   CONTEXT_SIGNALS,
@@ -93,7 +91,7 @@ describe.each(CONTEXTS)("in the context %s, for any batch in any wire form", (co
   });
 
   it("reading fields and attributes from the bytes agrees with the decoded tree", () => {
-    const compiler = new AstCompiler(context, FUNCTIONS);
+    const compiler = compilerFor(context);
     const compiled = fields.map((field) => ({ field, get: compiler.value(parseValue(field.path)) }));
     const conditions = owners.flatMap(({ path, of, list }) =>
       KEYS.map((key) => ({

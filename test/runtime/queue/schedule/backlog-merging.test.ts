@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
 import { builtins } from "../../../../src/agent/builtins.js";
 import { defineHandler, type ExporterFactory } from "../../../../src/plugin.js";
-import { entriesOfKey } from "../../../../src/runtime/brokers/group-key.js";
+import { entriesOfKey } from "../../../../src/runtime/contract/calls/group-key.js";
 import { MemoryStore } from "../../../../src/runtime/queue/store/memory-store.js";
 import { startSink } from "../../../support/otlp-sink.js";
 import { runs } from "../../../support/runs.js";

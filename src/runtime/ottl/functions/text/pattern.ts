@@ -1,9 +1,9 @@
 import { NameCache } from "#otlp/signals";
-import { compilePattern as compile, type Pattern, quotePattern } from "#text";
+import { compilePattern as compile, type Pattern, quotePattern } from "#text/patterns";
 import { OttlError } from "../../values/error.js";
 import { MAX_TEXT_LENGTH, textTooLong } from "../../values/limits.js";
 
-export type { Pattern } from "#text";
+export type { Pattern } from "#text/patterns";
 
 /** Users write far shorter patterns; patterns from the data may have any length. */
 export const MAX_PATTERN_LENGTH = 100_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { entriesOfKey } from "../../../../../src/runtime/brokers/group-key.js";
+import { entriesOfKey } from "../../../../../src/runtime/contract/calls/group-key.js";
 import { MemoryStore } from "../../../../../src/runtime/queue/store/memory-store.js";
 import { StoreError } from "../../../../../src/runtime/queue/store/store.js";
 import { type Backend, down, hangs, http, numbers, type Queue, refusing, startQueue } from "../../queue.js";

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
+import { directOutlet } from "../../../../src/runtime/contract/calls/direct-outlet.js";
 import type { Exporter } from "../../../../src/runtime/contract/component.js";
 import { noMetrics, silentLogger } from "../../../../src/runtime/contract/observability.js";
-import { directOutlet } from "../../../../src/runtime/contract/operators/direct-outlet.js";
 import type { Outlet } from "../../../../src/runtime/contract/operators/outlet.js";
 import { owed } from "../../../support/deliveries.js";
 import { FakeClock } from "../../../support/fake-clock.js";

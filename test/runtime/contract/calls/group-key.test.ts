@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { entriesOfKey, GroupKey, type KeyedEntry } from "../../../src/runtime/brokers/group-key.js";
-import { runs } from "../../support/runs.js";
+import { entriesOfKey, GroupKey, type KeyedEntry } from "../../../../src/runtime/contract/calls/group-key.js";
+import { runs } from "../../../support/runs.js";
 
 const entry: fc.Arbitrary<KeyedEntry> = fc.record({
   id: fc

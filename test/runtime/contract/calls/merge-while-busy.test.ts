@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Batch } from "../../../../src/plugin.js";
+import { directOutlet } from "../../../../src/runtime/contract/calls/direct-outlet.js";
 import { Refusal } from "../../../../src/runtime/contract/errors/refusal.js";
 import { noMetrics, silentLogger } from "../../../../src/runtime/contract/observability.js";
-import { directOutlet } from "../../../../src/runtime/contract/operators/direct-outlet.js";
 import type { Batching } from "../../../../src/runtime/contract/operators/outlet.js";
 import { owed } from "../../../support/deliveries.js";
 import { FakeClock } from "../../../support/fake-clock.js";

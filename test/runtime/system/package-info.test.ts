@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { packageFolder, packageVersion } from "../../../src/runtime/contract/package-info.js";
+import { packageFolder, packageVersion } from "../../../src/runtime/system/package-info.js";
 
 const project = join(import.meta.dirname, "../../..");
 const elsewhere = mkdtempSync(join(tmpdir(), "sluice-version-"));

@@ -2,8 +2,8 @@ import type { Clock } from "../clock.js";
 import type { Exporter } from "../component.js";
 import type { Delivery, Origin } from "../delivery.js";
 import { Refusal } from "../errors/refusal.js";
-import { Batcher, piecesOf } from "./batcher.js";
-import type { Batching } from "./outlet.js";
+import { Batcher, piecesOf } from "../operators/batcher.js";
+import type { Batching } from "../operators/outlet.js";
 
 /** With fewer sends under way nothing waits, because the backend can take one more. */
 const MIN_BUSY_SENDS = 2;

@@ -1,9 +1,6 @@
 import { SHAPES } from "#otlp/bytes";
 import { SIGNALS, type Signal } from "#otlp/signals";
 import { validateRejection } from "../border/read-answers.js";
-import { AbortPool } from "../calls/abort-pool.js";
-import { type CallWithDeadline, Deadlines } from "../calls/deadlines.js";
-import { metadataFor } from "../calls/sent-metadata.js";
 import type { Exporter } from "../component.js";
 import { refusalOfSetback, type Setback } from "../dead-letter.js";
 import { HeldDebts } from "../debt.js";
@@ -12,10 +9,13 @@ import { ERROR_CODES } from "../errors/error-codes.js";
 import { Refusal, toRefusal } from "../errors/refusal.js";
 import { limitedLog } from "../limited-log.js";
 import type { Counter, Metrics } from "../observability.js";
+import type { OutletFactory } from "../operators/outlet.js";
+import { Semaphore } from "../operators/semaphore.js";
 import { completeSettings } from "../schema/exporter-settings.js";
+import { AbortPool } from "./abort-pool.js";
+import { type CallWithDeadline, Deadlines } from "./deadlines.js";
 import { MergeWhileBusy } from "./merge-while-busy.js";
-import type { OutletFactory } from "./outlet.js";
-import { Semaphore } from "./semaphore.js";
+import { metadataFor } from "./sent-metadata.js";
 
 /** More concurrent sends make no exporter faster, and each needs its own buffers. */
 const MAX_CONCURRENT_SENDS = 256;

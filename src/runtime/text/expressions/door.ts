@@ -1,0 +1,5 @@
+/** Expressions of expr-lang. */
+
+export { compileExpression } from "./expression.js";
+export { ExpressionError } from "./expression-error.js";
+export type { CompiledExpression } from "./operators.js";
