@@ -13,6 +13,7 @@ export class Victim {
   private ended: Promise<unknown> = Promise.resolve();
   private log = "";
   private listening: number | undefined;
+  private onOutput = () => {};
   /** Everything it has ever logged, a line a string. */
   readonly lines: string[] = [];
 
@@ -72,8 +73,14 @@ export class Victim {
     const child = this.child;
     while (!this.isReady) {
       if (this.child !== child) throw new Error(`the agent ended: ${this.log}`);
-      await Promise.race([this.ended, once(child!.stderr!, "data"), once(child!.stdout!, "data")]);
+      await Promise.race([this.ended, this.nextOutput()]);
     }
+  }
+
+  private nextOutput(): Promise<void> {
+    return new Promise((resolve) => {
+      this.onOutput = resolve;
+    });
   }
 
   get isReady(): boolean {
@@ -101,5 +108,6 @@ export class Victim {
     this.lines.push(...text.split("\n").filter((line) => line !== ""));
     const port = /"http":"[^"]*:(\d+)"/.exec(this.log)?.[1];
     if (port !== undefined && this.listening === undefined && this.child !== undefined) this.listening = Number(port);
+    this.onOutput();
   }
 }

@@ -1,7 +1,6 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Postgres, postgresProgram, startPostgres } from "../../support/servers/postgres.js";
 import { runCampaign } from "../campaign.js";
@@ -11,6 +10,7 @@ import { Ledger } from "../ledger.js";
 import { kills, patience, progress, seed, summary } from "../long-form.js";
 import { arrivedOfDropped, halves, POLICIES, type SentTrace, startTraceClients } from "../trace-client.js";
 import { Victim } from "../victim.js";
+import { killPostgres } from "./kill-postgres.js";
 
 /** Both halves of a trace must be acknowledged in a third of it to count: a commit on a busy server takes a while. */
 const DECISION_WAIT_MS = 3600;
@@ -44,21 +44,12 @@ async function setUp() {
   return { directory, ledger, sink, postgres, startVictim };
 }
 
-/** Kills the server so many times, while something else happens. */
-async function killServer({ server }: Postgres, times: number): Promise<void> {
-  for (let i = 0; i < times; i++) {
-    await delay(1000);
-    await server.kill();
-    await server.start();
-  }
-}
-
 describe.skipIf(postgresProgram === undefined)("an agent without a disk, whose queue is in postgres", () => {
   it("delivers what it acknowledged, whenever it or the server is killed", { timeout: patience(240_000) }, async () => {
     const { directory, ledger, sink, postgres, startVictim } = await setUp();
     const victim = startVictim(agentConfig({ backend: sink.url, queue: "unused" }));
     const serverKills = kills(1, 0.04);
-    const killing = killServer(postgres, serverKills);
+    const killing = killPostgres(postgres, serverKills);
     const settings = { seed, ledger, sink, say: progress, stretch: 3, patienceMs: 120_000 };
     const report = await runCampaign({ ...settings, victim, kills: kills(4, 0.04) });
     await killing;
@@ -79,7 +70,7 @@ describe.skipIf(postgresProgram === undefined)("an agent without a disk, whose q
     const sent: SentTrace[] = [];
     const startLoad = (port: () => number | undefined) => startTraceClients(ledger, sent, DECISION_WAIT_MS / 3, port);
     const serverKills = kills(1, 0.04);
-    const killing = killServer(postgres, serverKills);
+    const killing = killPostgres(postgres, serverKills);
     const settings = {
       seed,
       ledger,

@@ -11,8 +11,15 @@ export interface MixedBackends {
   readonly metrics: string;
 }
 
-/** All that an agent does between clients and backends, impatient in everything; its queues are encrypted. */
-export function mixedConfig(directory: string, backends: MixedBackends): object {
+/**
+ * All that an agent does between clients and backends, impatient in everything; its queues are encrypted. `store`: keys of the
+ * extension that say where they are, if not in `directory`.
+ */
+export function mixedConfig(
+  directory: string,
+  backends: MixedBackends,
+  store: object = { directory: join(directory, "queue") },
+): object {
   const key = join(directory, "queue.key");
   writeFileSync(key, randomBytes(32).toString("hex"), { mode: 0o600 });
   const http = (endpoint: string, more: object = {}) => ({ endpoint, compression: "none", ...IMPATIENT, ...more });
@@ -21,7 +28,7 @@ export function mixedConfig(directory: string, backends: MixedBackends): object 
     extensions: {
       health_check: { endpoint: "127.0.0.1:0" },
       reliability: {
-        directory: join(directory, "queue"),
+        ...store,
         encryption: { keys: [{ id: "one", file: key }], refuse_plain: true },
       },
     },

@@ -14,8 +14,10 @@ afterEach(async () => {
 });
 
 async function levelStore(): Promise<() => QueueStore> {
-  const directory = await mkdtemp(join(tmpdir(), "sluice-"));
-  directories.push(directory);
+  const parent = await mkdtemp(join(tmpdir(), "sluice-"));
+  directories.push(parent);
+  // A queue keeps its summary beside its directory.
+  const directory = join(parent, "queue");
   return () => new LevelStore({ exporter: "out", directory, durability: "process", intervalMs: 100 });
 }
 
@@ -27,7 +29,8 @@ async function stop({ outlet }: Queue): Promise<void> {
 /** A queue whose breaker an outage has opened, and which was stopped ten seconds later. */
 async function stoppedInOutage(store: QueueStore, clock: FakeClock, settings = {}): Promise<void> {
   const queue = await startQueue({ clock, store, backend: down, settings });
-  for (const body of numbers(8)) queue.send(body);
+  const outcomes = numbers(8).map((body) => queue.send(body));
+  await expect.poll(() => outcomes.flat().length).toBe(8);
   await expect.poll(() => queue.outlet.status().breaker.state).toBe("open");
   await queue.pass(10_000);
   await stop(queue);
