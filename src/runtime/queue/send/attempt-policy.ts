@@ -13,17 +13,15 @@ import {
 import { breakerOpenError, partialSuccessError } from "../entry/queue-errors.js";
 import { type DeadLetterCause, type QueueItem, withDelay, withFailure } from "../entry/queue-item.js";
 import type { QueueMetrics } from "../operate/queue-metrics.js";
-import { type Backoff, createBackoff } from "../schedule/backoff.js";
 import { Gate } from "../schedule/gate.js";
 import { Ramp } from "../schedule/ramp.js";
 import { recordsOf, type SendGroup } from "../schedule/send-group.js";
 import type { AttemptResult } from "./attempt-sender.js";
 import type { BackendMemory } from "./backend-memory.js";
 import type { Bisections } from "./bisect.js";
-import { BlameJudge } from "./blame-judge.js";
 import { Breaker, type BreakerState, type Permit } from "./breaker.js";
+import { FailurePolicy, isRefusedForGood } from "./failure-policy.js";
 import { Holds } from "./holds.js";
-import { PoisonDetector } from "./poison-detector.js";
 import { RecentCalls } from "./recent-calls.js";
 import { RefusalPolicy } from "./refusal-policy.js";
 
@@ -48,18 +46,6 @@ export interface AttemptPolicyServices {
   readonly hasHeld: (key: string) => boolean;
 }
 
-/** A failed call that may be retried. */
-interface CallFailure {
-  readonly error: AttemptError;
-  /** Whether the failure uses up an attempt of each entry. */
-  readonly counts: boolean;
-  readonly isPoison: boolean;
-  /** Whether the call was made for a single entry. */
-  readonly isAlone: boolean;
-  /** Number of records of all entries in the call. */
-  readonly requestItems: number;
-}
-
 /** The reason why no call may be made at the moment. */
 export interface Hold {
   /** Milliseconds until `acquire` is worth calling again; undefined if that depends on a result or on an operator. */
@@ -82,33 +68,24 @@ export class AttemptPolicy {
   /** The breaker's epoch in which a health check succeeded. In this epoch, the next probes send entries. */
   private healthyEpoch: number | undefined;
   private readonly ramp: Ramp;
-  private readonly backoff: Backoff;
-  private readonly poison: PoisonDetector;
-  private readonly judge = new BlameJudge();
+  private readonly failures: FailurePolicy;
   private lastFailed: QueueItem | undefined;
   private readonly refusals: RefusalPolicy;
   private readonly logPartial: (partial: PartialRejection) => void;
-  private readonly logRetry: (what: { readonly error: AttemptError; readonly delayMs: number }) => void;
 
   constructor(services: AttemptPolicyServices) {
     this.services = services;
-    const { settings, clock, random, logger, metrics } = services;
+    const { settings, clock, logger, metrics } = services;
     this.recent = new RecentCalls(clock);
     this.holds = new Holds({ ...services, onHoldEnd: (key, wasTold) => this.onHoldEnd(key, wasTold) });
     this.ramp = new Ramp(settings.replay.ramp, clock);
     this.breaker = new Breaker(settings.circuit_breaker, clock, (to, from) => this.onBreakerChange(to, from));
     this.gate = new Gate(settings, clock, metrics);
-    this.backoff = createBackoff(settings.retry_on_failure, random);
-    this.poison = new PoisonDetector(settings.retry_on_failure.poison, clock);
+    this.failures = new FailurePolicy({ ...services, recent: this.recent });
     this.refusals = new RefusalPolicy(services);
     this.logPartial = limitedLog(clock, (partial, suppressed) =>
       logger.warn({ ...partial, suppressed }, "the other side rejected some records"),
     );
-    this.logRetry = limitedLog(clock, ({ error, delayMs }, suppressed) => {
-      const why = { error: error.class, blame: error.blame, message: error.message };
-      const details = { ...why, retryInMs: Math.round(delayMs), suppressed };
-      logger.warn(details, "sending failed; it stays in the queue and is tried again");
-    });
   }
 
   /** To be called when the queue is about to be closed. */
@@ -249,8 +226,7 @@ export class AttemptPolicy {
     { sent, partial }: Extract<AttemptResult, { kind: "delivered" }>,
   ): GroupOutcome {
     this.breaker.report(permit, "success");
-    this.poison.succeeded();
-    this.judge.succeeded();
+    this.failures.succeeded();
     this.recent.sent();
     this.ramp.succeeded(items.length);
     this.noteSuccess();
@@ -284,49 +260,19 @@ export class AttemptPolicy {
 
   /**
    * One of several servers did not take its share. The breaker stands for all servers, so the call counts as a success
-   * if any of them took data. The rest is sent one entry at a time, so that each server's own answer is known.
+   * if any of them took data.
    */
   private partlySent(
-    { items, bisection }: SendGroup,
+    group: SendGroup,
     permit: Permit,
     { batches, error }: Extract<AttemptResult, { kind: "failed" }>,
     { marks, isOutage }: Undelivered,
   ): GroupOutcome {
     const wasTaken = marks.includes(0);
     this.breaker.report(permit, wasTaken ? "success" : "answered");
-    const blamed = this.judged(items[0]!, isOutage ? { ...error, blame: "backend" } : error);
-    if (wasTaken) bisection?.taken(1);
-    const delays = new Map<number, number>();
-    const failure = {
-      ...{ error: blamed, counts: blamed.blame === "entry", isPoison: false },
-      ...{ isAlone: items.length === 1, requestItems: recordsOf(items) },
-    };
-    let from = 0;
-    const outcomes = outcomeOfEach(items, (item, i) => {
-      const batch = batches[i]!;
-      const own = marks.subarray(from, (from += batch.count));
-      if (own.every((mark) => mark === 0)) {
-        this.services.bisections.delivered(item);
-        return { kind: "delivered", sent: batch };
-      }
-      item.mustBeAlone = true;
-      const isOneShare = isUniform(own);
-      const outcome = this.failedEntry(item, isOneShare ? failure : { ...failure, counts: false }, delays);
-      if (isOneShare || outcome.kind !== "retry") return outcome;
-      return { kind: "divide", batch, marks: own, delayMs: outcome.delayMs };
-    });
-    const [delayMs] = delays.values();
-    if (delayMs !== undefined) this.logRetry({ error: blamed, delayMs });
-    return outcomes;
-  }
-
-  /** Counts the failed call and returns its error with the blame decided. */
-  private judged(item: QueueItem, error: AttemptError): AttemptError {
-    const blame = this.judge.decide(item, error, this.recent.lastSentAt);
-    const blamed = error.blame === blame ? error : { ...error, blame };
-    this.services.metrics.callFailed(blame);
-    this.recent.failed(blamed);
-    return blamed;
+    const blamed = this.failures.blame(group.items[0]!, isOutage ? { ...error, blame: "backend" } : error);
+    if (wasTaken) group.bisection?.taken(1);
+    return this.failures.partlySent(group, batches, blamed, { marks });
   }
 
   private failed(
@@ -342,22 +288,16 @@ export class AttemptPolicy {
       return this.refused(group, batches, cause, wasProbe);
     }
     this.ramp.failed();
-    const { items } = group;
-    const error = this.judged(items[0]!, cause);
-    const counts = error.blame === "entry";
-    this.lastFailed = items[0]!;
+    const [first] = group.items as [QueueItem];
+    const error = this.failures.blame(first, cause);
+    this.lastFailed = first;
     this.breaker.report(permit, "failure");
-    if (!counts) this.noteFailure(error);
-    if (cause.blame === undefined && !counts) noteTimeout(items);
-    const isPoison = this.isPoison(group, error);
-    const delays = new Map<number, number>();
-    const failure = { error, counts, isPoison, isAlone: items.length === 1, requestItems: recordsOf(items) };
-    const decide = (item: QueueItem) => this.failedEntry(item, failure, delays);
-    const outcomes = outcomeOfEach(items, decide);
+    if (error.blame === "backend") this.noteFailure(error);
     // Opening the breaker is logged elsewhere, so only failures with a closed breaker are logged here.
-    const [delayMs] = delays.values();
-    if (this.breaker.state === "closed" && delayMs !== undefined) this.logRetry({ error, delayMs });
-    return outcomes;
+    return this.failures.failed(group, error, {
+      isTimeout: cause.blame === undefined,
+      isLogged: this.breaker.state === "closed",
+    });
   }
 
   /** Holds the entries if the backend refuses everything. Otherwise the data is to blame, whatever the status says. */
@@ -379,46 +319,6 @@ export class AttemptPolicy {
   private onHoldEnd(key: string, wasTold: boolean): void {
     if (wasTold) this.ramp.start();
     this.services.onHoldEnd(key);
-  }
-
-  private isPoison({ items }: SendGroup, error: AttemptError): boolean {
-    const [item] = items as [QueueItem];
-    if (items.length === 1 && error.blame === "entry") return this.poison.failed(item, error);
-    this.poison.failedTogether();
-    item.failureStreak = undefined;
-    return false;
-  }
-
-  /**
-   * Entries that have failed equally often wait equally long, so that they can be sent together again. The wait grows
-   * with every call, no matter who was to blame, so that a backend that is down is not flooded.
-   */
-  private failedEntry(
-    item: QueueItem,
-    { error, counts, isPoison, isAlone, requestItems }: CallFailure,
-    delays: Map<number, number>,
-  ): EntryOutcome {
-    const { clock } = this.services;
-    item.failingSince ??= clock.monotonic();
-    item.entry = withFailure(item.entry, error, clock.now(), counts, requestItems);
-    const { enabled, max_retries } = this.services.settings.retry_on_failure;
-    if (!enabled) return deadLetter("retry_disabled", error);
-    if (item.entry.attempts > max_retries && counts) return deadLetter("max_retries", error);
-    if (this.isOutOfTime(item)) {
-      if (isAlone || !counts) return deadLetter("max_elapsed_time", error);
-      item.mustBeAlone = true;
-    }
-    if (isPoison) return deadLetter("poison", error);
-    const { calls } = item.entry;
-    const delayMs = delays.get(calls) ?? this.backoff(calls, error.retryAfterMs);
-    delays.set(calls, delayMs);
-    item.entry = withDelay(item.entry, delayMs);
-    return { kind: "retry", delayMs };
-  }
-
-  private isOutOfTime({ failingSince }: QueueItem): boolean {
-    const { max_elapsed_time } = this.services.settings.retry_on_failure;
-    return max_elapsed_time > 0 && this.services.clock.monotonic() - failingSince! >= max_elapsed_time;
   }
 
   private noteFailure(error: AttemptError): void {
@@ -463,11 +363,6 @@ export class AttemptPolicy {
   }
 }
 
-/** A timeout may be due to the size of the request, so its entries will be sent in smaller requests. */
-function noteTimeout(items: readonly QueueItem[]): void {
-  if (items.length > 1) for (const item of items) item.timeoutsInCompany += 1;
-}
-
 /** Readable entries are sent at once, without the unreadable ones, and keep their turn. */
 function unreadableOutcome({ items, bisection }: SendGroup, causes: readonly unknown[]): GroupOutcome {
   const outcomes = causes.map((cause): EntryOutcome | undefined =>
@@ -476,13 +371,4 @@ function unreadableOutcome({ items, bisection }: SendGroup, causes: readonly unk
   const readable = items.filter((_item, i) => causes[i] === undefined);
   for (const item of readable) item.hasRetryTurn = true;
   return { outcomes, regrouped: readable.length === 0 ? [] : [{ items: readable, bisection }] };
-}
-
-function isUniform(marks: Uint16Array): boolean {
-  return marks.every((mark) => mark === marks[0]);
-}
-
-/** Whether the whole request went to one server and its refusal is final by the config. */
-function isRefusedForGood({ kind }: AttemptError, { marks }: Undelivered): boolean {
-  return kind === "permanent" && isUniform(marks);
 }
