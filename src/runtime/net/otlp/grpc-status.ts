@@ -39,21 +39,29 @@ export const RETRYABLE_GRPC_STATUSES: ReadonlySet<number> = new Set([
 /**
  * The code for a response without grpc-status, because a proxy answered in plain HTTP. gRPC's own table maps some 5xx
  * to UNKNOWN, which OTLP does not retry; here a broken proxy must never cause data loss.
+ * Statuses that blame the way and not the data, such as a redirect to a login, get a code that holds the queue, as they
+ * do over HTTP.
  */
 export function grpcCodeOfHttp(status: number): number {
   switch (status) {
     case 400:
       return GRPC_STATUS.INTERNAL;
     case 401:
+    case 402:
+    case 407:
       return GRPC_STATUS.UNAUTHENTICATED;
     case 403:
       return GRPC_STATUS.PERMISSION_DENIED;
     case 404:
+    case 405:
+    case 410:
+    case 415:
       return GRPC_STATUS.UNIMPLEMENTED;
     case 408:
     case 429:
       return GRPC_STATUS.UNAVAILABLE;
     default:
+      if (status >= 300 && status < 400) return GRPC_STATUS.UNIMPLEMENTED;
       return status >= 500 ? GRPC_STATUS.UNAVAILABLE : GRPC_STATUS.UNKNOWN;
   }
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type OtlpSink, startSink } from "../../../support/otlp-sink.js";
-import { bodies } from "../../../support/telemetry/batches.js";
-import { cleanUp, startWrapped, type WrappedAgent } from "../agent.js";
+import { type OtlpSink, startSink } from "../../../../support/otlp-sink.js";
+import { bodies } from "../../../../support/telemetry/batches.js";
+import { cleanUp, startWrapped, type WrappedAgent } from "../../agent.js";
 
 let sink: OtlpSink;
 beforeEach(async () => {
@@ -306,7 +306,7 @@ describe("the agent", () => {
 /** A backend that refuses every request with a record it does not like, and says which. */
 async function startPickySink(isBad: (body: string) => boolean) {
   const { createServer } = await import("node:http");
-  const { Batch } = await import("../../../../src/plugin.js");
+  const { Batch } = await import("../../../../../src/plugin.js");
   const kept: string[] = [];
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
