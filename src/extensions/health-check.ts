@@ -17,7 +17,7 @@ import {
   startUnlessPortTaken,
   tlsServer,
 } from "#net";
-import { refuseStrangers, serverAuthenticator } from "#net/auth";
+import { rejectUnauthenticated, serverAuthenticator } from "#net/auth";
 import { defineExtension, deprecated, type Extension, type ExtensionContext, ignored, section } from "../plugin.js";
 
 const DEFAULT_ENDPOINT: HostPort = { host: "127.0.0.1", port: 13133 };
@@ -107,7 +107,7 @@ class HealthCheck implements Extension {
     const { logger, clock } = this.context;
     const renewTls = (server: TlsServer) => reloadServerTls(server, this.config.tls!, clock, logger);
     const { auth } = this.config;
-    const refuse = auth && refuseStrangers(serverAuthenticator(auth, this.context));
+    const refuse = auth && rejectUnauthenticated(serverAuthenticator(auth, this.context));
     const settings = { endpoint, configPath, answer, refuse, ...(tls && { tls, renewTls }) };
     const start = () => startSimpleHttpServer(settings);
     this.server = await (key === undefined ? startUnlessPortTaken(start, "health check", logger) : start());

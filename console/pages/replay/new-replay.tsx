@@ -57,7 +57,7 @@ export function NewReplay({ asked }: { asked: Asked }) {
         </section>
         <section class="card">
           <h2>How</h2>
-          <HowForm draft={draft} abilities={abilities} onChange={change} />
+          <OptionsForm draft={draft} abilities={abilities} onChange={change} />
         </section>
       </div>
       <p class="toolbar">
@@ -129,13 +129,13 @@ function Cause({ signature }: { signature: string }) {
   );
 }
 
-interface HowProps {
+interface OptionsProps {
   readonly draft: ReplayDraft;
   readonly abilities: Abilities | undefined;
   readonly onChange: (changed: Partial<ReplayDraft>) => void;
 }
 
-function HowForm({ draft, abilities, onChange }: HowProps) {
+function OptionsForm({ draft, abilities, onChange }: OptionsProps) {
   const { data } = useLoad<{ exporters: readonly Exporter[] }>("/exporters");
   return (
     <form onSubmit={(event) => event.preventDefault()}>

@@ -72,7 +72,7 @@ async function runConfig(
     import("../../runtime/host/self-telemetry/self-telemetry.js"),
     import("./stream-errors.js"),
   ]);
-  keepFilesToOwner();
+  restrictNewFiles();
   tuneV8();
   const telemetry = createSelfTelemetry(config, { stderr: process.stderr, isTerminal: terminal.err.isTerminal });
   const { logger, metrics } = telemetry;
@@ -132,6 +132,6 @@ function shutdownTimeout(text: string | undefined): number | undefined {
 }
 
 /** Files that the agent and its plugins create are readable by their owner only, unless they set other permissions. */
-function keepFilesToOwner(): void {
+function restrictNewFiles(): void {
   if (isMainThread) process.umask(0o077);
 }

@@ -25,7 +25,7 @@ interface SuperviseOptions {
 
 /** Extra time beyond the drain's own limit, in milliseconds, for components to close. After that the agent hangs. */
 const STOP_GRACE_MS = 10_000;
-const STAY_INTERVAL_MS = 24 * 60 * 60 * 1000;
+const KEEP_ALIVE_INTERVAL_MS = 24 * 60 * 60 * 1000;
 
 /**
  * Runs the agent until it is asked to stop, and returns the exit code. The first SIGTERM or SIGINT drains (exit code
@@ -82,7 +82,7 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
   ] as const;
   for (const [event, listener] of listeners) signals.on(event, listener);
   // Keeps the process alive: an agent that only scrapes at intervals has no other active handle in between.
-  const staying = setInterval(() => {}, STAY_INTERVAL_MS);
+  const keepAlive = setInterval(() => {}, KEEP_ALIVE_INTERVAL_MS);
 
   const runUntilStopped = async () => {
     await agent.start();
@@ -100,7 +100,7 @@ export async function supervise(agent: SupervisedAgent, options: SuperviseOption
   try {
     return await Promise.race([runUntilStopped(), aborted.promise, stopTimedOut]);
   } finally {
-    clearInterval(staying);
+    clearInterval(keepAlive);
     for (const [event, listener] of listeners) signals.off(event, listener);
   }
 }

@@ -30,7 +30,7 @@ export function withQueueDirectory(
   if (!isNeeded && !hasDirectory) {
     const warnings = config.pipelines
       .filter((pipeline) => hasJournal(config, pipeline, true))
-      .map(waitsWarning(config));
+      .map(clientsWaitWarning(config));
     return { config: withSettings(config, spec, withoutQueue(written)), warnings };
   }
   if (isWritten) return { config };
@@ -76,7 +76,7 @@ function noDirectory(config: ResolvedConfig, queued: readonly ExporterSpec[]): P
 }
 
 /** A warning for a pipeline that would have a journal if a directory had been named. */
-function waitsWarning(config: ResolvedConfig) {
+function clientsWaitWarning(config: ResolvedConfig) {
   return ({ id }: PipelineSpec): Problem => ({
     severity: "warning",
     code: "clients_wait",

@@ -9,7 +9,7 @@ import {
   loadClientTls,
   type RequestHead,
 } from "#net";
-import { clientAuthenticator, isNearby, OutgoingRequest, sendAuthorized } from "#net/auth";
+import { clientAuthenticator, isLocalHost, OutgoingRequest, sendAuthorized } from "#net/auth";
 import {
   checkByEmptyExport,
   contentTypeOf,
@@ -21,9 +21,9 @@ import {
   parseRetryAfter,
   refusalOfHttp,
   refusalOfUnreadable,
+  resendIfStale,
   SendKeys,
   sendHeaders,
-  sendTwiceIfStale,
 } from "#net/otlp";
 import { clientSettings, plainText, withHeaders } from "#net/sending";
 import { batchToJsonBytes } from "#otlp/json";
@@ -134,7 +134,7 @@ class OtlpHttpExporter implements Exporter {
     if (!this.authenticator?.isConfidential) return;
     const warning = "credentials are sent without TLS: whoever is on the way can read them";
     for (const { isSecure, host, url } of this.targets.values())
-      if (!isSecure && !isNearby(host)) this.context.logger.warn({ url }, warning);
+      if (!isSecure && !isLocalHost(host)) this.context.logger.warn({ url }, warning);
   }
 
   private encodeBody(batch: Batch): Body | Promise<Body> {
@@ -148,7 +148,7 @@ class OtlpHttpExporter implements Exporter {
   private post(target: HttpTarget, head: RequestHead, body: Body, abort: AbortSignal, signal: Signal) {
     const client = this.clients.get(target.origin)!;
     const send = (isResend: boolean) => client.request(head, body, abort, isResend);
-    return sendTwiceIfStale(target.url, abort, send, (answer) => this.readAnswer(answer, target.url, signal));
+    return resendIfStale(target.url, abort, send, (answer) => this.readAnswer(answer, target.url, signal));
   }
 
   private readAnswer(answer: Http1Answer, url: string, signal: Signal): PartialRejection | undefined {

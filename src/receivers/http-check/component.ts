@@ -1,7 +1,7 @@
 import { Semaphore } from "#contract/operators";
 import { withoutUrlSecrets } from "#contract/schema";
 import { connectionErrorMessage, loadClientTls } from "#net";
-import { clientAuthenticator, isNearby } from "#net/auth";
+import { clientAuthenticator, isLocalHost } from "#net/auth";
 import { MetricOutput, PointCollector, type ScrapeMoment, ScrapingReceiver } from "#receiving";
 import { defineReceiver, type Receiver, type ReceiverContext } from "../../plugin.js";
 import { certificateAttributes, secondsLeft } from "./certificate.js";
@@ -75,7 +75,7 @@ class HttpCheckReceiver implements Receiver {
       const url = new URL(text);
       const shown = withoutUrlSecrets(withoutCredentials(text, url));
       const { clock, logger } = this.context;
-      if (authenticator?.isConfidential && url.protocol === "http:" && !isNearby(url.hostname))
+      if (authenticator?.isConfidential && url.protocol === "http:" && !isLocalHost(url.hostname))
         logger.warn({ url: shown }, "credentials are sent without TLS: whoever is on the way can read them");
       const headers = { ...urlCredentials(url), ...headersOf(target) };
       const monotonic = () => clock.monotonic();

@@ -121,7 +121,7 @@ class PostgresqlReceiver implements Receiver {
     for (const statistics of OF_DATABASE)
       for (const row of await this.ask(client, statistics, failed)) this.add(points, statistics, row);
     const add = (statistics: Statistics, row: TextRow, resource: Readonly<Record<string, string>>) => {
-      const own = points.beside(this.resource({ ...ofDatabase, ...resource }));
+      const own = points.forResource(this.resource({ ...ofDatabase, ...resource }));
       this.add(own, statistics, row);
       collectors.push(own);
     };

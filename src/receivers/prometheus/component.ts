@@ -96,7 +96,7 @@ class PrometheusReceiver implements Receiver {
     type Event = { readonly target: string; readonly reason?: string; readonly count?: number };
     const warn = (message: string) =>
       limitedLog<Event>(clock, (event, suppressed) => logger.warn({ job, ...event, suppressed }, message));
-    const sayFailed = warn("a scrape failed");
+    const logFailure = warn("a scrape failed");
     const sayLost = warn("samples could not be taken");
     const sayMissed = warn("scrapes were left out: the pipeline has not taken the one before");
     const sayBad = warn("a target cannot be scraped");
@@ -105,7 +105,7 @@ class PrometheusReceiver implements Receiver {
       onState: (target, reason) => {
         if (reason === undefined) return logger.info({ job, target: nameOf(target) }, "a target can be scraped again");
         failed.add(1);
-        sayFailed({ target: nameOf(target), reason });
+        logFailure({ target: nameOf(target), reason });
       },
       onLoss: (target, count, reason) => {
         lost.add(count);

@@ -1,7 +1,7 @@
 /** Loads a config from its sources and resolves it. Problems carry their places in the source. */
 
 export { type LoadedConfig, type LoadOptions, openConfig } from "./load.js";
-export { noEffectReason, todaysType } from "./resolve/other-types.js";
+export { currentType, noEffectReason } from "./resolve/other-types.js";
 export { Registry, RegistryError } from "./resolve/registry.js";
 export type { ComponentSpec, ExporterSpec, PipelineSpec, ResolvedConfig } from "./resolve/spec.js";
 export { parseId, SECTIONS, type SectionName, TYPE_PATTERN } from "./schema/component-id.js";

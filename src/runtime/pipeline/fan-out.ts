@@ -12,7 +12,7 @@ type Memory = PartialAcceptance<DeliverySource>;
  */
 export function fanOut(source: Deliveries, branches: number, memory: Memory): Deliveries[] {
   if (branches === 1) return [source];
-  return divide(source, newSources(branches), (delivery, all) => offer(delivery, all, memory));
+  return divide(source, createSources(branches), (delivery, all) => offer(delivery, all, memory));
 }
 
 /**
@@ -24,7 +24,7 @@ export function routeToTargets(
   targets: readonly string[],
   memory: Memory,
 ): ReadonlyMap<string, Deliveries> {
-  const sources = newSources(targets.length);
+  const sources = createSources(targets.length);
   const byTarget = new Map(targets.map((id, i) => [id, sources[i]!]));
   const streams = divide(source, sources, (delivery, all) => {
     if (delivery.route === undefined) return offer(delivery, all, memory);
@@ -39,7 +39,7 @@ export function copyStream(
   source: Deliveries,
   memory: Memory,
 ): { readonly stream: Deliveries; readonly copy: Deliveries } {
-  const [copies, rest] = newSources(2) as [DeliverySource, DeliverySource];
+  const [copies, rest] = createSources(2) as [DeliverySource, DeliverySource];
   const [copy, stream] = divide(source, [copies, rest], (delivery, both) =>
     delivery.setback === undefined ? offer(delivery, both, memory) : rest.next(delivery),
   ) as [Deliveries, Deliveries];
@@ -108,6 +108,6 @@ function isTaken(outcome: Outcome): boolean {
   return outcome.ok || outcome.refusal.code === ERROR_CODES.SLUICE_DEAD_LETTERED;
 }
 
-function newSources(count: number): DeliverySource[] {
+function createSources(count: number): DeliverySource[] {
   return Array.from({ length: count }, () => new DeliverySource());
 }

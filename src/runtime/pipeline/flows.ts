@@ -52,15 +52,15 @@ export class Flows {
 
   /** The flow from a node to the next nodes of a pipeline: one flow, however many there are. */
   from(node: string, pipeline: string): Flow {
-    return getOrMake(this.flows, `${node}@${pipeline}`, () => new Flow());
+    return getOrCreate(this.flows, `${node}@${pipeline}`, () => new Flow());
   }
 
   tally(node: string): Tally {
-    return getOrMake(this.tallies, node, () => new Tally());
+    return getOrCreate(this.tallies, node, () => new Tally());
   }
 }
 
-function getOrMake<T>(map: Map<string, T>, key: string, make: () => T): T {
+function getOrCreate<T>(map: Map<string, T>, key: string, make: () => T): T {
   const known = map.get(key);
   if (known !== undefined) return known;
   const made = make();

@@ -158,7 +158,7 @@ class GraphBuilder {
 
   private outputOfReceiver(receiver: string, { signal }: PlannedPipeline): ReadonlyMap<string, Deliveries> {
     const key = `${receiver} ${signal}`;
-    return getOrMake(this.outputs, key, () => {
+    return getOrCreate(this.outputs, key, () => {
       const source = new DeliverySource();
       this.intakeSources.set(key, source);
       const readers = pipelinesFedBy(this.plan, receiver, signal);
@@ -172,7 +172,7 @@ class GraphBuilder {
     const signals = [...new Set(feeding.map(({ signal }) => signal))];
     return signals
       .filter((from) => hasRoute(spec, from, to))
-      .map((from) => getOrMake(this.outputs, `${spec.id} ${from}>${to}`, () => this.runConnector(spec, from, to)));
+      .map((from) => getOrCreate(this.outputs, `${spec.id} ${from}>${to}`, () => this.runConnector(spec, from, to)));
   }
 
   private runConnector(spec: PlannedComponent<ConnectorFactory>, from: Signal, to: Signal) {
@@ -344,10 +344,10 @@ function hasRoute({ factory }: PlannedComponent<ConnectorFactory>, from: Signal,
 }
 
 function listOf<T>(lists: Map<string, T[]>, key: string): T[] {
-  return getOrMake(lists, key, () => []);
+  return getOrCreate(lists, key, () => []);
 }
 
-function getOrMake<T>(map: Map<string, T>, key: string, make: () => T): T {
+function getOrCreate<T>(map: Map<string, T>, key: string, make: () => T): T {
   const known = map.get(key);
   if (known !== undefined) return known;
   const made = make();

@@ -4,7 +4,7 @@ import { isLoopbackHost } from "#net";
 import { ADMIN_TOKEN } from "#net/auth";
 import type { CommandContext, CommandOption } from "../command.js";
 import { UsageError } from "../terminal.js";
-import { type ApiAccess, isDistrusted, isUnreachable, requestJson } from "./send-request.js";
+import { type ApiAccess, isCertificateError, isUnreachable, requestJson } from "./send-request.js";
 
 const DEFAULT_API = "http://127.0.0.1:55679";
 const PROBE_TIMEOUT_MS = 2000;
@@ -52,7 +52,7 @@ export async function findAgent(address: AgentAddress): Promise<AgentAddress | u
   } catch (error) {
     if (isUnreachable(error)) return undefined;
     if (error instanceof AdminError) throw error;
-    if (isDistrusted(error)) throw distrustError(error as Error);
+    if (isCertificateError(error)) throw certificateError(error as Error);
   }
   throw new AdminError("unavailable", `what answers at ${base.origin} is not the API of a Sluice agent`);
 }
@@ -62,8 +62,8 @@ export async function findAgent(address: AgentAddress): Promise<AgentAddress | u
  * file's content is sent only if it has the form of an admin token.
  */
 async function withToken(access: ApiAccess, base: URL, file: unknown): Promise<ApiAccess> {
-  const isNear = isLoopbackHost(base.hostname.replace(/^\[|\]$/g, ""));
-  if (access.token !== undefined || typeof file !== "string" || !isNear) return access;
+  const isLocal = isLoopbackHost(base.hostname.replace(/^\[|\]$/g, ""));
+  if (access.token !== undefined || typeof file !== "string" || !isLocal) return access;
   const token = (await readFile(file, "utf8").catch(() => "")).trim();
   return ADMIN_TOKEN.test(token) ? { ...access, token } : access;
 }
@@ -94,7 +94,7 @@ function baseOf(text: string): URL {
   return url;
 }
 
-function distrustError(error: Error): AdminError {
+function certificateError(error: Error): AdminError {
   const advice = "--ca FILE names the authority to trust, --cert and --key the certificate to show";
   return new AdminError("unavailable", `${error.message}; ${advice}`, { cause: error });
 }

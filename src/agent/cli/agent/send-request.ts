@@ -67,7 +67,7 @@ function withOrigin(error: Error, url: URL): Error {
 }
 
 /** True when this side does not trust the server's certificate, or the server does not trust ours. */
-export function isDistrusted(error: unknown): boolean {
+export function isCertificateError(error: unknown): boolean {
   const code = String((error as NodeJS.ErrnoException).code);
   return /CERT|ISSUER|ERR_TLS|ERR_SSL|SIGNATURE/.test(code);
 }

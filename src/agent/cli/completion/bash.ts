@@ -27,17 +27,17 @@ complete -o filenames -F _sluice sluice
 }
 
 function commandCase(command: CompletedCommand): string {
-  if (command.commands.length === 0) return `      ${command.name}) ${wordsOf(command)} ;;`;
+  if (command.commands.length === 0) return `      ${command.name}) ${completionWords(command)} ;;`;
   const names = command.commands.map(({ name }) => name).join(" ");
   return `      ${command.name})
         if [ "$COMP_CWORD" -eq 2 ]; then words="${names} --help"; else
           case \${COMP_WORDS[2]} in
-${command.commands.map((each) => `            ${each.name}) ${wordsOf(each)} ;;`).join("\n")}
+${command.commands.map((each) => `            ${each.name}) ${completionWords(each)} ;;`).join("\n")}
           esac
         fi ;;`;
 }
 
-function wordsOf({ options, names, takesFiles }: CompletedCommand): string {
+function completionWords({ options, names, takesFiles }: CompletedCommand): string {
   const words = [...names, ...options.map(({ name }) => `--${name}`)].join(" ");
   return `words="${words}"${takesFiles ? " files=1" : ""}`;
 }

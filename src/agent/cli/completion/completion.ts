@@ -68,14 +68,14 @@ function completed({ summary, options, names }: Command, name: string): Complete
     name,
     summary,
     commands: [],
-    names: wordsAmong(names),
+    names: choicesIn(names),
     takesFiles: names?.includes("FILE") ?? false,
     options: Object.entries(shown).map(([each, option]) => completedOption(each, option)),
   };
 }
 
 /** Splits `open|closed` of `ID open|closed` into two words; `[name ...]` has none. */
-function wordsAmong(names = ""): string[] {
+function choicesIn(names = ""): string[] {
   return names.split(" ").flatMap((word) => (word.includes("|") ? word.split("|") : []));
 }
 

@@ -102,12 +102,12 @@ function typeOf(kind: ScaffoldKind, name: string): string {
 }
 
 function suggestedName(name: string): string | undefined {
-  const mended = name
+  const corrected = name
     .replace(/([a-z])([A-Z])/g, "$1-$2")
     .toLowerCase()
     .replace(/[^a-z0-9-]+/g, "-")
     .replace(/^[^a-z]+|-+$/g, "");
-  return mended === "" ? undefined : `did you mean "${mended}"?`;
+  return corrected === "" ? undefined : `did you mean "${corrected}"?`;
 }
 
 function isEmptyOrMissing(folder: string): boolean {

@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 
 /**
- * State of the backend: "well" takes everything it can parse, "down" takes nothing, "mended" also takes what it could
+ * State of the backend: "well" takes everything it can parse, "down" takes nothing, "fixed" also takes what it could
  * not parse before.
  */
-export type BackendMood = "well" | "down" | "mended";
+export type BackendMood = "well" | "down" | "fixed";
 
 /** The demo's backend: a server for OTLP/JSON that fails on cue, and remembers every order it took. */
 export interface DemoBackend {
@@ -37,7 +37,7 @@ export async function startBackend(): Promise<DemoBackend> {
     const orders = ordersIn(await bodyOf(request));
     if (backend.mood === "down") return answer(response, 503, "the database is being moved");
     const unreadable = orders.find(({ total }) => typeof total !== "number");
-    if (unreadable !== undefined && backend.mood !== "mended")
+    if (unreadable !== undefined && backend.mood !== "fixed")
       return answer(response, 400, `order.total: expected a number, got the text ${JSON.stringify(unreadable.total)}`);
     for (const { id } of orders) {
       if (taken.has(id)) duplicates++;

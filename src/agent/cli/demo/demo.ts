@@ -60,7 +60,7 @@ async function run(context: CommandContext, { folder, port, guide, keys }: DemoS
     const shop = startShop(agent.logsUrl);
     try {
       const console = `${agent.origin}/#token=${agent.token}`;
-      const opens = keys.isThere && values["no-open"] !== true;
+      const opens = keys.isInteractive && values["no-open"] !== true;
       const isOpened = opens && (await openBrowser(backend.linkOnce(console), terminal.env, process.platform));
       const apiOption = agent.isAtDefaultPort ? "" : ` --api ${agent.origin}`;
       guide.begin({ origin: agent.origin, console, folder, isOpened, apiOption });
@@ -90,7 +90,7 @@ async function play(stage: Stage): Promise<DemoEnd> {
     await playScene(scene, stage);
   }
   await shop.stop();
-  await during(stage, "", () => countsOf(stage).waiting === 0);
+  await showCountsUntil(stage, "", () => countsOf(stage).waiting === 0);
   const counts = countsOf(stage);
   const isComplete = !keys.ended.aborted;
   const lost = isComplete ? counts.acknowledged - counts.delivered - counts.deadLetters : 0;
@@ -103,13 +103,13 @@ async function playScene(scene: Scene, stage: Stage): Promise<void> {
   scene.begin(stage);
   const isReached = () => scene.isReached(countsOf(stage));
   if (scene.name === "replay") await replay(scene, stage, isReached);
-  else await during(stage, "q: end", isReached);
+  else await showCountsUntil(stage, "q: end", isReached);
   if (keys.ended.aborted) return;
   guide.reached(scene, countsOf(stage));
   if (scene.name !== "replay") guide.look(scene.look, await agent.firstDeadLetter());
   keys.takeEnter();
   const hint = scene === SCENES.at(-1) ? "Enter: end" : "Enter: go on, q: end";
-  if (keys.isThere) await during(stage, hint, () => keys.takeEnter());
+  if (keys.isInteractive) await showCountsUntil(stage, hint, () => keys.takeEnter());
 }
 
 /**
@@ -120,15 +120,19 @@ async function replay({ look }: Scene, stage: Stage, isReached: () => boolean): 
   const { agent, guide, keys } = stage;
   guide.look(look, undefined);
   keys.takeEnter();
-  let isAsked = !keys.isThere;
-  await during(stage, "Enter: replay here, q: end", () => isReached() || isAsked || (isAsked = keys.takeEnter()));
+  let isAsked = !keys.isInteractive;
+  await showCountsUntil(
+    stage,
+    "Enter: replay here, q: end",
+    () => isReached() || isAsked || (isAsked = keys.takeEnter()),
+  );
   if (keys.ended.aborted || isReached()) return;
   await agent.replayAll();
-  await during(stage, "q: end", isReached);
+  await showCountsUntil(stage, "q: end", isReached);
 }
 
 /** Shows the counts until `isOver` returns true, or the user ends the demo. */
-async function during(stage: Stage, hint: string, isOver: () => boolean): Promise<void> {
+async function showCountsUntil(stage: Stage, hint: string, isOver: () => boolean): Promise<void> {
   const { guide, keys } = stage;
   while (!keys.ended.aborted && !isOver()) {
     guide.counts(countsOf(stage), hint);

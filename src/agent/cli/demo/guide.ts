@@ -124,8 +124,8 @@ function ending(
   const removed = `Everything is stopped, and ${places.folder} is removed.`;
   if (!isComplete) {
     const left = rest.waiting + rest.deadLetters;
-    const thrownAway = left > 0 ? ` ${left} that were not delivered yet went with it.` : "";
-    return [`Ended early: ${delivered} of ${acknowledged} orders were delivered.`, `${removed}${thrownAway}`];
+    const undelivered = left > 0 ? ` ${left} that were not delivered yet went with it.` : "";
+    return [`Ended early: ${delivered} of ${acknowledged} orders were delivered.`, `${removed}${undelivered}`];
   }
   const verdict = `${delivered} of ${acknowledged} acknowledged orders delivered, ${lost} lost, ${duplicates} twice.`;
   return [

@@ -3,7 +3,7 @@ import process from "node:process";
 /** Keyboard input while the demo runs. */
 export interface Keys {
   /** True when stdin is a terminal. */
-  readonly isThere: boolean;
+  readonly isInteractive: boolean;
   /** Aborted by q, Ctrl-C and signals. */
   readonly ended: AbortSignal;
   /** Whether Enter was pressed since the last call. */
@@ -17,7 +17,7 @@ const CTRL_C = "\u0003";
 /** Handles the first signal only: a second one ends the process at once. */
 export function listenForKeys(isWanted: boolean): Keys {
   const { stdin } = process;
-  const isThere = isWanted && stdin.isTTY === true;
+  const isInteractive = isWanted && stdin.isTTY === true;
   const abort = new AbortController();
   let isEnter = false;
   const end = () => {
@@ -30,9 +30,9 @@ export function listenForKeys(isWanted: boolean): Keys {
     if (key.includes("\r") || key.includes("\n")) isEnter = true;
   };
   for (const signal of SIGNALS_TO_END) process.on(signal, end);
-  if (isThere) stdin.setRawMode(true).resume().on("data", onData);
+  if (isInteractive) stdin.setRawMode(true).resume().on("data", onData);
   return {
-    isThere,
+    isInteractive,
     ended: abort.signal,
     takeEnter() {
       const was = isEnter;
@@ -41,7 +41,7 @@ export function listenForKeys(isWanted: boolean): Keys {
     },
     close() {
       for (const signal of SIGNALS_TO_END) process.off(signal, end);
-      if (isThere) stdin.off("data", onData).setRawMode(false).pause();
+      if (isInteractive) stdin.off("data", onData).setRawMode(false).pause();
     },
   };
 }

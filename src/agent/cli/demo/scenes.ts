@@ -35,7 +35,7 @@ export interface Scene {
 }
 
 /** Enough orders to make a difference visible. */
-const SOME = 12;
+const ENOUGH_ORDERS = 12;
 
 export const SCENES: readonly Scene[] = [
   {
@@ -43,7 +43,7 @@ export const SCENES: readonly Scene[] = [
     title: "All is well",
     story: ["A shop sends 20 orders a second to the agent, which sends them to a backend."],
     begin: () => {},
-    isReached: ({ delivered, waiting }) => delivered >= SOME && waiting <= SOME,
+    isReached: ({ delivered, waiting }) => delivered >= ENOUGH_ORDERS && waiting <= ENOUGH_ORDERS,
     lesson: ["What the agent has acknowledged arrives at once."],
     look: { page: "Pipelines", hash: "#/pipelines", commands: ["sluice top"] },
   },
@@ -57,7 +57,7 @@ export const SCENES: readonly Scene[] = [
     begin: ({ backend }) => {
       backend.mood = "down";
     },
-    isReached: ({ breaker, waiting }) => breaker !== "closed" && waiting >= SOME,
+    isReached: ({ breaker, waiting }) => breaker !== "closed" && waiting >= ENOUGH_ORDERS,
     lesson: [
       "The circuit breaker has opened: the backend is only tried now and then. The",
       "queue grows, and nothing is given up.",
@@ -96,13 +96,13 @@ export const SCENES: readonly Scene[] = [
   },
   {
     name: "replay",
-    title: "The cause is mended: replay",
+    title: "The cause is fixed: replay",
     story: [
       "The shop is rolled back, and the backend reads such texts now. What failed can",
       "be sent again: in the console (Replay…), with the command, or here.",
     ],
     begin: ({ backend, shop }) => {
-      backend.mood = "mended";
+      backend.mood = "fixed";
       shop.hasBadRelease = false;
     },
     isReached: ({ deadLetters, waiting }) => deadLetters === 0 && waiting === 0,

@@ -11,16 +11,16 @@ export interface DemoShop {
 }
 
 const INTERVAL_MS = 200;
-const ORDERS_A_REQUEST = 4;
+const ORDERS_PER_REQUEST = 4;
 /** While `hasBadRelease` is true, one order in this many is bad. */
-const BAD_ONE_OF = 6;
+const BAD_ORDER_INTERVAL = 6;
 
 export function startShop(url: string): DemoShop {
   let number = 0;
   let acknowledged = 0;
   let unanswered: Promise<unknown> = Promise.resolve();
   const send = async () => {
-    const orders = Array.from({ length: ORDERS_A_REQUEST }, () => orderRecord(++number, shop.hasBadRelease));
+    const orders = Array.from({ length: ORDERS_PER_REQUEST }, () => orderRecord(++number, shop.hasBadRelease));
     const headers = { "content-type": "application/json" };
     const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(requestOf(orders)) });
     await response.arrayBuffer();
@@ -53,7 +53,7 @@ const CUSTOMERS = ["ada", "grace", "edsger", "barbara", "donald", "margaret"];
 function orderRecord(number: number, isBadRelease: boolean): object {
   const customer = CUSTOMERS[number % CUSTOMERS.length]!;
   const total = 5 + ((number * 37) % 9000) / 100;
-  const isBad = isBadRelease && number % BAD_ONE_OF === 0;
+  const isBad = isBadRelease && number % BAD_ORDER_INTERVAL === 0;
   return {
     timeUnixNano: `${Date.now()}000000`,
     severityNumber: 9,

@@ -22,14 +22,14 @@ export async function followReplay(
   let job = await admin.startReplay(selection, options);
   const endsAt = performance.now() + (waitsMs ?? 0);
   for (let isCancelled = false; ; ) {
-    const isPut = job.report !== undefined;
+    const isReplayed = job.report !== undefined;
     const settled = job.delivered + job.failedAgain;
-    onProgress(isPut ? settled : job.done, isPut ? job.queued : job.total);
+    onProgress(isReplayed ? settled : job.done, isReplayed ? job.queued : job.total);
     if (job.state === "failed") throw new AdminError("unavailable", job.error ?? "the replay failed");
     const isOver = waitsMs === undefined || job.isSettled || abort.aborted || performance.now() >= endsAt;
-    if (isPut && job.dryRun) return job;
-    if (isPut && isOver) return (await admin.replayJob(job.id)) ?? job;
-    if (abort.aborted && !isPut && !isCancelled) {
+    if (isReplayed && job.dryRun) return job;
+    if (isReplayed && isOver) return (await admin.replayJob(job.id)) ?? job;
+    if (abort.aborted && !isReplayed && !isCancelled) {
       isCancelled = true;
       await admin.controlReplay(job.id, "cancel");
     }

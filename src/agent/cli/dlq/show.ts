@@ -81,7 +81,7 @@ function failureFields(failure: Failure, items: number): [string, string | undef
     ["Reason", `${reason} (${category})`],
     ["Rule", rule && ruleText(rule)],
     ["Error", `${errorText(error)}${detailText(error)}`],
-    ["Failed in", requestItems === undefined ? undefined : companyText(requestItems)],
+    ["Failed in", requestItems === undefined ? undefined : requestSizeText(requestItems)],
     ["Rejected", rejected === undefined ? undefined : rejectedText(rejected, requestItems ?? items)],
     ["Signature", signature],
     ["Names", names.join(", ") || undefined],
@@ -107,7 +107,7 @@ function rejectedText(rejected: number, records: number): string {
   return `${rejected} of ${records} records; ${others}`;
 }
 
-function companyText(records: number): string {
+function requestSizeText(records: number): string {
   return `a request of ${records} records: the error may be about another one of them`;
 }
 

@@ -11,7 +11,7 @@ export async function init({ values, terminal }: CommandContext): Promise<number
   const given = choicesGiven(values);
   const asks = terminal.ask !== undefined && Object.keys(given).length === 0 && values["yes"] !== true;
   // Check this before asking questions, so that nobody answers them in vain.
-  if (asks && file !== "-" && existsSync(file)) return reportUnwritten(terminal, file, IS_THERE);
+  if (asks && file !== "-" && existsSync(file)) return reportUnwritten(terminal, file, ALREADY_EXISTS);
   const choices = { ...DEFAULTS, ...given, ...(asks ? await askForChoices(terminal) : {}) };
   checkEndpoint(choices);
   if (file === "-") {
@@ -22,13 +22,13 @@ export async function init({ values, terminal }: CommandContext): Promise<number
     writeFileSync(file, configText(choices, file), { flag: "wx" });
   } catch (error) {
     const isThere = (error as NodeJS.ErrnoException).code === "EEXIST";
-    return reportUnwritten(terminal, file, isThere ? IS_THERE : errorMessage(error));
+    return reportUnwritten(terminal, file, isThere ? ALREADY_EXISTS : errorMessage(error));
   }
   terminal.out.write(`Wrote ${file}. Next:\n  sluice validate --config ${file}\n  sluice run --config ${file}\n`);
   return EXIT.ok;
 }
 
-const IS_THERE = "it exists; --out FILE names another";
+const ALREADY_EXISTS = "it exists; --out FILE names another";
 
 function reportUnwritten({ err }: Terminal, file: string, why: string): number {
   err.write(`sluice: ${file} was not written: ${why}\n`);

@@ -18,13 +18,13 @@ export async function ottl(context: CommandContext): Promise<number> {
   if ((statements.length === 0) === (condition === undefined))
     throw new UsageError("expected statements or --condition", `such as 'set(log.body, "x")'`);
   const record = await readRecord(values["record"] as string | undefined);
-  const results = tryOn(record, values, statements, condition);
+  const results = runStatements(record, values, statements, condition);
   if (values["json"] === true) printJson(context, { results });
   else terminal.out.write(`${describe(record, results, terminal.out).join("\n")}\n`);
   return results.some(({ error, matched }) => error !== undefined || matched === false) ? EXIT.failed : EXIT.ok;
 }
 
-function tryOn(
+function runStatements(
   record: JsonObject,
   values: CommandContext["values"],
   statements: readonly string[],

@@ -21,7 +21,7 @@ export function tap(context: CommandContext): Promise<number> {
       for await (const { event, data } of readEvents(response)) {
         if (event === "end") return EXIT.ok;
         if (event === "dropped")
-          terminal.err.write(`sluice: ${passedBy(data.records, values["where"] !== undefined)}\n`);
+          terminal.err.write(`sluice: ${missedText(data.records, values["where"] !== undefined)}\n`);
         if (event !== "record") continue;
         const record = data as TappedRecord;
         terminal.out.write(`${values["json"] === true ? printableJson(record) : tappedLine(record, terminal.out)}\n`);
@@ -35,7 +35,7 @@ export function tap(context: CommandContext): Promise<number> {
 }
 
 /** With a condition it is unknown how many of the missed records would have matched. */
-function passedBy(records: number, hasCondition: boolean): string {
+function missedText(records: number, hasCondition: boolean): string {
   const missed = `${records === 1 ? "was" : "were"} ${hasCondition ? "not looked at, or not shown" : "not shown"}`;
   return `${pluralize(records, "record")} passed and ${missed}`;
 }

@@ -46,7 +46,7 @@ export interface TopPicture {
   readonly origin: string;
   /** Undefined until the first sample has come, after a second. */
   readonly sample?: TopSample | undefined;
-  readonly trouble?: string | undefined;
+  readonly connectionError?: string | undefined;
 }
 
 /** Size of the terminal. The picture is cut to it; undefined means no limit. */
@@ -82,7 +82,7 @@ const OTHER_LINES = 8;
 
 /** The lines to draw. If a size is given they fit it, and a long table ends with the number of rows left out. */
 export function topView(picture: TopPicture, size: TopSize): string[] {
-  const { agent, sample, trouble } = picture;
+  const { agent, sample, connectionError } = picture;
   const paint = painter(size.colour);
   const output = { write() {}, isTerminal: size.columns !== undefined, colour: false, columns: size.columns };
   const drawTable = (columns: readonly Column[], rows: readonly (readonly string[])[], most: number) => {
@@ -97,7 +97,9 @@ export function topView(picture: TopPicture, size: TopSize): string[] {
   const status = sample === undefined ? "waiting for the first second" : totals(picture, sample);
   const lines = [
     cutTo(headline(picture), size.columns),
-    trouble === undefined ? cutTo(status, size.columns) : paint("red", cutTo(printable(trouble), size.columns)),
+    connectionError === undefined
+      ? cutTo(status, size.columns)
+      : paint("red", cutTo(printable(connectionError), size.columns)),
     "",
     ...drawTable(PIPELINES, pipelines, forPipelines),
     "",

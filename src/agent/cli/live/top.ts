@@ -50,10 +50,10 @@ async function watch(context: CommandContext, first: AgentApi): Promise<number> 
   const { colour } = context.terminal.out;
   let described = await describe(first);
   let sample: TopSample | undefined;
-  let trouble: string | undefined;
+  let connectionError: string | undefined;
   const ended = deferred();
   const abort = new AbortController();
-  const draw = () => screen?.draw(topView({ ...described, sample, trouble }, { ...sizeOf(screen), colour }));
+  const draw = () => screen?.draw(topView({ ...described, sample, connectionError }, { ...sizeOf(screen), colour }));
   const screen = openScreen(process, {
     onKey(key) {
       if (key !== "q" && key !== "Q") return;
@@ -69,12 +69,12 @@ async function watch(context: CommandContext, first: AgentApi): Promise<number> 
         described = await describe(api);
         for await (const next of samples(api)) {
           if (abort.signal.aborted) return;
-          [sample, trouble] = [next, undefined];
+          [sample, connectionError] = [next, undefined];
           draw();
         }
-        trouble = "the agent has ended the connection; trying again";
+        connectionError = "the agent has ended the connection; trying again";
       } catch (error) {
-        trouble = `${(error as Error).message}; trying again`;
+        connectionError = `${(error as Error).message}; trying again`;
       }
       draw();
       await Promise.race([ended.promise, wait(RETRY_MS)]);

@@ -1,6 +1,6 @@
 import { type Document, isMap, isScalar, isSeq, type Scalar, visit, type YAMLSeq } from "yaml";
 import type { LoadedConfig, MapNode } from "#config";
-import { noEffectReason, parseId, SECTIONS, type SectionName, todaysType } from "#config";
+import { currentType, noEffectReason, parseId, SECTIONS, type SectionName } from "#config";
 import {
   pairNamed,
   pairsOf,
@@ -32,7 +32,7 @@ export function componentChanges(
     names.definitions(section).flatMap((pair) => {
       const id = parseId(String(pair.key.value));
       if (id === undefined) return [];
-      const type = todaysType(SECTIONS[section], id.type, registry);
+      const type = currentType(SECTIONS[section], id.type, registry);
       if (type !== undefined) return [renaming(names, section, pair, id, type)];
       const isKnown = registry.get(SECTIONS[section], id.type) !== undefined;
       const reason = isKnown ? undefined : noEffectReason(SECTIONS[section], id.type);

@@ -51,7 +51,7 @@ class Migration implements MigratedText {
     for (let problem = this.nextOldKey(); problem !== undefined; problem = this.nextOldKey()) {
       this.seen.add(keyOf(problem));
       const change = this.keyChange(problem);
-      if (change !== undefined) this.tryChange(change, (after) => isMended(problem!, change.target, after));
+      if (change !== undefined) this.tryChange(change, (after) => isFixed(problem!, change.target, after));
       // A key that is unknown today is an error, and reported as one.
       else if (problem.severity === "warning") {
         this.remarks.push({ action: "left", path: problem.path, message: problem.message });
@@ -128,7 +128,7 @@ function keyOf({ code, path }: Problem): string {
 }
 
 /** A key is fixed when its problem is gone, and there is no error at its new place. */
-function isMended(problem: Problem, target: string, after: LoadedConfig): boolean {
+function isFixed(problem: Problem, target: string, after: LoadedConfig): boolean {
   return after.problems.every(
     (each) =>
       !(each.path === problem.path && each.code === problem.code) &&

@@ -128,8 +128,11 @@ class ProcessorCases {
       () => `the delivery of record ${early?.ids[0]} was accepted while it was still on its way`,
     );
     for (const delivery of bench.out) delivery.refuse(new Refusal("transient", "refused behind it"));
-    const notTold = passedOn(bench).find(({ outcome }) => outcome?.ok !== false);
-    check(notTold === undefined, () => `record ${notTold?.ids[0]} was refused behind it, and its sender was not told`);
+    const wronglyAnswered = passedOn(bench).find(({ outcome }) => outcome?.ok !== false);
+    check(
+      wronglyAnswered === undefined,
+      () => `record ${wronglyAnswered?.ids[0]} was refused behind it, and its sender was not told`,
+    );
     bench.checkSettled();
   }
 
@@ -150,14 +153,14 @@ class ProcessorCases {
     const bench = this.createHarness(random);
     this.feedMany(bench, random);
     await wait(bench);
-    const cameOut = bench.out.length;
+    const outputBefore = bench.out.length;
     const owed = bench.fed.filter(({ outcome }) => outcome === undefined);
     bench.stop();
     check(!bench.source.observed, "it was stopped and still listens to its input: unsubscribe from the source");
     const { pending } = bench.clock;
     check(pending === 0, `it was stopped and left ${pending} timers behind`);
     await bench.clock.pass(3_600_000);
-    check(bench.out.length === cameOut, "it was stopped and still handed something on");
+    check(bench.out.length === outputBefore, "it was stopped and still handed something on");
     const { records = "keeps" } = this.options;
     const wronglyAccepted = records === "keeps" ? owed.find(({ outcome }) => outcome?.ok) : undefined;
     check(

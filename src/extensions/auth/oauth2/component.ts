@@ -1,6 +1,6 @@
 import type { AuthHeaders, ClientAuthenticator } from "#contract";
 import { loadClientTls } from "#net";
-import { isNearby } from "#net/auth";
+import { isLocalHost } from "#net/auth";
 import { defineExtension, type Extension, type ExtensionContext } from "../../../plugin.js";
 import { RenewedCredentials } from "../renewed-credentials.js";
 import { type OAuth2ClientConfig, oauth2ClientSchema } from "./config.js";
@@ -37,7 +37,7 @@ class OAuth2Client implements Extension {
     const { clock, random, logger } = this.context;
     const tls = this.config.tls && (await loadClientTls(this.config.tls, ["tls"]));
     const { protocol, hostname, origin } = this.config.token_url;
-    if (protocol === "http:" && !isNearby(hostname))
+    if (protocol === "http:" && !isLocalHost(hostname))
       logger.warn({ url: origin }, "the client's secret is sent without TLS: whoever is on the way can read it");
     const request = new TokenRequest(this.config, clock, tls);
     const bufferMs = this.config.expiry_buffer;

@@ -1,4 +1,4 @@
-import { isNearby } from "#net/auth";
+import { isLocalHost } from "#net/auth";
 import type { SmallAnswer } from "#net/sending";
 import { type Clock, Refusal } from "../../../plugin.js";
 import type { FetchedCredentials } from "../renewed-credentials.js";
@@ -44,7 +44,8 @@ export function trustedUrl(name: string, text: string, hosts: readonly string[])
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isTrusted =
     url?.protocol === "https:" ||
-    (url?.protocol === "http:" && (isNearby(url.hostname.replace(/^\[(.*)\]$/, "$1")) || hosts.includes(url.hostname)));
+    (url?.protocol === "http:" &&
+      (isLocalHost(url.hostname.replace(/^\[(.*)\]$/, "$1")) || hosts.includes(url.hostname)));
   if (!isTrusted) throw noCredentials(`${name} is neither https nor an address of this machine`);
   return url;
 }

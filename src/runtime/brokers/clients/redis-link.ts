@@ -28,7 +28,7 @@ export async function connectRedis(config: RedisConnectionConfig, context: Compo
   };
   redis.on("error", fail);
   redis.on("ready", () => problems.delete(redis));
-  limitGreeting(redis, config.connect_timeout, context.clock, fail);
+  limitReadyTime(redis, config.connect_timeout, context.clock, fail);
   const { tls } = config;
   if (tls) redis.on("close", () => void renewClientTls(redis.options.tls as TlsClientOptions, tls));
   const tried = new Promise<void>((resolve) => {
@@ -40,7 +40,7 @@ export async function connectRedis(config: RedisConnectionConfig, context: Compo
 }
 
 /** Limits the time until the server is ready: the client itself limits only the time to connect. */
-function limitGreeting(redis: Redis, limitMs: number, clock: Clock, onSilence: (error: Error) => void): void {
+function limitReadyTime(redis: Redis, limitMs: number, clock: Clock, onSilence: (error: Error) => void): void {
   let cancel = () => {};
   redis.on("connect", () => {
     cancel = clock.after(limitMs, () => {

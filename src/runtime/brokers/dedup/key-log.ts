@@ -86,7 +86,7 @@ export class KeyLog {
       await this.file?.appendFile(keys.map((key) => `\n${JSON.stringify(key)}`).join(""));
       this.keysInFile += keys.length;
       if (this.file !== undefined && this.keysInFile >= this.maxKeys) await this.startNextFile();
-      this.syncSometimes();
+      this.syncIfDue();
     } catch (error) {
       this.logFailure(error);
     }
@@ -101,7 +101,7 @@ export class KeyLog {
   }
 
   /** Starts a sync without waiting for it. */
-  private syncSometimes(): void {
+  private syncIfDue(): void {
     const now = this.clock.monotonic();
     if (now - this.syncedAt < SYNC_INTERVAL_MS) return;
     this.syncedAt = now;

@@ -121,16 +121,16 @@ function saslOptions(config: KafkaConnectionConfig["auth"]): KafkaSaslOptions | 
 /** The messages of an error and its causes: the client's own message only says which call failed. */
 export function kafkaErrorMessage(error: unknown): string {
   const words = new Set<string>();
-  collectWords(error, words, 0);
+  collectMessages(error, words, 0);
   return [...words].join(": ");
 }
 
-function collectWords(error: unknown, words: Set<string>, depth: number): void {
+function collectMessages(error: unknown, words: Set<string>, depth: number): void {
   if (!(error instanceof Error) || depth > 4) return;
   words.add(plainTlsMessage(error.message).replace(/\.$/, ""));
   for (const inner of error instanceof AggregateError ? error.errors.slice(0, 3) : [])
-    collectWords(inner, words, depth + 1);
-  collectWords(error.cause, words, depth + 1);
+    collectMessages(inner, words, depth + 1);
+  collectMessages(error.cause, words, depth + 1);
 }
 
 /** The broker's error names, such as NOT_LEADER_OR_FOLLOWER, from anywhere in the error. */

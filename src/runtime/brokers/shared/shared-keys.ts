@@ -7,7 +7,7 @@ export type KeyState = "claimed" | "taken";
 
 /** A claim that is not renewed expires after this time, because its agent has died. */
 const CLAIM_MS = 10_000;
-const LOOK_AGAIN_MS = 50;
+const CLAIM_RETRY_MS = 50;
 
 /** Claims all keys that are not taken yet; claims none if another agent has claimed one of them. */
 const CLAIM = `
@@ -62,7 +62,7 @@ export class SharedKeys {
       const states = await this.ask(CLAIM, keys, [this.owner, CLAIM_MS]);
       if (states === undefined) return undefined;
       if (states !== null) return (states as number[]).map((state) => (state === 1 ? "taken" : "claimed"));
-      await new Promise<void>((resolve) => void this.clock.after(LOOK_AGAIN_MS, resolve));
+      await new Promise<void>((resolve) => void this.clock.after(CLAIM_RETRY_MS, resolve));
     }
   }
 

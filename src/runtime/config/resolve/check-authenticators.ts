@@ -46,7 +46,7 @@ export function checkAuthenticators(options: AuthenticatorsOptions): ReadonlyMap
 }
 
 /** Reorders extensions so that each comes after the extensions that it asks; otherwise keeps their order. */
-export function askedFirst<T>(
+export function authenticatorsFirst<T>(
   extensions: Iterable<readonly [string, T]>,
   asked: ReadonlyMap<string, readonly string[]>,
 ): Map<string, T> {

@@ -63,19 +63,19 @@ export function checkListeners(
   root: MapNode,
   findings: Findings,
 ): ReadonlySet<string> {
-  const givingWay = new Set<string>();
+  const displaced = new Set<string>();
   const written = listeners.filter((listener) => listener.path !== undefined);
   for (const unwritten of listeners.filter((listener) => listener.path === undefined)) {
     const taker = written.find((other) => overlap(other.address, unwritten.address));
     if (taker === undefined) continue;
-    givingWay.add(unwritten.owner);
-    warnOfGivingWay(unwritten, taker, root, findings);
+    displaced.add(unwritten.owner);
+    warnOfDisplaced(unwritten, taker, root, findings);
   }
   written.forEach((listener, index) => {
     const earlier = written.slice(0, index).find((other) => overlap(other.address, listener.address));
     if (earlier !== undefined) report(listener, earlier, root, findings);
   });
-  return givingWay;
+  return displaced;
 }
 
 /** Warns about listeners without TLS or authentication that other machines may reach. */
@@ -104,7 +104,7 @@ function report(
   findings.problems.push({ ...problem, suggestion: "give one of them another port" });
 }
 
-function warnOfGivingWay(
+function warnOfDisplaced(
   { owner, address }: ConfiguredListener,
   taker: ConfiguredListener,
   root: MapNode,

@@ -44,7 +44,7 @@ export function adviceOnType(kind: ComponentKind, type: string): string | undefi
   if (own !== undefined) return own;
   const name = RENAMED[`${kind} ${spelling(type)}`];
   if (name !== undefined) return `it is called ${name}`;
-  return ELSEWHERE[kind].has(spelling(type)) ? FALLBACK[kind] : undefined;
+  return COLLECTOR_TYPES[kind].has(spelling(type)) ? FALLBACK[kind] : undefined;
 }
 
 /** Other names of types, by kind and by type as normalised by `spelling`. */
@@ -61,7 +61,7 @@ const RENAMED: Readonly<Record<string, string>> = {
  * The current name of a type if a config may use an older one: the name of a known component, or of one that is unknown
  * only because of its older name or missing underscores. Undefined if the name is current.
  */
-export function todaysType(kind: ComponentKind, type: string, registry: Registry): string | undefined {
+export function currentType(kind: ComponentKind, type: string, registry: Registry): string | undefined {
   const known = registry.get(kind, type);
   if (known === undefined) {
     if (noEffectReason(kind, type) !== undefined) return undefined;
@@ -161,7 +161,7 @@ const FALLBACK: Readonly<Record<ComponentKind, string>> = {
 };
 
 /** All types that the Collector and its contrib distribution have or had, without separators. */
-const ELSEWHERE: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
+const COLLECTOR_TYPES: Readonly<Record<ComponentKind, ReadonlySet<string>>> = {
   receiver: words(`activedirectoryds activedirectoryinv aerospike apache apachespark awscloudwatch
     awscontainerinsight awscontainerinsightreceiver awsecscontainermetrics awsfirehose awslambda awss3 awsxray azureblob azureeventhub
     azurefunctions azuremonitor bigip carbon chrony ciscoos cloudflare cloudfoundry collectd couchdb datadog dnscheck

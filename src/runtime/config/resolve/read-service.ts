@@ -10,7 +10,7 @@ import {
   serviceSchema,
 } from "../schema/service-schema.js";
 import type { Findings } from "../text/findings.js";
-import { isNull, isScalar, type MapNode, mapNode, type Node, type Span, withMeantKeys } from "../text/node.js";
+import { isNull, isScalar, type MapNode, mapNode, type Node, type Span, withCorrectedKeys } from "../text/node.js";
 import { parseNode } from "./parse-component.js";
 
 /** A component named in a list, and its place. */
@@ -50,7 +50,7 @@ export function readService(root: MapNode, findings: Findings): ServiceDefinitio
     findings.error("wrong_type", entry.value, ["service"], 'expected a map with "pipelines"');
     return { settings: undefined, extensions: [], pipelines: [] };
   }
-  const service = withMeantKeys(entry.value, ["extensions", "pipelines"]);
+  const service = withCorrectedKeys(entry.value, ["extensions", "pipelines"]);
   return {
     settings: readSettings(entry.value, entry.key, findings),
     extensions: readReferences(service, "extensions", ["service", "extensions"], findings),
@@ -104,8 +104,8 @@ function readPipeline(name: string, key: Span, node: Node, path: ConfigPath, fin
     return [];
   }
   if (node.kind === "map") reportUnknownKeys(node, path, findings);
-  const meant = node.kind === "map" ? withMeantKeys(node, PIPELINE_KEYS) : node;
-  const references = (list: string) => readReferences(meant, list, [...path, list], findings);
+  const corrected = node.kind === "map" ? withCorrectedKeys(node, PIPELINE_KEYS) : node;
+  const references = (list: string) => readReferences(corrected, list, [...path, list], findings);
   return [
     {
       id: id.id,
@@ -115,8 +115,8 @@ function readPipeline(name: string, key: Span, node: Node, path: ConfigPath, fin
       receivers: references("receivers"),
       processors: references("processors"),
       exporters: references("exporters"),
-      durableIntake: readDurableIntake(meant, path, findings),
-      errorMode: readErrorMode(meant, path, findings),
+      durableIntake: readDurableIntake(corrected, path, findings),
+      errorMode: readErrorMode(corrected, path, findings),
     },
   ];
 }

@@ -5,9 +5,9 @@ import { alternatives, didYouMean } from "#contract/schema";
 import { SECTIONS } from "../schema/component-id.js";
 import type { ServiceSettings } from "../schema/service-schema.js";
 import type { Findings } from "../text/findings.js";
-import { locatePath, type MapNode, mapNode, type Node, withMeantKeys } from "../text/node.js";
+import { locatePath, type MapNode, mapNode, type Node, withCorrectedKeys } from "../text/node.js";
 import { callPlugin, pluginCode } from "./call-plugin.js";
-import { askedFirst, checkAuthenticators } from "./check-authenticators.js";
+import { authenticatorsFirst, checkAuthenticators } from "./check-authenticators.js";
 import { checkIntervals } from "./check-intervals.js";
 import {
   type ConfiguredListener,
@@ -56,7 +56,7 @@ export interface ResolveOptions {
 export function resolveConfig(written: MapNode, options: ResolveOptions): ResolvedConfig | undefined {
   const { registry, findings } = options;
   reportUnknownSections(written, findings);
-  const root = withMeantKeys(written, SECTION_NAMES);
+  const root = withCorrectedKeys(written, SECTION_NAMES);
   const definitions = readDefinitions(root, registry, findings);
   const service = readService(root, findings);
   const linkOptions: LinkOptions = { definitions, allowNoReceivers: options.allowNoReceivers, findings };
@@ -94,19 +94,19 @@ export function resolveConfig(written: MapNode, options: ResolveOptions): Resolv
     ),
     ...usedListeners(used, parsed, findings),
   ];
-  const givingWay = checkListeners(listeners, root, findings);
+  const displaced = checkListeners(listeners, root, findings);
   warnOfOpenListeners(listeners, root, findings);
   if (findings.hasErrors || service.settings === undefined) return undefined;
-  const running = unwritten.filter(([id]) => !givingWay.has(`extension "${id}"`));
+  const running = unwritten.filter(([id]) => !displaced.has(`extension "${id}"`));
 
   return {
     receivers: build.specs("receiver", definitions.receivers.values()),
     processors: build.specs("processor", definitions.processors.values()),
     exporters: build.exporters(definitions.exporters.values()),
     connectors: build.specs("connector", definitions.connectors.values()),
-    extensions: askedFirst([...running, ...enabled], asked),
+    extensions: authenticatorsFirst([...running, ...enabled], asked),
     pipelines: ordered.map(pipelineSpec),
-    service: givingWay.has(OWN_METRICS) ? withoutOwnMetrics(service.settings) : service.settings,
+    service: displaced.has(OWN_METRICS) ? withoutOwnMetrics(service.settings) : service.settings,
     generation: configHash(root),
     placeOf(path: ConfigPath) {
       const found = locatePath(root, path);

@@ -66,19 +66,19 @@ function checkConnector(
   pipelines: readonly LinkedPipeline[],
   findings: Findings,
 ): void {
-  const into = connectorSides(connector, pipelines, "exporters");
-  const outOf = connectorSides(connector, pipelines, "receivers");
-  if (into.length === 0 && outOf.length === 0) return;
-  const only = into[0] ?? outOf[0]!;
-  if (outOf.length === 0) {
+  const inputs = connectorSides(connector, pipelines, "exporters");
+  const outputs = connectorSides(connector, pipelines, "receivers");
+  if (inputs.length === 0 && outputs.length === 0) return;
+  const only = inputs[0] ?? outputs[0]!;
+  if (outputs.length === 0) {
     if (hasUnreadableList(pipelines, "receivers", findings)) return;
     const message = `connector "${connector.id}" leads nowhere: no pipeline has it among its receivers`;
     findings.error("connector_one_sided", only.link.reference.span, only.link.reference.path, message);
-  } else if (into.length === 0) {
+  } else if (inputs.length === 0) {
     if (hasUnreadableList(pipelines, "exporters", findings)) return;
     const message = `connector "${connector.id}" gets nothing: no pipeline has it among its exporters`;
     findings.error("connector_one_sided", only.link.reference.span, only.link.reference.path, message);
-  } else checkRoutes(connector, into, outOf, findings);
+  } else checkRoutes(connector, inputs, outputs, findings);
 }
 
 /** True when a pipeline's list could not be read: it may name the connector, and the error is already reported. */
@@ -128,8 +128,8 @@ function connectorSides(
 /** Each pipeline on one side needs a pipeline on the other side whose signal the connector can convert from or to. */
 function checkRoutes(
   connector: ComponentDefinition,
-  into: readonly ConnectorSide[],
-  outOf: readonly ConnectorSide[],
+  inputs: readonly ConnectorSide[],
+  outputs: readonly ConnectorSide[],
   findings: Findings,
 ): void {
   const { factory } = connector;
@@ -138,8 +138,8 @@ function checkRoutes(
   const connects = (a: ConnectorSide, b: ConnectorSide) =>
     factory.routes.some((r) => r.from === a.pipeline.pipeline.signal && r.to === b.pipeline.pipeline.signal);
   const stray = [
-    ...into.filter((a) => !outOf.some((b) => connects(a, b))),
-    ...outOf.filter((b) => !into.some((a) => connects(a, b))),
+    ...inputs.filter((a) => !outputs.some((b) => connects(a, b))),
+    ...outputs.filter((b) => !inputs.some((a) => connects(a, b))),
   ];
   for (const { pipeline, link } of stray) {
     const message = `connector "${connector.id}" has no other end for the ${pipeline.pipeline.signal} of pipeline "${pipeline.pipeline.id}"; it connects ${routes.join(", ")}`;

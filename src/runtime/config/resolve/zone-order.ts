@@ -66,10 +66,10 @@ function report(stop: ZoneStop, earlier: ZoneStop, isStrict: boolean, findings: 
   const { reference } = stop.link;
   const id = `"${reference.id}"`;
   const other = `"${earlier.link.reference.id}"`;
-  const isElsewhere = earlier.pipeline !== stop.pipeline;
-  const where = isElsewhere ? ` in pipeline "${earlier.pipeline.pipeline.id}", which feeds this one` : "";
-  const message = `${id} comes after ${other}${where}: ${WHY[stop.zone]}`;
-  const suggestion = isElsewhere
+  const isInOtherPipeline = earlier.pipeline !== stop.pipeline;
+  const where = isInOtherPipeline ? ` in pipeline "${earlier.pipeline.pipeline.id}", which feeds this one` : "";
+  const message = `${id} comes after ${other}${where}: ${REASONS[stop.zone]}`;
+  const suggestion = isInOtherPipeline
     ? `put ${id} into pipeline "${earlier.pipeline.pipeline.id}", before ${other}`
     : `put ${id} before ${other}`;
   const extra = { suggestion: `${suggestion}; the order is ${ZONES.join(", ")}` };
@@ -78,7 +78,7 @@ function report(stop: ZoneStop, earlier: ZoneStop, isStrict: boolean, findings: 
 }
 
 /** Says what goes wrong when a component of this zone comes too late. */
-const WHY: Readonly<Record<Zone, string>> = {
+const REASONS: Readonly<Record<Zone, string>> = {
   validate: "what is invalid has been worked on, and perhaps kept as a dead letter, before it is found",
   pii: "what is set aside or sent elsewhere there has not been treated yet, and is kept or leaves as it came",
   rate_limit: "records are sampled, brought up to date or routed first that are then over the limit",

@@ -58,7 +58,7 @@ function describeKey(path: string, schema: z.ZodType): KeyDescription {
   };
 }
 
-const KIND_WORDS: Readonly<Record<ValueKind, string>> = {
+const KIND_LABELS: Readonly<Record<ValueKind, string>> = {
   string: "text",
   word: "word",
   number: "number",
@@ -75,6 +75,6 @@ function typeText(schema: z.ZodType): string {
   const enumTexts = enumValues(schema);
   const kinds = [...valueKinds(schema)]
     .filter((kind) => kind !== "word" && kind !== "null")
-    .map((kind) => KIND_WORDS[kind]);
+    .map((kind) => KIND_LABELS[kind]);
   return [...enumTexts.map((word) => JSON.stringify(word)), ...kinds].join(" | ");
 }

@@ -192,7 +192,7 @@ function loosenedForYaml(schema: z.ZodType, json: JsonSchema): JsonSchema {
   const { description, ...fixed } = json;
   const inner = { ...fixed, ...withUnquotedNumbers(json["enum"]) };
   for (const key of Object.keys(json)) delete json[key];
-  for (const [key, bound] of Object.entries(inner)) if (isNoBound(bound)) delete inner[key];
+  for (const [key, bound] of Object.entries(inner)) if (isUnbounded(bound)) delete inner[key];
   const either = isPlainType(inner) ? orText(inner) : { anyOf: [inner, FROM_VARIABLE] };
   return { ...either, ...(description !== undefined && { description }) };
 }
@@ -216,7 +216,7 @@ function withUnquotedNumbers(words: unknown): JsonSchema {
   return numeric.length === 0 ? {} : { type: ["string", "number"], enum: [...(words as []), ...numeric.map(Number)] };
 }
 
-function isNoBound(bound: unknown): boolean {
+function isUnbounded(bound: unknown): boolean {
   return typeof bound === "number" && Math.abs(bound) === Number.MAX_SAFE_INTEGER;
 }
 
@@ -225,15 +225,17 @@ function withSpellings(schema: z.ZodType, json: JsonSchema): JsonSchema {
   const anyOf = (json["anyOf"] ?? []) as readonly JsonSchema[];
   const words = anyOf.flatMap(({ enum: each }) => (each ?? []) as unknown[]).filter((word) => typeof word === "string");
   const takes = (word: string) => valueOr(() => schema.safeParse(word).success, false);
-  const isKnown = anyOf.some(({ pattern }) => pattern === inAnyCase(words)["pattern"]);
+  const isKnown = anyOf.some(({ pattern }) => pattern === caseInsensitivePattern(words)["pattern"]);
   const more = [
-    ...(!isKnown && words.length > 0 && words.every((word) => takes(word.toUpperCase())) ? [inAnyCase(words)] : []),
+    ...(!isKnown && words.length > 0 && words.every((word) => takes(word.toUpperCase()))
+      ? [caseInsensitivePattern(words)]
+      : []),
     ...(words.length > 0 && !words.includes("") && takes("") ? [{ const: "" }] : []),
   ];
   return more.length === 0 ? {} : { anyOf: [...anyOf, ...more] };
 }
 
-function inAnyCase(words: readonly string[]): JsonSchema {
+function caseInsensitivePattern(words: readonly string[]): JsonSchema {
   const letters = (word: string) =>
     [...word].map((letter) =>
       /[a-z]/i.test(letter)

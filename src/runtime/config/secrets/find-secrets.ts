@@ -62,7 +62,7 @@ function visitValue<Result>(value: SchemaValue, isHidden: boolean, visitor: Secr
     map: (map) =>
       visitor.map(
         entriesOf(map).map((entry) => {
-          const schemas = meantSchemas(entry, map.schemas);
+          const schemas = schemasOfSimilarKey(entry, map.schemas);
           const isUnknown = entry.known.size > 0 && schemas.length === 0;
           const isSecretEntry = isSecret || isUnknown || isSecretKey(entry.key) || isValueOfSecret(map.node, entry.key);
           return [entry.key, visitValue({ ...entry, schemas }, isSecretEntry, visitor)] as const;
@@ -81,9 +81,12 @@ function isValueOfSecret({ entries }: MapNode, key: string): boolean {
 }
 
 /** An unknown key is treated like the known key that it resembles; if it resembles none, it may hold anything. */
-function meantSchemas({ key, known, schemas }: SchemaEntry, parents: readonly z.ZodType[]): readonly z.ZodType[] {
-  const meant = schemas.length > 0 || known.size === 0 ? undefined : nearest(key, known.keys());
-  return meant === undefined ? schemas : childrenAt(parents, meant);
+function schemasOfSimilarKey(
+  { key, known, schemas }: SchemaEntry,
+  parents: readonly z.ZodType[],
+): readonly z.ZodType[] {
+  const similar = schemas.length > 0 || known.size === 0 ? undefined : nearest(key, known.keys());
+  return similar === undefined ? schemas : childrenAt(parents, similar);
 }
 
 /** Places of all scalars that are secret because of their schema or a key's name, for masking them in the source. */

@@ -124,11 +124,11 @@ export function nodeAtSpan(node: Node, span: Span, isSubstituted: boolean): Node
  * Renames unknown keys to the absent known key that they resemble: a mistyped key is then reported once, and not also
  * as a missing key.
  */
-export function withMeantKeys(map: MapNode, known: readonly string[]): MapNode {
+export function withCorrectedKeys(map: MapNode, known: readonly string[]): MapNode {
   const absent = known.filter((name) => !map.entries.has(name));
   const entries = [...map.entries].map(([name, entry]) => {
-    const meant = known.includes(name) ? undefined : nearest(name, absent);
-    return [meant ?? name, entry] as const;
+    const similar = known.includes(name) ? undefined : nearest(name, absent);
+    return [similar ?? name, entry] as const;
   });
   return mapNode(map, new Map(entries));
 }

@@ -44,8 +44,8 @@ function sourcePosition(frame: StackFrame): string {
 function shortPath(file: string): string {
   const inPackages = file.lastIndexOf(`${sep}node_modules${sep}`);
   if (inPackages >= 0) return file.slice(inPackages + `${sep}node_modules${sep}`.length);
-  const fromHere = relative(process.cwd(), file);
-  return fromHere === "" || fromHere.startsWith("..") || isAbsolute(fromHere) ? file : fromHere;
+  const relativePath = relative(process.cwd(), file);
+  return relativePath === "" || relativePath.startsWith("..") || isAbsolute(relativePath) ? file : relativePath;
 }
 
 /** True for files of this Sluice, or of a second copy that a plugin brought along. */
@@ -85,13 +85,13 @@ function readSourceMap(file: string): FindOrigin | undefined {
     const url = /\S*/.exec(text.slice(mark + "//# sourceMappingURL=".length))![0];
     const base = url.startsWith("data:") ? pathToFileURL(file) : new URL(url, pathToFileURL(file));
     const payload = JSON.parse(url.startsWith("data:") ? dataText(url) : readBounded(fileURLToPath(base)));
-    return originsBy(payload as SourceMapPayload, base);
+    return sourceMapLookup(payload as SourceMapPayload, base);
   } catch {
     return undefined;
   }
 }
 
-function originsBy(payload: SourceMapPayload, base: URL): FindOrigin {
+function sourceMapLookup(payload: SourceMapPayload, base: URL): FindOrigin {
   const map = new SourceMap(payload);
   const root = payload.sourceRoot ? `${payload.sourceRoot.replace(/\/$/, "")}/` : "";
   return ({ line, column }) => {

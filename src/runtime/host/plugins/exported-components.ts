@@ -31,9 +31,9 @@ function componentsOf(module: PluginModule): ExportedComponents {
   const factories = all.flatMap(({ candidate, reason }) =>
     reason === undefined ? [candidate as ComponentFactory] : [],
   );
-  const complaints = all.flatMap(({ reason }) => reason ?? []);
-  if (all.length === 0) complaints.push(`exports no component${exportedNamesHint(module)}`);
-  return { factories, errors: [...complaints, ...duplicateTypes(factories)] };
+  const reasons = all.flatMap(({ reason }) => reason ?? []);
+  if (all.length === 0) reasons.push(`exports no component${exportedNamesHint(module)}`);
+  return { factories, errors: [...reasons, ...duplicateTypes(factories)] };
 }
 
 /** Everything in a default export must be a component; named exports count only if they look like one. */

@@ -17,47 +17,47 @@ parentPort.on("message", (name) => names.push(name));
 let beat = -1;
 let since = performance.now();
 let memory = 0;
-let saidStuck = false;
-let saidFull = false;
+let hasReportedStuck = false;
+let hasReportedFull = false;
 
 setInterval(() => {
   const now = Atomics.load(cells, 0);
-  if (now === beat) return lookAtStuck();
-  if (saidStuck) say("info", names[cells[2]], "the event loop goes on after " + seconds());
+  if (now === beat) return checkStuck();
+  if (hasReportedStuck) report("info", names[cells[2]], "the event loop goes on after " + seconds());
   beat = now;
   since = performance.now();
   memory = process.memoryUsage.rss();
-  saidStuck = false;
-  lookAtHeap();
+  hasReportedStuck = false;
+  checkHeap();
 }, 250);
 
-function lookAtStuck() {
+function checkStuck() {
   const ms = performance.now() - since;
   const grown = process.memoryUsage.rss() - memory;
-  if (saidStuck || ms < 1000 || (ms < limitMs && grown < GROWTH)) return;
-  saidStuck = true;
-  const memoryWords = grown < GROWTH ? "" : "; meanwhile the process has grown by " + Math.round(grown / 1048576) + " MiB";
+  if (hasReportedStuck || ms < 1000 || (ms < limitMs && grown < GROWTH)) return;
+  hasReportedStuck = true;
+  const growth = grown < GROWTH ? "" : "; meanwhile the process has grown by " + Math.round(grown / 1048576) + " MiB";
   const running = Atomics.load(cells, 1);
-  const words = running > 0
+  const reason = running > 0
     ? "the plugin's code has been running for " + seconds() + " without a break, and nothing else can run: an endless loop?"
     : "nothing has run for " + seconds() + "; the plugin named here is the last that did: an endless loop after an await?";
-  say("error", names[running || Atomics.load(cells, 2)], words + memoryWords);
+  report("error", names[running || Atomics.load(cells, 2)], reason + growth);
 }
 
-function lookAtHeap() {
+function checkHeap() {
   const percent = cells[3];
-  if (percent < FULL - 10) saidFull = false;
-  if (percent < FULL || saidFull) return;
-  saidFull = true;
+  if (percent < FULL - 10) hasReportedFull = false;
+  if (percent < FULL || hasReportedFull) return;
+  hasReportedFull = true;
   const last = names[cells[2]];
-  say("error", last, "the heap is " + percent + " % full; plugins here: " + names.slice(1).join(", ") + "; named is the last that ran");
+  report("error", last, "the heap is " + percent + " % full; plugins here: " + names.slice(1).join(", ") + "; named is the last that ran");
 }
 
 function seconds() {
   return Math.round((performance.now() - since) / 1000) + " s";
 }
 
-function say(level, component, msg) {
+function report(level, component, msg) {
   const time = new Date().toISOString();
   const line = json ? JSON.stringify({ level, time, component, msg }) : time + " " + level.toUpperCase() + " " + component + ": " + msg;
   try {

@@ -12,7 +12,7 @@ import {
   reloadServerTls,
   startSimpleHttpServer,
 } from "#net";
-import { refuseStrangers } from "#net/auth";
+import { rejectUnauthenticated } from "#net/auth";
 import { logExportFailures } from "./log-export-failures.js";
 import type { OtlpOptions } from "./otlp-target.js";
 
@@ -53,7 +53,7 @@ export async function listenForScrapes(
       endpoint,
       configPath: configPath ?? [],
       answer: (path) => answer(path, scrape),
-      refuse: authenticator && refuseStrangers(authenticator),
+      refuse: authenticator && rejectUnauthenticated(authenticator),
       ...(loaded && { tls: loaded, renewTls: (server) => reloadServerTls(server, tls!.config, systemClock, logger) }),
     });
     logger.info(

@@ -1,5 +1,5 @@
 import type { Authenticators, AuthHeaders, ClientAuthenticator, Logger, ServerAuthenticator } from "#contract";
-import { isNearby, withoutSecrets } from "#net/auth";
+import { isLocalHost, withoutSecrets } from "#net/auth";
 
 interface AuthKeys {
   readonly authenticator: string;
@@ -93,7 +93,7 @@ export class OwnCredentials {
     if (
       found.isConfidential &&
       this.url.protocol === "http:" &&
-      !isNearby(this.url.hostname.replace(/^\[(.*)\]$/, "$1"))
+      !isLocalHost(this.url.hostname.replace(/^\[(.*)\]$/, "$1"))
     ) {
       const warning = "credentials are sent without TLS: whoever is on the way can read them";
       this.services.logger.warn({ url: this.url.href }, warning);

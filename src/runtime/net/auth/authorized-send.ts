@@ -77,12 +77,12 @@ export function checkGrpcAuth(
 ): void {
   const path = ["auth", "authenticator"];
   if (isHttpOnly) throw new StartError(`"${id}" signs HTTP requests; use the exporter otlp_http`, path);
-  if (isSecure || !isConfidential || isNearby(host)) return;
+  if (isSecure || !isConfidential || isLocalHost(host)) return;
   throw new StartError(`"${id}" gives credentials, which are not sent to ${host} without TLS`, path);
 }
 
 /** A Unix socket, or a loopback address: nobody can intercept it. */
-export function isNearby(host: string | undefined): boolean {
+export function isLocalHost(host: string | undefined): boolean {
   return host === undefined || host === "localhost" || host === "::1" || /^127\./.test(host);
 }
 

@@ -8,7 +8,13 @@ export {
   authMetadata,
   serverAuthenticator,
 } from "./authenticate.js";
-export { clientAuthenticator, isNearby, OutgoingRequest, sendAuthorized, withoutSecrets } from "./authorized-send.js";
+export {
+  clientAuthenticator,
+  isLocalHost,
+  OutgoingRequest,
+  sendAuthorized,
+  withoutSecrets,
+} from "./authorized-send.js";
 export { CredentialGate, type VerifiedCredentials } from "./credential-gate.js";
-export { refuseStrangers } from "./refuse-strangers.js";
+export { rejectUnauthenticated } from "./reject-unauthenticated.js";
 export { http2AuthRequest, httpAuthRequest, plainAddress } from "./server-auth-request.js";

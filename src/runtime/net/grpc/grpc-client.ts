@@ -7,7 +7,7 @@ import { NoAnswerError } from "../no-answer-error.js";
 import { grpcFrameHeader } from "../otlp/grpc-frame.js";
 import { GRPC_STATUS } from "../otlp/grpc-status.js";
 import { refusalOfGrpc, refusalOfUnreadable } from "../otlp/refusals.js";
-import { sendHeaders, sendTwiceIfStale } from "../otlp/sending.js";
+import { resendIfStale, sendHeaders } from "../otlp/sending.js";
 import { loadClientTls } from "../tls-load.js";
 import type { GrpcClientConfig } from "./client-keys.js";
 import { GrpcConnection } from "./grpc-connection.js";
@@ -79,7 +79,7 @@ export class GrpcClient {
     read: (response: Buffer) => Result,
   ): Promise<Result> {
     const call = () => this.attempt(headers, chunks, abort);
-    return sendTwiceIfStale(this.peer, abort, call, ({ status, response }) => {
+    return resendIfStale(this.peer, abort, call, ({ status, response }) => {
       if (status.code !== GRPC_STATUS.OK) throw refusalOfGrpc(status);
       if (typeof response === "string") throw refusalOfUnreadable(this.peer, `the message ${response}`);
       return read(response);

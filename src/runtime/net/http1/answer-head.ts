@@ -32,7 +32,7 @@ const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const DIGITS = /^\d{1,15}$/;
 
 /** Headers that cannot be joined: only the first one is used. */
-const FIRST_COUNTS = new Set(["content-type", "retry-after", "date", "location", "server"]);
+const FIRST_VALUE_ONLY = new Set(["content-type", "retry-after", "date", "location", "server"]);
 
 /** Parses a head, including the empty line at its end. `toHead` is true for the response to a HEAD request. */
 export function parseAnswerHead(text: string, toHead: boolean): AnswerHead {
@@ -47,14 +47,14 @@ export function parseAnswerHead(text: string, toHead: boolean): AnswerHead {
   const hasBody = status >= 200 && status !== 204 && status !== 304 && !toHead;
   const framing = hasBody ? declared : "none";
   // A body where none is allowed: a proxy that counts it differently would take it for the next response.
-  const isDubious =
+  const isAmbiguous =
     !toHead && !hasBody && status !== 304 && headers.get("content-length") !== "0" && declared !== "close";
   return {
     status,
     headers,
     framing,
     length: framing === "length" ? Number(headers.get("content-length")) : 0,
-    keepsAlive: framing !== "close" && !isDubious && saysKeepAlive(headers.get("connection"), isOld),
+    keepsAlive: framing !== "close" && !isAmbiguous && saysKeepAlive(headers.get("connection"), isOld),
     keepAliveMs: keepAliveHint(headers.get("keep-alive")),
   };
 }
@@ -89,7 +89,7 @@ function addField(headers: Map<string, string>, line: string): void {
   const before = headers.get(name);
   if (before === undefined) headers.set(name, value);
   else if (name === "content-length") throw new AnswerFormatError("the answer has more than one Content-Length");
-  else if (!FIRST_COUNTS.has(name)) headers.set(name, `${before}, ${value}`);
+  else if (!FIRST_VALUE_ONLY.has(name)) headers.set(name, `${before}, ${value}`);
 }
 
 function framingOf(headers: ReadonlyMap<string, string>, isOld: boolean): BodyFraming {

@@ -93,7 +93,7 @@ export class Http1Connection {
   end(error: Error): void {
     const { exchange } = this;
     const { head, hasBegun } = this.reader;
-    const counts = head !== undefined && this.canMean(head);
+    const counts = head !== undefined && this.isPlausible(head);
     if (!this.isReady) this.pool.session = undefined;
     this.close();
     if (exchange === undefined) return;
@@ -183,7 +183,7 @@ export class Http1Connection {
   private finish(exchange: Exchange, isClean: boolean): void {
     const head = this.reader.head!;
     const body = this.reader.body();
-    const counts = this.canMean(head);
+    const counts = this.isPlausible(head);
     const isWritten = this.writer.isTaken && this.socket.writableLength === 0;
     const isKept = isClean && isWritten && head.keepsAlive && head.keepAliveMs !== 0;
     if (isKept && this.pool.origin.tls !== undefined) return this.finishAfterTurn(exchange, head, body);
@@ -197,7 +197,7 @@ export class Http1Connection {
    * An error response may come early, but a success before the whole request was sent cannot be true. Believing it
    * would lose data.
    */
-  private canMean({ status }: AnswerHead): boolean {
+  private isPlausible({ status }: AnswerHead): boolean {
     return this.writer.isTaken || status >= 300;
   }
 

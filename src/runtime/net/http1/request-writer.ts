@@ -70,9 +70,9 @@ export class RequestWriter {
       if (piece.length > room) rest.unshift(piece.subarray(room));
       const now = piece.length > room ? piece.subarray(0, room) : piece;
       room -= now.length;
-      const isLastNow = room === 0 || rest.length === 0;
-      this.socket.write(now, isLastNow ? this.onTaken : undefined);
-      if (isLastNow) return;
+      const endsPiece = room === 0 || rest.length === 0;
+      this.socket.write(now, endsPiece ? this.onTaken : undefined);
+      if (endsPiece) return;
     }
     this.unwritten = undefined;
   }

@@ -95,7 +95,7 @@ export class KubernetesApi {
     if (this.url === undefined)
       throw new KubernetesApiError(0, "the agent runs in no Kubernetes cluster; name its API server with api_server");
     const url = new URL(`${this.url}${path}`);
-    const [token, ca] = await Promise.all([readIfAny(this.tokenFile), readIfAny(this.caFile)]);
+    const [token, ca] = await Promise.all([readIfGiven(this.tokenFile), readIfGiven(this.caFile)]);
     const headers = { accept: "application/json", ...(token && { authorization: `Bearer ${token.trim()}` }) };
     const response = this.request
       ? await this.request(url, headers, abort)
@@ -118,7 +118,7 @@ function inClusterUrl(): string | undefined {
   return host === undefined ? undefined : `https://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-async function readIfAny(path: string | undefined): Promise<string | undefined> {
+async function readIfGiven(path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined;
   try {
     return await readFile(path, "utf8");

@@ -14,5 +14,5 @@ export {
 } from "./refusals.js";
 export { decodeResponse, encodeResponse } from "./response.js";
 export { decodeStatus, encodeStatus, type RpcStatus } from "./rpc-status.js";
-export { checkByEmptyExport, SendKeys, sendHeaders, sendTwiceIfStale, wordOrNone } from "./sending.js";
+export { checkByEmptyExport, resendIfStale, SendKeys, sendHeaders, wordOrNone } from "./sending.js";
 export { contentTypeOf, encodingOf, OTLP_SERVICES, type OtlpEncoding, serviceOfGrpcPath } from "./services.js";

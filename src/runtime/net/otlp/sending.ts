@@ -53,7 +53,7 @@ export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
  * nothing about the server. The server may have received the first request; sending again is what any retry would do.
  * All connection errors are thrown as refusals. Resolves with the result of `read`.
  */
-export function sendTwiceIfStale<Answer, Result>(
+export function resendIfStale<Answer, Result>(
   peer: string,
   abort: AbortSignal,
   send: (isResend: boolean) => Promise<Answer>,

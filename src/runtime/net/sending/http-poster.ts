@@ -1,12 +1,12 @@
 import type { LookupFunction } from "node:net";
 import type { ClientAuthenticator, ExporterContext, SendOptions } from "#contract";
-import { clientAuthenticator, isNearby, OutgoingRequest, sendAuthorized } from "../auth/authorized-send.js";
+import { clientAuthenticator, isLocalHost, OutgoingRequest, sendAuthorized } from "../auth/authorized-send.js";
 import type { HttpClientConfig } from "../http-client-keys.js";
 import { Http1Client, type Http1Settings } from "../http1/client.js";
 import type { Http1Answer } from "../http1/exchange.js";
 import { type HttpTarget, hostHeaderName, httpTarget } from "../http1/http-target.js";
 import { headerLine, type RequestHead } from "../http1/request-head.js";
-import { MAX_ANSWER_BYTES, sendHeaders, sendTwiceIfStale } from "../otlp/sending.js";
+import { MAX_ANSWER_BYTES, resendIfStale, sendHeaders } from "../otlp/sending.js";
 import { loadClientTls } from "../tls-load.js";
 
 const DEFAULT_CONNECTIONS = 100;
@@ -49,7 +49,7 @@ export class HttpPoster {
   async start(): Promise<void> {
     const { config, context, target } = this;
     this.authenticator = clientAuthenticator(config.auth, context);
-    if (this.authenticator?.isConfidential && !target.isSecure && !isNearby(target.host))
+    if (this.authenticator?.isConfidential && !target.isSecure && !isLocalHost(target.host))
       context.logger.warn({ url: this.peer }, "credentials are sent without TLS: whoever is on the way can read them");
     const loaded = config.tls ? await loadClientTls(config.tls, ["tls"]) : { rejectUnauthorized: true };
     const servername = hostHeaderName(config);
@@ -75,7 +75,7 @@ export class HttpPoster {
     const send = (head: RequestHead) => {
       const whole = withHeaders(head, own);
       const request = (isResend: boolean) => this.client!.request(whole, body, abort, isResend);
-      return sendTwiceIfStale(this.peer, abort, request, read);
+      return resendIfStale(this.peer, abort, request, read);
     };
     if (authenticator === undefined) return send(target.head);
     const request = new OutgoingRequest(target.requestUrl, target.headers, body, options);

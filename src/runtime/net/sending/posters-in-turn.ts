@@ -24,8 +24,8 @@ export class PostersInTurn {
     try {
       return await request(this.posters[used]!);
     } catch (error) {
-      const isOfServer = !isRefusal(error) || error.kind !== "permanent";
-      if (used === this.current && isOfServer) this.current = (used + 1) % this.posters.length;
+      const concernsServer = !isRefusal(error) || error.kind !== "permanent";
+      if (used === this.current && concernsServer) this.current = (used + 1) % this.posters.length;
       throw error;
     }
   }

@@ -24,10 +24,10 @@ export async function sendEach(requests: readonly RecordRequest[], recordCount: 
     if (i === 0) throw error;
     refusal = refusal === undefined ? error : chooseRefusal(refusal, error);
     share = Math.min(share + 1, MAX_SHARES);
-    const isOfThisOne = error.kind === "permanent" && error.category !== "integration";
-    const left = isOfThisOne ? records : requests.slice(i).flatMap((request) => request.records);
+    const concernsThisRequest = error.kind === "permanent" && error.category !== "integration";
+    const left = concernsThisRequest ? records : requests.slice(i).flatMap((request) => request.records);
     for (const record of left) marks[record] = share;
-    if (!isOfThisOne) break;
+    if (!concernsThisRequest) break;
   }
   if (refusal === undefined) return;
   const kind = refusal.kind === "permanent" ? "transient" : refusal.kind;

@@ -26,7 +26,7 @@ export class PointCollector {
   }
 
   /** A collector for another resource with the same start time. */
-  beside(resource: Readonly<Record<string, string | number>>): PointCollector {
+  forResource(resource: Readonly<Record<string, string | number>>): PointCollector {
     return new PointCollector(this.startMs, resource);
   }
 

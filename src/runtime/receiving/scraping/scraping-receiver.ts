@@ -35,7 +35,7 @@ export class ScrapingReceiver implements Receiver {
   private readonly settings: ScrapingSettings;
   private readonly context: ReceiverContext;
   private readonly scrape: ScrapeFunction;
-  private readonly sayFailed: (event: { readonly scraper: string; readonly reason: string }) => void;
+  private readonly logFailure: (event: { readonly scraper: string; readonly reason: string }) => void;
   private readonly aborting = new AbortController();
   private intake: BatchIntake | undefined;
   private cancel = () => {};
@@ -45,7 +45,7 @@ export class ScrapingReceiver implements Receiver {
     this.settings = settings;
     this.context = context;
     this.scrape = scrape;
-    this.sayFailed = limitedLog(context.clock, (event, suppressed) =>
+    this.logFailure = limitedLog(context.clock, (event, suppressed) =>
       context.logger.warn({ ...event, suppressed }, "something could not be measured"),
     );
   }
@@ -83,7 +83,7 @@ export class ScrapingReceiver implements Receiver {
     const cancel = clock.after(limitMs, () => late.abort());
     const failed = (scraper: string, error: unknown) => {
       const reason = late.signal.aborted ? `not done within ${limitMs} ms` : (error as Error).message;
-      if (!this.aborting.signal.aborted) this.sayFailed({ scraper, reason });
+      if (!this.aborting.signal.aborted) this.logFailure({ scraper, reason });
     };
     const abort = AbortSignal.any([this.aborting.signal, late.signal]);
     const collectors = await this.scrape({ now, abort, late: late.signal, failed })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { NoAnswerError } from "../../../../src/runtime/net/no-answer-error.js";
-import { sendTwiceIfStale } from "../../../../src/runtime/net/otlp/sending.js";
+import { resendIfStale } from "../../../../src/runtime/net/otlp/sending.js";
 
 const reset = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
 const stale = new NoAnswerError(reset, true);
@@ -18,14 +18,14 @@ const failing = (errors: readonly unknown[]) => {
 describe("sending on a connection that was kept", () => {
   it("sends once more, on a new one, when the server had closed it", async () => {
     const { sends, send } = failing([stale]);
-    expect(await sendTwiceIfStale("peer", new AbortController().signal, send, read)).toBe("answered");
+    expect(await resendIfStale("peer", new AbortController().signal, send, read)).toBe("answered");
     expect(sends).toEqual([false, true]);
   });
 
   it("refuses, retryably, when the new one ends too", async () => {
     const { sends, send } = failing([stale, stale, undefined]);
     const refusal = { kind: "transient", status: "ECONNRESET", message: "peer: read ECONNRESET", cause: reset };
-    await expect(sendTwiceIfStale("peer", new AbortController().signal, send, read)).rejects.toMatchObject(refusal);
+    await expect(resendIfStale("peer", new AbortController().signal, send, read)).rejects.toMatchObject(refusal);
     expect(sends).toEqual([false, true]);
   });
 
@@ -34,7 +34,7 @@ describe("sending on a connection that was kept", () => {
     ["any other error", reset],
   ])("does not send again after %s", async (_, error) => {
     const { sends, send } = failing([error]);
-    await expect(sendTwiceIfStale("peer", new AbortController().signal, send, read)).rejects.toMatchObject({
+    await expect(resendIfStale("peer", new AbortController().signal, send, read)).rejects.toMatchObject({
       cause: reset,
     });
     expect(sends).toEqual([false]);
@@ -43,10 +43,10 @@ describe("sending on a connection that was kept", () => {
   it("does not send again once it is aborted, nor at all when it was before", async () => {
     const { sends, send } = failing([stale]);
     const abort = new AbortController();
-    const sent = sendTwiceIfStale("peer", abort.signal, send, read);
+    const sent = resendIfStale("peer", abort.signal, send, read);
     abort.abort();
     await expect(sent).rejects.toMatchObject({ code: "SLUICE_ABORTED" });
-    await expect(sendTwiceIfStale("peer", abort.signal, send, read)).rejects.toMatchObject({ code: "SLUICE_ABORTED" });
+    await expect(resendIfStale("peer", abort.signal, send, read)).rejects.toMatchObject({ code: "SLUICE_ABORTED" });
     expect(sends).toEqual([false]);
   });
 });

@@ -7,7 +7,7 @@ import { httpAuthRequest } from "./server-auth-request.js";
 /**
  * Returns the response for a client that the authenticator rejects: 401, or 503 with Retry-After; undefined for others.
  */
-export function refuseStrangers(
+export function rejectUnauthenticated(
   authenticator: ServerAuthenticator,
 ): (request: IncomingMessage) => Promise<SimpleHttpResponse | undefined> {
   return async (request) => {
